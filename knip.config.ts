@@ -1,0 +1,17 @@
+import type { KnipConfig } from 'knip';
+
+const config: KnipConfig = {
+  // Those ending in ! are the program itself; the rest is what develops it.
+  entry: ['src/main.ts!', 'bench/*.ts', 'scripts/{check,generate}.ts', 'test/**/*.test.ts'],
+  project: ['src/**/*.{ts,js}!', 'bench/**/*.ts', 'scripts/**/*.ts', 'test/**/*.ts'],
+  // Every message of the protocol is generated, whether or not its parts are named elsewhere.
+  ignore: ['src/*/gen/**'],
+  // A type that an exported function speaks of is there to be named by whoever calls it.
+  ignoreExportsUsedInFile: { interface: true, type: true },
+  // Started by scripts/generate.ts.
+  ignoreDependencies: ['@bufbuild/buf'],
+  // Not from npm: builds the real nodes for test/network, where the machine has it.
+  ignoreBinaries: ['go'],
+};
+
+export default config;

@@ -1,0 +1,25 @@
+// node scripts/generate.ts [OUTPUT]: writes the code generated from proto/ into OUTPUT (default: this project), without network.
+
+import { execFileSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..');
+const GENERATED = [
+  { folder: 'src/p2p/gen', files: ['p2p.proto'] },
+  { folder: 'src/warp/gen', files: ['platformvm.proto', 'sdk.proto'] },
+];
+
+const output = resolve(process.argv[2] ?? ROOT);
+const bin = join(ROOT, 'node_modules', '.bin');
+for (const { folder, files } of GENERATED) {
+  const target = join(output, folder);
+  rmSync(target, { recursive: true, force: true });
+  const paths = files.flatMap((file) => ['--path', `proto/${file}`]);
+  execFileSync(join(bin, 'buf'), ['generate', '--template', 'buf.gen.yaml', '--output', target, ...paths], {
+    cwd: ROOT,
+    stdio: 'inherit',
+    // buf looks for its plugin, protoc-gen-es, on the PATH.
+    env: { ...process.env, PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}` },
+  });
+}

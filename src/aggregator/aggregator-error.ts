@@ -1,0 +1,41 @@
+import type { TallySummary } from './tally.ts';
+
+/**
+ * Why a request got no signed message: a closed set, which `api` maps to HTTP statuses in one place.
+ */
+export type AggregatorErrorCode =
+  /** The caller can mend it; `field` names what. */
+  | 'invalid request'
+  /** No such blockchain, as far as the P-Chain knows. */
+  | 'unknown source chain'
+  | 'unknown subnet'
+  /** Validators answered, and the quorum is out of reach. */
+  | 'insufficient weight'
+  /** Too little weight is connected to reach the quorum; it may be in a moment. */
+  | 'not connected'
+  /** The P-Chain API could not be asked. */
+  | 'api unavailable'
+  /** The P-Chain API answered what cannot be right. */
+  | 'api invalid'
+  /** More aggregations are in flight than the service takes at once. */
+  | 'overloaded';
+
+export class AggregatorError extends Error {
+  override readonly name = 'AggregatorError';
+  readonly code: AggregatorErrorCode;
+  /** The request's field at fault, where one is. */
+  readonly field: string | undefined;
+  /** What the validators did, where any were asked. */
+  readonly details: TallySummary | undefined;
+
+  constructor(
+    code: AggregatorErrorCode,
+    message: string,
+    { field, details, cause }: { field?: string; details?: TallySummary; cause?: unknown } = {},
+  ) {
+    super(message, { cause });
+    this.code = code;
+    this.field = field;
+    this.details = details;
+  }
+}

@@ -1,0 +1,40 @@
+import type { BlockchainID, NodeID, SubnetID } from '../primitives/ids.ts';
+
+/** What came of asking one node for its signature. A peer's failure is data. */
+export type PeerOutcome =
+  /** 96 bytes; whether they are a point, and whose, is not known yet. */
+  { readonly kind: 'signature'; readonly signature: Uint8Array } | PeerFailure;
+
+export type PeerFailure =
+  /** The validator's own code and text. */
+  | { readonly kind: 'refused'; readonly code: number; readonly text: string }
+  | { readonly kind: 'timed out' }
+  | { readonly kind: 'unreachable'; readonly reason: string }
+  | { readonly kind: 'invalid signature'; readonly reason: string };
+
+/** Where signatures come from: the peer-to-peer network. */
+export interface SignatureSource {
+  /**
+   * Says that this subnet's validators are to be connected, from now until replaced.
+   *
+   * @returns milliseconds of the monotonic clock at which the subnet was first asked for
+   */
+  track(subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>): number;
+  isConnected(nodeID: NodeID): boolean;
+  /** Why a node that is not connected is not, in a few words. */
+  whyUnreachable(nodeID: NodeID): string;
+  /** Calls back after every change of any connection; returns the unsubscription. */
+  onConnectionChange(listener: () => void): () => void;
+  /** Rejects only with the signal's reason. */
+  requestSignature(
+    nodeID: NodeID,
+    request: SignatureQuery,
+    options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  ): Promise<PeerOutcome>;
+}
+
+export interface SignatureQuery {
+  readonly sourceChainID: BlockchainID;
+  readonly message: Uint8Array;
+  readonly justification: Uint8Array;
+}

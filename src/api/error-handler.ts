@@ -1,0 +1,84 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { AggregatorError, type AggregatorErrorCode } from '../aggregator/aggregator-error.ts';
+import { presentDetails } from './aggregation-details.ts';
+import { createErrorBody, type ErrorStatus } from './error-body.ts';
+
+/** The one place where a code becomes a status. */
+const STATUS_OF: Readonly<Record<AggregatorErrorCode, ErrorStatus>> = {
+  'invalid request': 400,
+  'unknown source chain': 404,
+  'unknown subnet': 404,
+  'insufficient weight': 500,
+  'not connected': 503,
+  overloaded: 503,
+  'api unavailable': 503,
+  'api invalid': 502,
+};
+
+/** Connections and upstreams need some seconds; overload is over as soon as one aggregation ends. */
+const RETRY_AFTER_SECONDS = { 'not connected': 5, 'api unavailable': 5, overloaded: 1 } as const;
+
+/** A request that the caller can mend: 400 with a sentence that starts with the field. */
+export class BadRequest extends Error {
+  override readonly name = 'BadRequest';
+}
+
+export function handleError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  if (error instanceof BadRequest) {
+    sendError(reply, 400, error.message);
+  } else if (error instanceof AggregatorError) {
+    const status = STATUS_OF[error.code];
+    if (error.code in RETRY_AFTER_SECONDS) {
+      reply.header('retry-after', RETRY_AFTER_SECONDS[error.code as keyof typeof RETRY_AFTER_SECONDS]);
+    }
+    if (status >= 500) request.log.warn({ code: error.code, reason: error.message }, 'aggregation failed');
+    sendError(reply, status, error.message, error.details && presentDetails(error.details));
+  } else if (error.validation !== undefined || (error.statusCode ?? 500) < 500) {
+    sendError(reply, error.statusCode === 404 ? 404 : 400, describeClientError(error));
+  } else {
+    // A bug of ours. The client learns nothing of it but that it happened; the log has the stack.
+    request.log.error({ err: error }, 'unexpected error');
+    sendError(reply, 500, 'internal error: see the log of the service');
+  }
+}
+
+export function handleNotFound(request: FastifyRequest, reply: FastifyReply): void {
+  const path = request.url.split('?', 1)[0];
+  sendError(reply, 404, `no route ${request.method} ${path}; the routes are listed in /openapi.json`);
+}
+
+function sendError(reply: FastifyReply, status: ErrorStatus, message: string, details?: unknown): void {
+  reply
+    .status(status)
+    .type('application/json; charset=utf-8')
+    .send(createErrorBody(status, message, details));
+}
+
+/** Fastify's own errors before a handler runs, in words that name the field or the limit. */
+function describeClientError(error: FastifyError): string {
+  const [problem] = error.validation ?? [];
+  if (problem !== undefined) {
+    const field = problem.instancePath.slice(1).replaceAll('/', '.');
+    if (problem.keyword === 'additionalProperties') {
+      return `unknown field ${String(problem.params['additionalProperty'])}${field === '' ? '' : ` in ${field}`}`;
+    }
+    const subject = field === '' ? describeContext(error.validationContext) : field;
+    return `${subject} ${problem.message ?? 'is not valid'}`;
+  }
+  switch (error.code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return 'body is larger than this route allows';
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return 'body must be JSON, with the header content-type: application/json';
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+      return 'body is missing: a JSON object is needed';
+    case 'FST_ERR_CTP_INVALID_JSON_BODY':
+      return `body is not JSON: ${error.message}`;
+    default:
+      return error instanceof SyntaxError ? `body is not JSON: ${error.message}` : error.message;
+  }
+}
+
+function describeContext(context: string | undefined): string {
+  return context === 'body' || context === undefined ? 'body' : context;
+}

@@ -1,0 +1,64 @@
+import { Type } from 'typebox';
+import type { Readiness } from '../../aggregator/validator-connections.ts';
+import type { NodeID } from '../../primitives/ids.ts';
+import type { Server } from '../server.ts';
+
+const ReadinessBody = Type.Object({
+  status: Type.Union([Type.Literal('up'), Type.Literal('down')]),
+  nodeId: Type.String({ description: 'The identity under which validators know this service' }),
+  subnets: Type.Array(
+    Type.Object({
+      subnetId: Type.String(),
+      status: Type.Union([Type.Literal('up'), Type.Literal('down')]),
+      connectedWeight: Type.Optional(Type.String()),
+      totalWeight: Type.Optional(Type.String()),
+    }),
+  ),
+});
+
+/** Live: the process answers. Ready: the configured quorum of the primary network and of each tracked subnet is connected. */
+export function registerHealth(server: Server, nodeID: NodeID, readiness: () => Readiness): void {
+  server.get(
+    '/health/live',
+    {
+      schema: {
+        operationId: 'live',
+        tags: ['Health'],
+        summary: 'Whether the process answers',
+        response: { 200: Type.Object({ status: Type.Literal('up') }) },
+      },
+    },
+    async () => ({ status: 'up' as const }),
+  );
+  server.get(
+    '/health/ready',
+    {
+      schema: {
+        operationId: 'ready',
+        tags: ['Health'],
+        summary: 'Whether enough stake is connected to serve requests',
+        response: { 200: ReadinessBody, 503: ReadinessBody },
+      },
+    },
+    async (_request, reply) => {
+      const { isReady, subnets } = readiness();
+      if (!isReady) reply.header('retry-after', 2);
+      return reply.status(isReady ? 200 : 503).send({
+        status: upOrDown(isReady),
+        nodeId: nodeID,
+        subnets: subnets.map(({ subnetID, connected }) => ({
+          subnetId: subnetID,
+          status: upOrDown(connected?.isEnough === true),
+          ...(connected && {
+            connectedWeight: String(connected.weight),
+            totalWeight: String(connected.totalWeight),
+          }),
+        })),
+      });
+    },
+  );
+}
+
+function upOrDown(isUp: boolean): 'up' | 'down' {
+  return isUp ? 'up' : 'down';
+}

@@ -1,0 +1,83 @@
+import fastifySwagger from '@fastify/swagger';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type RawReplyDefaultExpression,
+  type RawRequestDefaultExpression,
+  type RawServerDefault,
+} from 'fastify';
+import type { Registry } from 'prom-client';
+import type { Aggregator } from '../aggregator/aggregate.ts';
+import type { Readiness } from '../aggregator/validator-connections.ts';
+import type { NodeID } from '../primitives/ids.ts';
+import { handleError, handleNotFound } from './error-handler.ts';
+import { registerAggregateSignatures } from './routes/aggregate-signatures.ts';
+import { registerHealth } from './routes/health.ts';
+
+export type Server = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>;
+
+export interface ServerOptions {
+  readonly aggregator: Aggregator;
+  /** Names of the path's `{network}` served here. */
+  readonly networks: readonly string[];
+  readonly nodeID: NodeID;
+  readonly readiness: () => Readiness;
+  readonly registry: Registry;
+  readonly logger: FastifyBaseLogger;
+  /** Routes beside the service's own, under the same error form and in the same OpenAPI document. */
+  readonly registerMore?: (server: Server) => void;
+}
+
+/** Bodies of routes that say nothing else; the aggregation route allows more. */
+const DEFAULT_BODY_LIMIT = 16 * 1024;
+/** Headers and body of one request must have arrived by then, so that slow senders cannot hold connections. */
+const REQUEST_ARRIVAL_TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_TIMEOUT_MS = 72_000;
+
+/** The HTTP server with all routes, not yet listening. */
+export async function createServer(options: ServerOptions): Promise<Server> {
+  const server: Server = fastify({
+    loggerInstance: options.logger,
+    disableRequestLogging: true,
+    bodyLimit: DEFAULT_BODY_LIMIT,
+    requestTimeout: REQUEST_ARRIVAL_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    // Unknown fields are refused, and a "67" is no 67: silently mended input hides mistakes from the people who make them.
+    ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false } },
+  }).withTypeProvider<TypeBoxTypeProvider>();
+  server.setErrorHandler(handleError);
+  server.setNotFoundHandler(handleNotFound);
+
+  await server.register(fastifySwagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Warp signature aggregator',
+        description: 'Turns Avalanche Warp messages into signed ones.',
+        version: '1',
+      },
+    },
+  });
+  registerAggregateSignatures(server, options.aggregator, options.networks);
+  registerHealth(server, options.nodeID, options.readiness);
+  registerOperations(server, options);
+  options.registerMore?.(server);
+  await server.ready();
+  return server;
+}
+
+function registerOperations(server: Server, { registry, readiness }: ServerOptions): void {
+  server.get('/metrics', { schema: { hide: true } }, async (_request, reply) => {
+    // Sets the connected-weight gauges as they are at the scrape.
+    readiness();
+    return reply.type(registry.contentType).send(await registry.metrics());
+  });
+  server.get('/openapi.json', { schema: { hide: true } }, async () => server.swagger());
+}

@@ -1,0 +1,192 @@
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import { createAggregator } from './aggregator/aggregate.ts';
+import { createAggregatorMetrics } from './aggregator/aggregator-metrics.ts';
+import { createValidatorConnections } from './aggregator/validator-connections.ts';
+import { createServer, type Server } from './api/server.ts';
+import { nobleBackend } from './bls/noble-backend.ts';
+import type { Config, NetworkName } from './config/config.ts';
+import { createIdentity, type Identity, loadOrCreateIdentity } from './p2p/identity.ts';
+import { createPeerNetwork } from './p2p/peer-network.ts';
+import { createJsonRpcClient } from './pchain/json-rpc.ts';
+import { createNodeApi, type NodeApi } from './pchain/node-api.ts';
+import { createSubnetDirectory } from './pchain/subnet-directory.ts';
+import { createValidatorSets } from './pchain/validator-sets.ts';
+import { type Clock, type Random, sleep } from './primitives/clock.ts';
+import { startDeadline } from './primitives/deadline.ts';
+import type { NodeID } from './primitives/ids.ts';
+import { createMemorySignatureStore } from './store/signature-store.ts';
+import type { Logger } from './telemetry/logger.ts';
+import { createWarpSet } from './validators/warp-set.ts';
+
+export interface App extends AsyncDisposable {
+  readonly url: string;
+  readonly nodeID: NodeID;
+  readonly server: Server;
+  /** Resolves when the readiness quorum is connected; rejects with the signal's reason. */
+  untilReady(signal: AbortSignal): Promise<void>;
+}
+
+export interface AppOptions {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Further routes, such as the embedded network's. */
+  readonly registerMore?: (server: Server) => void;
+}
+
+/** The names by which a path may call each network. `testnet` is an old name of fuji; a local network answers to all. */
+const PATH_NAMES: Readonly<Record<NetworkName, readonly string[]>> = {
+  mainnet: ['mainnet'],
+  fuji: ['fuji', 'testnet'],
+  local: ['mainnet', 'fuji', 'testnet'],
+};
+
+/** What a configured network must call itself: signing for the wrong one must fail at the start, not in each request. */
+const NETWORK_IDS: Readonly<Partial<Record<NetworkName, number>>> = { mainnet: 1, fuji: 5 };
+
+/** The composition root: everything it opens, it closes, in reverse order. */
+export async function startApp(
+  { config, logger, clock, random, registerMore }: AppOptions,
+  signal: AbortSignal,
+): Promise<App> {
+  await using opened = new AsyncDisposableStack();
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+
+  const pChain = opened.use(createJsonRpcClient({ endpoints: config.pChainApi, clock, random, registry }));
+  const info = opened.use(createJsonRpcClient({ endpoints: config.infoApi, clock, random, registry }));
+  const api = createNodeApi(pChain, info);
+  const networkID = await untilAnswered(api, { config, logger, clock }, signal);
+
+  const identity = await openIdentity(config);
+  logger.info({ nodeID: identity.nodeID }, 'staking identity');
+  const network = opened.use(
+    createPeerNetwork({
+      identity,
+      networkID,
+      clock,
+      random,
+      logger,
+      registry,
+      nodeVersion: (deadline) => api.getNodeVersion(deadline),
+      bootstrapPeers: (deadline) => findFirstPeers(api, config, deadline),
+      allowPrivateAddresses: config.allowPrivateAddresses,
+    }),
+  );
+  const validatorSets = createValidatorSets({ api, clock, build: createWarpSet });
+  const metrics = createAggregatorMetrics(registry);
+  const connections = opened.use(
+    createValidatorConnections({
+      network,
+      validatorSets,
+      clock,
+      logger,
+      metrics,
+      trackedSubnetIDs: config.trackedSubnetIDs,
+      readyQuorumNum: config.readyQuorumNum,
+      refreshIntervalMs: config.validatorRefreshMs,
+      refreshTimeoutMs: 2 * config.apiTimeoutMs,
+      keepMs: 10 * config.validatorRefreshMs,
+    }),
+  );
+  const aggregator = createAggregator({
+    networkID,
+    directory: createSubnetDirectory(api),
+    validatorSets,
+    source: connections,
+    store: createMemorySignatureStore({
+      maxSignatures: config.signatureCacheSize,
+      maxPerSigner: config.signatureCachePerSigner,
+    }),
+    backend: nobleBackend,
+    clock,
+    metrics,
+    limits: {
+      requestTimeoutMs: config.requestTimeoutMs,
+      peerTimeoutMs: config.peerTimeoutMs,
+      hedgeAfterMs: config.hedgeAfterMs,
+      connectTimeoutMs: config.connectTimeoutMs,
+      reconnectGraceMs: RECONNECT_GRACE_MS,
+      refusalRetryDelaysMs: REFUSAL_RETRY_DELAYS_MS,
+      maxConcurrentQueries: config.maxConcurrentQueries,
+      maxQueriesInFlight: config.maxQueriesInFlight,
+      maxAggregationsInFlight: config.maxAggregationsInFlight,
+      resolveTimeoutMs: config.apiTimeoutMs,
+      resultCacheBytes: config.resultCacheBytes,
+    },
+  });
+  const server = await createServer({
+    aggregator,
+    networks: PATH_NAMES[config.network],
+    nodeID: identity.nodeID,
+    readiness: connections.readiness,
+    registry,
+    logger,
+    ...(registerMore && { registerMore }),
+  });
+  opened.defer(() => server.close());
+  const url = await server.listen({ host: config.host, port: config.port });
+  logger.info({ url }, 'listening');
+
+  const closing = opened.move();
+  return {
+    url,
+    nodeID: identity.nodeID,
+    server,
+    untilReady: (waiting) => network.waitUntil(() => connections.readiness().isReady, waiting),
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+/** A block or two on the C-Chain: time for a validator that lags to catch up, within the budget for telling a client why. */
+const REFUSAL_RETRY_DELAYS_MS = [300, 900];
+/** A redial after a broken connection takes a fraction of a second. */
+const RECONNECT_GRACE_MS = 1_000;
+const API_RETRY_MS = 1_000;
+
+/** Asks for the network ID until the API answers: a service may well start before its node. */
+async function untilAnswered(
+  api: NodeApi,
+  { config, logger, clock }: Pick<AppOptions, 'config' | 'logger' | 'clock'>,
+  signal: AbortSignal,
+): Promise<number> {
+  for (;;) {
+    let networkID: number;
+    try {
+      using deadline = startDeadline(clock, config.apiTimeoutMs, 'asking for the network ID', signal);
+      networkID = await api.getNetworkID(deadline.signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      logger.warn({ err: error }, 'the info API does not answer yet; trying again');
+      await sleep(clock, API_RETRY_MS, signal);
+      continue;
+    }
+    const expected = NETWORK_IDS[config.network];
+    if (expected !== undefined && networkID !== expected) {
+      throw new Error(
+        `the info API is of network ID ${networkID}, but ${config.network} is ${expected}: check infoApi`,
+      );
+    }
+    return networkID;
+  }
+}
+
+async function openIdentity({ stakingIdentity }: Config): Promise<Identity> {
+  return stakingIdentity === undefined ? createIdentity() : loadOrCreateIdentity(stakingIdentity);
+}
+
+/** Where discovery starts: the peers set by hand, the API node itself, and the peers it has. */
+async function findFirstPeers(api: NodeApi, config: Config, signal: AbortSignal) {
+  const known = await Promise.allSettled([api.getPeers(signal), ownAddress(api, signal)]);
+  signal.throwIfAborted();
+  return [
+    ...config.manuallyTrackedPeers,
+    ...known.flatMap((result) => (result.status === 'fulfilled' ? result.value : [])),
+  ];
+}
+
+async function ownAddress(api: NodeApi, signal: AbortSignal) {
+  const [nodeID, address] = await Promise.all([api.getNodeID(signal), api.getNodeIP(signal)]);
+  return [{ nodeID, ...address }];
+}

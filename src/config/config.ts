@@ -1,0 +1,267 @@
+import { readFileSync } from 'node:fs';
+import { type Static, Type } from 'typebox';
+import { Value } from 'typebox/value';
+import { type NodeID, parseHexOrCb58Id, parseNodeID, type SubnetID } from '../primitives/ids.ts';
+import { ParseError } from '../primitives/parse-error.ts';
+
+/**
+ * The only reader of configuration: a JSON file, then environment variables, then command-line arguments, each over the
+ * one before. What comes out is validated whole and frozen.
+ */
+
+const closed = { additionalProperties: false } as const;
+const Port = Type.Integer({ minimum: 0, maximum: 65_535 });
+const Percentage = Type.Integer({ minimum: 0, maximum: 100 });
+const DurationMs = Type.Integer({ minimum: 1, maximum: 3_600_000 });
+const Count = Type.Integer({ minimum: 1, maximum: 10_000_000 });
+const StringMap = Type.Record(Type.String(), Type.String());
+
+const ApiEndpoint = Type.Object(
+  {
+    baseUrl: Type.String({ pattern: '^https?://' }),
+    queryParameters: Type.Optional(StringMap),
+    httpHeaders: Type.Optional(StringMap),
+  },
+  closed,
+);
+
+const FileSchema = Type.Object(
+  {
+    network: Type.Union([Type.Literal('mainnet'), Type.Literal('fuji'), Type.Literal('local')]),
+    pChainApi: Type.Array(ApiEndpoint, { minItems: 1, maxItems: 16 }),
+    infoApi: Type.Optional(Type.Array(ApiEndpoint, { minItems: 1, maxItems: 16 })),
+    host: Type.Optional(Type.String({ minLength: 1 })),
+    port: Type.Optional(Port),
+    logLevel: Type.Optional(
+      Type.Union([
+        Type.Literal('fatal'),
+        Type.Literal('error'),
+        Type.Literal('warn'),
+        Type.Literal('info'),
+        Type.Literal('debug'),
+        Type.Literal('trace'),
+        Type.Literal('silent'),
+      ]),
+    ),
+    stakingCertPath: Type.Optional(Type.String({ minLength: 1 })),
+    stakingKeyPath: Type.Optional(Type.String({ minLength: 1 })),
+    allowPrivateAddresses: Type.Optional(Type.Boolean()),
+    trackedSubnetIds: Type.Optional(Type.Array(Type.String(), { maxItems: 1_000 })),
+    manuallyTrackedPeers: Type.Optional(
+      Type.Array(Type.Object({ nodeId: Type.String(), address: Type.String() }, closed), { maxItems: 1_000 }),
+    ),
+    readyQuorumPercentage: Type.Optional(Percentage),
+    validatorRefreshMs: Type.Optional(DurationMs),
+    requestTimeoutMs: Type.Optional(DurationMs),
+    peerTimeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+    hedgeAfterMs: Type.Optional(DurationMs),
+    connectTimeoutMs: Type.Optional(DurationMs),
+    apiTimeoutMs: Type.Optional(DurationMs),
+    maxAggregationsInFlight: Type.Optional(Count),
+    maxQueriesInFlight: Type.Optional(Count),
+    maxConcurrentQueries: Type.Optional(Count),
+    signatureCacheSize: Type.Optional(Count),
+    signatureCachePerSigner: Type.Optional(Count),
+    resultCacheBytes: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 34 })),
+  },
+  closed,
+);
+
+type FileConfig = Static<typeof FileSchema>;
+export type LogLevelName = NonNullable<FileConfig['logLevel']>;
+export type NetworkName = FileConfig['network'];
+
+export interface ApiEndpointConfig {
+  readonly baseUrl: string;
+  readonly queryParameters?: Readonly<Record<string, string>>;
+  readonly httpHeaders?: Readonly<Record<string, string>>;
+}
+
+export interface Config {
+  /** Which names of the path's `{network}` this service answers to. */
+  readonly network: NetworkName;
+  readonly pChainApi: readonly ApiEndpointConfig[];
+  readonly infoApi: readonly ApiEndpointConfig[];
+  readonly host: string;
+  readonly port: number;
+  readonly logLevel: LogLevelName;
+  /** Both or neither; without them the identity lives as long as the process. */
+  readonly stakingIdentity: { readonly certificatePath: string; readonly privateKeyPath: string } | undefined;
+  readonly allowPrivateAddresses: boolean;
+  readonly trackedSubnetIDs: readonly SubnetID[];
+  readonly manuallyTrackedPeers: readonly { readonly nodeID: NodeID; readonly host: string; readonly port: number }[];
+  readonly readyQuorumNum: bigint;
+  readonly validatorRefreshMs: number;
+  readonly requestTimeoutMs: number;
+  readonly peerTimeoutMs: number;
+  readonly hedgeAfterMs: number;
+  readonly connectTimeoutMs: number;
+  readonly apiTimeoutMs: number;
+  readonly maxAggregationsInFlight: number;
+  readonly maxQueriesInFlight: number;
+  readonly maxConcurrentQueries: number;
+  readonly signatureCacheSize: number;
+  readonly signatureCachePerSigner: number;
+  readonly resultCacheBytes: number;
+}
+
+/** What is wrong with the configuration, in words for the person who wrote it. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/** Environment variables over the file, by the setting they set. */
+const ENVIRONMENT = {
+  SIGNATURE_AGGREGATOR_HOST: 'host',
+  SIGNATURE_AGGREGATOR_PORT: 'port',
+  SIGNATURE_AGGREGATOR_LOG_LEVEL: 'logLevel',
+  SIGNATURE_AGGREGATOR_STAKING_CERT_PATH: 'stakingCertPath',
+  SIGNATURE_AGGREGATOR_STAKING_KEY_PATH: 'stakingKeyPath',
+} as const satisfies Record<string, keyof FileConfig>;
+
+export type Overrides = Partial<Pick<FileConfig, 'host' | 'port' | 'logLevel'>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** @throws {ConfigError} */
+export function loadConfig(path: string, overrides: Overrides, environment: Environment = process.env): Config {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new ConfigError(`cannot read the configuration file ${path}: ${messageOf(cause)}`, { cause });
+  }
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (cause) {
+    throw new ConfigError(`the configuration file ${path} is not JSON: ${messageOf(cause)}`, { cause });
+  }
+  return parseConfig(json, overrides, environment);
+}
+
+/** @throws {ConfigError} naming the setting and what is allowed */
+export function parseConfig(json: unknown, overrides: Overrides, environment: Environment = process.env): Config {
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) {
+    throw new ConfigError('the configuration must be a JSON object');
+  }
+  const merged = { ...(expand(json, environment) as object), ...fromEnvironment(environment), ...overrides };
+  if (!Value.Check(FileSchema, merged)) throw new ConfigError(describeProblem(merged));
+  return freeze(merged);
+}
+
+/** Settings of a service whose network is the embedded one. */
+export function embeddedConfig(apiUrl: string, overrides: Overrides, environment: Environment = process.env): Config {
+  return parseConfig(
+    { network: 'local', pChainApi: [{ baseUrl: apiUrl }], allowPrivateAddresses: true, logLevel: 'warn' },
+    overrides,
+    environment,
+  );
+}
+
+function freeze(file: FileConfig): Config {
+  const { stakingCertPath, stakingKeyPath } = file;
+  if ((stakingCertPath === undefined) !== (stakingKeyPath === undefined)) {
+    throw new ConfigError('stakingCertPath and stakingKeyPath must be given together: they are one identity');
+  }
+  const peerTimeoutMs = file.peerTimeoutMs ?? 3_000;
+  return Object.freeze({
+    network: file.network,
+    pChainApi: file.pChainApi,
+    infoApi: file.infoApi ?? file.pChainApi,
+    host: file.host ?? '127.0.0.1',
+    port: file.port ?? 8080,
+    logLevel: file.logLevel ?? 'info',
+    stakingIdentity:
+      stakingCertPath !== undefined && stakingKeyPath !== undefined
+        ? { certificatePath: stakingCertPath, privateKeyPath: stakingKeyPath }
+        : undefined,
+    allowPrivateAddresses: file.allowPrivateAddresses ?? file.network === 'local',
+    trackedSubnetIDs: (file.trackedSubnetIds ?? []).map((text, index) =>
+      named(`trackedSubnetIds[${index}]`, () => parseHexOrCb58Id<SubnetID>(text, 'subnet ID')),
+    ),
+    manuallyTrackedPeers: (file.manuallyTrackedPeers ?? []).map(({ nodeId, address }, index) => ({
+      nodeID: named(`manuallyTrackedPeers[${index}].nodeId`, () => parseNodeID(nodeId)),
+      ...parseAddress(address, `manuallyTrackedPeers[${index}].address`),
+    })),
+    readyQuorumNum: BigInt(file.readyQuorumPercentage ?? 67),
+    validatorRefreshMs: file.validatorRefreshMs ?? 60_000,
+    requestTimeoutMs: file.requestTimeoutMs ?? 10_000,
+    peerTimeoutMs,
+    hedgeAfterMs: file.hedgeAfterMs ?? 500,
+    connectTimeoutMs: file.connectTimeoutMs ?? 5_000,
+    apiTimeoutMs: file.apiTimeoutMs ?? 5_000,
+    maxAggregationsInFlight: file.maxAggregationsInFlight ?? 256,
+    maxQueriesInFlight: file.maxQueriesInFlight ?? 8_192,
+    maxConcurrentQueries: file.maxConcurrentQueries ?? 2_048,
+    signatureCacheSize: file.signatureCacheSize ?? 200_000,
+    signatureCachePerSigner: file.signatureCachePerSigner ?? 10_000,
+    resultCacheBytes: file.resultCacheBytes ?? 16 * 1024 * 1024,
+  });
+}
+
+function fromEnvironment(environment: Environment): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(ENVIRONMENT).flatMap(([variable, setting]) => {
+      const value = environment[variable];
+      if (value === undefined || value === '') return [];
+      return [[setting, setting === 'port' ? toNumber(value) : value]];
+    }),
+  );
+}
+
+/** A text that is no number stays text, and is refused by the schema under the setting's name. */
+function toNumber(text: string): number | string {
+  return /^\d+$/.test(text) ? Number(text) : text;
+}
+
+/** `${NAME}` in any text of the file is the environment variable NAME, so that keys need not stand in files. */
+function expand(value: unknown, environment: Environment): unknown {
+  if (typeof value === 'string') {
+    return value.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
+      const found = environment[name];
+      if (found === undefined)
+        throw new ConfigError(`the environment variable ${name}, which the configuration uses, is not set`);
+      return found;
+    });
+  }
+  if (Array.isArray(value)) return value.map((item) => expand(item, environment));
+  if (typeof value === 'object' && value !== null) {
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, expand(item, environment)]));
+  }
+  return value;
+}
+
+function parseAddress(text: string, setting: string): { host: string; port: number } {
+  const match = /^(?:\[(?<ipv6>[0-9a-fA-F:.]+)\]|(?<host>[^:\s]+)):(?<port>\d{1,5})$/.exec(text);
+  const host = match?.groups?.['ipv6'] ?? match?.groups?.['host'];
+  const port = Number(match?.groups?.['port']);
+  if (host === undefined || !(port > 0 && port <= 65_535)) {
+    throw new ConfigError(`${setting} must be host:port or [IPv6]:port, is ${JSON.stringify(text)}`);
+  }
+  return { host, port };
+}
+
+function named<T>(setting: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (cause) {
+    if (cause instanceof ParseError) throw new ConfigError(`${setting}: ${cause.message}`, { cause });
+    throw cause;
+  }
+}
+
+function describeProblem(value: unknown): string {
+  const [error] = Value.Errors(FileSchema, value);
+  if (error === undefined) return 'the configuration is not valid';
+  const unknown = error.keyword === 'additionalProperties' ? error.params.additionalProperties : undefined;
+  const at = error.instancePath.replaceAll('/', '.').replace(/^\./, '');
+  if (unknown !== undefined) {
+    const where = at === '' ? '' : ` in ${at}`;
+    return `unknown setting ${unknown.join(', ')}${where}; known are: ${Object.keys(FileSchema.properties).join(', ')}`;
+  }
+  return `${at === '' ? 'the configuration' : `setting ${at}`} ${error.message}`;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,107 @@
+import type { Random } from '../primitives/clock.ts';
+import type { NodeID } from '../primitives/ids.ts';
+import { addressGossipID } from './bloom-filter.ts';
+import type { KnownPeers } from './handshake.ts';
+import { KnownPeersFilter } from './known-peers-filter.ts';
+import type { NodeAddress } from './signed-address.ts';
+
+/** Where to dial. */
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+interface Entry {
+  /** The newest address that the node itself has signed. */
+  readonly signed?: NodeAddress;
+  /** What the API node or the operator told us; nobody vouches for it but the certificate shown there. */
+  readonly told?: Endpoint;
+}
+
+/**
+ * Where nodes are to be found. Of signed addresses the one with the newest timestamp holds; the caller has verified the
+ * signature. An address that was merely told is kept beside it, as the second to try.
+ *
+ * Bound: `maxEntries`, above which only wanted nodes still get in, each for an unwanted one that leaves.
+ */
+export class AddressBook {
+  readonly #entries = new Map<NodeID, Entry>();
+  readonly #gossipIDs = new Map<NodeID, Uint8Array>();
+  readonly #filter: KnownPeersFilter;
+  readonly #maxEntries: number;
+  readonly #isWanted: (nodeID: NodeID) => boolean;
+
+  constructor(options: { maxEntries: number; random: Random; isWanted: (nodeID: NodeID) => boolean }) {
+    this.#filter = new KnownPeersFilter(options.random);
+    this.#maxEntries = options.maxEntries;
+    this.#isWanted = options.isWanted;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  has(nodeID: NodeID): boolean {
+    return this.#entries.has(nodeID);
+  }
+
+  /** All nodes with an address, in the order they became known. */
+  nodeIDs(): Iterable<NodeID> {
+    return this.#entries.keys();
+  }
+
+  /** Whether an address of this time would replace what is known: only then is its signature worth verifying. */
+  isNews(nodeID: NodeID, timestamp: bigint): boolean {
+    const known = this.#entries.get(nodeID)?.signed;
+    return known === undefined ? this.#hasRoomFor(nodeID) : timestamp > known.timestamp;
+  }
+
+  /** Takes an address whose signature is verified. False where it brings nothing new. */
+  addSigned(nodeID: NodeID, address: NodeAddress): boolean {
+    if (!this.isNews(nodeID, address.timestamp)) return false;
+    this.#makeRoomFor(nodeID);
+    const { host, port, timestamp } = address;
+    this.#entries.set(nodeID, { ...this.#entries.get(nodeID), signed: { host, port, timestamp } });
+    const gossipID = addressGossipID(nodeID, timestamp);
+    this.#gossipIDs.set(nodeID, gossipID);
+    this.#filter.add(gossipID);
+    return true;
+  }
+
+  /** Takes an address from the API node or the configuration. False where it was known. */
+  addTold(nodeID: NodeID, { host, port }: Endpoint): boolean {
+    const entry = this.#entries.get(nodeID);
+    if (entry?.told?.host === host && entry.told.port === port) return false;
+    if (entry === undefined && !this.#hasRoomFor(nodeID)) return false;
+    this.#makeRoomFor(nodeID);
+    this.#entries.set(nodeID, { ...entry, told: { host, port } });
+    return true;
+  }
+
+  /** What to try, best first: at most two, each once. */
+  endpoints(nodeID: NodeID): readonly Endpoint[] {
+    const { signed, told } = this.#entries.get(nodeID) ?? {};
+    if (signed === undefined) return told === undefined ? [] : [told];
+    if (told === undefined || (told.host === signed.host && told.port === signed.port)) return [signed];
+    return [signed, told];
+  }
+
+  /** For Handshake and GetPeerList: what peers need not send us. */
+  knownPeers(nowMs: number): KnownPeers {
+    return this.#filter.encode(this.#gossipIDs, nowMs);
+  }
+
+  #hasRoomFor(nodeID: NodeID): boolean {
+    return this.#entries.size < this.#maxEntries || this.#entries.has(nodeID) || this.#isWanted(nodeID);
+  }
+
+  #makeRoomFor(nodeID: NodeID): void {
+    if (this.#entries.size < this.#maxEntries || this.#entries.has(nodeID)) return;
+    for (const other of this.#entries.keys()) {
+      if (this.#isWanted(other)) continue;
+      this.#entries.delete(other);
+      this.#gossipIDs.delete(other);
+      return;
+    }
+  }
+}

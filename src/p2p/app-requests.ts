@@ -1,0 +1,145 @@
+import { equalBytes } from '../primitives/bytes.ts';
+import type { Clock } from '../primitives/clock.ts';
+import { type BlockchainID, idBytes, type NodeID } from '../primitives/ids.ts';
+import type { AppError, AppResponse } from './gen/p2p_pb.js';
+import { encodeMessage } from './messages.ts';
+
+/** What became of an AppRequest. A peer's failure is a value: only the caller's own signal makes a request reject. */
+export type AppOutcome =
+  | { readonly kind: 'response'; readonly bytes: Uint8Array }
+  /** The codes are the VM's own above 0; −1 undefined, −2 no handler, −3 not a validator, −4 throttled. */
+  | { readonly kind: 'error'; readonly code: number; readonly message: string }
+  | { readonly kind: 'timeout' }
+  /** It was not sent, or the connection ended before an answer. */
+  | { readonly kind: 'unreachable'; readonly reason: string };
+
+export interface AppRequestOptions {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Nodes cut longer deadlines, and drop requests with absurd ones in silence. */
+const MAX_DEADLINE_MS = 10_000;
+const U32_END = 2 ** 32;
+/** Characters kept of a peer's text, which is shown to callers and would else be bounded by the frame alone. */
+const MAX_ERROR_MESSAGE_LENGTH = 512;
+
+interface Pending {
+  readonly chainID: Uint8Array;
+  settle(outcome: AppOutcome): void;
+}
+
+/**
+ * The requests that wait for an answer, by node and request ID. IDs are odd: even ones belong to the consensus engine of
+ * EVM chains and vanish there. Bound: `maxPending` over all nodes; a request beyond it is not sent.
+ */
+export class AppRequests {
+  readonly #clock: Clock;
+  readonly #maxPending: number;
+  readonly #pending = new Map<NodeID, Map<number, Pending>>();
+  #size = 0;
+  #nextID = 1;
+  /** A fan-out asks many nodes about one chain: its bytes are decoded once. */
+  #lastChain: { id: BlockchainID; bytes: Uint8Array } | undefined;
+
+  constructor(clock: Clock, maxPending: number) {
+    this.#clock = clock;
+    this.#maxPending = maxPending;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /**
+   * Sends one request and waits for its end.
+   *
+   * @param transmit sends a payload, and says why where it cannot
+   * @throws the signal's reason, and nothing else
+   */
+  send(
+    nodeID: NodeID,
+    chainID: BlockchainID,
+    appBytes: Uint8Array,
+    options: AppRequestOptions,
+    transmit: (payload: Uint8Array) => string | undefined,
+  ): Promise<AppOutcome> {
+    const { timeoutMs, signal } = options;
+    if (signal.aborted) return Promise.reject(signal.reason);
+    if (timeoutMs <= 0) return Promise.resolve({ kind: 'timeout' });
+    if (this.#size >= this.#maxPending) {
+      return Promise.resolve({ kind: 'unreachable', reason: `${this.#maxPending} requests are waiting already` });
+    }
+
+    const ofNode = this.#pending.get(nodeID) ?? new Map<number, Pending>();
+    const requestId = this.#takeID(ofNode);
+    const chainBytes = this.#chainBytes(chainID);
+    const failure = transmit(
+      encodeMessage({
+        case: 'appRequest',
+        value: { chainId: chainBytes, requestId, deadline: deadlineNs(timeoutMs), appBytes },
+      }),
+    );
+    if (failure !== undefined) return Promise.resolve({ kind: 'unreachable', reason: failure });
+
+    return new Promise((resolve, reject) => {
+      const forget = (): void => {
+        cancelTimer();
+        signal.removeEventListener('abort', onAbort);
+        this.#size -= 1;
+        ofNode.delete(requestId);
+        if (ofNode.size === 0) this.#pending.delete(nodeID);
+      };
+      const settle = (outcome: AppOutcome): void => {
+        forget();
+        resolve(outcome);
+      };
+      const onAbort = (): void => {
+        forget();
+        reject(signal.reason);
+      };
+      const cancelTimer = this.#clock.after(timeoutMs, () => settle({ kind: 'timeout' }));
+      signal.addEventListener('abort', onAbort, { once: true });
+      ofNode.set(requestId, { chainID: chainBytes, settle });
+      this.#pending.set(nodeID, ofNode);
+      this.#size += 1;
+    });
+  }
+
+  /** An answer to nobody's question, such as a late one, is ignored. */
+  onResponse(nodeID: NodeID, response: AppResponse): void {
+    this.#find(nodeID, response)?.settle({ kind: 'response', bytes: response.appBytes });
+  }
+
+  onError(nodeID: NodeID, error: AppError): void {
+    const message = error.errorMessage.slice(0, MAX_ERROR_MESSAGE_LENGTH);
+    this.#find(nodeID, error)?.settle({ kind: 'error', code: error.errorCode, message });
+  }
+
+  onDisconnected(nodeID: NodeID, reason: string): void {
+    for (const pending of [...(this.#pending.get(nodeID)?.values() ?? [])])
+      pending.settle({ kind: 'unreachable', reason });
+  }
+
+  #find(nodeID: NodeID, answer: { chainId: Uint8Array; requestId: number }): Pending | undefined {
+    const pending = this.#pending.get(nodeID)?.get(answer.requestId);
+    return pending !== undefined && equalBytes(pending.chainID, answer.chainId) ? pending : undefined;
+  }
+
+  #takeID(taken: ReadonlyMap<number, unknown>): number {
+    // After 2^31 requests the IDs start again, and one of the first may still be waiting.
+    let id = this.#nextID;
+    while (taken.has(id)) id = (id + 2) % U32_END;
+    this.#nextID = (id + 2) % U32_END;
+    return id;
+  }
+
+  #chainBytes(id: BlockchainID): Uint8Array {
+    if (this.#lastChain?.id !== id) this.#lastChain = { id, bytes: idBytes(id) };
+    return this.#lastChain.bytes;
+  }
+}
+
+function deadlineNs(timeoutMs: number): bigint {
+  return BigInt(Math.ceil(Math.min(timeoutMs, MAX_DEADLINE_MS))) * 1_000_000n;
+}

@@ -1,0 +1,90 @@
+import { ParseError } from '../primitives/parse-error.ts';
+
+/** avalanchego `utils/constants`, DefaultMaxMessageSize: no node sends or takes a longer one. */
+export const MAX_FRAME_LENGTH = 2 * 1024 * 1024;
+const HEADER_LENGTH = 4;
+/** What a decoder holds before the first byte of a split frame arrives: few frames of a quiet peer are longer. */
+const INITIAL_CAPACITY = 256;
+
+/** `u32` length, then the payload: one encoded `p2p.Message`. @throws {RangeError} above {@link MAX_FRAME_LENGTH} */
+export function encodeFrame(payload: Uint8Array): Uint8Array {
+  if (payload.length > MAX_FRAME_LENGTH) {
+    throw new RangeError(`a frame of ${payload.length} bytes is above the limit of ${MAX_FRAME_LENGTH}`);
+  }
+  const frame = new Uint8Array(HEADER_LENGTH + payload.length);
+  new DataView(frame.buffer).setUint32(0, payload.length);
+  frame.set(payload, HEADER_LENGTH);
+  return frame;
+}
+
+/**
+ * Cuts a byte stream into payloads, however it is split. It holds at most one unfinished frame, and grows with the bytes
+ * that really came, never with the length that a peer announced.
+ */
+export class FrameDecoder {
+  #pending = new Uint8Array(0);
+  #pendingLength = 0;
+
+  /**
+   * The payloads that `chunk` completes, in order. They are copies: a chunk may be a view into a large receive buffer.
+   *
+   * @throws {ParseError} on a length above {@link MAX_FRAME_LENGTH}; the stream cannot be read on from there
+   */
+  push(chunk: Uint8Array): Uint8Array[] {
+    const payloads: Uint8Array[] = [];
+    let rest = chunk;
+    while (rest.length > 0) {
+      if (this.#pendingLength === 0) {
+        // Most chunks start with a whole frame, which needs no second buffer.
+        const length = frameLength(rest);
+        if (length !== undefined && rest.length >= length) {
+          // Not slice(), which is a view where the chunk is a Buffer.
+          payloads.push(new Uint8Array(rest.subarray(HEADER_LENGTH, length)));
+          rest = rest.subarray(length);
+          continue;
+        }
+      }
+      const pendingTarget = this.#pendingTarget();
+      const taken = Math.min(rest.length, pendingTarget - this.#pendingLength);
+      this.#append(rest.subarray(0, taken));
+      rest = rest.subarray(taken);
+      const length = frameLength(this.#pending.subarray(0, this.#pendingLength));
+      if (length === this.#pendingLength) {
+        payloads.push(this.#pending.slice(HEADER_LENGTH, length));
+        this.#pending = new Uint8Array(0);
+        this.#pendingLength = 0;
+      }
+    }
+    return payloads;
+  }
+
+  /** How many bytes the unfinished frame has in all, or those of its header while that is not complete. */
+  #pendingTarget(): number {
+    return frameLength(this.#pending.subarray(0, this.#pendingLength)) ?? HEADER_LENGTH;
+  }
+
+  #append(bytes: Uint8Array): void {
+    const needed = this.#pendingLength + bytes.length;
+    if (needed > this.#pending.length) {
+      const capacity = Math.min(
+        Math.max(needed, this.#pending.length * 2, INITIAL_CAPACITY),
+        HEADER_LENGTH + MAX_FRAME_LENGTH,
+      );
+      const grown = new Uint8Array(capacity);
+      grown.set(this.#pending.subarray(0, this.#pendingLength));
+      this.#pending = grown;
+    }
+    this.#pending.set(bytes, this.#pendingLength);
+    this.#pendingLength = needed;
+  }
+}
+
+/** Header and payload together, or undefined while the header is incomplete. */
+function frameLength(bytes: Uint8Array): number | undefined {
+  if (bytes.length < HEADER_LENGTH) return undefined;
+  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
+  if (length > MAX_FRAME_LENGTH) {
+    throw new ParseError('frame', `announces ${length} bytes, at most ${MAX_FRAME_LENGTH} are allowed`);
+  }
+  return HEADER_LENGTH + length;
+}

@@ -1,0 +1,173 @@
+import { type MessageInitShape } from '@bufbuild/protobuf';
+import { bls12_381 } from '@noble/curves/bls12-381.js';
+import { ID_LENGTH } from '../primitives/ids.ts';
+import { ParseError } from '../primitives/parse-error.ts';
+import { BloomFilter, MAX_SALT_LENGTH } from './bloom-filter.ts';
+import type { StakingCertificate } from './certificate.ts';
+import type { BloomFilter as BloomFilterMessage, BloomFilterSchema, Handshake, HandshakeSchema } from './gen/p2p_pb.js';
+import { ipAddressBytes, ipAddressFromBytes } from './ip-address.ts';
+import {
+  encodeUnsignedAddress,
+  MAX_CLOCK_DIFFERENCE_MS,
+  type NodeAddress,
+  parsePort,
+  type SignedAddress,
+  verifyAddressSignature,
+} from './signed-address.ts';
+
+const WHAT = 'Handshake';
+/** avalanchego `network/peer/peer.go`. */
+const MAX_TRACKED_SUBNETS = 16;
+/** A compressed point of G2. */
+const BLS_SIGNATURE_LENGTH = 96;
+const PROOF_OF_POSSESSION_DST = 'BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_';
+
+/** A version of the node's software, as in `avalanchego/1.14.2`. */
+export interface NodeVersion {
+  readonly major: number;
+  readonly minor: number;
+  readonly patch: number;
+}
+
+/** A filter of known addresses together with the salt its hashes were made with. */
+export interface KnownPeers {
+  readonly filter: Uint8Array;
+  readonly salt: Uint8Array;
+}
+
+export interface HandshakeFields {
+  readonly networkID: number;
+  readonly nowMs: number;
+  readonly version: NodeVersion;
+  readonly clientName: string;
+  readonly address: SignedAddress;
+  /** The address signed with a BLS key: see {@link signAddressWithBls}. */
+  readonly blsSignature: Uint8Array;
+  readonly trackedSubnets: readonly Uint8Array[];
+  readonly knownPeers: KnownPeers;
+  readonly allSubnets: boolean;
+}
+
+/** Either side's Handshake. Cheap: both signatures are made before, once. */
+export function createHandshake(fields: HandshakeFields): MessageInitShape<typeof HandshakeSchema> {
+  const nowSeconds = BigInt(Math.floor(fields.nowMs / 1000));
+  return {
+    networkId: fields.networkID,
+    myTime: nowSeconds,
+    ipAddr: ipAddressBytes(fields.address.host),
+    ipPort: fields.address.port,
+    upgradeTime: 0n,
+    ipSigningTime: fields.address.timestamp,
+    ipNodeIdSig: fields.address.signature,
+    trackedSubnets: [...fields.trackedSubnets],
+    client: { name: fields.clientName, ...fields.version },
+    knownPeers: encodeKnownPeers(fields.knownPeers),
+    ipBlsSig: fields.blsSignature,
+    allSubnets: fields.allSubnets,
+  };
+}
+
+/** What a peer's Handshake says, once it is checked. */
+export interface PeerHandshake {
+  readonly clientName: string;
+  readonly version: NodeVersion;
+  readonly address: NodeAddress;
+  readonly trackedSubnets: readonly Uint8Array[];
+  /** Undefined where the peer sent no filter: it knows nobody. */
+  readonly knownPeers: ParsedKnownPeers | undefined;
+  readonly allSubnets: boolean;
+}
+
+/**
+ * Checks a peer's Handshake as the reference node does (avalanchego `network/peer/peer.go`), but for two things: whether the
+ * versions suit is the caller's judgement, and the BLS signature is only measured, since decoding a point of G2 takes
+ * milliseconds and only a validator set could tell whose it should be.
+ *
+ * @param certificate the one the peer showed in TLS
+ * @throws {ParseError} with a reason that tells an operator what is wrong
+ */
+export function parseHandshake(
+  handshake: Handshake,
+  expected: { networkID: number; nowMs: number; certificate: StakingCertificate },
+): PeerHandshake {
+  if (handshake.networkId !== expected.networkID) {
+    throw new ParseError(WHAT, `is of network ${handshake.networkId}, ours is ${expected.networkID}`);
+  }
+  const clockDifferenceMs = Number(handshake.myTime) * 1000 - expected.nowMs;
+  // The peer's clock is cut to seconds, ours is not.
+  if (Math.abs(clockDifferenceMs) > MAX_CLOCK_DIFFERENCE_MS + 1000) {
+    throw new ParseError(WHAT, `shows a clock that is ${Math.round(clockDifferenceMs / 1000)} s off ours`);
+  }
+  if (handshake.trackedSubnets.length > MAX_TRACKED_SUBNETS) {
+    throw new ParseError(
+      WHAT,
+      `tracks ${handshake.trackedSubnets.length} subnets, at most ${MAX_TRACKED_SUBNETS} are allowed`,
+    );
+  }
+  if (handshake.trackedSubnets.some((subnet) => subnet.length !== ID_LENGTH)) {
+    throw new ParseError(WHAT, `tracks a subnet whose ID has not ${ID_LENGTH} bytes`);
+  }
+  const objected = new Set(handshake.objectedAcps);
+  if (handshake.supportedAcps.some((acp) => objected.has(acp))) {
+    throw new ParseError(WHAT, 'supports and objects to the same proposal');
+  }
+  if (handshake.ipBlsSig.length !== BLS_SIGNATURE_LENGTH) {
+    throw new ParseError(
+      WHAT,
+      `has a BLS signature of ${handshake.ipBlsSig.length} bytes, not ${BLS_SIGNATURE_LENGTH}`,
+    );
+  }
+  const address: NodeAddress = {
+    host: ipAddressFromBytes(handshake.ipAddr),
+    port: parsePort(handshake.ipPort),
+    timestamp: handshake.ipSigningTime,
+  };
+  verifyAddressSignature(address, handshake.ipNodeIdSig, expected.certificate, expected.nowMs);
+  const { client } = handshake;
+  return {
+    clientName: client?.name ?? '',
+    version: { major: client?.major ?? 0, minor: client?.minor ?? 0, patch: client?.patch ?? 0 },
+    address,
+    trackedSubnets: handshake.trackedSubnets,
+    knownPeers: handshake.knownPeers === undefined ? undefined : parseKnownPeers(handshake.knownPeers),
+    allSubnets: handshake.allSubnets,
+  };
+}
+
+/** Negative, zero or positive, as versions are ordered. */
+export function compareNodeVersions(a: NodeVersion, b: NodeVersion): number {
+  return a.major - b.major || a.minor - b.minor || a.patch - b.patch;
+}
+
+export interface ParsedKnownPeers {
+  readonly filter: BloomFilter;
+  readonly salt: Uint8Array;
+}
+
+/** @throws {ParseError} where a node would disconnect us for it */
+export function parseKnownPeers(message: BloomFilterMessage | undefined): ParsedKnownPeers {
+  if (message === undefined) throw new ParseError(WHAT, 'has no bloom filter');
+  if (message.salt.length > MAX_SALT_LENGTH) {
+    throw new ParseError(
+      'bloom filter',
+      `has a salt of ${message.salt.length} bytes, at most ${MAX_SALT_LENGTH} are allowed`,
+    );
+  }
+  return { filter: BloomFilter.parse(message.filter), salt: message.salt };
+}
+
+export function encodeKnownPeers(knownPeers: KnownPeers): MessageInitShape<typeof BloomFilterSchema> {
+  return { filter: knownPeers.filter, salt: knownPeers.salt };
+}
+
+/** The BLS signature of an address, under the domain of proofs of possession. Takes some ten milliseconds: keep it. */
+export function signAddressWithBls(address: NodeAddress, secretKey: Uint8Array): Uint8Array {
+  const { longSignatures } = bls12_381;
+  const hashed = longSignatures.hash(encodeUnsignedAddress(address), PROOF_OF_POSSESSION_DST);
+  return longSignatures.Signature.toBytes(longSignatures.sign(hashed, secretKey));
+}
+
+/** A key of nobody: the signature must decode, but only that of a validator is compared with a known key. */
+export function createBlsSecretKey(): Uint8Array {
+  return bls12_381.utils.randomSecretKey();
+}

@@ -1,0 +1,125 @@
+import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import type { NodeID } from '../primitives/ids.ts';
+import { createStakingCertificate, parseStakingCertificate, type StakingCertificate } from './certificate.ts';
+
+/** Who we are to other nodes: a staking certificate and its key. */
+export interface Identity {
+  readonly nodeID: NodeID;
+  readonly certificate: StakingCertificate;
+  readonly certificatePem: string;
+  readonly privateKey: KeyObject;
+}
+
+/** The staking certificate or its key cannot be used. The message is for the operator. */
+export class IdentityError extends Error {
+  override readonly name = 'IdentityError';
+}
+
+/** A new ECDSA P-256 identity, held in memory only. */
+export function createIdentity(): Identity {
+  const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const certificate = createStakingCertificate(keys);
+  return {
+    nodeID: certificate.nodeID,
+    certificate,
+    certificatePem: encodePem('CERTIFICATE', certificate.der),
+    privateKey: keys.privateKey,
+  };
+}
+
+/** @throws {IdentityError} where the PEM texts are no certificate and key, do not match, or are refused by nodes */
+export function parseIdentity(certificatePem: string, privateKeyPem: string): Identity {
+  const x509 = readPem('certificate', () => new X509Certificate(certificatePem));
+  const privateKey = readPem('private key', () => createPrivateKey(privateKeyPem));
+  const certificate = readPem('certificate', () => parseStakingCertificate(new Uint8Array(x509.raw)));
+  if (!x509.checkPrivateKey(privateKey)) throw new IdentityError('the private key is not the one of the certificate');
+  return { nodeID: certificate.nodeID, certificate, certificatePem: x509.toString(), privateKey };
+}
+
+export interface IdentityPaths {
+  readonly certificatePath: string;
+  readonly privateKeyPath: string;
+}
+
+/**
+ * Reads the identity from two PEM files, or makes a new one and writes it there where neither file exists: the NodeID must
+ * outlive restarts, since operators of validator-only networks admit us by it.
+ *
+ * @throws {IdentityError} where only one of the files exists, one cannot be read or written, or their content is refused
+ */
+export async function loadOrCreateIdentity(paths: IdentityPaths): Promise<Identity> {
+  const [certificatePem, privateKeyPem] = await Promise.all([
+    readIfExists(paths.certificatePath),
+    readIfExists(paths.privateKeyPath),
+  ]);
+  if (certificatePem !== undefined && privateKeyPem !== undefined) return parseIdentity(certificatePem, privateKeyPem);
+  if (certificatePem !== undefined) throw missing(paths.privateKeyPath, paths.certificatePath);
+  if (privateKeyPem !== undefined) throw missing(paths.certificatePath, paths.privateKeyPath);
+
+  const identity = createIdentity();
+  // The key first: a crash in between leaves a key without certificate, which is reported, never a NodeID without key.
+  await writeAtomically(paths.privateKeyPath, identity.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
+  await writeAtomically(paths.certificatePath, identity.certificatePem);
+  return identity;
+}
+
+/**
+ * The TLS settings of one identity. Share it between all connections: building it parses certificate and key, which is
+ * half the cost of a connection.
+ */
+export function createIdentityContext(identity: Identity): SecureContext {
+  return createSecureContext({
+    cert: identity.certificatePem,
+    key: identity.privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    minVersion: 'TLSv1.3',
+  });
+}
+
+function missing(absent: string, present: string): IdentityError {
+  return new IdentityError(`${present} exists but ${absent} does not: restore it, or remove both for a new identity`);
+}
+
+function readPem<T>(what: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    throw new IdentityError(`the staking ${what} cannot be used: ${(cause as Error).message}`, { cause });
+  }
+}
+
+async function readIfExists(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new IdentityError(`${path} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** Readable by the owner alone, and either complete or not there at all. */
+async function writeAtomically(path: string, content: string): Promise<void> {
+  const temporary = `${path}.${process.pid}.tmp`;
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    {
+      await using file = await open(temporary, 'wx', 0o600);
+      await file.writeFile(content);
+      await file.sync();
+    }
+    await rename(temporary, path);
+  } catch (cause) {
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw new IdentityError(`${path} cannot be written: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function encodePem(label: string, der: Uint8Array): string {
+  const lines =
+    Buffer.from(der)
+      .toString('base64')
+      .match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
+}

@@ -1,0 +1,60 @@
+import type { Random } from '../primitives/clock.ts';
+import { BloomFilter, bloomHash, MAX_SALT_LENGTH } from './bloom-filter.ts';
+import type { KnownPeers } from './handshake.ts';
+
+/** avalanchego `network/ip_tracker.go`: small enough that few addresses are held back, in under two bytes an address. */
+const FALSE_POSITIVE_PROBABILITY = 0.001;
+const MIN_CAPACITY = 128;
+/** An address that an unlucky filter hides is hidden no longer than this. */
+const MAX_AGE_MS = 60_000;
+
+/**
+ * The addresses we know, as we show them to peers so that they send us others. Grows in place, and starts anew with other
+ * seeds where it is full, old, or holds addresses that were replaced.
+ */
+export class KnownPeersFilter {
+  readonly #random: Random;
+  #filter: BloomFilter;
+  #salt: Uint8Array;
+  #capacity = MIN_CAPACITY;
+  #count = 0;
+  #startedAtMs = Number.NEGATIVE_INFINITY;
+  #encoded: KnownPeers | undefined;
+
+  constructor(random: Random) {
+    this.#random = random;
+    this.#salt = this.#randomBytes(MAX_SALT_LENGTH);
+    this.#filter = this.#createFilter();
+  }
+
+  add(gossipID: Uint8Array): void {
+    this.#filter.add(bloomHash(gossipID, this.#salt));
+    this.#count += 1;
+    this.#encoded = undefined;
+  }
+
+  /** @param gossipIDs all that are known now, should the filter have to start anew */
+  encode(gossipIDs: { readonly size: number; values(): Iterable<Uint8Array> }, nowMs: number): KnownPeers {
+    if (this.#count > this.#capacity || nowMs - this.#startedAtMs > MAX_AGE_MS) this.#restart(gossipIDs, nowMs);
+    this.#encoded ??= { filter: this.#filter.encode(), salt: this.#salt };
+    return this.#encoded;
+  }
+
+  #restart(gossipIDs: { readonly size: number; values(): Iterable<Uint8Array> }, nowMs: number): void {
+    // Room for as many again, since whoever asks for addresses expects to learn some.
+    this.#capacity = Math.max(MIN_CAPACITY, gossipIDs.size * 2);
+    this.#salt = this.#randomBytes(MAX_SALT_LENGTH);
+    this.#filter = this.#createFilter();
+    this.#count = 0;
+    this.#startedAtMs = nowMs;
+    for (const gossipID of gossipIDs.values()) this.add(gossipID);
+  }
+
+  #createFilter(): BloomFilter {
+    return BloomFilter.create(this.#capacity, FALSE_POSITIVE_PROBABILITY, (length) => this.#randomBytes(length));
+  }
+
+  #randomBytes(length: number): Uint8Array {
+    return Uint8Array.from({ length }, () => Math.floor(this.#random() * 256));
+  }
+}

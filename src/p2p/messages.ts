@@ -1,0 +1,61 @@
+import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { ParseError } from '../primitives/parse-error.ts';
+import { MAX_FRAME_LENGTH } from './frames.ts';
+import { type Message, MessageSchema } from './gen/p2p_pb.js';
+
+const WHAT = 'p2p message';
+
+/**
+ * What a frame carries, without the compression around it. `case` is undefined for the messages of consensus,
+ * bootstrapping and state sync, which a client has no use for.
+ */
+export type PeerMessage = Exclude<Message['message'], { case: 'compressedZstd' }>;
+export type PeerMessageInit = Exclude<
+  NonNullable<MessageInitShape<typeof MessageSchema>['message']>,
+  { case: 'compressedZstd' } | { case?: undefined }
+>;
+
+/**
+ * The payload of a frame. Nodes compress PeerList, AppRequest, AppResponse and AppError, and take any message either way.
+ */
+export function encodeMessage(message: PeerMessageInit, compression: 'none' | 'zstd' = 'none'): Uint8Array {
+  const plain = toBinary(MessageSchema, create(MessageSchema, { message }));
+  if (compression === 'none') return plain;
+  const value = new Uint8Array(zstdCompressSync(plain));
+  return toBinary(MessageSchema, create(MessageSchema, { message: { case: 'compressedZstd', value } }));
+}
+
+/**
+ * Reads an untrusted payload. Decompression stops at {@link MAX_FRAME_LENGTH}, as in the reference node: some bytes of
+ * zstd can stand for gigabytes.
+ *
+ * @throws {ParseError} on anything that is no protobuf message or no zstd frame, and on compression within compression
+ */
+export function parseMessage(payload: Uint8Array): PeerMessage {
+  const outer = decode(payload);
+  if (outer.case !== 'compressedZstd') return outer;
+  const inner = decode(decompress(outer.value));
+  if (inner.case === 'compressedZstd') throw new ParseError(WHAT, 'is compressed twice');
+  return inner;
+}
+
+function decode(bytes: Uint8Array): Message['message'] {
+  try {
+    return fromBinary(MessageSchema, bytes, { readUnknownFields: false }).message;
+  } catch (cause) {
+    throw new ParseError(WHAT, 'is not valid protobuf', { cause });
+  }
+}
+
+function decompress(bytes: Uint8Array): Uint8Array {
+  try {
+    // A copy: the result is a view into a chunk of many KiB, which a kept signature would hold in memory.
+    return new Uint8Array(zstdDecompressSync(bytes, { maxOutputLength: MAX_FRAME_LENGTH }));
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') {
+      throw new ParseError(WHAT, `expands to more than ${MAX_FRAME_LENGTH} bytes`, { cause });
+    }
+    throw new ParseError(WHAT, 'is not valid zstd', { cause });
+  }
+}

@@ -1,0 +1,199 @@
+import type { Clock, Random } from '../primitives/clock.ts';
+import { startDeadline } from '../primitives/deadline.ts';
+import type { NodeID } from '../primitives/ids.ts';
+import { ParseError } from '../primitives/parse-error.ts';
+import type { AddressBook, Endpoint } from './address-book.ts';
+import type { ClaimedIpPort, PeerList } from './gen/p2p_pb.js';
+import { encodeKnownPeers } from './handshake.ts';
+import { encodeMessage } from './messages.ts';
+import { chooseGossipSources, type GossipIntervals, gossipIntervalMs } from './peer-decisions.ts';
+import type { PeerLogger } from './peer-logger.ts';
+import type { PeerMetrics } from './peer-metrics.ts';
+import { parseClaimedIpPort, verifySignedAddress } from './signed-address.ts';
+
+/** Where a node was said to be by the API node or the operator. */
+export interface BootstrapPeer extends Endpoint {
+  readonly nodeID: NodeID;
+}
+
+export interface PeerDiscoveryOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: PeerLogger;
+  readonly metrics: PeerMetrics;
+  readonly book: AddressBook;
+  readonly bootstrapPeers: (signal: AbortSignal) => Promise<readonly BootstrapPeer[]>;
+  readonly gossipIntervals: GossipIntervals;
+  /** Whether a wanted node is not connected. */
+  readonly isSearching: () => boolean;
+  readonly readyPeers: () => readonly NodeID[];
+  readonly send: (nodeID: NodeID, payload: Uint8Array) => void;
+  /** A node has an address it did not have before. */
+  readonly onAddress: (nodeID: NodeID) => void;
+}
+
+/** Peers asked in one round. Each answer with news is followed by a question to another, so rounds grow by themselves. */
+const GOSSIP_FAN_OUT = 4;
+/** Questions without an answer: nodes with nothing new stay silent, and are forgotten after this long. */
+const GOSSIP_ANSWER_MS = 10_000;
+/** Bounds the state of the above: 64 peers have 64 × 15 addresses to tell. */
+const MAX_GOSSIP_IN_FLIGHT = 64;
+/** Nodes send at most 15 entries; what is beyond this is not even looked at, since each may cost a verification. */
+const MAX_PEER_LIST_ENTRIES = 64;
+/** The API is asked again at a tenth of the time that something has been missing, within these limits. */
+const BOOTSTRAP_INTERVALS: GossipIntervals = { minMs: 5_000, maxMs: 300_000 };
+/** After a failure of the API, doubled each time up to the last of these. */
+const BOOTSTRAP_RETRY_MS = 1_000;
+const MAX_BOOTSTRAP_RETRY_MS = 30_000;
+const BOOTSTRAP_TIMEOUT_MS = 30_000;
+
+/**
+ * Finds out where nodes are: from the API for a start, then from the signed addresses that peers pass on. Fills the
+ * {@link AddressBook} and has no other effect; dialling is somebody else's.
+ */
+export class PeerDiscovery {
+  readonly #options: PeerDiscoveryOptions;
+  readonly #closing = new AbortController();
+  /** When something was last missing or new. Monotonic, as all times here. */
+  #stirredAtMs: number;
+  #lastRoundAtMs = Number.NEGATIVE_INFINITY;
+  /** Until when an answer of this peer is awaited: an unasked PeerList is not worth its verifications. */
+  readonly #asked = new Map<NodeID, number>();
+  readonly #lastNews = new Map<NodeID, number>();
+  #bootstrap: { state: 'idle' | 'running'; lastAtMs: number; failures: number; succeeded: boolean } = {
+    state: 'idle',
+    lastAtMs: Number.NEGATIVE_INFINITY,
+    failures: 0,
+    succeeded: false,
+  };
+
+  constructor(options: PeerDiscoveryOptions) {
+    this.#options = options;
+    this.#stirredAtMs = options.clock.monotonicMs();
+  }
+
+  /** Something is missing or has changed: search eagerly again. */
+  stir(): void {
+    this.#stirredAtMs = this.#options.clock.monotonicMs();
+  }
+
+  /** To be called a few times a second. */
+  tick(nowMs: number): void {
+    this.#bootstrapIfDue(nowMs);
+    for (const [nodeID, untilMs] of this.#asked) {
+      if (nowMs < untilMs) continue;
+      this.#asked.delete(nodeID);
+      this.#lastNews.set(nodeID, 0);
+    }
+    const { gossipIntervals, isSearching } = this.#options;
+    const intervalMs = isSearching()
+      ? gossipIntervalMs(nowMs - this.#stirredAtMs, gossipIntervals)
+      : gossipIntervals.maxMs;
+    if (nowMs - this.#lastRoundAtMs < intervalMs) return;
+    this.#lastRoundAtMs = nowMs;
+    this.#ask(GOSSIP_FAN_OUT, nowMs);
+  }
+
+  /** The addresses with which a peer confirmed our Handshake, chosen by the filter in it. */
+  onHandshakePeerList(nodeID: NodeID, peerList: PeerList): void {
+    this.#take(nodeID, peerList);
+  }
+
+  onPeerList(nodeID: NodeID, peerList: PeerList): void {
+    if (this.#asked.delete(nodeID)) this.#take(nodeID, peerList);
+  }
+
+  onDisconnected(nodeID: NodeID): void {
+    this.#asked.delete(nodeID);
+    this.#lastNews.delete(nodeID);
+  }
+
+  close(): void {
+    this.#closing.abort(new Error('the peer network is closed'));
+  }
+
+  #take(nodeID: NodeID, peerList: PeerList): void {
+    let news = 0;
+    for (const claimed of peerList.claimedIpPorts.slice(0, MAX_PEER_LIST_ENTRIES)) {
+      const result = this.#takeClaim(claimed);
+      this.#options.metrics.onAddress(result);
+      if (result === 'new') news += 1;
+    }
+    this.#lastNews.set(nodeID, news);
+    // Nodes tell at most 15 addresses at a time: as long as there is news, there may be more.
+    if (news > 0 && this.#options.isSearching()) this.#ask(1, this.#options.clock.monotonicMs());
+  }
+
+  #takeClaim(claimed: ClaimedIpPort): 'new' | 'known' | 'invalid' {
+    const { book, clock, onAddress } = this.#options;
+    try {
+      const address = parseClaimedIpPort(claimed);
+      if (!book.isNews(address.nodeID, address.timestamp)) return 'known';
+      verifySignedAddress(address, clock.now());
+      book.addSigned(address.nodeID, address);
+      onAddress(address.nodeID);
+      return 'new';
+    } catch (error) {
+      if (!(error instanceof ParseError)) throw error;
+      return 'invalid';
+    }
+  }
+
+  #ask(count: number, nowMs: number): void {
+    const { book, random, readyPeers, send } = this.#options;
+    const free = Math.min(count, MAX_GOSSIP_IN_FLIGHT - this.#asked.size);
+    if (free <= 0) return;
+    const sources = readyPeers()
+      .filter((nodeID) => !this.#asked.has(nodeID))
+      .map((nodeID) => ({ nodeID, lastNews: this.#lastNews.get(nodeID) }));
+    const chosen = chooseGossipSources(sources, free, random);
+    if (chosen.length === 0) return;
+    const knownPeers = encodeKnownPeers(book.knownPeers(nowMs));
+    const payload = encodeMessage({ case: 'getPeerList', value: { knownPeers, allSubnets: true } });
+    for (const nodeID of chosen) {
+      this.#asked.set(nodeID, nowMs + GOSSIP_ANSWER_MS);
+      send(nodeID, payload);
+    }
+  }
+
+  #bootstrapIfDue(nowMs: number): void {
+    const { state, lastAtMs, failures, succeeded } = this.#bootstrap;
+    if (state === 'running') return;
+    const { isSearching, readyPeers } = this.#options;
+    if (succeeded && !isSearching() && readyPeers().length > 0) return;
+    const waitMs =
+      failures > 0
+        ? Math.min(BOOTSTRAP_RETRY_MS * 2 ** (failures - 1), MAX_BOOTSTRAP_RETRY_MS)
+        : gossipIntervalMs(nowMs - this.#stirredAtMs, BOOTSTRAP_INTERVALS);
+    if (nowMs - lastAtMs < waitMs) return;
+    this.#bootstrap = { ...this.#bootstrap, state: 'running' };
+    void this.#askForBootstrapPeers();
+  }
+
+  async #askForBootstrapPeers(): Promise<void> {
+    const { bootstrapPeers, clock, logger } = this.#options;
+    using deadline = startDeadline(clock, BOOTSTRAP_TIMEOUT_MS, 'asking for first peers', this.#closing.signal);
+    try {
+      const peers = await bootstrapPeers(deadline.signal);
+      if (this.#closing.signal.aborted) return;
+      this.#bootstrap = { state: 'idle', lastAtMs: clock.monotonicMs(), failures: 0, succeeded: true };
+      this.#takeTold(peers);
+    } catch (error) {
+      if (this.#closing.signal.aborted) return;
+      const failures = this.#bootstrap.failures + 1;
+      this.#bootstrap = { ...this.#bootstrap, state: 'idle', lastAtMs: clock.monotonicMs(), failures };
+      logger.warn({ err: error, failures }, 'cannot ask for first peers');
+    }
+  }
+
+  #takeTold(peers: readonly BootstrapPeer[]): void {
+    const { book, onAddress, logger } = this.#options;
+    let news = 0;
+    for (const { nodeID, host, port } of peers) {
+      if (!book.addTold(nodeID, { host, port })) continue;
+      news += 1;
+      onAddress(nodeID);
+    }
+    logger.debug({ told: peers.length, news }, 'asked for first peers');
+  }
+}

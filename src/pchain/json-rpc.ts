@@ -1,0 +1,385 @@
+import { Counter, Histogram, type Registry } from 'prom-client';
+import { type Dispatcher, Pool } from 'undici';
+import { type Clock, type Random, sleep } from '../primitives/clock.ts';
+import { DeadlineExceeded, startDeadline } from '../primitives/deadline.ts';
+import { ParseError } from '../primitives/parse-error.ts';
+import { ApiError, type ApiErrorKind } from './api-error.ts';
+import { EndpointHealth } from './endpoint-health.ts';
+import { encodeExactJson, parseExactJson } from './exact-json.ts';
+import { readObject, readString } from './json-fields.ts';
+
+/** One base URL of the API, as the reference aggregator's configuration has it. */
+export interface JsonRpcEndpoint {
+  /** Scheme, host, and where the API is served below a prefix, its path. */
+  readonly baseUrl: string;
+  /** Added to the query of every request, e.g. a token. */
+  readonly queryParameters?: Readonly<Record<string, string>>;
+  /** Added to the headers of every request, e.g. a key. */
+  readonly httpHeaders?: Readonly<Record<string, string>>;
+}
+
+export interface JsonRpcLimits {
+  /** One HTTP request and its whole response. The reference node holds one lock during a call and may take seconds. */
+  readonly attemptTimeoutMs: number;
+  /** One call with all its attempts and pauses: the longest a caller waits. */
+  readonly callTimeoutMs: number;
+  /** How often all endpoints are tried; a dead API is then known well before the deadline. */
+  readonly maxRounds: number;
+  /** Pause after the first round, half of it random; doubled with each further round. */
+  readonly backoffBaseMs: number;
+  readonly backoffMaxMs: number;
+  /**
+   * An endpoint that failed is put aside for this long, doubled with each further failure: above `attemptTimeoutMs`, as
+   * one that hangs costs a call that much.
+   */
+  readonly asideBaseMs: number;
+  /** A recovered endpoint is noticed after this long at the latest. */
+  readonly asideMaxMs: number;
+  /**
+   * Per endpoint. The node answers one P-Chain call at a time, so more would only wait there; it also bounds memory to
+   * so many responses.
+   */
+  readonly maxConnections: number;
+  /**
+   * Calls in flight, waiting ones included: far above what one busy aggregator needs, so that a hanging API cannot pile
+   * up calls.
+   */
+  readonly maxCallsInFlight: number;
+}
+
+const DEFAULT_JSON_RPC_LIMITS: JsonRpcLimits = {
+  attemptTimeoutMs: 4_000,
+  callTimeoutMs: 10_000,
+  maxRounds: 3,
+  backoffBaseMs: 100,
+  backoffMaxMs: 1_000,
+  asideBaseMs: 5_000,
+  asideMaxMs: 30_000,
+  maxConnections: 8,
+  maxCallsInFlight: 512,
+};
+
+export interface JsonRpcCall<Result> {
+  /** Of the service below the base URL, e.g. `/ext/bc/P`. */
+  readonly path: string;
+  readonly method: string;
+  /** Bigints are sent as JSON integers. */
+  readonly params: Readonly<Record<string, unknown>>;
+  /** May throw {@link ParseError}: the next endpoint is asked then. Integers beyond 2^53 are bigints in it. */
+  readonly parseResult: (result: unknown) => Result;
+  /** Longest response body read, in bytes. */
+  readonly maxResponseBytes: number;
+  /** Only an idempotent call is sent a second time, to any endpoint. */
+  readonly idempotent: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Calls of a JSON-RPC 2.0 service over HTTP. When it is disposed, connections close and calls in flight fail. */
+export interface JsonRpcClient extends AsyncDisposable {
+  /**
+   * Every endpoint is tried once, a healthy one first; after failures that may pass (transport, timeout, HTTP 5xx, 408,
+   * 429) so are further rounds, with pauses between them. A JSON-RPC error is an answer and ends the call.
+   *
+   * @throws {ApiError}, or the signal's reason where the caller aborted
+   */
+  call<Result>(call: JsonRpcCall<Result>): Promise<Result>;
+}
+
+export interface JsonRpcClientOptions {
+  /** In order of preference; at least one. */
+  readonly endpoints: readonly JsonRpcEndpoint[];
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly registry: Registry;
+  readonly limits?: Partial<JsonRpcLimits>;
+}
+
+export function createJsonRpcClient(options: JsonRpcClientOptions): JsonRpcClient {
+  return new UndiciJsonRpcClient(options);
+}
+
+class UndiciJsonRpcClient implements JsonRpcClient {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #limits: JsonRpcLimits;
+  readonly #metrics: ApiMetrics;
+  readonly #endpoints: readonly Endpoint[];
+  readonly #health: EndpointHealth;
+  #callsInFlight = 0;
+  #lastId = 0;
+  #isDisposed = false;
+
+  constructor({ endpoints, clock, random, registry, limits }: JsonRpcClientOptions) {
+    if (endpoints.length === 0) throw new RangeError('a JSON-RPC client needs at least one endpoint');
+    this.#clock = clock;
+    this.#random = random;
+    this.#limits = { ...DEFAULT_JSON_RPC_LIMITS, ...limits };
+    this.#metrics = declareApiMetrics(registry);
+    this.#endpoints = endpoints.map((endpoint) => openEndpoint(endpoint, this.#limits));
+    this.#health = new EndpointHealth(endpoints.length, clock, {
+      asideBaseMs: this.#limits.asideBaseMs,
+      asideMaxMs: this.#limits.asideMaxMs,
+      probeMs: this.#limits.attemptTimeoutMs,
+    });
+  }
+
+  async call<Result>(call: JsonRpcCall<Result>): Promise<Result> {
+    call.signal.throwIfAborted();
+    if (this.#callsInFlight >= this.#limits.maxCallsInFlight) {
+      this.#metrics.calls.inc({ method: call.method, outcome: 'unavailable' });
+      throw new ApiError(
+        'unavailable',
+        `${call.method}: ${this.#callsInFlight} calls of the API are in flight already`,
+      );
+    }
+    this.#callsInFlight += 1;
+    const startedMs = this.#clock.monotonicMs();
+    let outcome: ApiErrorKind | 'ok' | 'aborted' = 'ok';
+    try {
+      return await this.#callInTime(call);
+    } catch (error) {
+      outcome = error instanceof ApiError ? error.kind : 'aborted';
+      throw error;
+    } finally {
+      this.#callsInFlight -= 1;
+      this.#metrics.calls.inc({ method: call.method, outcome });
+      this.#metrics.duration.observe({ method: call.method }, (this.#clock.monotonicMs() - startedMs) / 1_000);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isDisposed = true;
+    await Promise.all(this.#endpoints.map(({ pool }) => pool.destroy()));
+  }
+
+  async #callInTime<Result>(call: JsonRpcCall<Result>): Promise<Result> {
+    const failures = new Map<Endpoint, AttemptFailure>();
+    using deadline = startDeadline(this.#clock, this.#limits.callTimeoutMs, call.method, call.signal);
+    try {
+      return await this.#callInRounds(call, failures, deadline.signal);
+    } catch (error) {
+      call.signal.throwIfAborted();
+      if (error !== deadline.signal.reason || !(error instanceof DeadlineExceeded)) throw error;
+      const summary = summarize(failures);
+      throw new ApiError('unavailable', summary === '' ? error.message : `${error.message} (${summary})`, {
+        cause: error,
+      });
+    }
+  }
+
+  /** @param failures the last failure of each endpoint, for the error of a call that runs out of time */
+  async #callInRounds<Result>(
+    call: JsonRpcCall<Result>,
+    failures: Map<Endpoint, AttemptFailure>,
+    signal: AbortSignal,
+  ): Promise<Result> {
+    for (let round = 1; ; round += 1) {
+      for (const index of this.#health.order()) {
+        const endpoint = this.#endpoint(index);
+        if (failures.get(endpoint)?.mayPass === false) continue;
+        this.#health.asked(index);
+        const attempt = await this.#attempt(endpoint, call, signal);
+        if (attempt.status !== 'failed') this.#health.answered(index);
+        if (attempt.status === 'answered') return attempt.result;
+        if (attempt.status === 'rejected') throw attempt.error;
+        this.#health.failed(index);
+        this.#metrics.attemptFailures.inc({ endpoint: endpoint.host, reason: attempt.reason });
+        // The newest failure goes last: it decides the kind of the error.
+        failures.delete(endpoint);
+        failures.set(endpoint, attempt);
+        if (!call.idempotent) throw failedCall(call.method, failures);
+      }
+      const mayPass = [...failures.values()].some((failure) => failure.mayPass);
+      if (!mayPass || round >= this.#limits.maxRounds || this.#isDisposed) throw failedCall(call.method, failures);
+      const pauseMs = Math.min(this.#limits.backoffBaseMs * 2 ** (round - 1), this.#limits.backoffMaxMs);
+      await sleep(this.#clock, pauseMs / 2 + (this.#random() * pauseMs) / 2, signal);
+    }
+  }
+
+  /** One request to one endpoint. @throws only the reason of `signal` */
+  async #attempt<Result>(endpoint: Endpoint, call: JsonRpcCall<Result>, signal: AbortSignal): Promise<Attempt<Result>> {
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const timeoutMs = this.#limits.attemptTimeoutMs;
+    using deadline = startDeadline(this.#clock, timeoutMs, 'an attempt', signal);
+    let text: string;
+    try {
+      const { statusCode, body } = await endpoint.pool.request({
+        method: 'POST',
+        path: `${endpoint.pathPrefix}${call.path}${endpoint.query}`,
+        headers: endpoint.headers,
+        body: encodeExactJson({ jsonrpc: '2.0', id, method: call.method, params: call.params }),
+        signal: deadline.signal,
+      });
+      if (statusCode < 200 || statusCode > 299) {
+        // Read to its end where it is short, so that the connection can be used again.
+        await body.dump({ limit: MAX_ERROR_BODY_BYTES, signal: deadline.signal });
+        const mayPass = statusCode >= 500 || statusCode === 408 || statusCode === 429;
+        return { status: 'failed', reason: 'http status', message: `HTTP status ${statusCode}`, mayPass };
+      }
+      text = await readBody(body, call.maxResponseBytes);
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (cause instanceof ParseError) return invalidResponse(cause);
+      if (deadline.signal.aborted) {
+        return { status: 'failed', reason: 'timeout', message: `no answer within ${timeoutMs} ms`, mayPass: true };
+      }
+      return { status: 'failed', reason: 'transport', message: describe(cause), mayPass: true, cause };
+    }
+    try {
+      const response = parseResponse(text, id);
+      if (!('rejection' in response)) return { status: 'answered', result: call.parseResult(response.result) };
+      const { rejection } = response;
+      const message = `${call.method}: rejected by ${endpoint.host}: ${rejection.message} (code ${rejection.code})`;
+      return { status: 'rejected', error: new ApiError('rejected', message, { rejection }) };
+    } catch (cause) {
+      if (!(cause instanceof ParseError)) throw cause;
+      return invalidResponse(cause);
+    }
+  }
+
+  #endpoint(index: number): Endpoint {
+    const endpoint = this.#endpoints[index];
+    if (endpoint === undefined) throw new RangeError(`no endpoint ${index}`);
+    return endpoint;
+  }
+}
+
+interface Endpoint {
+  /** For messages and metrics: paths and queries may hold keys. */
+  readonly host: string;
+  readonly pool: Pool;
+  readonly pathPrefix: string;
+  readonly query: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+type Attempt<Result> =
+  | { readonly status: 'answered'; readonly result: Result }
+  | { readonly status: 'rejected'; readonly error: ApiError }
+  | AttemptFailure;
+
+interface AttemptFailure {
+  readonly status: 'failed';
+  readonly reason: 'transport' | 'timeout' | 'http status' | 'invalid response';
+  readonly message: string;
+  /** Whether the same request to the same endpoint may succeed a moment later. */
+  readonly mayPass: boolean;
+  readonly cause?: unknown;
+}
+
+/** The body of an error is thrown away; beyond this the connection is closed instead. */
+const MAX_ERROR_BODY_BYTES = 65_536;
+/** Enough for every text of the node, too little to fill logs. */
+const MAX_REJECTION_LENGTH = 1_000;
+
+function openEndpoint({ baseUrl, queryParameters, httpHeaders }: JsonRpcEndpoint, limits: JsonRpcLimits): Endpoint {
+  const url = new URL(baseUrl);
+  for (const [name, value] of Object.entries(queryParameters ?? {})) url.searchParams.append(name, value);
+  const headers = Object.entries(httpHeaders ?? {}).map(([name, value]) => [name.toLowerCase(), value]);
+  return {
+    host: url.host,
+    pool: new Pool(url.origin, {
+      connections: limits.maxConnections,
+      // HTTP/1.1 without pipelining: an abort then ends this request only, and connections bound the responses in
+      // flight.
+      pipelining: 1,
+      allowH2: false,
+      connect: { timeout: limits.attemptTimeoutMs },
+      // Our own deadline covers the whole attempt and runs on the injected clock.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    }),
+    pathPrefix: url.pathname.replace(/\/+$/, ''),
+    query: url.search,
+    headers: { ...Object.fromEntries(headers), 'content-type': 'application/json' },
+  };
+}
+
+async function readBody(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    // Leaving the loop destroys the body, and with it the connection.
+    if (length > maxBytes) throw new ParseError('response', `has more than ${maxBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length).toString('utf8');
+}
+
+/** A JSON-RPC 2.0 response object. @throws {ParseError} */
+function parseResponse(
+  text: string,
+  id: number,
+): { readonly result: unknown } | { readonly rejection: { readonly code: number; readonly message: string } } {
+  const response = readObject(parseExactJson(text, 'response'), 'response');
+  if (response.jsonrpc !== '2.0') throw new ParseError('response', 'has no jsonrpc "2.0"');
+  if ('error' in response && response.error !== null) {
+    const { code, message } = readObject(response.error, 'error');
+    if (typeof code !== 'number' || !Number.isSafeInteger(code)) throw new ParseError('error', 'has no integer code');
+    return { rejection: { code, message: readString(message, 'message of the error').slice(0, MAX_REJECTION_LENGTH) } };
+  }
+  // Only an error may be about a request whose ID could not be read.
+  if (response.id !== id) throw new ParseError('response', 'is about another request');
+  if (!('result' in response)) throw new ParseError('response', 'has neither result nor error');
+  return { result: response.result };
+}
+
+function invalidResponse(cause: ParseError): AttemptFailure {
+  return { status: 'failed', reason: 'invalid response', message: cause.message, mayPass: false, cause };
+}
+
+/** @param failures of every endpoint that was asked, at least one, the newest last */
+function failedCall(method: string, failures: ReadonlyMap<Endpoint, AttemptFailure>): ApiError {
+  const last = [...failures.values()].at(-1);
+  const kind = last?.mayPass === true ? 'unavailable' : 'invalid response';
+  return new ApiError(kind, `${method}: ${summarize(failures)}`, { cause: last?.cause });
+}
+
+function summarize(failures: ReadonlyMap<Endpoint, AttemptFailure>): string {
+  return [...failures].map(([endpoint, failure]) => `${endpoint.host}: ${failure.message}`).join('; ');
+}
+
+function describe(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  // An AggregateError of several addresses has an empty message, but a code.
+  return cause.message || String((cause as NodeJS.ErrnoException).code ?? cause.name);
+}
+
+interface ApiMetrics {
+  readonly calls: Counter<'method' | 'outcome'>;
+  readonly attemptFailures: Counter<'endpoint' | 'reason'>;
+  readonly duration: Histogram<'method'>;
+}
+
+/** The clients of one process share one set of metrics. */
+const metricsOf = new WeakMap<Registry, ApiMetrics>();
+
+function declareApiMetrics(registry: Registry): ApiMetrics {
+  const declared = metricsOf.get(registry);
+  if (declared !== undefined) return declared;
+  const registers = [registry];
+  const metrics: ApiMetrics = {
+    calls: new Counter({
+      name: 'signature_aggregator_api_calls_total',
+      help: 'Calls of the P-Chain and info API, by method and outcome',
+      labelNames: ['method', 'outcome'],
+      registers,
+    }),
+    attemptFailures: new Counter({
+      name: 'signature_aggregator_api_attempt_failures_total',
+      help: 'HTTP requests to the P-Chain and info API that gave no answer, by host and reason',
+      labelNames: ['endpoint', 'reason'],
+      registers,
+    }),
+    duration: new Histogram({
+      name: 'signature_aggregator_api_call_duration_seconds',
+      help: 'Duration of calls of the P-Chain and info API with all their attempts',
+      labelNames: ['method'],
+      registers,
+    }),
+  };
+  metricsOf.set(registry, metrics);
+  return metrics;
+}

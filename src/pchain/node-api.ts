@@ -1,0 +1,315 @@
+import { isIP, isIPv4 } from 'node:net';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { LRUCache } from 'lru-cache';
+import { equalBytes } from '../primitives/bytes.ts';
+import {
+  type BlockchainID,
+  ID_LENGTH,
+  idBytes,
+  idFromBytes,
+  type NodeID,
+  parseId,
+  parseNodeID,
+  type SubnetID,
+  type TxID,
+  type ValidationID,
+} from '../primitives/ids.ts';
+import { ParseError } from '../primitives/parse-error.ts';
+import type { Validator } from '../validators/validator.ts';
+import { readArray, readBoolean, readHex, readObject, readString, readU32, readU64 } from './json-fields.ts';
+import type { JsonRpcClient } from './json-rpc.ts';
+
+/**
+ * The calls of a node's P-Chain and info API that an aggregator needs, every answer checked and typed. All are reads,
+ * so all are retried.
+ *
+ * Every method rejects with `ApiError`, or with the signal's reason where the caller aborted. What the node refuses is
+ * of kind `rejected`; what that means is said with each method (avalanchego `vms/platformvm/service.go`,
+ * `api/info/service.go`).
+ */
+export interface NodeApi {
+  /** Height of the last accepted P-Chain block. */
+  getHeight(signal: AbortSignal): Promise<bigint>;
+  /** The P-Chain height a block proposed now would refer to: at or somewhat below {@link getHeight}. */
+  getProposedHeight(signal: AbortSignal): Promise<bigint>;
+  /**
+   * Every validator of a subnet at a height, in the node's order. An unknown subnet has none: only {@link getSubnet}
+   * tells it from a subnet without validators. All inactive L1 validators together are one entry without a key under
+   * the NodeID of 20 zero bytes. `rejected` where the height is above that of the chain.
+   */
+  getValidatorsAt(subnetID: SubnetID, height: bigint | 'proposed', signal: AbortSignal): Promise<readonly Validator[]>;
+  /**
+   * Validators at the last accepted height: here inactive L1 validators have their own NodeIDs. Empty for an unknown
+   * subnet.
+   */
+  getCurrentValidators(subnetID: SubnetID, signal: AbortSignal): Promise<readonly CurrentValidator[]>;
+  /** The subnet of a blockchain. `rejected` where no such blockchain exists. */
+  validatedBy(chainID: BlockchainID, signal: AbortSignal): Promise<SubnetID>;
+  /** `rejected` where no such subnet exists, and for the primary network. */
+  getSubnet(subnetID: SubnetID, signal: AbortSignal): Promise<Subnet>;
+  /**
+   * The bytes of an accepted transaction, checked against its ID. `rejected` where no such transaction was accepted.
+   */
+  getTx(txID: TxID, signal: AbortSignal): Promise<Uint8Array>;
+  getNetworkID(signal: AbortSignal): Promise<number>;
+  getNodeVersion(signal: AbortSignal): Promise<NodeVersion>;
+  getNodeID(signal: AbortSignal): Promise<NodeID>;
+  getNodeIP(signal: AbortSignal): Promise<HostPort>;
+  /** The node's peers that have an address to dial. The node itself is not among them. */
+  getPeers(signal: AbortSignal): Promise<readonly Peer[]>;
+}
+
+export interface CurrentValidator {
+  readonly nodeID: NodeID;
+  readonly weight: bigint;
+  /** 48 bytes, compressed G1. Undefined for validators that registered no key. */
+  readonly publicKey: Uint8Array | undefined;
+  /** Of L1 validators only, as the next two. */
+  readonly validationID: ValidationID | undefined;
+  /** The lowest nonce the validator's next L1ValidatorWeight message may have. */
+  readonly minNonce: bigint | undefined;
+  /** In nAVAX; 0 for an inactive L1 validator. */
+  readonly balance: bigint | undefined;
+}
+
+/** The last three are present for, and only for, a subnet that was converted to an L1: once converted, it stays one. */
+export interface Subnet {
+  readonly isPermissioned: boolean;
+  /** 32 bytes. */
+  readonly conversionID: Uint8Array | undefined;
+  readonly managerChainID: BlockchainID | undefined;
+  readonly managerAddress: Uint8Array | undefined;
+}
+
+export interface NodeVersion {
+  readonly major: number;
+  readonly minor: number;
+  readonly patch: number;
+}
+
+export interface HostPort {
+  /** An IP address, without brackets. */
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface Peer extends HostPort {
+  readonly nodeID: NodeID;
+}
+
+const P_CHAIN_PATH = '/ext/bc/P';
+const INFO_PATH = '/ext/info';
+
+/** IDs, heights, versions: the longest of them lists the versions of a node's VMs, under 100 bytes each. */
+const SCALAR_BYTES = 256 * 1024;
+/** A transaction fits into a network message of 2 MiB, which hex doubles. */
+const TX_BYTES = 5 * 1024 * 1024;
+/**
+ * Lists of validators and peers: 10,000 L1 validators, as many as the network is planned for, at 1.6 KiB each. The
+ * longest real entry (`getCurrentValidators` with two owners) has 0.7 KiB, one of `getValidatorsAt` under 0.2 KiB.
+ */
+const LIST_BYTES = 16 * 1024 * 1024;
+/**
+ * NodeIDs found well formed before, about 3 MB: twice the validators the network is planned for, so that they all stay.
+ */
+const MAX_KNOWN_NODE_IDS = 20_000;
+
+const PUBLIC_KEY_LENGTH = 48;
+const EMPTY_ID = '11111111111111111111111111111111LpoYY';
+
+/** @param pChain and @param info may be one client where both APIs have the same base URL */
+export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeApi {
+  // Base58 and two hashes for each of thousands of NodeIDs that are the same at every height: decode each only once.
+  const knownNodeIDs = new LRUCache<string, NodeID>({ max: MAX_KNOWN_NODE_IDS });
+  const readNodeID = (text: string): NodeID => {
+    const known = knownNodeIDs.get(text);
+    if (known !== undefined) return known;
+    const nodeID = parseNodeID(text);
+    knownNodeIDs.set(text, nodeID);
+    return nodeID;
+  };
+
+  const callPChain = <Result>(
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    maxResponseBytes: number,
+    parseResult: (result: unknown) => Result,
+    signal: AbortSignal,
+  ): Promise<Result> =>
+    pChain.call({ path: P_CHAIN_PATH, method, params, maxResponseBytes, parseResult, idempotent: true, signal });
+  const callInfo = <Result>(
+    method: string,
+    maxResponseBytes: number,
+    parseResult: (result: unknown) => Result,
+    signal: AbortSignal,
+  ): Promise<Result> =>
+    info.call({ path: INFO_PATH, method, params: {}, maxResponseBytes, parseResult, idempotent: true, signal });
+
+  return {
+    getHeight: (signal) => callPChain('platform.getHeight', {}, SCALAR_BYTES, parseHeight, signal),
+    getProposedHeight: (signal) => callPChain('platform.getProposedHeight', {}, SCALAR_BYTES, parseHeight, signal),
+    getValidatorsAt: (subnetID, height, signal) => {
+      const parseResult = (result: unknown): Validator[] => parseValidatorsAt(result, readNodeID);
+      return callPChain('platform.getValidatorsAt', { subnetID, height }, LIST_BYTES, parseResult, signal);
+    },
+    getCurrentValidators: (subnetID, signal) => {
+      const parseResult = (result: unknown): CurrentValidator[] => parseCurrentValidators(result, readNodeID);
+      return callPChain('platform.getCurrentValidators', { subnetID, nodeIDs: [] }, LIST_BYTES, parseResult, signal);
+    },
+    validatedBy: (blockchainID, signal) =>
+      callPChain('platform.validatedBy', { blockchainID }, SCALAR_BYTES, parseValidatedBy, signal),
+    getSubnet: (subnetID, signal) => callPChain('platform.getSubnet', { subnetID }, SCALAR_BYTES, parseSubnet, signal),
+    getTx: (txID, signal) => {
+      const parseResult = (result: unknown): Uint8Array => parseTx(result, txID);
+      return callPChain('platform.getTx', { txID, encoding: 'hex' }, TX_BYTES, parseResult, signal);
+    },
+    getNetworkID: (signal) => callInfo('info.getNetworkID', SCALAR_BYTES, parseNetworkID, signal),
+    getNodeVersion: (signal) => callInfo('info.getNodeVersion', SCALAR_BYTES, parseNodeVersion, signal),
+    getNodeID: (signal) => callInfo('info.getNodeID', SCALAR_BYTES, parseNodeIDReply, signal),
+    getNodeIP: (signal) => callInfo('info.getNodeIP', SCALAR_BYTES, parseNodeIP, signal),
+    getPeers: (signal) => {
+      const parseResult = (result: unknown): Peer[] => parsePeers(result, readNodeID);
+      return callInfo('info.peers', LIST_BYTES, parseResult, signal);
+    },
+  };
+}
+
+// Each of these takes the untrusted result of one method and throws ParseError and nothing else.
+
+function parseHeight(result: unknown): bigint {
+  return readU64(readObject(result, 'result').height, 'height');
+}
+
+/** An object of NodeID to key and weight; a validator without a key has null. */
+function parseValidatorsAt(result: unknown, readNodeID: (text: string) => NodeID): Validator[] {
+  return Object.entries(readObject(result, 'result')).map(([nodeID, value]) => {
+    const { publicKey, weight } = readObject(value, 'validator');
+    return {
+      nodeID: readNodeID(nodeID),
+      // The node always writes the field. Taking a missing one for null would turn signers into validators without a
+      // key.
+      publicKey: publicKey === null ? undefined : readPublicKey(publicKey),
+      weight: readU64(weight, 'weight'),
+    };
+  });
+}
+
+function parseCurrentValidators(result: unknown, readNodeID: (text: string) => NodeID): CurrentValidator[] {
+  return readArray(readObject(result, 'result').validators, 'validators').map((value) => {
+    const validator = readObject(value, 'validator');
+    // L1 validators have the key itself, those of the primary network have it with its proof of possession.
+    const signer = readOptional(validator.signer, (field) => readObject(field, 'signer'));
+    return {
+      nodeID: readNodeID(readString(validator.nodeID, 'nodeID')),
+      weight: readU64(validator.weight, 'weight'),
+      publicKey: readOptional(validator.publicKey ?? signer?.publicKey, readPublicKey),
+      validationID: readOptional(validator.validationID, (field) =>
+        parseId<ValidationID>(readString(field, 'validationID'), 'validationID'),
+      ),
+      minNonce: readOptional(validator.minNonce, (field) => readU64(field, 'minNonce')),
+      balance: readOptional(validator.balance, (field) => readU64(field, 'balance')),
+    };
+  });
+}
+
+function parseValidatedBy(result: unknown): SubnetID {
+  return parseId<SubnetID>(readString(readObject(result, 'result').subnetID, 'subnetID'), 'subnetID');
+}
+
+/** A subnet that is no L1 has an empty conversion ID (and no conversion ID at all on nodes from before Etna). */
+function parseSubnet(result: unknown): Subnet {
+  const subnet = readObject(result, 'result');
+  const isPermissioned = readBoolean(subnet.isPermissioned, 'isPermissioned');
+  const conversionID = readOptional(subnet.conversionID, (field) => readString(field, 'conversionID'));
+  if (conversionID === undefined || conversionID === EMPTY_ID) {
+    return { isPermissioned, conversionID: undefined, managerChainID: undefined, managerAddress: undefined };
+  }
+  return {
+    isPermissioned,
+    conversionID: idBytes(parseId(conversionID, 'conversionID')),
+    managerChainID: parseId<BlockchainID>(readString(subnet.managerChainID, 'managerChainID'), 'managerChainID'),
+    managerAddress:
+      readOptional(subnet.managerAddress, (field) => readHex(field, 'managerAddress')) ?? new Uint8Array(),
+  };
+}
+
+const TX_CHECKSUM_LENGTH = 4;
+
+/**
+ * The `hex` encoding ends with the last 4 bytes of the SHA-256 of what it encodes; the SHA-256 of a transaction is its
+ * ID.
+ */
+function parseTx(result: unknown, txID: TxID): Uint8Array {
+  const encoded = readHex(readObject(result, 'result').tx, 'tx');
+  const bytes = encoded.slice(0, -TX_CHECKSUM_LENGTH);
+  const hash = sha256(bytes);
+  const checksum = encoded.subarray(bytes.length);
+  if (!equalBytes(hash.subarray(ID_LENGTH - TX_CHECKSUM_LENGTH), checksum)) {
+    throw new ParseError('tx', 'has a wrong checksum');
+  }
+  if (idFromBytes<TxID>(hash, 'txID') !== txID) throw new ParseError('tx', 'is not the transaction asked for');
+  return bytes;
+}
+
+function parseNetworkID(result: unknown): number {
+  return readU32(readObject(result, 'result').networkID, 'networkID');
+}
+
+const VERSION = /^[\w-]+\/(\d{1,6})\.(\d{1,6})\.(\d{1,6})$/;
+
+/** The node's name, a slash and its version, e.g. `avalanchego/1.14.2`. */
+function parseNodeVersion(result: unknown): NodeVersion {
+  const match = VERSION.exec(readString(readObject(result, 'result').version, 'version'));
+  if (match === null) throw new ParseError('version', 'must be like avalanchego/1.14.2');
+  return { major: Number(match[1]), minor: Number(match[2]), patch: Number(match[3]) };
+}
+
+function parseNodeIDReply(result: unknown): NodeID {
+  return parseNodeID(readString(readObject(result, 'result').nodeID, 'nodeID'));
+}
+
+function parseNodeIP(result: unknown): HostPort {
+  const address = parseHostPort(readString(readObject(result, 'result').ip, 'ip'));
+  if (address === undefined) throw new ParseError('ip', 'must be an IP address and a port');
+  return address;
+}
+
+/** Peers that told no address, or one nobody can dial (as clients that do not listen do), are left out. */
+function parsePeers(result: unknown, readNodeID: (text: string) => NodeID): Peer[] {
+  return readArray(readObject(result, 'result').peers, 'peers').flatMap((value) => {
+    const peer = readObject(value, 'peer');
+    const nodeID = readNodeID(readString(peer.nodeID, 'nodeID'));
+    const address = typeof peer.publicIP === 'string' ? parseHostPort(peer.publicIP) : undefined;
+    if (address === undefined || UNSPECIFIED_HOSTS.has(address.host)) return [];
+    return [{ nodeID, ...address }];
+  });
+}
+
+const UNSPECIFIED_HOSTS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
+const HOST_PORT = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+)):(\d{1,5})$/;
+const IPV4_IN_IPV6 = /^::ffff:(?=[0-9.]+$)/i;
+
+/**
+ * Go's `netip.AddrPort`: `1.2.3.4:9651` or `[2001:db8::1]:9651`. Undefined for all else, also for port 0 and for zones.
+ */
+function parseHostPort(text: string): HostPort | undefined {
+  const match = HOST_PORT.exec(text);
+  if (match === null) return undefined;
+  const host = (match[1] ?? match[2] ?? '').replace(IPV4_IN_IPV6, '');
+  const port = Number(match[3]);
+  const isAddress = match[1] === undefined ? isIPv4(host) : isIP(host) !== 0;
+  return isAddress && port > 0 && port <= 65_535 ? { host, port } : undefined;
+}
+
+function readPublicKey(value: unknown): Uint8Array {
+  const publicKey = readHex(value, 'publicKey');
+  if (publicKey.length !== PUBLIC_KEY_LENGTH) {
+    throw new ParseError('publicKey', `must have ${PUBLIC_KEY_LENGTH} bytes, has ${publicKey.length}`);
+  }
+  return publicKey;
+}
+
+/** A field that is left out or null is undefined. */
+function readOptional<Value>(value: unknown, read: (value: unknown) => Value): Value | undefined {
+  return value === undefined || value === null ? undefined : read(value);
+}

@@ -1,0 +1,60 @@
+/** Writes the big-endian codec of the reference node. Inputs are our own values: one that does not fit is a bug. */
+export class ByteWriter {
+  readonly #parts: Uint8Array[] = [];
+
+  u8(value: number): this {
+    return this.#push(1, (view) => view.setUint8(0, checked(value, 0xff)));
+  }
+
+  u16(value: number): this {
+    return this.#push(2, (view) => view.setUint16(0, checked(value, 0xffff)));
+  }
+
+  u32(value: number): this {
+    return this.#push(4, (view) => view.setUint32(0, checked(value, 0xffff_ffff)));
+  }
+
+  u64(value: bigint): this {
+    if (value < 0n || value > 0xffff_ffff_ffff_ffffn) throw new RangeError(`${value} does not fit into a u64`);
+    return this.#push(8, (view) => view.setBigUint64(0, value));
+  }
+
+  bytes(value: Uint8Array): this {
+    this.#parts.push(value);
+    return this;
+  }
+
+  /** Bytes of a length that both sides know, so that none is written: any other would shift all that follows. */
+  fixedBytes(value: Uint8Array, length: number): this {
+    if (value.length !== length) throw new RangeError(`${value.length} bytes where ${length} belong`);
+    return this.bytes(value);
+  }
+
+  /** A `u32` length followed by the bytes. */
+  lengthPrefixed(value: Uint8Array): this {
+    return this.u32(value.length).bytes(value);
+  }
+
+  finish(): Uint8Array {
+    const bytes = new Uint8Array(this.#parts.reduce((length, part) => length + part.length, 0));
+    let offset = 0;
+    // One by one, and not spread into a call: there may be more parts than a call takes arguments.
+    for (const part of this.#parts) {
+      bytes.set(part, offset);
+      offset += part.length;
+    }
+    return bytes;
+  }
+
+  #push(length: number, write: (view: DataView) => void): this {
+    const part = new Uint8Array(length);
+    write(new DataView(part.buffer));
+    this.#parts.push(part);
+    return this;
+  }
+}
+
+function checked(value: number, max: number): number {
+  if (!Number.isInteger(value) || value < 0 || value > max) throw new RangeError(`${value} is not in 0..${max}`);
+  return value;
+}

@@ -1,0 +1,38 @@
+import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
+import { ParseError } from './parse-error.ts';
+
+export { bytesToHex, concatBytes };
+
+const HEX_DIGITS = /^[0-9a-fA-F]*$/;
+
+/**
+ * Bytes of a hex string with an optional `0x` prefix, as the API accepts it.
+ *
+ * @param what name of the field, for the error
+ * @throws {ParseError} on an odd number of digits or on a character that is no hex digit
+ */
+export function parseHex(text: string, what: string): Uint8Array {
+  const digits = text.startsWith('0x') ? text.slice(2) : text;
+  if (!HEX_DIGITS.test(digits)) throw new ParseError(what, 'must be hex digits, with an optional 0x prefix');
+  if (digits.length % 2 !== 0)
+    throw new ParseError(what, `must have an even number of hex digits, has ${digits.length}`);
+  return hexToBytes(digits);
+}
+
+/**
+ * The same bytes in memory of their own. `slice` does not do: that of a `Buffer` is a view, and what is read off a socket is
+ * a Buffer, so a kept field would keep the whole chunk alive and change with it.
+ */
+export function copyBytes(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes);
+}
+
+/** Lexicographic order, as Go's `bytes.Compare`: negative, zero or positive. */
+export function compareBytes(a: Uint8Array, b: Uint8Array): number {
+  return Buffer.compare(a, b);
+}
+
+/** Equality of content. Not constant in time: never use it on secrets. */
+export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && Buffer.compare(a, b) === 0;
+}

@@ -1,0 +1,43 @@
+/** Time as a port, so that every timer and deadline can run under virtual time in tests. */
+export interface Clock {
+  /** Unix time in milliseconds. */
+  now(): number;
+  /** Milliseconds since some fixed point, never stepping back: for durations. */
+  monotonicMs(): number;
+  /** Calls back once after `delayMs` (24 days where it is longer), unless the returned function is called before. */
+  after(delayMs: number, callback: () => void): () => void;
+}
+
+/** The most that `setTimeout` takes: it fires after 1 ms where the delay is longer, which turns a long wait into a busy loop. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  after(delayMs, callback) {
+    const timer = setTimeout(callback, Math.min(delayMs, MAX_DELAY_MS));
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Uniform in [0, 1), as `Math.random`: a port, so that jitter is repeatable in tests. */
+export type Random = () => number;
+
+/** Resolves after `delayMs`; rejects with the signal's reason as soon as it aborts. */
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const onAbort = (): void => {
+      cancel();
+      reject(signal?.reason);
+    };
+    const cancel = clock.after(delayMs, () => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    });
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}

@@ -1,0 +1,15 @@
+/**
+ * The one error every parser of untrusted bytes or text may throw. `what` is the structure or field that was being read
+ * ("UnsignedMessage", "SubnetID"), `reason` says what is wrong with it and what is allowed.
+ */
+export class ParseError extends Error {
+  override readonly name = 'ParseError';
+  readonly what: string;
+  readonly reason: string;
+
+  constructor(what: string, reason: string, options?: ErrorOptions) {
+    super(`${what}: ${reason}`, options);
+    this.what = what;
+    this.reason = reason;
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * Runs at most one flight per key at a time; who asks meanwhile gets the same result. A flight belongs to all who wait for
+ * it: it is aborted only when the last of them has left, and one waiter's abort never fails another's request.
+ *
+ * Bound: one entry per key in flight, and each is held only as long as somebody waits for it.
+ */
+export class SingleFlight<Key, Value> {
+  readonly #flights = new Map<Key, Flight<Value>>();
+
+  get size(): number {
+    return this.#flights.size;
+  }
+
+  has(key: Key): boolean {
+    return this.#flights.has(key);
+  }
+
+  /** @param signal the caller's own interest; when it aborts, this call rejects with its reason */
+  async run(key: Key, work: (signal: AbortSignal) => Promise<Value>, signal?: AbortSignal): Promise<Value> {
+    signal?.throwIfAborted();
+    const flight = this.#flights.get(key) ?? this.#start(key, work);
+    flight.waiters += 1;
+    const { promise: left, reject: leave } = Promise.withResolvers<never>();
+    const onAbort = (): void => leave(signal?.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await Promise.race([flight.result, left]);
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+      flight.waiters -= 1;
+      if (flight.waiters === 0) {
+        this.#forget(key, flight);
+        flight.controller.abort();
+      }
+    }
+  }
+
+  #start(key: Key, work: (signal: AbortSignal) => Promise<Value>): Flight<Value> {
+    const controller = new AbortController();
+    const flight: Flight<Value> = { controller, waiters: 0, result: work(controller.signal) };
+    this.#flights.set(key, flight);
+    // Forgotten as soon as it has settled and not when the last waiter has heard of it: who asks after a failure, be it in the
+    // same tick, gets a new attempt. This also hears the failure of a flight whose waiters have all left.
+    const forget = (): void => this.#forget(key, flight);
+    flight.result.then(forget, forget);
+    return flight;
+  }
+
+  #forget(key: Key, flight: Flight<Value>): void {
+    // Only this flight's own entry: a later flight under the same key is somebody else's.
+    if (this.#flights.get(key) === flight) this.#flights.delete(key);
+  }
+}
+
+interface Flight<Value> {
+  readonly controller: AbortController;
+  readonly result: Promise<Value>;
+  waiters: number;
+}

@@ -1,0 +1,62 @@
+import { LRUCache } from 'lru-cache';
+
+/**
+ * Signatures already got, by what was signed and by whom. A port: replicas may share one. Values are what a validator sent
+ * and proved to be a point, no more: who takes one out verifies the aggregate it goes into.
+ */
+export interface SignatureStore {
+  /** The known ones of these signers' signatures, by public key in hex. */
+  getMany(signatureKey: string, publicKeys: readonly string[]): Promise<ReadonlyMap<string, Uint8Array>>;
+  put(signatureKey: string, publicKey: string, signature: Uint8Array): Promise<void>;
+  delete(signatureKey: string, publicKey: string): Promise<void>;
+}
+
+export interface SignatureStoreLimits {
+  /** All signatures; each costs some 400 bytes with its keys. */
+  readonly maxSignatures: number;
+  /** Of one signer, so that a validator set whose messages come in a flood cannot push out everybody else's. */
+  readonly maxPerSigner: number;
+}
+
+/** In memory; the least recently used go first, of the same signer where its share is full. */
+export function createMemorySignatureStore({ maxSignatures, maxPerSigner }: SignatureStoreLimits): SignatureStore {
+  const keysOf = new Map<string, Set<string>>();
+  const entries = new LRUCache<string, { readonly publicKey: string; readonly signature: Uint8Array }>({
+    max: maxSignatures,
+    dispose(entry, key, reason) {
+      if (reason === 'set') return;
+      const keys = keysOf.get(entry.publicKey);
+      keys?.delete(key);
+      if (keys?.size === 0) keysOf.delete(entry.publicKey);
+    },
+  });
+  return {
+    async getMany(signatureKey, publicKeys) {
+      const found = new Map<string, Uint8Array>();
+      for (const publicKey of publicKeys) {
+        const entry = entries.get(entryKey(signatureKey, publicKey));
+        if (entry !== undefined) found.set(publicKey, entry.signature);
+      }
+      return found;
+    },
+    async put(signatureKey, publicKey, signature) {
+      const key = entryKey(signatureKey, publicKey);
+      let keys = keysOf.get(publicKey);
+      if (keys !== undefined && keys.size >= maxPerSigner && !keys.has(key)) {
+        const [oldest] = keys;
+        if (oldest !== undefined) entries.delete(oldest);
+        keys = keysOf.get(publicKey);
+      }
+      if (keys === undefined) keysOf.set(publicKey, (keys = new Set()));
+      keys.add(key);
+      entries.set(key, { publicKey, signature });
+    },
+    async delete(signatureKey, publicKey) {
+      entries.delete(entryKey(signatureKey, publicKey));
+    },
+  };
+}
+
+function entryKey(signatureKey: string, publicKey: string): string {
+  return `${signatureKey}|${publicKey}`;
+}

@@ -1,0 +1,15 @@
+/** Quorums are in percent of the signing subnet's total weight. */
+export const QUORUM_DENOMINATOR = 100n;
+
+/**
+ * `quorumNum × totalWeight ≤ 100 × signedWeight`, in exact integers
+ * (avalanchego `vms/platformvm/warp/signature.go`, VerifyWeight).
+ */
+export function isQuorumReached(quorumNum: bigint, signedWeight: bigint, totalWeight: bigint): boolean {
+  return quorumNum * totalWeight <= QUORUM_DENOMINATOR * signedWeight;
+}
+
+/** The least weight with which {@link isQuorumReached} holds. */
+export function quorumWeight(quorumNum: bigint, totalWeight: bigint): bigint {
+  return (quorumNum * totalWeight + QUORUM_DENOMINATOR - 1n) / QUORUM_DENOMINATOR;
+}

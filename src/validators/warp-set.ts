@@ -1,0 +1,84 @@
+import { bytesToHex, compareBytes } from '../primitives/bytes.ts';
+import type { NodeID } from '../primitives/ids.ts';
+import type { Validator } from './validator.ts';
+
+/**
+ * The canonical validator set that signer bits refer to (avalanchego `snow/validators/warp.go`): validators that share a
+ * BLS key are one, ordered by their uncompressed public key, ascending.
+ */
+export interface WarpSet {
+  readonly validators: readonly WarpValidator[];
+  /** Counts validators without a key and inactive ones too: they cannot sign, and stay in the denominator. */
+  readonly totalWeight: bigint;
+  /** Entries of the set that cannot sign for want of a key, and their weight. */
+  readonly keyless: { readonly count: number; readonly weight: bigint };
+}
+
+export interface WarpValidator {
+  /** Its bit in the signer set. */
+  readonly index: number;
+  /** 48 bytes, compressed G1. */
+  readonly publicKey: Uint8Array;
+  /** The same as hex: a key for maps. */
+  readonly publicKeyHex: string;
+  readonly weight: bigint;
+  /** All nodes that hold this key, in text order; any of them can sign for its whole weight. */
+  readonly nodeIDs: readonly NodeID[];
+}
+
+/** Weights are u64 on the chain, and their sum is one too. */
+const MAX_WEIGHT = 2n ** 64n - 1n;
+
+/** @throws {RangeError} where the weights do not sum to a u64, which the chain never allows */
+export function createWarpSet(validators: readonly Validator[]): WarpSet {
+  let totalWeight = 0n;
+  const keyless = { count: 0, weight: 0n };
+  const byKey = new Map<string, { publicKey: Uint8Array; weight: bigint; nodeIDs: NodeID[] }>();
+  for (const { nodeID, publicKey, weight } of validators) {
+    totalWeight += weight;
+    if (publicKey === undefined) {
+      keyless.count += 1;
+      keyless.weight += weight;
+      continue;
+    }
+    const key = bytesToHex(publicKey);
+    const known = byKey.get(key);
+    if (known === undefined) {
+      byKey.set(key, { publicKey, weight, nodeIDs: [nodeID] });
+    } else {
+      known.weight += weight;
+      known.nodeIDs.push(nodeID);
+    }
+  }
+  if (totalWeight > MAX_WEIGHT)
+    throw new RangeError(`the weights of the validator set sum to ${totalWeight}, beyond u64`);
+  const ordered = [...byKey].toSorted(([, a], [, b]) => compareUncompressed(a.publicKey, b.publicKey));
+  return {
+    totalWeight,
+    keyless,
+    validators: ordered.map(([publicKeyHex, { publicKey, weight, nodeIDs }], index) => ({
+      index,
+      publicKey,
+      publicKeyHex,
+      weight,
+      nodeIDs: nodeIDs.toSorted(),
+    })),
+  };
+}
+
+const FLAG_BITS = 0xe0;
+const LARGER_Y_FLAG = 0x20;
+
+/**
+ * Orders two compressed G1 points as their uncompressed encodings `x · y` compare, without decompressing them: x is the
+ * compressed form without its three flag bits, and of the two points that share an x the one with the flag "larger y" has
+ * the larger y. A set of 2,000 keys would otherwise cost 2,000 square roots before the first request is served.
+ */
+function compareUncompressed(a: Uint8Array, b: Uint8Array): number {
+  const [headA = 0, headB = 0] = [a[0], b[0]];
+  const byHead = (headA & ~FLAG_BITS) - (headB & ~FLAG_BITS);
+  if (byHead !== 0) return byHead;
+  const byTail = compareBytes(a.subarray(1), b.subarray(1));
+  if (byTail !== 0) return byTail;
+  return (headA & LARGER_Y_FLAG) - (headB & LARGER_Y_FLAG);
+}

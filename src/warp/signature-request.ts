@@ -1,0 +1,71 @@
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { copyBytes } from '../primitives/bytes.ts';
+import { ParseError } from '../primitives/parse-error.ts';
+import { SignatureRequestSchema, SignatureResponseSchema } from './gen/sdk_pb.js';
+import { SIGNATURE_LENGTH } from './signed-message.ts';
+
+/** ACP-118: what a validator is asked to sign, and why it should. */
+export interface SignatureRequest {
+  /** Bytes of the unsigned message. */
+  readonly message: Uint8Array;
+  /** What the P-Chain needs for some messages, empty otherwise. */
+  readonly justification: Uint8Array;
+}
+
+/** The handler ID (uvarint) that prefixes every ACP-118 request; responses have no prefix. */
+const SIGNATURE_REQUEST_HANDLER_ID = 0x02;
+/**
+ * A response has 98 bytes; the rest is room for fields to come. Without a bound, a peer could fill its 2 MiB frame with a
+ * million unknown fields, which take a second to decode.
+ */
+const MAX_SIGNATURE_RESPONSE_LENGTH = 1024;
+const DECODE_OPTIONS = { readUnknownFields: false };
+
+/** The `app_bytes` of an AppRequest to the source chain. */
+export function encodeSignatureRequest(request: SignatureRequest): Uint8Array {
+  const body = toBinary(SignatureRequestSchema, create(SignatureRequestSchema, request));
+  const bytes = new Uint8Array(1 + body.length);
+  bytes[0] = SIGNATURE_REQUEST_HANDLER_ID;
+  bytes.set(body, 1);
+  return bytes;
+}
+
+/** @throws {ParseError} */
+export function parseSignatureRequest(bytes: Uint8Array): SignatureRequest {
+  if (bytes[0] !== SIGNATURE_REQUEST_HANDLER_ID) {
+    throw new ParseError('SignatureRequest', `handler ID is ${bytes[0]}, expected ${SIGNATURE_REQUEST_HANDLER_ID}`);
+  }
+  try {
+    const { message, justification } = fromBinary(SignatureRequestSchema, bytes.subarray(1), DECODE_OPTIONS);
+    // The decoder's bytes are views of the whole frame.
+    return { message: copyBytes(message), justification: copyBytes(justification) };
+  } catch (cause) {
+    throw new ParseError('SignatureRequest', 'is not the protobuf message', { cause });
+  }
+}
+
+/** The bytes of an AppResponse. */
+export function encodeSignatureResponse(signature: Uint8Array): Uint8Array {
+  return toBinary(SignatureResponseSchema, create(SignatureResponseSchema, { signature }));
+}
+
+/** The 96 bytes of the signature; nothing is said of whether they are a point. @throws {ParseError} */
+export function parseSignatureResponse(bytes: Uint8Array): Uint8Array {
+  if (bytes.length > MAX_SIGNATURE_RESPONSE_LENGTH) {
+    throw new ParseError(
+      'SignatureResponse',
+      `has ${bytes.length} bytes, at most ${MAX_SIGNATURE_RESPONSE_LENGTH} are allowed`,
+    );
+  }
+  let signature: Uint8Array;
+  try {
+    ({ signature } = fromBinary(SignatureResponseSchema, bytes, DECODE_OPTIONS));
+  } catch (cause) {
+    throw new ParseError('SignatureResponse', 'is not the protobuf message', { cause });
+  }
+  if (signature.length !== SIGNATURE_LENGTH) {
+    throw new ParseError('SignatureResponse', `signature has ${signature.length} bytes, expected ${SIGNATURE_LENGTH}`);
+  }
+  // A copy: the decoder's bytes are a view of the frame, and signatures are cached far longer than that.
+  return copyBytes(signature);
+}

@@ -1,0 +1,60 @@
+import { sha256 } from '@noble/hashes/sha2.js';
+import { ByteReader } from '../primitives/byte-reader.ts';
+import { ByteWriter } from '../primitives/byte-writer.ts';
+import { copyBytes } from '../primitives/bytes.ts';
+import { type BlockchainID, ID_LENGTH, idBytes, idFromBytes, type MessageID } from '../primitives/ids.ts';
+
+/**
+ * What validators sign: `u16 0 · u32 networkID · 32 sourceChainID · u32 len · payload`
+ * (avalanchego `vms/platformvm/warp/unsigned_message.go`).
+ */
+export interface UnsignedMessage {
+  readonly networkID: number;
+  readonly sourceChainID: BlockchainID;
+  /** Opaque here: validators decide what they sign, and new payload types appear. */
+  readonly payload: Uint8Array;
+  /** The encoding; BLS signatures are over these bytes. */
+  readonly bytes: Uint8Array;
+  /** sha256 of {@link bytes}. */
+  readonly id: MessageID;
+}
+
+/**
+ * Longest payload accepted. The reference bounds addressed calls to 24 KiB and messages themselves not at all; what does
+ * not fit into a peer-to-peer frame (2 MiB) can never be signed, and nothing on a public network comes near 256 KiB.
+ */
+export const MAX_PAYLOAD_LENGTH = 256 * 1024;
+/** codec version, network ID, source chain, payload length */
+const HEADER_LENGTH = 2 + 4 + ID_LENGTH + 4;
+export const MAX_UNSIGNED_MESSAGE_LENGTH = HEADER_LENGTH + MAX_PAYLOAD_LENGTH;
+
+export function createUnsignedMessage(
+  networkID: number,
+  sourceChainID: BlockchainID,
+  payload: Uint8Array,
+): UnsignedMessage {
+  const bytes = new ByteWriter().u16(0).u32(networkID).bytes(idBytes(sourceChainID)).lengthPrefixed(payload).finish();
+  return { networkID, sourceChainID, payload, bytes, id: messageID(bytes) };
+}
+
+/** @throws {ParseError} */
+export function parseUnsignedMessage(bytes: Uint8Array): UnsignedMessage {
+  const reader = new ByteReader(bytes, 'UnsignedMessage');
+  const message = readUnsignedMessage(reader, bytes);
+  reader.end();
+  return message;
+}
+
+/** Reads the message that `bytes` starts with; `reader` stands at the start of the same bytes. @throws {ParseError} */
+export function readUnsignedMessage(reader: ByteReader, bytes: Uint8Array): UnsignedMessage {
+  reader.codecVersion();
+  const networkID = reader.u32('networkID');
+  const sourceChainID = idFromBytes<BlockchainID>(reader.bytes(ID_LENGTH, 'sourceChainID'), 'sourceChainID');
+  const payload = reader.lengthPrefixed(MAX_PAYLOAD_LENGTH, 'payload');
+  const own = copyBytes(bytes.subarray(0, bytes.length - reader.remaining));
+  return { networkID, sourceChainID, payload, bytes: own, id: messageID(own) };
+}
+
+function messageID(bytes: Uint8Array): MessageID {
+  return idFromBytes<MessageID>(sha256(bytes), 'MessageID');
+}

@@ -1,0 +1,88 @@
+import type { Clock } from '../src/primitives/clock.ts';
+
+interface Timer {
+  readonly dueMs: number;
+  readonly order: number;
+  readonly callback: () => void;
+}
+
+/** A timer that keeps re-arming itself with no delay would hang the test; no honest work runs so many at one instant. */
+const MAX_TIMERS_PER_INSTANT = 20_000;
+/** Past the year 2001 in seconds and in milliseconds, and easy to read in a failure: 2026-01-01T00:00:00Z. */
+const DEFAULT_START = Date.UTC(2026, 0, 1);
+
+/**
+ * Virtual time: nothing passes until {@link FakeClock.advance} is awaited. The monotonic clock starts at 0, the wall clock
+ * at `startUnixMs`; both move together.
+ */
+export class FakeClock implements Clock {
+  readonly #startUnixMs: number;
+  readonly #timers = new Set<Timer>();
+  #elapsedMs = 0;
+  #created = 0;
+
+  constructor(startUnixMs = DEFAULT_START) {
+    this.#startUnixMs = startUnixMs;
+  }
+
+  now(): number {
+    return this.#startUnixMs + this.#elapsedMs;
+  }
+
+  monotonicMs(): number {
+    return this.#elapsedMs;
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    if (Number.isNaN(delayMs)) throw new RangeError('a timer with no delay');
+    const timer: Timer = { dueMs: this.#elapsedMs + Math.max(0, delayMs), order: this.#created, callback };
+    this.#created += 1;
+    this.#timers.add(timer);
+    return () => void this.#timers.delete(timer);
+  }
+
+  /** Timers armed and neither run nor cancelled: 0 after the work is done, or something leaks. */
+  get pendingTimers(): number {
+    return this.#timers.size;
+  }
+
+  /**
+   * Lets `ms` pass. Runs each timer that falls due at its own time, earliest first and in the order of creation where equal;
+   * before the first, between any two and after the last, everything that promises have made ready runs to its end. So a
+   * timer that is armed meanwhile and falls due in time runs too. What a callback throws comes out of here.
+   */
+  async advance(ms: number): Promise<void> {
+    const untilMs = this.#elapsedMs + ms;
+    await settle();
+    for (let ranAtOnce = 0; ; ranAtOnce += 1) {
+      const next = this.#earliest();
+      if (next === undefined || next.dueMs > untilMs) break;
+      if (next.dueMs > this.#elapsedMs) {
+        this.#elapsedMs = next.dueMs;
+        ranAtOnce = 0;
+      }
+      if (ranAtOnce === MAX_TIMERS_PER_INSTANT)
+        throw new Error(`${ranAtOnce} timers at ${next.dueMs} ms: an endless loop?`);
+      this.#timers.delete(next);
+      next.callback();
+      await settle();
+    }
+    this.#elapsedMs = Math.max(this.#elapsedMs, untilMs);
+  }
+
+  #earliest(): Timer | undefined {
+    let earliest: Timer | undefined;
+    for (const timer of this.#timers) {
+      if (earliest === undefined || timer.dueMs < earliest.dueMs) earliest = timer;
+    }
+    return earliest;
+  }
+}
+
+/**
+ * Comes back when every microtask has run, however long the chain: Node drains them all before the next macrotask. It is
+ * the event loop's own turn and no wait for real time.
+ */
+export function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,324 @@
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { ApiError } from '../../../src/pchain/api-error.ts';
+import { createJsonRpcClient } from '../../../src/pchain/json-rpc.ts';
+import { createNodeApi } from '../../../src/pchain/node-api.ts';
+import { createSubnetDirectory, type SubnetDirectory } from '../../../src/pchain/subnet-directory.ts';
+import {
+  createValidatorSets,
+  HeightNotReached,
+  type ValidatorSets,
+  type ValidatorSetsLimits,
+} from '../../../src/pchain/validator-sets.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  nodeIDFromBytes,
+  P_CHAIN_ID,
+  PRIMARY_NETWORK_ID,
+  type SubnetID,
+} from '../../../src/primitives/ids.ts';
+import type { Validator } from '../../../src/validators/validator.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { LocalApi, type ReceivedRequest, type Reply } from './local-api.ts';
+
+const SIGNAL = new AbortController().signal;
+const L1 = idFromBytes<SubnetID>(new Uint8Array(32).fill(1), 'subnetID');
+const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(2), 'blockchainID');
+const EMPTY_ID = PRIMARY_NETWORK_ID;
+const CONVERSION_ID = idFromBytes<SubnetID>(new Uint8Array(32).fill(3), 'conversionID');
+const NOT_FOUND: Reply = { error: { code: -32000, message: 'not found' } };
+
+interface Setup extends AsyncDisposable {
+  readonly api: LocalApi;
+  readonly clock: FakeClock;
+  readonly sets: ValidatorSets<{ readonly validators: readonly Validator[] }>;
+  readonly directory: SubnetDirectory;
+  /** How often a set was built. */
+  readonly built: () => number;
+}
+
+async function setUp(
+  reply: (request: ReceivedRequest) => Reply,
+  limits: Partial<ValidatorSetsLimits> = {},
+): Promise<Setup> {
+  const api = await LocalApi.start(reply);
+  const clock = new FakeClock();
+  const client = createJsonRpcClient({
+    endpoints: [{ baseUrl: api.baseUrl }],
+    clock,
+    random: () => 0,
+    registry: new Registry(),
+    limits: { maxRounds: 1 },
+  });
+  const node = createNodeApi(client, client);
+  let built = 0;
+  const build = async (validators: readonly Validator[]): Promise<{ readonly validators: readonly Validator[] }> => {
+    built += 1;
+    return { validators };
+  };
+  return {
+    api,
+    clock,
+    sets: createValidatorSets({ api: node, clock, build, limits }),
+    directory: createSubnetDirectory(node),
+    built: () => built,
+    async [Symbol.asyncDispose]() {
+      await client[Symbol.asyncDispose]();
+      await api[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Three validators, one without a key, whose weights tell the height. */
+function validatorsAt({ params }: ReceivedRequest): Reply {
+  const entries = Array.from({ length: 3 }, (_, index) => {
+    const nodeID = nodeIDFromBytes(new Uint8Array(20).fill(index + 1));
+    return [nodeID, { publicKey: index === 0 ? null : `0x${'0'.repeat(95)}${index}`, weight: params.height }];
+  });
+  return { result: Object.fromEntries(entries) };
+}
+
+/** A node whose chain is at height 20 and whose proposed height is 18. */
+function node(request: ReceivedRequest): Reply {
+  switch (request.method) {
+    case 'platform.getProposedHeight':
+      return { result: { height: '18' } };
+    case 'platform.getHeight':
+      return { result: { height: '20' } };
+    case 'platform.getValidatorsAt':
+      return Number(request.params.height) <= 20 ? validatorsAt(request) : NOT_FOUND;
+    case 'platform.validatedBy':
+      return { result: { subnetID: L1 } };
+    default:
+      return NOT_FOUND;
+  }
+}
+
+describe('a repeated request', () => {
+  it('asks the API nothing within the second, and only the height after it', async () => {
+    await using setup = await setUp(node);
+    const request = async (): Promise<unknown> => {
+      const subnetID = await setup.directory.validatedBy(CHAIN, SIGNAL);
+      if (subnetID === undefined || !(await setup.directory.exists(subnetID, SIGNAL))) return expect.fail('no subnet');
+      return setup.sets.at(subnetID, await setup.sets.proposedHeight(SIGNAL), SIGNAL);
+    };
+    const set = await request();
+    expect(setup.api.requests.map(({ method }) => method)).toEqual([
+      'platform.validatedBy',
+      'platform.getProposedHeight',
+      'platform.getValidatorsAt',
+    ]);
+    await setup.clock.advance(999);
+    expect(await request()).toBe(set);
+    expect(setup.api.requests).toHaveLength(3);
+    await setup.clock.advance(1);
+    expect(await request()).toBe(set);
+    expect(setup.api.requests.slice(3).map(({ method }) => method)).toEqual(['platform.getProposedHeight']);
+  });
+});
+
+describe('ValidatorSets', () => {
+  it('asks once for equal requests in flight', async () => {
+    await using setup = await setUp(node);
+    const heights = await Promise.all(Array.from({ length: 10 }, () => setup.sets.proposedHeight(SIGNAL)));
+    expect(new Set(heights)).toEqual(new Set([18n]));
+    const sets = await Promise.all(Array.from({ length: 10 }, () => setup.sets.at(L1, 18n, SIGNAL)));
+    expect(new Set(sets).size).toBe(1);
+    expect(setup.api.requests).toHaveLength(2);
+    expect(setup.built()).toBe(1);
+  });
+
+  it('keeps subnets and heights apart', async () => {
+    await using setup = await setUp(node);
+    const at = async (subnetID: SubnetID, height: bigint): Promise<bigint | undefined> =>
+      (await setup.sets.at(subnetID, height, SIGNAL)).validators[0]?.weight;
+    expect(await at(L1, 5n)).toBe(5n);
+    expect(await at(L1, 6n)).toBe(6n);
+    expect(await at(PRIMARY_NETWORK_ID, 5n)).toBe(5n);
+    expect(setup.api.requests).toHaveLength(3);
+    expect([await at(L1, 5n), await at(L1, 6n)]).toEqual([5n, 6n]);
+    expect(setup.api.requests).toHaveLength(3);
+  });
+
+  it('builds once for heights at which the validators are the same, and anew when one changes', async () => {
+    const [a, b, c] = [1, 2, 3].map((byte) => nodeIDFromBytes(new Uint8Array(20).fill(byte)));
+    const [key, otherKey] = ['aa', 'bb'].map((byte) => `0x${byte.repeat(48)}`);
+    const results = [
+      [
+        [a, key, 1],
+        [b, null, 2],
+      ],
+      [
+        [a, key, 1],
+        [b, null, 2],
+      ],
+      [
+        [a, key, 1],
+        [b, null, 3],
+      ],
+      [
+        [a, otherKey, 1],
+        [b, null, 3],
+      ],
+      [
+        [a, otherKey, 1],
+        [b, key, 3],
+      ],
+      [
+        [a, null, 1],
+        [b, key, 3],
+      ],
+      [
+        [a, null, 1],
+        [b, key, 3],
+        [c, key, 4],
+      ],
+      [
+        [a, null, 1],
+        [b, key, 3],
+      ],
+      [
+        [a, null, 1],
+        [c, key, 3],
+      ],
+      [],
+    ];
+    await using setup = await setUp(({ params }) => {
+      const validators = results[Number(params.height)] ?? [];
+      return { result: Object.fromEntries(validators.map(([id, publicKey, weight]) => [id, { publicKey, weight }])) };
+    });
+    const sets = [];
+    for (const height of results.keys()) sets.push(await setup.sets.at(L1, BigInt(height), SIGNAL));
+    expect(sets[1]).toBe(sets[0]);
+    expect(new Set(sets).size).toBe(results.length - 1);
+    expect(setup.built()).toBe(results.length - 1);
+    expect(sets.map(({ validators }) => validators.length)).toEqual(results.map(({ length }) => length));
+  });
+
+  it('keeps no more sets, and no more validators in them, than allowed', async () => {
+    await using few = await setUp(node, { maxSets: 2 });
+    for (const height of [1n, 2n, 3n, 2n, 3n]) await few.sets.at(L1, height, SIGNAL);
+    expect(few.api.requests).toHaveLength(3);
+    await few.sets.at(L1, 1n, SIGNAL);
+    expect(few.api.requests).toHaveLength(4);
+
+    // Three validators and one for the set itself: two sets fit.
+    await using small = await setUp(node, { maxValidators: 8 });
+    for (const height of [1n, 2n, 3n, 2n, 3n]) await small.sets.at(L1, height, SIGNAL);
+    expect(small.api.requests).toHaveLength(3);
+    await small.sets.at(L1, 1n, SIGNAL);
+    expect(small.api.requests).toHaveLength(4);
+
+    // A set too large to keep is still given.
+    await using tiny = await setUp(node, { maxValidators: 3 });
+    expect((await tiny.sets.at(L1, 1n, SIGNAL)).validators).toHaveLength(3);
+  });
+
+  it('tells a height above the chain from other refusals, and keeps neither', async () => {
+    await using setup = await setUp(node);
+    const refused = setup.sets.at(L1, 21n, SIGNAL);
+    await expect(refused).rejects.toBeInstanceOf(HeightNotReached);
+    await expect(refused).rejects.toMatchObject({ height: 21n, chainHeight: 20n });
+    setup.api.reply = (request) => validatorsAt(request);
+    expect((await setup.sets.at(L1, 21n, SIGNAL)).validators).toHaveLength(3);
+
+    setup.api.reply = (request) => (request.method === 'platform.getValidatorsAt' ? NOT_FOUND : node(request));
+    await expect(setup.sets.at(L1, 4n, SIGNAL)).rejects.toMatchObject({ kind: 'rejected' });
+    setup.api.reply = node;
+    expect((await setup.sets.at(L1, 4n, SIGNAL)).validators).toHaveLength(3);
+  });
+
+  it('gives a height that the chain comes to while it is asked', async () => {
+    let height = 20;
+    await using setup = await setUp((request) => {
+      if (request.method === 'platform.getHeight') height = 21;
+      else if (Number(request.params.height) > height) return NOT_FOUND;
+      return request.method === 'platform.getHeight' ? { result: { height } } : validatorsAt(request);
+    });
+    expect((await setup.sets.at(L1, 21n, SIGNAL)).validators).toHaveLength(3);
+  });
+
+  it('keeps no failure, and no proposed height of one', async () => {
+    await using setup = await setUp(() => ({ status: 500, text: '' }));
+    await expect(setup.sets.proposedHeight(SIGNAL)).rejects.toBeInstanceOf(ApiError);
+    await expect(setup.sets.at(L1, 5n, SIGNAL)).rejects.toMatchObject({ kind: 'unavailable' });
+    setup.api.reply = node;
+    expect(await setup.sets.proposedHeight(SIGNAL)).toBe(18n);
+    expect((await setup.sets.at(L1, 5n, SIGNAL)).validators).toHaveLength(3);
+  });
+
+  it('lets one waiter leave without harm to the others', async () => {
+    await using setup = await setUp(() => 'hang');
+    const abort = new AbortController();
+    const leaving = setup.sets.at(L1, 5n, abort.signal);
+    const staying = setup.sets.at(L1, 5n, SIGNAL).catch((error: unknown) => error);
+    await setup.api.received(1);
+    abort.abort(new Error('left'));
+    await expect(leaving).rejects.toThrow('left');
+    await setup.clock.advance(4_000);
+    expect(await staying).toMatchObject({ kind: 'unavailable' });
+    expect(setup.api.requests).toHaveLength(1);
+    await expect(setup.sets.proposedHeight(AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
+  });
+});
+
+describe('SubnetDirectory', () => {
+  const subnet = (conversionID: string): Reply => ({
+    result: { isPermissioned: conversionID === EMPTY_ID, conversionID, managerChainID: CHAIN, managerAddress: '0x01' },
+  });
+
+  it('knows the P-Chain and the primary network by itself', async () => {
+    await using setup = await setUp(node);
+    expect(await setup.directory.validatedBy(P_CHAIN_ID, SIGNAL)).toBe(PRIMARY_NETWORK_ID);
+    expect(await setup.directory.exists(PRIMARY_NETWORK_ID, SIGNAL)).toBe(true);
+    expect(await setup.directory.getSubnet(PRIMARY_NETWORK_ID, SIGNAL)).toMatchObject({ conversionID: undefined });
+    expect(setup.api.requests).toHaveLength(0);
+  });
+
+  it('keeps the subnet of a blockchain, but not that there is none', async () => {
+    await using setup = await setUp(() => NOT_FOUND);
+    expect(await setup.directory.validatedBy(CHAIN, SIGNAL)).toBeUndefined();
+    expect(await setup.directory.validatedBy(CHAIN, SIGNAL)).toBeUndefined();
+    expect(setup.api.requests).toHaveLength(2);
+    setup.api.reply = node;
+    const answers = await Promise.all(Array.from({ length: 5 }, () => setup.directory.validatedBy(CHAIN, SIGNAL)));
+    expect(answers).toEqual(Array.from({ length: 5 }, () => L1));
+    expect(await setup.directory.exists(L1, SIGNAL)).toBe(true);
+    expect(setup.api.requests).toHaveLength(3);
+  });
+
+  it('keeps that a subnet exists, but not that it does not', async () => {
+    await using setup = await setUp(() => NOT_FOUND);
+    expect(await setup.directory.exists(L1, SIGNAL)).toBe(false);
+    expect(await setup.directory.getSubnet(L1, SIGNAL)).toBeUndefined();
+    setup.api.reply = () => subnet(EMPTY_ID);
+    expect(await setup.directory.exists(L1, SIGNAL)).toBe(true);
+    expect(await setup.directory.exists(L1, SIGNAL)).toBe(true);
+    expect(setup.api.requests).toHaveLength(3);
+  });
+
+  it('notices the conversion of a subnet, and keeps it', async () => {
+    await using setup = await setUp(() => subnet(EMPTY_ID));
+    expect(await setup.directory.getSubnet(L1, SIGNAL)).toMatchObject({
+      isPermissioned: true,
+      conversionID: undefined,
+    });
+    setup.api.reply = () => subnet(CONVERSION_ID);
+    const l1 = await setup.directory.getSubnet(L1, SIGNAL);
+    expect(l1).toMatchObject({
+      isPermissioned: false,
+      conversionID: new Uint8Array(32).fill(3),
+      managerChainID: CHAIN,
+    });
+    expect(await setup.directory.getSubnet(L1, SIGNAL)).toBe(l1);
+    expect(setup.api.requests).toHaveLength(2);
+  });
+
+  it('takes only the refusal of the method for an answer', async () => {
+    await using setup = await setUp(() => ({ error: { code: -32601, message: 'no such method' } }));
+    await expect(setup.directory.validatedBy(CHAIN, SIGNAL)).rejects.toMatchObject({ kind: 'rejected' });
+    setup.api.reply = () => ({ status: 503, text: '' });
+    await expect(setup.directory.exists(L1, SIGNAL)).rejects.toMatchObject({ kind: 'unavailable' });
+  });
+});

@@ -1,0 +1,439 @@
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { ApiError } from '../../../src/pchain/api-error.ts';
+import { readObject } from '../../../src/pchain/json-fields.ts';
+import {
+  createJsonRpcClient,
+  type JsonRpcCall,
+  type JsonRpcClient,
+  type JsonRpcClientOptions,
+} from '../../../src/pchain/json-rpc.ts';
+import { DeadlineExceeded, startDeadline } from '../../../src/primitives/deadline.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { LocalApi } from './local-api.ts';
+
+const ATTEMPT_TIMEOUT_MS = 4_000;
+const CALL_TIMEOUT_MS = 10_000;
+
+/** Tells when the client starts a pause between rounds: its timers are the only ones shorter than an attempt's. */
+class PauseClock extends FakeClock {
+  readonly pausesMs: number[] = [];
+  #paused = Promise.withResolvers<void>();
+
+  override after(delayMs: number, callback: () => void): () => void {
+    const cancel = super.after(delayMs, callback);
+    if (delayMs < ATTEMPT_TIMEOUT_MS) {
+      this.pausesMs.push(delayMs);
+      this.#paused.resolve();
+      this.#paused = Promise.withResolvers();
+    }
+    return cancel;
+  }
+
+  nextPause(): Promise<void> {
+    return this.#paused.promise;
+  }
+}
+
+interface Setup extends AsyncDisposable {
+  readonly client: JsonRpcClient;
+  readonly clock: PauseClock;
+  readonly registry: Registry;
+}
+
+function setUp(apis: readonly LocalApi[], options: Partial<JsonRpcClientOptions> = {}): Setup {
+  const clock = new PauseClock();
+  const registry = new Registry();
+  const client = createJsonRpcClient({
+    endpoints: apis.map(({ baseUrl }) => ({ baseUrl })),
+    clock,
+    random: () => 0.5,
+    registry,
+    ...options,
+  });
+  return { client, clock, registry, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };
+}
+
+function ask(client: JsonRpcClient, options: Partial<JsonRpcCall<unknown>> = {}): Promise<unknown> {
+  return client.call({
+    path: '/ext/bc/P',
+    method: 'platform.getHeight',
+    params: {},
+    parseResult: (result) => result,
+    maxResponseBytes: 1_000,
+    idempotent: true,
+    signal: new AbortController().signal,
+    ...options,
+  });
+}
+
+async function failure(promise: Promise<unknown>): Promise<ApiError> {
+  const error: unknown = await promise.then(
+    (value) => expect.fail(`gave ${JSON.stringify(value)}`),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(ApiError);
+  return error as ApiError;
+}
+
+const answers = (height: string) => () => ({ result: { height } });
+const down = () => ({ status: 503, text: 'API call rejected because chain is not done bootstrapping' });
+
+describe('a call', () => {
+  it('is a JSON-RPC 2.0 request over POST', async () => {
+    await using api = await LocalApi.start(answers('11'));
+    await using setup = setUp([api]);
+    const params = { subnetID: 'x', height: 2n ** 63n + 1n };
+    expect(await ask(setup.client, { method: 'platform.getValidatorsAt', params })).toEqual({ height: '11' });
+    const [request] = api.requests;
+    expect(request?.url).toBe('/ext/bc/P');
+    expect(request?.headers['content-type']).toBe('application/json');
+    expect(request?.text).toBe(
+      '{"jsonrpc":"2.0","id":1,"method":"platform.getValidatorsAt","params":{"subnetID":"x","height":9223372036854775809}}',
+    );
+    expect(setup.clock.pendingTimers).toBe(0);
+  });
+
+  it('keeps the prefix and the query of the base URL, and adds its parameters and headers', async () => {
+    await using api = await LocalApi.start(answers('11'));
+    await using setup = setUp([], {
+      endpoints: [
+        {
+          baseUrl: `${api.baseUrl}/node/?a=1`,
+          queryParameters: { token: 'a b&c' },
+          httpHeaders: { 'X-Api-Key': 'secret', 'Content-Type': 'text/plain' },
+        },
+      ],
+    });
+    await ask(setup.client);
+    expect(api.requests[0]?.url).toBe('/node/ext/bc/P?a=1&token=a+b%26c');
+    expect(api.requests[0]?.headers).toMatchObject({ 'x-api-key': 'secret', 'content-type': 'application/json' });
+  });
+
+  it('gives integers beyond 2^53 exactly', async () => {
+    const body = (id: number) => `{"jsonrpc":"2.0","id":${id},"result":[18446744073709551615,9007199254740993,7]}`;
+    await using api = await LocalApi.start(({ id }) => ({ status: 200, text: body(id) }));
+    await using setup = setUp([api]);
+    expect(await ask(setup.client)).toEqual([18446744073709551615n, 9007199254740993n, 7]);
+  });
+
+  it('uses a connection again, and never more than the bound', async () => {
+    await using api = await LocalApi.start(answers('11'));
+    await using setup = setUp([api], { limits: { maxConnections: 2 } });
+    await Promise.all(Array.from({ length: 20 }, () => ask(setup.client)));
+    expect(api.requests).toHaveLength(20);
+    expect(api.openConnections).toBe(2);
+  });
+
+  it('is refused where too many are in flight', async () => {
+    await using api = await LocalApi.start(() => 'hang');
+    await using setup = setUp([api], { limits: { maxCallsInFlight: 1 } });
+    const abort = new AbortController();
+    const first = ask(setup.client, { signal: abort.signal });
+    expect((await failure(ask(setup.client))).kind).toBe('unavailable');
+    abort.abort(new Error('enough'));
+    await expect(first).rejects.toThrow('enough');
+    api.reply = answers('12');
+    expect(await ask(setup.client)).toEqual({ height: '12' });
+  });
+});
+
+describe('failover', () => {
+  it('asks the second URL while the first is down, and comes back when it has recovered', async () => {
+    await using first = await LocalApi.start(() => 'cut the connection');
+    await using second = await LocalApi.start(answers('2'));
+    await using setup = setUp([first, second]);
+    expect(await ask(setup.client)).toEqual({ height: '2' });
+    first.reply = answers('1');
+    // Put aside: it is not even tried.
+    expect(await ask(setup.client)).toEqual({ height: '2' });
+    expect(first.requests).toHaveLength(1);
+    await setup.clock.advance(5_000);
+    expect(await ask(setup.client)).toEqual({ height: '1' });
+    expect(second.requests).toHaveLength(2);
+  });
+
+  it('asks the second URL where nobody listens at the first', async () => {
+    await using second = await LocalApi.start(answers('2'));
+    // Port 1 (tcpmux) is free on every machine of today.
+    await using setup = setUp([], { endpoints: [{ baseUrl: 'http://127.0.0.1:1' }, { baseUrl: second.baseUrl }] });
+    expect(await ask(setup.client)).toEqual({ height: '2' });
+    await second[Symbol.asyncDispose]();
+    const error = await failure(ask(setup.client, { idempotent: false }));
+    expect(error.message).toMatch(/^platform\.getHeight: 127\.0\.0\.1:\d+: /);
+  });
+
+  it.each([
+    ['HTTP 503', down()],
+    ['HTTP 429', { status: 429, text: '' }],
+    ['HTTP 401', { status: 401, text: '{"error":"no key"}' }],
+    ['HTTP 301', { status: 301, text: '' }],
+    ['a page under 200', { status: 200, text: '<html>' }],
+    ['an empty body', { status: 200, text: '' }],
+    ['a result that does not fit', { result: { height: 'tall' } }],
+    ['no result', { status: 200, text: '{"jsonrpc":"2.0","id":1}' }],
+    ['no version', { status: 200, text: '{"id":1,"result":{"height":"2"}}' }],
+    ['an answer to another request', { status: 200, text: '{"jsonrpc":"2.0","id":7,"result":{"height":"2"}}' }],
+    ['an error without code', { error: { message: 'no' } }],
+    ['an error without text', { error: { code: 1, message: null } }],
+    ['an error that is a string', { error: 'no' }],
+    ['a long body', { result: { height: '2', padding: 'x'.repeat(1_000) } }],
+    ['an endless body', 'endless' as const],
+    ['a cut connection', 'cut the connection' as const],
+  ])('asks the next URL after %s', async (_what, reply) => {
+    await using first = await LocalApi.start(() => reply);
+    await using second = await LocalApi.start(answers('2'));
+    await using setup = setUp([first, second]);
+    const parseResult = (result: unknown): string => {
+      const { height } = readObject(result, 'result');
+      if (height !== '2') readObject(height, 'height');
+      return String(height);
+    };
+    expect(await ask(setup.client, { parseResult })).toBe('2');
+    expect([first.requests.length, second.requests.length]).toEqual([1, 1]);
+    expect(setup.clock.pausesMs).toEqual([]);
+  });
+
+  it('asks the next URL after a hanging one, each with its own deadline', async () => {
+    await using first = await LocalApi.start(() => 'hang');
+    await using second = await LocalApi.start(() => 'hang after the headers');
+    await using third = await LocalApi.start(answers('3'));
+    await using setup = setUp([first, second, third]);
+    const result = ask(setup.client);
+    await first.received(1);
+    await setup.clock.advance(ATTEMPT_TIMEOUT_MS);
+    await second.received(1);
+    await setup.clock.advance(ATTEMPT_TIMEOUT_MS);
+    expect(await result).toEqual({ height: '3' });
+    // From now on the third is preferred, at once.
+    expect(await ask(setup.client)).toEqual({ height: '3' });
+    expect(setup.clock.pendingTimers).toBe(0);
+  });
+
+  it('never asks a second URL after a JSON-RPC error: that is an answer', async () => {
+    const rejection = { code: -32000, message: 'not found', data: null };
+    await using first = await LocalApi.start(() => ({ error: rejection }));
+    await using second = await LocalApi.start(answers('2'));
+    await using setup = setUp([first, second]);
+    for (let call = 1; call <= 2; call += 1) {
+      const error = await failure(ask(setup.client));
+      expect(error.kind).toBe('rejected');
+      expect(error.rejection).toEqual({ code: -32000, message: 'not found' });
+      expect(first.requests).toHaveLength(call);
+    }
+    expect(second.requests).toHaveLength(0);
+  });
+
+  it('takes an error about a request whose ID could not be read', async () => {
+    const text = '{"jsonrpc":"2.0","error":{"code":-32700,"message":"parse error"},"id":null}';
+    await using api = await LocalApi.start(() => ({ status: 200, text }));
+    await using setup = setUp([api]);
+    expect((await failure(ask(setup.client))).rejection).toEqual({ code: -32700, message: 'parse error' });
+  });
+
+  it('cuts the text of a rejection', async () => {
+    await using api = await LocalApi.start(() => ({ error: { code: 1, message: 'x'.repeat(100_000) } }));
+    await using setup = setUp([api]);
+    const error = await failure(ask(setup.client, { maxResponseBytes: 1_000_000 }));
+    expect(error.rejection?.message).toHaveLength(1_000);
+  });
+});
+
+describe('retries', () => {
+  it('tries again after a pause, and gives up after three rounds', async () => {
+    await using api = await LocalApi.start(down);
+    await using setup = setUp([api]);
+    const error = failure(ask(setup.client));
+    await setup.clock.nextPause();
+    expect(api.requests).toHaveLength(1);
+    const secondPause = setup.clock.nextPause();
+    await setup.clock.advance(75);
+    await secondPause;
+    expect(api.requests).toHaveLength(2);
+    await setup.clock.advance(150);
+    expect((await error).kind).toBe('unavailable');
+    expect(api.requests).toHaveLength(3);
+    expect(setup.clock.pausesMs).toEqual([75, 150]);
+    expect((await error).message).toBe(`platform.getHeight: ${api.host}: HTTP status 503`);
+    expect(setup.clock.pendingTimers).toBe(0);
+  });
+
+  it.each([500, 502, 503, 504, 429, 408])('tries again after HTTP %i', async (status) => {
+    await using api = await LocalApi.start(() => ({ status, text: '' }));
+    await using setup = setUp([api]);
+    const result = ask(setup.client);
+    await setup.clock.nextPause();
+    api.reply = answers('11');
+    await setup.clock.advance(100);
+    expect(await result).toEqual({ height: '11' });
+  });
+
+  it.each([301, 400, 401, 403, 404])('does not try again after HTTP %i', async (status) => {
+    await using api = await LocalApi.start(() => ({ status, text: '' }));
+    await using setup = setUp([api]);
+    expect((await failure(ask(setup.client))).kind).toBe('invalid response');
+    expect(api.requests).toHaveLength(1);
+  });
+
+  it('succeeds where a later round does', async () => {
+    await using api = await LocalApi.start(() => 'cut the connection');
+    await using setup = setUp([api]);
+    const result = ask(setup.client);
+    await setup.clock.nextPause();
+    api.reply = answers('11');
+    await setup.clock.advance(100);
+    expect(await result).toEqual({ height: '11' });
+  });
+
+  it('never sends a call that is not idempotent a second time', async () => {
+    await using first = await LocalApi.start(() => 'cut the connection');
+    await using second = await LocalApi.start(answers('2'));
+    await using setup = setUp([first, second]);
+    const error = await failure(ask(setup.client, { idempotent: false }));
+    expect(error.kind).toBe('unavailable');
+    expect([first.requests.length, second.requests.length]).toEqual([1, 0]);
+  });
+
+  it('does not repeat what will not pass', async () => {
+    await using first = await LocalApi.start(() => ({ status: 200, text: 'hello' }));
+    await using second = await LocalApi.start(() => ({ status: 404, text: 'x'.repeat(1_000_000) }));
+    await using setup = setUp([first, second]);
+    const error = await failure(ask(setup.client));
+    expect(error.kind).toBe('invalid response');
+    expect(error.message).toContain('response: is not JSON');
+    expect(error.message).toContain('HTTP status 404');
+    expect([first.requests.length, second.requests.length]).toEqual([1, 1]);
+    expect(setup.clock.pausesMs).toEqual([]);
+  });
+
+  it('repeats only what may pass', async () => {
+    await using first = await LocalApi.start(() => ({ status: 200, text: 'hello' }));
+    await using second = await LocalApi.start(down);
+    await using setup = setUp([first, second]);
+    const result = ask(setup.client);
+    await setup.clock.nextPause();
+    second.reply = answers('2');
+    await setup.clock.advance(100);
+    expect(await result).toEqual({ height: '2' });
+    expect([first.requests.length, second.requests.length]).toEqual([1, 2]);
+  });
+});
+
+describe('deadlines and aborts', () => {
+  it('gives up at the deadline of the call, and says what was tried', async () => {
+    await using api = await LocalApi.start(() => 'hang');
+    await using setup = setUp([api]);
+    const error = failure(ask(setup.client));
+    await api.received(1);
+    const firstPause = setup.clock.nextPause();
+    await setup.clock.advance(ATTEMPT_TIMEOUT_MS);
+    await firstPause;
+    await setup.clock.advance(75);
+    await api.received(2);
+    const secondPause = setup.clock.nextPause();
+    await setup.clock.advance(ATTEMPT_TIMEOUT_MS);
+    await secondPause;
+    await setup.clock.advance(150);
+    await api.received(3);
+    await setup.clock.advance(CALL_TIMEOUT_MS - 2 * ATTEMPT_TIMEOUT_MS - 75 - 150);
+    expect(await error).toMatchObject({
+      kind: 'unavailable',
+      message: `platform.getHeight took longer than 10000 ms (${api.host}: no answer within 4000 ms)`,
+    });
+    expect(setup.clock.pendingTimers).toBe(0);
+  });
+
+  it('rejects with the reason of the signal, whatever is going on', async () => {
+    await using hanging = await LocalApi.start(() => 'hang');
+    await using dead = await LocalApi.start(down);
+    const reason = new Error('the client has left');
+
+    await using waiting = setUp([hanging]);
+    const abortWaiting = new AbortController();
+    const inRequest = ask(waiting.client, { signal: abortWaiting.signal });
+    await hanging.received(1);
+    abortWaiting.abort(reason);
+    await expect(inRequest).rejects.toBe(reason);
+    expect(waiting.clock.pendingTimers).toBe(0);
+
+    await using pausing = setUp([dead]);
+    const abortPausing = new AbortController();
+    const inPause = ask(pausing.client, { signal: abortPausing.signal });
+    await pausing.clock.nextPause();
+    abortPausing.abort(reason);
+    await expect(inPause).rejects.toBe(reason);
+    expect(pausing.clock.pendingTimers).toBe(0);
+
+    await expect(ask(pausing.client, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect(dead.requests).toHaveLength(1);
+  });
+
+  it('rejects with the deadline of the caller where that is the shorter one', async () => {
+    await using api = await LocalApi.start(() => 'hang');
+    await using setup = setUp([api]);
+    using deadline = startDeadline(setup.clock, 1_000, 'the whole request');
+    const error = ask(setup.client, { signal: deadline.signal }).catch((reason: unknown) => reason);
+    await api.received(1);
+    await setup.clock.advance(1_000);
+    expect(await error).toBeInstanceOf(DeadlineExceeded);
+  });
+
+  it('does not hold an abort of the caller against the endpoint', async () => {
+    await using first = await LocalApi.start(() => 'hang');
+    await using second = await LocalApi.start(answers('2'));
+    await using setup = setUp([first, second]);
+    const abort = new AbortController();
+    const aborted = ask(setup.client, { signal: abort.signal });
+    await first.received(1);
+    abort.abort(new Error('left'));
+    await expect(aborted).rejects.toThrow('left');
+    first.reply = answers('1');
+    expect(await ask(setup.client)).toEqual({ height: '1' });
+  });
+
+  it('ends its calls when it is disposed', async () => {
+    await using api = await LocalApi.start(() => 'hang');
+    const setup = setUp([api]);
+    const error = failure(ask(setup.client));
+    await api.received(1);
+    await setup.client[Symbol.asyncDispose]();
+    expect((await error).kind).toBe('unavailable');
+    expect(setup.clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('what others see', () => {
+  it('keeps keys out of errors', async () => {
+    await using api = await LocalApi.start(down);
+    await using setup = setUp([], {
+      endpoints: [
+        {
+          baseUrl: `${api.baseUrl}/path-key`,
+          queryParameters: { token: 'query-key' },
+          httpHeaders: { 'x-key': 'header-key' },
+        },
+      ],
+      limits: { maxRounds: 1 },
+    });
+    expect((await failure(ask(setup.client))).message).not.toMatch(/-key/);
+  });
+
+  it('counts calls and failed attempts, for all clients of a registry together', async () => {
+    await using first = await LocalApi.start(down);
+    await using second = await LocalApi.start(answers('2'));
+    const registry = new Registry();
+    await using one = setUp([first, second], { registry });
+    await using other = setUp([second], { registry });
+    await ask(one.client);
+    await ask(other.client);
+    second.reply = () => ({ error: { code: -32000, message: 'no' } });
+    await failure(ask(other.client));
+    const text = await registry.metrics();
+    expect(text).toContain('signature_aggregator_api_calls_total{method="platform.getHeight",outcome="ok"} 2');
+    expect(text).toContain('signature_aggregator_api_calls_total{method="platform.getHeight",outcome="rejected"} 1');
+    expect(text).toContain(
+      `signature_aggregator_api_attempt_failures_total{endpoint="${first.host}",reason="http status"} 1`,
+    );
+    expect(text).toContain('signature_aggregator_api_call_duration_seconds_count{method="platform.getHeight"} 3');
+  });
+});

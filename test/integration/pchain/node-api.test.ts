@@ -1,0 +1,361 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { createJsonRpcClient } from '../../../src/pchain/json-rpc.ts';
+import { createNodeApi, type NodeApi } from '../../../src/pchain/node-api.ts';
+import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
+import { encodeCb58 } from '../../../src/primitives/cb58.ts';
+import { systemClock } from '../../../src/primitives/clock.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  nodeIDFromBytes,
+  PRIMARY_NETWORK_ID,
+  type SubnetID,
+  type TxID,
+} from '../../../src/primitives/ids.ts';
+import { LocalApi, type ReceivedRequest, type Reply } from './local-api.ts';
+
+const SIGNAL = new AbortController().signal;
+const VECTORS = new URL('../../vectors/', import.meta.url);
+
+interface Exchange {
+  readonly url: string;
+  readonly request: { readonly method: string; readonly params: Readonly<Record<string, unknown>> };
+  readonly response: {
+    readonly result?: unknown;
+    readonly error?: { readonly code: number; readonly message: string };
+  };
+}
+
+function readVector<Value>(name: string): Value {
+  return JSON.parse(readFileSync(new URL(name, VECTORS), 'utf8'));
+}
+
+function readExchanges(name: string): readonly Exchange[] {
+  if (name.startsWith('case_')) return readVector<{ rpc: readonly Exchange[] }>(name).rpc;
+  if (name.startsWith('tx_')) return [readVector<{ hex: Exchange }>(name).hex];
+  return readVector<readonly Exchange[]>(name);
+}
+
+const FILES = readdirSync(VECTORS).filter((name) => /^(case_.*|tx_.*|pchain|info)\.json$/.test(name));
+
+interface Setup extends AsyncDisposable {
+  readonly node: NodeApi;
+  readonly api: LocalApi;
+}
+
+async function setUp(reply: (request: ReceivedRequest) => Reply): Promise<Setup> {
+  const api = await LocalApi.start(reply);
+  const registry = new Registry();
+  const client = createJsonRpcClient({
+    endpoints: [{ baseUrl: api.baseUrl }],
+    clock: systemClock,
+    random: Math.random,
+    registry,
+  });
+  return {
+    node: createNodeApi(client, client),
+    api,
+    async [Symbol.asyncDispose]() {
+      await client[Symbol.asyncDispose]();
+      await api[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Answers with what a real node answered, and refuses what the vectors do not hold. */
+function replay(exchanges: readonly Exchange[]): (request: ReceivedRequest) => Reply {
+  const answers = new Map(exchanges.map(({ request, response }) => [keyOf(request), response]));
+  return (request) => {
+    const response = answers.get(keyOf(request));
+    if (response?.error !== undefined) return { error: response.error };
+    if (response?.result !== undefined) return { result: response.result };
+    return { error: { code: 1, message: `not in the vectors: ${keyOf(request)}` } };
+  };
+}
+
+function keyOf({ method, params }: Pick<ReceivedRequest, 'method' | 'params'>): string {
+  return `${method} ${JSON.stringify(Object.entries(params).toSorted(([a], [b]) => (a < b ? -1 : 1)))}`;
+}
+
+interface KnownParams {
+  readonly subnetID: SubnetID;
+  readonly blockchainID: BlockchainID;
+  readonly txID: TxID;
+  readonly encoding: string;
+  readonly height: 'proposed' | number;
+}
+
+/** The typed call that sends a request of the vectors; undefined for methods that an aggregator does not use. */
+function callFor({ method, params }: Exchange['request'], node: NodeApi): Promise<unknown> | undefined {
+  const { subnetID, blockchainID, txID, encoding, height } = params as unknown as KnownParams;
+  switch (method) {
+    case 'platform.getHeight':
+      return node.getHeight(SIGNAL);
+    case 'platform.getProposedHeight':
+      return node.getProposedHeight(SIGNAL);
+    case 'platform.getValidatorsAt':
+      return node.getValidatorsAt(subnetID, height === 'proposed' ? height : BigInt(height), SIGNAL);
+    case 'platform.getCurrentValidators':
+      return node.getCurrentValidators(subnetID, SIGNAL);
+    case 'platform.validatedBy':
+      return node.validatedBy(blockchainID, SIGNAL);
+    case 'platform.getSubnet':
+      return node.getSubnet(subnetID, SIGNAL);
+    case 'platform.getTx':
+      return encoding === 'hex' ? node.getTx(txID, SIGNAL) : undefined;
+    case 'info.getNetworkID':
+      return node.getNetworkID(SIGNAL);
+    case 'info.getNodeVersion':
+      return node.getNodeVersion(SIGNAL);
+    case 'info.getNodeID':
+      return node.getNodeID(SIGNAL);
+    case 'info.getNodeIP':
+      return node.getNodeIP(SIGNAL);
+    case 'info.peers':
+      return params.nodeIDs === undefined ? node.getPeers(SIGNAL) : undefined;
+    default:
+      return undefined;
+  }
+}
+
+describe('the vectors of a real network', () => {
+  it.each(FILES)(
+    '%s: every call gives a result where the node did, and is rejected with its words elsewhere',
+    async (name) => {
+      const exchanges = readExchanges(name);
+      await using setup = await setUp(replay(exchanges));
+      let asked = 0;
+      for (const { request, response } of exchanges) {
+        const call = callFor(request, setup.node);
+        if (call === undefined) continue;
+        asked += 1;
+        if (response.error === undefined) await call;
+        else {
+          const { code, message } = response.error;
+          await expect(call).rejects.toMatchObject({ kind: 'rejected', rejection: { code, message } });
+        }
+      }
+      expect(asked).toBeGreaterThan(0);
+    },
+  );
+
+  const L1 = 'BKBZ6xXTnT86B4L5fp8rvtcmNSpvtNz8En9jG61ywV2uWyeHy' as SubnetID;
+  const UNKNOWN_SUBNET = 'SkB7qHwfMsyF2PgrjhMvtFxJKhuR5ZfVoW9VATWRV4P9jV7J' as SubnetID;
+
+  it('pchain.json: heights, sets and subnets', async () => {
+    await using setup = await setUp(replay(readExchanges('pchain.json')));
+    const { node } = setup;
+    expect(await node.getHeight(SIGNAL)).toBe(11n);
+    expect(await node.getProposedHeight(SIGNAL)).toBe(11n);
+
+    const primary = await node.getValidatorsAt(PRIMARY_NETWORK_ID, 'proposed', SIGNAL);
+    expect(primary).toHaveLength(5);
+    expect(primary.every(({ publicKey, weight }) => publicKey?.length === 48 && weight === 2n * 10n ** 15n)).toBe(true);
+
+    // One inactive validator: without a key, under the NodeID of 20 zero bytes, its weight still in the total.
+    const l1 = await node.getValidatorsAt(L1, 'proposed', SIGNAL);
+    expect(l1.map(({ weight }) => weight)).toEqual([100n, 350n, 200n, 300n, 250n]);
+    expect(l1[0]).toEqual({ nodeID: nodeIDFromBytes(new Uint8Array(20)), publicKey: undefined, weight: 100n });
+    expect(bytesToHex(l1[1]?.publicKey ?? new Uint8Array())).toMatch(/^accd61ceb90c61628aa0fa34acab27/);
+
+    // Now it has its NodeID and key, and no balance.
+    const current = await node.getCurrentValidators(L1, SIGNAL);
+    expect(current).toHaveLength(5);
+    expect(current[0]).toMatchObject({
+      nodeID: 'NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg',
+      weight: 100n,
+      validationID: 'kTcNTqcRskfyBmv5bGwjF1hovBz69EENpeUWuQ8AcqT21UqDc',
+      minNonce: 0n,
+      balance: 0n,
+    });
+    expect(current[1]).toMatchObject({ minNonce: 2n, balance: 999_999_960n });
+    const primaryNow = await node.getCurrentValidators(PRIMARY_NETWORK_ID, SIGNAL);
+    expect(primaryNow).toHaveLength(5);
+    for (const validator of primaryNow) {
+      expect(validator).toMatchObject({ validationID: undefined, minNonce: undefined, balance: undefined });
+      expect(validator.publicKey).toHaveLength(48);
+    }
+
+    expect(await node.getSubnet(L1, SIGNAL)).toEqual({
+      isPermissioned: false,
+      conversionID: expect.any(Uint8Array),
+      managerChainID: 'C8B3Aw6QFwB1AiFqM2FpxphUPTYZfmW8ZpeQKXR5nPEXjW4u8',
+      managerAddress: parseHex('8db97c7cece249c2b98bdc0226cc4c2a57bf52fc', 'address'),
+    });
+    const { conversionID } = await node.getSubnet(L1, SIGNAL);
+    expect(encodeCb58(conversionID ?? new Uint8Array())).toBe('p4DYb4vDdc2fTizyrfzR1TAsdYskiuz9Y2uCtUbWKt3ZhrQFp');
+
+    // The sets of an unknown subnet are empty: only getSubnet refuses it.
+    expect(await node.getValidatorsAt(UNKNOWN_SUBNET, 'proposed', SIGNAL)).toEqual([]);
+    expect(await node.getCurrentValidators(UNKNOWN_SUBNET, SIGNAL)).toEqual([]);
+    await expect(node.getSubnet(UNKNOWN_SUBNET, SIGNAL)).rejects.toMatchObject({ kind: 'rejected' });
+  });
+
+  it('info.json: the node and its peers, without the one that cannot be dialled', async () => {
+    // The file has the answers of several nodes.
+    const exchanges = readExchanges('info.json').filter(({ url }) => url.includes(':29650/'));
+    await using setup = await setUp(replay(exchanges));
+    const { node } = setup;
+    expect(await node.getNetworkID(SIGNAL)).toBe(12345);
+    expect(await node.getNodeVersion(SIGNAL)).toEqual({ major: 1, minor: 14, patch: 2 });
+    expect(await node.getNodeID(SIGNAL)).toBe('NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg');
+    expect(await node.getNodeIP(SIGNAL)).toEqual({ host: '127.0.0.1', port: 29651 });
+    expect(await node.getPeers(SIGNAL)).toEqual([
+      { nodeID: 'NodeID-P7oB2McjBGgW2NXXWVYjV8JEDFoW9xDE5', host: '127.0.0.1', port: 29659 },
+      { nodeID: 'NodeID-NFBbbJ4qCmNaCzeW7sxErhvWqvEQMnYcN', host: '127.0.0.1', port: 29655 },
+      { nodeID: 'NodeID-GWPcbFJZFfZreETSoWjPimr846mXEKCtu', host: '127.0.0.1', port: 29657 },
+      { nodeID: 'NodeID-MFrZFVCXPv5iCn6M9K6XduxGTYp891xXZ', host: '127.0.0.1', port: 29653 },
+    ]);
+  });
+
+  it.each(FILES.filter((name) => name.startsWith('tx_')))(
+    '%s: bytes without the checksum, refused under another ID',
+    async (name) => {
+      const [exchange] = readExchanges(name);
+      const result = exchange?.response.result as { tx: string };
+      await using setup = await setUp(() => ({ result }));
+      const txID = exchange?.request.params.txID as TxID;
+      expect(`0x${bytesToHex(await setup.node.getTx(txID, SIGNAL))}`).toBe(result.tx.slice(0, -8));
+      const other = idFromBytes<TxID>(new Uint8Array(32).fill(1), 'txID');
+      await expect(setup.node.getTx(other, SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
+    },
+  );
+});
+
+describe('requests', () => {
+  it('send heights as exact numbers, to the P-Chain and info paths', async () => {
+    await using setup = await setUp(({ method }) => ({
+      result: method === 'info.getNetworkID' ? { networkID: 1 } : {},
+    }));
+    await setup.node.getValidatorsAt(PRIMARY_NETWORK_ID, 1011n, SIGNAL);
+    await setup.node.getValidatorsAt(PRIMARY_NETWORK_ID, 2n ** 53n + 1n, SIGNAL);
+    await setup.node.getValidatorsAt(PRIMARY_NETWORK_ID, 'proposed', SIGNAL);
+    await setup.node.getNetworkID(SIGNAL);
+    expect(setup.api.requests.map(({ url }) => url)).toEqual(['/ext/bc/P', '/ext/bc/P', '/ext/bc/P', '/ext/info']);
+    expect(setup.api.requests[0]?.text).toContain('"height":1011}');
+    expect(setup.api.requests[1]?.text).toContain('"height":9007199254740993}');
+    expect(setup.api.requests[2]?.text).toContain('"height":"proposed"}');
+  });
+});
+
+const NODE_ID = 'NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg';
+const KEY = `0x${'ab'.repeat(48)}`;
+const CHAIN = 'C8B3Aw6QFwB1AiFqM2FpxphUPTYZfmW8ZpeQKXR5nPEXjW4u8' as BlockchainID;
+const TX = 'BR7UNueA6PK3TPyBEgZBavQMx8qAgm7xgxVymLAs5KUxL55jF' as TxID;
+
+describe('answers', () => {
+  const getValidatorsAt = (node: NodeApi): Promise<unknown> => node.getValidatorsAt(PRIMARY_NETWORK_ID, 1n, SIGNAL);
+  const getCurrentValidators = (node: NodeApi): Promise<unknown> =>
+    node.getCurrentValidators(PRIMARY_NETWORK_ID, SIGNAL);
+  const getSubnet = (node: NodeApi): Promise<unknown> => node.getSubnet(PRIMARY_NETWORK_ID, SIGNAL);
+  const getPeers = (node: NodeApi): Promise<unknown> => node.getPeers(SIGNAL);
+
+  it.each<[string, (node: NodeApi) => Promise<unknown>, unknown]>([
+    ['no object', (node) => node.getHeight(SIGNAL), null],
+    ['a list', (node) => node.getHeight(SIGNAL), []],
+    ['no height', (node) => node.getHeight(SIGNAL), {}],
+    ['a negative height', (node) => node.getHeight(SIGNAL), { height: '-1' }],
+    ['a height of 65 bits', (node) => node.getProposedHeight(SIGNAL), { height: '18446744073709551616' }],
+    ['a fraction', (node) => node.getProposedHeight(SIGNAL), { height: 1.5 }],
+    ['a validator that is no object', getValidatorsAt, { [NODE_ID]: 7 }],
+    [
+      'a wrong checksum in a NodeID',
+      getValidatorsAt,
+      { 'NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lh': { publicKey: null, weight: '1' } },
+    ],
+    ['a prototype as a NodeID', getValidatorsAt, JSON.parse('{"__proto__":{"publicKey":null,"weight":"1"}}')],
+    ['no weight', getValidatorsAt, { [NODE_ID]: { publicKey: KEY } }],
+    ['a missing key, which is not null', getValidatorsAt, { [NODE_ID]: { weight: '1' } }],
+    ['a short key', getValidatorsAt, { [NODE_ID]: { publicKey: '0xab', weight: '1' } }],
+    ['a key without 0x', getValidatorsAt, { [NODE_ID]: { publicKey: KEY.slice(2), weight: '1' } }],
+    ['no validators', getCurrentValidators, {}],
+    ['a validator without a NodeID', getCurrentValidators, { validators: [{ weight: '1' }] }],
+    ['a bad validationID', getCurrentValidators, { validators: [{ nodeID: NODE_ID, weight: '1', validationID: 'x' }] }],
+    [
+      'a subnet ID of 20 bytes',
+      (node) => node.validatedBy(CHAIN, SIGNAL),
+      { subnetID: encodeCb58(new Uint8Array(20)) },
+    ],
+    ['a subnet without isPermissioned', getSubnet, {}],
+    ['a conversion without a manager', getSubnet, { isPermissioned: false, conversionID: CHAIN }],
+    ['a transaction that is no hex', (node) => node.getTx(TX, SIGNAL), { tx: '0xno' }],
+    ['a transaction shorter than its checksum', (node) => node.getTx(TX, SIGNAL), { tx: '0x00' }],
+    ['a network ID of 33 bits', (node) => node.getNetworkID(SIGNAL), { networkID: '4294967296' }],
+    ['a version without a patch', (node) => node.getNodeVersion(SIGNAL), { version: 'avalanchego/1.14' }],
+    ['a NodeID without its prefix', (node) => node.getNodeID(SIGNAL), { nodeID: NODE_ID.slice(7) }],
+    ['a host name', (node) => node.getNodeIP(SIGNAL), { ip: 'localhost:9651' }],
+    ['no peers', getPeers, {}],
+    ['a peer without a NodeID', getPeers, { peers: [{ publicIP: '1.2.3.4:9651' }] }],
+  ])('with %s are refused', async (_what, call, result) => {
+    await using setup = await setUp(() => ({ result }));
+    await expect(call(setup.node)).rejects.toMatchObject({ name: 'ApiError', kind: 'invalid response' });
+  });
+
+  it('keep every digit of a weight, as a string and as a number', async () => {
+    const nodeIDs = [1, 2, 3].map((byte) => nodeIDFromBytes(new Uint8Array(20).fill(byte)));
+    const weights = ['"18446744073709551615"', '18446744073709551615', '1'];
+    const entries = nodeIDs.map((nodeID, index) => `"${nodeID}":{"publicKey":null,"weight":${weights[index]}}`);
+    await using setup = await setUp(({ id }) => ({
+      status: 200,
+      text: `{"jsonrpc":"2.0","id":${id},"result":{${entries.join(',')}}}`,
+    }));
+    const validators = await setup.node.getValidatorsAt(PRIMARY_NETWORK_ID, 1n, SIGNAL);
+    expect(validators.map(({ weight }) => weight)).toEqual([2n ** 64n - 1n, 2n ** 64n - 1n, 1n]);
+  });
+
+  it('of a subnet that is no L1 have no conversion, on nodes old and new', async () => {
+    const empty = '11111111111111111111111111111111LpoYY';
+    const results = [
+      { isPermissioned: true, conversionID: empty, managerChainID: empty, managerAddress: null },
+      { isPermissioned: true, subnetTransformationTxID: empty },
+    ];
+    for (const result of results) {
+      await using setup = await setUp(() => ({ result }));
+      expect(await setup.node.getSubnet(PRIMARY_NETWORK_ID, SIGNAL)).toEqual({
+        isPermissioned: true,
+        conversionID: undefined,
+        managerChainID: undefined,
+        managerAddress: undefined,
+      });
+    }
+  });
+
+  it('with peers whose address is missing or useless are taken without them', async () => {
+    const publicIPs = [
+      '',
+      undefined,
+      null,
+      7,
+      '0.0.0.0:1',
+      '[::]:9651',
+      '1.2.3.4:0',
+      '1.2.3.4:65536',
+      '1.2.3:9651',
+      'host:1',
+    ];
+    const useful = ['1.2.3.4:9651', '[2001:db8::1]:9651', '[::ffff:1.2.3.4]:9652'];
+    await using setup = await setUp(() => ({
+      result: { peers: [...publicIPs, ...useful].map((publicIP) => ({ nodeID: NODE_ID, publicIP })) },
+    }));
+    expect(await setup.node.getPeers(SIGNAL)).toEqual([
+      { nodeID: NODE_ID, host: '1.2.3.4', port: 9651 },
+      { nodeID: NODE_ID, host: '2001:db8::1', port: 9651 },
+      { nodeID: NODE_ID, host: '1.2.3.4', port: 9652 },
+    ]);
+  });
+
+  it('with a wrong transaction checksum are refused', async () => {
+    const [exchange] = readExchanges('tx_ConvertSubnetToL1Tx.json');
+    const { tx } = (exchange?.response.result ?? expect.fail('no vector')) as { tx: string };
+    await using setup = await setUp(() => ({ result: { tx: `${tx.slice(0, -1)}${tx.endsWith('0') ? '1' : '0'}` } }));
+    await expect(setup.node.getTx(TX, SIGNAL)).rejects.toThrow('wrong checksum');
+  });
+
+  it('longer than any real one are not read to their end', async () => {
+    await using setup = await setUp(() => 'endless');
+    await expect(setup.node.getHeight(SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
+    await expect(getValidatorsAt(setup.node)).rejects.toThrow('has more than 16777216 bytes');
+  });
+});

@@ -1,0 +1,250 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { callJsonRpc } from './json-rpc.ts';
+import type { NetworkBinaries } from './network-binaries.ts';
+import type { NodePOP, Testnet } from './testnet.ts';
+
+/** A node is healthy 3 to 4 s after its start on an idle machine. */
+const START_TIMEOUT_MS = 90_000;
+const POLL_INTERVAL_MS = 50;
+/** A node that was asked to stop takes a second; one that does not obey is killed. */
+const STOP_TIMEOUT_MS = 10_000;
+const LOG_TAIL_LINES = 30;
+
+/** A running or stopped avalanchego process: one validator of the primary network. */
+export interface NetworkNode {
+  readonly name: string;
+  readonly nodeID: string;
+  readonly nodePOP: NodePOP;
+  /** The base URL of its API, which stays the same when the node is started again. */
+  readonly apiUrl: string;
+  /** The port of its peer protocol on 127.0.0.1. */
+  readonly stakingPort: number;
+  /** Stops the process and waits for its end. A frozen node can be stopped too. */
+  stop(): Promise<void>;
+  /**
+   * Starts a stopped node again and returns when it is healthy.
+   *
+   * @param options.stakingPort by default the one it had; 0 for any other one that is free
+   */
+  start(options?: { stakingPort?: number }): Promise<void>;
+  /** Suspends the node and its plugins: the system still accepts TCP connections for it, and nothing ever answers. */
+  freeze(): void;
+  thaw(): void;
+  /** The last lines of what the process printed. */
+  readLogTail(): Promise<string>;
+}
+
+export interface NodeSetup {
+  /** Counts from 1: which of the well-known staking keys the node has. */
+  readonly number: number;
+  readonly dataDir: string;
+  readonly binaries: NetworkBinaries;
+  readonly testnet: Testnet;
+  readonly trackSubnets: readonly string[];
+  /** The nodes to bootstrap from, asked for at each start; none means that the node takes its own state for the last. */
+  readonly bootstrappers: () => readonly NetworkNode[];
+  readonly signal: AbortSignal;
+}
+
+/** What a node writes once it listens: it chooses free ports by itself. */
+interface ProcessContext {
+  readonly uri: string;
+  readonly stakingAddress: string;
+}
+
+/**
+ * Starts a node on free ports. Returns as soon as its API answers; health is for `awaitHealthy`, since the first nodes
+ * of a network need the others for it.
+ */
+export async function startNetworkNode(setup: NodeSetup): Promise<NetworkNode> {
+  const name = `node ${setup.number}`;
+  const logFile = join(setup.dataDir, 'node.log');
+  await mkdir(setup.dataDir, { recursive: true });
+
+  let process = await launch(setup, logFile, { httpPort: 0, stakingPort: 0 });
+  let frozen = false;
+  const { nodeID, nodePOP } = await callJsonRpc<{ nodeID: string; nodePOP: NodePOP }>(
+    `${process.context.uri}/ext/info`,
+    'info.getNodeID',
+  );
+
+  function signalGroup(signal: NodeJS.Signals): void {
+    if (hasEnded(process.child)) {
+      throw new Error(`${name} is not running`);
+    }
+    // Its plugins are in the group as well. `spawn` has succeeded, so there is a pid.
+    globalThis.process.kill(-(process.child.pid as number), signal);
+  }
+
+  const node: NetworkNode = {
+    name,
+    nodeID,
+    nodePOP,
+    get apiUrl() {
+      return process.context.uri;
+    },
+    get stakingPort() {
+      return portOf(`tcp://${process.context.stakingAddress}`);
+    },
+    async stop() {
+      if (frozen) {
+        node.thaw();
+      }
+      await endProcess(process.child);
+      await setup.testnet.call('unguard', { pid: process.child.pid as number });
+    },
+    async start({ stakingPort = node.stakingPort } = {}) {
+      if (!hasEnded(process.child)) {
+        throw new Error(`${name} is running`);
+      }
+      process = await launch(setup, logFile, { httpPort: portOf(node.apiUrl), stakingPort });
+      await awaitHealthy(node, setup.signal);
+    },
+    freeze() {
+      signalGroup('SIGSTOP');
+      frozen = true;
+    },
+    thaw() {
+      signalGroup('SIGCONT');
+      frozen = false;
+    },
+    readLogTail: () => readTail(logFile),
+  };
+  return node;
+}
+
+/** Returns when the node says that it is healthy: bootstrapped and connected. */
+export async function awaitHealthy(node: NetworkNode, signal: AbortSignal): Promise<void> {
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(START_TIMEOUT_MS)]);
+  let lastAnswer = 'nothing';
+  try {
+    for (;;) {
+      const response = await fetch(`${node.apiUrl}/ext/health`, { signal: deadline });
+      const body = await response.text();
+      if (response.ok) {
+        return;
+      }
+      lastAnswer = body;
+      await delay(POLL_INTERVAL_MS, undefined, { signal: deadline });
+    }
+  } catch (error) {
+    const reason = `${node.name} did not become healthy: ${String(error)}\nits last answer: ${lastAnswer}`;
+    throw new Error(`${reason}\n${await node.readLogTail()}`, { cause: error });
+  }
+}
+
+async function launch(
+  setup: NodeSetup,
+  logFile: string,
+  ports: { httpPort: number; stakingPort: number },
+): Promise<{ child: ChildProcess; context: ProcessContext }> {
+  const name = `node ${setup.number}`;
+  const contextFile = join(setup.dataDir, 'process.json');
+  await rm(contextFile, { force: true }); // a killed node leaves its last one
+
+  const log = openSync(logFile, 'a');
+  const child = spawn(setup.binaries.avalanchego, nodeArguments(setup, contextFile, ports), {
+    detached: true, // a process group of its own, to freeze and kill it together with its plugins
+    stdio: ['ignore', log, log],
+  });
+  closeSync(log);
+  await once(child, 'spawn');
+  await setup.testnet.call('guard', { pid: child.pid as number });
+
+  const deadline = AbortSignal.any([setup.signal, AbortSignal.timeout(START_TIMEOUT_MS)]);
+  try {
+    while (!hasEnded(child)) {
+      const context = await readProcessContext(contextFile);
+      if (context !== undefined) {
+        return { child, context };
+      }
+      await delay(POLL_INTERVAL_MS, undefined, { signal: deadline });
+    }
+    throw new Error(`it ended with ${child.exitCode ?? child.signalCode}`);
+  } catch (error) {
+    await endProcess(child);
+    throw new Error(`${name} did not start: ${String(error)}\n${await readTail(logFile)}`, { cause: error });
+  }
+}
+
+function nodeArguments(
+  setup: NodeSetup,
+  contextFile: string,
+  ports: { httpPort: number; stakingPort: number },
+): string[] {
+  const keyFile = (name: string) => join(setup.binaries.stakingKeysDir, `${name.replace('#', `${setup.number}`)}`);
+  const bootstrappers = setup.bootstrappers();
+  const flags = {
+    'network-id': 'local',
+    'data-dir': setup.dataDir,
+    'plugin-dir': setup.binaries.pluginDir,
+    'process-context-file': contextFile,
+    'http-host': '127.0.0.1',
+    'http-port': ports.httpPort,
+    'staking-host': '127.0.0.1',
+    'staking-port': ports.stakingPort,
+    'public-ip': '127.0.0.1',
+    'staking-tls-cert-file': keyFile('staker#.crt'),
+    'staking-tls-key-file': keyFile('staker#.key'),
+    'staking-signer-key-file': keyFile('signer#.key'),
+    'bootstrap-ips': bootstrappers.map((node) => `127.0.0.1:${node.stakingPort}`).join(','),
+    'bootstrap-ids': bootstrappers.map((node) => node.nodeID).join(','),
+    'track-subnets': setup.trackSubnets.join(','),
+    'fd-limit': 16_384, // machines with a hard limit below the default of 32,768 are common
+    'network-initial-timeout': '500ms',
+    'network-minimum-timeout': '200ms',
+    'network-initial-reconnect-delay': '100ms',
+    'network-max-reconnect-delay': '1s',
+    'health-check-frequency': '500ms',
+    'log-level': 'off', // what it prints is kept, and is the same
+    'log-display-level': 'info',
+  };
+  return Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
+}
+
+async function readProcessContext(file: string): Promise<ProcessContext | undefined> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8'));
+  } catch {
+    return undefined; // not there yet, or half written
+  }
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+async function endProcess(child: ChildProcess): Promise<void> {
+  if (!hasEnded(child)) {
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    const timer = setTimeout(() => killGroup(child), STOP_TIMEOUT_MS);
+    await ended;
+    clearTimeout(timer);
+  }
+  killGroup(child); // a plugin may outlive its node by a moment
+}
+
+function killGroup(child: ChildProcess): void {
+  try {
+    process.kill(-(child.pid as number), 'SIGKILL');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) {
+      throw error;
+    }
+  }
+}
+
+function portOf(url: string): number {
+  return Number(new URL(url).port);
+}
+
+async function readTail(logFile: string): Promise<string> {
+  const lines = (await readFile(logFile, 'utf8')).trimEnd().split('\n');
+  return lines.slice(-LOG_TAIL_LINES).join('\n');
+}

@@ -1,0 +1,203 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+
+import { bigintAsString } from './json-rpc.ts';
+
+/** A node's BLS key and the proof that it has it, as `info.getNodeID` gives them: hex with 0x. */
+export interface NodePOP {
+  readonly publicKey: string;
+  readonly proofOfPossession: string;
+}
+
+export interface L1Validator {
+  readonly nodeID: string;
+  readonly nodePOP: NodePOP;
+  readonly weight: bigint;
+  /** In nAVAX; an active validator pays 512 of them a second. */
+  readonly balance: bigint;
+}
+
+export interface SentMessage {
+  /** The unsigned message, in hex with 0x; so is every field of that name. */
+  readonly message: string;
+  /** cb58 */
+  readonly messageID: string;
+  readonly txHash: string;
+  readonly blockHash: string;
+  readonly blockHeight: number;
+}
+
+export interface Verification {
+  /** The reference's reason to refuse the message; empty if it accepts it. */
+  readonly failure: string;
+  /** The unsigned message within; null if the bytes are no signed message. */
+  readonly message: string | null;
+  /** Indices in the canonical set. */
+  readonly signers: readonly number[];
+  readonly signerIDs: readonly string[];
+  /** A decimal number; so is `totalWeight`. */
+  readonly signedWeight: string;
+  readonly totalWeight: string;
+}
+
+export interface ReadMessage {
+  /** Whether the chain found the message valid; if so, what follows `blockHeight` is what it read. */
+  readonly valid: boolean;
+  readonly txHash: string;
+  readonly blockHeight: number;
+  readonly sourceChainID?: string;
+  readonly sourceAddress?: string;
+  readonly payload?: string;
+  readonly blockHash?: string;
+}
+
+export interface Conversion {
+  readonly txID: string;
+  /** The P-Chain's unsigned SubnetToL1Conversion. */
+  readonly message: string;
+  readonly justification: string;
+  /** Validation IDs by NodeID. */
+  readonly validationIDs: Readonly<Record<string, string>>;
+}
+
+/** The methods of `go/cmd/testnet`: parameters, without the node's `uri`, and result. IDs are cb58, bytes hex. */
+export interface ChainMethods {
+  createSubnet: [params: object, result: { subnetID: string }];
+  createEVMChain: [params: { subnetID: string; name: string; evmChainID: number }, result: { blockchainID: string }];
+  /** The validator manager is the account that `sendWarpMessages` sends from, on the chain `managerChainID`. */
+  convertSubnetToL1: [
+    params: { subnetID: string; managerChainID: string; validators: readonly L1Validator[] },
+    result: Conversion,
+  ];
+  registerL1Validator: [
+    params: { signedMessage: string; proofOfPossession: string; balance: bigint },
+    result: { txID: string },
+  ];
+  setL1ValidatorWeight: [params: { signedMessage: string }, result: { txID: string }];
+  disableL1Validator: [params: { validationID: string }, result: { txID: string }];
+  increaseL1ValidatorBalance: [params: { validationID: string; balance: bigint }, result: { txID: string }];
+  /** One small transaction: the P-Chain makes a block only where there is something to put into it. */
+  advancePChain: [params: object, result: { txID: string; height: string }];
+  /** Emits one Warp message for each payload (hex); returns when this one node has accepted them. */
+  sendWarpMessages: [params: { blockchainID: string; payloads: readonly string[] }, result: readonly SentMessage[]];
+  blockHashMessage: [params: { blockchainID: string; height: number }, result: { message: string; blockHash: string }];
+  /** Has the chain read the signed message through its Warp precompile, in a transaction that this one accepts. */
+  readWarpMessage: [params: { blockchainID: string; signedMessage: string }, result: ReadMessage];
+  /** The payload as the P-Chain sends it. */
+  pChainMessage: [params: { payload: string }, result: { message: string }];
+  /** The reference's `BitSetSignature.Verify` against the node's own canonical set of the subnet at the height. */
+  verify: [
+    params: {
+      signedMessage: string;
+      subnetID: string;
+      height: bigint | 'proposed';
+      quorumNum: number;
+      quorumDen: number;
+    },
+    result: Verification,
+  ];
+}
+
+export interface PureMethods {
+  registerL1ValidatorPayload: [
+    params: { subnetID: string; nodeID: string; nodePOP: NodePOP; expiry: bigint; weight: bigint },
+    result: { payload: string; validationID: string },
+  ];
+  l1ValidatorWeightPayload: [
+    params: { validationID: string; nonce: bigint; weight: bigint },
+    result: { payload: string },
+  ];
+  /** Has the process group killed when this process ends; `unguard` it as soon as it has ended by itself. */
+  guard: [params: { pid: number }, result: object];
+  unguard: [params: { pid: number }, result: object];
+}
+
+/** The helper that issues transactions and verifies with the reference implementation. */
+export interface Testnet extends AsyncDisposable {
+  /** @param uri the API of the node to use */
+  onNode<M extends keyof ChainMethods>(uri: string, method: M, params: ChainMethods[M][0]): Promise<ChainMethods[M][1]>;
+  call<M extends keyof PureMethods>(method: M, params: PureMethods[M][0]): Promise<PureMethods[M][1]>;
+}
+
+/** The helper bounds each request by 60 s itself; this is for a helper that is stuck. */
+const CALL_TIMEOUT_MS = 70_000;
+/** It only has to kill and to delete. */
+const EXIT_TIMEOUT_MS = 20_000;
+const MAX_LOG_CHARACTERS = 4_000;
+
+/**
+ * Starts the helper. It ends when its stdin does, so also when we are killed; then it kills what it guards and removes
+ * the scratch directory.
+ */
+export function startTestnet(binary: string, scratchDir: string): Testnet {
+  // In a process group of its own, so that a Ctrl-C in the terminal reaches us first and the helper can clean up.
+  const helper = spawn(binary, ['-scratch', scratchDir], { detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+  const ended = endOf(helper);
+  let log = '';
+  helper.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log = (log + text).slice(-MAX_LOG_CHARACTERS);
+  });
+  // The reason of a failed write is the helper's end, which is reported below.
+  helper.stdin.on('error', () => {});
+
+  const waiting = new Map<number, PromiseWithResolvers<unknown>>();
+  createInterface({ input: helper.stdout }).on('line', (line) => {
+    const { id, result, error }: { id: number; result?: unknown; error?: string } = JSON.parse(line);
+    const call = waiting.get(id);
+    waiting.delete(id);
+    if (error === undefined) {
+      call?.resolve(result);
+    } else {
+      call?.reject(new Error(error));
+    }
+  });
+  void ended.then((how) => {
+    for (const call of waiting.values()) {
+      call.reject(new Error(`the testnet helper ended with ${how}:\n${log}`));
+    }
+    waiting.clear();
+  });
+
+  let lastID = 0;
+  async function send(method: string, params: object): Promise<unknown> {
+    if (helper.exitCode !== null || helper.signalCode !== null) {
+      throw new Error(`${method}: the testnet helper has ended:\n${log}`);
+    }
+    const id = ++lastID;
+    const call = Promise.withResolvers<unknown>();
+    waiting.set(id, call);
+    const timer = setTimeout(
+      () => call.reject(new Error(`no answer within ${CALL_TIMEOUT_MS} ms:\n${log}`)),
+      CALL_TIMEOUT_MS,
+    );
+    helper.stdin.write(`${JSON.stringify({ id, method, params }, bigintAsString)}\n`);
+    try {
+      return await call.promise;
+    } catch (error) {
+      throw new Error(`${method}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    } finally {
+      clearTimeout(timer);
+      waiting.delete(id);
+    }
+  }
+
+  return {
+    onNode: <M extends keyof ChainMethods>(uri: string, method: M, params: ChainMethods[M][0]) =>
+      send(method, { uri, ...params }) as Promise<ChainMethods[M][1]>,
+    call: <M extends keyof PureMethods>(method: M, params: PureMethods[M][0]) =>
+      send(method, params) as Promise<PureMethods[M][1]>,
+    async [Symbol.asyncDispose]() {
+      helper.stdin.end();
+      const timer = setTimeout(() => helper.kill('SIGKILL'), EXIT_TIMEOUT_MS);
+      await ended;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** How the process ended, or why it never began. */
+function endOf(helper: ChildProcessByStdio<Writable, Readable, Readable>): Promise<string> {
+  return once(helper, 'close').then(([code, signal]) => `${code ?? signal}`, String);
+}

@@ -1,0 +1,214 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { unplacedFolders } from '../../../scripts/layers.ts';
+
+// The linter runs on a small project that breaks the rules, under this project's own configuration: a rule that is
+// misspelt, or that does not see type-only imports, passes the real code as if all were well.
+
+const ROOT = join(import.meta.dirname, '../../..');
+
+/** Written out once more on purpose, so that a slip in the table that the rules come from is seen. */
+const LEVELS: Record<string, number> = {
+  primitives: 0,
+  telemetry: 1,
+  warp: 1,
+  bls: 2,
+  validators: 3,
+  pchain: 4,
+  p2p: 4,
+  store: 4,
+  aggregator: 5,
+  upstream: 5,
+  api: 6,
+  devnet: 6,
+};
+const FOLDERS = [...Object.keys(LEVELS), 'config'];
+
+function mayImport(from: string, to: string): boolean {
+  if (from === 'config') return to === 'primitives';
+  if (to === 'config') return false;
+  return LEVELS[to]! < LEVELS[from]!;
+}
+
+const FORMS: Record<string, (path: string) => string> = {
+  value: (path) => `import { thing } from '${path}';\nexport const used = thing;\n`,
+  type: (path) => `import type { Thing } from '${path}';\nexport type Used = Thing;\n`,
+  'inline-type': (path) => `import { type Thing } from '${path}';\nexport type Used = Thing;\n`,
+  reexport: (path) => `export { thing } from '${path}';\n`,
+  'type-reexport': (path) => `export type { Thing } from '${path}';\n`,
+  dynamic: (path) => `export const used = async (): Promise<unknown> => import('${path}');\n`,
+};
+
+/** What each import of the fixture is expected to be: its file, and whether the layer rules allow it. */
+interface Import {
+  readonly file: string;
+  readonly path: string;
+  readonly allowed: boolean;
+}
+
+const IMPORTS: Import[] = [
+  ...FOLDERS.flatMap((from) =>
+    ['', 'deep/', 'deep/deeper/'].flatMap((below) => {
+      const up = '../'.repeat(below.split('/').length);
+      const own = `src/${from}/${below}`;
+      return [
+        ...FOLDERS.filter((to) => to !== from).map((to) => ({
+          file: `${own}imports-${to}`,
+          path: `${up}${to}/target.ts`,
+          allowed: mayImport(from, to),
+        })),
+        ...['test', 'bench', 'scripts'].map((to) => ({
+          file: `${own}imports-${to}`,
+          path: `${up}../${to}/target.ts`,
+          allowed: false,
+        })),
+        { file: `${own}imports-app`, path: `${up}app.ts`, allowed: false },
+        { file: `${own}imports-detour`, path: `${up}primitives/../app.ts`, allowed: false },
+        { file: `${own}imports-own`, path: below === '' ? './target.ts' : '../target.ts', allowed: true },
+      ];
+    }),
+  ),
+  ...FOLDERS.map((to) => ({ file: `src/imports-${to}`, path: `./${to}/target.ts`, allowed: true })),
+  ...['test', 'bench', 'scripts'].map((to) => ({
+    file: `src/imports-${to}`,
+    path: `../${to}/target.ts`,
+    allowed: false,
+  })),
+];
+
+const RULES: { rule: string; file: string; text: string }[] = [
+  {
+    rule: 'typescript(no-floating-promises)',
+    file: 'src/p2p/floating.ts',
+    text: 'export function start(work: () => Promise<void>): void {\n  work();\n}\n',
+  },
+  {
+    rule: 'typescript(no-misused-promises)',
+    file: 'src/p2p/misused.ts',
+    text: 'export function each(work: () => Promise<void>): void {\n  [1].forEach(async () => await work());\n}\n',
+  },
+  {
+    rule: 'typescript(switch-exhaustiveness-check)',
+    file: 'src/p2p/switch.ts',
+    text: "export function f(kind: 'a' | 'b'): void {\n  switch (kind) {\n    case 'a':\n      return;\n  }\n}\n",
+  },
+  {
+    rule: 'import(no-cycle)',
+    file: 'src/p2p/cycle.ts',
+    text: "import { b } from './cycle-end.ts';\nexport const a = () => b;\n",
+  },
+  {
+    rule: 'import(no-cycle)',
+    file: 'src/p2p/cycle-end.ts',
+    text: "import { a } from './cycle.ts';\nexport const b = () => a;\n",
+  },
+  {
+    rule: 'import(no-cycle)',
+    file: 'src/p2p/type-cycle.ts',
+    text: "import type { B } from './type-cycle-end.ts';\nexport type A = { b?: B };\n",
+  },
+  {
+    rule: 'import(no-cycle)',
+    file: 'src/p2p/type-cycle-end.ts',
+    text: "import type { A } from './type-cycle.ts';\nexport type B = { a?: A };\n",
+  },
+  { rule: 'node(no-process-env)', file: 'src/api/env.ts', text: "export const a = process.env['A'];\n" },
+  { rule: 'node(no-process-env)', file: 'src/env.ts', text: "export const a = process.env['A'];\n" },
+  {
+    rule: 'eslint(no-restricted-properties)',
+    file: 'src/api/env-destructured.ts',
+    text: 'export const { env } = process;\n',
+  },
+  {
+    rule: 'eslint(no-restricted-imports)',
+    file: 'src/api/env-imported.ts',
+    text: "import { env } from 'node:process';\nexport const a = env;\n",
+  },
+  { rule: 'eslint(no-console)', file: 'src/api/console.ts', text: "console.log('here');\n" },
+  {
+    rule: 'typescript(consistent-type-imports)',
+    file: 'src/warp/import-type.ts',
+    text: "export type Used = import('../p2p/target.ts').Thing;\n",
+  },
+  {
+    rule: 'vitest(no-disabled-tests)',
+    file: 'test/unit/skipped.test.ts',
+    text: "import { expect, test } from 'vitest';\ntest.skip('a', () => expect(1).toBe(1));\n",
+  },
+  {
+    rule: 'vitest(no-focused-tests)',
+    file: 'test/unit/focused.test.ts',
+    text: "import { expect, test } from 'vitest';\ntest.only('a', () => expect(1).toBe(1));\n",
+  },
+];
+
+const EXEMPT: { file: string; text: string }[] = [
+  { file: 'src/config/env.ts', text: "export const a = process.env['A'];\n" },
+  { file: 'src/devnet/banner.ts', text: "console.log('here');\n" },
+  { file: 'test/unit/env.ts', text: "export const a = process.env['A'];\n" },
+];
+
+let project: string;
+let found: Map<string, string[]>;
+
+beforeAll(() => {
+  project = mkdtempSync(join(tmpdir(), 'lint-rules-'));
+  const target = 'export const thing = 1;\nexport type Thing = number;\n';
+  const targets = [...FOLDERS.map((folder) => `src/${folder}/target.ts`), 'test/target.ts', 'src/app.ts'];
+  for (const folder of FOLDERS) targets.push(`src/${folder}/deep/target.ts`);
+  for (const file of targets) write(file, target);
+  for (const { file, path } of IMPORTS) {
+    for (const [form, text] of Object.entries(FORMS)) write(`${file}.${form}.ts`, text(path));
+  }
+  for (const { file, text } of [...RULES, ...EXEMPT]) write(file, text);
+  write('tsconfig.json', JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), include: ['src', 'test'] }));
+  write('oxlint.config.ts', `export { default } from ${JSON.stringify(join(ROOT, 'oxlint.config.ts'))};\n`);
+  symlinkSync(join(ROOT, 'node_modules'), join(project, 'node_modules'));
+
+  const oxlint = join(ROOT, 'node_modules/oxlint/bin/oxlint');
+  const { stdout, stderr } = spawnSync(process.execPath, [oxlint, '--format', 'json', 'src', 'test'], {
+    cwd: project,
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+  });
+  if (stderr !== '') throw new Error(stderr);
+  const report = JSON.parse(stdout) as { diagnostics: { filename: string; code: string }[] };
+  found = new Map();
+  for (const { filename, code } of report.diagnostics) found.set(filename, [...(found.get(filename) ?? []), code]);
+}, 60_000);
+
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+function write(file: string, text: string): void {
+  const path = join(project, file);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}
+
+describe('layers', () => {
+  test.each(Object.keys(FORMS))('a %s import is refused exactly where the layers refuse it', (form) => {
+    const expected = IMPORTS.filter(({ allowed }) => !allowed).map(({ file }) => `${file}.${form}.ts`);
+    const refused = [...found.keys()].filter(
+      (file) => file.endsWith(`.${form}.ts`) && found.get(file)!.includes('eslint(no-restricted-imports)'),
+    );
+    expect(refused.toSorted()).toEqual(expected.toSorted());
+  });
+
+  test('every folder of src needs a place, and one that no rule reaches is told', () => {
+    expect(unplacedFolders(['warp', 'warp/gen', 'api/routes/deeper'])).toEqual([]);
+    expect(unplacedFolders(['utils', 'api/routes/deeper/deepest'])).toEqual(['utils', 'api/routes/deeper/deepest']);
+  });
+});
+
+describe('rules', () => {
+  test.each(RULES)('$rule refuses $file', ({ rule, file }) => {
+    expect(found.get(file)).toContain(rule);
+  });
+
+  test.each(EXEMPT)('$file is exempt', ({ file }) => {
+    expect(found.get(file)).toBeUndefined();
+  });
+});
