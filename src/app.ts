@@ -2,7 +2,8 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { createAggregator } from './aggregator/aggregate.ts';
 import { createAggregatorMetrics } from './aggregator/aggregator-metrics.ts';
 import { createValidatorConnections } from './aggregator/validator-connections.ts';
-import { createServer, type Server } from './api/server.ts';
+import type { Server } from './api/http-server.ts';
+import { createServer } from './api/server.ts';
 import { nobleBackend } from './bls/noble-backend.ts';
 import type { Config, NetworkName } from './config/config.ts';
 import { createIdentity, type Identity, loadOrCreateIdentity } from './p2p/identity.ts';
@@ -22,6 +23,8 @@ export interface App extends AsyncDisposable {
   readonly url: string;
   readonly nodeID: NodeID;
   readonly server: Server;
+  /** Rejects when the service must not go on: the API turned out to be of another network than configured. */
+  readonly failed: Promise<never>;
   /** Resolves when the readiness quorum is connected; rejects with the signal's reason. */
   untilReady(signal: AbortSignal): Promise<void>;
 }
@@ -42,7 +45,7 @@ const PATH_NAMES: Readonly<Record<NetworkName, readonly string[]>> = {
   local: ['mainnet', 'fuji', 'testnet'],
 };
 
-/** What a configured network must call itself: signing for the wrong one must fail at the start, not in each request. */
+/** A public network's ID is known before its API answers, so that the service can listen and say that it is not ready. */
 const NETWORK_IDS: Readonly<Partial<Record<NetworkName, number>>> = { mainnet: 1, fuji: 5 };
 
 /** The composition root: everything it opens, it closes, in reverse order. */
@@ -54,10 +57,20 @@ export async function startApp(
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
 
-  const pChain = opened.use(createJsonRpcClient({ endpoints: config.pChainApi, clock, random, registry }));
-  const info = opened.use(createJsonRpcClient({ endpoints: config.infoApi, clock, random, registry }));
+  const { apiTimeoutMs } = config;
+  // One attempt ends before the request it is made for, so that the next base URL has its turn within the same request; one
+  // that hangs is then put aside for longer than it costs.
+  const apiLimits = {
+    attemptTimeoutMs: 0.8 * apiTimeoutMs,
+    callTimeoutMs: 2 * apiTimeoutMs,
+    asideBaseMs: apiTimeoutMs,
+  };
+  const rpc = { clock, random, registry, limits: apiLimits };
+  const pChain = opened.use(createJsonRpcClient({ endpoints: config.pChainApi, ...rpc }));
+  const info = opened.use(createJsonRpcClient({ endpoints: config.infoApi, ...rpc }));
   const api = createNodeApi(pChain, info);
-  const networkID = await untilAnswered(api, { config, logger, clock }, signal);
+  const knownNetworkID = NETWORK_IDS[config.network];
+  const networkID = knownNetworkID ?? (await askNetworkID(api, { config, logger, clock }, signal));
 
   const identity = await openIdentity(config);
   logger.info({ nodeID: identity.nodeID }, 'staking identity');
@@ -86,7 +99,7 @@ export async function startApp(
       trackedSubnetIDs: config.trackedSubnetIDs,
       readyQuorumNum: config.readyQuorumNum,
       refreshIntervalMs: config.validatorRefreshMs,
-      refreshTimeoutMs: 2 * config.apiTimeoutMs,
+      refreshTimeoutMs: 2 * apiTimeoutMs,
       keepMs: 10 * config.validatorRefreshMs,
     }),
   );
@@ -108,11 +121,11 @@ export async function startApp(
       hedgeAfterMs: config.hedgeAfterMs,
       connectTimeoutMs: config.connectTimeoutMs,
       reconnectGraceMs: RECONNECT_GRACE_MS,
-      refusalRetryDelaysMs: REFUSAL_RETRY_DELAYS_MS,
+      retryDelaysMs: RETRY_DELAYS_MS,
       maxConcurrentQueries: config.maxConcurrentQueries,
       maxQueriesInFlight: config.maxQueriesInFlight,
       maxAggregationsInFlight: config.maxAggregationsInFlight,
-      resolveTimeoutMs: config.apiTimeoutMs,
+      resolveTimeoutMs: apiTimeoutMs,
       resultCacheBytes: config.resultCacheBytes,
     },
   });
@@ -120,7 +133,7 @@ export async function startApp(
     aggregator,
     networks: PATH_NAMES[config.network],
     nodeID: identity.nodeID,
-    readiness: connections.readiness,
+    readiness: () => connections.readiness(),
     registry,
     logger,
     ...(registerMore && { registerMore }),
@@ -129,9 +142,19 @@ export async function startApp(
   const url = await server.listen({ host: config.host, port: config.port });
   logger.info({ url }, 'listening');
 
+  const stopped = new AbortController();
+  opened.defer(() => stopped.abort(new Error('the service stops')));
+  const failed =
+    knownNetworkID === undefined
+      ? new Promise<never>(() => undefined)
+      : refuseOtherNetwork(knownNetworkID, () => askNetworkID(api, { config, logger, clock }, stopped.signal));
+  // Heard by main; without a listener, the stop of the service would count as unhandled.
+  failed.catch(() => undefined);
+
   const closing = opened.move();
   return {
     url,
+    failed,
     nodeID: identity.nodeID,
     server,
     untilReady: (waiting) => network.waitUntil(() => connections.readiness().isReady, waiting),
@@ -140,36 +163,35 @@ export async function startApp(
 }
 
 /** A block or two on the C-Chain: time for a validator that lags to catch up, within the budget for telling a client why. */
-const REFUSAL_RETRY_DELAYS_MS = [300, 900];
+const RETRY_DELAYS_MS = [300, 900];
 /** A redial after a broken connection takes a fraction of a second. */
 const RECONNECT_GRACE_MS = 1_000;
 const API_RETRY_MS = 1_000;
 
-/** Asks for the network ID until the API answers: a service may well start before its node. */
-async function untilAnswered(
+/** Asks until the API answers: a service may well start before its node. Rejects with the signal's reason. */
+async function askNetworkID(
   api: NodeApi,
   { config, logger, clock }: Pick<AppOptions, 'config' | 'logger' | 'clock'>,
   signal: AbortSignal,
 ): Promise<number> {
   for (;;) {
-    let networkID: number;
     try {
       using deadline = startDeadline(clock, config.apiTimeoutMs, 'asking for the network ID', signal);
-      networkID = await api.getNetworkID(deadline.signal);
+      return await api.getNetworkID(deadline.signal);
     } catch (error) {
       signal.throwIfAborted();
       logger.warn({ err: error }, 'the info API does not answer yet; trying again');
-      await sleep(clock, API_RETRY_MS, signal);
-      continue;
     }
-    const expected = NETWORK_IDS[config.network];
-    if (expected !== undefined && networkID !== expected) {
-      throw new Error(
-        `the info API is of network ID ${networkID}, but ${config.network} is ${expected}: check infoApi`,
-      );
-    }
-    return networkID;
+    await sleep(clock, API_RETRY_MS, signal);
   }
+}
+
+async function refuseOtherNetwork(expected: number, ask: () => Promise<number>): Promise<never> {
+  const networkID = await ask();
+  if (networkID === expected) return new Promise<never>(() => undefined);
+  throw new Error(
+    `the info API is of network ID ${networkID}, but the configured network is ${expected}: check infoApi`,
+  );
 }
 
 async function openIdentity({ stakingIdentity }: Config): Promise<Identity> {

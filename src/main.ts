@@ -112,8 +112,9 @@ async function main(args: Arguments, signal: AbortSignal): Promise<void> {
       ),
     );
 
+  let app: App;
   if (args.config !== undefined) {
-    await start(loadConfig(args.config, args.overrides));
+    app = await start(loadConfig(args.config, args.overrides));
   } else {
     const validators = args.validators ?? DEFAULT_VALIDATORS;
     const devnet = opened.use(
@@ -124,13 +125,13 @@ async function main(args: Arguments, signal: AbortSignal): Promise<void> {
         onProgress: (done, total) => showProgress(`starting validators: ${done} of ${total}`),
       }),
     );
-    const app = await start(embeddedConfig(devnet.apiUrl, args.overrides), devnet);
+    app = await start(embeddedConfig(devnet.apiUrl, args.overrides), devnet);
     showProgress('connecting to the validators');
     await app.untilReady(signal);
     clearProgress();
     printBanner({ url: app.url, nodeID: app.nodeID, devnet });
   }
-  await aborted(signal);
+  await Promise.race([aborted(signal), app.failed]);
 }
 
 /** Rewrites one line on a terminal; says nothing elsewhere. */

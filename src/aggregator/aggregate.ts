@@ -68,13 +68,14 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   async function aggregate(request: AggregationRequest, signal: AbortSignal): Promise<AggregationResult> {
     const startMs = clock.monotonicMs();
     metrics.inFlight.inc();
-    let outcome: RequestOutcome = 'aborted';
+    let outcome: RequestOutcome = 'internal error';
     try {
       const result = await run(request, signal);
       outcome = 'signed';
       return result;
     } catch (error) {
       if (error instanceof AggregatorError) outcome = error.code;
+      else if (signal.aborted) outcome = 'aborted';
       throw error;
     } finally {
       metrics.inFlight.dec();
@@ -144,13 +145,15 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
 
   async function withoutValidators(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<AggregatorError> {
     if (!(await directory.exists(subnetID, signal))) {
-      return new AggregatorError('unknown subnet', `the P-Chain knows no subnet ${subnetID}`, {
+      return new AggregatorError('unknown subnet', `signingSubnetId: the P-Chain knows no subnet ${subnetID}`, {
         field: 'signingSubnetId',
       });
     }
-    return new AggregatorError('invalid request', `subnet ${subnetID} has no validators at P-Chain height ${height}`, {
-      field: 'signingSubnetId',
-    });
+    return new AggregatorError(
+      'invalid request',
+      `signingSubnetId: subnet ${subnetID} has no validators at P-Chain height ${height}`,
+      { field: 'signingSubnetId' },
+    );
   }
 
   async function collect(
@@ -203,7 +206,8 @@ const RESULT_OVERHEAD_BYTES = 512;
 /** Clients look for "threshold of stake" and for the inequality: both are part of the interface. */
 function insufficientWeight(quorumNum: bigint, summary: TallySummary): string {
   const { totalWeight, signedWeight } = summary;
-  const inequality = `${quorumNum}*${totalWeight} > 100*${signedWeight}`;
+  // At a quorum of 0 the inequality would be false: what is missing there is any signature at all.
+  const inequality = quorumNum === 0n ? 'nobody signed' : `${quorumNum}*${totalWeight} > 100*${signedWeight}`;
   return `failed to collect a threshold of stake: signature weight is insufficient: ${inequality}${mainReason(summary)}`;
 }
 
@@ -218,18 +222,16 @@ function notConnected({ neededWeight, totalWeight, unreachable, withoutKey }: Ta
 }
 
 /** The heaviest cause, in words, so that a person who sees only the message knows where to look. */
-function mainReason({
-  refused,
-  timedOut,
-  unreachable,
-  invalidSignature,
-  unanswered,
-  withoutKey,
-}: TallySummary): string {
+function mainReason(summary: TallySummary): string {
+  const { neededWeight, signedWeight, refused, timedOut, unreachable, invalidSignature, unanswered, withoutKey } =
+    summary;
   const [refusal] = refused.reasons;
+  // Those still asked when the quorum was lost already are not to blame for it.
+  const isQuorumOpen = signedWeight + unanswered.weight >= neededWeight;
+  const silent = isQuorumOpen ? unanswered : { weight: 0n, count: 0 };
   const causes = [
     { weight: refused.weight, text: refusal && `refused by ${refused.count}: ${refusal.text} (code ${refusal.code})` },
-    { weight: timedOut.weight + unanswered.weight, text: `no answer from ${timedOut.count + unanswered.count}` },
+    { weight: timedOut.weight + silent.weight, text: `no answer from ${timedOut.count + silent.count}` },
     { weight: unreachable.weight, text: `${unreachable.count} unreachable: ${unreachable.reasons[0]?.reason}` },
     { weight: invalidSignature.weight, text: `invalid signatures from ${invalidSignature.count}` },
     { weight: withoutKey.weight, text: `${withoutKey.count} without an active BLS key` },

@@ -13,7 +13,8 @@ export interface AggregatorMetrics {
   countFailure(failure: PeerFailure): void;
 }
 
-export type RequestOutcome = 'signed' | 'aborted' | AggregatorErrorCode;
+/** An internal error is a bug of ours. */
+export type RequestOutcome = 'signed' | 'aborted' | 'internal error' | AggregatorErrorCode;
 
 export function createAggregatorMetrics(registry: Registry): AggregatorMetrics {
   const registers = [registry];

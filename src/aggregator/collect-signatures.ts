@@ -25,8 +25,6 @@ export interface CollectionLimits extends QueryLimits {
   readonly peerTimeoutMs: number;
   /** How long after a subnet was first asked for its validators may still be on their way. */
   readonly connectTimeoutMs: number;
-  /** The same for validators of a subnet long known, which may just be reconnecting. */
-  readonly reconnectGraceMs: number;
 }
 
 export interface CollectionDeps {
@@ -88,8 +86,7 @@ export async function collectSignatures(
   const query = { sourceChainID: message.sourceChainID, message: message.bytes, justification: job.justification };
   let hashed: HashedMessage | undefined;
 
-  await takeKnownSignatures();
-
+  using deadline = startDeadline(clock, limits.requestTimeoutMs, 'collecting signatures', signal);
   const startMs = clock.monotonicMs();
   const trackedSinceMs = source.track(
     job.signingSubnetID,
@@ -97,13 +94,13 @@ export async function collectSignatures(
   );
   const connectDeadlineMs = Math.max(trackedSinceMs + limits.connectTimeoutMs, startMs + limits.reconnectGraceMs);
 
-  using deadline = startDeadline(clock, limits.requestTimeoutMs, 'collecting signatures', signal);
   /** Ends the queries still under way when the collection is over. */
   const queries = new AbortController();
   using changes = createWakeUp(clock);
   const stopListening = source.onConnectionChange(changes.wake);
   deadline.signal.addEventListener('abort', changes.wake, { once: true });
   try {
+    await takeKnownSignatures();
     for (;;) {
       signal.throwIfAborted();
       const isTimeUp = deadline.signal.aborted;
@@ -137,7 +134,7 @@ export async function collectSignatures(
     metrics.signatureCacheMisses.inc(warpSet.validators.length - known.size);
     for (const validator of tally.heaviestFirst) {
       // Decoding costs as much as a round trip: no more than are needed.
-      if (tally.signedWeight >= tally.targetWeight) return;
+      if (tally.signedWeight >= tally.targetWeight || deadline.signal.aborted) return;
       const signature = known.get(validator.publicKeyHex);
       if (signature === undefined) continue;
       const point = await decode(validator, signature);
@@ -170,8 +167,8 @@ export async function collectSignatures(
     });
     queries.signal.throwIfAborted();
     if (outcome.kind === 'signature') {
+      tally.set(validator.index, { kind: 'answered' });
       const point = await decode(validator, outcome.signature);
-      queries.signal.throwIfAborted();
       if (point instanceof ParseError) failed({ kind: 'invalid signature', reason: point.reason });
       else tally.set(validator.index, { kind: 'signed', signature: outcome.signature, point });
     } else {
@@ -195,6 +192,8 @@ export async function collectSignatures(
   function decode(validator: WarpValidator, signature: Uint8Array): Promise<Signature | ParseError> {
     return decoding(async () => {
       await nextTurn();
+      // Answers that nobody needs any more must not hold up those of other requests.
+      queries.signal.throwIfAborted();
       try {
         publicKeys.get(validator.publicKeyHex, validator.publicKey);
         return backend.parseSignature(signature);
@@ -249,17 +248,22 @@ export async function collectSignatures(
       publicKey: publicKeys.get(validator.publicKeyHex, validator.publicKey),
       signature: point,
     }));
-    const bad = await findBadSigners(backend, hashedMessage, contributions, () => nextTurn());
-    if (bad.length === 0) throw new Error('the aggregate does not verify, and no signer is at fault');
-    for (const position of bad) {
+    const { bad, uncleared } = await findBadSigners(backend, hashedMessage, contributions, {
+      yieldTurn: () => nextTurn(),
+      signal: deadline.signal,
+    });
+    for (const position of bad) await putAside(position, 'is not its signature of this message');
+    for (const position of uncleared) await putAside(position, 'could not be told from a bad one in time');
+    return undefined;
+
+    async function putAside(position: number, reason: string): Promise<void> {
       const signer = signers[position];
-      if (signer === undefined) continue;
-      const failure: PeerFailure = { kind: 'invalid signature', reason: 'is not its signature of this message' };
+      if (signer === undefined) throw new RangeError(`no signer ${position}`);
+      const failure: PeerFailure = { kind: 'invalid signature', reason };
       metrics.countFailure(failure);
       tally.set(signer.validator.index, { kind: 'failed', failure });
       await store.delete(signatureKey, signer.validator.publicKeyHex);
     }
-    return undefined;
   }
 
   function insufficient(): CollectionOutcome {

@@ -5,8 +5,13 @@ import type { Progress, Tally } from './tally.ts';
 export interface QueryLimits {
   /** A validator that has not answered for so long is slow: it is no longer counted on, and the next ones are asked too. */
   readonly hedgeAfterMs: number;
-  /** Pauses before a validator that refused is asked again; it may lag behind its peers by a block or two. */
-  readonly refusalRetryDelaysMs: readonly number[];
+  /**
+   * Pauses before a validator is asked again that refused, as it may lag behind its peers by a block or two, or whose
+   * connection broke.
+   */
+  readonly retryDelaysMs: readonly number[];
+  /** How long a validator that is known already may take to be connected again. */
+  readonly reconnectGraceMs: number;
   /** Most validators of one request asked at the same time. */
   readonly maxConcurrentQueries: number;
 }
@@ -55,18 +60,20 @@ export function planQueries(tally: Tally, view: QueryView, limits: QueryLimits):
           wakeAtMs = Math.min(wakeAtMs, progress.sinceMs + limits.hedgeAfterMs);
         }
         break;
+      case 'answered':
+        possible += validator.weight;
+        countedOn += validator.weight;
+        break;
       case 'waiting':
-        if (!view.isConnected(validator)) {
-          if (view.nowMs < view.connectDeadlineMs) {
-            possible += validator.weight;
-            wakeAtMs = Math.min(wakeAtMs, view.connectDeadlineMs);
-          }
-        } else if (view.nowMs < progress.notBeforeMs) {
+        if (view.nowMs < progress.notBeforeMs) {
           possible += validator.weight;
           wakeAtMs = Math.min(wakeAtMs, progress.notBeforeMs);
-        } else {
+        } else if (view.isConnected(validator)) {
           possible += validator.weight;
           candidates.push(validator);
+        } else if (view.nowMs < connectByMs(progress, view, limits)) {
+          possible += validator.weight;
+          wakeAtMs = Math.min(wakeAtMs, connectByMs(progress, view, limits));
         }
         break;
     }
@@ -83,6 +90,16 @@ export function planQueries(tally: Tally, view: QueryView, limits: QueryLimits):
   }
   if (ask.length > 0) wakeAtMs = Math.min(wakeAtMs, view.nowMs + limits.hedgeAfterMs);
   return { kind: 'go on', ask, wakeAtMs };
+}
+
+/** A connection that broke under the request has its own grace. */
+function connectByMs(
+  { notBeforeMs, lastFailure }: Progress & { kind: 'waiting' },
+  view: QueryView,
+  limits: QueryLimits,
+): number {
+  if (lastFailure?.kind !== 'unreachable') return view.connectDeadlineMs;
+  return Math.max(view.connectDeadlineMs, notBeforeMs + limits.reconnectGraceMs);
 }
 
 /**
@@ -109,11 +126,14 @@ export function afterFailure(
   switch (failure.kind) {
     case 'timed out':
       return attempts < nodeCount ? waiting(nowMs) : { kind: 'failed', failure };
-    case 'unreachable':
-      // The connection broke under the request: it is asked again as soon as it is connected again, a few times.
-      return attempts < nodeCount + limits.refusalRetryDelaysMs.length ? waiting(nowMs) : { kind: 'failed', failure };
+    case 'unreachable': {
+      if (attempts < nodeCount) return waiting(nowMs);
+      // A broken connection needs a moment to come back, and a full queue to drain.
+      const delayMs = limits.retryDelaysMs[attempts - nodeCount];
+      return delayMs === undefined ? { kind: 'failed', failure } : waiting(nowMs + delayMs);
+    }
     case 'refused': {
-      const delayMs = limits.refusalRetryDelaysMs[attempts - 1];
+      const delayMs = limits.retryDelaysMs[attempts - 1];
       if (delayMs === undefined || isRefusalFinal(failure.code, isPChainMessage)) return { kind: 'failed', failure };
       return waiting(nowMs + delayMs);
     }
@@ -126,14 +146,15 @@ export function afterFailure(
   }
 }
 
-/** The one generic code (avalanchego `network/p2p/error.go`) that another try cannot change. */
-const NO_HANDLER_CODE = -2;
+/** Generic codes (avalanchego `network/p2p/error.go`) that another try cannot change: no handler, and not a validator. */
+const FINAL_CODES: ReadonlySet<number> = new Set([-2, -3]);
 /**
  * Codes of the P-Chain that no later block changes (`vms/platformvm/network/warp.go`): they say that the message or its
- * justification is malformed, or that the two do not belong together.
+ * justification is malformed, that the two do not belong together, or that the message contradicts what is decided for
+ * good: a subnet is converted once (7), and the weight that belongs to a nonce stays (17).
  */
-const FINAL_P_CHAIN_CODES: ReadonlySet<number> = new Set([1, 2, 3, 4, 5, 8, 9, 10, 13, 15]);
+const FINAL_P_CHAIN_CODES: ReadonlySet<number> = new Set([1, 2, 3, 4, 5, 7, 8, 9, 10, 13, 15, 17]);
 
 function isRefusalFinal(code: number, isPChainMessage: boolean): boolean {
-  return code === NO_HANDLER_CODE || (isPChainMessage && FINAL_P_CHAIN_CODES.has(code));
+  return FINAL_CODES.has(code) || (isPChainMessage && FINAL_P_CHAIN_CODES.has(code));
 }

@@ -15,9 +15,9 @@ export type PeerFailure =
 /** Where signatures come from: the peer-to-peer network. */
 export interface SignatureSource {
   /**
-   * Says that this subnet's validators are to be connected, from now until replaced.
+   * Says that these validators of a subnet are to be connected, from now until they have not been named for a while.
    *
-   * @returns milliseconds of the monotonic clock at which the subnet was first asked for
+   * @returns milliseconds of the monotonic clock at which the last of them was first named
    */
   track(subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>): number;
   isConnected(nodeID: NodeID): boolean;

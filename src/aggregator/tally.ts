@@ -13,6 +13,8 @@ export type Progress =
       readonly lastFailure?: PeerFailure;
     }
   | { readonly kind: 'asking'; readonly sinceMs: number; readonly attempts: number }
+  /** Its signature has come and is being decoded. */
+  | { readonly kind: 'answered' }
   | { readonly kind: 'signed'; readonly signature: Uint8Array; readonly point: Signature }
   /** Will not be asked again in this request. */
   | { readonly kind: 'failed'; readonly failure: PeerFailure };
@@ -45,7 +47,7 @@ export function createTally(warpSet: WarpSet, quorumNum: bigint, quorumBuffer: b
     get signedWeight() {
       return signedWeight;
     },
-    heaviestFirst: warpSet.validators.toSorted((a, b) => (a.weight < b.weight ? 1 : a.weight > b.weight ? -1 : 0)),
+    heaviestFirst: warpSet.validators.toSorted(byWeightDescending),
     set(index, next) {
       const validator = warpSet.validators[index];
       if (validator === undefined) throw new RangeError(`no validator ${index}`);
@@ -77,9 +79,9 @@ export interface TallySummary {
     readonly reasons: readonly (WeightCount & { readonly code: number; readonly text: string })[];
   };
   readonly invalidSignature: WeightCount;
-  /** Asked, with no answer when the request ended. */
+  /** Asked, with no answer, or one not yet decoded, when the request ended. */
   readonly unanswered: WeightCount;
-  /** Connected, and not asked: the quorum was out of reach without them. */
+  /** Connected, and not asked: the quorum was out of reach even with them. */
   readonly notAsked: WeightCount;
   /** Validators without a BLS key and inactive ones: in the total, unable to sign. */
   readonly withoutKey: WeightCount;
@@ -144,6 +146,7 @@ function outcomeOf(progress: Progress, whyUnreachable: () => string | undefined)
     case 'signed':
       return { kind: 'signed' };
     case 'asking':
+    case 'answered':
       return { kind: 'unanswered' };
     case 'failed':
       return failureOutcome(progress.failure);
@@ -182,5 +185,9 @@ function entry<V>(map: Map<string, V>, key: string, create: () => V): V {
 }
 
 function heaviest<V extends WeightCount>(reasons: Map<string, V>): V[] {
-  return [...reasons.values()].toSorted((a, b) => (a.weight < b.weight ? 1 : -1)).slice(0, MAX_REASONS);
+  return [...reasons.values()].toSorted(byWeightDescending).slice(0, MAX_REASONS);
+}
+
+function byWeightDescending(a: { readonly weight: bigint }, b: { readonly weight: bigint }): number {
+  return a.weight < b.weight ? 1 : a.weight > b.weight ? -1 : 0;
 }

@@ -81,13 +81,28 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
       }
       latestMs = Math.max(latestMs, node?.firstMs ?? nowMs);
     }
+    if (forgetIdle(subnet, nowMs) || isChanged) network.want(subnetID, new Set(subnet.keys()));
+    return latestMs;
+  }
+
+  /** For subnets that no request comes for any more. */
+  function letGoOfIdle(): void {
+    const nowMs = clock.monotonicMs();
+    for (const [subnetID, subnet] of [...tracked.entries()]) {
+      if (!forgetIdle(subnet, nowMs)) continue;
+      if (subnet.size === 0) tracked.delete(subnetID);
+      else network.want(subnetID, new Set(subnet.keys()));
+    }
+  }
+
+  function forgetIdle(subnet: TrackedSubnet, nowMs: number): boolean {
+    let isChanged = false;
     for (const [nodeID, { lastMs }] of subnet) {
       if (nowMs - lastMs <= keepMs) continue;
       subnet.delete(nodeID);
       isChanged = true;
     }
-    if (isChanged) network.want(subnetID, new Set(subnet.keys()));
-    return latestMs;
+    return isChanged;
   }
 
   async function refreshForever(): Promise<void> {
@@ -98,6 +113,7 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
         if (stopped.signal.aborted) return;
         logger.warn({ err: error }, 'could not read the validator sets; trying again');
       }
+      letGoOfIdle();
       try {
         // Until every required set was read once, nothing is ready: try again soon.
         const isComplete = required.every((subnetID) => sets.has(subnetID));

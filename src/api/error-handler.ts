@@ -23,8 +23,15 @@ export class BadRequest extends Error {
   override readonly name = 'BadRequest';
 }
 
+/** The client closed the connection before its answer was there. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone';
+}
+
 export function handleError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  if (error instanceof BadRequest) {
+  if (error instanceof ClientGone) {
+    reply.hijack(); // nobody is there to be answered
+  } else if (error instanceof BadRequest) {
     sendError(reply, 400, error.message);
   } else if (error instanceof AggregatorError) {
     const status = STATUS_OF[error.code];
@@ -34,7 +41,7 @@ export function handleError(error: FastifyError, request: FastifyRequest, reply:
     if (status >= 500) request.log.warn({ code: error.code, reason: error.message }, 'aggregation failed');
     sendError(reply, status, error.message, error.details && presentDetails(error.details));
   } else if (error.validation !== undefined || (error.statusCode ?? 500) < 500) {
-    sendError(reply, error.statusCode === 404 ? 404 : 400, describeClientError(error));
+    sendError(reply, error.statusCode === 404 ? 404 : 400, describeClientError(error, request));
   } else {
     // A bug of ours. The client learns nothing of it but that it happened; the log has the stack.
     request.log.error({ err: error }, 'unexpected error');
@@ -55,30 +62,40 @@ function sendError(reply: FastifyReply, status: ErrorStatus, message: string, de
 }
 
 /** Fastify's own errors before a handler runs, in words that name the field or the limit. */
-function describeClientError(error: FastifyError): string {
+function describeClientError(error: FastifyError, request: FastifyRequest): string {
   const [problem] = error.validation ?? [];
   if (problem !== undefined) {
     const field = problem.instancePath.slice(1).replaceAll('/', '.');
     if (problem.keyword === 'additionalProperties') {
       return `unknown field ${String(problem.params['additionalProperty'])}${field === '' ? '' : ` in ${field}`}`;
     }
-    const subject = field === '' ? describeContext(error.validationContext) : field;
-    return `${subject} ${problem.message ?? 'is not valid'}`;
+    if (field === '' && request.body === undefined) return BODY_MISSING;
+    const subject = field === '' ? (error.validationContext ?? 'body') : field;
+    return `${subject} ${describeProblem(problem)}`;
   }
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return 'body is larger than this route allows';
+      return `body is larger than the ${request.routeOptions.bodyLimit} bytes allowed here`;
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return 'body must be JSON, with the header content-type: application/json';
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
-      return 'body is missing: a JSON object is needed';
+      return BODY_MISSING;
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
-      return `body is not JSON: ${error.message}`;
+      return 'body is not valid JSON';
+    case 'FST_ERR_BAD_URL':
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return 'the path of the URL is not valid';
     default:
-      return error instanceof SyntaxError ? `body is not JSON: ${error.message}` : error.message;
+      return error.message;
   }
 }
 
-function describeContext(context: string | undefined): string {
-  return context === 'body' || context === undefined ? 'body' : context;
+type ValidationProblem = NonNullable<FastifyError['validation']>[number];
+
+function describeProblem({ keyword, params, message }: ValidationProblem): string {
+  if (keyword !== 'type') return message ?? 'is not valid';
+  const type = String(params['type']);
+  return `must be ${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`;
 }
+
+const BODY_MISSING = 'body is missing: a JSON object is needed, with the header content-type: application/json';

@@ -1,27 +1,14 @@
 import fastifySwagger from '@fastify/swagger';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type RawReplyDefaultExpression,
-  type RawRequestDefaultExpression,
-  type RawServerDefault,
-} from 'fastify';
+import fastify, { type FastifyBaseLogger, LogController } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Aggregator } from '../aggregator/aggregate.ts';
 import type { Readiness } from '../aggregator/validator-connections.ts';
 import type { NodeID } from '../primitives/ids.ts';
 import { handleError, handleNotFound } from './error-handler.ts';
+import type { Server } from './http-server.ts';
 import { registerAggregateSignatures } from './routes/aggregate-signatures.ts';
 import { registerHealth } from './routes/health.ts';
-
-export type Server = FastifyInstance<
-  RawServerDefault,
-  RawRequestDefaultExpression,
-  RawReplyDefaultExpression,
-  FastifyBaseLogger,
-  TypeBoxTypeProvider
->;
 
 export interface ServerOptions {
   readonly aggregator: Aggregator;
@@ -45,14 +32,17 @@ const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 export async function createServer(options: ServerOptions): Promise<Server> {
   const server: Server = fastify({
     loggerInstance: options.logger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: DEFAULT_BODY_LIMIT,
     requestTimeout: REQUEST_ARRIVAL_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    frameworkErrors: handleError,
     // Unknown fields are refused, and a "67" is no 67: silently mended input hides mistakes from the people who make them.
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false } },
   }).withTypeProvider<TypeBoxTypeProvider>();
   server.setErrorHandler(handleError);
+  // Bodies are JSON; Fastify would take plain text too, and then find that it is no object.
+  server.removeContentTypeParser('text/plain');
   server.setNotFoundHandler(handleNotFound);
 
   await server.register(fastifySwagger, {

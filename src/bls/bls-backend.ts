@@ -4,8 +4,8 @@
  *
  * - Public keys come from the P-Chain, which took them only with a proof of possession. They are checked to be points on
  *   the curve; their subgroup and possession are not proven again.
- * - Signatures come from peers, who may send anything. A single one is checked to be a point on the curve and nothing more:
- *   the aggregate decides, and {@link BlsBackend.verify} checks the subgroup of what it is given.
+ * - Signatures come from peers, who may send anything. A single one is checked to be a point on the curve, and a backend may
+ *   check no more: the aggregate decides, and {@link BlsBackend.verify} checks the subgroup of what it is given.
  * - Nothing is returned to a client that has not passed {@link BlsBackend.verify}.
  */
 export interface BlsBackend {

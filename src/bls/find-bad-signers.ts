@@ -11,20 +11,30 @@ export interface Contribution {
  * k · log2(n) checks where one each would cost n. A half whose sum verifies is good for this aggregate; it does not prove
  * each of its signatures, since in an unweighted sum the errors of colluders cancel.
  *
- * What is left without the positions returned verifies as an aggregate: each part of it did, and pairings add up. `yieldTurn`
- * is awaited between checks, so that a search does not hold up the event loop.
+ * What is left without the positions returned verifies as an aggregate: each part of it did, and pairings add up (but where
+ * two parts' keys are each other's opposites, which takes one owner of both; the next search then finds one of the two).
+ *
+ * @param contributions at least one
+ * @param options.yieldTurn awaited between checks, so that a search does not hold up the event loop
+ * @param options.signal ends the search early: hundreds of bad signers would keep it busy for many seconds. Those not cleared
+ *   by then are `uncleared`
  */
 export async function findBadSigners(
   backend: BlsBackend,
   message: HashedMessage,
   contributions: readonly Contribution[],
-  yieldTurn: () => Promise<void>,
-): Promise<number[]> {
+  { yieldTurn, signal }: { readonly yieldTurn: () => Promise<void>; readonly signal: AbortSignal },
+): Promise<{ readonly bad: readonly number[]; readonly uncleared: readonly number[] }> {
   const bad: number[] = [];
+  const uncleared: number[] = [];
   /** Ranges [start, end) that are known to fail. */
   const failing: Array<readonly [number, number]> = [[0, contributions.length]];
   for (let range = failing.pop(); range !== undefined; range = failing.pop()) {
     const [start, end] = range;
+    if (signal.aborted && end - start > 1) {
+      for (let position = start; position < end; position += 1) uncleared.push(position);
+      continue;
+    }
     if (end - start === 1) {
       bad.push(start);
       continue;
@@ -36,7 +46,7 @@ export async function findBadSigners(
     if (rightFails) failing.push([middle, end]);
     if (leftFails) failing.push([start, middle]);
   }
-  return bad.toSorted((a, b) => a - b);
+  return { bad, uncleared };
 
   async function verifies(start: number, end: number): Promise<boolean> {
     await yieldTurn();

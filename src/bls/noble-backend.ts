@@ -13,9 +13,9 @@ const SIGNATURE_LENGTH = 96;
 export const nobleBackend: BlsBackend = {
   name: 'noble',
   parsePublicKey: (bytes) =>
-    parsePoint(G1.Point.fromBytes, bytes, PUBLIC_KEY_LENGTH, 'public key') as unknown as PublicKey,
+    parsePoint((point) => G1.Point.fromBytes(point), bytes, PUBLIC_KEY_LENGTH, 'public key') as unknown as PublicKey,
   parseSignature: (bytes) =>
-    parsePoint(G2.Point.fromBytes, bytes, SIGNATURE_LENGTH, 'signature') as unknown as Signature,
+    parsePoint((point) => G2.Point.fromBytes(point), bytes, SIGNATURE_LENGTH, 'signature') as unknown as Signature,
   aggregatePublicKeys: (keys) => sum(keys.map(g1), G1.Point.ZERO) as unknown as PublicKey,
   aggregateSignatures: (signatures) => sum(signatures.map(g2), G2.Point.ZERO) as unknown as Signature,
   hashToCurve: (message) => longSignatures.hash(message, SIGNATURE_DST) as unknown as HashedMessage,

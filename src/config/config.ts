@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { type NodeID, parseHexOrCb58Id, parseNodeID, type SubnetID } from '../primitives/ids.ts';
@@ -18,7 +19,7 @@ const StringMap = Type.Record(Type.String(), Type.String());
 
 const ApiEndpoint = Type.Object(
   {
-    baseUrl: Type.String({ pattern: '^https?://' }),
+    baseUrl: Type.String(),
     queryParameters: Type.Optional(StringMap),
     httpHeaders: Type.Optional(StringMap),
   },
@@ -27,22 +28,12 @@ const ApiEndpoint = Type.Object(
 
 const FileSchema = Type.Object(
   {
-    network: Type.Union([Type.Literal('mainnet'), Type.Literal('fuji'), Type.Literal('local')]),
+    network: Type.Enum(['mainnet', 'fuji', 'local']),
     pChainApi: Type.Array(ApiEndpoint, { minItems: 1, maxItems: 16 }),
     infoApi: Type.Optional(Type.Array(ApiEndpoint, { minItems: 1, maxItems: 16 })),
     host: Type.Optional(Type.String({ minLength: 1 })),
     port: Type.Optional(Port),
-    logLevel: Type.Optional(
-      Type.Union([
-        Type.Literal('fatal'),
-        Type.Literal('error'),
-        Type.Literal('warn'),
-        Type.Literal('info'),
-        Type.Literal('debug'),
-        Type.Literal('trace'),
-        Type.Literal('silent'),
-      ]),
-    ),
+    logLevel: Type.Optional(Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])),
     stakingCertPath: Type.Optional(Type.String({ minLength: 1 })),
     stakingKeyPath: Type.Optional(Type.String({ minLength: 1 })),
     allowPrivateAddresses: Type.Optional(Type.Boolean()),
@@ -62,7 +53,7 @@ const FileSchema = Type.Object(
     maxConcurrentQueries: Type.Optional(Count),
     signatureCacheSize: Type.Optional(Count),
     signatureCachePerSigner: Type.Optional(Count),
-    resultCacheBytes: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 34 })),
+    resultCacheBytes: Type.Optional(Type.Integer({ minimum: 1_024, maximum: 2 ** 34 })),
   },
   closed,
 );
@@ -146,7 +137,7 @@ export function parseConfig(json: unknown, overrides: Overrides, environment: En
   }
   const merged = { ...(expand(json, environment) as object), ...fromEnvironment(environment), ...overrides };
   if (!Value.Check(FileSchema, merged)) throw new ConfigError(describeProblem(merged));
-  return freeze(merged);
+  return deepFreeze(toConfig(merged));
 }
 
 /** Settings of a service whose network is the embedded one. */
@@ -158,13 +149,17 @@ export function embeddedConfig(apiUrl: string, overrides: Overrides, environment
   );
 }
 
-function freeze(file: FileConfig): Config {
+function toConfig(file: FileConfig): Config {
   const { stakingCertPath, stakingKeyPath } = file;
   if ((stakingCertPath === undefined) !== (stakingKeyPath === undefined)) {
     throw new ConfigError('stakingCertPath and stakingKeyPath must be given together: they are one identity');
   }
-  const peerTimeoutMs = file.peerTimeoutMs ?? 3_000;
-  return Object.freeze({
+  for (const setting of ['pChainApi', 'infoApi'] as const) {
+    file[setting]?.forEach((endpoint, index) => {
+      checkEndpoint(endpoint, `${setting}[${index}]`);
+    });
+  }
+  return {
     network: file.network,
     pChainApi: file.pChainApi,
     infoApi: file.infoApi ?? file.pChainApi,
@@ -186,7 +181,7 @@ function freeze(file: FileConfig): Config {
     readyQuorumNum: BigInt(file.readyQuorumPercentage ?? 67),
     validatorRefreshMs: file.validatorRefreshMs ?? 60_000,
     requestTimeoutMs: file.requestTimeoutMs ?? 10_000,
-    peerTimeoutMs,
+    peerTimeoutMs: file.peerTimeoutMs ?? 3_000,
     hedgeAfterMs: file.hedgeAfterMs ?? 500,
     connectTimeoutMs: file.connectTimeoutMs ?? 5_000,
     apiTimeoutMs: file.apiTimeoutMs ?? 5_000,
@@ -196,7 +191,34 @@ function freeze(file: FileConfig): Config {
     signatureCacheSize: file.signatureCacheSize ?? 200_000,
     signatureCachePerSigner: file.signatureCachePerSigner ?? 10_000,
     resultCacheBytes: file.resultCacheBytes ?? 16 * 1024 * 1024,
-  });
+  };
+}
+
+/** What would else fail in each call only. Values stay out of the messages: they may be keys. */
+function checkEndpoint({ baseUrl, httpHeaders }: ApiEndpointConfig, setting: string): void {
+  const url = URL.parse(baseUrl);
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    throw new ConfigError(`${setting}.baseUrl must be a URL such as https://api.avax.network`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new ConfigError(`${setting}.baseUrl must not hold a user or a password: use httpHeaders`);
+  }
+  for (const [name, value] of Object.entries(httpHeaders ?? {})) {
+    try {
+      validateHeaderName(name);
+      validateHeaderValue(name, value);
+    } catch (cause) {
+      throw new ConfigError(`${setting}.httpHeaders: ${messageOf(cause)}`, { cause });
+    }
+  }
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) {
+    for (const item of Object.values(value)) deepFreeze(item);
+    Object.freeze(value);
+  }
+  return value;
 }
 
 function fromEnvironment(environment: Environment): Record<string, unknown> {
@@ -251,15 +273,20 @@ function named<T>(setting: string, parse: () => T): T {
 }
 
 function describeProblem(value: unknown): string {
-  const [error] = Value.Errors(FileSchema, value);
+  // A setting that is not allowed is reported twice, first as one of the schema `false`.
+  const error = Value.Errors(FileSchema, value).find(({ keyword }) => keyword !== 'boolean');
   if (error === undefined) return 'the configuration is not valid';
-  const unknown = error.keyword === 'additionalProperties' ? error.params.additionalProperties : undefined;
-  const at = error.instancePath.replaceAll('/', '.').replace(/^\./, '');
-  if (unknown !== undefined) {
-    const where = at === '' ? '' : ` in ${at}`;
-    return `unknown setting ${unknown.join(', ')}${where}; known are: ${Object.keys(FileSchema.properties).join(', ')}`;
+  const at = error.instancePath
+    .slice(1)
+    .replaceAll(/\/(\d+)/g, '[$1]')
+    .replaceAll('/', '.');
+  if (error.keyword === 'additionalProperties') {
+    const unknown = error.params.additionalProperties.join(', ');
+    if (at !== '') return `unknown setting ${unknown} in ${at}`;
+    return `unknown setting ${unknown}; known are: ${Object.keys(FileSchema.properties).join(', ')}`;
   }
-  return `${at === '' ? 'the configuration' : `setting ${at}`} ${error.message}`;
+  const problem = error.keyword === 'enum' ? `must be one of ${error.params.allowedValues.join(', ')}` : error.message;
+  return `${at === '' ? 'the configuration' : at} ${problem}`;
 }
 
 function messageOf(error: unknown): string {

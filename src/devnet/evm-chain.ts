@@ -1,7 +1,7 @@
+import { bytesToHex } from '../primitives/bytes.ts';
 import type { BlockchainID } from '../primitives/ids.ts';
 import { encodeWarpPayload } from '../warp/payload.ts';
 import { createUnsignedMessage, type UnsignedMessage } from '../warp/unsigned-message.ts';
-import { bytesToHex } from '../primitives/bytes.ts';
 
 /**
  * Emitted messages remembered, some 100 MB of them. A chain remembers all; here the oldest are forgotten, so that a network

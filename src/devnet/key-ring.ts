@@ -1,6 +1,8 @@
+import type * as Blst from '@chainsafe/blst';
 import { normalizeZ } from '@noble/curves/abstract/curve.js';
 import { bls12_381 } from '@noble/curves/bls12-381.js';
 import { LRUCache } from 'lru-cache';
+import { SIGNATURE_DST } from '../bls/bls-backend.ts';
 import { concatBytes } from '../primitives/bytes.ts';
 import { createSeededRandom, seededBytes } from './seeded-random.ts';
 
@@ -20,8 +22,8 @@ export interface KeyRing {
 export interface KeyRingOptions {
   readonly count: number;
   readonly seed: number;
-  /** Left out: native where it is installed. */
-  readonly backend?: 'native' | 'noble';
+  /** Left out: native where it is installed, else noble. */
+  readonly backend?: 'noble';
 }
 
 /**
@@ -42,9 +44,7 @@ const SECRET_KEY_SEED_LENGTH = 48;
 
 export async function createKeyRing({ count, seed, backend }: KeyRingOptions): Promise<KeyRing> {
   const native = backend === 'noble' ? undefined : await loadNative();
-  if (native !== undefined) return createRing(native, count, seed);
-  if (backend === 'native') throw new Error('the native BLS library is not installed');
-  return createRing(noble, count, seed);
+  return native === undefined ? createRing(noble, count, seed) : createRing(native, count, seed);
 }
 
 /** What the two libraries have in common. */
@@ -156,7 +156,7 @@ const noble: Library<Uint8Array, G1Point, G2Point> = {
   parseSecret: (bytes) => bytes,
   publicKey: (secret) => longSignatures.getPublicKey(secret),
   signer(message) {
-    const hashed = longSignatures.hash(message);
+    const hashed = longSignatures.hash(message, SIGNATURE_DST);
     return (secret) => longSignatures.sign(hashed, secret);
   },
   addPublicKeys: (keys) => keys.reduce((sum, key) => sum.add(key)),
@@ -191,16 +191,14 @@ const LARGER_Y_FLAG = 0x20;
 
 /** The optional dependency: undefined where it is not installed for this machine. */
 async function loadNative() {
-  let blst: typeof import('@chainsafe/blst');
+  let blst: typeof Blst;
   try {
-    blst = (await import('@chainsafe/blst')).default as unknown as typeof import('@chainsafe/blst');
+    // A CommonJS module: its exports are the default one.
+    ({ default: blst } = (await import('@chainsafe/blst')) as unknown as { default: typeof Blst });
   } catch {
     return undefined;
   }
-  type Secret = InstanceType<typeof blst.SecretKey>;
-  type PublicKey = InstanceType<typeof blst.PublicKey>;
-  type Signature = InstanceType<typeof blst.Signature>;
-  const library: Library<Secret, PublicKey, Signature> = {
+  const library: Library<Blst.SecretKey, Blst.PublicKey, Blst.Signature> = {
     backend: 'native',
     parseSecret: (bytes) => blst.SecretKey.fromBytes(bytes),
     publicKey: (secret) => secret.toPublicKey(),

@@ -47,7 +47,8 @@ const EVM_VERIFY = 2;
 export function verifyEvmMessage(chain: EvmChain, message: UnsignedMessage): Refusal | undefined {
   if (chain.hasEmitted(message)) return undefined;
   const payload = attempt(() => parseWarpPayload(message.payload));
-  if (payload instanceof ParseError) return { code: EVM_PARSE, message: `cannot parse the payload: ${payload.message}` };
+  if (payload instanceof ParseError)
+    return { code: EVM_PARSE, message: `cannot parse the payload: ${payload.message}` };
   switch (payload.kind) {
     case 'Hash':
       if (chain.hasAccepted(payload.hash)) return undefined;
@@ -92,7 +93,8 @@ export function verifyPlatformMessage(
   justification: Uint8Array,
 ): Refusal | undefined {
   const call = attempt(() => parseAddressedCall(message.payload));
-  if (call instanceof ParseError) return refuse('parseAddressedCall', `cannot parse the addressed call: ${call.message}`);
+  if (call instanceof ParseError)
+    return refuse('parseAddressedCall', `cannot parse the addressed call: ${call.message}`);
   if (call.sourceAddress.length !== 0) return refuse('sourceAddress', 'the source address must be empty');
   const payload = attempt(() => parseL1Message(call.payload));
   if (payload instanceof ParseError) {
@@ -101,11 +103,7 @@ export function verifyPlatformMessage(
   return verifyL1Message(platform, payload, justification);
 }
 
-function verifyL1Message(
-  platform: PlatformView,
-  payload: L1Message,
-  justification: Uint8Array,
-): Refusal | undefined {
+function verifyL1Message(platform: PlatformView, payload: L1Message, justification: Uint8Array): Refusal | undefined {
   switch (payload.kind) {
     case 'SubnetToL1Conversion':
       return verifyConversion(platform, payload, justification);
@@ -148,7 +146,8 @@ function verifyNotRegistered(
 ): Refusal | undefined {
   // Not parseJustification of `warp`: a node has a code of its own for each of the ways this can fail.
   const preimage = parsePreimage(justification);
-  if (preimage === undefined) return refuse('parseJustification', 'cannot parse the justification: not the protobuf message');
+  if (preimage === undefined)
+    return refuse('parseJustification', 'cannot parse the justification: not the protobuf message');
   switch (preimage.case) {
     case 'convertSubnetToL1TxData':
       return verifyNeverConverted(platform, validationID, preimage.value.subnetId, preimage.value.index);

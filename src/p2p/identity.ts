@@ -61,21 +61,32 @@ export async function loadOrCreateIdentity(paths: IdentityPaths): Promise<Identi
 
   const identity = createIdentity();
   // The key first: a crash in between leaves a key without certificate, which is reported, never a NodeID without key.
-  await writeAtomically(paths.privateKeyPath, identity.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
+  await writeAtomically(paths.privateKeyPath, encodePrivateKey(identity));
   await writeAtomically(paths.certificatePath, identity.certificatePem);
   return identity;
 }
 
+/** What `node:tls` takes of an identity, on either side of a connection. Only TLS 1.3 is spoken. */
+export interface IdentityTlsOptions {
+  readonly cert: string;
+  readonly key: string;
+  readonly minVersion: 'TLSv1.3';
+}
+
+export function identityTlsOptions(identity: Identity): IdentityTlsOptions {
+  return { cert: identity.certificatePem, key: encodePrivateKey(identity), minVersion: 'TLSv1.3' };
+}
+
 /**
- * The TLS settings of one identity. Share it between all connections: building it parses certificate and key, which is
- * half the cost of a connection.
+ * The TLS settings of one identity, for clients. Share it between all connections: building it parses certificate and
+ * key, which is half the cost of a connection.
  */
 export function createIdentityContext(identity: Identity): SecureContext {
-  return createSecureContext({
-    cert: identity.certificatePem,
-    key: identity.privateKey.export({ type: 'pkcs8', format: 'pem' }),
-    minVersion: 'TLSv1.3',
-  });
+  return createSecureContext({ ...identityTlsOptions(identity) });
+}
+
+function encodePrivateKey(identity: Identity): string {
+  return identity.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
 function missing(absent: string, present: string): IdentityError {

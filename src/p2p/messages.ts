@@ -26,16 +26,24 @@ export function encodeMessage(message: PeerMessageInit, compression: 'none' | 'z
   return toBinary(MessageSchema, create(MessageSchema, { message: { case: 'compressedZstd', value } }));
 }
 
+/** Tag of the field `compressed_zstd`, with which every compressed payload starts. */
+const COMPRESSED_TAG = 0x12;
+
 /**
  * Reads an untrusted payload. Decompression stops at {@link MAX_FRAME_LENGTH}, as in the reference node: some bytes of
  * zstd can stand for gigabytes.
  *
+ * @param maxLength a longer message comes out unset without being decoded: two megabytes of tiny fields take a third of a
+ *   second, and nothing that a client needs is long
  * @throws {ParseError} on anything that is no protobuf message or no zstd frame, and on compression within compression
  */
-export function parseMessage(payload: Uint8Array): PeerMessage {
+export function parseMessage(payload: Uint8Array, maxLength: number = MAX_FRAME_LENGTH): PeerMessage {
+  if (payload.length > maxLength && payload[0] !== COMPRESSED_TAG) return { case: undefined };
   const outer = decode(payload);
   if (outer.case !== 'compressedZstd') return outer;
-  const inner = decode(decompress(outer.value));
+  const plain = decompress(outer.value);
+  if (plain.length > maxLength) return { case: undefined };
+  const inner = decode(plain);
   if (inner.case === 'compressedZstd') throw new ParseError(WHAT, 'is compressed twice');
   return inner;
 }

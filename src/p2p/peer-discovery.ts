@@ -32,12 +32,12 @@ export interface PeerDiscoveryOptions {
   readonly onAddress: (nodeID: NodeID) => void;
 }
 
-/** Peers asked in one round. Each answer with news is followed by a question to another, so rounds grow by themselves. */
+/** Questions that may be open at a time. Each answer with news is followed by the next question, to another peer. */
 const GOSSIP_FAN_OUT = 4;
-/** Questions without an answer: nodes with nothing new stay silent, and are forgotten after this long. */
+/** A node with nothing new stays silent: after this long its question counts as answered, and it may be asked again. */
+const GOSSIP_OVERDUE_MS = 500;
+/** Until then a late answer is still taken. Bounds the state: four questions each half a second, for this long. */
 const GOSSIP_ANSWER_MS = 10_000;
-/** Bounds the state of the above: 64 peers have 64 × 15 addresses to tell. */
-const MAX_GOSSIP_IN_FLIGHT = 64;
 /** Nodes send at most 15 entries; what is beyond this is not even looked at, since each may cost a verification. */
 const MAX_PEER_LIST_ENTRIES = 64;
 /** The API is asked again at a tenth of the time that something has been missing, within these limits. */
@@ -57,7 +57,7 @@ export class PeerDiscovery {
   /** When something was last missing or new. Monotonic, as all times here. */
   #stirredAtMs: number;
   #lastRoundAtMs = Number.NEGATIVE_INFINITY;
-  /** Until when an answer of this peer is awaited: an unasked PeerList is not worth its verifications. */
+  /** When each peer was asked that has not answered: an unasked PeerList is not worth its verifications. */
   readonly #asked = new Map<NodeID, number>();
   readonly #lastNews = new Map<NodeID, number>();
   #bootstrap: { state: 'idle' | 'running'; lastAtMs: number; failures: number; succeeded: boolean } = {
@@ -80,10 +80,9 @@ export class PeerDiscovery {
   /** To be called a few times a second. */
   tick(nowMs: number): void {
     this.#bootstrapIfDue(nowMs);
-    for (const [nodeID, untilMs] of this.#asked) {
-      if (nowMs < untilMs) continue;
-      this.#asked.delete(nodeID);
-      this.#lastNews.set(nodeID, 0);
+    for (const [nodeID, askedAtMs] of this.#asked) {
+      if (nowMs - askedAtMs >= GOSSIP_OVERDUE_MS) this.#lastNews.set(nodeID, 0);
+      if (nowMs - askedAtMs >= GOSSIP_ANSWER_MS) this.#asked.delete(nodeID);
     }
     const { gossipIntervals, isSearching } = this.#options;
     const intervalMs = isSearching()
@@ -141,17 +140,21 @@ export class PeerDiscovery {
 
   #ask(count: number, nowMs: number): void {
     const { book, random, readyPeers, send } = this.#options;
-    const free = Math.min(count, MAX_GOSSIP_IN_FLIGHT - this.#asked.size);
+    const isOpen = (askedAtMs: number | undefined): boolean =>
+      askedAtMs !== undefined && nowMs - askedAtMs < GOSSIP_OVERDUE_MS;
+    let open = 0;
+    for (const askedAtMs of this.#asked.values()) if (isOpen(askedAtMs)) open += 1;
+    const free = Math.min(count, GOSSIP_FAN_OUT - open);
     if (free <= 0) return;
     const sources = readyPeers()
-      .filter((nodeID) => !this.#asked.has(nodeID))
+      .filter((nodeID) => !isOpen(this.#asked.get(nodeID)))
       .map((nodeID) => ({ nodeID, lastNews: this.#lastNews.get(nodeID) }));
     const chosen = chooseGossipSources(sources, free, random);
     if (chosen.length === 0) return;
     const knownPeers = encodeKnownPeers(book.knownPeers(nowMs));
     const payload = encodeMessage({ case: 'getPeerList', value: { knownPeers, allSubnets: true } });
     for (const nodeID of chosen) {
-      this.#asked.set(nodeID, nowMs + GOSSIP_ANSWER_MS);
+      this.#asked.set(nodeID, nowMs);
       send(nodeID, payload);
     }
   }

@@ -120,10 +120,12 @@ export interface PeerNetwork extends AsyncDisposable {
   /** Why a node is not connected, in some words for people; undefined while it is. */
   lastFailure(nodeID: NodeID): string | undefined;
   /**
-   * Resolves as soon as the predicate holds, which is checked at once and after every change of a connection. Rejects with
-   * the signal's reason, or where the predicate throws or the network is closed.
+   * Resolves as soon as the predicate holds, which is checked at once and whenever a connection got ready, ended or failed.
+   * Rejects with the signal's reason, or where the predicate throws or the network is closed.
    */
   waitUntil(predicate: () => boolean, signal: AbortSignal): Promise<void>;
+  /** Calls back after every change of a connection, many at once as one; returns the unsubscription. */
+  onConnectionChange(listener: () => void): () => void;
   /** Rejects with the signal's reason, and with nothing else. */
   appRequest(
     nodeID: NodeID,
@@ -195,6 +197,7 @@ class DialingPeerNetwork implements PeerNetwork {
   readonly #open = new Map<NodeID, Peer>();
   readonly #ready = new Set<NodeID>();
   readonly #waiters = new Set<Waiter>();
+  readonly #changeListeners = new Set<() => void>();
 
   #version: { value: NodeVersion; askedAtMs: number } | undefined;
   #isVersionDoubtful = false;
@@ -247,7 +250,10 @@ class DialingPeerNetwork implements PeerNetwork {
       onReady: (peer, handshake, peerList) => {
         this.#ready.add(peer.nodeID);
         this.#metrics.onReady();
-        this.#options.logger.debug({ nodeID: peer.nodeID, ...peer.endpoint }, 'peer ready');
+        this.#options.logger.debug(
+          { nodeID: peer.nodeID, host: peer.endpoint.host, port: peer.endpoint.port },
+          'peer ready',
+        );
         this.#queueChange();
         this.#book.addSigned(peer.nodeID, handshake.address);
         this.#discovery.onHandshakePeerList(peer.nodeID, peerList);
@@ -321,6 +327,11 @@ class DialingPeerNetwork implements PeerNetwork {
       signal.addEventListener('abort', onAbort, { once: true });
       this.#waiters.add(waiter);
     });
+  }
+
+  onConnectionChange(listener: () => void): () => void {
+    this.#changeListeners.add(listener);
+    return () => this.#changeListeners.delete(listener);
   }
 
   async appRequest(
@@ -464,7 +475,7 @@ class DialingPeerNetwork implements PeerNetwork {
     const wasReady = this.#ready.delete(nodeID);
     this.#metrics.onClosed(cause);
     this.#discovery.onDisconnected(nodeID);
-    logger.debug({ nodeID, ...peer.endpoint, cause, reason }, 'peer closed');
+    logger.debug({ nodeID, host: peer.endpoint.host, port: peer.endpoint.port, cause, reason }, 'peer closed');
 
     const record = this.#records.get(nodeID);
     if (record !== undefined) {
@@ -485,9 +496,10 @@ class DialingPeerNetwork implements PeerNetwork {
     }
     // A refused handshake may mean that the network has moved on to a newer version.
     if (cause === 'handshake') this.#isVersionDoubtful = true;
-    if (!wasReady) return;
-    this.#requests.onDisconnected(nodeID, reason);
-    if (this.#wanted.has(nodeID)) this.#discovery.stir();
+    if (wasReady) {
+      this.#requests.onDisconnected(nodeID, reason);
+      if (this.#wanted.has(nodeID)) this.#discovery.stir();
+    }
     this.#queueChange();
   }
 
@@ -607,6 +619,7 @@ class DialingPeerNetwork implements PeerNetwork {
     this.#isChangeQueued = true;
     queueMicrotask(() => {
       this.#isChangeQueued = false;
+      for (const listener of [...this.#changeListeners]) listener();
       for (const waiter of [...this.#waiters]) {
         try {
           if (waiter.predicate()) waiter.resolve();

@@ -82,6 +82,8 @@ export interface PeerEvents {
 
 /** Time a peer may keep us busy between two ticks: a fifth of them, so that no peer alone can starve the others. */
 const MAX_BUSY_MS_PER_TICK = 50;
+/** 64 entries of a PeerList with certificates of 2 KiB; longer messages are consensus, which is no concern of ours. */
+const MAX_MESSAGE_LENGTH = 256 * 1024;
 
 const PING = encodeMessage({ case: 'ping', value: { uptime: 100 } });
 const PONG = encodeMessage({ case: 'pong', value: {} });
@@ -244,8 +246,9 @@ export class Peer {
   }
 
   #resume(): void {
-    this.#busyMs = 0;
-    if (this.#socket.isPaused()) {
+    // What one message took too long is paid off over several ticks.
+    this.#busyMs = Math.max(0, this.#busyMs - MAX_BUSY_MS_PER_TICK);
+    if (this.#socket.isPaused() && this.#busyMs <= MAX_BUSY_MS_PER_TICK) {
       this.#socket.resume();
       this.#handleInbox();
     }
@@ -272,7 +275,7 @@ export class Peer {
 
   #handlePayload(payload: Uint8Array, nowMs: number): void {
     try {
-      const message = parseMessage(payload);
+      const message = parseMessage(payload, MAX_MESSAGE_LENGTH);
       this.#lastReceivedMs = nowMs;
       switch (message.case) {
         case 'handshake':

@@ -182,7 +182,7 @@ function parseHeight(result: unknown): bigint {
 
 /** An object of NodeID to key and weight; a validator without a key has null. */
 function parseValidatorsAt(result: unknown, readNodeID: (text: string) => NodeID): Validator[] {
-  return Object.entries(readObject(result, 'result')).map(([nodeID, value]) => {
+  const validators = Object.entries(readObject(result, 'result')).map(([nodeID, value]) => {
     const { publicKey, weight } = readObject(value, 'validator');
     return {
       nodeID: readNodeID(nodeID),
@@ -192,6 +192,10 @@ function parseValidatorsAt(result: unknown, readNodeID: (text: string) => NodeID
       weight: readU64(weight, 'weight'),
     };
   });
+  // The chain never lets the weights of a subnet sum to more than one weight holds.
+  const totalWeight = validators.reduce((sum, { weight }) => sum + weight, 0n);
+  if (totalWeight > MAX_U64) throw new ParseError('result', `the weights sum to ${totalWeight}, which is no u64`);
+  return validators;
 }
 
 function parseCurrentValidators(result: unknown, readNodeID: (text: string) => NodeID): CurrentValidator[] {
@@ -300,6 +304,8 @@ function parseHostPort(text: string): HostPort | undefined {
   const isAddress = match[1] === undefined ? isIPv4(host) : isIP(host) !== 0;
   return isAddress && port > 0 && port <= 65_535 ? { host, port } : undefined;
 }
+
+const MAX_U64 = 2n ** 64n - 1n;
 
 function readPublicKey(value: unknown): Uint8Array {
   const publicKey = readHex(value, 'publicKey');

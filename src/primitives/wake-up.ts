@@ -5,7 +5,7 @@ import type { Clock } from './clock.ts';
  * next wait ends at once. Many changes before a wait are one.
  */
 export interface WakeUp extends Disposable {
-  wake(): void;
+  readonly wake: () => void;
   /** Makes the current or next wait reject: for errors that are bugs, and must surface where the loop is awaited. */
   fail(error: unknown): void;
   /** @param atMs monotonic time, or infinity */

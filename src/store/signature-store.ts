@@ -20,6 +20,7 @@ export interface SignatureStoreLimits {
 
 /** In memory; the least recently used go first, of the same signer where its share is full. */
 export function createMemorySignatureStore({ maxSignatures, maxPerSigner }: SignatureStoreLimits): SignatureStore {
+  /** By signer, the least recently used first. */
   const keysOf = new Map<string, Set<string>>();
   const entries = new LRUCache<string, { readonly publicKey: string; readonly signature: Uint8Array }>({
     max: maxSignatures,
@@ -30,25 +31,34 @@ export function createMemorySignatureStore({ maxSignatures, maxPerSigner }: Sign
       if (keys?.size === 0) keysOf.delete(entry.publicKey);
     },
   });
+
+  function touch(publicKey: string, key: string): void {
+    let keys = keysOf.get(publicKey);
+    if (keys === undefined) keysOf.set(publicKey, (keys = new Set()));
+    keys.delete(key);
+    keys.add(key);
+  }
+
   return {
     async getMany(signatureKey, publicKeys) {
       const found = new Map<string, Uint8Array>();
       for (const publicKey of publicKeys) {
-        const entry = entries.get(entryKey(signatureKey, publicKey));
-        if (entry !== undefined) found.set(publicKey, entry.signature);
+        const key = entryKey(signatureKey, publicKey);
+        const entry = entries.get(key);
+        if (entry === undefined) continue;
+        found.set(publicKey, entry.signature);
+        touch(publicKey, key);
       }
       return found;
     },
     async put(signatureKey, publicKey, signature) {
       const key = entryKey(signatureKey, publicKey);
-      let keys = keysOf.get(publicKey);
+      const keys = keysOf.get(publicKey);
       if (keys !== undefined && keys.size >= maxPerSigner && !keys.has(key)) {
         const [oldest] = keys;
         if (oldest !== undefined) entries.delete(oldest);
-        keys = keysOf.get(publicKey);
       }
-      if (keys === undefined) keysOf.set(publicKey, (keys = new Set()));
-      keys.add(key);
+      touch(publicKey, key);
       entries.set(key, { publicKey, signature });
     },
     async delete(signatureKey, publicKey) {

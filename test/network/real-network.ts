@@ -61,8 +61,10 @@ export interface RealNetwork extends AsyncDisposable {
   /**
    * Waits until a chain ("P", the C-Chain or the L1) verifies messages with validator sets of at least the given P-Chain
    * height, and returns the height. Makes blocks on the chain where it needs them: an epoch ends with a block.
+   *
+   * @param minRemainingMs how long the epoch must last from now on, so that what is signed for it is still verified in it
    */
-  awaitEpoch(chain: string, height: bigint): Promise<bigint>;
+  awaitEpoch(chain: string, height: bigint, minRemainingMs?: number): Promise<bigint>;
 }
 
 /** As `proposervm.getCurrentEpoch` gives it; numbers are decimal strings, the start is in Unix seconds. */
@@ -124,7 +126,8 @@ export async function startRealNetwork({
     call: (method, params) => testnet.call(method, params),
     callApi: (path, method, params = {}, node = first) => callJsonRpc(`${node.apiUrl}${path}`, method, params, signal),
     awaitProposedHeight: (height) => awaitProposedHeight(first, height, signal),
-    awaitEpoch: (chain, height) => awaitEpoch(testnet, first, chain, height, signal),
+    awaitEpoch: (chain, height, minRemainingMs = 0) =>
+      awaitEpoch(testnet, first, { chain, height, minRemainingMs }, signal),
     [Symbol.asyncDispose]: () => network.disposeAsync(),
   };
 }
@@ -198,8 +201,7 @@ async function awaitProposedHeight(node: NetworkNode, height: bigint, signal: Ab
 async function awaitEpoch(
   testnet: Testnet,
   node: NetworkNode,
-  chain: string,
-  height: bigint,
+  { chain, height, minRemainingMs }: { chain: string; height: bigint; minRemainingMs: number },
   signal: AbortSignal,
 ): Promise<bigint> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(EPOCH_TIMEOUT_MS)]);
@@ -211,11 +213,11 @@ async function awaitEpoch(
       {},
       deadline,
     );
-    if (BigInt(epoch.pChainHeight) >= height) {
+    const endsAt = Number(epoch.startTime) * 1000 + EPOCH_DURATION_MS;
+    if (BigInt(epoch.pChainHeight) >= height && endsAt - Date.now() >= minRemainingMs) {
       return BigInt(epoch.pChainHeight);
     }
     // The block that ends an epoch comes after its time is over; the next epoch takes that block's P-Chain height.
-    const endsAt = Number(epoch.startTime) * 1000 + EPOCH_DURATION_MS;
     await delay(Math.max(POLL_INTERVAL_MS, endsAt - Date.now()), undefined, { signal: deadline });
     if (chain === 'P') {
       await testnet.onNode(node.apiUrl, 'advancePChain', {});

@@ -4,6 +4,7 @@ export default defineConfig({
   test: {
     root: import.meta.dirname,
     include: ['*.test.ts'],
+    globalSetup: ['figures-table.ts'],
     // One network at a time, and one test after the other on it.
     fileParallelism: false,
     // The first build takes five to seven minutes on two cores.

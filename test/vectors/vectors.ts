@@ -103,7 +103,7 @@ export interface TranscriptFrame {
   readonly decoded: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
-export const CASE_NAMES = namesOf('case_');
+const CASE_NAMES = namesOf('case_');
 export const TRANSACTION_NAMES = namesOf('tx_');
 
 export function readCase(name: string): AggregationCase {

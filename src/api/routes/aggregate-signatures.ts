@@ -1,10 +1,11 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Aggregator } from '../../aggregator/aggregate.ts';
 import { bytesToHex } from '../../primitives/bytes.ts';
 import { ErrorBodySchema } from '../error-body.ts';
+import { ClientGone } from '../error-handler.ts';
+import type { Server } from '../http-server.ts';
 import { AGGREGATION_BODY_LIMIT, AggregationBody, parseAggregationRequest } from '../parse-aggregation-request.ts';
-import type { Server } from '../server.ts';
 
 const SignedMessageBody = Type.Object(
   { signedMessage: Type.String({ description: 'The signed Warp message in hex, without a prefix' }) },
@@ -37,10 +38,19 @@ export function registerAggregateSignatures(server: Server, aggregator: Aggregat
     },
     async (request, reply) => {
       const parsed = parseAggregationRequest(request.body);
-      const { signedMessage } = await aggregator.aggregate(parsed, request.signal);
+      const { signedMessage } = await aggregator.aggregate(parsed, untilClientGone(reply));
       return reply.status(201).send({ signedMessage: bytesToHex(signedMessage) });
     },
   );
+}
+
+/** Fastify's `request.signal` will not do: it aborts as soon as the request's body was read. */
+function untilClientGone({ raw }: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  raw.once('close', () => {
+    if (!raw.writableFinished) gone.abort(new ClientGone());
+  });
+  return gone.signal;
 }
 
 function requireNetwork(request: FastifyRequest, networks: readonly string[]): void {

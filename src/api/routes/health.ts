@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { Readiness } from '../../aggregator/validator-connections.ts';
 import type { NodeID } from '../../primitives/ids.ts';
-import type { Server } from '../server.ts';
+import type { Server } from '../http-server.ts';
 
 const ReadinessBody = Type.Object({
   status: Type.Union([Type.Literal('up'), Type.Literal('down')]),

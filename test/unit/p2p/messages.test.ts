@@ -89,6 +89,14 @@ describe('parseMessage', () => {
     expect(() => parseMessage(bomb)).toThrow(`expands to more than ${MAX_FRAME_LENGTH} bytes`);
   });
 
+  it('leaves a message unset that is longer than what the reader has use for', () => {
+    const message: PeerMessageInit = { case: 'appGossip', value: { appBytes: new Uint8Array(1000) } };
+    for (const compression of ['none', 'zstd'] as const) {
+      expect(parseMessage(encodeMessage(message, compression), 900).case).toBeUndefined();
+      expect(parseMessage(encodeMessage(message, compression), 1100).case).toBe('appGossip');
+    }
+  });
+
   it('refuses compression within compression', () => {
     expect(() => parseMessage(compressed(zstdCompressSync(compressed(zstdCompressSync(new Uint8Array(0))))))).toThrow(
       'is compressed twice',

@@ -122,6 +122,12 @@ describe('cb58', () => {
       'SubnetID: cb58 text has more than 64 characters',
     );
   });
+
+  test('says what is wrong', () => {
+    expect(() => parseCb58('', 'SubnetID')).toThrowError('SubnetID: is too short for cb58');
+    expect(() => parseCb58('0', 'SubnetID')).toThrowError('SubnetID: is not cb58');
+    expect(() => parseCb58('45PJLM', 'SubnetID')).toThrowError('SubnetID: has a wrong cb58 checksum');
+  });
 });
 
 describe('IDs', () => {

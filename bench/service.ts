@@ -1,0 +1,163 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Agent, request } from 'undici';
+
+type Row = Readonly<Record<string, string | number>>;
+interface Bench {
+  readonly sizes: readonly number[];
+  readonly report: (row: Row) => void;
+}
+
+const DEFAULT_SIZES = [20, 200, 2_000];
+/** Requests that a median is of; at 2,000 validators one takes seconds, so there are fewer. */
+const distinctRounds = (validators: number): number => (validators >= 1_000 ? 5 : 20);
+const REPEATED_ROUNDS = 200;
+const READY_TIMEOUT_MS = 180_000;
+
+/**
+ * The whole service against the embedded network, each in its own process: time to ready, one distinct and one repeated
+ * request, requests in flight together, memory.
+ */
+export async function benchService({ sizes, report }: Bench): Promise<void> {
+  report({ name: 'machine', cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version });
+  for (const validators of sizes.length > 0 ? sizes : DEFAULT_SIZES) await benchSize(validators, report);
+}
+
+async function benchSize(validators: number, report: (row: Row) => void): Promise<void> {
+  await using opened = new AsyncDisposableStack();
+  const folder = await mkdtemp(join(tmpdir(), 'bench-service-'));
+  opened.defer(() => rm(folder, { recursive: true, force: true }));
+  const agent = new Agent({ bodyTimeout: 0, headersTimeout: 0 });
+  opened.defer(() => agent.close());
+
+  const devnet = start(['bench/devnet-process.ts', String(validators)]);
+  opened.defer(() => stop(devnet));
+  const network = JSON.parse(await firstLine(devnet, () => true)) as { url: string; apiUrl: string };
+
+  const config = join(folder, 'config.json');
+  await writeFile(
+    config,
+    JSON.stringify({
+      network: 'local',
+      pChainApi: [{ baseUrl: network.apiUrl }],
+      logLevel: 'info',
+      port: 0,
+      requestTimeoutMs: 60_000,
+      peerTimeoutMs: 10_000,
+      hedgeAfterMs: 10_000,
+    }),
+  );
+  const startMs = performance.now();
+  const service = start(['src/start.js', '--config', config]);
+  opened.defer(() => stop(service));
+  const line = await firstLine(service, (text) => text.includes('"listening"'));
+  const { url } = JSON.parse(line) as { url: string };
+  const name = (what: string): string => `${validators} validators: ${what}`;
+  report({ name: name('listening'), ms: round(performance.now() - startMs) });
+  await untilReady(url, agent);
+  report({ name: name('ready (67 % connected)'), ms: round(performance.now() - startMs), ...(await resources(url)) });
+
+  const post = async (message: string): Promise<number> => {
+    const sentMs = performance.now();
+    const answer = await request(`${url}/v1/signatureAggregator/fuji/aggregateSignatures`, {
+      method: 'POST',
+      dispatcher: agent,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ message }),
+    });
+    const text = await answer.body.text();
+    if (answer.statusCode !== 201) throw new Error(`status ${answer.statusCode}: ${text}`);
+    return performance.now() - sentMs;
+  };
+  const inFlight = 16;
+  const rounds = distinctRounds(validators);
+  const messages = await newMessages(network.url, 1 + rounds + inFlight);
+  const [first = '', ...others] = messages;
+  report({ name: name('first request (keys undecoded)'), ms: round(await post(first)) });
+  const before = await resources(url);
+  const distinct: number[] = [];
+  for (const message of others.slice(0, rounds)) distinct.push(await post(message));
+  const after = await resources(url);
+  report({
+    name: name('distinct request'),
+    n: rounds,
+    ms: round(median(distinct)),
+    cpu_ms: round(((after.cpu_s - before.cpu_s) * 1000) / rounds),
+  });
+  const togetherMs = performance.now();
+  await Promise.all(others.slice(rounds).map(post));
+  report({ name: name(`distinct, ${inFlight} in flight`), ms: round((performance.now() - togetherMs) / inFlight) });
+  const repeated: number[] = [];
+  for (let index = 0; index < REPEATED_ROUNDS; index += 1) repeated.push(await post(first));
+  report({ name: name('repeated request'), n: REPEATED_ROUNDS, ms: round(median(repeated)) });
+  report({ name: name('after the run'), ...(await resources(url)) });
+}
+
+function start(args: readonly string[]): ChildProcess {
+  return spawn(process.execPath, [...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return;
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  child.stdin?.end();
+  await exited;
+}
+
+/** The first line of either output that `matches`; the rest is read on and dropped, so that the child never blocks. */
+function firstLine(child: ChildProcess, matches: (line: string) => boolean): Promise<string> {
+  return new Promise((resolve, reject) => {
+    child.once('exit', (code) =>
+      reject(new Error(`${child.spawnargs.slice(1).join(' ')} ended with exit code ${code}`)),
+    );
+    for (const stream of [child.stdout, child.stderr]) {
+      if (stream === null) continue;
+      createInterface({ input: stream }).on('line', (line) => {
+        if (line.startsWith('{') && matches(line)) resolve(line);
+        else if (stream === child.stderr) process.stderr.write(`${line}\n`);
+      });
+    }
+  });
+}
+
+async function untilReady(url: string, agent: Agent): Promise<void> {
+  const deadlineMs = performance.now() + READY_TIMEOUT_MS;
+  for (;;) {
+    const { statusCode, body } = await request(`${url}/health/ready`, { dispatcher: agent });
+    const text = await body.text();
+    if (statusCode === 200) return;
+    if (performance.now() > deadlineMs) throw new Error(`not ready after ${READY_TIMEOUT_MS} ms: ${text}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+async function newMessages(url: string, count: number): Promise<string[]> {
+  const { body } = await request(`${url}/devnet/messages`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ count }),
+  });
+  return ((await body.json()) as { messages: string[] }).messages;
+}
+
+async function resources(url: string): Promise<{ rss_mib: number; cpu_s: number }> {
+  const { body } = await request(`${url}/metrics`);
+  const text = await body.text();
+  const value = (metric: string): number => Number(new RegExp(`^${metric} (.+)$`, 'm').exec(text)?.[1]);
+  return {
+    rss_mib: Math.round(value('process_resident_memory_bytes') / 2 ** 20),
+    cpu_s: round(value('process_cpu_seconds_total')),
+  };
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100;
+}

@@ -1,0 +1,111 @@
+import { LRUCache } from 'lru-cache';
+import { type BlockchainID, idBytes } from '../primitives/ids.ts';
+import { ParseError } from '../primitives/parse-error.ts';
+import { parseSignatureRequest } from '../warp/signature-request.ts';
+import { parseUnsignedMessage, type UnsignedMessage } from '../warp/unsigned-message.ts';
+import type { EvmChain } from './evm-chain.ts';
+import {
+  type PlatformView,
+  type Refusal,
+  UNEXPECTED,
+  UNREGISTERED_HANDLER,
+  verifyEvmMessage,
+  verifyPlatformMessage,
+} from './signing-rules.ts';
+
+/** What a node that runs a chain has to say to a request: undefined is no answer at all. */
+export type Verdict =
+  | { readonly kind: 'sign'; readonly message: UnsignedMessage }
+  | { readonly kind: 'refuse'; readonly refusal: Refusal }
+  | undefined;
+
+export interface AppRequestFields {
+  readonly chainId: Uint8Array;
+  readonly requestId: number;
+  /** Nanoseconds. */
+  readonly deadline: bigint;
+  readonly appBytes: Uint8Array;
+}
+
+export type Chain =
+  | { readonly vm: 'platform'; readonly blockchainID: BlockchainID; readonly view: PlatformView }
+  /** The X-Chain, which signs nothing. */
+  | { readonly vm: 'avm'; readonly blockchainID: BlockchainID }
+  | EvmChain;
+
+export interface AppRequestJudge {
+  /** @param runs the chains that the node asked runs: it drops requests to all others */
+  judge(request: AppRequestFields, runs: (chainID: BlockchainID) => boolean): Verdict;
+}
+
+/** The first byte of a request for a signature (a uvarint): chains have no other handler for us. */
+const SIGNATURE_REQUEST_HANDLER_ID = 0x02;
+/** A node takes the deadline for a signed number: beyond this it lies in the past. */
+const MAX_DEADLINE = 2n ** 63n - 1n;
+/** All validators get the same few requests: bytes of parsed ones that are kept for the next of them. */
+const MAX_PARSED_BYTES = 16 * 1024 * 1024;
+
+export function createAppRequestJudge(networkID: number, chains: readonly Chain[]): AppRequestJudge {
+  const chainOfKey = new Map(chains.map((chain) => [keyOf(idBytes(chain.blockchainID)), chain]));
+  const parsed = new LRUCache<string, ParsedRequest>({ maxSize: MAX_PARSED_BYTES });
+
+  function parse(appBytes: Uint8Array): ParsedRequest {
+    const key = keyOf(appBytes);
+    const known = parsed.get(key);
+    if (known !== undefined) return known;
+    const request = parseRequest(appBytes);
+    // The key, the message, and the message's own copies of its parts.
+    parsed.set(key, request, { size: 1024 + 4 * appBytes.length });
+    return request;
+  }
+
+  return {
+    judge({ chainId, requestId, deadline, appBytes }, runs) {
+      const chain = chainOfKey.get(keyOf(chainId));
+      if (chain === undefined || !runs(chain.blockchainID)) return undefined;
+      if (deadline <= 0n || deadline > MAX_DEADLINE) return undefined;
+      // EVM chains keep even numbers for requests of their own kind, and drop what they cannot read of them.
+      if (isEvm(chain) && requestId % 2 === 0) return undefined;
+      if (chain.vm === 'avm' || appBytes[0] !== SIGNATURE_REQUEST_HANDLER_ID) {
+        return refuse(UNREGISTERED_HANDLER, 'no handler is registered for this request');
+      }
+      const request = parse(appBytes);
+      if (request instanceof ParseError) return refuse(UNEXPECTED, `cannot parse the request: ${request.message}`);
+      const { message, justification } = request;
+      const refusal = isEvm(chain)
+        ? verifyEvmMessage(chain, message)
+        : verifyPlatformMessage(chain.view, message, justification);
+      if (refusal !== undefined) return { kind: 'refuse', refusal };
+      // The signer looks at these last, as in a real node: a message that nothing else is wrong with gets here.
+      if (message.sourceChainID !== chain.blockchainID) {
+        return refuse(UNEXPECTED, 'cannot sign the message: wrong source chain ID');
+      }
+      if (message.networkID !== networkID) return refuse(UNEXPECTED, 'cannot sign the message: wrong network ID');
+      return { kind: 'sign', message };
+    },
+  };
+}
+
+type ParsedRequest = { readonly message: UnsignedMessage; readonly justification: Uint8Array } | ParseError;
+
+function parseRequest(appBytes: Uint8Array): ParsedRequest {
+  try {
+    const { message, justification } = parseSignatureRequest(appBytes);
+    return { message: parseUnsignedMessage(message), justification };
+  } catch (error) {
+    if (error instanceof ParseError) return error;
+    throw error;
+  }
+}
+
+function isEvm(chain: Chain): chain is EvmChain {
+  return chain.vm === 'coreth' || chain.vm === 'subnet-evm';
+}
+
+function refuse(code: number, message: string): Verdict {
+  return { kind: 'refuse', refusal: { code, message } };
+}
+
+function keyOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+}

@@ -1,0 +1,105 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  RawServerDefault,
+} from 'fastify';
+import { Type } from 'typebox';
+import type { Devnet } from './devnet.ts';
+
+type Server = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>;
+
+/** Messages of one call: 10,000 of them are 2 MB of JSON. */
+const MAX_MESSAGES = 10_000;
+/** The name under which the examples are given; the service answers to all three. */
+const EXAMPLE_NETWORK = 'fuji';
+
+const HexString = Type.String({ pattern: '^(0x)?([0-9a-f]{2})*$' });
+
+const ExampleSchema = Type.Object({
+  name: Type.String(),
+  method: Type.Literal('POST'),
+  path: Type.String(),
+  body: Type.Object({
+    message: HexString,
+    justification: Type.Optional(HexString),
+    signingSubnetId: Type.Optional(Type.String()),
+    quorumPercentage: Type.Optional(Type.Integer()),
+    quorumPercentageBuffer: Type.Optional(Type.Integer()),
+    pChainHeight: Type.Optional(Type.Integer()),
+  }),
+});
+
+const NetworkSchema = Type.Object({
+  apiUrl: Type.String(),
+  networkID: Type.Integer(),
+  subnets: Type.Object({
+    primary: Type.Object({
+      subnetID: Type.String(),
+      pChainID: Type.String(),
+      xChainID: Type.String(),
+      cChainID: Type.String(),
+    }),
+    l1: Type.Object({
+      subnetID: Type.String(),
+      blockchainID: Type.String(),
+      managerAddress: HexString,
+      olderHeight: Type.Integer({ description: "A P-Chain height at which the L1's validators were others" }),
+    }),
+  }),
+  nodeIDs: Type.Array(Type.String()),
+});
+
+const tags = ['Embedded network'];
+
+/** What only a service on the embedded network has: requests to try, messages to sign, and where its nodes are. */
+export function registerDevnetRoutes(server: Server, devnet: Devnet): void {
+  server.get(
+    '/devnet/examples',
+    {
+      schema: {
+        operationId: 'devnetExamples',
+        tags,
+        summary: 'Requests that succeed',
+        response: { 200: Type.Array(ExampleSchema) },
+      },
+    },
+    async () => devnet.examples(EXAMPLE_NETWORK),
+  );
+  server.post(
+    '/devnet/messages',
+    {
+      schema: {
+        operationId: 'devnetMessages',
+        tags,
+        summary: 'Has the C-Chain emit new messages',
+        body: Type.Object(
+          { count: Type.Integer({ minimum: 1, maximum: MAX_MESSAGES }) },
+          { additionalProperties: false },
+        ),
+        response: { 200: Type.Object({ messages: Type.Array(HexString, { description: 'Unsigned, in hex' }) }) },
+      },
+    },
+    async ({ body }) => ({ messages: devnet.emitMessages(body.count) }),
+  );
+  server.get(
+    '/devnet/network',
+    {
+      schema: {
+        operationId: 'devnetNetwork',
+        tags,
+        summary: 'Where the API and which the nodes are',
+        response: { 200: NetworkSchema },
+      },
+    },
+    async () => ({ ...devnet.network(), nodeIDs: [...devnet.nodeIDs] }),
+  );
+}

@@ -1,0 +1,308 @@
+import { createServer, type Server } from 'node:net';
+import type { SecureContext } from 'node:tls';
+import { LRUCache } from 'lru-cache';
+import { BloomFilter } from '../p2p/bloom-filter.ts';
+import type { AppRequest } from '../p2p/gen/p2p_pb.js';
+import { compareNodeVersions, createHandshake, type NodeVersion } from '../p2p/handshake.ts';
+import { createIdentityContext, type Identity } from '../p2p/identity.ts';
+import { type SignedAddress, signAddress } from '../p2p/signed-address.ts';
+import type { Clock } from '../primitives/clock.ts';
+import type { BlockchainID, NodeID, SubnetID } from '../primitives/ids.ts';
+import { idBytes, PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
+import { ParseError } from '../primitives/parse-error.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { encodeSignatureResponse } from '../warp/signature-request.ts';
+import { SIGNATURE_LENGTH } from '../warp/signed-message.ts';
+import type { UnsignedMessage } from '../warp/unsigned-message.ts';
+import type { AppRequestJudge, Verdict } from './app-request-judge.ts';
+import type { Behaviour } from './behaviour.ts';
+import type { GossipPool } from './gossip-pool.ts';
+import type { KeyRing } from './key-ring.ts';
+import { type Refusal, THROTTLED, UNEXPECTED } from './signing-rules.ts';
+import {
+  type ConnectedPeer,
+  type ConnectionHost,
+  type PeerListRequest,
+  ValidatorConnection,
+} from './validator-connection.ts';
+
+/** What all validators of the embedded network share. */
+export interface ValidatorSurroundings {
+  readonly networkID: number;
+  readonly host: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly keys: KeyRing;
+  readonly judge: AppRequestJudge;
+  readonly gossip: GossipPool;
+  /** A point of G2, shown in every Handshake: see {@link DevnetValidator}. */
+  readonly handshakeSignature: Uint8Array;
+}
+
+export interface ValidatorRole {
+  readonly identity: Identity;
+  /** Into the key ring. */
+  readonly keyIndex: number;
+  /** The subnets it validates now: under these its address is gossiped. */
+  readonly subnetIDs: readonly SubnetID[];
+  /** Subnets it tracks, as it says in its Handshake, without the primary network. */
+  readonly trackedSubnets: readonly SubnetID[];
+  readonly blockchainIDs: ReadonlySet<BlockchainID>;
+}
+
+/** The release whose rules the validators follow. */
+export const NODE_VERSION: NodeVersion = { major: 1, minor: 14, patch: 2 };
+export const CLIENT_NAME = 'avalanchego';
+/** avalanchego `version/constants.go` of that release, after its upgrade. */
+const MINIMUM_COMPATIBLE_VERSION: NodeVersion = { major: 1, minor: 14, patch: 0 };
+/** TCP connections to one validator: a test has a few clients, and nobody else comes to the loopback interface. */
+const MAX_CONNECTIONS = 256;
+/** Messages of which a lagging validator counts its refusals. */
+const MAX_LAGGING_MESSAGES = 10_000;
+
+/** What a node shows of the addresses it knows; these validators ask nobody for more. */
+const NO_KNOWN_PEERS = {
+  filter: BloomFilter.create(1, 0.01, (length) => new Uint8Array(length)).encode(),
+  salt: new Uint8Array(32),
+};
+
+/**
+ * One validator: a listening socket of its own, its identity, and its way to answer.
+ *
+ * In one thing it differs from a real one: the BLS signature over its address, which a node makes in the domain of proofs of
+ * possession, is a point of G2 but the same for all. It would take 20 ms for each of 2,000 validators, and a peer can judge it
+ * only by the validator set.
+ */
+export class DevnetValidator implements ConnectionHost {
+  readonly index: number;
+  readonly networkID: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly #surroundings: ValidatorSurroundings;
+  readonly #role: ValidatorRole;
+  readonly #connections = new Set<ValidatorConnection>();
+  /** By the NodeID of the peer: a node keeps one connection to each. */
+  readonly #admitted = new Map<NodeID, ValidatorConnection>();
+  /** Of a lagging validator: how often it refused which message. Its room is set aside at once, so only they have one. */
+  #refusedBefore: LRUCache<string, number> | undefined;
+  #behaviour: Behaviour = { kind: 'normal' };
+  #context: SecureContext | undefined;
+  #server: Server | undefined;
+  #address: SignedAddress | undefined;
+  #appRequestCount = 0;
+
+  constructor(index: number, surroundings: ValidatorSurroundings, role: ValidatorRole) {
+    this.index = index;
+    this.networkID = surroundings.networkID;
+    this.clock = surroundings.clock;
+    this.logger = surroundings.logger;
+    this.#surroundings = surroundings;
+    this.#role = role;
+  }
+
+  get nodeID(): NodeID {
+    return this.#role.identity.nodeID;
+  }
+
+  /** 48 bytes, compressed G1. */
+  get publicKey(): Uint8Array {
+    const key = this.#surroundings.keys.publicKeys[this.#role.keyIndex];
+    if (key === undefined) throw new RangeError(`there is no key ${this.#role.keyIndex}`);
+    return key;
+  }
+
+  get keyIndex(): number {
+    return this.#role.keyIndex;
+  }
+
+  get trackedSubnets(): readonly SubnetID[] {
+    return this.#role.trackedSubnets;
+  }
+
+  /** Where it listens, or listened last. */
+  get address(): SignedAddress {
+    if (this.#address === undefined) throw new Error('the validator was never started');
+    return this.#address;
+  }
+
+  get isRunning(): boolean {
+    return this.#server !== undefined;
+  }
+
+  /** Those whose handshake is complete. */
+  get connectedPeers(): readonly ConnectedPeer[] {
+    return [...this.#connections].flatMap(({ isReady, peer }) => (isReady && peer !== undefined ? [peer] : []));
+  }
+
+  /** Requests that came since the start, whatever became of them. */
+  get appRequestCount(): number {
+    return this.#appRequestCount;
+  }
+
+  setBehaviour(behaviour: Behaviour): void {
+    this.#behaviour = behaviour;
+    this.#refusedBefore = behaviour.kind === 'lagging' ? new LRUCache({ max: MAX_LAGGING_MESSAGES }) : undefined;
+    for (const connection of [...this.#connections]) {
+      if (behaviour.kind === 'frozen') connection.freeze();
+      else connection.thaw();
+      if (behaviour.kind === 'not admitting') connection.close('peers are not admitted');
+    }
+  }
+
+  /** @param port 0 for one that is free */
+  async start(port = 0): Promise<void> {
+    if (this.#server !== undefined) throw new Error('the validator runs already');
+    const { host, gossip } = this.#surroundings;
+    const server = createServer({ noDelay: true }, (socket) => {
+      this.#connections.add(new ValidatorConnection(this, socket, this.#behaviour.kind === 'frozen'));
+    });
+    server.maxConnections = MAX_CONNECTIONS;
+    // Also connections that cannot be accepted, for want of a file descriptor, end up here.
+    server.on('error', (error) =>
+      this.logger.warn({ nodeID: this.nodeID, error: error.message }, 'embedded validator'),
+    );
+    this.#server = server;
+    try {
+      await listen(server, host, port);
+    } catch (error) {
+      this.#server = undefined;
+      throw error;
+    }
+    const listening = server.address();
+    if (listening === null || typeof listening === 'string') throw new Error('the validator does not listen on TCP');
+    // Of two addresses of one node the later signed one holds, so that a restart within a second must still look later.
+    const nowSeconds = BigInt(Math.floor(this.clock.now() / 1000));
+    const earlier = this.#address?.timestamp ?? 0n;
+    const timestamp = nowSeconds > earlier ? nowSeconds : earlier + 1n;
+    this.#address = signAddress(this.#role.identity, { host, port: listening.port, timestamp });
+    if (this.#role.subnetIDs.length > 0) gossip.set(this.#address, this.#role.subnetIDs);
+  }
+
+  /** Closes the port and all connections, as the end of the process would. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    this.#server = undefined;
+    this.#surroundings.gossip.delete(this.nodeID);
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    for (const connection of [...this.#connections]) connection.close('the validator stops');
+    await closed;
+  }
+
+  /** @param port 0 for another one */
+  async restart(port = 0): Promise<void> {
+    await this.stop();
+    await this.start(port);
+  }
+
+  secureContext(): SecureContext {
+    // Made for the first connection: a network of 2,000 is up sooner, and those nobody connects to cost nothing.
+    this.#context ??= createIdentityContext(this.#role.identity);
+    return this.#context;
+  }
+
+  createHandshake(): ReturnType<typeof createHandshake> {
+    return createHandshake({
+      networkID: this.networkID,
+      nowMs: this.clock.now(),
+      version: NODE_VERSION,
+      clientName: CLIENT_NAME,
+      address: this.address,
+      blsSignature: this.#surroundings.handshakeSignature,
+      trackedSubnets: this.#role.trackedSubnets.map(idBytes),
+      knownPeers: NO_KNOWN_PEERS,
+      allSubnets: this.#role.subnetIDs.includes(PRIMARY_NETWORK_ID),
+    });
+  }
+
+  admits(nodeID: NodeID, connection: ValidatorConnection): boolean {
+    if (this.#behaviour.kind === 'not admitting' || nodeID === this.nodeID || this.#admitted.has(nodeID)) return false;
+    this.#admitted.set(nodeID, connection);
+    return true;
+  }
+
+  checkHandshake(handshake: { readonly ipBlsSig: Uint8Array }, peer: ConnectedPeer['handshake']): void {
+    const { major, minor, patch } = peer.version;
+    if (major > NODE_VERSION.major || compareNodeVersions(peer.version, MINIMUM_COMPATIBLE_VERSION) < 0) {
+      throw new ParseError('Handshake', `is of the incompatible version ${major}.${minor}.${patch}`);
+    }
+    if (!this.#surroundings.keys.isSignature(handshake.ipBlsSig)) {
+      throw new ParseError('Handshake', 'has a BLS signature that is no point of G2');
+    }
+  }
+
+  peerList({ nodeID, handshake }: ConnectedPeer, query: PeerListRequest): ReturnType<ConnectionHost['peerList']> {
+    const tracked = new Set(handshake.trackedSubnets.map((subnet) => Buffer.from(subnet).toString('hex')));
+    const isTracked = (subnetID: SubnetID): boolean =>
+      subnetID === PRIMARY_NETWORK_ID || tracked.has(Buffer.from(idBytes(subnetID)).toString('hex'));
+    return {
+      claimedIpPorts: this.#surroundings.gossip.pick({
+        except: [this.nodeID, nodeID],
+        knownPeers: query.knownPeers,
+        isWanted: (subnetIDs) => query.allSubnets || subnetIDs.some(isTracked),
+      }),
+    };
+  }
+
+  appRequest(connection: ValidatorConnection, request: AppRequest): void {
+    this.#appRequestCount += 1;
+    const behaviour = this.#behaviour;
+    if (behaviour.kind === 'silent') return;
+    const runs = (chainID: BlockchainID): boolean => this.#role.blockchainIDs.has(chainID);
+    const answer = (): void => this.#answer(connection, request, this.#surroundings.judge.judge(request, runs));
+    if (behaviour.kind === 'slow') connection.after(behaviour.delayMs, answer);
+    else answer();
+  }
+
+  closed(connection: ValidatorConnection): void {
+    this.#connections.delete(connection);
+    for (const [nodeID, admitted] of this.#admitted) {
+      if (admitted === connection) this.#admitted.delete(nodeID);
+    }
+  }
+
+  #answer(connection: ValidatorConnection, request: AppRequest, verdict: Verdict): void {
+    if (verdict === undefined) return;
+    const refusal = verdict.kind === 'refuse' ? verdict.refusal : this.#refusalOf(verdict.message);
+    const { chainId, requestId } = request;
+    if (refusal !== undefined) {
+      const value = { chainId, requestId, errorCode: refusal.code, errorMessage: refusal.message };
+      connection.send({ case: 'appError', value }, 'zstd');
+    } else if (verdict.kind === 'sign') {
+      const appBytes = encodeSignatureResponse(this.#sign(verdict.message));
+      connection.send({ case: 'appResponse', value: { chainId, requestId, appBytes } }, 'zstd');
+    }
+  }
+
+  /** Of a message that a sound validator would sign. */
+  #refusalOf(message: UnsignedMessage): Refusal | undefined {
+    const behaviour = this.#behaviour;
+    if (behaviour.kind === 'refusing') {
+      return { code: behaviour.code ?? THROTTLED, message: behaviour.message ?? 'throttled' };
+    }
+    if (behaviour.kind !== 'lagging') return undefined;
+    const refusals = this.#refusedBefore?.get(message.id) ?? 0;
+    if (refusals >= behaviour.refusals) return undefined;
+    this.#refusedBefore?.set(message.id, refusals + 1);
+    return { code: UNEXPECTED, message: 'the message is not known yet' };
+  }
+
+  #sign({ bytes }: UnsignedMessage): Uint8Array {
+    const { keys } = this.#surroundings;
+    const behaviour = this.#behaviour;
+    // No point is encoded so: its flags say infinity, and the rest is not zero.
+    if (behaviour.kind === 'garbage signature') return new Uint8Array(behaviour.length ?? SIGNATURE_LENGTH).fill(0xff);
+    const isWrong = behaviour.kind === 'wrong signature';
+    return keys.sign(this.#role.keyIndex, isWrong ? Uint8Array.of(...bytes, 0) : bytes);
+  }
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port }, () => {
+      server.removeListener('error', reject);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,295 @@
+import { createIdentity, type Identity } from '../p2p/identity.ts';
+import { bytesToHex } from '../primitives/bytes.ts';
+import type { Clock } from '../primitives/clock.ts';
+import { type BlockchainID, type NodeID, P_CHAIN_ID, PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import type { UnsignedMessage } from '../warp/unsigned-message.ts';
+import { createAppRequestJudge } from './app-request-judge.ts';
+import type { Behaviour } from './behaviour.ts';
+import { DevnetValidator } from './devnet-validator.ts';
+import { createExamples, type Example, emitExamples } from './examples.ts';
+import { GossipPool } from './gossip-pool.ts';
+import { createKeyRing, type KeyRing } from './key-ring.ts';
+import {
+  createAbsentNodeID,
+  createNetworkModel,
+  L1_ONLY_COUNT,
+  MIN_PRIMARY_NODES,
+  type ModelNode,
+  type NetworkModel,
+} from './network-model.ts';
+import { createNodeApiServer } from './node-api-server.ts';
+import { createSeededRandom } from './seeded-random.ts';
+
+export interface DevnetOptions {
+  /** Of the primary network, at least {@link MIN_PRIMARY_NODES}; two more run that validate the L1 alone. */
+  readonly validators: number;
+  /** What is the same at every run with the same seed: BLS keys, weights, IDs of subnets and chains. NodeIDs are not. */
+  readonly seed?: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly onProgress?: (done: number, total: number) => void;
+  /** An IP address: 127.0.0.1 by default. */
+  readonly host?: string;
+  readonly faults?: DevnetFaults;
+}
+
+export interface DevnetFaults {
+  /** By the validator's index: how it acts from its start on. */
+  readonly behaviours?: ReadonlyMap<number, Behaviour>;
+  /** Pairs of validators of which the second has the first one's BLS key. */
+  readonly sharedBlsKeys?: readonly (readonly [number, number])[];
+  /** Indices of primary validators that registered no BLS key: their weight counts, and nobody can sign for it. */
+  readonly keyless?: readonly number[];
+}
+
+/** The embedded network: a P-Chain and info API over HTTP, and validators that speak the real peer-to-peer protocol. */
+export interface Devnet extends AsyncDisposable {
+  /** Base URL of the API of the first validator. */
+  readonly apiUrl: string;
+  readonly networkID: number;
+  /** Of all that run: the primary validators, then those of the L1 alone. */
+  readonly nodeIDs: readonly NodeID[];
+  readonly subnets: DevnetSubnets;
+  /** By index into {@link nodeIDs}. */
+  validator(index: number): DevnetValidator;
+  /** Requests to the aggregator, served as `network`, that succeed. */
+  examples(network: string): Example[];
+  /** Has the C-Chain emit new messages, whose unsigned bytes it returns in hex. */
+  emitMessages(count: number): string[];
+  /** Has a chain emit one message from its own account. */
+  emit(chain: 'C' | 'L1', payload: Uint8Array): UnsignedMessage;
+  /** A message as {@link emit} would make it, which its chain never emitted: validators refuse it. */
+  unknownMessage(chain: 'C' | 'L1', payload: Uint8Array): UnsignedMessage;
+  /** Height of the P-Chain now. */
+  height(): bigint;
+  network(): DevnetNetwork;
+}
+
+export interface DevnetSubnets {
+  readonly primary: {
+    readonly subnetID: SubnetID;
+    readonly pChainID: BlockchainID;
+    readonly xChainID: BlockchainID;
+    readonly cChainID: BlockchainID;
+  };
+  readonly l1: {
+    readonly subnetID: SubnetID;
+    readonly blockchainID: BlockchainID;
+    /** Hex with `0x`. */
+    readonly managerAddress: string;
+    /** A P-Chain height at which the L1's validators were others. */
+    readonly olderHeight: number;
+  };
+}
+
+export interface DevnetNetwork {
+  readonly apiUrl: string;
+  readonly networkID: number;
+  readonly subnets: DevnetSubnets;
+  readonly nodeIDs: readonly NodeID[];
+}
+
+const MAX_VALIDATORS = 2_000;
+const DEFAULT_SEED = 1;
+const DEFAULT_HOST = '127.0.0.1';
+/** Nodes that are set up between two looks at the event loop: at a millisecond each, what else runs is not held up. */
+const BATCH_SIZE = 32;
+/**
+ * Peers that the API lists: a start, not the whole network, so that the rest is found through gossip as on a public network.
+ * The validators of the L1 alone are never among them.
+ */
+const MAX_LISTED_PEERS = 32;
+
+/** @throws where a port or a file descriptor cannot be had; nothing is left open then */
+export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
+  const { validators: primaryCount, seed = DEFAULT_SEED, clock, logger, onProgress, faults } = options;
+  if (!Number.isInteger(primaryCount) || primaryCount < MIN_PRIMARY_NODES || primaryCount > MAX_VALIDATORS) {
+    throw new RangeError(
+      `the embedded network has ${MIN_PRIMARY_NODES} to ${MAX_VALIDATORS} validators, not ${primaryCount}`,
+    );
+  }
+  await using opened = new AsyncDisposableStack();
+  const runningCount = primaryCount + L1_ONLY_COUNT;
+  // One key more for the L1 validator whose node does not run.
+  const keys = await createKeyRing({ count: runningCount + 1, seed });
+  const identities = await createIdentities(runningCount);
+  const keyIndices = assignKeys(runningCount, faults?.sharedBlsKeys ?? []);
+  const nodes = identities.map(({ nodeID }, index) => ({
+    nodeID,
+    publicKey: at(keys.publicKeys, at(keyIndices, index)),
+  }));
+  const inactiveNode: ModelNode = { nodeID: createAbsentNodeID(seed), publicKey: at(keys.publicKeys, runningCount) };
+  const model = createNetworkModel({
+    seed,
+    clock,
+    primaryNodes: nodes.slice(0, primaryCount),
+    l1OnlyNodes: nodes.slice(primaryCount),
+    inactiveNode,
+    keyless: new Set(faults?.keyless?.map((index) => at(nodes, index).nodeID)),
+  });
+
+  const validators = createValidators({ options, model, keys, seed, identities, keyIndices });
+  for (const [index, behaviour] of faults?.behaviours ?? []) at(validators, index).setBehaviour(behaviour);
+  opened.defer(async () => {
+    await Promise.all(validators.map((validator) => validator.stop()));
+  });
+  await startAll(validators, onProgress);
+
+  const [apiNode, ...others] = validators.slice(0, primaryCount);
+  if (apiNode === undefined) throw new RangeError('there is no first validator');
+  const api = createNodeApiServer({ model, keys, clock, seed, node: apiNode, peers: listedPeers(others) });
+  opened.defer(() => api.close());
+  const apiUrl = await api.listen({ host: options.host ?? DEFAULT_HOST, port: 0 });
+  logger.debug({ apiUrl, validators: validators.length, bls: keys.backend }, 'embedded network started');
+
+  const exampleBodies = emitExamples(model, seed);
+  let emittedCount = 0;
+  const chainOf = (chain: 'C' | 'L1') => (chain === 'C' ? model.cChain : model.l1Chain);
+  const subnets = describeSubnets(model);
+  const nodeIDs = validators.map(({ nodeID }) => nodeID);
+  const closing = opened.move();
+  return {
+    apiUrl,
+    networkID: model.networkID,
+    nodeIDs,
+    subnets,
+    validator: (index) => at(validators, index),
+    examples: (network) => createExamples(exampleBodies, network),
+    emitMessages: (count) =>
+      Array.from({ length: count }, () => {
+        emittedCount += 1;
+        return bytesToHex(model.cChain.emit(Buffer.from(`message ${emittedCount}`)).bytes);
+      }),
+    emit: (chain, payload) => chainOf(chain).emit(payload),
+    unknownMessage: (chain, payload) => chainOf(chain).prepare(payload),
+    height: () => model.height(),
+    network: () => ({ apiUrl, networkID: model.networkID, subnets, nodeIDs }),
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+async function createIdentities(count: number): Promise<Identity[]> {
+  const identities: Identity[] = [];
+  while (identities.length < count) {
+    for (let made = 0; made < BATCH_SIZE && identities.length < count; made += 1) identities.push(createIdentity());
+    await nextTurn();
+  }
+  return identities;
+}
+
+/** Every validator its own key, but for the pairs that share one. */
+function assignKeys(count: number, shared: readonly (readonly [number, number])[]): number[] {
+  const keyIndices = Array.from({ length: count }, (_, index) => index);
+  for (const [owner, borrower] of shared) {
+    at(keyIndices, borrower);
+    keyIndices[borrower] = at(keyIndices, owner);
+  }
+  return keyIndices;
+}
+
+function createValidators({
+  options,
+  model,
+  keys,
+  seed,
+  identities,
+  keyIndices,
+}: {
+  options: DevnetOptions;
+  model: NetworkModel;
+  keys: KeyRing;
+  seed: number;
+  identities: readonly Identity[];
+  keyIndices: readonly number[];
+}): DevnetValidator[] {
+  const { cChain, l1Chain, xChainID, networkID, l1 } = model;
+  const judge = createAppRequestJudge(networkID, [
+    { vm: 'platform', blockchainID: P_CHAIN_ID, view: model },
+    { vm: 'avm', blockchainID: xChainID },
+    cChain,
+    l1Chain,
+  ]);
+  const surroundings = {
+    networkID,
+    host: options.host ?? DEFAULT_HOST,
+    clock: options.clock,
+    logger: options.logger,
+    keys,
+    judge,
+    gossip: new GossipPool(createSeededRandom(seed)),
+    handshakeSignature: keys.sign(0, new Uint8Array()),
+  };
+  const primaryNodeIDs = new Set(model.primaryValidators.map(({ nodeID }) => nodeID));
+  // Who was a validator of the L1 once runs its chain still, and can sign at the older height.
+  const everOfL1 = new Set(
+    [...model.validatorsAt(l1.subnetID, l1.olderHeight), ...model.l1Validators()].map(({ nodeID }) => nodeID),
+  );
+  const nowOfL1 = new Set(model.l1Validators().map(({ nodeID }) => nodeID));
+  const primaryChains = [P_CHAIN_ID, xChainID, cChain.blockchainID];
+  return identities.map((identity, index) => {
+    const { nodeID } = identity;
+    const runsL1 = everOfL1.has(nodeID);
+    return new DevnetValidator(index, surroundings, {
+      identity,
+      keyIndex: at(keyIndices, index),
+      subnetIDs: [
+        ...(primaryNodeIDs.has(nodeID) ? [PRIMARY_NETWORK_ID] : []),
+        ...(nowOfL1.has(nodeID) ? [l1.subnetID] : []),
+      ],
+      trackedSubnets: runsL1 ? [l1.subnetID] : [],
+      blockchainIDs: new Set(runsL1 ? [...primaryChains, l1.blockchainID] : primaryChains),
+    });
+  });
+}
+
+async function startAll(
+  validators: readonly DevnetValidator[],
+  onProgress: DevnetOptions['onProgress'],
+): Promise<void> {
+  onProgress?.(0, validators.length);
+  for (let start = 0; start < validators.length; start += BATCH_SIZE) {
+    const batch = validators.slice(start, start + BATCH_SIZE);
+    try {
+      await Promise.all(batch.map((validator) => validator.start()));
+    } catch (cause) {
+      const needed = 3 * validators.length;
+      throw new Error(
+        `the embedded network cannot open a port for each of ${validators.length} validators: ${(cause as Error).message} ` +
+          `(it needs about ${needed} file descriptors: see ulimit -n)`,
+        { cause },
+      );
+    }
+    onProgress?.(start + batch.length, validators.length);
+  }
+}
+
+/** The last primary validator is never listed, so that even a small network needs gossip. */
+function listedPeers(others: readonly DevnetValidator[]): DevnetValidator[] {
+  return others.slice(0, Math.min(MAX_LISTED_PEERS, others.length - 1));
+}
+
+function describeSubnets({ xChainID, cChain, l1 }: NetworkModel): DevnetSubnets {
+  return {
+    primary: { subnetID: PRIMARY_NETWORK_ID, pChainID: P_CHAIN_ID, xChainID, cChainID: cChain.blockchainID },
+    l1: {
+      subnetID: l1.subnetID,
+      blockchainID: l1.blockchainID,
+      managerAddress: `0x${bytesToHex(l1.managerAddress)}`,
+      olderHeight: Number(l1.olderHeight),
+    },
+  };
+}
+
+/** After all that waits in the event loop has run. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
+function at<T>(items: readonly T[], index: number): T {
+  const item = items[index];
+  if (item === undefined) throw new RangeError(`there is no validator ${index}`);
+  return item;
+}

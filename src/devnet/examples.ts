@@ -1,0 +1,123 @@
+import { bytesToHex } from '../primitives/bytes.ts';
+import { idBytes, P_CHAIN_ID } from '../primitives/ids.ts';
+import { conversionID } from '../warp/conversion-data.ts';
+import { encodeJustification } from '../warp/justification.ts';
+import { encodeL1Message, type L1Message, registrationValidationID } from '../warp/l1-message.ts';
+import { encodeWarpPayload } from '../warp/payload.ts';
+import { createUnsignedMessage, type UnsignedMessage } from '../warp/unsigned-message.ts';
+import type { NetworkModel } from './network-model.ts';
+import { seededBytes } from './seeded-random.ts';
+
+/** A request to the aggregator that succeeds while all validators are well. */
+export interface Example {
+  readonly name: string;
+  readonly method: 'POST';
+  readonly path: string;
+  readonly body: ExampleBody;
+}
+
+interface ExampleBody {
+  /** Hex with `0x`. */
+  readonly message: string;
+  readonly justification?: string;
+  readonly signingSubnetId?: string;
+  readonly quorumPercentage?: number;
+  readonly quorumPercentageBuffer?: number;
+  readonly pChainHeight?: number;
+}
+
+interface NamedBody {
+  readonly name: string;
+  readonly body: ExampleBody;
+}
+
+/** Has the chains emit what the examples are about: once for a network, whatever the path's `{network}` is later. */
+export function emitExamples(model: NetworkModel, seed: number): readonly NamedBody[] {
+  const { cChain, l1Chain, l1 } = model;
+  const cMessage = cChain.emit(Buffer.from('hello from the C-Chain'));
+  const block = cChain.acceptBlock(seededBytes(seed, 'C-Chain block', 32));
+  const l1Message = l1Chain.emit(Buffer.from('hello from the L1'));
+  const { story, subnetID } = l1;
+  const fromPlatform = (message: L1Message): UnsignedMessage => createPlatformMessage(model.networkID, message);
+  const signedByL1 = { signingSubnetId: subnetID };
+  const removal = { kind: 'L1ValidatorRegistration', registered: false } as const;
+
+  return [
+    { name: 'C-Chain message', body: { message: hex(cMessage), quorumPercentage: 67 } },
+    {
+      name: 'C-Chain message with a buffer',
+      body: { message: hex(cMessage), quorumPercentage: 67, quorumPercentageBuffer: 13 },
+    },
+    { name: 'C-Chain message signed by all', body: { message: hex(cMessage), quorumPercentage: 100 } },
+    { name: 'C-Chain block hash', body: { message: hex(block), quorumPercentage: 67 } },
+    { name: 'L1 message', body: { message: hex(l1Message), quorumPercentage: 67 } },
+    {
+      name: 'L1 message at an older P-Chain height',
+      body: { message: hex(l1Message), quorumPercentage: 67, pChainHeight: Number(l1.olderHeight) },
+    },
+    { name: 'C-Chain message signed by the L1', body: { message: hex(cMessage), ...signedByL1 } },
+    {
+      name: 'P-Chain: conversion of the L1',
+      body: {
+        message: hex(fromPlatform({ kind: 'SubnetToL1Conversion', conversionID: conversionID(l1.conversion) })),
+        justification: `0x${bytesToHex(idBytes(subnetID))}`,
+        ...signedByL1,
+      },
+    },
+    {
+      name: 'P-Chain: registration of an L1 validator',
+      body: {
+        message: hex(
+          fromPlatform({ kind: 'L1ValidatorRegistration', validationID: story.registered, registered: true }),
+        ),
+        ...signedByL1,
+      },
+    },
+    {
+      name: 'P-Chain: removal of an L1 validator of the conversion',
+      body: {
+        message: hex(fromPlatform({ ...removal, validationID: story.removed.validationID })),
+        justification: justificationHex({ kind: 'SubnetIDIndex', subnetID, index: story.removed.index }),
+        ...signedByL1,
+      },
+    },
+    {
+      name: 'P-Chain: removal of a registered L1 validator',
+      body: {
+        message: hex(fromPlatform({ ...removal, validationID: registrationValidationID(story.removedRegistration) })),
+        justification: justificationHex({
+          kind: 'RegisterL1ValidatorMessage',
+          message: encodeL1Message(story.removedRegistration),
+        }),
+        ...signedByL1,
+      },
+    },
+    {
+      name: 'P-Chain: weight of an L1 validator',
+      body: { message: hex(fromPlatform({ kind: 'L1ValidatorWeight', ...story.weightChange })), ...signedByL1 },
+    },
+  ];
+}
+
+/** A message of the P-Chain to an L1: an addressed call without a source. Whether the P-Chain stands by it is not asked. */
+function createPlatformMessage(networkID: number, message: L1Message): UnsignedMessage {
+  const call = encodeWarpPayload({
+    kind: 'AddressedCall',
+    sourceAddress: new Uint8Array(),
+    payload: encodeL1Message(message),
+  });
+  return createUnsignedMessage(networkID, P_CHAIN_ID, call);
+}
+
+export function createExamples(bodies: readonly NamedBody[], network: string): Example[] {
+  const path = `/v1/signatureAggregator/${network}/aggregateSignatures`;
+  return bodies.map(({ name, body }) => ({ name, method: 'POST', path, body }));
+}
+
+function hex({ bytes }: UnsignedMessage): string {
+  return `0x${bytesToHex(bytes)}`;
+}
+
+function justificationHex(justification: Parameters<typeof encodeJustification>[0]): string {
+  return `0x${bytesToHex(encodeJustification(justification))}`;
+}

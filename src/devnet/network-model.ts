@@ -1,0 +1,259 @@
+import { bech32 } from '@scure/base';
+import type { Clock, Random } from '../primitives/clock.ts';
+import {
+  type BlockchainID,
+  type NodeID,
+  nodeIDBytes,
+  nodeIDFromBytes,
+  P_CHAIN_ID,
+  PRIMARY_NETWORK_ID,
+  type SubnetID,
+  type ValidationID,
+} from '../primitives/ids.ts';
+import type { Validator } from '../validators/validator.ts';
+import { type ConversionData, conversionID } from '../warp/conversion-data.ts';
+import { conversionValidationID, type RegisterL1Validator, registrationValidationID } from '../warp/l1-message.ts';
+import { EvmChain } from './evm-chain.ts';
+import { L1History, type L1Validator } from './l1-history.ts';
+import { createSeededRandom, seededBytes, seededId } from './seeded-random.ts';
+import type { PlatformView } from './signing-rules.ts';
+
+/** None of the public networks (1, 5) and no default of the reference node (12345). */
+const NETWORK_ID = 1337;
+
+/** A node as the P-Chain knows it. */
+export interface ModelNode {
+  readonly nodeID: NodeID;
+  /** 48 bytes, compressed G1. */
+  readonly publicKey: Uint8Array;
+}
+
+export interface NetworkModelOptions {
+  readonly seed: number;
+  readonly clock: Clock;
+  /** Validators of the primary network; the first three validate the L1 as well, or did. */
+  readonly primaryNodes: readonly ModelNode[];
+  /** Validators of the L1 alone: {@link L1_ONLY_COUNT}. */
+  readonly l1OnlyNodes: readonly ModelNode[];
+  /** The L1 validator that ran out of balance; its node does not run. */
+  readonly inactiveNode: ModelNode;
+  /** Primary validators that registered no BLS key. */
+  readonly keyless?: ReadonlySet<NodeID>;
+}
+
+export const L1_ONLY_COUNT = 2;
+/** Primary validators with a part in the L1's history. */
+export const MIN_PRIMARY_NODES = 3;
+
+/**
+ * The P-Chain and the chains above it, without any network: who validates what at which height, and what was said.
+ *
+ * The L1's history, by P-Chain height:
+ * 100 conversion with five validators, 120 registration of a sixth, 130 and 140 the weight of the second becomes 200 and 350,
+ * 160 the third is removed, 165 its node registers anew, 175 that is removed too, 180 the fourth runs out of balance.
+ */
+export interface NetworkModel extends PlatformView {
+  readonly networkID: number;
+  readonly cChain: EvmChain;
+  readonly l1Chain: EvmChain;
+  readonly xChainID: BlockchainID;
+  readonly l1: L1Model;
+  readonly primaryValidators: readonly Validator[];
+  /** Of the last accepted block. Rises by one every {@link BLOCK_INTERVAL_MS}. */
+  height(): bigint;
+  /** One below: a block proposed now refers to a height that all have surely seen. */
+  proposedHeight(): bigint;
+  /** Empty for an unknown subnet, and for the L1 before its conversion. */
+  validatorsAt(subnetID: SubnetID, height: bigint): readonly Validator[];
+  l1Validators(): readonly L1Validator[];
+  /** Undefined for an unknown blockchain. */
+  validatedBy(blockchainID: BlockchainID): SubnetID | undefined;
+}
+
+export interface L1Model {
+  readonly subnetID: SubnetID;
+  readonly blockchainID: BlockchainID;
+  readonly conversion: ConversionData;
+  /** Address of the validator manager on the L1's chain: it conversed with the P-Chain. */
+  readonly managerAddress: Uint8Array;
+  /** A height at which the set was another, and could sign too. */
+  readonly olderHeight: bigint;
+  /** What the P-Chain can be asked to confirm. */
+  readonly story: L1Story;
+}
+
+export interface L1Story {
+  /** A validator that registered after the conversion and is one still. */
+  readonly registered: ValidationID;
+  /** A validator of the conversion that is none any more. */
+  readonly removed: { readonly validationID: ValidationID; readonly index: number };
+  /** A registration that was used up before its expiry. */
+  readonly removedRegistration: RegisterL1Validator;
+  /** The last weight change. */
+  readonly weightChange: { readonly validationID: ValidationID; readonly nonce: bigint; readonly weight: bigint };
+}
+
+const FIRST_HEIGHT = 200n;
+/** About the pace of the real P-Chain: seldom enough that caches by height matter, often enough to see it move. */
+const BLOCK_INTERVAL_MS = 10_000;
+const OLDER_L1_HEIGHT = 110n;
+/** How long a registration message may be used, in seconds: a day is the most that the P-Chain takes. */
+const REGISTRATION_LIFETIME = 86_400n;
+
+/** In nAVAX: of public networks' size, so that their sums are far beyond 2^53. */
+const MIN_STAKE = 500_000n * 10n ** 9n;
+const MAX_STAKE = 3_000_000n * 10n ** 9n;
+
+export function createNetworkModel(options: NetworkModelOptions): NetworkModel {
+  const { seed, clock, primaryNodes, keyless } = options;
+  const startedMs = clock.monotonicMs();
+  const l1Start = createL1(options);
+  const { l1, history } = l1Start;
+  const xChainID = seededId<BlockchainID>(seed, 'X-Chain');
+  const cChain = new EvmChain({
+    vm: 'coreth',
+    networkID: NETWORK_ID,
+    blockchainID: seededId(seed, 'C-Chain'),
+    sender: seededBytes(seed, 'C-Chain sender', 20),
+  });
+  const l1Chain = new EvmChain({
+    vm: 'subnet-evm',
+    networkID: NETWORK_ID,
+    blockchainID: l1.blockchainID,
+    sender: l1.managerAddress,
+  });
+  const stakes = unevenStakes(primaryNodes.length, createSeededRandom(seed));
+  const primaryValidators = primaryNodes.map(({ nodeID, publicKey }, index) => ({
+    nodeID,
+    publicKey: keyless?.has(nodeID) ? undefined : publicKey,
+    weight: stakes[index] ?? MIN_STAKE,
+  }));
+  const l1ConversionID = conversionID(l1.conversion);
+  const height = (): bigint => FIRST_HEIGHT + BigInt(Math.floor((clock.monotonicMs() - startedMs) / BLOCK_INTERVAL_MS));
+
+  return {
+    networkID: NETWORK_ID,
+    cChain,
+    l1Chain,
+    xChainID,
+    l1,
+    primaryValidators,
+    height,
+    proposedHeight: () => height() - 1n,
+    timestamp: () => nowSeconds(clock),
+    validatorsAt(subnetID, atHeight) {
+      if (subnetID === PRIMARY_NETWORK_ID) return primaryValidators;
+      return subnetID === l1.subnetID ? history.validatorsAt(atHeight) : [];
+    },
+    l1Validators: () => [...history.current.values()],
+    l1Validator: (validationID) => history.current.get(validationID),
+    wasRegistered: (validationID) => history.wasRegistered(validationID),
+    conversionID: (subnetID) => (subnetID === l1.subnetID ? l1ConversionID : undefined),
+    validatedBy(blockchainID) {
+      if (blockchainID === l1.blockchainID) return l1.subnetID;
+      const isPrimary = [P_CHAIN_ID, xChainID, cChain.blockchainID].includes(blockchainID);
+      return isPrimary ? PRIMARY_NETWORK_ID : undefined;
+    },
+  };
+}
+
+function createL1({ seed, clock, primaryNodes, l1OnlyNodes, inactiveNode }: NetworkModelOptions): {
+  l1: L1Model;
+  history: L1History;
+} {
+  const [first, removed, third] = primaryNodes;
+  const [l1Only, registered] = l1OnlyNodes;
+  if (!first || !removed || !third || !l1Only || !registered) {
+    throw new RangeError(`the L1 needs ${MIN_PRIMARY_NODES} primary validators and ${L1_ONLY_COUNT} of its own`);
+  }
+  const subnetID = seededId<SubnetID>(seed, 'L1 subnet');
+  const blockchainID = seededId<BlockchainID>(seed, 'L1 chain');
+  const managerAddress = seededBytes(seed, 'L1 validator manager', 20);
+  const conversion: ConversionData = {
+    subnetID,
+    managerChainID: blockchainID,
+    managerAddress,
+    validators: [
+      conversionValidator(first, 100n),
+      conversionValidator(l1Only, 100n),
+      conversionValidator(removed, 100n),
+      conversionValidator(inactiveNode, 60n),
+      conversionValidator(third, 150n),
+    ],
+  };
+  const expiry = nowSeconds(clock) + REGISTRATION_LIFETIME / 2n;
+  const registration = createRegistration(subnetID, registered, 250n, expiry);
+  const removedRegistration = createRegistration(subnetID, removed, 40n, expiry);
+  const [changedID, removedID, inactiveID] = [1, 2, 3].map((index) => conversionValidationID(subnetID, index));
+  if (!changedID || !removedID || !inactiveID) throw new RangeError('the conversion has too few validators');
+  const history = new L1History([
+    { height: 100n, kind: 'conversion', data: conversion },
+    { height: 120n, kind: 'registration', message: registration },
+    { height: 130n, kind: 'weight change', validationID: changedID, weight: 200n },
+    { height: 140n, kind: 'weight change', validationID: changedID, weight: 350n },
+    { height: 160n, kind: 'removal', validationID: removedID },
+    { height: 165n, kind: 'registration', message: removedRegistration },
+    { height: 175n, kind: 'removal', validationID: registrationValidationID(removedRegistration) },
+    { height: 180n, kind: 'deactivation', validationID: inactiveID },
+  ]);
+  const story: L1Story = {
+    registered: registrationValidationID(registration),
+    removed: { validationID: removedID, index: 2 },
+    removedRegistration,
+    weightChange: { validationID: changedID, nonce: 1n, weight: 350n },
+  };
+  return { l1: { subnetID, blockchainID, conversion, managerAddress, olderHeight: OLDER_L1_HEIGHT, story }, history };
+}
+
+function conversionValidator({ nodeID, publicKey }: ModelNode, weight: bigint): ConversionData['validators'][number] {
+  return { nodeID: nodeIDBytes(nodeID), blsPublicKey: publicKey, weight };
+}
+
+function createRegistration(
+  subnetID: SubnetID,
+  { nodeID, publicKey }: ModelNode,
+  weight: bigint,
+  expiry: bigint,
+): RegisterL1Validator {
+  const owner = { threshold: 1, addresses: [OWNER_ADDRESS] };
+  return {
+    kind: 'RegisterL1Validator',
+    subnetID,
+    nodeID: nodeIDBytes(nodeID),
+    blsPublicKey: publicKey,
+    expiry,
+    remainingBalanceOwner: owner,
+    disableOwner: owner,
+    weight,
+  };
+}
+
+/**
+ * Spread evenly between the smallest and the largest stake, in random order and to the last nAVAX odd. Of five or more
+ * validators none has a third of the weight: with any one of them gone, two thirds can still be had.
+ */
+function unevenStakes(count: number, random: Random): bigint[] {
+  const step = (MAX_STAKE - MIN_STAKE) / BigInt(count);
+  const stakes = Array.from(
+    { length: count },
+    (_, index) => MIN_STAKE + step * BigInt(index) + step / 2n + BigInt(Math.floor(random() * 1e9)),
+  );
+  return stakes
+    .map((stake) => ({ stake, order: random() }))
+    .toSorted((a, b) => a.order - b.order)
+    .map(({ stake }) => stake);
+}
+
+function nowSeconds(clock: Clock): bigint {
+  return BigInt(Math.floor(clock.now() / 1000));
+}
+
+/** Who owns everything on this network. */
+const OWNER_ADDRESS = seededBytes(0, 'owner', 20);
+/** In the P-Chain's text form; networks that are not known by name have the prefix `custom`. */
+export const OWNER = `P-${bech32.encode('custom', bech32.toWords(OWNER_ADDRESS))}`;
+
+/** A NodeID of nobody, for the L1 validator whose node does not run. */
+export function createAbsentNodeID(seed: number): NodeID {
+  return nodeIDFromBytes(seededBytes(seed, 'absent node', 20));
+}

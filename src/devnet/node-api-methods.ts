@@ -1,0 +1,246 @@
+import { type JsonObject, readArray, readString, readU64 } from '../pchain/json-fields.ts';
+import { bytesToHex } from '../primitives/bytes.ts';
+import type { Clock } from '../primitives/clock.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  type NodeID,
+  P_CHAIN_ID,
+  PRIMARY_NETWORK_ID,
+  parseId,
+  parseNodeID,
+  type SubnetID,
+  type TxID,
+} from '../primitives/ids.ts';
+import { CLIENT_NAME, type DevnetValidator, NODE_VERSION } from './devnet-validator.ts';
+import type { KeyRing } from './key-ring.ts';
+import { type NetworkModel, OWNER } from './network-model.ts';
+import { seededId } from './seeded-random.ts';
+
+/** What a method refuses: the text of a JSON-RPC error with the code -32000. */
+export class MethodError extends Error {
+  override readonly name = 'MethodError';
+}
+
+/** From a method's params to its result. @throws {MethodError} @throws {ParseError} where the params are no good */
+export type Method = (params: JsonObject) => unknown;
+
+export interface NodeApiSubject {
+  readonly model: NetworkModel;
+  readonly keys: KeyRing;
+  readonly clock: Clock;
+  readonly seed: number;
+  /** The node whose API it is. */
+  readonly node: DevnetValidator;
+  /** The validators that it says it is connected to; those that do not run are left out. */
+  readonly peers: readonly DevnetValidator[];
+}
+
+const VERSION = `${CLIENT_NAME}/${NODE_VERSION.major}.${NODE_VERSION.minor}.${NODE_VERSION.patch}`;
+/** VM IDs of the reference node; subnet-evm's is the one its releases are built with. */
+const VM_IDS = {
+  coreth: 'mgj786NP7uDwBCcq6YwThhaN8FLyybkCa4zBWTQbNgmK6k9A6',
+  avm: 'jvYyfQTxGMJLuGWa55kdP2p2zSUYsQ5Raupu4TW34ZAUBAbtq',
+  'subnet-evm': 'srEXiWaHuhNyGwPUi444Tu47ZEDwxTWrbQiuD7FmgSAQ6X7Dy',
+};
+const NETWORK_START = 1_791_000_000n;
+const YEAR_SECONDS = 31_536_000n;
+const L1_BALANCE = 1_000_000_000n;
+
+/** The methods under `/ext/bc/P` (avalanchego `vms/platformvm/service.go`). */
+export function createPlatformMethods({ model, seed }: NodeApiSubject): Readonly<Record<string, Method>> {
+  return {
+    'platform.getHeight': () => ({ height: String(model.height()) }),
+    'platform.getProposedHeight': () => ({ height: String(model.proposedHeight()) }),
+    'platform.getValidatorsAt': (params) => getValidatorsAt(model, params),
+    'platform.getCurrentValidators': (params) => {
+      const subnetID = readSubnetID(params);
+      const wanted = new Set(readNodeIDs(params));
+      const isWanted = ({ nodeID }: { nodeID: NodeID }): boolean => wanted.size === 0 || wanted.has(nodeID);
+      if (subnetID === model.l1.subnetID) return { validators: l1Validators(model).filter(isWanted) };
+      if (subnetID !== PRIMARY_NETWORK_ID) return { validators: [] };
+      return { validators: primaryValidators(model, seed).filter(isWanted) };
+    },
+    'platform.validatedBy': (params) => {
+      const blockchainID = parseId<BlockchainID>(readString(params.blockchainID, 'blockchainID'), 'blockchainID');
+      const subnetID = model.validatedBy(blockchainID);
+      if (subnetID === undefined) {
+        throw new MethodError(`problem retrieving blockchain "${blockchainID}": not found`);
+      }
+      return { subnetID };
+    },
+    'platform.getSubnet': (params) => {
+      const subnetID = readSubnetID(params);
+      if (subnetID === PRIMARY_NETWORK_ID) throw new MethodError("the primary network isn't a subnet");
+      const conversionID = model.conversionID(subnetID);
+      if (conversionID === undefined) throw new MethodError('not found');
+      return {
+        isPermissioned: false,
+        controlKeys: [OWNER],
+        threshold: '1',
+        locktime: '0',
+        subnetTransformationTxID: P_CHAIN_ID,
+        conversionID: idFromBytes(conversionID, 'conversionID'),
+        managerChainID: model.l1.conversion.managerChainID,
+        managerAddress: hex(model.l1.conversion.managerAddress),
+      };
+    },
+    'platform.getTx': (params) => {
+      parseId<TxID>(readString(params.txID, 'txID'), 'txID');
+      throw new MethodError("couldn't get tx: not found");
+    },
+    'platform.getBlockchains': () => ({
+      blockchains: [
+        blockchain(model.l1.blockchainID, 'embedded L1', model.l1.subnetID, VM_IDS['subnet-evm']),
+        blockchain(model.cChain.blockchainID, 'C-Chain', PRIMARY_NETWORK_ID, VM_IDS.coreth),
+        blockchain(model.xChainID, 'X-Chain', PRIMARY_NETWORK_ID, VM_IDS.avm),
+      ],
+    }),
+  };
+}
+
+/** The methods under `/ext/info` (avalanchego `api/info/service.go`). */
+export function createInfoMethods({
+  model,
+  keys,
+  clock,
+  node,
+  peers,
+}: NodeApiSubject): Readonly<Record<string, Method>> {
+  let proofOfPossession: Uint8Array | undefined;
+  return {
+    'info.getNetworkID': () => ({ networkID: String(model.networkID) }),
+    'info.getNodeVersion': () => ({
+      version: VERSION,
+      databaseVersion: 'v1.4.5',
+      rpcProtocolVersion: '45',
+      gitCommit: '',
+      vmVersions: { avm: VERSION, evm: 'v1.14.2', platform: VERSION },
+    }),
+    'info.getNodeID': () => {
+      proofOfPossession ??= keys.provePossession(node.keyIndex);
+      const nodePOP = { publicKey: hex(node.publicKey), proofOfPossession: hex(proofOfPossession) };
+      return { nodeID: node.nodeID, nodePOP };
+    },
+    'info.getNodeIP': () => ({ ip: addressText(node) }),
+    'info.peers': (params) => {
+      const wanted = new Set(readNodeIDs(params));
+      const now = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+      const validators = peers
+        .filter(({ isRunning }) => isRunning)
+        .map((peer) => ({
+          nodeID: peer.nodeID,
+          ip: addressText(peer),
+          trackedSubnets: peer.trackedSubnets,
+          uptime: '100',
+        }));
+      // Clients are peers as well; most of them cannot be dialled at the address they tell.
+      const clients = node.connectedPeers.map(({ nodeID, handshake }) => ({
+        nodeID,
+        ip: `${handshake.address.host}:${handshake.address.port}`,
+        trackedSubnets: handshake.trackedSubnets.map((subnet) => idFromBytes<SubnetID>(subnet, 'subnetID')),
+        uptime: '0',
+      }));
+      const listed = [...validators, ...clients]
+        .filter(({ nodeID }) => wanted.size === 0 || wanted.has(nodeID))
+        .map(({ nodeID, ip, trackedSubnets, uptime }) => ({
+          ip,
+          publicIP: ip,
+          nodeID,
+          version: VERSION,
+          upgradeTime: 1_607_144_400,
+          lastSent: now,
+          lastReceived: now,
+          observedUptime: uptime,
+          trackedSubnets: [PRIMARY_NETWORK_ID, ...trackedSubnets],
+          supportedACPs: [],
+          objectedACPs: [],
+          benched: [],
+        }));
+      return { numPeers: String(listed.length), peers: listed };
+    },
+  };
+}
+
+function getValidatorsAt(model: NetworkModel, params: JsonObject): unknown {
+  const subnetID = readSubnetID(params);
+  const { height: wanted = 0 } = params;
+  const height = wanted === 'proposed' ? model.proposedHeight() : readU64(wanted, 'height');
+  const current = model.height();
+  if (height > current) {
+    const reason = `current P-chain height (${current}) < requested P-Chain height (${height})`;
+    throw new MethodError(
+      `failed to get validator set at ${height}: failed to fetch validator set at unfinalized height with SubnetID = ${subnetID}: ${reason}`,
+    );
+  }
+  const entries = model
+    .validatorsAt(subnetID, height)
+    .map(({ nodeID, publicKey, weight }): [NodeID, unknown] => [
+      nodeID,
+      { publicKey: publicKey === undefined ? null : hex(publicKey), weight: String(weight) },
+    ]);
+  // A node writes its map in the order of the keys' text.
+  return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+const OUTPUT_OWNER = { locktime: '0', threshold: '1', addresses: [OWNER] };
+
+function l1Validators(model: NetworkModel) {
+  return model.l1Validators().map(({ nodeID, weight, validationID, publicKey, minNonce, isActive }) => ({
+    nodeID,
+    weight: String(weight),
+    startTime: String(NETWORK_START),
+    validationID,
+    publicKey: hex(publicKey),
+    remainingBalanceOwner: OUTPUT_OWNER,
+    deactivationOwner: OUTPUT_OWNER,
+    minNonce: String(minNonce),
+    balance: isActive ? String(L1_BALANCE) : '0',
+  }));
+}
+
+/** As a node writes them, but for the proofs of possession: each would take 20 ms, and nobody asks a validator set for them. */
+function primaryValidators(model: NetworkModel, seed: number) {
+  return model.primaryValidators.map(({ nodeID, weight, publicKey }) => ({
+    txID: seededId<TxID>(seed, `staking transaction of ${nodeID}`),
+    startTime: String(NETWORK_START),
+    endTime: String(NETWORK_START + YEAR_SECONDS),
+    weight: String(weight),
+    nodeID,
+    validationRewardOwner: OUTPUT_OWNER,
+    delegationRewardOwner: OUTPUT_OWNER,
+    potentialReward: '0',
+    accruedDelegateeReward: '0',
+    delegationFee: '2.0000',
+    uptime: '100.0000',
+    connected: true,
+    ...(publicKey === undefined ? {} : { signer: { publicKey: hex(publicKey) } }),
+    delegatorCount: '0',
+    delegatorWeight: '0',
+  }));
+}
+
+function blockchain(id: BlockchainID, name: string, subnetID: SubnetID, vmID: string): unknown {
+  return { id, name, subnetID, vmID };
+}
+
+/** Left out, it is the primary network. */
+function readSubnetID(params: JsonObject): SubnetID {
+  const { subnetID } = params;
+  if (subnetID === undefined || subnetID === null) return PRIMARY_NETWORK_ID;
+  return parseId<SubnetID>(readString(subnetID, 'subnetID'), 'subnetID');
+}
+
+function readNodeIDs(params: JsonObject): NodeID[] {
+  const { nodeIDs } = params;
+  if (nodeIDs === undefined || nodeIDs === null) return [];
+  return readArray(nodeIDs, 'nodeIDs').map((nodeID) => parseNodeID(readString(nodeID, 'nodeID')));
+}
+
+function addressText({ address: { host, port } }: DevnetValidator): string {
+  return `${host}:${port}`;
+}
+
+function hex(bytes: Uint8Array): string {
+  return `0x${bytesToHex(bytes)}`;
+}

@@ -1,0 +1,74 @@
+import fastify, { type FastifyInstance } from 'fastify';
+import { encodeExactJson, parseExactJson } from '../pchain/exact-json.ts';
+import { type JsonObject, readObject } from '../pchain/json-fields.ts';
+import { ParseError } from '../primitives/parse-error.ts';
+import {
+  createInfoMethods,
+  createPlatformMethods,
+  type Method,
+  MethodError,
+  type NodeApiSubject,
+} from './node-api-methods.ts';
+
+/** JSON-RPC 2.0 codes, as the reference node's library gives them. */
+const PARSE_ERROR = -32700;
+const INVALID_REQUEST = -32600;
+const SERVER_ERROR = -32000;
+
+/** A list of 2,000 NodeIDs fits. */
+const BODY_LIMIT = 256 * 1024;
+
+/**
+ * The API of one node, as far as an aggregator or a wallet of its L1 needs it: P-Chain on `/ext/bc/P` and `/ext/P`, info on
+ * `/ext/info`. Errors of a method are answered with the HTTP status 200, as a node does.
+ */
+export function createNodeApiServer(subject: NodeApiSubject): FastifyInstance {
+  const server = fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: true });
+  server.removeAllContentTypeParsers();
+  // As text, so that integers beyond 2^53 keep their digits.
+  server.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+  const platform = createPlatformMethods(subject);
+  for (const path of ['/ext/bc/P', '/ext/P']) serve(server, path, platform);
+  serve(server, '/ext/info', createInfoMethods(subject));
+  return server;
+}
+
+function serve(server: FastifyInstance, path: string, methods: Readonly<Record<string, Method>>): void {
+  server.post(path, async (request, reply) => {
+    reply.header('content-type', 'application/json; charset=utf-8');
+    return encodeExactJson(answer(methods, typeof request.body === 'string' ? request.body : ''));
+  });
+}
+
+function answer(methods: Readonly<Record<string, Method>>, body: string): unknown {
+  let call: JsonObject;
+  try {
+    call = readObject(parseExactJson(body, 'request'), 'request');
+  } catch (error) {
+    if (!(error instanceof ParseError)) throw error;
+    return failure(PARSE_ERROR, error.message, null);
+  }
+  const id = call.id ?? null;
+  if (call.jsonrpc !== '2.0') return failure(INVALID_REQUEST, 'jsonrpc must be 2.0', id);
+  const method =
+    typeof call.method === 'string' && Object.hasOwn(methods, call.method) ? methods[call.method] : undefined;
+  if (method === undefined) return failure(SERVER_ERROR, `rpc: can't find method ${JSON.stringify(call.method)}`, id);
+  try {
+    return { jsonrpc: '2.0', result: method(readParams(call.params)), id };
+  } catch (error) {
+    if (error instanceof MethodError) return failure(SERVER_ERROR, error.message, id);
+    if (error instanceof ParseError)
+      return failure(SERVER_ERROR, `couldn't unmarshal an argument: ${error.message}`, id);
+    throw error;
+  }
+}
+
+/** By name, or the same object as the one element of an array. @throws {ParseError} */
+function readParams(params: unknown): JsonObject {
+  if (params === undefined || params === null) return {};
+  return readObject(Array.isArray(params) && params.length === 1 ? params[0] : params, 'params');
+}
+
+function failure(code: number, message: string, id: unknown): unknown {
+  return { jsonrpc: '2.0', error: { code, message, data: null }, id };
+}

@@ -1,0 +1,290 @@
+import { once } from 'node:events';
+import { connect as connectTcp } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
+import { addressGossipID, bloomHash } from '../../../src/p2p/bloom-filter.ts';
+import { parseStakingCertificate } from '../../../src/p2p/certificate.ts';
+import type { ClaimedIpPort } from '../../../src/p2p/gen/p2p_pb.js';
+import { parseHandshake } from '../../../src/p2p/handshake.ts';
+import { createIdentity } from '../../../src/p2p/identity.ts';
+import { parseClaimedIpPort, verifySignedAddress } from '../../../src/p2p/signed-address.ts';
+import { idBytes, type NodeID, nodeIDFromCertificate } from '../../../src/primitives/ids.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import { encodeSignatureRequest, parseSignatureResponse } from '../../../src/warp/signature-request.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { DevnetClient, knownPeers, NETWORK_ID } from './devnet-client.ts';
+
+let clock: FakeClock;
+let devnet: Devnet;
+let cleanup: AsyncDisposableStack;
+beforeEach(async () => {
+  cleanup = new AsyncDisposableStack();
+  clock = new FakeClock();
+  devnet = cleanup.use(await startDevnet({ validators: 25, clock, logger: createLogger('silent') }));
+});
+afterEach(() => cleanup.disposeAsync());
+
+async function connect(index = 0, identity = createIdentity()): Promise<DevnetClient> {
+  return cleanup.use(await DevnetClient.connect(devnet.validator(index), clock, identity));
+}
+
+async function handshake(index = 0, change: Parameters<DevnetClient['sendHandshake']>[0] = {}) {
+  const done = await DevnetClient.handshake(devnet.validator(index), clock, change);
+  cleanup.use(done.client);
+  return done;
+}
+
+function requestFor(text: string): Uint8Array {
+  const { bytes } = devnet.emit('C', Buffer.from(text));
+  return encodeSignatureRequest({ message: bytes, justification: new Uint8Array() });
+}
+
+function nodeIDsOf(claimed: readonly ClaimedIpPort[]): NodeID[] {
+  return claimed.map(({ x509Certificate }) => nodeIDFromCertificate(x509Certificate));
+}
+
+describe('the validator', () => {
+  test('shows the certificate of its NodeID and a Handshake that we take', async () => {
+    const client = await connect(0);
+    const certificate = parseStakingCertificate(client.serverCertificate);
+    expect(certificate.nodeID).toBe(devnet.nodeIDs[0]);
+    const { message, isCompressed } = await client.next('handshake');
+    expect(isCompressed).toBe(false);
+    const parsed = parseHandshake(message.value, { networkID: NETWORK_ID, nowMs: clock.now(), certificate });
+    expect(parsed).toMatchObject({
+      clientName: 'avalanchego',
+      version: { major: 1, minor: 14, patch: 2 },
+      address: { host: '127.0.0.1', port: devnet.validator(0).address.port },
+      trackedSubnets: [idBytes(devnet.subnets.l1.subnetID)],
+      allSubnets: true,
+    });
+  });
+
+  test('answers with a compressed PeerList, then signs', async () => {
+    const client = await connect();
+    await client.next('handshake');
+    client.sendHandshake();
+    expect((await client.next('peerList')).isCompressed).toBe(true);
+    client.send({ case: 'peerList', value: {} });
+    client.sendRequest(devnet.subnets.primary.cChainID, 7, requestFor('a'));
+    const { message, isCompressed } = await client.next('appResponse');
+    expect(isCompressed).toBe(true);
+    expect(message.value).toMatchObject({ chainId: idBytes(devnet.subnets.primary.cChainID), requestId: 7 });
+    expect(parseSignatureResponse(message.value.appBytes)).toHaveLength(96);
+  });
+
+  test('answers an error compressed', async () => {
+    const { client } = await handshake();
+    client.sendRequest(devnet.subnets.primary.cChainID, 9, Uint8Array.of(99));
+    const { message, isCompressed } = await client.next('appError');
+    expect(isCompressed).toBe(true);
+    expect(message.value).toMatchObject({ requestId: 9, errorCode: -2 });
+  });
+
+  test('drops requests that come before our PeerList', async () => {
+    const client = await connect();
+    await client.next('handshake');
+    client.sendRequest(devnet.subnets.primary.cChainID, 1, requestFor('a'));
+    client.sendHandshake();
+    await client.next('peerList');
+    client.sendRequest(devnet.subnets.primary.cChainID, 3, requestFor('b'));
+    await client.roundTrip();
+    client.send({ case: 'peerList', value: {} });
+    client.sendRequest(devnet.subnets.primary.cChainID, 5, requestFor('c'));
+    expect((await client.next('appResponse')).message.value.requestId).toBe(5);
+    expect(devnet.validator(0).appRequestCount).toBe(1);
+  });
+
+  test('knows its peer from the time both have sent all', async () => {
+    const client = await connect(1);
+    await client.next('handshake');
+    client.sendHandshake();
+    await client.next('peerList');
+    expect(devnet.validator(1).connectedPeers).toEqual([]);
+    client.send({ case: 'peerList', value: {} });
+    await client.roundTrip();
+    expect(devnet.validator(1).connectedPeers.map(({ nodeID }) => nodeID)).toEqual([client.identity.nodeID]);
+  });
+});
+
+describe('disconnects', () => {
+  const base = new FakeClock().now() / 1000;
+  test.each([
+    ['another network', { networkId: 1 }],
+    ['a clock that is behind', { myTime: BigInt(base - 62) }],
+    ['a clock that is ahead', { myTime: BigInt(base + 62) }],
+    ['an older version', { client: { name: 'avalanchego', major: 1, minor: 13, patch: 5 } }],
+    ['the next major version', { client: { name: 'avalanchego', major: 2, minor: 0, patch: 0 } }],
+    ['no version', { client: undefined }],
+    ['port 0', { ipPort: 0 }],
+    ['an IP address of 5 bytes', { ipAddr: new Uint8Array(5) }],
+    ['a signature of another address', { ipPort: 2 }],
+    ['an address signed in the future', { ipSigningTime: BigInt(base + 61) }],
+    ['a BLS signature that is no point', { ipBlsSig: new Uint8Array(96).fill(0xff) }],
+    ['no BLS signature', { ipBlsSig: new Uint8Array() }],
+    ['17 tracked subnets', { trackedSubnets: Array.from({ length: 17 }, () => new Uint8Array(32)) }],
+    ['a subnet ID of 31 bytes', { trackedSubnets: [new Uint8Array(31)] }],
+    ['proposals both supported and objected to', { supportedAcps: [23], objectedAcps: [23] }],
+    ['a filter that does not parse', { knownPeers: { filter: Uint8Array.of(0), salt: new Uint8Array(32) } }],
+    ['a salt of 33 bytes', { knownPeers: { ...knownPeers([]), salt: new Uint8Array(33) } }],
+  ])('for a Handshake with %s', async (_, change) => {
+    const client = await connect();
+    await client.next('handshake');
+    client.sendHandshake(change);
+    await client.ended;
+    expect(client.isEnded).toBe(true);
+  });
+
+  test('for a second Handshake', async () => {
+    const { client } = await handshake();
+    client.sendHandshake();
+    await client.ended;
+    expect(devnet.validator(0).connectedPeers).toEqual([]);
+  });
+
+  test.each([
+    ['a Pong that nobody asked for', { case: 'pong', value: {} } as const],
+    ['an uptime above 100 %', { case: 'ping', value: { uptime: 101 } } as const],
+    ['a GetPeerList without a filter', { case: 'getPeerList', value: {} } as const],
+    [
+      'a PeerList with a bad certificate',
+      { case: 'peerList', value: { claimedIpPorts: [{ ipAddr: new Uint8Array(4), ipPort: 1 }] } } as const,
+    ],
+  ])('for %s', async (_, message) => {
+    const { client } = await handshake();
+    client.send(message);
+    await client.ended;
+    expect(client.isEnded).toBe(true);
+  });
+
+  test('whoever comes with the NodeID of a peer that is there', async () => {
+    const { client } = await handshake();
+    const second = await connect(0, client.identity);
+    await second.ended;
+    await client.roundTrip();
+    expect(client.isEnded).toBe(false);
+    client[Symbol.dispose]();
+  });
+
+  test('who falls silent, after 30 s, and pings every 22.5 s until then', async () => {
+    const { client } = await handshake();
+    await client.roundTrip();
+    await clock.advance(22_499);
+    await client.roundTrip();
+    await clock.advance(1);
+    await client.next('ping');
+    client.send({ case: 'pong', value: {} });
+    await client.roundTrip();
+    await clock.advance(22_500);
+    await client.next('ping');
+    await clock.advance(7_499);
+    expect(client.isEnded).toBe(false);
+    await clock.advance(1);
+    await client.ended;
+    expect(devnet.validator(0).connectedPeers).toEqual([]);
+  });
+
+  test('a TCP connection on which no TLS follows, after 15 s', async () => {
+    const { host, port } = devnet.validator(0).address;
+    const socket = connectTcp({ host, port });
+    cleanup.defer(() => void socket.destroy());
+    await once(socket, 'connect');
+    // Later connections are accepted after earlier ones.
+    await (await connect()).next('handshake');
+    const closed = once(socket, 'close');
+    socket.on('error', () => undefined);
+    await clock.advance(15_000);
+    await closed;
+    expect(socket.destroyed).toBe(true);
+  });
+});
+
+describe('tolerates', () => {
+  test.each([
+    ['a later minor version', { client: { name: 'x', major: 1, minor: 99, patch: 0 } }],
+    ['the oldest compatible version', { client: { name: '', major: 1, minor: 14, patch: 0 } }],
+    ['a clock that is nearly a minute off', { myTime: BigInt(new FakeClock().now() / 1000 + 60) }],
+    ['no filter of known peers', { knownPeers: undefined }],
+    ['16 tracked subnets', { trackedSubnets: Array.from({ length: 16 }, () => new Uint8Array(32)) }],
+  ])('%s', async (_, change) => {
+    const { client } = await handshake(0, change);
+    await client.roundTrip();
+    expect(client.isEnded).toBe(false);
+  });
+
+  test('frames that it cannot read, and answers nobody waits for', async () => {
+    const { client } = await handshake();
+    client.sendPayload(Uint8Array.of(255, 255));
+    client.sendPayload(new Uint8Array());
+    // compressed_zstd with bytes that are none
+    client.sendPayload(Uint8Array.of(0x12, 2, 1, 2));
+    client.send({ case: 'appResponse', value: { requestId: 1 } });
+    client.send({ case: 'appError', value: { requestId: 1 } });
+    client.send({ case: 'appGossip', value: {} });
+    await client.roundTrip();
+    expect(client.isEnded).toBe(false);
+  });
+});
+
+describe('gossip', () => {
+  /** All nodes but the one asked; each is asked for in turn until nothing more comes. */
+  async function learn(client: DevnetClient, first: readonly ClaimedIpPort[], allSubnets: boolean) {
+    const known = [...first];
+    const salt = new Uint8Array(32).fill(3);
+    for (;;) {
+      const hashes = known.map((claimed) =>
+        bloomHash(addressGossipID(nodeIDFromCertificate(claimed.x509Certificate), claimed.timestamp), salt),
+      );
+      client.send({ case: 'getPeerList', value: { knownPeers: knownPeers(hashes, salt), allSubnets } });
+      // A pong without a PeerList before it: there was nothing to tell.
+      client.send({ case: 'ping', value: { uptime: 0 } });
+      const more = await Promise.race([client.next('peerList'), client.next('pong')]).catch(() => undefined);
+      if (more?.message.case !== 'peerList') return known;
+      await client.next('pong');
+      expect(more.isCompressed).toBe(true);
+      expect(more.message.value.claimedIpPorts.length).toBeLessThanOrEqual(15);
+      known.push(...more.message.value.claimedIpPorts);
+    }
+  }
+
+  test('tells of all others, 15 at most at a time, with addresses they signed', async () => {
+    const { client, peerList } = await handshake();
+    expect(peerList.claimedIpPorts).toHaveLength(15);
+    const known = await learnAll(client, peerList.claimedIpPorts, true);
+    expect(new Set(nodeIDsOf(known))).toEqual(new Set(devnet.nodeIDs.slice(1)));
+    expect(known).toHaveLength(devnet.nodeIDs.length - 1);
+    for (const claimed of known) {
+      const address = parseClaimedIpPort(claimed);
+      verifySignedAddress(address, clock.now());
+      const validator = devnet.validator(devnet.nodeIDs.indexOf(address.nodeID));
+      expect(address.port).toBe(validator.address.port);
+    }
+  });
+
+  test('tells of validators of the L1 alone only who asks for them', async () => {
+    const l1Only = devnet.nodeIDs.slice(25);
+    expect(l1Only).toHaveLength(2);
+    const ofPrimary = await handshake(0, { allSubnets: false });
+    const learnt = nodeIDsOf(await learnAll(ofPrimary.client, ofPrimary.peerList.claimedIpPorts, false));
+    expect(learnt).toHaveLength(24);
+    expect(learnt).not.toContain(l1Only[0]);
+    const trackedSubnets = [idBytes(devnet.subnets.l1.subnetID)];
+    const ofL1 = await handshake(1, { allSubnets: false, trackedSubnets });
+    expect(nodeIDsOf(await learnAll(ofL1.client, ofL1.peerList.claimedIpPorts, false))).toContain(l1Only[0]);
+  });
+
+  test('forgets who stopped, and tells the new address of who came back', async () => {
+    const validator = devnet.validator(3);
+    const before = validator.address;
+    await validator.stop();
+    const { client, peerList } = await handshake();
+    const known = await learnAll(client, peerList.claimedIpPorts, true);
+    expect(nodeIDsOf(known)).not.toContain(validator.nodeID);
+    await validator.start();
+    expect(validator.address.timestamp > before.timestamp).toBe(true);
+    const later = (await learnAll(client, known, true)).slice(known.length);
+    expect(later.map(({ ipPort }) => ipPort)).toEqual([validator.address.port]);
+  });
+
+  const learnAll = learn;
+});

@@ -1,0 +1,243 @@
+import type { AddressInfo, Socket } from 'node:net';
+import { createServer, type Server, type TLSSocket } from 'node:tls';
+import { create } from '@bufbuild/protobuf';
+import { addressGossipID, bloomHash } from '../../../src/p2p/bloom-filter.ts';
+import { parseStakingCertificate, type StakingCertificate } from '../../../src/p2p/certificate.ts';
+import { encodeFrame, FrameDecoder } from '../../../src/p2p/frames.ts';
+import { type AppRequest, PeerListSchema } from '../../../src/p2p/gen/p2p_pb.js';
+import {
+  createBlsSecretKey,
+  createHandshake,
+  type ParsedKnownPeers,
+  type PeerHandshake,
+  parseHandshake,
+  parseKnownPeers,
+  signAddressWithBls,
+} from '../../../src/p2p/handshake.ts';
+import { createIdentity, type Identity, identityTlsOptions } from '../../../src/p2p/identity.ts';
+import { encodeMessage, type PeerMessage, type PeerMessageInit, parseMessage } from '../../../src/p2p/messages.ts';
+import { encodeClaimedIpPort, type SignedAddress, signAddress } from '../../../src/p2p/signed-address.ts';
+import type { Clock } from '../../../src/primitives/clock.ts';
+import type { NodeID } from '../../../src/primitives/ids.ts';
+
+export const NETWORK_ID = 12_345;
+export const NODE_VERSION = { major: 1, minor: 14, patch: 2 };
+/** As the reference node: more would not be told at once. */
+const MAX_TOLD = 15;
+
+let blsSignature: Uint8Array | undefined;
+/** Any that decodes will do: clients have no set to compare it with, and making one takes milliseconds. */
+function anyBlsSignature(): Uint8Array {
+  blsSignature ??= signAddressWithBls({ host: '127.0.0.1', port: 1, timestamp: 1n }, createBlsSecretKey());
+  return blsSignature;
+}
+
+export interface TestNodeOptions {
+  readonly clock: Clock;
+  readonly identity?: Identity;
+  readonly port?: number;
+  /** What the node does once TLS stands; by default it speaks the protocol. */
+  readonly onSession?: (session: TestSession) => void;
+  /** What the node does with an AppRequest; by default nothing. */
+  readonly onAppRequest?: (session: TestSession, request: AppRequest) => void;
+}
+
+/** A node on loopback that speaks the real protocol over real TLS, and misbehaves as told. */
+export class TestNode implements AsyncDisposable {
+  readonly identity: Identity;
+  readonly sessions = new Set<TestSession>();
+  /** What it tells others, but for what is in their filters. */
+  readonly known: SignedAddress[] = [];
+  readonly options: TestNodeOptions;
+  sessionCount = 0;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  readonly #waiting = new Set<() => void>();
+
+  private constructor(server: Server, identity: Identity, options: TestNodeOptions) {
+    this.identity = identity;
+    this.options = options;
+    this.#server = server;
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        this.#sockets.delete(socket);
+        this.changed();
+      });
+    });
+    server.on('tlsClientError', () => undefined);
+    server.on('secureConnection', (socket) => {
+      const session = new TestSession(this, socket);
+      this.sessionCount += 1;
+      this.sessions.add(session);
+      socket.on('close', () => {
+        this.sessions.delete(session);
+        this.changed();
+      });
+      (options.onSession ?? ((opened) => opened.serve()))(session);
+      this.changed();
+    });
+  }
+
+  static async start(options: TestNodeOptions): Promise<TestNode> {
+    const identity = options.identity ?? createIdentity();
+    const server = createServer({ ...identityTlsOptions(identity), requestCert: true, rejectUnauthorized: false });
+    await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve));
+    return new TestNode(server, identity, options);
+  }
+
+  get nodeID(): NodeID {
+    return this.identity.nodeID;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  get endpoint() {
+    return { nodeID: this.nodeID, host: '127.0.0.1', port: this.port };
+  }
+
+  get session(): TestSession {
+    const [session] = this.sessions;
+    if (session === undefined) throw new Error('nobody is connected');
+    return session;
+  }
+
+  /** @param ageS how long ago it was signed, in seconds */
+  signedAddress(ageS = 100): SignedAddress {
+    const timestamp = BigInt(Math.floor(this.options.clock.now() / 1000) - ageS);
+    return signAddress(this.identity, { host: '127.0.0.1', port: this.port, timestamp });
+  }
+
+  /** Resolves when the condition holds, looked at whenever something came or ended. */
+  until(condition: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const check = (): void => {
+        if (!condition()) return;
+        this.#waiting.delete(check);
+        resolve();
+      };
+      this.#waiting.add(check);
+      check();
+    });
+  }
+
+  changed(): void {
+    for (const check of [...this.#waiting]) check();
+  }
+
+  dropAll(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.dropAll();
+    await closed;
+  }
+}
+
+/** The node's side of one connection. */
+export class TestSession {
+  readonly socket: TLSSocket;
+  readonly certificate: StakingCertificate;
+  readonly received: PeerMessage[] = [];
+  handshake: PeerHandshake | undefined;
+  /** The client's PeerList came, so that its requests are heard. */
+  isReady = false;
+  readonly #node: TestNode;
+  readonly #decoder = new FrameDecoder();
+
+  constructor(node: TestNode, socket: TLSSocket) {
+    this.#node = node;
+    this.socket = socket;
+    const der = socket.getPeerX509Certificate()?.raw;
+    if (der === undefined) throw new Error('the client has shown no certificate');
+    this.certificate = parseStakingCertificate(new Uint8Array(der));
+    socket.on('error', () => undefined);
+  }
+
+  /** Speaks the protocol as a real node. */
+  serve(): void {
+    this.sendHandshake();
+    this.socket.on('data', (chunk: Buffer) => {
+      for (const payload of this.#decoder.push(chunk)) this.#handle(parseMessage(payload));
+    });
+  }
+
+  sendHandshake(change: { networkID?: number } = {}): void {
+    const { clock } = this.#node.options;
+    this.send({
+      case: 'handshake',
+      value: createHandshake({
+        networkID: change.networkID ?? NETWORK_ID,
+        nowMs: clock.now(),
+        version: NODE_VERSION,
+        clientName: 'test-node',
+        address: this.#node.signedAddress(),
+        blsSignature: anyBlsSignature(),
+        trackedSubnets: [],
+        knownPeers: { filter: Uint8Array.from([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), salt: new Uint8Array(32) },
+        allSubnets: false,
+      }),
+    });
+  }
+
+  send(message: PeerMessageInit, compression: 'none' | 'zstd' = 'none'): void {
+    this.sendPayload(encodeMessage(message, compression));
+  }
+
+  sendPayload(payload: Uint8Array): void {
+    this.socket.write(encodeFrame(payload));
+  }
+
+  /** As a node: what the filter lacks, at most 15; nothing at all where that is nothing and nobody waits for it. */
+  sendPeerList(knownPeers: ParsedKnownPeers | undefined, evenIfEmpty: boolean): void {
+    const told = this.#node.known
+      .filter(({ nodeID, timestamp }) => {
+        if (nodeID === this.certificate.nodeID) return false;
+        return !knownPeers?.filter.has(bloomHash(addressGossipID(nodeID, timestamp), knownPeers.salt));
+      })
+      .slice(0, MAX_TOLD);
+    if (told.length === 0 && !evenIfEmpty) return;
+    const value = create(PeerListSchema, { claimedIpPorts: told.map(encodeClaimedIpPort) });
+    this.send({ case: 'peerList', value }, 'zstd');
+  }
+
+  count(name: PeerMessage['case']): number {
+    return this.received.filter((message) => message.case === name).length;
+  }
+
+  #handle(message: PeerMessage): void {
+    const { clock, onAppRequest } = this.#node.options;
+    this.received.push(message);
+    switch (message.case) {
+      case 'handshake':
+        this.handshake = parseHandshake(message.value, {
+          networkID: NETWORK_ID,
+          nowMs: clock.now(),
+          certificate: this.certificate,
+        });
+        this.sendPeerList(this.handshake.knownPeers, true);
+        break;
+      case 'peerList':
+        this.isReady = true;
+        break;
+      case 'getPeerList':
+        this.sendPeerList(parseKnownPeers(message.value.knownPeers), false);
+        break;
+      case 'ping':
+        this.send({ case: 'pong', value: {} });
+        break;
+      case 'appRequest':
+        if (this.isReady) onAppRequest?.(this, message.value);
+        break;
+      default:
+        break;
+    }
+    this.#node.changed();
+  }
+}

@@ -1,0 +1,109 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFailed, test } from 'vitest';
+import { startApiProxy } from './api-proxy.ts';
+import { inMs, recordFigure } from './figures.ts';
+import { useRealNetwork } from './network-fixture.ts';
+import type { NetworkNode } from './network-node.ts';
+import { isAllConnected, isReady, type ServiceSettings, startServiceProcess } from './service-process.ts';
+import { emitMessage, expectSigned } from './warp-messages.ts';
+
+/** How the service finds the validators, and who it is to them. */
+
+const network = useRealNetwork();
+const firstNode = () => network().nodes[0] as NetworkNode;
+
+const READY_TIMEOUT_MS = 60_000;
+/** Peers of the reference aggregator took up to 18 s to come back. */
+const RECONNECT_TIMEOUT_MS = 20_000;
+
+async function startService(settings: Partial<ServiceSettings> = {}) {
+  const service = await startServiceProcess(network(), { apiUrl: firstNode().apiUrl, ...settings });
+  onTestFailed(() => console.error(`the service's log:\n${service.logTail()}`));
+  return service;
+}
+
+/** A node's API that says of no peer where it is, so that only the node itself is known for a start. */
+function startPeerlessApi() {
+  return startApiProxy(firstNode().apiUrl, { 'info.peers': { numPeers: '0', peers: [] } });
+}
+
+test('told one node’s API, the service connects all validators', async () => {
+  await using service = await startService();
+  await service.awaitReadiness(isReady, READY_TIMEOUT_MS);
+  recordFigure('info.peers lists all: process start to ready', inMs(performance.now() - service.startedAtMs));
+  await service.awaitReadiness(isAllConnected, READY_TIMEOUT_MS);
+  recordFigure('info.peers lists all: process start to all five', inMs(performance.now() - service.startedAtMs));
+});
+
+test('told one node’s address, it finds, verifies and connects the others through gossip', async () => {
+  await using api = await startPeerlessApi();
+  await using service = await startService({ apiUrl: api.url });
+  await service.awaitReadiness(isReady, READY_TIMEOUT_MS);
+  recordFigure('by gossip alone: process start to ready', inMs(performance.now() - service.startedAtMs));
+  await service.awaitReadiness(isAllConnected, READY_TIMEOUT_MS);
+  recordFigure('by gossip alone: process start to all five', inMs(performance.now() - service.startedAtMs));
+
+  const { message } = await emitMessage(network(), network().cChainID, '0x01');
+  const answer = await service.aggregate({ message, quorumPercentage: 100 });
+  await expectSigned(network(), answer, { message, quorum: 100 });
+});
+
+test('a validator that comes back on another port is found there by gossip within seconds, and requests go on', async () => {
+  await using api = await startPeerlessApi();
+  await using service = await startService({ apiUrl: api.url });
+  await service.awaitAllConnected();
+  const { message } = await emitMessage(network(), network().cChainID, '0x02');
+  const node = network().nodes[4] as NetworkNode;
+  const portBefore = node.stakingPort;
+
+  await node.stop();
+  const startMs = performance.now();
+  const started = node.start({ stakingPort: 0 });
+  const answer = await service.aggregate({ message, quorumPercentage: 67 });
+  await expectSigned(network(), answer, { message });
+  recordFigure('a validator moves: a request sent meanwhile', inMs(answer.tookMs));
+
+  await started;
+  const healthyMs = performance.now();
+  expect(node.stakingPort).not.toBe(portBefore);
+  const { nodeId } = await service.awaitReadiness(isAllConnected, RECONNECT_TIMEOUT_MS);
+  const connectedMs = performance.now();
+  expect(await peersOf(node)).toContain(nodeId);
+  recordFigure('a validator moves: its start to its health', inMs(healthyMs - startMs));
+  recordFigure('a validator moves: its start to our connection', inMs(connectedMs - startMs));
+});
+
+test('a validator that comes back on the same port is connected again', async () => {
+  await using service = await startService();
+  await service.awaitAllConnected();
+  const node = network().nodes[3] as NetworkNode;
+  await node.stop();
+  await service.awaitReadiness((readiness) => !isAllConnected(readiness), RECONNECT_TIMEOUT_MS);
+  const startMs = performance.now();
+  await node.start();
+  await service.awaitReadiness(isAllConnected, RECONNECT_TIMEOUT_MS);
+  recordFigure('a validator comes back: its start to our connection', inMs(performance.now() - startMs));
+});
+
+test('the NodeID outlives a restart, and is the one by which nodes know the service', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'identity-'));
+  await using _cleanup = { [Symbol.asyncDispose]: () => rm(directory, { recursive: true }) };
+  const paths = { stakingCertPath: join(directory, 'staker.crt'), stakingKeyPath: join(directory, 'staker.key') };
+
+  const run = async () => {
+    await using service = await startService(paths);
+    const { nodeId } = await service.awaitAllConnected();
+    expect(await peersOf(firstNode())).toContain(nodeId);
+    expect(await service.stop()).toBe(0);
+    return { nodeId, certificate: await readFile(paths.stakingCertPath, 'utf8') };
+  };
+  const first = await run();
+  expect(await run()).toEqual(first);
+});
+
+async function peersOf(node: NetworkNode): Promise<string[]> {
+  const { peers } = await network().callApi<{ peers: { nodeID: string }[] }>('/ext/info', 'info.peers', {}, node);
+  return peers.map(({ nodeID }) => nodeID);
+}

@@ -1,0 +1,63 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { PRIMARY_NETWORK_ID, type RealNetwork } from './real-network.ts';
+import type { Answer } from './service-process.ts';
+import type { SentMessage, Verification } from './testnet.ts';
+
+/** A block travels to all nodes in some hundred milliseconds; a busy machine takes its time. */
+const ALL_ACCEPTED_TIMEOUT_MS = 30_000;
+const POLL_INTERVAL_MS = 25;
+
+/** Emits one message for each payload, and returns when every node of the network has accepted them. */
+export async function emitMessages(
+  network: RealNetwork,
+  blockchainID: string,
+  payloads: readonly string[],
+): Promise<readonly SentMessage[]> {
+  const sent = await network.onChain('sendWarpMessages', { blockchainID, payloads });
+  const deadline = AbortSignal.timeout(ALL_ACCEPTED_TIMEOUT_MS);
+  const { blockHeight } = sent.at(-1) as SentMessage;
+  await Promise.all(
+    network.nodes.map(async (node) => {
+      const path = `/ext/bc/${blockchainID}/rpc`;
+      while (Number(await network.callApi<string>(path, 'eth_blockNumber', [], node)) < blockHeight) {
+        await delay(POLL_INTERVAL_MS, undefined, { signal: deadline });
+      }
+    }),
+  );
+  return sent;
+}
+
+export async function emitMessage(network: RealNetwork, blockchainID: string, payload: string): Promise<SentMessage> {
+  const [sent] = await emitMessages(network, blockchainID, [payload]);
+  return sent as SentMessage;
+}
+
+/** A message of the same chain and sender that nobody ever emitted: its payload's last byte is another one. */
+export function unknownTwin({ message }: { message: string }): string {
+  const last = Number.parseInt(message.slice(-2), 16) ^ 0xff;
+  return message.slice(0, -2) + last.toString(16).padStart(2, '0');
+}
+
+export interface Expected {
+  /** The unsigned message, in hex with 0x. */
+  readonly message: string;
+  /** Whose validators are to have signed: by default the primary network's. */
+  readonly subnetID?: string;
+  readonly height?: bigint | 'proposed';
+  readonly quorum?: number;
+}
+
+/** Has the reference implementation verify a success of the service; returns who signed. */
+export async function expectSigned(
+  network: RealNetwork,
+  answer: Answer,
+  { message, subnetID = PRIMARY_NETWORK_ID, height = 'proposed', quorum = 67 }: Expected,
+): Promise<Verification> {
+  expect(answer).toMatchObject({ status: 201, body: { signedMessage: expect.stringMatching(/^[0-9a-f]+$/) } });
+  const signedMessage = answer.body.signedMessage as string;
+  const params = { signedMessage, subnetID, height, quorumNum: quorum, quorumDen: 100 };
+  const verification = await network.onChain('verify', params);
+  expect(verification).toMatchObject({ failure: '', message });
+  return verification;
+}

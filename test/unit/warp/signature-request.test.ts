@@ -1,0 +1,176 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
+import { parseJustification } from '../../../src/warp/justification.ts';
+import { parseL1Message, registrationValidationID } from '../../../src/warp/l1-message.ts';
+import { parseWarpPayload } from '../../../src/warp/payload.ts';
+import {
+  encodeSignatureRequest,
+  encodeSignatureResponse,
+  parseSignatureRequest,
+  parseSignatureResponse,
+} from '../../../src/warp/signature-request.ts';
+import { parseUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { readCase, readPeerTranscript } from '../../vectors/vectors.ts';
+import { fixedBytes, signatureRequests } from './arbitrary-messages.ts';
+import { hostileBytes, MANY_RUNS, parseOrRefuse, throughSocket } from './codec-properties.ts';
+
+const requestCodec = { encode: encodeSignatureRequest, parse: parseSignatureRequest };
+const responseCodec = { encode: encodeSignatureResponse, parse: parseSignatureResponse };
+
+describe('a session with a real node', () => {
+  const { frames, requests } = readPeerTranscript();
+  const messages = (name: string): Map<number, Uint8Array> =>
+    new Map(
+      frames.flatMap(({ decoded: { [name]: body } }) =>
+        body === undefined
+          ? []
+          : [[body.requestId as number, Uint8Array.from(Buffer.from(body.appBytes as string, 'base64'))] as const],
+      ),
+    );
+  const asked = messages('appRequest');
+  const answered = messages('appResponse');
+  const asksForSignature = ([, name]: [number, string]): boolean => !/^(garbage app bytes|unknown handler)/.test(name);
+
+  function requestOf(id: number) {
+    return parseSignatureRequest(asked.get(id) ?? new Uint8Array());
+  }
+
+  test('has requests and answers', () => {
+    expect([...asked.keys()]).toEqual([...requests.keys()]);
+    expect([...answered.keys()]).toEqual([1, 3, 5, 9]);
+  });
+
+  test.each([...requests].filter(asksForSignature))('request %i, %s', (id) => {
+    const request = requestOf(id);
+    expect(parseUnsignedMessage(request.message).payload.length).toBeGreaterThan(0);
+    expect(encodeSignatureRequest(request)).toEqual(asked.get(id));
+  });
+
+  test.each([
+    [1, 'c_warp_0'],
+    [3, 'l1_warp_0'],
+    [5, 'p_conversion'],
+    [13, 'bad_c_unknown_message'],
+    [23, 'bad_p_weight'],
+  ])('request %i asks for %s', (id, name) => {
+    const { unsignedMessage, justification } = readCase(name);
+    expect(requestOf(id)).toEqual({ message: unsignedMessage, justification });
+    expect(requests.get(id)).toBe(name);
+  });
+
+  test.each([...answered.keys()])('response %i', (id) => {
+    const bytes = answered.get(id) ?? new Uint8Array();
+    const signature = parseSignatureResponse(bytes);
+    expect(signature).toHaveLength(96);
+    expect(encodeSignatureResponse(signature)).toEqual(bytes);
+  });
+
+  test('response 1 is what the node’s key makes of the message', () => {
+    const { peerNodeID } = readPeerTranscript();
+    const { canonicalValidators } = readCase('c_warp_0');
+    const validator = canonicalValidators.find(({ nodeIDs }) => nodeIDs.includes(peerNodeID));
+    expect(parseSignatureResponse(answered.get(1) ?? new Uint8Array())).toEqual(validator?.signature);
+  });
+
+  test('request 9 is justified by the registration of the validation that it denies', () => {
+    const { message, justification } = requestOf(9);
+    const call = parseWarpPayload(parseUnsignedMessage(message).payload);
+    if (call.kind !== 'AddressedCall') throw new Error('not an addressed call');
+    const parsed = parseJustification(justification);
+    if (parsed.kind !== 'RegisterL1ValidatorMessage') throw new Error(parsed.kind);
+    const registration = parseL1Message(parsed.message);
+    if (registration.kind !== 'RegisterL1Validator') throw new Error(registration.kind);
+    expect(parseL1Message(call.payload)).toEqual({
+      kind: 'L1ValidatorRegistration',
+      validationID: registrationValidationID(registration),
+      registered: false,
+    });
+  });
+
+  test('what the node could not read, we cannot either', () => {
+    const unreadable = [...requests].filter((entry) => !asksForSignature(entry));
+    expect(unreadable).toHaveLength(2);
+    for (const [id] of unreadable) {
+      expect(() => requestOf(id)).toThrowError(expect.objectContaining({ name: 'ParseError' }));
+    }
+  });
+});
+
+test('requests round-trip', () => {
+  fc.assert(
+    fc.property(signatureRequests, (value) => {
+      expect(throughSocket(requestCodec, value)).toEqual(value);
+    }),
+  );
+});
+
+test('any bytes are a request or a ParseError', () => {
+  fc.assert(
+    fc.property(hostileBytes(requestCodec, signatureRequests), (bytes) => {
+      const parsed = parseOrRefuse(requestCodec, bytes);
+      if (parsed === undefined) return;
+      expect(requestCodec.parse(requestCodec.encode(parsed))).toEqual(parsed);
+    }),
+    MANY_RUNS,
+  );
+});
+
+test('responses round-trip', () => {
+  fc.assert(
+    fc.property(fixedBytes(96), (value) => {
+      expect(throughSocket(responseCodec, value)).toEqual(value);
+    }),
+  );
+});
+
+test('any bytes are a response or a ParseError', () => {
+  const responses = fc.oneof(fixedBytes(96), fc.uint8Array({ minLength: 90, maxLength: 100 }));
+  fc.assert(
+    fc.property(hostileBytes(responseCodec, responses), (bytes) => {
+      const parsed = parseOrRefuse(responseCodec, bytes);
+      if (parsed === undefined) return;
+      expect(responseCodec.parse(responseCodec.encode(parsed))).toEqual(parsed);
+    }),
+    MANY_RUNS,
+  );
+});
+
+test('a request is the handler ID and the protobuf message, byte by byte', () => {
+  const request = { message: Uint8Array.of(1, 2), justification: Uint8Array.of(3) };
+  expect(bytesToHex(encodeSignatureRequest(request))).toBe(`02${'0a020102'}${'120103'}`);
+  expect(bytesToHex(encodeSignatureRequest({ ...request, justification: new Uint8Array() }))).toBe('020a020102');
+});
+
+test.each(['', '00', '03', '630102', '0a020102', '820002', '02ff', '020a05'])('refuses request %j', (hex) => {
+  expect(() => parseSignatureRequest(parseHex(hex, 'request'))).toThrowError(
+    expect.objectContaining({ name: 'ParseError', what: 'SignatureRequest' }),
+  );
+});
+
+test.each([
+  ['nothing', '', 'signature has 0 bytes, expected 96'],
+  ['an empty signature', '0a00', 'signature has 0 bytes, expected 96'],
+  ['a short signature', `0a5f${'11'.repeat(95)}`, 'signature has 95 bytes, expected 96'],
+  ['an uncompressed signature', `0ac001${'11'.repeat(192)}`, 'signature has 192 bytes, expected 96'],
+  ['a bare signature', '81'.repeat(96), 'is not the protobuf message'],
+  ['a signature cut short', `0a60${'11'.repeat(95)}`, 'is not the protobuf message'],
+  ['a frame full of unknown fields', '7801'.repeat(500_000), 'has 1000000 bytes, at most 1024 are allowed'],
+])('refuses a response of %s', (_name, hex, reason) => {
+  expect(() => parseSignatureResponse(parseHex(hex, 'response'))).toThrowError(
+    expect.objectContaining({ name: 'ParseError', message: `SignatureResponse: ${reason}` }),
+  );
+});
+
+test('a response with a field to come is no error', () => {
+  expect(parseSignatureResponse(parseHex(`7801${'0a60'}${'11'.repeat(96)}`, 'response'))).toHaveLength(96);
+});
+
+test('a signature is a copy of its own 96 bytes: the frame is not kept alive with it', () => {
+  const frame = Buffer.alloc(64 * 1024);
+  frame.set(encodeSignatureResponse(new Uint8Array(96).fill(7)), 1000);
+  const signature = parseSignatureResponse(frame.subarray(1000, 1098));
+  frame.fill(0);
+  expect(signature).toEqual(new Uint8Array(96).fill(7));
+  expect(signature.buffer.byteLength).toBe(96);
+});

@@ -1,0 +1,103 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ByteWriter } from '../../../src/primitives/byte-writer.ts';
+import { parseHex } from '../../../src/primitives/bytes.ts';
+import { P_CHAIN_ID } from '../../../src/primitives/ids.ts';
+import { encodeSignedMessage, parseSignedMessage } from '../../../src/warp/signed-message.ts';
+import { createUnsignedMessage, parseUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { readCases, readTransaction } from '../../vectors/vectors.ts';
+import { signedMessages } from './arbitrary-messages.ts';
+import { hostileBytes, MANY_RUNS, parseOrRefuse, throughSocket } from './codec-properties.ts';
+
+const codec = { encode: encodeSignedMessage, parse: parseSignedMessage };
+
+describe('vectors', () => {
+  const signedCases = readCases().flatMap(({ signed, ...vector }) =>
+    signed === undefined ? [] : [{ ...vector, signed }],
+  );
+
+  test('there are some', () => {
+    expect(signedCases.length).toBeGreaterThanOrEqual(7);
+  });
+
+  test.each(signedCases)('$name', ({ signed, unsignedMessage }) => {
+    const message = parseSignedMessage(signed.signedMessage);
+    expect(message).toEqual({
+      unsignedMessage: parseUnsignedMessage(unsignedMessage),
+      signature: { signers: signed.signerIndices, signature: signed.aggregateSignature },
+    });
+    expect(encodeSignedMessage(message)).toEqual(signed.signedMessage);
+    // The bit set stands between its length and the signature.
+    const at = signed.signedMessage.length - 96 - signed.signersBitSet.length;
+    expect(signed.signedMessage.subarray(at, -96)).toEqual(signed.signersBitSet);
+  });
+
+  test.each([
+    ['RegisterL1ValidatorTx_register_node5', [0, 2, 3]],
+    ['SetL1ValidatorWeightTx_weight_node4', [0, 1, 2, 3]],
+  ])('%s carries one', (name, signers) => {
+    const bytes = parseHex(readTransaction(name).unsignedTx.message as string, 'message');
+    const message = parseSignedMessage(bytes);
+    expect(message.signature.signers).toEqual(signers);
+    expect(encodeSignedMessage(message)).toEqual(bytes);
+  });
+});
+
+test('round-trips', () => {
+  fc.assert(
+    fc.property(signedMessages, (value) => {
+      expect(throughSocket(codec, value)).toEqual(value);
+    }),
+  );
+});
+
+test('any bytes are a signed message or a ParseError', () => {
+  fc.assert(
+    fc.property(hostileBytes(codec, signedMessages), (bytes) => {
+      const parsed = parseOrRefuse(codec, bytes);
+      if (parsed === undefined) return;
+      expect(codec.encode(parsed)).toEqual(bytes);
+    }),
+    MANY_RUNS,
+  );
+});
+
+const unsignedMessage = createUnsignedMessage(1, P_CHAIN_ID, Uint8Array.of(1, 2, 3));
+
+function encodeWith(typeID: number, signers: Uint8Array, signature = new Uint8Array(96)): Uint8Array {
+  return new ByteWriter().bytes(unsignedMessage.bytes).u32(typeID).lengthPrefixed(signers).bytes(signature).finish();
+}
+
+test.each<[string, Uint8Array, string]>([
+  ['an unsigned message', unsignedMessage.bytes, 'signed message: too short: signature type ID needs 4 bytes'],
+  ['another signature type', encodeWith(1, Uint8Array.of(1)), 'signed message: signature type ID is 1, expected 0'],
+  ['padded signers', encodeWith(0, Uint8Array.of(0, 1)), 'signed message: signers are padded'],
+  ['signers of one zero byte', encodeWith(0, Uint8Array.of(0)), 'signed message: signers are padded'],
+  [
+    'a short signature',
+    encodeWith(0, Uint8Array.of(1), new Uint8Array(95)),
+    'signed message: too short: signature needs 96',
+  ],
+  ['a long signature', encodeWith(0, Uint8Array.of(1), new Uint8Array(97)), 'signed message: 1 trailing bytes'],
+  [
+    'more signers than the network can have',
+    encodeWith(0, new Uint8Array(8193).fill(0xff)),
+    'signed message: signers has 8193 bytes, at most 8192 are allowed',
+  ],
+])('refuses %s', (_name, bytes, reason) => {
+  expect(() => parseSignedMessage(bytes)).toThrowError(reason);
+});
+
+test('65,536 signers fit', () => {
+  const message = parseSignedMessage(encodeWith(0, new Uint8Array(8192).fill(0xff)));
+  expect(message.signature.signers).toEqual(Array.from({ length: 65_536 }, (_, index) => index));
+});
+
+test('no signers parse, as in the reference: whoever verifies refuses them', () => {
+  expect(parseSignedMessage(encodeWith(0, new Uint8Array())).signature.signers).toEqual([]);
+});
+
+test('a signature of another length is a bug and crashes', () => {
+  const message = { unsignedMessage, signature: { signers: [0], signature: new Uint8Array(95) } };
+  expect(() => encodeSignedMessage(message)).toThrowError(RangeError);
+});

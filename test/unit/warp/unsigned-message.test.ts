@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ByteWriter } from '../../../src/primitives/byte-writer.ts';
+import { type BlockchainID, idBytes, P_CHAIN_ID } from '../../../src/primitives/ids.ts';
+import {
+  createUnsignedMessage,
+  MAX_PAYLOAD_LENGTH,
+  MAX_UNSIGNED_MESSAGE_LENGTH,
+  parseUnsignedMessage,
+} from '../../../src/warp/unsigned-message.ts';
+import { readCases, readTransaction, TRANSACTION_NAMES } from '../../vectors/vectors.ts';
+import { unsignedMessages } from './arbitrary-messages.ts';
+import { hostileBytes, MANY_RUNS, parseOrRefuse, throughSocket } from './codec-properties.ts';
+
+const codec = {
+  encode: ({ networkID, sourceChainID, payload }: ReturnType<typeof parseUnsignedMessage>) =>
+    createUnsignedMessage(networkID, sourceChainID, payload).bytes,
+  parse: parseUnsignedMessage,
+};
+
+test.each(readCases())('$name: $description', (vector) => {
+  const message = parseUnsignedMessage(vector.unsignedMessage);
+  expect(message).toEqual({
+    networkID: vector.networkID,
+    sourceChainID: vector.sourceChainID,
+    payload: vector.payload,
+    bytes: vector.unsignedMessage,
+    id: vector.unsignedMessageID,
+  });
+  expect(idBytes(message.id)).toEqual(vector.unsignedMessageIDBytes);
+  expect(createUnsignedMessage(vector.networkID, vector.sourceChainID as BlockchainID, vector.payload)).toEqual(
+    message,
+  );
+});
+
+test('there are vectors', () => {
+  expect(readCases().length).toBeGreaterThanOrEqual(10);
+  expect(TRANSACTION_NAMES.map((name) => readTransaction(name).txID)).toHaveLength(4);
+});
+
+test('round-trips', () => {
+  fc.assert(
+    fc.property(unsignedMessages, (value) => {
+      expect(throughSocket(codec, value)).toEqual(value);
+    }),
+  );
+});
+
+test('any bytes are a message or a ParseError', () => {
+  fc.assert(
+    fc.property(hostileBytes(codec, unsignedMessages), (bytes) => {
+      const parsed = parseOrRefuse(codec, bytes);
+      if (parsed === undefined) return;
+      expect(codec.encode(parsed)).toEqual(bytes);
+    }),
+    MANY_RUNS,
+  );
+});
+
+test('the ID is the hash of the bytes, and the bytes are the encoding', () => {
+  fc.assert(
+    fc.property(unsignedMessages, (message) => {
+      expect(idBytes(message.id)).toEqual(Uint8Array.from(createHash('sha256').update(message.bytes).digest()));
+      expect(message.bytes).toHaveLength(42 + message.payload.length);
+    }),
+  );
+});
+
+test('the longest payload passes and one byte more does not', () => {
+  const longest = createUnsignedMessage(1, P_CHAIN_ID, new Uint8Array(MAX_PAYLOAD_LENGTH));
+  expect(longest.bytes).toHaveLength(MAX_UNSIGNED_MESSAGE_LENGTH);
+  expect(parseUnsignedMessage(longest.bytes).id).toBe(longest.id);
+  const tooLong = new ByteWriter()
+    .u16(0)
+    .u32(1)
+    .bytes(new Uint8Array(32))
+    .lengthPrefixed(new Uint8Array(MAX_PAYLOAD_LENGTH + 1))
+    .finish();
+  expect(() => parseUnsignedMessage(tooLong)).toThrowError(
+    `UnsignedMessage: payload has ${MAX_PAYLOAD_LENGTH + 1} bytes, at most ${MAX_PAYLOAD_LENGTH} are allowed`,
+  );
+});
+
+test.each<[string, Uint8Array, string]>([
+  ['no bytes', new Uint8Array(), 'UnsignedMessage: too short: codec version needs 2 bytes, 0 are left'],
+  ['another version', Uint8Array.of(0, 1), 'UnsignedMessage: unknown codec version 1, expected 0'],
+  [
+    'a payload of 4 GiB',
+    new ByteWriter().u16(0).u32(1).bytes(new Uint8Array(32)).u32(0xffff_ffff).finish(),
+    'UnsignedMessage: payload has 4294967295 bytes, at most 262144 are allowed',
+  ],
+])('refuses %s with its reason', (_name, bytes, message) => {
+  expect(() => parseUnsignedMessage(bytes)).toThrowError(message);
+});
