@@ -51,6 +51,7 @@ export default defineConfig({
         'typescript/unbound-method': 'off',
         // A property's expectation depends on which way the generated input goes.
         'vitest/no-conditional-expect': 'off',
+        'vitest/expect-expect': ['error', { assertFunctionNames: ['expect', 'expect*', 'assert*'] }],
         'vitest/require-mock-type-parameters': 'off',
         'vitest/require-to-throw-message': 'off',
       },

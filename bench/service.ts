@@ -45,6 +45,7 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
       pChainApi: [{ baseUrl: network.apiUrl }],
       logLevel: 'info',
       port: 0,
+      dialsPerSecond: 1_000,
       requestTimeoutMs: 60_000,
       peerTimeoutMs: 10_000,
       hedgeAfterMs: 10_000,

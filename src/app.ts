@@ -1,21 +1,28 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { createAggregator } from './aggregator/aggregate.ts';
 import { createAggregatorMetrics } from './aggregator/aggregator-metrics.ts';
+import { createL1Messages } from './aggregator/l1-messages.ts';
 import { createValidatorConnections } from './aggregator/validator-connections.ts';
 import type { Server } from './api/http-server.ts';
 import { createServer } from './api/server.ts';
 import { nobleBackend } from './bls/noble-backend.ts';
-import type { Config, NetworkName } from './config/config.ts';
+import { type Config, ConfigError, type NetworkName } from './config/config.ts';
 import { createIdentity, type Identity, loadOrCreateIdentity } from './p2p/identity.ts';
 import { createPeerNetwork } from './p2p/peer-network.ts';
+import { createChainApi } from './pchain/chain-api.ts';
+import { createDataApi } from './pchain/data-api.ts';
+import { createEpochHeights } from './pchain/epoch-heights.ts';
 import { createJsonRpcClient } from './pchain/json-rpc.ts';
 import { createNodeApi, type NodeApi } from './pchain/node-api.ts';
 import { createSubnetDirectory } from './pchain/subnet-directory.ts';
+import { createValidationIndex, DEFAULT_INDEX_LIMITS } from './pchain/validation-index.ts';
+import { createValidatorFunds } from './pchain/validator-funds.ts';
 import { createValidatorSets } from './pchain/validator-sets.ts';
 import { type Clock, type Random, sleep } from './primitives/clock.ts';
 import { startDeadline } from './primitives/deadline.ts';
 import type { NodeID } from './primitives/ids.ts';
 import { createMemorySignatureStore } from './store/signature-store.ts';
+import { openValidationStore } from './store/validation-store.ts';
 import type { Logger } from './telemetry/logger.ts';
 import { createWarpSet } from './validators/warp-set.ts';
 
@@ -47,6 +54,12 @@ const PATH_NAMES: Readonly<Record<NetworkName, readonly string[]>> = {
 
 /** A public network's ID is known before its API answers, so that the service can listen and say that it is not ready. */
 const NETWORK_IDS: Readonly<Partial<Record<NetworkName, number>>> = { mainnet: 1, fuji: 5 };
+
+/** When the Etna upgrade brought L1s, in Unix seconds (avalanchego `upgrade/upgrade.go`). */
+const L1_START_TIMES: Readonly<Partial<Record<NetworkName, bigint>>> = {
+  mainnet: BigInt(Date.UTC(2024, 11, 16, 17) / 1_000),
+  fuji: BigInt(Date.UTC(2024, 10, 25, 16) / 1_000),
+};
 
 /** The composition root: everything it opens, it closes, in reverse order. */
 export async function startApp(
@@ -85,6 +98,7 @@ export async function startApp(
       nodeVersion: (deadline) => api.getNodeVersion(deadline),
       bootstrapPeers: (deadline) => findFirstPeers(api, config, deadline),
       allowPrivateAddresses: config.allowPrivateAddresses,
+      limits: { dialsPerSecond: config.dialsPerSecond },
     }),
   );
   const validatorSets = createValidatorSets({ api, clock, build: createWarpSet });
@@ -103,10 +117,48 @@ export async function startApp(
       keepMs: 10 * config.validatorRefreshMs,
     }),
   );
+  const directory = createSubnetDirectory(api);
+  const chains = createChainApi(opened.use(createJsonRpcClient({ endpoints: config.pChainApi, ...rpc })));
+  const store = opened.use(openValidationStore({ directory: config.storePath, networkID }));
+  const index = opened.use(
+    createValidationIndex({
+      // A client of its own, so that reading blocks never takes the connections of those who wait.
+      api: createNodeApi(opened.use(createJsonRpcClient({ endpoints: config.pChainApi, ...rpc })), info),
+      store,
+      clock,
+      logger,
+      registry,
+      l1StartTime: L1_START_TIMES[config.network],
+      limits: {
+        ...DEFAULT_INDEX_LIMITS,
+        lookback: config.storePath === undefined ? config.l1IndexLookback : undefined,
+        maxBlocksPerSecond: config.l1IndexBlocksPerSecond,
+      },
+    }),
+  );
+  const [pathName = 'mainnet'] = PATH_NAMES[config.network];
+  const dataApi =
+    config.dataApi &&
+    opened.use(
+      createDataApi({ endpoint: config.dataApi, network: pathName, clock, timeoutMs: apiLimits.attemptTimeoutMs }),
+    );
+  const l1Messages = createL1Messages({
+    networkID,
+    api,
+    chains,
+    directory,
+    index,
+    dataApi,
+    clock,
+    logger,
+    timeoutMs: apiTimeoutMs,
+  });
   const aggregator = createAggregator({
     networkID,
-    directory: createSubnetDirectory(api),
+    directory,
     validatorSets,
+    epochs: createEpochHeights(chains, clock),
+    funds: createValidatorFunds(api, clock),
     source: connections,
     store: createMemorySignatureStore({
       maxSignatures: config.signatureCacheSize,
@@ -131,6 +183,7 @@ export async function startApp(
   });
   const server = await createServer({
     aggregator,
+    l1Messages,
     networks: PATH_NAMES[config.network],
     nodeID: identity.nodeID,
     readiness: () => connections.readiness(),
@@ -189,7 +242,7 @@ async function askNetworkID(
 async function refuseOtherNetwork(expected: number, ask: () => Promise<number>): Promise<never> {
   const networkID = await ask();
   if (networkID === expected) return new Promise<never>(() => undefined);
-  throw new Error(
+  throw new ConfigError(
     `the info API is of network ID ${networkID}, but the configured network is ${expected}: check infoApi`,
   );
 }

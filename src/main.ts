@@ -4,6 +4,7 @@ import { type Config, ConfigError, embeddedConfig, loadConfig, type Overrides } 
 import { printBanner } from './devnet/banner.ts';
 import { type Devnet, startDevnet } from './devnet/devnet.ts';
 import { registerDevnetRoutes } from './devnet/devnet-routes.ts';
+import { IdentityError } from './p2p/identity.ts';
 import { systemClock } from './primitives/clock.ts';
 import { createLogger, LOG_LEVELS, type LogLevel } from './telemetry/logger.ts';
 
@@ -179,8 +180,17 @@ try {
   } else if (error instanceof ConfigError) {
     process.stderr.write(`configuration: ${error.message}\n`);
     process.exitCode = 2;
+  } else if (error instanceof IdentityError) {
+    process.stderr.write(`staking identity: ${error.message}\n`);
+    process.exitCode = 2;
   } else {
-    process.stderr.write(`could not run: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    process.stderr.write(`could not run: ${describeFailure(error)}\n`);
     process.exitCode = 1;
   }
+}
+
+/** What the system refuses, such as a port in use, is told by its message; the rest are bugs, and need the stack. */
+function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return 'syscall' in error ? error.message : (error.stack ?? error.message);
 }

@@ -3,15 +3,25 @@ import pLimit from 'p-limit';
 import type { BlsBackend } from '../bls/bls-backend.ts';
 import { PublicKeyCache } from '../bls/public-key-cache.ts';
 import { ApiError } from '../pchain/api-error.ts';
+import type { EpochHeights } from '../pchain/epoch-heights.ts';
 import type { SubnetDirectory } from '../pchain/subnet-directory.ts';
+import type { ValidatorFunds } from '../pchain/validator-funds.ts';
 import { HeightNotReached, type ValidatorSets } from '../pchain/validator-sets.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
-import type { SubnetID } from '../primitives/ids.ts';
+import type { NodeID, SubnetID } from '../primitives/ids.ts';
+import { ParseError } from '../primitives/parse-error.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
 import type { SignatureStore } from '../store/signature-store.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
-import { type AggregationRequest, type AggregationResult, requestKey, signatureKey } from './aggregation-request.ts';
+import { parseSignedMessage } from '../warp/signed-message.ts';
+import {
+  type AggregationRequest,
+  type AggregationResult,
+  type Destination,
+  requestKey,
+  signatureKey,
+} from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from './aggregator-metrics.ts';
 import { type CollectionDeps, type CollectionLimits, collectSignatures } from './collect-signatures.ts';
@@ -33,6 +43,8 @@ export interface AggregatorOptions {
   readonly networkID: number;
   readonly directory: SubnetDirectory;
   readonly validatorSets: ValidatorSets<WarpSet>;
+  readonly epochs: EpochHeights;
+  readonly funds: ValidatorFunds;
   readonly source: SignatureSource;
   readonly store: SignatureStore;
   readonly backend: BlsBackend;
@@ -51,11 +63,11 @@ export interface Aggregator {
 }
 
 export function createAggregator(options: AggregatorOptions): Aggregator {
-  const { networkID, directory, validatorSets, metrics, limits, clock } = options;
+  const { networkID, directory, validatorSets, epochs, funds, metrics, limits, clock } = options;
   const flights = new SingleFlight<string, AggregationResult>();
   const results = new LRUCache<string, AggregationResult>({
     maxSize: limits.resultCacheBytes,
-    sizeCalculation: ({ signedMessage }) => signedMessage.length + RESULT_OVERHEAD_BYTES,
+    sizeCalculation: ({ signedMessage, signers }) => signedMessage.length + 8 * signers.length + RESULT_OVERHEAD_BYTES,
   });
   const nameOf = createObjectNames();
   const collection: CollectionDeps = {
@@ -84,10 +96,22 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   }
 
   async function run(request: AggregationRequest, signal: AbortSignal): Promise<AggregationResult> {
-    const { signingSubnetID, pChainHeight, warpSet } = await resolve(request, signal);
+    let signing = await resolve(request, signal);
+    for (let rebuilds = 0; ; rebuilds += 1) {
+      const result = await sign(request, signing, signal);
+      if (request.pChainHeight !== 0n || rebuilds === MAX_REBUILDS) return result;
+      const now = await resolveAgain(request, signing, signal);
+      if (now.warpSet === signing.warpSet) return result;
+      // The validators changed meanwhile, and the bits would mean others. Most signatures are in the store by now.
+      signing = now;
+    }
+  }
+
+  async function sign(request: AggregationRequest, signing: Signing, signal: AbortSignal): Promise<AggregationResult> {
+    const { signingSubnetID, pChainHeight, warpSet, avoided } = signing;
     const resolved = { ...request, signingSubnetID };
     // A validator set is one object for all heights at which it is the same: so is the answer.
-    const resultKey = `${requestKey({ ...resolved, pChainHeight: 0n })}|${nameOf(warpSet)}`;
+    const resultKey = `${requestKey({ ...resolved, pChainHeight: 0n })}|${nameOf(warpSet)}|${[...avoided].join(',')}`;
     const known = results.get(resultKey);
     if (known !== undefined) {
       metrics.resultCacheHits.inc();
@@ -102,7 +126,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     const result = await flights.run(
       resultKey,
       async (flight) => {
-        const made = await collect(resolved, warpSet, pChainHeight, flight);
+        const made = await collect(resolved, signing, flight);
         if (made.isTargetReached) results.set(resultKey, made.result);
         return made.result;
       },
@@ -112,7 +136,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   }
 
   /** Who must sign, at which height. */
-  async function resolve(request: AggregationRequest, parent: AbortSignal) {
+  async function resolve(request: AggregationRequest, parent: AbortSignal): Promise<Signing> {
     if (request.message.networkID !== networkID) {
       throw new AggregatorError(
         'invalid request',
@@ -132,15 +156,99 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
         );
       }
       const signingSubnetID = request.signingSubnetID ?? sourceSubnetID;
-      const pChainHeight =
-        request.pChainHeight === 0n ? await validatorSets.proposedHeight(signal) : request.pChainHeight;
-      const warpSet = await validatorSets.at(signingSubnetID, pChainHeight, signal);
-      if (warpSet.totalWeight === 0n) throw await withoutValidators(signingSubnetID, pChainHeight, signal);
-      return { signingSubnetID, pChainHeight, warpSet };
+      if (request.pChainHeight !== 0n) return await signingAt(signingSubnetID, request.pChainHeight, signal);
+      if (request.destination !== undefined) {
+        const signing = await signingInEpoch(signingSubnetID, request.destination, signal);
+        if (signing !== undefined) return signing;
+      }
+      const signing = await signingAt(signingSubnetID, await validatorSets.proposedHeight(signal), signal);
+      return { ...signing, avoided: await runningOut(signingSubnetID, signing.warpSet, signal) };
     } catch (error) {
       parent.throwIfAborted();
       throw fromApi(error, request, signal);
     }
+  }
+
+  /** As {@link resolve}, after the fact: a failure to ask once more does not undo what was signed. */
+  async function resolveAgain(request: AggregationRequest, before: Signing, signal: AbortSignal): Promise<Signing> {
+    try {
+      return await resolve(request, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof AggregatorError) return before;
+      throw error;
+    }
+  }
+
+  async function signingAt(signingSubnetID: SubnetID, pChainHeight: bigint, signal: AbortSignal): Promise<Signing> {
+    const warpSet = await validatorSets.at(signingSubnetID, pChainHeight, signal);
+    if (warpSet.totalWeight === 0n) throw await withoutValidators(signingSubnetID, pChainHeight, signal);
+    return { signingSubnetID, pChainHeight, warpSet, avoided: NOBODY };
+  }
+
+  /** Undefined where the proposed height is to be used. */
+  async function signingInEpoch(
+    signingSubnetID: SubnetID,
+    destination: Destination,
+    signal: AbortSignal,
+  ): Promise<Signing | undefined> {
+    const height = await epochHeight(destination, signal);
+    if (height === undefined) return undefined;
+    const warpSet = await validatorSets.at(signingSubnetID, height, signal);
+    if (warpSet.totalWeight > 0n) return { signingSubnetID, pChainHeight: height, warpSet, avoided: NOBODY };
+    // The epoch began before the signing subnet had any validators, as right after a conversion: no message can pass in it.
+    // At the proposed height there are some, and a message signed there will do once an epoch begins that has them.
+    if (!destination.isRequired) return undefined;
+    if (!(await directory.exists(signingSubnetID, signal)))
+      throw await withoutValidators(signingSubnetID, height, signal);
+    throw new AggregatorError(
+      'not yet in epoch',
+      `destinationBlockchainId: the epoch of blockchain ${destination.chainID} is of P-Chain height ${height}, at which subnet ` +
+        `${signingSubnetID} has no validators; try again when its next epoch has begun`,
+      { field: 'destinationBlockchainId' },
+    );
+  }
+
+  async function epochHeight({ chainID, isRequired }: Destination, signal: AbortSignal): Promise<bigint | undefined> {
+    if (isRequired && (await directory.validatedBy(chainID, signal)) === undefined) {
+      throw new AggregatorError(
+        'invalid request',
+        `destinationBlockchainId: the P-Chain knows no blockchain ${chainID}`,
+        { field: 'destinationBlockchainId' },
+      );
+    }
+    const timeoutMs = isRequired ? limits.resolveTimeoutMs : OPTIONAL_QUESTION_MS;
+    using deadline = startDeadline(clock, timeoutMs, "asking for the destination's epoch", signal);
+    try {
+      return await epochs.heightOf(chainID, deadline.signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isRequired && (error instanceof ApiError || deadline.signal.aborted)) return undefined;
+      if (!(error instanceof ApiError) || error.kind === 'unavailable') throw error;
+      throw new AggregatorError(
+        'invalid request',
+        `destinationBlockchainId: the configured API does not tell the epoch of blockchain ${chainID} (${error.message}); ` +
+          'give pChainHeight instead',
+        { field: 'destinationBlockchainId', cause: error },
+      );
+    }
+  }
+
+  /** Canonical indices of those that may not be in the set any more when the message arrives. */
+  async function runningOut(subnetID: SubnetID, warpSet: WarpSet, signal: AbortSignal): Promise<ReadonlySet<number>> {
+    using deadline = startDeadline(clock, OPTIONAL_QUESTION_MS, 'asking for balances', signal);
+    let nodeIDs: ReadonlySet<NodeID>;
+    try {
+      nodeIDs = await funds.runningOut(subnetID, deadline.signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      // Without balances nobody is avoided, as if all were well.
+      if (error instanceof ApiError || deadline.signal.aborted) return NOBODY;
+      throw error;
+    }
+    if (nodeIDs.size === 0) return NOBODY;
+    const avoided = warpSet.validators.filter((validator) => validator.nodeIDs.every((nodeID) => nodeIDs.has(nodeID)));
+    return new Set(avoided.map(({ index }) => index));
   }
 
   async function withoutValidators(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<AggregatorError> {
@@ -158,8 +266,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
 
   async function collect(
     request: AggregationRequest & { readonly signingSubnetID: SubnetID },
-    warpSet: WarpSet,
-    pChainHeight: bigint,
+    { warpSet, pChainHeight, avoided }: Signing,
     signal: AbortSignal,
   ): Promise<{ result: AggregationResult; isTargetReached: boolean }> {
     const { message, justification, signingSubnetID, quorumNum, quorumBuffer } = request;
@@ -170,6 +277,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
         signatureKey: signatureKey(request),
         signingSubnetID,
         warpSet,
+        avoided,
         quorumNum,
         quorumBuffer,
       },
@@ -178,10 +286,17 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     );
     switch (outcome.kind) {
       case 'signed': {
-        const { signedMessage, signedWeight, signerCount, isTargetReached } = outcome;
+        const { signedMessage, signedWeight, isTargetReached } = outcome;
         const { totalWeight } = warpSet;
         return {
-          result: { signedMessage, signingSubnetID, pChainHeight, signedWeight, totalWeight, signerCount },
+          result: {
+            signedMessage,
+            signingSubnetID,
+            pChainHeight,
+            signedWeight,
+            totalWeight,
+            signers: signersOf(signedMessage, warpSet),
+          },
           isTargetReached,
         };
       }
@@ -200,7 +315,28 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   return { aggregate };
 }
 
-/** An answer's fields beside the message. */
+/** Who must sign, and whose bits mean whom. */
+interface Signing {
+  readonly signingSubnetID: SubnetID;
+  readonly pChainHeight: bigint;
+  readonly warpSet: WarpSet;
+  /** Canonical indices. */
+  readonly avoided: ReadonlySet<number>;
+}
+
+const NOBODY: ReadonlySet<number> = new Set();
+/** Sets change with some blocks, and a block takes seconds: more than two changes in one request are not to be waited for. */
+const MAX_REBUILDS = 2;
+/** For what makes an answer better, and is not needed for one. */
+const OPTIONAL_QUESTION_MS = 1_500;
+
+function signersOf(signedMessage: Uint8Array, warpSet: WarpSet): NodeID[] {
+  return parseSignedMessage(signedMessage).signature.signers.flatMap(
+    (index) => warpSet.validators[index]?.nodeIDs[0] ?? [],
+  );
+}
+
+/** An answer's fields beside the message; the names of the signers are those of the validator set. */
 const RESULT_OVERHEAD_BYTES = 512;
 
 /** Clients look for "threshold of stake" and for the inequality: both are part of the interface. */
@@ -251,6 +387,9 @@ function fromApi(error: unknown, request: AggregationRequest, signal: AbortSigna
       field: 'pChainHeight',
       cause: error,
     });
+  }
+  if (error instanceof ParseError) {
+    return new AggregatorError('api invalid', `the P-Chain API gave a ${error.message}`, { cause: error });
   }
   if (error instanceof ApiError) {
     const code = error.kind === 'unavailable' ? 'api unavailable' : 'api invalid';

@@ -1,6 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '../primitives/bytes.ts';
-import type { SubnetID } from '../primitives/ids.ts';
+import type { BlockchainID, NodeID, SubnetID } from '../primitives/ids.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 
 /** What one client asks for. */
@@ -14,8 +14,17 @@ export interface AggregationRequest {
   readonly quorumNum: bigint;
   /** Percent beyond the quorum that is tried for; the sum is at most 100. */
   readonly quorumBuffer: bigint;
-  /** 0: the height that the P-Chain proposes now. */
+  /** 0: the height of the destination's epoch where one is given, else the one that the P-Chain proposes now. */
   readonly pChainHeight: bigint;
+  /** Not together with a height other than 0. */
+  readonly destination?: Destination | undefined;
+}
+
+/** The chain that will verify the message, at the height of its current epoch (ACP-181). */
+export interface Destination {
+  readonly chainID: BlockchainID;
+  /** Whether the proposed height will not do where the chain's API cannot be asked. */
+  readonly isRequired: boolean;
 }
 
 export interface AggregationResult {
@@ -26,7 +35,8 @@ export interface AggregationResult {
   readonly pChainHeight: bigint;
   readonly signedWeight: bigint;
   readonly totalWeight: bigint;
-  readonly signerCount: number;
+  /** A node of each signer, in the order of the canonical set. */
+  readonly signers: readonly NodeID[];
 }
 
 /** Two requests with the same key have the same answer. */

@@ -9,6 +9,14 @@ export type AggregatorErrorCode =
   /** No such blockchain, as far as the P-Chain knows. */
   | 'unknown source chain'
   | 'unknown subnet'
+  /** No such transaction was accepted. */
+  | 'unknown transaction'
+  /** The message needs a justification that was not given and cannot be found. */
+  | 'justification not found'
+  /** The same; but the search goes on, and may find it in a while. */
+  | 'not yet known'
+  /** The destination's epoch is of a height at which the signing subnet had no validators; the next one's may be another. */
+  | 'not yet in epoch'
   /** Validators answered, and the quorum is out of reach. */
   | 'insufficient weight'
   /** Too little weight is connected to reach the quorum; it may be in a moment. */

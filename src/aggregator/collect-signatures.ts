@@ -47,6 +47,8 @@ export interface CollectionJob {
   readonly signatureKey: string;
   readonly signingSubnetID: SubnetID;
   readonly warpSet: WarpSet;
+  /** Canonical indices of validators that are asked only where the others do not suffice. */
+  readonly avoided?: ReadonlySet<number>;
   readonly quorumNum: bigint;
   readonly quorumBuffer: bigint;
 }
@@ -81,7 +83,7 @@ export async function collectSignatures(
 ): Promise<CollectionOutcome> {
   const { source, store, backend, publicKeys, clock, metrics, limits, querying, decoding } = deps;
   const { warpSet, message, signatureKey } = job;
-  const tally = createTally(warpSet, job.quorumNum, job.quorumBuffer);
+  const tally = createTally(warpSet, job.quorumNum, job.quorumBuffer, job.avoided);
   const isPChainMessage = message.sourceChainID === P_CHAIN_ID;
   const query = { sourceChainID: message.sourceChainID, message: message.bytes, justification: job.justification };
   let hashed: HashedMessage | undefined;

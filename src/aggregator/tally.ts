@@ -28,14 +28,20 @@ export interface Tally {
   /** By canonical index. */
   readonly progress: readonly Progress[];
   readonly signedWeight: bigint;
-  /** Canonical validators, heaviest first. */
+  /** Canonical validators, heaviest first; those to be avoided come after all others. */
   readonly heaviestFirst: readonly WarpValidator[];
   set(index: number, progress: Progress): void;
 }
 
 const UNTRIED: Progress = { kind: 'waiting', notBeforeMs: 0, attempts: 0 };
 
-export function createTally(warpSet: WarpSet, quorumNum: bigint, quorumBuffer: bigint): Tally {
+/** @param avoided canonical indices of validators whose signatures may soon be worth nothing */
+export function createTally(
+  warpSet: WarpSet,
+  quorumNum: bigint,
+  quorumBuffer: bigint,
+  avoided: ReadonlySet<number> = new Set(),
+): Tally {
   const progress: Progress[] = warpSet.validators.map(() => UNTRIED);
   let signedWeight = 0n;
   return {
@@ -47,7 +53,9 @@ export function createTally(warpSet: WarpSet, quorumNum: bigint, quorumBuffer: b
     get signedWeight() {
       return signedWeight;
     },
-    heaviestFirst: warpSet.validators.toSorted(byWeightDescending),
+    heaviestFirst: warpSet.validators.toSorted(
+      (a, b) => Number(avoided.has(a.index)) - Number(avoided.has(b.index)) || byWeightDescending(a, b),
+    ),
     set(index, next) {
       const validator = warpSet.validators[index];
       if (validator === undefined) throw new RangeError(`no validator ${index}`);

@@ -8,6 +8,10 @@ const STATUS_OF: Readonly<Record<AggregatorErrorCode, ErrorStatus>> = {
   'invalid request': 400,
   'unknown source chain': 404,
   'unknown subnet': 404,
+  'unknown transaction': 404,
+  'justification not found': 404,
+  'not yet known': 503,
+  'not yet in epoch': 503,
   'insufficient weight': 500,
   'not connected': 503,
   overloaded: 503,
@@ -15,8 +19,17 @@ const STATUS_OF: Readonly<Record<AggregatorErrorCode, ErrorStatus>> = {
   'api invalid': 502,
 };
 
-/** Connections and upstreams need some seconds; overload is over as soon as one aggregation ends. */
-const RETRY_AFTER_SECONDS = { 'not connected': 5, 'api unavailable': 5, overloaded: 1 } as const;
+/**
+ * Connections and upstreams need some seconds, and so do the reading of blocks and the next epoch; overload is over as soon
+ * as one aggregation ends.
+ */
+const RETRY_AFTER_SECONDS = {
+  'not connected': 5,
+  'api unavailable': 5,
+  'not yet known': 10,
+  'not yet in epoch': 10,
+  overloaded: 1,
+} as const;
 
 /** A request that the caller can mend: 400 with a sentence that starts with the field. */
 export class BadRequest extends Error {

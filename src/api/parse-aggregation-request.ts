@@ -1,14 +1,17 @@
 import { type Static, Type } from 'typebox';
 import type { AggregationRequest } from '../aggregator/aggregation-request.ts';
 import { parseHex } from '../primitives/bytes.ts';
-import { parseHexOrCb58Id, type SubnetID } from '../primitives/ids.ts';
+import { type BlockchainID, parseHexOrCb58Id, type SubnetID, type TxID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
-import { MAX_UNSIGNED_MESSAGE_LENGTH, parseUnsignedMessage } from '../warp/unsigned-message.ts';
+import { MAX_UNSIGNED_MESSAGE_LENGTH, parseUnsignedMessage, type UnsignedMessage } from '../warp/unsigned-message.ts';
 import { BadRequest } from './error-handler.ts';
 
 /** Justifications are a subnet ID or one RegisterL1Validator payload; 24 KiB is the bound of Warp payloads. */
 const MAX_JUSTIFICATION_LENGTH = 24 * 1024;
 export const DEFAULT_QUORUM_PERCENTAGE = 67;
+
+export const DESTINATION_DESCRIPTION =
+  'The blockchain that will verify the message, in hex or cb58: validators at the P-Chain height of its current epoch sign';
 
 /** Both fields at their longest in hex, and room for the rest. */
 export const AGGREGATION_BODY_LIMIT = 2 * (MAX_UNSIGNED_MESSAGE_LENGTH + MAX_JUSTIFICATION_LENGTH) + 4096;
@@ -20,12 +23,17 @@ export const AggregationBody = Type.Object(
     ),
     justification: Type.Optional(
       Type.String({
-        description: 'What validators need to sign some P-Chain messages, in hex with an optional 0x prefix',
+        description:
+          'What validators need to sign some P-Chain messages, in hex with an optional 0x prefix. Without a message: a subnet ' +
+          "ID asks for the message of the subnet's conversion to an L1; an L1ValidatorRegistrationJustification, or a " +
+          'RegisterL1Validator payload, for the message that the validation is over',
       }),
     ),
     signingSubnetId: Type.Optional(
       Type.String({
-        description: 'The subnet whose validators sign, in hex or cb58; the default is the subnet of the source chain',
+        description:
+          'The subnet whose validators sign, in hex or cb58; the default is the subnet of the source chain, and without a ' +
+          "message the subnet that validates the chain of the L1's validator manager",
       }),
     ),
     quorumPercentage: Type.Optional(
@@ -52,12 +60,18 @@ export const AggregationBody = Type.Object(
         description: 'The P-Chain height whose validators sign; 0 is the proposed height',
       }),
     ),
+    destinationBlockchainId: Type.Optional(Type.String({ description: DESTINATION_DESCRIPTION })),
   },
   { additionalProperties: false },
 );
 
+/** A request whose message is still to be found where it has a justification only. */
+export type ParsedAggregationRequest = Omit<AggregationRequest, 'message'> & {
+  readonly message: UnsignedMessage | undefined;
+};
+
 /** @throws {BadRequest} naming the field */
-export function parseAggregationRequest(body: Static<typeof AggregationBody>): AggregationRequest {
+export function parseAggregationRequest(body: Static<typeof AggregationBody>): ParsedAggregationRequest {
   const quorumNum = body.quorumPercentage ?? DEFAULT_QUORUM_PERCENTAGE;
   const quorumBuffer = body.quorumPercentageBuffer ?? 0;
   if (quorumNum + quorumBuffer > 100) {
@@ -65,17 +79,20 @@ export function parseAggregationRequest(body: Static<typeof AggregationBody>): A
       `quorumPercentageBuffer: quorumPercentage and quorumPercentageBuffer must add up to at most 100, are ${quorumNum + quorumBuffer}`,
     );
   }
-  if (body.message === undefined) {
+  const { message, justification = '', signingSubnetId, pChainHeight = 0, destinationBlockchainId } = body;
+  if (message === undefined && body.justification === undefined) {
+    throw new BadRequest('message is missing: either message or justification must be given');
+  }
+  if (pChainHeight !== 0 && destinationBlockchainId !== undefined) {
     throw new BadRequest(
-      body.justification === undefined
-        ? 'message is missing: either message or justification must be given'
-        : 'message is missing: a justification alone is not supported yet',
+      'destinationBlockchainId must not be given together with pChainHeight: each says at which height',
     );
   }
   return {
-    message: field('message', () => parseUnsignedMessage(parseHex(body.message ?? '', 'message'))),
+    message:
+      message === undefined ? undefined : field('message', () => parseUnsignedMessage(parseHex(message, 'message'))),
     justification: field('justification', () => {
-      const bytes = parseHex(body.justification ?? '', 'justification');
+      const bytes = parseHex(justification, 'justification');
       if (bytes.length <= MAX_JUSTIFICATION_LENGTH) return bytes;
       throw new ParseError(
         'justification',
@@ -83,13 +100,27 @@ export function parseAggregationRequest(body: Static<typeof AggregationBody>): A
       );
     }),
     signingSubnetID:
-      body.signingSubnetId === undefined
+      signingSubnetId === undefined
         ? undefined
-        : field('signingSubnetId', () => parseHexOrCb58Id<SubnetID>(body.signingSubnetId ?? '', 'signingSubnetId')),
+        : field('signingSubnetId', () => parseHexOrCb58Id<SubnetID>(signingSubnetId, 'signingSubnetId')),
     quorumNum: BigInt(quorumNum),
     quorumBuffer: BigInt(quorumBuffer),
-    pChainHeight: BigInt(body.pChainHeight ?? 0),
+    pChainHeight: BigInt(pChainHeight),
+    destination:
+      destinationBlockchainId === undefined
+        ? undefined
+        : { chainID: parseDestination(destinationBlockchainId), isRequired: true },
   };
+}
+
+/** @throws {BadRequest} */
+export function parseDestination(text: string): BlockchainID {
+  return field('destinationBlockchainId', () => parseHexOrCb58Id<BlockchainID>(text, 'destinationBlockchainId'));
+}
+
+/** @throws {BadRequest} */
+export function parseTxHash(text: string): TxID {
+  return field('txHash', () => parseHexOrCb58Id<TxID>(text, 'txHash'));
 }
 
 function field<T>(name: string, parse: () => T): T {

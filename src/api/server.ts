@@ -3,6 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyBaseLogger, LogController } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Aggregator } from '../aggregator/aggregate.ts';
+import type { L1Messages } from '../aggregator/l1-messages.ts';
 import type { Readiness } from '../aggregator/validator-connections.ts';
 import type { NodeID } from '../primitives/ids.ts';
 import { handleError, handleNotFound } from './error-handler.ts';
@@ -12,6 +13,7 @@ import { registerHealth } from './routes/health.ts';
 
 export interface ServerOptions {
   readonly aggregator: Aggregator;
+  readonly l1Messages: L1Messages;
   /** Names of the path's `{network}` served here. */
   readonly networks: readonly string[];
   readonly nodeID: NodeID;
@@ -55,7 +57,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       },
     },
   });
-  registerAggregateSignatures(server, options.aggregator, options.networks);
+  registerAggregateSignatures(server, options);
   registerHealth(server, options.nodeID, options.readiness);
   registerOperations(server, options);
   options.registerMore?.(server);

@@ -47,6 +47,7 @@ const FileSchema = Type.Object(
     peerTimeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
     hedgeAfterMs: Type.Optional(DurationMs),
     connectTimeoutMs: Type.Optional(DurationMs),
+    dialsPerSecond: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
     apiTimeoutMs: Type.Optional(DurationMs),
     maxAggregationsInFlight: Type.Optional(Count),
     maxQueriesInFlight: Type.Optional(Count),
@@ -54,6 +55,10 @@ const FileSchema = Type.Object(
     signatureCacheSize: Type.Optional(Count),
     signatureCachePerSigner: Type.Optional(Count),
     resultCacheBytes: Type.Optional(Type.Integer({ minimum: 1_024, maximum: 2 ** 34 })),
+    storePath: Type.Optional(Type.String({ minLength: 1 })),
+    l1IndexLookback: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000 })),
+    l1IndexBlocksPerSecond: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+    dataApi: Type.Optional(ApiEndpoint),
   },
   closed,
 );
@@ -87,6 +92,7 @@ export interface Config {
   readonly peerTimeoutMs: number;
   readonly hedgeAfterMs: number;
   readonly connectTimeoutMs: number;
+  readonly dialsPerSecond: number;
   readonly apiTimeoutMs: number;
   readonly maxAggregationsInFlight: number;
   readonly maxQueriesInFlight: number;
@@ -94,6 +100,12 @@ export interface Config {
   readonly signatureCacheSize: number;
   readonly signatureCachePerSigner: number;
   readonly resultCacheBytes: number;
+  /** A folder for what is to outlive the process. */
+  readonly storePath: string | undefined;
+  /** P-Chain blocks below the newest; without a store only. */
+  readonly l1IndexLookback: bigint;
+  readonly l1IndexBlocksPerSecond: number;
+  readonly dataApi: ApiEndpointConfig | undefined;
 }
 
 /** What is wrong with the configuration, in words for the person who wrote it. */
@@ -108,6 +120,7 @@ const ENVIRONMENT = {
   SIGNATURE_AGGREGATOR_LOG_LEVEL: 'logLevel',
   SIGNATURE_AGGREGATOR_STAKING_CERT_PATH: 'stakingCertPath',
   SIGNATURE_AGGREGATOR_STAKING_KEY_PATH: 'stakingKeyPath',
+  SIGNATURE_AGGREGATOR_STORE_PATH: 'storePath',
 } as const satisfies Record<string, keyof FileConfig>;
 
 export type Overrides = Partial<Pick<FileConfig, 'host' | 'port' | 'logLevel'>>;
@@ -143,7 +156,14 @@ export function parseConfig(json: unknown, overrides: Overrides, environment: En
 /** Settings of a service whose network is the embedded one. */
 export function embeddedConfig(apiUrl: string, overrides: Overrides, environment: Environment = process.env): Config {
   return parseConfig(
-    { network: 'local', pChainApi: [{ baseUrl: apiUrl }], allowPrivateAddresses: true, logLevel: 'warn' },
+    {
+      network: 'local',
+      pChainApi: [{ baseUrl: apiUrl }],
+      allowPrivateAddresses: true,
+      logLevel: 'warn',
+      // 2,000 validators of one machine are nobody else's load, and a person waits for them.
+      dialsPerSecond: 1_000,
+    },
     overrides,
     environment,
   );
@@ -159,6 +179,7 @@ function toConfig(file: FileConfig): Config {
       checkEndpoint(endpoint, `${setting}[${index}]`);
     });
   }
+  if (file.dataApi !== undefined) checkEndpoint(file.dataApi, 'dataApi');
   return {
     network: file.network,
     pChainApi: file.pChainApi,
@@ -184,6 +205,7 @@ function toConfig(file: FileConfig): Config {
     peerTimeoutMs: file.peerTimeoutMs ?? 3_000,
     hedgeAfterMs: file.hedgeAfterMs ?? 500,
     connectTimeoutMs: file.connectTimeoutMs ?? 5_000,
+    dialsPerSecond: file.dialsPerSecond ?? 100,
     apiTimeoutMs: file.apiTimeoutMs ?? 5_000,
     maxAggregationsInFlight: file.maxAggregationsInFlight ?? 256,
     maxQueriesInFlight: file.maxQueriesInFlight ?? 8_192,
@@ -191,6 +213,10 @@ function toConfig(file: FileConfig): Config {
     signatureCacheSize: file.signatureCacheSize ?? 200_000,
     signatureCachePerSigner: file.signatureCachePerSigner ?? 10_000,
     resultCacheBytes: file.resultCacheBytes ?? 16 * 1024 * 1024,
+    storePath: file.storePath,
+    l1IndexLookback: BigInt(file.l1IndexLookback ?? 10_000),
+    l1IndexBlocksPerSecond: file.l1IndexBlocksPerSecond ?? (file.network === 'local' ? 1_000 : 50),
+    dataApi: file.dataApi,
   };
 }
 

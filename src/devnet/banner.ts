@@ -4,12 +4,11 @@ import type { Devnet } from './devnet.ts';
 /** Says what is running, and what to paste. */
 export function printBanner({ url, nodeID, devnet }: { url: string; nodeID: NodeID; devnet: Devnet }): void {
   const examples = devnet.examples('fuji');
-  const curls = examples
-    .slice(0, 3)
-    .map(
-      ({ name, path, body }) =>
-        `  # ${name}\n  curl -s ${url}${path} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`,
-    );
+  const byTransaction = examples.filter(({ method }) => method === 'GET').slice(0, 1);
+  const curls = [...examples.slice(0, 3), ...byTransaction].map(({ name, path, body }) => {
+    const options = body === undefined ? '' : ` -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
+    return `  # ${name}\n  curl -s ${url}${path}${options}`;
+  });
   console.log(`Warp signature aggregator on an embedded network: nothing here is real money, and nothing leaves this machine.
 
   service     ${url}

@@ -26,16 +26,19 @@ const HexString = Type.String({ pattern: '^(0x)?([0-9a-f]{2})*$' });
 
 const ExampleSchema = Type.Object({
   name: Type.String(),
-  method: Type.Literal('POST'),
+  method: Type.Union([Type.Literal('GET'), Type.Literal('POST')]),
   path: Type.String(),
-  body: Type.Object({
-    message: HexString,
-    justification: Type.Optional(HexString),
-    signingSubnetId: Type.Optional(Type.String()),
-    quorumPercentage: Type.Optional(Type.Integer()),
-    quorumPercentageBuffer: Type.Optional(Type.Integer()),
-    pChainHeight: Type.Optional(Type.Integer()),
-  }),
+  body: Type.Optional(
+    Type.Object({
+      message: Type.Optional(HexString),
+      justification: Type.Optional(HexString),
+      signingSubnetId: Type.Optional(Type.String()),
+      quorumPercentage: Type.Optional(Type.Integer()),
+      quorumPercentageBuffer: Type.Optional(Type.Integer()),
+      pChainHeight: Type.Optional(Type.Integer()),
+      destinationBlockchainId: Type.Optional(Type.String()),
+    }),
+  ),
 });
 
 const NetworkSchema = Type.Object({

@@ -61,8 +61,6 @@ export interface Devnet extends AsyncDisposable {
   emit(chain: 'C' | 'L1', payload: Uint8Array): UnsignedMessage;
   /** A message as {@link emit} would make it, which its chain never emitted: validators refuse it. */
   unknownMessage(chain: 'C' | 'L1', payload: Uint8Array): UnsignedMessage;
-  /** Height of the P-Chain now. */
-  height(): bigint;
   network(): DevnetNetwork;
 }
 
@@ -163,7 +161,6 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
       }),
     emit: (chain, payload) => chainOf(chain).emit(payload),
     unknownMessage: (chain, payload) => chainOf(chain).prepare(payload),
-    height: () => model.height(),
     network: () => ({ apiUrl, networkID: model.networkID, subnets, nodeIDs }),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };

@@ -1,5 +1,5 @@
 import { bytesToHex } from '../primitives/bytes.ts';
-import { idBytes, P_CHAIN_ID } from '../primitives/ids.ts';
+import { idBytes, P_CHAIN_ID, type TxID } from '../primitives/ids.ts';
 import { conversionID } from '../warp/conversion-data.ts';
 import { encodeJustification } from '../warp/justification.ts';
 import { encodeL1Message, type L1Message, registrationValidationID } from '../warp/l1-message.ts';
@@ -11,33 +11,34 @@ import { seededBytes } from './seeded-random.ts';
 /** A request to the aggregator that succeeds while all validators are well. */
 export interface Example {
   readonly name: string;
-  readonly method: 'POST';
+  readonly method: 'GET' | 'POST';
   readonly path: string;
-  readonly body: ExampleBody;
+  /** Of a POST. */
+  readonly body?: ExampleBody;
 }
 
 interface ExampleBody {
-  /** Hex with `0x`. */
-  readonly message: string;
+  /** Hex with `0x`, as the justification; one of the two is there. */
+  readonly message?: string;
   readonly justification?: string;
   readonly signingSubnetId?: string;
   readonly quorumPercentage?: number;
   readonly quorumPercentageBuffer?: number;
   readonly pChainHeight?: number;
+  readonly destinationBlockchainId?: string;
 }
 
-interface NamedBody {
-  readonly name: string;
-  readonly body: ExampleBody;
-}
+/** What an example sends: the body of a POST, or the transaction of a GET. */
+type NamedRequest = { readonly name: string } & ({ readonly body: ExampleBody } | { readonly txID: TxID });
 
 /** Has the chains emit what the examples are about: once for a network, whatever the path's `{network}` is later. */
-export function emitExamples(model: NetworkModel, seed: number): readonly NamedBody[] {
-  const { cChain, l1Chain, l1 } = model;
+export function emitExamples(model: NetworkModel, seed: number): readonly NamedRequest[] {
+  const { cChain, l1Chain, l1, ledger } = model;
   const cMessage = cChain.emit(Buffer.from('hello from the C-Chain'));
   const block = cChain.acceptBlock(seededBytes(seed, 'C-Chain block', 32));
   const l1Message = l1Chain.emit(Buffer.from('hello from the L1'));
   const { story, subnetID } = l1;
+  const { heights } = story;
   const fromPlatform = (message: L1Message): UnsignedMessage => createPlatformMessage(model.networkID, message);
   const signedByL1 = { signingSubnetId: subnetID };
   const removal = { kind: 'L1ValidatorRegistration', registered: false } as const;
@@ -96,6 +97,39 @@ export function emitExamples(model: NetworkModel, seed: number): readonly NamedB
       name: 'P-Chain: weight of an L1 validator',
       body: { message: hex(fromPlatform({ kind: 'L1ValidatorWeight', ...story.weightChange })), ...signedByL1 },
     },
+    {
+      name: "L1 message at the height of the C-Chain's epoch",
+      body: { message: hex(l1Message), quorumPercentage: 67, destinationBlockchainId: cChain.blockchainID },
+    },
+    { name: 'by justification: conversion of the L1', body: { justification: `0x${bytesToHex(idBytes(subnetID))}` } },
+    {
+      name: 'by justification: removal of an L1 validator of the conversion',
+      body: { justification: justificationHex({ kind: 'SubnetIDIndex', subnetID, index: story.removed.index }) },
+    },
+    {
+      name: 'by justification: expired registration of an L1 validator',
+      body: { justification: `0x${bytesToHex(encodeL1Message(story.expiredRegistration))}` },
+    },
+    {
+      name: 'by transaction: ConvertSubnetToL1Tx',
+      txID: ledger.transactionAt(heights.conversion, 'ConvertSubnetToL1Tx').id,
+    },
+    {
+      name: 'by transaction: RegisterL1ValidatorTx',
+      txID: ledger.transactionAt(heights.registration, 'RegisterL1ValidatorTx').id,
+    },
+    {
+      name: 'by transaction: SetL1ValidatorWeightTx',
+      txID: ledger.transactionAt(heights.weightChange, 'SetL1ValidatorWeightTx').id,
+    },
+    {
+      name: 'by transaction: SetL1ValidatorWeightTx that removes a validator of the conversion',
+      txID: ledger.transactionAt(heights.removal, 'SetL1ValidatorWeightTx').id,
+    },
+    {
+      name: 'by transaction: SetL1ValidatorWeightTx that removes a registered validator',
+      txID: ledger.transactionAt(heights.registeredRemoval, 'SetL1ValidatorWeightTx').id,
+    },
   ];
 }
 
@@ -109,9 +143,12 @@ function createPlatformMessage(networkID: number, message: L1Message): UnsignedM
   return createUnsignedMessage(networkID, P_CHAIN_ID, call);
 }
 
-export function createExamples(bodies: readonly NamedBody[], network: string): Example[] {
+export function createExamples(requests: readonly NamedRequest[], network: string): Example[] {
   const path = `/v1/signatureAggregator/${network}/aggregateSignatures`;
-  return bodies.map(({ name, body }) => ({ name, method: 'POST', path, body }));
+  return requests.map((request): Example => {
+    if ('body' in request) return { name: request.name, method: 'POST', path, body: request.body };
+    return { name: request.name, method: 'GET', path: `${path}/${request.txID}` };
+  });
 }
 
 function hex({ bytes }: UnsignedMessage): string {

@@ -14,7 +14,8 @@ import type { Validator } from '../validators/validator.ts';
 import { type ConversionData, conversionID } from '../warp/conversion-data.ts';
 import { conversionValidationID, type RegisterL1Validator, registrationValidationID } from '../warp/l1-message.ts';
 import { EvmChain } from './evm-chain.ts';
-import { L1History, type L1Validator } from './l1-history.ts';
+import { type L1Event, L1History, type L1Validator } from './l1-history.ts';
+import { PChainLedger } from './p-chain-ledger.ts';
 import { createSeededRandom, seededBytes, seededId } from './seeded-random.ts';
 import type { PlatformView } from './signing-rules.ts';
 
@@ -51,6 +52,7 @@ export const MIN_PRIMARY_NODES = 3;
  * The L1's history, by P-Chain height:
  * 100 conversion with five validators, 120 registration of a sixth, 130 and 140 the weight of the second becomes 200 and 350,
  * 160 the third is removed, 165 its node registers anew, 175 that is removed too, 180 the fourth runs out of balance.
+ * Between them, 150 tops up a balance and 185 disables the fourth, which changes nothing any more.
  */
 export interface NetworkModel extends PlatformView {
   readonly networkID: number;
@@ -66,6 +68,9 @@ export interface NetworkModel extends PlatformView {
   /** Empty for an unknown subnet, and for the L1 before its conversion. */
   validatorsAt(subnetID: SubnetID, height: bigint): readonly Validator[];
   l1Validators(): readonly L1Validator[];
+  readonly ledger: PChainLedger;
+  /** The epoch of every chain: they all begin together, three blocks long. */
+  epoch(): { readonly number: bigint; readonly startTime: bigint; readonly pChainHeight: bigint };
   /** Undefined for an unknown blockchain. */
   validatedBy(blockchainID: BlockchainID): SubnetID | undefined;
 }
@@ -89,14 +94,31 @@ export interface L1Story {
   readonly removed: { readonly validationID: ValidationID; readonly index: number };
   /** A registration that was used up before its expiry. */
   readonly removedRegistration: RegisterL1Validator;
+  /** One that was never used, and has expired. */
+  readonly expiredRegistration: RegisterL1Validator;
   /** The last weight change. */
   readonly weightChange: { readonly validationID: ValidationID; readonly nonce: bigint; readonly weight: bigint };
+  /** Where the ledger has the transactions. */
+  readonly heights: {
+    readonly conversion: bigint;
+    readonly registration: bigint;
+    readonly overtakenWeightChange: bigint;
+    readonly weightChange: bigint;
+    readonly balanceIncrease: bigint;
+    readonly removal: bigint;
+    readonly usedUpRegistration: bigint;
+    readonly registeredRemoval: bigint;
+    readonly disabling: bigint;
+  };
 }
 
 const FIRST_HEIGHT = 200n;
 /** About the pace of the real P-Chain: seldom enough that caches by height matter, often enough to see it move. */
 const BLOCK_INTERVAL_MS = 10_000;
 const OLDER_L1_HEIGHT = 110n;
+/** Of the validator in the conversion whose node does not run. */
+const INACTIVE_INDEX = 3;
+const BLOCKS_PER_EPOCH = 3n;
 /** How long a registration message may be used, in seconds: a day is the most that the P-Chain takes. */
 const REGISTRATION_LIFETIME = 86_400n;
 
@@ -130,6 +152,21 @@ export function createNetworkModel(options: NetworkModelOptions): NetworkModel {
   }));
   const l1ConversionID = conversionID(l1.conversion);
   const height = (): bigint => FIRST_HEIGHT + BigInt(Math.floor((clock.monotonicMs() - startedMs) / BLOCK_INTERVAL_MS));
+  const startTime = nowSeconds(clock);
+  const timeOf = (atHeight: bigint): bigint =>
+    startTime + (atHeight - FIRST_HEIGHT) * BigInt(BLOCK_INTERVAL_MS / 1_000);
+  const { heights } = l1.story;
+  const ledger = new PChainLedger({
+    seed,
+    networkID: NETWORK_ID,
+    managerChainID: l1.conversion.managerChainID,
+    managerAddress: l1.managerAddress,
+    owner: { threshold: 1, addresses: [OWNER_ADDRESS] },
+    events: l1Start.events,
+    timeOf,
+  });
+  ledger.add(heights.balanceIncrease, 'IncreaseL1ValidatorBalanceTx', l1.story.registered);
+  ledger.add(heights.disabling, 'DisableL1ValidatorTx', conversionValidationID(l1.subnetID, INACTIVE_INDEX));
 
   return {
     networkID: NETWORK_ID,
@@ -139,6 +176,12 @@ export function createNetworkModel(options: NetworkModelOptions): NetworkModel {
     l1,
     primaryValidators,
     height,
+    ledger,
+    epoch() {
+      const number = (height() - FIRST_HEIGHT) / BLOCKS_PER_EPOCH;
+      const first = FIRST_HEIGHT + number * BLOCKS_PER_EPOCH;
+      return { number: number + 1n, startTime: timeOf(first), pChainHeight: first - 1n };
+    },
     proposedHeight: () => height() - 1n,
     timestamp: () => nowSeconds(clock),
     validatorsAt(subnetID, atHeight) {
@@ -160,6 +203,7 @@ export function createNetworkModel(options: NetworkModelOptions): NetworkModel {
 function createL1({ seed, clock, primaryNodes, l1OnlyNodes, inactiveNode }: NetworkModelOptions): {
   l1: L1Model;
   history: L1History;
+  events: readonly L1Event[];
 } {
   const [first, removed, third] = primaryNodes;
   const [l1Only, registered] = l1OnlyNodes;
@@ -181,28 +225,50 @@ function createL1({ seed, clock, primaryNodes, l1OnlyNodes, inactiveNode }: Netw
       conversionValidator(third, 150n),
     ],
   };
-  const expiry = nowSeconds(clock) + REGISTRATION_LIFETIME / 2n;
+  const now = nowSeconds(clock);
+  const expiry = now + REGISTRATION_LIFETIME / 2n;
   const registration = createRegistration(subnetID, registered, 250n, expiry);
   const removedRegistration = createRegistration(subnetID, removed, 40n, expiry);
-  const [changedID, removedID, inactiveID] = [1, 2, 3].map((index) => conversionValidationID(subnetID, index));
+  const expiredRegistration = createRegistration(subnetID, removed, 70n, now - 1n);
+  const [changedID, removedID, inactiveID] = [1, 2, INACTIVE_INDEX].map((index) =>
+    conversionValidationID(subnetID, index),
+  );
   if (!changedID || !removedID || !inactiveID) throw new RangeError('the conversion has too few validators');
-  const history = new L1History([
-    { height: 100n, kind: 'conversion', data: conversion },
-    { height: 120n, kind: 'registration', message: registration },
-    { height: 130n, kind: 'weight change', validationID: changedID, weight: 200n },
-    { height: 140n, kind: 'weight change', validationID: changedID, weight: 350n },
-    { height: 160n, kind: 'removal', validationID: removedID },
-    { height: 165n, kind: 'registration', message: removedRegistration },
-    { height: 175n, kind: 'removal', validationID: registrationValidationID(removedRegistration) },
+  const heights: L1Story['heights'] = {
+    conversion: 100n,
+    registration: 120n,
+    overtakenWeightChange: 130n,
+    weightChange: 140n,
+    balanceIncrease: 150n,
+    removal: 160n,
+    usedUpRegistration: 165n,
+    registeredRemoval: 175n,
+    disabling: 185n,
+  };
+  const removedRegistrationID = registrationValidationID(removedRegistration);
+  const events: readonly L1Event[] = [
+    { height: heights.conversion, kind: 'conversion', data: conversion },
+    { height: heights.registration, kind: 'registration', message: registration },
+    { height: heights.overtakenWeightChange, kind: 'weight change', validationID: changedID, weight: 200n },
+    { height: heights.weightChange, kind: 'weight change', validationID: changedID, weight: 350n },
+    { height: heights.removal, kind: 'removal', validationID: removedID },
+    { height: heights.usedUpRegistration, kind: 'registration', message: removedRegistration },
+    { height: heights.registeredRemoval, kind: 'removal', validationID: removedRegistrationID },
     { height: 180n, kind: 'deactivation', validationID: inactiveID },
-  ]);
+  ];
   const story: L1Story = {
     registered: registrationValidationID(registration),
     removed: { validationID: removedID, index: 2 },
     removedRegistration,
+    expiredRegistration,
     weightChange: { validationID: changedID, nonce: 1n, weight: 350n },
+    heights,
   };
-  return { l1: { subnetID, blockchainID, conversion, managerAddress, olderHeight: OLDER_L1_HEIGHT, story }, history };
+  return {
+    l1: { subnetID, blockchainID, conversion, managerAddress, olderHeight: OLDER_L1_HEIGHT, story },
+    history: new L1History(events),
+    events,
+  };
 }
 
 function conversionValidator({ nodeID, publicKey }: ModelNode, weight: bigint): ConversionData['validators'][number] {

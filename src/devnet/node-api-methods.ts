@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { type JsonObject, readArray, readString, readU64 } from '../pchain/json-fields.ts';
 import { bytesToHex } from '../primitives/bytes.ts';
 import type { Clock } from '../primitives/clock.ts';
@@ -11,6 +12,7 @@ import {
   parseNodeID,
   type SubnetID,
   type TxID,
+  type ValidationID,
 } from '../primitives/ids.ts';
 import { CLIENT_NAME, type DevnetValidator, NODE_VERSION } from './devnet-validator.ts';
 import type { KeyRing } from './key-ring.ts';
@@ -86,9 +88,30 @@ export function createPlatformMethods({ model, seed }: NodeApiSubject): Readonly
       };
     },
     'platform.getTx': (params) => {
-      parseId<TxID>(readString(params.txID, 'txID'), 'txID');
-      throw new MethodError("couldn't get tx: not found");
+      const transaction = model.ledger.transaction(readTxID(params));
+      if (transaction === undefined) throw new MethodError("couldn't get tx: not found");
+      return { tx: inEncoding(params, transaction), encoding: readEncoding(params) };
     },
+    'platform.getTxStatus': (params) => {
+      const txID = readTxID(params);
+      if (model.ledger.transaction(txID) !== undefined) return { status: 'Committed' };
+      return { status: txID === model.ledger.processing.id ? 'Processing' : 'Unknown' };
+    },
+    'platform.getBlockByHeight': (params) => {
+      const height = readU64(params.height, 'height');
+      if (height > model.height()) throw new MethodError(`couldn't get block at height ${height}: not found`);
+      return { block: inEncoding(params, model.ledger.block(height)), encoding: readEncoding(params) };
+    },
+    'platform.getL1Validator': (params) => {
+      const validationID = parseId<ValidationID>(readString(params.validationID, 'validationID'), 'validationID');
+      const validator = l1Validators(model).find((candidate) => candidate.validationID === validationID);
+      if (validator === undefined) {
+        throw new MethodError(`fetching L1 validator "${validationID}" failed: not found`);
+      }
+      return { ...validator, subnetID: model.l1.subnetID, height: String(model.height()) };
+    },
+    'platform.getValidatorFeeState': () => ({ excess: 0, price: 1, timestamp: timestampText(model) }),
+    'platform.getTimestamp': () => ({ timestamp: timestampText(model) }),
     'platform.getBlockchains': () => ({
       blockchains: [
         blockchain(model.l1.blockchainID, 'embedded L1', model.l1.subnetID, VM_IDS['subnet-evm']),
@@ -96,6 +119,29 @@ export function createPlatformMethods({ model, seed }: NodeApiSubject): Readonly
         blockchain(model.xChainID, 'X-Chain', PRIMARY_NETWORK_ID, VM_IDS.avm),
       ],
     }),
+  };
+}
+
+/** The methods under `/ext/bc/X` (avalanchego `vms/avm/service.go`). */
+export function createAvmMethods({ model }: NodeApiSubject): Readonly<Record<string, Method>> {
+  return {
+    'avm.getTx': (params) => {
+      const { id, bytes } = model.ledger.ofXChain;
+      if (readTxID(params) !== id) throw new MethodError('not found');
+      if (readEncoding(params) === 'json') throw new MethodError('this network has it in hex only');
+      return { tx: withChecksum(bytes), encoding: 'hex' };
+    },
+  };
+}
+
+/** The methods under `/ext/bc/<chain>/proposervm` (avalanchego `vms/proposervm/service.go`). */
+export function createProposervmMethods({ model }: NodeApiSubject): Readonly<Record<string, Method>> {
+  return {
+    'proposervm.getProposedHeight': () => ({ height: String(model.proposedHeight()) }),
+    'proposervm.getCurrentEpoch': () => {
+      const { number, startTime, pChainHeight } = model.epoch();
+      return { number: String(number), startTime: String(startTime), pChainHeight: String(pChainHeight) };
+    },
   };
 }
 
@@ -235,6 +281,29 @@ function readNodeIDs(params: JsonObject): NodeID[] {
   const { nodeIDs } = params;
   if (nodeIDs === undefined || nodeIDs === null) return [];
   return readArray(nodeIDs, 'nodeIDs').map((nodeID) => parseNodeID(readString(nodeID, 'nodeID')));
+}
+
+function readTxID(params: JsonObject): TxID {
+  return parseId<TxID>(readString(params.txID, 'txID'), 'txID');
+}
+
+function readEncoding({ encoding }: JsonObject): 'hex' | 'json' {
+  if (encoding === undefined || encoding === 'hex') return 'hex';
+  if (encoding === 'json') return 'json';
+  throw new MethodError('invalid encoding');
+}
+
+function inEncoding(params: JsonObject, { bytes, json }: { bytes: Uint8Array; json: unknown }): unknown {
+  return readEncoding(params) === 'json' ? json : withChecksum(bytes);
+}
+
+/** As the node encodes bytes: the last 4 bytes of their SHA-256 come after them. */
+function withChecksum(bytes: Uint8Array): string {
+  return `${hex(bytes)}${hash('sha256', bytes).slice(-8)}`;
+}
+
+function timestampText(model: NetworkModel): string {
+  return new Date(Number(model.timestamp()) * 1_000).toISOString().replace('.000Z', 'Z');
 }
 
 function addressText({ address: { host, port } }: DevnetValidator): string {

@@ -1,10 +1,13 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { encodeExactJson, parseExactJson } from '../pchain/exact-json.ts';
 import { type JsonObject, readObject } from '../pchain/json-fields.ts';
+import { P_CHAIN_ID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import {
+  createAvmMethods,
   createInfoMethods,
   createPlatformMethods,
+  createProposervmMethods,
   type Method,
   MethodError,
   type NodeApiSubject,
@@ -20,7 +23,7 @@ const BODY_LIMIT = 256 * 1024;
 
 /**
  * The API of one node, as far as an aggregator or a wallet of its L1 needs it: P-Chain on `/ext/bc/P` and `/ext/P`, info on
- * `/ext/info`. Errors of a method are answered with the HTTP status 200, as a node does.
+ * `/ext/info`, of the X-Chain its transactions, and of each chain its epoch. Errors of a method are answered with the HTTP status 200, as a node does.
  */
 export function createNodeApiServer(subject: NodeApiSubject): FastifyInstance {
   const server = fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: true });
@@ -30,6 +33,10 @@ export function createNodeApiServer(subject: NodeApiSubject): FastifyInstance {
   const platform = createPlatformMethods(subject);
   for (const path of ['/ext/bc/P', '/ext/P']) serve(server, path, platform);
   serve(server, '/ext/info', createInfoMethods(subject));
+  const { xChainID, cChain, l1Chain } = subject.model;
+  for (const path of ['/ext/bc/X', `/ext/bc/${xChainID}`]) serve(server, path, createAvmMethods(subject));
+  const chains = [P_CHAIN_ID, 'P', xChainID, 'X', cChain.blockchainID, 'C', l1Chain.blockchainID];
+  for (const chain of chains) serve(server, `/ext/bc/${chain}/proposervm`, createProposervmMethods(subject));
   return server;
 }
 

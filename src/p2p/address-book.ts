@@ -86,9 +86,12 @@ export class AddressBook {
     return [signed, told];
   }
 
-  /** For Handshake and GetPeerList: what peers need not send us. */
-  knownPeers(nowMs: number): KnownPeers {
-    return this.#filter.encode(this.#gossipIDs, nowMs);
+  /**
+   * For Handshake and GetPeerList: what peers need not send us. One address in a thousand is held back though we lack it,
+   * until the filter is made anew, with other seeds.
+   */
+  knownPeers(nowMs: number, maxAgeMs: number): KnownPeers {
+    return this.#filter.encode(this.#gossipIDs, nowMs, maxAgeMs);
   }
 
   #hasRoomFor(nodeID: NodeID): boolean {

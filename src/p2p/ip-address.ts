@@ -1,4 +1,4 @@
-import { BlockList, isIPv4, isIPv6 } from 'node:net';
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 import { ParseError } from '../primitives/parse-error.ts';
 
 const IPV4_LENGTH = 4;
@@ -69,4 +69,12 @@ for (const [network, prefix] of [
 export function isPublicAddress(text: string): boolean {
   if (isIPv4(text)) return !NON_PUBLIC.check(text, 'ipv4');
   return isIPv6(text) && !NON_PUBLIC.check(text, 'ipv6');
+}
+
+/** Labels of letters, digits and hyphens (RFC 1123): the names that a resolver may be asked for. */
+const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?)*$/i;
+
+/** Whether a socket can be told to connect there: an IP address or a host name, and a port. */
+export function isDialable({ host, port }: { readonly host: string; readonly port: number }): boolean {
+  return Number.isInteger(port) && port >= 1 && port <= 0xffff && (isIP(host) !== 0 || HOST_NAME.test(host));
 }

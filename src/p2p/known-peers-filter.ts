@@ -5,9 +5,6 @@ import type { KnownPeers } from './handshake.ts';
 /** avalanchego `network/ip_tracker.go`: small enough that few addresses are held back, in under two bytes an address. */
 const FALSE_POSITIVE_PROBABILITY = 0.001;
 const MIN_CAPACITY = 128;
-/** An address that an unlucky filter hides is hidden no longer than this. */
-const MAX_AGE_MS = 60_000;
-
 /**
  * The addresses we know, as we show them to peers so that they send us others. Grows in place, and starts anew with other
  * seeds where it is full, old, or holds addresses that were replaced.
@@ -33,9 +30,16 @@ export class KnownPeersFilter {
     this.#encoded = undefined;
   }
 
-  /** @param gossipIDs all that are known now, should the filter have to start anew */
-  encode(gossipIDs: { readonly size: number; values(): Iterable<Uint8Array> }, nowMs: number): KnownPeers {
-    if (this.#count > this.#capacity || nowMs - this.#startedAtMs > MAX_AGE_MS) this.#restart(gossipIDs, nowMs);
+  /**
+   * @param gossipIDs all that are known now, should the filter have to start anew
+   * @param maxAgeMs an address that one filter hides by bad luck is hidden no longer than this
+   */
+  encode(
+    gossipIDs: { readonly size: number; values(): Iterable<Uint8Array> },
+    nowMs: number,
+    maxAgeMs: number,
+  ): KnownPeers {
+    if (this.#count > this.#capacity || nowMs - this.#startedAtMs > maxAgeMs) this.#restart(gossipIDs, nowMs);
     this.#encoded ??= { filter: this.#filter.encode(), salt: this.#salt };
     return this.#encoded;
   }

@@ -77,17 +77,17 @@ export function nextBackoffMs(previousMs: number, limits: BackoffLimits, random:
   return grown <= limits.maxMs ? grown : (limits.maxMs * (3 + random())) / 4;
 }
 
-export interface GossipIntervals {
+export interface SearchIntervals {
   readonly minMs: number;
   readonly maxMs: number;
 }
 
 /**
- * The pause between rounds of questions for addresses: a tenth of the time since something was last missing or new. So a
- * validator that comes back elsewhere after a minute is found within some six seconds, while one that never comes back
+ * The pause between two efforts to find what is missing: a tenth of the time since something was last missing or new. So
+ * a validator that comes back elsewhere after a minute is found within some six seconds, while one that never comes back
  * costs next to nothing.
  */
-export function gossipIntervalMs(quietMs: number, intervals: GossipIntervals): number {
+export function searchIntervalMs(quietMs: number, intervals: SearchIntervals): number {
   return Math.min(Math.max(quietMs / 10, intervals.minMs), intervals.maxMs);
 }
 

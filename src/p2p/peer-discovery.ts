@@ -5,8 +5,9 @@ import { ParseError } from '../primitives/parse-error.ts';
 import type { AddressBook, Endpoint } from './address-book.ts';
 import type { ClaimedIpPort, PeerList } from './gen/p2p_pb.js';
 import { encodeKnownPeers } from './handshake.ts';
+import { isDialable } from './ip-address.ts';
 import { encodeMessage } from './messages.ts';
-import { chooseGossipSources, type GossipIntervals, gossipIntervalMs } from './peer-decisions.ts';
+import { chooseGossipSources, type SearchIntervals, searchIntervalMs } from './peer-decisions.ts';
 import type { PeerLogger } from './peer-logger.ts';
 import type { PeerMetrics } from './peer-metrics.ts';
 import { parseClaimedIpPort, verifySignedAddress } from './signed-address.ts';
@@ -23,7 +24,7 @@ export interface PeerDiscoveryOptions {
   readonly metrics: PeerMetrics;
   readonly book: AddressBook;
   readonly bootstrapPeers: (signal: AbortSignal) => Promise<readonly BootstrapPeer[]>;
-  readonly gossipIntervals: GossipIntervals;
+  readonly gossipIntervals: SearchIntervals;
   /** Whether a wanted node is not connected. */
   readonly isSearching: () => boolean;
   readonly readyPeers: () => readonly NodeID[];
@@ -38,10 +39,12 @@ const GOSSIP_FAN_OUT = 4;
 const GOSSIP_OVERDUE_MS = 500;
 /** Until then a late answer is still taken. Bounds the state: four questions each half a second, for this long. */
 const GOSSIP_ANSWER_MS = 10_000;
+/** How old the filter in a question may be: making it anew takes some milliseconds for each thousand known addresses. */
+const FILTER_AGES: SearchIntervals = { minMs: 2_000, maxMs: 60_000 };
 /** Nodes send at most 15 entries; what is beyond this is not even looked at, since each may cost a verification. */
 const MAX_PEER_LIST_ENTRIES = 64;
 /** The API is asked again at a tenth of the time that something has been missing, within these limits. */
-const BOOTSTRAP_INTERVALS: GossipIntervals = { minMs: 5_000, maxMs: 300_000 };
+const BOOTSTRAP_INTERVALS: SearchIntervals = { minMs: 5_000, maxMs: 300_000 };
 /** After a failure of the API, doubled each time up to the last of these. */
 const BOOTSTRAP_RETRY_MS = 1_000;
 const MAX_BOOTSTRAP_RETRY_MS = 30_000;
@@ -86,7 +89,7 @@ export class PeerDiscovery {
     }
     const { gossipIntervals, isSearching } = this.#options;
     const intervalMs = isSearching()
-      ? gossipIntervalMs(nowMs - this.#stirredAtMs, gossipIntervals)
+      ? searchIntervalMs(nowMs - this.#stirredAtMs, gossipIntervals)
       : gossipIntervals.maxMs;
     if (nowMs - this.#lastRoundAtMs < intervalMs) return;
     this.#lastRoundAtMs = nowMs;
@@ -151,7 +154,9 @@ export class PeerDiscovery {
       .map((nodeID) => ({ nodeID, lastNews: this.#lastNews.get(nodeID) }));
     const chosen = chooseGossipSources(sources, free, random);
     if (chosen.length === 0) return;
-    const knownPeers = encodeKnownPeers(book.knownPeers(nowMs));
+    const knownPeers = encodeKnownPeers(
+      book.knownPeers(nowMs, searchIntervalMs(nowMs - this.#stirredAtMs, FILTER_AGES)),
+    );
     const payload = encodeMessage({ case: 'getPeerList', value: { knownPeers, allSubnets: true } });
     for (const nodeID of chosen) {
       this.#asked.set(nodeID, nowMs);
@@ -167,7 +172,7 @@ export class PeerDiscovery {
     const waitMs =
       failures > 0
         ? Math.min(BOOTSTRAP_RETRY_MS * 2 ** (failures - 1), MAX_BOOTSTRAP_RETRY_MS)
-        : gossipIntervalMs(nowMs - this.#stirredAtMs, BOOTSTRAP_INTERVALS);
+        : searchIntervalMs(nowMs - this.#stirredAtMs, BOOTSTRAP_INTERVALS);
     if (nowMs - lastAtMs < waitMs) return;
     this.#bootstrap = { ...this.#bootstrap, state: 'running' };
     void this.#askForBootstrapPeers();
@@ -193,7 +198,7 @@ export class PeerDiscovery {
     const { book, onAddress, logger } = this.#options;
     let news = 0;
     for (const { nodeID, host, port } of peers) {
-      if (!book.addTold(nodeID, { host, port })) continue;
+      if (!isDialable({ host, port }) || !book.addTold(nodeID, { host, port })) continue;
       news += 1;
       onAddress(nodeID);
     }

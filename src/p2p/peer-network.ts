@@ -50,7 +50,7 @@ export interface PeerLimits {
   readonly maxGossipIntervalMs: number;
 }
 
-export const DEFAULT_PEER_LIMITS: PeerLimits = {
+const DEFAULT_PEER_LIMITS: PeerLimits = {
   dialTimeoutMs: 10_000,
   // The reference node gives up TLS after 15 s, and one that is alive answers within a second.
   tlsTimeoutMs: 10_000,
@@ -147,6 +147,16 @@ const CLIENT_NAME = 'avalanchego';
 const OWN_ADDRESS = { host: '0.0.0.0', port: 1 };
 /** How often deadlines are checked, and dials spread. */
 const TICK_MS = 250;
+/** The filter of a Handshake may be this old: it only saves bytes there. */
+const FILTER_MAX_AGE_MS = 60_000;
+/** A dial takes a third of a millisecond of ours: after this many, others have their turn. */
+const MAX_DIALS_PER_STEP = 32;
+/**
+ * Dials not older than this that may be on their way: TLS takes a millisecond or two of ours each, and hundreds that come
+ * at once would hold up all else for a second. Older ones do not count, as they hang without taking any of our time.
+ */
+const MAX_YOUNG_DIALS = 100;
+const YOUNG_DIAL_MS = 2_000;
 /** A node that signs new addresses all the time is not redialled more often than this. */
 const MIN_REDIAL_MS = 1_000;
 /** How long a version is taken for the present one, and how soon it is asked again after a refused handshake or a failure. */
@@ -195,6 +205,7 @@ class DialingPeerNetwork implements PeerNetwork {
   /** Bound: wanted nodes, and the few sources of addresses. */
   readonly #records = new Map<NodeID, NodeRecord>();
   readonly #open = new Map<NodeID, Peer>();
+  readonly #connecting = new Set<NodeID>();
   readonly #ready = new Set<NodeID>();
   readonly #waiters = new Set<Waiter>();
   readonly #changeListeners = new Set<() => void>();
@@ -204,6 +215,8 @@ class DialingPeerNetwork implements PeerNetwork {
   #versionAsk: { state: 'idle' | 'running'; notBeforeMs: number; failure: string | undefined };
   #dialTokens: number;
   #dialTokensAtMs: number;
+  /** The last step might have dialled more, had it been allowed to. */
+  #isDialBacklog = false;
   #isStepQueued = false;
   #isChangeQueued = false;
   #cancelTick: () => void;
@@ -221,7 +234,7 @@ class DialingPeerNetwork implements PeerNetwork {
     this.#blsSignature = signAddressWithBls(unsigned, createBlsSecretKey());
     this.#metrics = createPeerMetrics(registry, () => ({
       connected: this.#ready.size,
-      connecting: this.#open.size - this.#ready.size,
+      connecting: this.#connecting.size,
       wanted: this.#wanted.size,
       knownAddresses: this.#book.size,
       pendingRequests: this.#requests.size,
@@ -248,6 +261,7 @@ class DialingPeerNetwork implements PeerNetwork {
     this.#events = {
       createHandshake: () => this.#createHandshake(),
       onReady: (peer, handshake, peerList) => {
+        this.#connecting.delete(peer.nodeID);
         this.#ready.add(peer.nodeID);
         this.#metrics.onReady();
         this.#options.logger.debug(
@@ -262,7 +276,7 @@ class DialingPeerNetwork implements PeerNetwork {
       onAppResponse: (peer, response) => this.#requests.onResponse(peer.nodeID, response),
       onAppError: (peer, error) => this.#requests.onError(peer.nodeID, error),
       onClosed: (peer, { cause, reason, readyForMs }) => this.#onClosed(peer, cause, reason, readyForMs),
-      onBytes: this.#metrics.onBytes,
+      onBytes: (direction, count) => this.#metrics.onBytes(direction, count),
     };
 
     const nowMs = clock.monotonicMs();
@@ -379,11 +393,11 @@ class DialingPeerNetwork implements PeerNetwork {
     });
   }
 
-  /** A step as soon as the present work is done, once for all that asked for it. */
+  /** A step in the next turn of the event loop, once for all that asked for it. */
   #queueStep(): void {
     if (this.#isStepQueued) return;
     this.#isStepQueued = true;
-    queueMicrotask(() => {
+    setImmediate(() => {
       this.#isStepQueued = false;
       this.#step();
     });
@@ -405,16 +419,30 @@ class DialingPeerNetwork implements PeerNetwork {
     const budget = {
       total: Math.min(
         Math.floor(this.#dialTokens),
-        maxConnecting - (this.#open.size - this.#ready.size),
+        maxConnecting - this.#connecting.size,
         maxConnections - this.#open.size,
+        MAX_YOUNG_DIALS - this.#countYoungDials(nowMs),
+        MAX_DIALS_PER_STEP,
       ),
       unwanted: gossipSources - this.#open.size,
     };
-    if (budget.total <= 0) return;
+    this.#isDialBacklog = budget.total <= 0;
+    if (this.#isDialBacklog) return;
     const plan = planDials(this.#dialCandidates(budget.unwanted > 0, nowMs), budget, nowMs);
     for (const nodeID of plan) this.#dial(nodeID, nowMs);
     this.#dialTokens -= plan.length;
     if (plan.length > 0) this.#askVersion(nowMs);
+    this.#isDialBacklog = plan.length === budget.total;
+    if (plan.length === MAX_DIALS_PER_STEP) this.#queueStep();
+  }
+
+  #countYoungDials(nowMs: number): number {
+    let count = 0;
+    for (const nodeID of this.#connecting) {
+      const record = this.#records.get(nodeID);
+      if (record !== undefined && nowMs - record.lastDialAtMs < YOUNG_DIAL_MS) count += 1;
+    }
+    return count;
   }
 
   *#dialCandidates(withSources: boolean, nowMs: number): Generator<DialCandidate> {
@@ -450,6 +478,7 @@ class DialingPeerNetwork implements PeerNetwork {
       events: this.#events,
     });
     this.#open.set(nodeID, record.peer);
+    this.#connecting.add(nodeID);
     this.#metrics.onDial();
   }
 
@@ -472,6 +501,7 @@ class DialingPeerNetwork implements PeerNetwork {
     const { nodeID } = peer;
     const { clock, logger, random } = this.#options;
     this.#open.delete(nodeID);
+    this.#connecting.delete(nodeID);
     const wasReady = this.#ready.delete(nodeID);
     this.#metrics.onClosed(cause);
     this.#discovery.onDisconnected(nodeID);
@@ -581,7 +611,7 @@ class DialingPeerNetwork implements PeerNetwork {
       address: this.#address,
       blsSignature: this.#blsSignature,
       trackedSubnets: [],
-      knownPeers: this.#book.knownPeers(clock.monotonicMs()),
+      knownPeers: this.#book.knownPeers(clock.monotonicMs(), FILTER_MAX_AGE_MS),
       allSubnets: true,
     });
     return { case: 'handshake', value };
@@ -613,8 +643,9 @@ class DialingPeerNetwork implements PeerNetwork {
     this.#queueStep();
   }
 
-  /** Checks the waiters' predicates once after all changes of this turn: each may look at thousands of nodes. */
+  /** A connection got ready, ended or failed. Checks the waiters' predicates once after all changes of this turn: each may look at thousands of nodes. */
   #queueChange(): void {
+    if (this.#isDialBacklog) this.#queueStep();
     if (this.#isChangeQueued) return;
     this.#isChangeQueued = true;
     queueMicrotask(() => {

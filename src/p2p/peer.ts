@@ -68,7 +68,7 @@ export interface PeerSettings {
 }
 
 export interface PeerEvents {
-  /** Our own Handshake. Asked when TLS stands, since it carries the time. */
+  /** Our own Handshake. Asked for each connection, since it carries the time. */
   createHandshake(): PeerMessageInit;
   /** @param peerList the addresses with which the peer confirmed our Handshake */
   onReady(peer: Peer, handshake: PeerHandshake, peerList: PeerList): void;
@@ -214,7 +214,6 @@ export class Peer {
       certificate,
       handshake: undefined,
     });
-    this.send(encodeMessage(this.#events.createHandshake()));
   }
 
   #peerCertificate(): StakingCertificate | undefined {
@@ -322,6 +321,9 @@ export class Peer {
       this.close('handshake', error.message);
       return;
     }
+    // Only now, though it costs a round trip: nodes drop what they have yet to send when they refuse a Handshake, so that
+    // one sent before theirs is here would leave us without the reason. Theirs never waits for ours.
+    this.send(encodeMessage(this.#events.createHandshake()));
     // Until it has come, the peer drops our app messages in silence.
     this.send(EMPTY_PEER_LIST);
   }
@@ -362,7 +364,7 @@ export class Peer {
           this.close('not_admitted', `not admitted: ${describeSocketError(error) ?? 'closed without a handshake'}`);
         } else {
           const how = describeSocketError(error) ?? 'closed by the node';
-          this.close('handshake', `our handshake was refused (version, clock or network): ${how}`);
+          this.close('handshake', `our handshake was refused: ${how}`);
         }
         return;
       case 'ready':
@@ -374,28 +376,21 @@ export class Peer {
   }
 }
 
+const SOCKET_ERRORS: ReadonlyMap<string | undefined, string> = new Map([
+  ['ECONNREFUSED', 'connection refused'],
+  ['ECONNRESET', 'connection reset'],
+  ['EPIPE', 'connection reset'],
+  ['ETIMEDOUT', 'connection timed out'],
+  ['EHOSTUNREACH', 'no route to the host'],
+  ['ENETUNREACH', 'no route to the host'],
+  ['ENOTFOUND', 'host name not found'],
+  ['EAI_AGAIN', 'host name not found'],
+  ['EMFILE', 'too many open files here'],
+  ['ENFILE', 'too many open files here'],
+]);
+
 /** A short text for people; undefined where the other side closed in good order. */
 function describeSocketError(error: (NodeJS.ErrnoException & { reason?: string }) | undefined): string | undefined {
-  if (error === undefined) return undefined;
-  switch (error.code) {
-    case 'ECONNREFUSED':
-      return 'connection refused';
-    case 'ECONNRESET':
-    case 'EPIPE':
-      return 'connection reset';
-    case 'ETIMEDOUT':
-      return 'connection timed out';
-    case 'EHOSTUNREACH':
-    case 'ENETUNREACH':
-      return 'no route to the host';
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return 'host name not found';
-    case 'EMFILE':
-    case 'ENFILE':
-      return 'too many open files here';
-    default:
-      // OpenSSL puts the alert of the other side into its own field.
-      return error.reason ?? error.code ?? error.message;
-  }
+  // OpenSSL puts the alert of the other side into a field of its own.
+  return error && (SOCKET_ERRORS.get(error.code) ?? error.reason ?? error.code ?? error.message);
 }

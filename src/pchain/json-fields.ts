@@ -56,6 +56,17 @@ export function readHex(value: unknown, what: string): Uint8Array {
   return parseHex(text, what);
 }
 
+const PUBLIC_KEY_LENGTH = 48;
+
+/** A compressed BLS public key, in hex with `0x`. */
+export function readPublicKey(value: unknown): Uint8Array {
+  const publicKey = readHex(value, 'publicKey');
+  if (publicKey.length !== PUBLIC_KEY_LENGTH) {
+    throw new ParseError('publicKey', `must have ${PUBLIC_KEY_LENGTH} bytes, has ${publicKey.length}`);
+  }
+  return publicKey;
+}
+
 function asInteger(value: unknown): bigint | undefined {
   if (typeof value === 'bigint') return value;
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : undefined;

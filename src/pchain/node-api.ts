@@ -16,8 +16,18 @@ import {
 } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { Validator } from '../validators/validator.ts';
-import { readArray, readBoolean, readHex, readObject, readString, readU32, readU64 } from './json-fields.ts';
+import {
+  readArray,
+  readBoolean,
+  readHex,
+  readObject,
+  readPublicKey,
+  readString,
+  readU32,
+  readU64,
+} from './json-fields.ts';
 import type { JsonRpcClient } from './json-rpc.ts';
+import { type PChainBlock, parsePChainBlock } from './p-chain-block.ts';
 
 /**
  * The calls of a node's P-Chain and info API that an aggregator needs, every answer checked and typed. All are reads,
@@ -51,6 +61,13 @@ export interface NodeApi {
    * The bytes of an accepted transaction, checked against its ID. `rejected` where no such transaction was accepted.
    */
   getTx(txID: TxID, signal: AbortSignal): Promise<Uint8Array>;
+  getTxStatus(txID: TxID, signal: AbortSignal): Promise<TxStatus>;
+  /** An accepted block. `rejected` where the chain has not come to that height. */
+  getBlockByHeight(height: bigint, signal: AbortSignal): Promise<PChainBlock>;
+  /** An L1 validator at the last accepted height. `rejected` where there is none, or none any more. */
+  getL1Validator(validationID: ValidationID, signal: AbortSignal): Promise<L1ValidatorState>;
+  /** What an active L1 validator pays at present, in nAVAX a second. */
+  getValidatorFeePrice(signal: AbortSignal): Promise<bigint>;
   getNetworkID(signal: AbortSignal): Promise<number>;
   getNodeVersion(signal: AbortSignal): Promise<NodeVersion>;
   getNodeID(signal: AbortSignal): Promise<NodeID>;
@@ -70,6 +87,20 @@ export interface CurrentValidator {
   readonly minNonce: bigint | undefined;
   /** In nAVAX; 0 for an inactive L1 validator. */
   readonly balance: bigint | undefined;
+}
+
+export interface L1ValidatorState {
+  readonly subnetID: SubnetID;
+  readonly weight: bigint;
+  /** The lowest nonce the validator's next L1ValidatorWeight message may have. */
+  readonly minNonce: bigint;
+}
+
+export interface TxStatus {
+  /** `Aborted` is of proposals only. A node forgets after a while what it dropped, and then does not know it. */
+  readonly status: 'Unknown' | 'Processing' | 'Committed' | 'Aborted' | 'Dropped';
+  /** Why it was dropped, in the node's words. */
+  readonly reason: string | undefined;
 }
 
 /** The last three are present for, and only for, a subnet that was converted to an L1: once converted, it stays one. */
@@ -104,6 +135,8 @@ const INFO_PATH = '/ext/info';
 const SCALAR_BYTES = 256 * 1024;
 /** A transaction fits into a network message of 2 MiB, which hex doubles. */
 const TX_BYTES = 5 * 1024 * 1024;
+/** A block of at most 2 MiB as JSON, in which a proof of possession takes seven characters a byte. */
+const BLOCK_BYTES = 16 * 1024 * 1024;
 /**
  * Lists of validators and peers: 10,000 L1 validators, as many as the network is planned for, at 1.6 KiB each. The
  * longest real entry (`getCurrentValidators` with two owners) has 0.7 KiB, one of `getValidatorsAt` under 0.2 KiB.
@@ -114,7 +147,6 @@ const LIST_BYTES = 16 * 1024 * 1024;
  */
 const MAX_KNOWN_NODE_IDS = 20_000;
 
-const PUBLIC_KEY_LENGTH = 48;
 const EMPTY_ID = '11111111111111111111111111111111LpoYY';
 
 /** @param pChain and @param info may be one client where both APIs have the same base URL */
@@ -163,6 +195,15 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeA
       const parseResult = (result: unknown): Uint8Array => parseTx(result, txID);
       return callPChain('platform.getTx', { txID, encoding: 'hex' }, TX_BYTES, parseResult, signal);
     },
+    getTxStatus: (txID, signal) => callPChain('platform.getTxStatus', { txID }, SCALAR_BYTES, parseTxStatus, signal),
+    getBlockByHeight: (height, signal) => {
+      const parseResult = (result: unknown): PChainBlock => parseBlockReply(result, height);
+      return callPChain('platform.getBlockByHeight', { height, encoding: 'json' }, BLOCK_BYTES, parseResult, signal);
+    },
+    getL1Validator: (validationID, signal) =>
+      callPChain('platform.getL1Validator', { validationID }, SCALAR_BYTES, parseL1Validator, signal),
+    getValidatorFeePrice: (signal) =>
+      callPChain('platform.getValidatorFeeState', {}, SCALAR_BYTES, parseFeePrice, signal),
     getNetworkID: (signal) => callInfo('info.getNetworkID', SCALAR_BYTES, parseNetworkID, signal),
     getNodeVersion: (signal) => callInfo('info.getNodeVersion', SCALAR_BYTES, parseNodeVersion, signal),
     getNodeID: (signal) => callInfo('info.getNodeID', SCALAR_BYTES, parseNodeIDReply, signal),
@@ -255,6 +296,35 @@ function parseTx(result: unknown, txID: TxID): Uint8Array {
   return bytes;
 }
 
+const TX_STATUSES = ['Unknown', 'Processing', 'Committed', 'Aborted', 'Dropped'] as const;
+
+function parseTxStatus(result: unknown): TxStatus {
+  const reply = readObject(result, 'result');
+  const text = readString(reply.status, 'status');
+  const status = TX_STATUSES.find((known) => known === text);
+  if (status === undefined) throw new ParseError('status', `must be one of ${TX_STATUSES.join(', ')}`);
+  return { status, reason: readOptional(reply.reason, (field) => readString(field, 'reason')) };
+}
+
+function parseBlockReply(result: unknown, height: bigint): PChainBlock {
+  const block = parsePChainBlock(readObject(result, 'result').block);
+  if (block.height !== height) throw new ParseError('block', 'is not of the height asked for');
+  return block;
+}
+
+function parseL1Validator(result: unknown): L1ValidatorState {
+  const validator = readObject(result, 'result');
+  return {
+    subnetID: parseId<SubnetID>(readString(validator.subnetID, 'subnetID'), 'subnetID'),
+    weight: readU64(validator.weight, 'weight'),
+    minNonce: readU64(validator.minNonce, 'minNonce'),
+  };
+}
+
+function parseFeePrice(result: unknown): bigint {
+  return readU64(readObject(result, 'result').price, 'price');
+}
+
 function parseNetworkID(result: unknown): number {
   return readU32(readObject(result, 'result').networkID, 'networkID');
 }
@@ -306,14 +376,6 @@ function parseHostPort(text: string): HostPort | undefined {
 }
 
 const MAX_U64 = 2n ** 64n - 1n;
-
-function readPublicKey(value: unknown): Uint8Array {
-  const publicKey = readHex(value, 'publicKey');
-  if (publicKey.length !== PUBLIC_KEY_LENGTH) {
-    throw new ParseError('publicKey', `must have ${PUBLIC_KEY_LENGTH} bytes, has ${publicKey.length}`);
-  }
-  return publicKey;
-}
 
 /** A field that is left out or null is undefined. */
 function readOptional<Value>(value: unknown, read: (value: unknown) => Value): Value | undefined {

@@ -6,5 +6,20 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** JSON lines on standard error, so that standard output stays free for what a person reads. */
 export function createLogger(level: LogLevel): Logger {
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination({ dest: 2, sync: false }));
+  const options = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    serializers: { err: serializeError },
+  };
+  return pino(options, pino.destination({ dest: 2, sync: false }));
+}
+
+/**
+ * Errors of our own classes say in their message what the operator needs: an API that is down must not fill the log with
+ * stacks. The language's own are bugs, and nothing helps like their stack.
+ */
+export function serializeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  return error.name in globalThis ? pino.stdSerializers.err(error) : { type: error.name, message: error.message };
 }

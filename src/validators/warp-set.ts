@@ -1,5 +1,6 @@
 import { bytesToHex, compareBytes } from '../primitives/bytes.ts';
 import type { NodeID } from '../primitives/ids.ts';
+import { ParseError } from '../primitives/parse-error.ts';
 import type { Validator } from './validator.ts';
 
 /**
@@ -29,7 +30,7 @@ export interface WarpValidator {
 /** Weights are u64 on the chain, and their sum is one too. */
 const MAX_WEIGHT = 2n ** 64n - 1n;
 
-/** @throws {RangeError} where the weights do not sum to a u64, which the chain never allows */
+/** @throws {ParseError} where the weights do not sum to a u64, which the chain never allows */
 export function createWarpSet(validators: readonly Validator[]): WarpSet {
   let totalWeight = 0n;
   const keyless = { count: 0, weight: 0n };
@@ -50,8 +51,7 @@ export function createWarpSet(validators: readonly Validator[]): WarpSet {
       known.nodeIDs.push(nodeID);
     }
   }
-  if (totalWeight > MAX_WEIGHT)
-    throw new RangeError(`the weights of the validator set sum to ${totalWeight}, beyond u64`);
+  if (totalWeight > MAX_WEIGHT) throw new ParseError('validator set', `weights sum to ${totalWeight}, beyond u64`);
   const ordered = [...byKey].toSorted(([, a], [, b]) => compareUncompressed(a.publicKey, b.publicKey));
   return {
     totalWeight,

@@ -23,7 +23,7 @@ export interface ConversionValidator {
 }
 
 /** Managers are 20-byte contract addresses; `MaxSubnetAddressLength` of the reference is 4,096. */
-const MAX_MANAGER_ADDRESS_LENGTH = 4096;
+export const MAX_MANAGER_ADDRESS_LENGTH = 4096;
 /** An empty node ID, a key and a weight. */
 const MIN_VALIDATOR_LENGTH = 4 + BLS_PUBLIC_KEY_LENGTH + 8;
 

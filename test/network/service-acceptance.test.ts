@@ -6,6 +6,7 @@ import { encodeL1Message } from '../../src/warp/l1-message.ts';
 import { inMs, recordFigure } from './figures.ts';
 import { useRealNetwork } from './network-fixture.ts';
 import type { NetworkNode } from './network-node.ts';
+import { PRIMARY_NETWORK_ID } from './real-network.ts';
 import { type ServiceProcess, startServiceProcess } from './service-process.ts';
 import { emitMessage, expectSigned } from './warp-messages.ts';
 
@@ -14,10 +15,11 @@ import { emitMessage, expectSigned } from './warp-messages.ts';
 let service: ServiceProcess;
 
 const network = useRealNetwork(async (started) => {
-  service = await startServiceProcess(started, { apiUrl: (started.nodes[0] as NetworkNode).apiUrl });
   // Each of these takes a minute: side by side, they take one. Every chain must know the L1's validators.
-  const { cChainID, l1ChainID, conversionHeight } = started;
+  const { cChainID, l1ChainID, conversionHeight, subnetID } = started;
   await Promise.all(['P', cChainID, l1ChainID].map((chain) => started.awaitEpoch(chain, conversionHeight)));
+  const { apiUrl } = started.nodes[0] as NetworkNode;
+  service = await startServiceProcess(started, { apiUrl, trackedSubnetIds: [subnetID] });
 });
 
 /** What is signed for an epoch must be verified in it: until then two transactions are accepted, in a second each or so. */
@@ -31,6 +33,14 @@ afterEach(({ task }) => {
 });
 
 afterAll(() => service?.[Symbol.asyncDispose]());
+
+test('a service that tracks the L1 is ready when its validators are connected as well', async () => {
+  const { subnets } = await service.readiness();
+  expect(subnets).toMatchObject([
+    { subnetId: PRIMARY_NETWORK_ID, status: 'up' },
+    { subnetId: network().subnetID, status: 'up' },
+  ]);
+});
 
 test('a validator is registered, changed and removed with messages that the service signed', async () => {
   const { subnetID, l1ChainID, l1Validators, conversionHeight } = network();

@@ -21,8 +21,8 @@ const BLS_SIGNATURE = signAddressWithBls(OWN_ADDRESS, createBlsSecretKey());
 type HandshakeInit = MessageInitShape<typeof HandshakeSchema>;
 type MessageOf<Case extends PeerMessage['case']> = Extract<PeerMessage, { case: Case }>;
 
-export interface ReceivedFrame {
-  readonly message: PeerMessage;
+export interface ReceivedFrame<Received = PeerMessage> {
+  readonly message: Received;
   readonly isCompressed: boolean;
 }
 
@@ -112,23 +112,23 @@ export class DevnetClient implements Disposable {
     this.send({ case: 'appRequest', value });
   }
 
-  /** The next frame of this kind; pings in between are answered, others are an error. */
-  async next<Case extends PeerMessage['case']>(
-    kind: Case,
-  ): Promise<{ readonly message: MessageOf<Case>; readonly isCompressed: boolean }> {
+  /** The next frame, of one of these kinds; pings in between are answered unless asked for, others are an error. */
+  async next<Case extends PeerMessage['case']>(...kinds: readonly Case[]): Promise<ReceivedFrame<MessageOf<Case>>> {
+    const isExpected = (frame: ReceivedFrame): frame is ReceivedFrame<MessageOf<Case>> =>
+      (kinds as readonly PeerMessage['case'][]).includes(frame.message.case);
     for (;;) {
       const frame = this.#frames.shift();
       if (frame === undefined) {
-        if (this.isEnded) throw new Error(`the connection ended, where ${kind} was expected`);
+        if (this.isEnded) throw new Error(`the connection ended, where ${kinds.join(' or ')} was expected`);
         await new Promise<void>((resolve) => {
           this.#arrived = resolve;
         });
-      } else if (frame.message.case === kind) {
-        return { message: frame.message as MessageOf<Case>, isCompressed: frame.isCompressed };
+      } else if (isExpected(frame)) {
+        return frame;
       } else if (frame.message.case === 'ping') {
         this.send({ case: 'pong', value: {} });
       } else {
-        throw new Error(`got ${frame.message.case}, where ${kind} was expected`);
+        throw new Error(`got ${frame.message.case}, where ${kinds.join(' or ')} was expected`);
       }
     }
   }

@@ -7,6 +7,7 @@ import { parseStakingCertificate } from '../../../src/p2p/certificate.ts';
 import type { ClaimedIpPort } from '../../../src/p2p/gen/p2p_pb.js';
 import { parseHandshake } from '../../../src/p2p/handshake.ts';
 import { createIdentity } from '../../../src/p2p/identity.ts';
+import type { PeerMessageInit } from '../../../src/p2p/messages.ts';
 import { parseClaimedIpPort, verifySignedAddress } from '../../../src/p2p/signed-address.ts';
 import { idBytes, type NodeID, nodeIDFromCertificate } from '../../../src/primitives/ids.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
@@ -142,15 +143,16 @@ describe('disconnects', () => {
     expect(devnet.validator(0).connectedPeers).toEqual([]);
   });
 
-  test.each([
-    ['a Pong that nobody asked for', { case: 'pong', value: {} } as const],
-    ['an uptime above 100 %', { case: 'ping', value: { uptime: 101 } } as const],
-    ['a GetPeerList without a filter', { case: 'getPeerList', value: {} } as const],
+  const rudeMessages: [string, PeerMessageInit][] = [
+    ['a Pong that nobody asked for', { case: 'pong', value: {} }],
+    ['an uptime above 100 %', { case: 'ping', value: { uptime: 101 } }],
+    ['a GetPeerList without a filter', { case: 'getPeerList', value: {} }],
     [
       'a PeerList with a bad certificate',
-      { case: 'peerList', value: { claimedIpPorts: [{ ipAddr: new Uint8Array(4), ipPort: 1 }] } } as const,
+      { case: 'peerList', value: { claimedIpPorts: [{ ipAddr: new Uint8Array(4), ipPort: 1 }] } },
     ],
-  ])('for %s', async (_, message) => {
+  ];
+  test.each(rudeMessages)('for %s', async (_, message) => {
     const { client } = await handshake();
     client.send(message);
     await client.ended;
@@ -227,23 +229,23 @@ describe('tolerates', () => {
 });
 
 describe('gossip', () => {
-  /** All nodes but the one asked; each is asked for in turn until nothing more comes. */
-  async function learn(client: DevnetClient, first: readonly ClaimedIpPort[], allSubnets: boolean) {
+  /** Asks until nothing more comes. */
+  async function learnAll(client: DevnetClient, first: readonly ClaimedIpPort[], allSubnets: boolean) {
     const known = [...first];
     const salt = new Uint8Array(32).fill(3);
     for (;;) {
-      const hashes = known.map((claimed) =>
-        bloomHash(addressGossipID(nodeIDFromCertificate(claimed.x509Certificate), claimed.timestamp), salt),
+      const hashes = known.map(({ x509Certificate, timestamp }) =>
+        bloomHash(addressGossipID(nodeIDFromCertificate(x509Certificate), timestamp), salt),
       );
       client.send({ case: 'getPeerList', value: { knownPeers: knownPeers(hashes, salt), allSubnets } });
-      // A pong without a PeerList before it: there was nothing to tell.
       client.send({ case: 'ping', value: { uptime: 0 } });
-      const more = await Promise.race([client.next('peerList'), client.next('pong')]).catch(() => undefined);
-      if (more?.message.case !== 'peerList') return known;
+      const { message, isCompressed } = await client.next('peerList', 'pong');
+      // A Pong with no PeerList before it: there was nothing to tell.
+      if (message.case === 'pong') return known;
       await client.next('pong');
-      expect(more.isCompressed).toBe(true);
-      expect(more.message.value.claimedIpPorts.length).toBeLessThanOrEqual(15);
-      known.push(...more.message.value.claimedIpPorts);
+      expect(isCompressed).toBe(true);
+      expect(message.value.claimedIpPorts.length).toBeLessThanOrEqual(15);
+      known.push(...message.value.claimedIpPorts);
     }
   }
 
@@ -285,6 +287,4 @@ describe('gossip', () => {
     const later = (await learnAll(client, known, true)).slice(known.length);
     expect(later.map(({ ipPort }) => ipPort)).toEqual([validator.address.port]);
   });
-
-  const learnAll = learn;
 });

@@ -4,16 +4,17 @@ import { zstdCompressSync } from 'node:zlib';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { Registry } from 'prom-client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MAX_FRAME_LENGTH } from '../../../src/p2p/frames.ts';
+import { encodeFrame, MAX_FRAME_LENGTH } from '../../../src/p2p/frames.ts';
 import { MessageSchema } from '../../../src/p2p/gen/p2p_pb.js';
 import { createIdentity } from '../../../src/p2p/identity.ts';
+import { encodeMessage } from '../../../src/p2p/messages.ts';
 import {
   createPeerNetwork,
   type PeerLimits,
   type PeerNetwork,
   type PeerNetworkOptions,
 } from '../../../src/p2p/peer-network.ts';
-import { signAddress } from '../../../src/p2p/signed-address.ts';
+import type { Clock } from '../../../src/primitives/clock.ts';
 import { type BlockchainID, type NodeID, P_CHAIN_ID, parseId } from '../../../src/primitives/ids.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
 import { NETWORK_ID, NODE_VERSION, TestNode, type TestNodeOptions, type TestSession } from './test-node.ts';
@@ -186,6 +187,23 @@ describe('connecting', () => {
     expect(node.session.handshake?.version.minor).toBe(99);
   });
 
+  it('passes over told addresses that no socket takes', async () => {
+    const node = await startNode();
+    const { nodeID } = createIdentity();
+    const network = startNetwork([], {
+      bootstrapPeers: async () => [
+        { nodeID, host: '127.0.0.1', port: 0 },
+        { nodeID, host: '127.0.0.1', port: 65_536 },
+        { nodeID, host: 'no host\0', port: 1 },
+        { nodeID, host: '', port: 1 },
+        node.endpoint,
+      ],
+    });
+    network.want('primary', new Set([nodeID, node.nodeID]));
+    await connected(network, node);
+    expect(network.lastFailure(nodeID)).toBe('no address known');
+  });
+
   it('asks the API for first peers again after a failure', async () => {
     const node = await startNode();
     let attempts = 0;
@@ -248,9 +266,8 @@ describe('own timers', () => {
     const halfway = await startNode({ onSession: (session) => session.sendHandshake() });
     const network = startNetwork([mute, halfway]);
     network.want('l1', idsOf(mute, halfway));
-    // Our Handshake has come: TLS stands on our side too.
     await Promise.all([mute, halfway].map((node) => node.until(() => node.sessions.size === 1)));
-    await Promise.all([mute, halfway].map((node) => once(node.session.socket, 'data')));
+    await once(halfway.session.socket, 'data');
     await clock.advance(10_000);
     for (const node of [mute, halfway]) {
       expect(network.lastFailure(node.nodeID)).toBe('no complete handshake within 10000 ms');
@@ -326,6 +343,36 @@ describe('misbehaviour', () => {
     expect(await failure(network, node.nodeID)).toMatch(reason);
   });
 
+  it('a flood of messages gets only its share of our time, and is handled later', async () => {
+    // Every look at this clock takes half a millisecond.
+    let looks = 0;
+    const slowClock: Clock = {
+      now: () => clock.now(),
+      monotonicMs: () => {
+        looks += 1;
+        return clock.monotonicMs() + looks / 2;
+      },
+      after: (delayMs, callback) => clock.after(delayMs, callback),
+    };
+    const flooding = await startNode();
+    const polite = await startNode();
+    const network = startNetwork([flooding, polite], { clock: slowClock });
+    network.want('l1', idsOf(flooding, polite));
+    await connected(network, flooding, polite);
+    const ping = encodeFrame(encodeMessage({ case: 'ping', value: { uptime: 1 } }));
+    flooding.session.socket.write(Buffer.concat(new Array<Uint8Array>(1_000).fill(ping)));
+    await flooding.until(() => flooding.session.count('pong') > 0);
+    await roundTrip(polite);
+    await roundTrip(polite);
+    expect(flooding.session.count('pong')).toBeLessThanOrEqual(101);
+    for (let tick = 0; tick < 20 && flooding.session.count('pong') < 1_000; tick += 1) {
+      const before = flooding.session.count('pong');
+      await clock.advance(TICK_MS);
+      await flooding.until(() => flooding.session.count('pong') > before);
+    }
+    await flooding.until(() => flooding.session.count('pong') === 1_000);
+  });
+
   it('a Handshake of another network is refused', async () => {
     const node = await startNode({ onSession: (session) => session.sendHandshake({ networkID: 1 }) });
     const network = startNetwork([node]);
@@ -394,6 +441,7 @@ describe('reconnecting', () => {
     const again = await startNode({ port, identity });
     await clock.advance(2_000);
     await connected(network, again);
+    expect(again.sessionCount).toBe(1);
   });
 });
 
@@ -401,16 +449,17 @@ describe('gossip', () => {
   it('finds wanted nodes that only peers know, many more than fit into one answer', async () => {
     const source = await startNode();
     const others = await Promise.all(Array.from({ length: 40 }, () => startNode()));
-    source.known.push(...others.map((node) => node.signedAddress()));
+    source.known.push(...others.map((node) => node.signedAddress));
     const network = startNetwork([source]);
     network.want('primary', idsOf(source, ...others));
     await connected(network, ...others);
+    expect(network.stats()).toEqual({ connected: 41, wanted: 41, knownAddresses: 41 });
   });
 
   it('brings the new address of a node that moved', async () => {
     const source = await startNode();
     const node = await startNode();
-    source.known.push(node.signedAddress());
+    source.known.push(node.signedAddress);
     const network = startNetwork([source]);
     network.want('l1', idsOf(source, node));
     await connected(network, source, node);
@@ -422,8 +471,8 @@ describe('gossip', () => {
     await clock.advance(3_000);
     await source.until(() => source.session.count('getPeerList') >= 3);
     await roundTrip(source);
-    const moved = await startNode({ identity: node.identity });
-    source.known.splice(0, 1, moved.signedAddress(1));
+    const moved = await startNode({ identity: node.identity, signedAgeS: 1 });
+    source.known.splice(0, 1, moved.signedAddress);
     await clock.advance(2_000);
     await connected(network, moved);
     expect(moved.sessionCount).toBe(1);
@@ -441,16 +490,17 @@ describe('gossip', () => {
     });
     network.want('l1', idsOf(source, node));
     await connected(network, source);
-    source.known.push(node.signedAddress());
+    source.known.push(node.signedAddress);
     await clock.advance(2_000);
     await connected(network, node);
+    expect(clock.monotonicMs()).toBeLessThan(10_000);
   });
 
   it('believes no address that its node did not sign, nor an older one', async () => {
     const source = await startNode();
     const node = await startNode();
     const decoy = await startNode();
-    source.known.push({ ...node.signedAddress(), port: decoy.port });
+    source.known.push({ ...node.signedAddress, port: decoy.port });
     const network = startNetwork([source]);
     network.want('l1', idsOf(source, node));
     await connected(network, source);
@@ -459,11 +509,11 @@ describe('gossip', () => {
     await roundTrip(source);
     expect(network.lastFailure(node.nodeID)).toBe('no address known');
 
-    source.known.splice(0, 1, node.signedAddress(50));
+    source.known.splice(0, 1, node.signedAddress);
     await clock.advance(2_000);
     await connected(network, node);
     // An older address, though well signed, replaces nothing: the node is found where it was after it broke off.
-    source.known.splice(0, 1, signAddress(node.identity, { host: '127.0.0.1', port: decoy.port, timestamp: 1n }));
+    source.known.splice(0, 1, node.signAddressOf(decoy.port, 1_000));
     await clock.advance(10_000);
     node.dropAll();
     await failure(network, node.nodeID);
@@ -481,7 +531,7 @@ describe('gossip', () => {
     await source.until(() => source.session.isReady);
     // The first round asked this peer, too, and the first answer is therefore awaited.
     await clock.advance(11_000);
-    source.known.push(node.signedAddress());
+    source.known.push(node.signedAddress);
     const known = network.stats().knownAddresses;
     source.session.sendPeerList(undefined, true);
     await roundTrip(source);

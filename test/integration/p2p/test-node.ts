@@ -36,6 +36,8 @@ export interface TestNodeOptions {
   readonly clock: Clock;
   readonly identity?: Identity;
   readonly port?: number;
+  /** How long ago it signed its address, in seconds; of a node that moved, the new address is younger. */
+  readonly signedAgeS?: number;
   /** What the node does once TLS stands; by default it speaks the protocol. */
   readonly onSession?: (session: TestSession) => void;
   /** What the node does with an AppRequest; by default nothing. */
@@ -50,7 +52,9 @@ export class TestNode implements AsyncDisposable {
   readonly known: SignedAddress[] = [];
   readonly options: TestNodeOptions;
   sessionCount = 0;
+  nextTold = 0;
   readonly #server: Server;
+  #signedAddress: SignedAddress | undefined;
   readonly #sockets = new Set<Socket>();
   readonly #waiting = new Set<() => void>();
 
@@ -105,10 +109,16 @@ export class TestNode implements AsyncDisposable {
     return session;
   }
 
-  /** @param ageS how long ago it was signed, in seconds */
-  signedAddress(ageS = 100): SignedAddress {
+  /** Signed once, as nodes do. */
+  get signedAddress(): SignedAddress {
+    this.#signedAddress ??= this.signAddressOf(this.port, this.options.signedAgeS ?? 100);
+    return this.#signedAddress;
+  }
+
+  /** @param ageS how long ago it is said to have been signed, in seconds */
+  signAddressOf(port: number, ageS: number): SignedAddress {
     const timestamp = BigInt(Math.floor(this.options.clock.now() / 1000) - ageS);
-    return signAddress(this.identity, { host: '127.0.0.1', port: this.port, timestamp });
+    return signAddress(this.identity, { host: '127.0.0.1', port, timestamp });
   }
 
   /** Resolves when the condition holds, looked at whenever something came or ended. */
@@ -177,7 +187,7 @@ export class TestSession {
         nowMs: clock.now(),
         version: NODE_VERSION,
         clientName: 'test-node',
-        address: this.#node.signedAddress(),
+        address: this.#node.signedAddress,
         blsSignature: anyBlsSignature(),
         trackedSubnets: [],
         knownPeers: { filter: Uint8Array.from([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), salt: new Uint8Array(32) },
@@ -196,12 +206,16 @@ export class TestSession {
 
   /** As a node: what the filter lacks, at most 15; nothing at all where that is nothing and nobody waits for it. */
   sendPeerList(knownPeers: ParsedKnownPeers | undefined, evenIfEmpty: boolean): void {
-    const told = this.#node.known
-      .filter(({ nodeID, timestamp }) => {
-        if (nodeID === this.certificate.nodeID) return false;
-        return !knownPeers?.filter.has(bloomHash(addressGossipID(nodeID, timestamp), knownPeers.salt));
-      })
-      .slice(0, MAX_TOLD);
+    const { known } = this.#node;
+    const told: SignedAddress[] = [];
+    // Each answer goes on where the last one ended, so that what peers tell differs.
+    for (let step = 0; step < known.length && told.length < MAX_TOLD; step += 1) {
+      const address = known[(this.#node.nextTold + step) % known.length];
+      if (address === undefined || address.nodeID === this.certificate.nodeID) continue;
+      const gossipID = addressGossipID(address.nodeID, address.timestamp);
+      if (!knownPeers?.filter.has(bloomHash(gossipID, knownPeers.salt))) told.push(address);
+    }
+    this.#node.nextTold += told.length;
     if (told.length === 0 && !evenIfEmpty) return;
     const value = create(PeerListSchema, { claimedIpPorts: told.map(encodeClaimedIpPort) });
     this.send({ case: 'peerList', value }, 'zstd');
@@ -214,30 +228,18 @@ export class TestSession {
   #handle(message: PeerMessage): void {
     const { clock, onAppRequest } = this.#node.options;
     this.received.push(message);
-    switch (message.case) {
-      case 'handshake':
-        this.handshake = parseHandshake(message.value, {
-          networkID: NETWORK_ID,
-          nowMs: clock.now(),
-          certificate: this.certificate,
-        });
-        this.sendPeerList(this.handshake.knownPeers, true);
-        break;
-      case 'peerList':
-        this.isReady = true;
-        break;
-      case 'getPeerList':
-        this.sendPeerList(parseKnownPeers(message.value.knownPeers), false);
-        break;
-      case 'ping':
-        this.send({ case: 'pong', value: {} });
-        break;
-      case 'appRequest':
-        if (this.isReady) onAppRequest?.(this, message.value);
-        break;
-      default:
-        break;
+    if (message.case === 'handshake') {
+      this.handshake = parseHandshake(message.value, {
+        networkID: NETWORK_ID,
+        nowMs: clock.now(),
+        certificate: this.certificate,
+      });
+      this.sendPeerList(this.handshake.knownPeers, true);
     }
+    if (message.case === 'peerList') this.isReady = true;
+    if (message.case === 'getPeerList') this.sendPeerList(parseKnownPeers(message.value.knownPeers), false);
+    if (message.case === 'ping') this.send({ case: 'pong', value: {} });
+    if (message.case === 'appRequest' && this.isReady) onAppRequest?.(this, message.value);
     this.#node.changed();
   }
 }

@@ -1,12 +1,14 @@
+import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { expect } from 'vitest';
 import type { Aggregator } from '../../../src/aggregator/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../../src/aggregator/aggregation-request.ts';
+import type { L1Messages } from '../../../src/aggregator/l1-messages.ts';
 import type { Readiness } from '../../../src/aggregator/validator-connections.ts';
 import type { Server } from '../../../src/api/http-server.ts';
 import { createServer } from '../../../src/api/server.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
-import { createLogger } from '../../../src/telemetry/logger.ts';
+import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
 
 export const PATH = '/v1/signatureAggregator/fuji/aggregateSignatures';
 export const NODE_ID = nodeIDFromBytes(new Uint8Array(20).fill(9));
@@ -17,7 +19,7 @@ export const RESULT: AggregationResult = {
   pChainHeight: 7n,
   signedWeight: 80n,
   totalWeight: 100n,
-  signerCount: 4,
+  signers: [],
 };
 
 /** An aggregator that does as the test says and remembers what it was asked. */
@@ -34,8 +36,15 @@ export function scriptedAggregator(
   return { aggregator, asked };
 }
 
+/** Of a service whose P-Chain nobody asks. */
+const NO_L1_MESSAGES: L1Messages = {
+  ofTransaction: () => Promise.reject(new Error('no transaction was expected')),
+  ofJustification: () => Promise.reject(new Error('no lone justification was expected')),
+};
+
 export interface TestServerOptions {
   readonly aggregator?: Aggregator;
+  readonly l1Messages?: L1Messages;
   readonly readiness?: () => Readiness;
   readonly registry?: Registry;
   readonly logger?: Parameters<typeof createServer>[0]['logger'];
@@ -44,6 +53,7 @@ export interface TestServerOptions {
 
 export function createTestServer({
   aggregator = scriptedAggregator().aggregator,
+  l1Messages = NO_L1_MESSAGES,
   readiness = () => ({ isReady: true, subnets: [] }),
   registry = new Registry(),
   logger = createLogger('silent'),
@@ -51,6 +61,7 @@ export function createTestServer({
 }: TestServerOptions = {}): Promise<Server> {
   return createServer({
     aggregator,
+    l1Messages,
     networks: ['fuji', 'testnet'],
     nodeID: NODE_ID,
     readiness,
@@ -85,4 +96,18 @@ export function expectError(
   expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
   expect(response.body).not.toMatch(/\bat .*\.[jt]s:\d+|node_modules|"stack"/);
   return body['details'];
+}
+
+/** A logger, and what it has written. */
+export function recordingLogger(): { logger: Logger; lines: () => { level: number; msg: string; err?: object }[] } {
+  const written: string[] = [];
+  const logger = pino({ level: 'debug' }, { write: (line: string) => void written.push(line) });
+  return { logger, lines: () => written.map((line) => JSON.parse(line)) };
+}
+
+/** Of a listening server. */
+export function portOf(server: Server): number {
+  const address = server.server.address();
+  if (typeof address !== 'object' || address === null) throw new Error('the server listens on no port');
+  return address.port;
 }

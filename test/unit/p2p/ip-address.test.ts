@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ipAddressBytes, ipAddressFromBytes, isPublicAddress } from '../../../src/p2p/ip-address.ts';
+import { ipAddressBytes, ipAddressFromBytes, isDialable, isPublicAddress } from '../../../src/p2p/ip-address.ts';
 import { ParseError } from '../../../src/primitives/parse-error.ts';
 
 describe('IP addresses', () => {
@@ -73,4 +73,18 @@ describe('isPublicAddress', () => {
   ])('%s is not', (text) => {
     expect(isPublicAddress(text)).toBe(false);
   });
+});
+
+describe('isDialable', () => {
+  it.each(['1.2.3.4', '::1', '2001:db8::1', 'localhost', 'node-1.example.org'])('%s is, at a real port', (host) => {
+    expect(isDialable({ host, port: 9651 })).toBe(true);
+    for (const port of [0, -1, 65_536, 1.5, Number.NaN]) expect(isDialable({ host, port })).toBe(false);
+  });
+
+  it.each(['', ' ', 'a b', 'a\0', '-a', 'a-', 'a..b', '.', 'http://a', 'a:1', `${'a'.repeat(64)}.b`.repeat(4)])(
+    '%j is not',
+    (host) => {
+      expect(isDialable({ host, port: 9651 })).toBe(false);
+    },
+  );
 });

@@ -59,6 +59,23 @@ describe('what the reference accepts', () => {
     );
   });
 
+  test('with any one byte changed, it is refused', () => {
+    const [{ signed, warpSet, networkID }] = signedCases.toSorted(
+      (a, b) => a.signed.signedMessage.length - b.signed.signedMessage.length,
+    ) as [(typeof signedCases)[number]];
+    const seen = new Set<string>();
+    for (let at = 0; at < signed.signedMessage.length; at += 1) {
+      const bytes = Uint8Array.from(signed.signedMessage);
+      // Another bit each time, so that flags, high and low bits all have their turn.
+      bytes[at] = (bytes[at] ?? 0) ^ (1 << (at % 8));
+      const result = verifySignedMessage(bytes, { networkID, warpSet, quorumNum: 67n }, bls);
+      if (result.kind === 'valid') throw new Error(`valid with byte ${at} changed`);
+      seen.add(result.reason);
+    }
+    expect([...seen]).toEqual(expect.arrayContaining(['malformed', 'wrong network', 'wrong signature']));
+    // Some hundred pairings: seconds, on a machine that has other work too.
+  }, 30_000);
+
   test('a signer fewer or more than signed is a wrong signature, one beyond the set an unknown signer', () => {
     const { signed, warpSet, networkID } = signedCases.find(
       ({ name }) => name === 'c_warp_0',

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
 import { type NodeID, nodeIDFromBytes, parseNodeID } from '../../../src/primitives/ids.ts';
+import { ParseError } from '../../../src/primitives/parse-error.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import { type AggregationCase, readCases, readRpcExchanges, rpcResult } from '../../vectors/vectors.ts';
@@ -162,5 +163,5 @@ test('weights sum to a u64 at most', () => {
   const heavy = { nodeID: nodeIDOf(0), publicKey: keys[0]?.compressed, weight: MAX_U64 - 1n };
   const last = { nodeID: nodeIDOf(1), publicKey: undefined, weight: 1n };
   expect(createWarpSet([heavy, last]).totalWeight).toBe(MAX_U64);
-  expect(() => createWarpSet([heavy, { ...last, weight: 2n }])).toThrowError(RangeError);
+  expect(() => createWarpSet([heavy, { ...last, weight: 2n }])).toThrowError(ParseError);
 });

@@ -1,0 +1,109 @@
+import { sha256 } from '@noble/hashes/sha2.js';
+import { ByteWriter } from '../primitives/byte-writer.ts';
+import { equalBytes } from '../primitives/bytes.ts';
+import { ID_LENGTH, idBytes, idFromBytes, P_CHAIN_ID, type SubnetID, type ValidationID } from '../primitives/ids.ts';
+import { ParseError } from '../primitives/parse-error.ts';
+import {
+  encodeJustification,
+  type L1ValidatorRegistrationJustification,
+  parseJustification,
+} from '../warp/justification.ts';
+import {
+  conversionValidationID,
+  encodeL1Message,
+  type L1Message,
+  parseL1Message,
+  type RegisterL1Validator,
+  registrationValidationID,
+} from '../warp/l1-message.ts';
+import { encodeWarpPayload, parseWarpPayload } from '../warp/payload.ts';
+import { parseSignedMessage } from '../warp/signed-message.ts';
+import { createUnsignedMessage, parseUnsignedMessage, type UnsignedMessage } from '../warp/unsigned-message.ts';
+
+/** What a justification turns out to be, in whichever form it was given. */
+export type RecognizedJustification =
+  | { readonly kind: 'subnet'; readonly subnetID: SubnetID }
+  | {
+      readonly kind: 'validation';
+      readonly validationID: ValidationID;
+      readonly subnetID: SubnetID;
+      /** In the form that validators take. */
+      readonly justification: L1ValidatorRegistrationJustification;
+    };
+
+/**
+ * What clients give as a justification: 32 bytes of a subnet ID; an L1ValidatorRegistrationJustification; or a
+ * RegisterL1Validator payload, by itself or still inside the addressed call or the Warp message, unsigned or signed, that it
+ * came in. All forms tell themselves apart: the codec starts with two zero bytes, which no protobuf message does.
+ */
+export function recognizeJustification(bytes: Uint8Array): RecognizedJustification | undefined {
+  if (bytes.length === ID_LENGTH) return { kind: 'subnet', subnetID: idFromBytes<SubnetID>(bytes, 'subnet ID') };
+  const justification = attempt(() => parseJustification(bytes));
+  if (justification?.kind === 'SubnetIDIndex') {
+    const { subnetID, index } = justification;
+    return { kind: 'validation', validationID: conversionValidationID(subnetID, index), subnetID, justification };
+  }
+  const message = findRegistration(justification?.message ?? bytes);
+  if (message === undefined) return undefined;
+  return {
+    kind: 'validation',
+    validationID: registrationValidationID(message),
+    subnetID: message.subnetID,
+    justification: { kind: 'RegisterL1ValidatorMessage', message: encodeL1Message(message) },
+  };
+}
+
+/** The RegisterL1Validator payload in any of its wrappings. */
+function findRegistration(bytes: Uint8Array): RegisterL1Validator | undefined {
+  const warpMessage =
+    attempt(() => parseUnsignedMessage(bytes)) ?? attempt(() => parseSignedMessage(bytes).unsignedMessage);
+  const call = attempt(() => parseWarpPayload(warpMessage?.payload ?? bytes));
+  const payload = call?.kind === 'AddressedCall' ? call.payload : (warpMessage?.payload ?? bytes);
+  const message = attempt(() => parseL1Message(payload));
+  return message?.kind === 'RegisterL1Validator' ? message : undefined;
+}
+
+/**
+ * The justification of a message as validators take it. Only the end of a validation is justified by a payload that clients
+ * hold in other wrappings as well; and what is not recognized is left to the validators to judge.
+ */
+export function unwrapJustification(message: UnsignedMessage, justification: Uint8Array): Uint8Array {
+  if (message.sourceChainID !== P_CHAIN_ID || justification.length === 0) return justification;
+  const call = attempt(() => parseWarpPayload(message.payload));
+  const payload = call?.kind === 'AddressedCall' ? attempt(() => parseL1Message(call.payload)) : undefined;
+  if (payload?.kind !== 'L1ValidatorRegistration' || payload.registered) return justification;
+  const recognized = recognizeJustification(justification);
+  return recognized?.kind === 'validation' ? encodeJustification(recognized.justification) : justification;
+}
+
+/** A message of the P-Chain: an addressed call without a source. */
+export function createPChainMessage(networkID: number, message: L1Message): UnsignedMessage {
+  const payload = encodeL1Message(message);
+  const call = encodeWarpPayload({ kind: 'AddressedCall', sourceAddress: new Uint8Array(), payload });
+  return createUnsignedMessage(networkID, P_CHAIN_ID, call);
+}
+
+/** More validators than a conversion of the size of a P-Chain transaction can name; some milliseconds of hashing. */
+const MAX_CONVERSION_VALIDATORS = 2_048;
+
+/** The validation as one of the subnet's conversion: the ID is sha256(subnetID · `u32` index), so it is found by trying. */
+export function findConversionValidator(
+  subnetID: SubnetID,
+  validationID: ValidationID,
+): L1ValidatorRegistrationJustification | undefined {
+  const [subnet, wanted] = [idBytes(subnetID), idBytes(validationID)];
+  for (let index = 0; index < MAX_CONVERSION_VALIDATORS; index += 1) {
+    const preimage = new ByteWriter().bytes(subnet).u32(index).finish();
+    if (equalBytes(sha256(preimage), wanted)) return { kind: 'SubnetIDIndex', subnetID, index };
+  }
+  return undefined;
+}
+
+function attempt<T>(parse: () => T): T | undefined {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof ParseError) return undefined;
+    throw error;
+  }
+}

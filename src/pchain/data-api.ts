@@ -1,0 +1,102 @@
+import { type Dispatcher, Pool } from 'undici';
+import type { Clock } from '../primitives/clock.ts';
+import { startDeadline } from '../primitives/deadline.ts';
+import { parseId, type TxID, type ValidationID } from '../primitives/ids.ts';
+import { ParseError } from '../primitives/parse-error.ts';
+import { ApiError } from './api-error.ts';
+import { parseExactJson } from './exact-json.ts';
+import { readArray, readObject, readString } from './json-fields.ts';
+import type { JsonRpcEndpoint } from './json-rpc.ts';
+
+/** The upstream data API, as far as it knows which transactions are about an L1 validation. */
+export interface DataApi extends AsyncDisposable {
+  /**
+   * The oldest transactions about a validation, among them the one it comes from. Only their hashes are taken: who uses them
+   * reads the transactions from a node.
+   *
+   * @throws {ApiError}, or the signal's reason
+   */
+  transactionsOf(validationID: ValidationID, signal: AbortSignal): Promise<readonly TxID[]>;
+}
+
+export interface DataApiOptions {
+  readonly endpoint: JsonRpcEndpoint;
+  /** `mainnet` or `fuji`, for the path. */
+  readonly network: string;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+}
+
+/** The first transaction about a validation is the one it comes from, so a page this long has it. */
+const PAGE_SIZE = 10;
+/** Ten transactions with all their UTXOs, of some KB each. */
+const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
+const MAX_CONNECTIONS = 4;
+
+export function createDataApi({ endpoint, network, clock, timeoutMs }: DataApiOptions): DataApi {
+  const base = new URL(endpoint.baseUrl);
+  const pool = new Pool(base.origin, {
+    connections: MAX_CONNECTIONS,
+    allowH2: false,
+    // Our own deadline covers the whole request and runs on the injected clock.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  const path = `${base.pathname.replace(/\/+$/, '')}/v1/networks/${network}/blockchains/p-chain/transactions`;
+
+  async function read(query: URLSearchParams, signal: AbortSignal): Promise<string> {
+    const { statusCode, body } = await pool.request({
+      method: 'GET',
+      path: `${path}?${query}`,
+      headers: { ...endpoint.httpHeaders, accept: 'application/json' },
+      signal,
+    });
+    if (statusCode !== 200) {
+      await body.dump({ limit: 64 * 1024, signal });
+      const mayPass = statusCode >= 500 || statusCode === 408 || statusCode === 429;
+      throw new ApiError(
+        mayPass ? 'unavailable' : 'invalid response',
+        `the data API answered HTTP status ${statusCode}`,
+      );
+    }
+    return readBody(body);
+  }
+
+  return {
+    async transactionsOf(validationID, signal) {
+      using deadline = startDeadline(clock, timeoutMs, 'asking the data API', signal);
+      const query = new URLSearchParams({
+        ...Object.fromEntries(base.searchParams),
+        ...endpoint.queryParameters,
+        l1ValidationId: validationID,
+        sortOrder: 'asc',
+        pageSize: String(PAGE_SIZE),
+      });
+      try {
+        const reply = readObject(parseExactJson(await read(query, deadline.signal), 'data API'), 'data API');
+        return readArray(reply.transactions, 'transactions').map((transaction) =>
+          parseId<TxID>(readString(readObject(transaction, 'transaction').txHash, 'txHash'), 'txHash'),
+        );
+      } catch (cause) {
+        signal.throwIfAborted();
+        if (cause instanceof ApiError) throw cause;
+        const isAnswer = cause instanceof ParseError;
+        const reason = isAnswer ? cause.message : 'no answer';
+        throw new ApiError(isAnswer ? 'invalid response' : 'unavailable', `the data API: ${reason}`, { cause });
+      }
+    },
+    [Symbol.asyncDispose]: () => pool.destroy(),
+  };
+}
+
+async function readBody(body: Dispatcher.ResponseData['body']): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    // Leaving the loop destroys the body, and with it the connection.
+    if (length > MAX_RESPONSE_BYTES) throw new ParseError('response', `has more than ${MAX_RESPONSE_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length).toString('utf8');
+}

@@ -1,0 +1,229 @@
+import { bls12_381 } from '@noble/curves/bls12-381.js';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Behaviour } from '../../../src/devnet/behaviour.ts';
+import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
+import type { DevnetValidator } from '../../../src/devnet/devnet-validator.ts';
+import { concatBytes } from '../../../src/primitives/bytes.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import { encodeSignatureRequest, parseSignatureResponse } from '../../../src/warp/signature-request.ts';
+import type { UnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { DevnetClient } from './devnet-client.ts';
+
+const { longSignatures } = bls12_381;
+const SIGNATURE_DST = 'BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_';
+
+let clock: FakeClock;
+let devnet: Devnet;
+let validator: DevnetValidator;
+let message: UnsignedMessage;
+let cleanup: AsyncDisposableStack;
+let lastRequestID = -1;
+
+async function start(behaviour?: Behaviour): Promise<void> {
+  clock = new FakeClock();
+  const faults = behaviour && { behaviours: new Map([[1, behaviour]]) };
+  devnet = cleanup.use(
+    await startDevnet({ validators: 3, clock, logger: createLogger('silent'), ...(faults && { faults }) }),
+  );
+  validator = devnet.validator(1);
+  message = devnet.emit('C', Buffer.from('hello'));
+}
+
+beforeEach(() => {
+  cleanup = new AsyncDisposableStack();
+});
+afterEach(() => cleanup.disposeAsync());
+
+async function connect(): Promise<DevnetClient> {
+  return cleanup.use((await DevnetClient.handshake(validator, clock)).client);
+}
+
+function ask(client: DevnetClient, about = message): number {
+  lastRequestID += 2;
+  const appBytes = encodeSignatureRequest({ message: about.bytes, justification: new Uint8Array() });
+  client.sendRequest(devnet.subnets.primary.cChainID, lastRequestID, appBytes);
+  return lastRequestID;
+}
+
+/** What came of one request: 'signed', 'wrong', or the code of the refusal. */
+async function outcomeOf(client: DevnetClient, about = message): Promise<unknown> {
+  const requestID = ask(client, about);
+  const { message: answer } = await client.next('appResponse', 'appError');
+  expect(answer.value.requestId).toBe(requestID);
+  if (answer.case === 'appError') return answer.value.errorCode;
+  const hashed = longSignatures.hash(about.bytes, SIGNATURE_DST);
+  const isRight = longSignatures.verify(parseSignatureResponse(answer.value.appBytes), hashed, validator.publicKey);
+  return isRight ? 'signed' : 'wrong';
+}
+
+test('normal: signs what its chain emitted, with its key, and refuses the rest', async () => {
+  await start();
+  const client = await connect();
+  expect(await outcomeOf(client)).toBe('signed');
+  expect(await outcomeOf(client, devnet.unknownMessage('C', Buffer.from('never said')))).toBe(1);
+});
+
+test('silent: lives, and answers no request', async () => {
+  await start({ kind: 'silent' });
+  const client = await connect();
+  ask(client);
+  await client.roundTrip();
+  expect(validator.appRequestCount).toBe(1);
+});
+
+test('refusing: with -4, or as told', async () => {
+  await start({ kind: 'refusing' });
+  const client = await connect();
+  expect(await outcomeOf(client)).toBe(-4);
+  validator.setBehaviour({ kind: 'refusing', code: 500, message: 'no' });
+  ask(client);
+  const { message: answer } = await client.next('appError');
+  expect(answer.value).toMatchObject({ errorCode: 500, errorMessage: 'no' });
+});
+
+test('wrong signature: of another message', async () => {
+  await start({ kind: 'wrong signature' });
+  const client = await connect();
+  ask(client);
+  const { message: answer } = await client.next('appResponse');
+  const signature = parseSignatureResponse(answer.value.appBytes);
+  const other = longSignatures.hash(concatBytes(message.bytes, Uint8Array.of(0)), SIGNATURE_DST);
+  expect(longSignatures.verify(signature, other, validator.publicKey)).toBe(true);
+  expect(longSignatures.verify(signature, longSignatures.hash(message.bytes, SIGNATURE_DST), validator.publicKey)).toBe(
+    false,
+  );
+});
+
+test.each([
+  [undefined, 96],
+  [95, 95],
+  [0, 0],
+  [1_000, 1_000],
+])('garbage signature: %s bytes', async (length, expected) => {
+  await start({ kind: 'garbage signature', ...(length !== undefined && { length }) });
+  const client = await connect();
+  ask(client);
+  const { appBytes } = (await client.next('appResponse')).message.value;
+  // A tag, the length, and no point.
+  expect(appBytes.length >= expected).toBe(true);
+  if (expected === 96) expect(() => bls12_381.G2.Point.fromBytes(parseSignatureResponse(appBytes))).toThrow(/./);
+  else expect(() => parseSignatureResponse(appBytes)).toThrow(`${expected} bytes`);
+});
+
+test('slow: answers after its delay, and not a millisecond before', async () => {
+  await start({ kind: 'slow', delayMs: 3_000 });
+  const client = await connect();
+  const requestID = ask(client);
+  await client.roundTrip();
+  await clock.advance(2_999);
+  await client.roundTrip();
+  await clock.advance(1);
+  expect((await client.next('appResponse')).message.value.requestId).toBe(requestID);
+});
+
+test('lagging: refuses the first requests for each message', async () => {
+  await start({ kind: 'lagging', refusals: 2 });
+  const client = await connect();
+  const other = devnet.emit('C', Buffer.from('another'));
+  const outcomes = [];
+  for (const about of [message, message, other, message, other, other]) outcomes.push(await outcomeOf(client, about));
+  expect(outcomes).toEqual([-1, -1, -1, 'signed', -1, 'signed']);
+});
+
+test('not admitting: disconnects who is there, and who comes after TLS', async () => {
+  await start();
+  const before = await connect();
+  validator.setBehaviour({ kind: 'not admitting' });
+  await before.ended;
+  const after = await DevnetClient.connect(validator, clock);
+  await after.ended;
+  await expect(after.next('handshake')).rejects.toThrow('ended');
+  validator.setBehaviour({ kind: 'normal' });
+  expect(await outcomeOf(await connect())).toBe('signed');
+});
+
+describe('frozen', () => {
+  test('says nothing to its peers, and takes up all of it when it thaws', async () => {
+    await start();
+    const client = await connect();
+    validator.setBehaviour({ kind: 'frozen' });
+    const requestID = ask(client);
+    // Time enough for the validator to have dropped a silent peer, were it alive; and no ping comes either.
+    await clock.advance(60_000);
+    expect(validator.appRequestCount).toBe(0);
+    expect(client.isEnded).toBe(false);
+    validator.setBehaviour({ kind: 'normal' });
+    expect((await client.next('appResponse')).message.value.requestId).toBe(requestID);
+  });
+
+  test('takes TCP connections and hangs in TLS until it thaws', async () => {
+    await start({ kind: 'frozen' });
+    const connecting = DevnetClient.handshake(validator, clock);
+    let isDone = false;
+    void connecting.then(() => {
+      isDone = true;
+    });
+    // Another validator serves a client from start to end meanwhile.
+    const other = await DevnetClient.handshake(devnet.validator(0), clock);
+    await other.client.roundTrip();
+    other.client[Symbol.dispose]();
+    expect(isDone).toBe(false);
+    validator.setBehaviour({ kind: 'normal' });
+    const { client } = await connecting;
+    cleanup.use(client);
+    expect(await outcomeOf(client)).toBe('signed');
+  });
+});
+
+test('a validator that stops ends its connections and its port; restarted, it signs with the same identity', async () => {
+  await start();
+  const client = await connect();
+  const { port, timestamp } = validator.address;
+  await validator.stop();
+  await client.ended;
+  await expect(DevnetClient.connect(validator, clock)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  await validator.restart(port);
+  expect(validator.address).toMatchObject({ port, nodeID: devnet.nodeIDs[1] });
+  expect(validator.address.timestamp > timestamp).toBe(true);
+  expect(await outcomeOf(await connect())).toBe('signed');
+  await validator.restart();
+  expect(await outcomeOf(await connect())).toBe('signed');
+});
+
+test('two that share a BLS key sign the same', async () => {
+  clock = new FakeClock();
+  const faults = { sharedBlsKeys: [[0, 1]] } as const;
+  devnet = cleanup.use(await startDevnet({ validators: 3, clock, logger: createLogger('silent'), faults }));
+  expect(devnet.validator(1).publicKey).toEqual(devnet.validator(0).publicKey);
+  validator = devnet.validator(1);
+  message = devnet.emit('C', Buffer.from('hello'));
+  expect(await outcomeOf(await connect())).toBe('signed');
+});
+
+test('nothing is left behind', async () => {
+  await start({ kind: 'slow', delayMs: 1_000 });
+  const client = await connect();
+  ask(client);
+  await client.roundTrip();
+  expect(clock.pendingTimers).toBeGreaterThan(0);
+  await cleanup.disposeAsync();
+  expect(clock.pendingTimers).toBe(0);
+  await expect(fetch(devnet.apiUrl)).rejects.toThrow(/./);
+});
+
+test.each([0, 2, 2.5, 2_001, Number.NaN])('refuses to start with %s validators', async (validators) => {
+  const starting = startDevnet({ validators, clock: new FakeClock(), logger: createLogger('silent') });
+  await expect(starting).rejects.toThrow('3 to 2000 validators');
+});
+
+test('says what is wrong where it cannot listen, and leaves nothing open', async () => {
+  const starting = startDevnet({
+    validators: 3,
+    clock: new FakeClock(),
+    logger: createLogger('silent'),
+    // TEST-NET-1 (RFC 5737): no machine has this address.
+    host: '192.0.2.1',
+  });
+  await expect(starting).rejects.toThrow('cannot open a port for each of 5 validators');
+});

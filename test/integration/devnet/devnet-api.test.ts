@@ -1,0 +1,243 @@
+import { Registry } from 'prom-client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
+import { ApiError } from '../../../src/pchain/api-error.ts';
+import { createJsonRpcClient, type JsonRpcClient } from '../../../src/pchain/json-rpc.ts';
+import { createNodeApi, type NodeApi } from '../../../src/pchain/node-api.ts';
+import { type BlockchainID, P_CHAIN_ID, PRIMARY_NETWORK_ID, parseId, type TxID } from '../../../src/primitives/ids.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import { createWarpSet } from '../../../src/validators/warp-set.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { type RpcExchange, readRpcExchanges } from '../../vectors/vectors.ts';
+import { DevnetClient } from './devnet-client.ts';
+
+const SIGNAL = new AbortController().signal;
+const clock = new FakeClock();
+let devnet: Devnet;
+let client: JsonRpcClient;
+let api: NodeApi;
+let cleanup: AsyncDisposableStack;
+beforeAll(async () => {
+  cleanup = new AsyncDisposableStack();
+  devnet = cleanup.use(
+    await startDevnet({
+      validators: 40,
+      clock,
+      logger: createLogger('silent'),
+      faults: { sharedBlsKeys: [[5, 6]], keyless: [7] },
+    }),
+  );
+  const endpoints = [{ baseUrl: devnet.apiUrl }];
+  client = cleanup.use(createJsonRpcClient({ endpoints, clock, random: () => 0, registry: new Registry() }));
+  api = createNodeApi(client, client);
+});
+afterAll(() => cleanup.disposeAsync());
+
+async function post(path: string, body: string, contentType = 'application/json') {
+  const response = await fetch(`${devnet.apiUrl}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': contentType },
+    body,
+  });
+  return { status: response.status, contentType: response.headers.get('content-type'), text: await response.text() };
+}
+
+async function call(path: string, method: string, params?: unknown): Promise<Record<string, unknown>> {
+  const { text } = await post(path, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
+  return JSON.parse(text);
+}
+
+describe('answers have the shape of those of a real node', () => {
+  const real = [...readRpcExchanges('pchain'), ...readRpcExchanges('info')];
+  const l1ID = 'BKBZ6xXTnT86B4L5fp8rvtcmNSpvtNz8En9jG61ywV2uWyeHy';
+  const l1Chain = 'C8B3Aw6QFwB1AiFqM2FpxphUPTYZfmW8ZpeQKXR5nPEXjW4u8';
+  const served = new Set([
+    'platform.getHeight',
+    'platform.getProposedHeight',
+    'platform.getValidatorsAt',
+    'platform.getCurrentValidators',
+    'platform.validatedBy',
+    'platform.getSubnet',
+    'platform.getTx',
+    'platform.getBlockchains',
+    'info.getNetworkID',
+    'info.getNodeVersion',
+    'info.getNodeID',
+    'info.getNodeIP',
+    'info.peers',
+  ]);
+
+  /** What a value is made of: every list and every object by NodeID by the shape of its elements. */
+  function shapeOf(value: unknown): unknown {
+    if (Array.isArray(value)) return [...new Set(value.map((element) => JSON.stringify(shapeOf(element))))].slice(0, 1);
+    if (typeof value !== 'object' || value === null) return typeof value;
+    const entries = Object.entries(value).map(([key, field]): [string, unknown] => [
+      key.startsWith('NodeID-') ? 'NodeID' : key,
+      key === 'proofOfPossession' || key === 'vmVersions' ? 'left out or other' : shapeOf(field),
+    ]);
+    return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  /** The vectors' request, about our subnets and chains. */
+  function ours({ request, url }: RpcExchange) {
+    const text = JSON.stringify(request)
+      .replaceAll(l1ID, devnet.subnets.l1.subnetID)
+      .replaceAll(l1Chain, devnet.subnets.l1.blockchainID)
+      .replaceAll('2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC', devnet.subnets.primary.cChainID)
+      .replaceAll('2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed', devnet.subnets.primary.xChainID);
+    return { path: new URL(url).pathname, text };
+  }
+
+  const cases = real
+    .filter(({ request }) => served.has(request.method))
+    .map((exchange) => ({ exchange, name: `${exchange.request.method} ${JSON.stringify(exchange.request.params)}` }));
+
+  test('of each method that is served', () => {
+    expect(new Set(cases.map(({ exchange }) => exchange.request.method))).toEqual(served);
+  });
+
+  test.each(cases)('$name', async ({ exchange }) => {
+    const { path, text } = ours(exchange);
+    const answer = await post(path, text);
+    expect(answer).toMatchObject({ status: 200, contentType: 'application/json; charset=utf-8' });
+    const { result, error } = JSON.parse(answer.text) as RpcExchange['response'];
+    expect(error).toEqual(exchange.response.error);
+    const expected = JSON.parse(JSON.stringify(exchange.response.result ?? null));
+    for (const validator of expected?.validators ?? []) delete validator.signer?.proofOfPossession;
+    // A validator without a key is of another shape; the first of the list stands for all.
+    expect(shapeOf(result ?? null)).toEqual(shapeOf(expected));
+  });
+
+  test('on the other path of the P-Chain', async () => {
+    expect(await call('/ext/P', 'platform.getHeight')).toMatchObject({ result: { height: '200' } });
+  });
+});
+
+describe('the client of this project gets', () => {
+  test('the network, its version and the node', async () => {
+    expect(await api.getNetworkID(SIGNAL)).toBe(1337);
+    expect(await api.getNodeVersion(SIGNAL)).toEqual({ major: 1, minor: 14, patch: 2 });
+    expect(await api.getNodeID(SIGNAL)).toBe(devnet.nodeIDs[0]);
+    const { host, port } = devnet.validator(0).address;
+    expect(await api.getNodeIP(SIGNAL)).toEqual({ host, port });
+  });
+
+  test('some peers: not the node itself, nor the validators of the L1 alone, nor who stopped', async () => {
+    await devnet.validator(2).stop();
+    const peers = await api.getPeers(SIGNAL);
+    await devnet.validator(2).start();
+    const listed = [1, ...Array.from({ length: 30 }, (_, index) => index + 3)];
+    expect(peers).toEqual(
+      listed.map((index) => {
+        const { nodeID, address } = devnet.validator(index);
+        return { nodeID, host: address.host, port: address.port };
+      }),
+    );
+  });
+
+  test('validator sets in which two validators share a key and one has none', async () => {
+    const set = createWarpSet(await api.getValidatorsAt(PRIMARY_NETWORK_ID, 'proposed', SIGNAL));
+    expect(set.validators).toHaveLength(38);
+    const shared = set.validators.filter(({ nodeIDs }) => nodeIDs.length > 1);
+    expect(shared.map(({ nodeIDs }) => new Set(nodeIDs))).toEqual([new Set(devnet.nodeIDs.slice(5, 7))]);
+    expect(set.validators.some(({ nodeIDs }) => nodeIDs.includes(devnet.validator(7).nodeID))).toBe(false);
+    const current = await api.getCurrentValidators(PRIMARY_NETWORK_ID, SIGNAL);
+    expect(current).toHaveLength(40);
+    expect(current.reduce((sum, { weight }) => sum + weight, 0n)).toBe(set.totalWeight);
+  });
+
+  test('another set of the L1 at an older height', async () => {
+    const { subnetID, olderHeight } = devnet.subnets.l1;
+    const older = await api.getValidatorsAt(subnetID, BigInt(olderHeight), SIGNAL);
+    const now = await api.getValidatorsAt(subnetID, 'proposed', SIGNAL);
+    expect(older.map(({ nodeID }) => nodeID)).toContain(devnet.nodeIDs[1]);
+    expect(now.map(({ nodeID }) => nodeID)).not.toContain(devnet.nodeIDs[1]);
+    expect(await api.getValidatorsAt(subnetID, 99n, SIGNAL)).toEqual([]);
+  });
+
+  test('heights that rise, and none beyond', async () => {
+    const before = await api.getHeight(SIGNAL);
+    await clock.advance(20_000);
+    const height = await api.getHeight(SIGNAL);
+    expect(height).toBe(before + 2n);
+    expect(await api.getProposedHeight(SIGNAL)).toBe(height - 1n);
+    expect(await api.getValidatorsAt(PRIMARY_NETWORK_ID, height, SIGNAL)).toHaveLength(40);
+    const refused = await api
+      .getValidatorsAt(PRIMARY_NETWORK_ID, 2n ** 64n - 1n, SIGNAL)
+      .catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(ApiError);
+    expect((refused as ApiError).rejection).toEqual({
+      code: -32000,
+      message: `failed to get validator set at 18446744073709551615: failed to fetch validator set at unfinalized height with SubnetID = ${PRIMARY_NETWORK_ID}: current P-chain height (${height}) < requested P-Chain height (18446744073709551615)`,
+    });
+  });
+
+  test('the conversion of the L1, with its validators', async () => {
+    const { subnetID, blockchainID, managerAddress } = devnet.subnets.l1;
+    const subnet = await api.getSubnet(subnetID, SIGNAL);
+    expect(subnet).toMatchObject({ isPermissioned: false, managerChainID: blockchainID });
+    expect(`0x${Buffer.from(subnet.managerAddress ?? []).toString('hex')}`).toBe(managerAddress);
+    const validators = await api.getCurrentValidators(subnetID, SIGNAL);
+    expect(validators.map(({ balance, minNonce }) => [balance, minNonce])).toEqual([
+      [1_000_000_000n, 0n],
+      [1_000_000_000n, 2n],
+      [0n, 0n],
+      [1_000_000_000n, 0n],
+      [1_000_000_000n, 0n],
+    ]);
+  });
+
+  test('who validates which chain, and a refusal for an unknown one', async () => {
+    const { primary, l1 } = devnet.subnets;
+    for (const chain of [P_CHAIN_ID, primary.xChainID, primary.cChainID]) {
+      expect(await api.validatedBy(chain, SIGNAL)).toBe(PRIMARY_NETWORK_ID);
+    }
+    expect(await api.validatedBy(l1.blockchainID, SIGNAL)).toBe(l1.subnetID);
+    const unknown = parseId<BlockchainID>('4xtnnYnTvVL5crF5oofsj1Dk44xUVTFkDc7PWVnkho74ZRC7c', 'chain');
+    await expect(api.validatedBy(unknown, SIGNAL)).rejects.toMatchObject({ kind: 'rejected' });
+    await expect(api.getTx(unknown as string as TxID, SIGNAL)).rejects.toMatchObject({ kind: 'rejected' });
+  });
+});
+
+test('filters validators and peers by NodeID', async () => {
+  const wanted = [devnet.nodeIDs[3]];
+  const peers = await call('/ext/info', 'info.peers', { nodeIDs: wanted });
+  expect(peers).toMatchObject({ result: { numPeers: '1', peers: [{ nodeID: wanted[0] }] } });
+  const validators = await call('/ext/bc/P', 'platform.getCurrentValidators', { nodeIDs: wanted });
+  expect(validators).toMatchObject({ result: { validators: [{ nodeID: wanted[0] }] } });
+});
+
+test('lists a client that is connected as a peer', async () => {
+  const { client: peer } = await DevnetClient.handshake(devnet.validator(0), clock);
+  using _ = peer;
+  await peer.roundTrip();
+  const { nodeID } = peer.identity;
+  const listed = await call('/ext/info', 'info.peers', { nodeIDs: [nodeID] });
+  expect(listed).toMatchObject({ result: { peers: [{ nodeID, publicIP: '0.0.0.0:1', observedUptime: '0' }] } });
+});
+
+describe('a bad call is refused', () => {
+  test.each([
+    ['no JSON', '{', -32700],
+    ['no object', '[]', -32700],
+    ['another JSON-RPC', '{"jsonrpc":"1.0","id":1,"method":"platform.getHeight"}', -32600],
+    ['an unknown method', '{"jsonrpc":"2.0","id":1,"method":"platform.issueTx"}', -32000],
+    ['a method of all objects', '{"jsonrpc":"2.0","id":1,"method":"constructor"}', -32000],
+    ['an ID that is none', '{"jsonrpc":"2.0","id":1,"method":"platform.getSubnet","params":{"subnetID":"x"}}', -32000],
+    [
+      'a negative height',
+      '{"jsonrpc":"2.0","id":1,"method":"platform.getValidatorsAt","params":{"height":-1}}',
+      -32000,
+    ],
+    ['params that are none', '{"jsonrpc":"2.0","id":1,"method":"platform.getHeight","params":5}', -32000],
+  ])('%s', async (_, body, code) => {
+    const { status, text } = await post('/ext/bc/P', body);
+    expect([status, JSON.parse(text)]).toMatchObject([200, { jsonrpc: '2.0', error: { code, data: null } }]);
+  });
+
+  test('another content type, another method, another path', async () => {
+    expect(await post('/ext/bc/P', '{}', 'text/plain')).toMatchObject({ status: 415 });
+    expect(await fetch(`${devnet.apiUrl}/ext/info`)).toMatchObject({ status: 404 });
+    expect(await post('/ext/bc/Y', '{}')).toMatchObject({ status: 404 });
+  });
+});

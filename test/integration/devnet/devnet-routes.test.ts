@@ -1,0 +1,57 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import fastify from 'fastify';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
+import { registerDevnetRoutes } from '../../../src/devnet/devnet-routes.ts';
+import { parseHex } from '../../../src/primitives/bytes.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import { parseUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { FakeClock } from '../../fake-clock.ts';
+
+// As the service's own server is set up: nothing is mended silently.
+const server = fastify({ ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false } } });
+const typed = server.withTypeProvider<TypeBoxTypeProvider>();
+let devnet: Devnet;
+beforeAll(async () => {
+  devnet = await startDevnet({ validators: 3, clock: new FakeClock(), logger: createLogger('silent') });
+  registerDevnetRoutes(typed, devnet);
+});
+afterAll(async () => {
+  await server.close();
+  await devnet[Symbol.asyncDispose]();
+});
+
+test('lists the examples with all their fields', async () => {
+  const response = await server.inject('/devnet/examples');
+  expect(response.statusCode).toBe(200);
+  expect(response.json()).toEqual(JSON.parse(JSON.stringify(devnet.examples('fuji'))));
+});
+
+test('describes the network', async () => {
+  const response = await server.inject('/devnet/network');
+  expect(response.statusCode).toBe(200);
+  expect(response.json()).toEqual(JSON.parse(JSON.stringify(devnet.network())));
+  expect(response.json()).toMatchObject({ apiUrl: devnet.apiUrl, networkID: 1337, nodeIDs: [...devnet.nodeIDs] });
+});
+
+test.each([1, 10_000])('emits %i messages', async (count) => {
+  const response = await server.inject({ method: 'POST', url: '/devnet/messages', payload: { count } });
+  expect(response.statusCode).toBe(200);
+  const { messages } = response.json<{ messages: string[] }>();
+  expect(new Set(messages).size).toBe(count);
+  const last = parseUnsignedMessage(parseHex(messages.at(-1) ?? '', 'message'));
+  expect(last).toMatchObject({ networkID: 1337, sourceChainID: devnet.subnets.primary.cChainID });
+});
+
+test.each([{}, { count: 0 }, { count: 10_001 }, { count: 1.5 }, { count: '5' }, { count: 1, more: true }, [1], 'x'])(
+  'refuses %j',
+  async (payload) => {
+    const response = await server.inject({
+      method: 'POST',
+      url: '/devnet/messages',
+      headers: { 'content-type': 'application/json' },
+      payload: JSON.stringify(payload),
+    });
+    expect(response.statusCode).toBe(400);
+  },
+);

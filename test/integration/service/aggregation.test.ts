@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type RunningService, startService } from './running-service.ts';
+
+/** Whatever the validators do, a test's request settles by the service's own deadlines, which are shorter. */
+const TIMEOUT_MS = 30_000;
+
+describe('a service on a healthy network', { timeout: TIMEOUT_MS }, () => {
+  let service: RunningService;
+  beforeAll(async () => {
+    service = await startService(12);
+  }, TIMEOUT_MS);
+  afterAll(async () => {
+    await service[Symbol.asyncDispose]();
+  });
+
+  const requests = () => service.metric('signature_aggregator_signature_requests_total');
+  const newMessage = () => service.devnet.emitMessages(1)[0] as string;
+  const primary = () => service.devnet.subnets.primary.subnetID;
+
+  test('answers every example with 201 and a message that a destination accepts', async () => {
+    for (const { name, method, path, body = {} } of service.devnet.examples('testnet')) {
+      const answer = method === 'GET' ? await service.get(path) : await service.post(body, path);
+      expect(answer.status, `${name}: ${JSON.stringify(answer.body)}`).toBe(201);
+      expect(answer.headers.get('content-type')).toContain('application/json');
+      expect(answer.body['signedMessage']).toMatch(/^[0-9a-f]+$/);
+      const isOfL1 = body.signingSubnetId !== undefined || /^(L1|by )/.test(name);
+      const subnetID = isOfL1 ? service.devnet.subnets.l1.subnetID : primary();
+      const quorum = body.quorumPercentage ?? 67;
+      const height = Number(answer.body['pChainHeight']);
+      const verification = await service.verify(answer, { subnetID, quorum, height });
+      expect(verification, name).toMatchObject({ kind: 'valid' });
+    }
+  });
+
+  test('asks nobody for a request that was answered before', async () => {
+    const message = newMessage();
+    const first = await service.post({ message });
+    const asked = await requests();
+    const again = await service.post({ message: `0x${message.replace(/^0x/, '')}`, quorumPercentage: 67 });
+    expect(again.body).toEqual(first.body);
+    expect(await requests()).toBe(asked);
+  });
+
+  test('asks each validator once for equal requests at the same time', async () => {
+    const message = newMessage();
+    const before = await requests();
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => service.post({ message, quorumPercentage: 100 })),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
+    expect(new Set(answers.map(({ body }) => body['signedMessage'])).size).toBe(1);
+    expect((await requests()) - before).toBe(12);
+  });
+
+  test('takes signatures in hand for a higher quorum, and asks only for the rest', async () => {
+    const message = newMessage();
+    const before = await requests();
+    await service.post({ message, quorumPercentage: 50 });
+    const lower = (await requests()) - before;
+    const all = await service.post({ message, quorumPercentage: 100 });
+    expect(lower).toBeLessThan(12);
+    expect((await requests()) - before).toBe(12);
+    expect(await service.verify(all, { subnetID: primary(), quorum: 100 })).toMatchObject({ kind: 'valid' });
+  });
+
+  test('never serves a signature got with a justification to a request without it', async () => {
+    const conversion = service.devnet.examples('fuji').find(({ name }) => name.includes('conversion of'));
+    expect((await service.post(conversion?.body)).status).toBe(201);
+    const { justification: _, ...without } = conversion?.body ?? {};
+    const refused = await service.post(without);
+    expect(refused.status).toBe(500);
+    expect(refused.body['message']).toMatch(/justification/);
+  });
+
+  test('says with the code and text of the validators why a message they do not know is not signed', async () => {
+    const { bytes } = service.devnet.unknownMessage('C', new TextEncoder().encode('never emitted'));
+    const answer = await service.post({ message: Buffer.from(bytes).toString('hex') });
+    expect(answer.status).toBe(500);
+    expect(answer.body).toMatchObject({ statusCode: 500, error: 'Internal Server Error' });
+    expect(answer.body['message']).toMatch(
+      /^failed to collect a threshold of stake: signature weight is insufficient: 67\*\d+ > 100\*0 \(refused by \d+: .+\)$/,
+    );
+    const { outcomes } = answer.body['details'] as { outcomes: { refused: { reasons: unknown[] } } };
+    expect(outcomes.refused.reasons).toMatchObject([{ code: expect.any(Number), text: expect.any(String) }]);
+  });
+
+  test('is live, ready, measured and described', async () => {
+    expect(await service.get('/health/live')).toMatchObject({ status: 200, body: { status: 'up' } });
+    const ready = await service.get('/health/ready');
+    expect(ready).toMatchObject({ status: 200, body: { status: 'up', nodeId: service.app.nodeID } });
+    await service.get('/health/ready');
+    expect(
+      await service.metric(`signature_aggregator_connected_stake_weight_percentage{subnet_id="${primary()}"}`),
+    ).toBeGreaterThanOrEqual(67);
+    const { body } = await service.get('/openapi.json');
+    expect(Object.keys(body['paths'] as object)).toContain('/v1/signatureAggregator/{network}/aggregateSignatures');
+  });
+
+  test('refuses what the P-Chain does not know', async () => {
+    const message = newMessage();
+    const above = await service.post({ message, pChainHeight: 1_000_000 });
+    expect(above).toMatchObject({ status: 400, body: { message: expect.stringContaining('pChainHeight') } });
+    const subnet = await service.post({ message, signingSubnetId: `0x${'ab'.repeat(32)}` });
+    expect(subnet).toMatchObject({ status: 404, body: { message: expect.stringContaining('signingSubnetId') } });
+    const digits = message.replace(/^0x/, '');
+    const chain = await service.post({ message: `${digits.slice(0, 12)}${'ab'.repeat(32)}${digits.slice(76)}` });
+    expect(chain).toMatchObject({ status: 404, body: { message: expect.stringContaining('source chain') } });
+    const network = await service.post({ message: `${digits.slice(0, 4)}00000001${digits.slice(12)}` });
+    expect(network).toMatchObject({ status: 400, body: { message: expect.stringContaining('network ID') } });
+  });
+});

@@ -1,0 +1,121 @@
+import { type App, startApp } from '../../../src/app.ts';
+import { nobleBackend } from '../../../src/bls/noble-backend.ts';
+import { PublicKeyCache } from '../../../src/bls/public-key-cache.ts';
+import { embeddedConfig } from '../../../src/config/config.ts';
+import { type Devnet, type DevnetFaults, startDevnet } from '../../../src/devnet/devnet.ts';
+import { registerDevnetRoutes } from '../../../src/devnet/devnet-routes.ts';
+import { parseExactJson } from '../../../src/pchain/exact-json.ts';
+import { parseHex } from '../../../src/primitives/bytes.ts';
+import { systemClock } from '../../../src/primitives/clock.ts';
+import { parseNodeID } from '../../../src/primitives/ids.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import type { Validator } from '../../../src/validators/validator.ts';
+import { type Verification, verifySignedMessage } from '../../../src/validators/verify-signed-message.ts';
+import { createWarpSet } from '../../../src/validators/warp-set.ts';
+
+const POST_PATH = '/v1/signatureAggregator/fuji/aggregateSignatures';
+const START_TIMEOUT_MS = 30_000;
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Record<string, unknown>;
+}
+
+/** The whole service on the embedded network, as `npm start` runs it, in this process. */
+export interface RunningService extends AsyncDisposable {
+  readonly app: App;
+  readonly devnet: Devnet;
+  post(body: unknown, path?: string): Promise<Answer>;
+  get(path: string): Promise<Answer>;
+  /** A value of /metrics by its name with labels. */
+  metric(name: string): Promise<number>;
+  /** Checks an answer as a destination would, against the set that the P-Chain API gives. */
+  verify(answer: Answer, expected: { subnetID: string; height?: number; quorum: number }): Promise<Verification>;
+}
+
+export async function startService(
+  validators: number,
+  { faults, settings = {} }: { faults?: DevnetFaults; settings?: Record<string, number> } = {},
+): Promise<RunningService> {
+  await using opened = new AsyncDisposableStack();
+  const logger = createLogger('silent');
+  const clock = systemClock;
+  const devnet = opened.use(await startDevnet({ validators, clock, logger, ...(faults && { faults }) }));
+  const starting = AbortSignal.timeout(START_TIMEOUT_MS);
+  const app = opened.use(
+    await startApp(
+      {
+        config: { ...embeddedConfig(devnet.apiUrl, { port: 0 }, {}), ...settings },
+        logger,
+        clock,
+        random: Math.random,
+        registerMore: (server) => registerDevnetRoutes(server, devnet),
+      },
+      starting,
+    ),
+  );
+  await app.untilReady(starting);
+  const closing = opened.move();
+
+  async function answer(path: string, init?: RequestInit): Promise<Answer> {
+    const response = await fetch(`${app.url}${path}`, init);
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (await response.json()) as Record<string, unknown>,
+    };
+  }
+
+  return {
+    app,
+    devnet,
+    get: (path) => answer(path),
+    post: (body, path = POST_PATH) =>
+      answer(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+    async metric(name) {
+      const text = await (await fetch(`${app.url}/metrics`)).text();
+      const line = text.split('\n').find((candidate) => candidate.startsWith(`${name} `));
+      if (line === undefined) throw new Error(`no metric ${name}`);
+      return Number(line.slice(name.length + 1));
+    },
+    async verify({ body }, { subnetID, height, quorum }) {
+      const signedMessage = parseHex(String(body['signedMessage']), 'signedMessage');
+      return verifySignedMessage(
+        signedMessage,
+        {
+          networkID: devnet.networkID,
+          warpSet: createWarpSet(await validatorsAt(devnet.apiUrl, subnetID, height ?? 'proposed')),
+          quorumNum: BigInt(quorum),
+        },
+        { backend: nobleBackend, publicKeys: new PublicKeyCache(nobleBackend) },
+      );
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+async function validatorsAt(apiUrl: string, subnetID: string, height: number | 'proposed'): Promise<Validator[]> {
+  const response = await fetch(`${apiUrl}/ext/bc/P`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'platform.getValidatorsAt',
+      params: { subnetID, height },
+    }),
+  });
+  const { result } = parseExactJson(await response.text(), 'answer') as {
+    result: Record<string, { publicKey: string | null; weight: string }>;
+  };
+  return Object.entries(result).map(([nodeID, { publicKey, weight }]) => ({
+    nodeID: parseNodeID(nodeID),
+    publicKey: publicKey === null ? undefined : parseHex(publicKey, 'publicKey'),
+    weight: BigInt(weight),
+  }));
+}

@@ -1,0 +1,249 @@
+import pLimit from 'p-limit';
+import { Registry } from 'prom-client';
+import { signatureKey } from '../../../src/aggregator/aggregation-request.ts';
+import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
+import {
+  type CollectionDeps,
+  type CollectionLimits,
+  type CollectionOutcome,
+  collectSignatures,
+} from '../../../src/aggregator/collect-signatures.ts';
+import type { BlsBackend } from '../../../src/bls/bls-backend.ts';
+import { PublicKeyCache } from '../../../src/bls/public-key-cache.ts';
+import { bytesToHex } from '../../../src/primitives/bytes.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  type NodeID,
+  nodeIDFromBytes,
+  type SubnetID,
+} from '../../../src/primitives/ids.ts';
+import { createMemorySignatureStore } from '../../../src/store/signature-store.ts';
+import { verifySignedMessage } from '../../../src/validators/verify-signed-message.ts';
+import { createWarpSet } from '../../../src/validators/warp-set.ts';
+import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
+import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { createModelSigner, modelBackend } from '../bls/model-backend.ts';
+import { type Behaviour, ScriptedSource } from './scripted-source.ts';
+
+export const NETWORK_ID = 1337;
+export const CHAIN_ID = idFromBytes<BlockchainID>(new Uint8Array(32).fill(3), 'chain');
+export const SUBNET_ID = idFromBytes<SubnetID>(new Uint8Array(32).fill(4), 'subnet');
+
+export const LIMITS: CollectionLimits = {
+  requestTimeoutMs: 10_000,
+  peerTimeoutMs: 3_000,
+  hedgeAfterMs: 500,
+  connectTimeoutMs: 5_000,
+  reconnectGraceMs: 1_000,
+  retryDelaysMs: [300, 900],
+  maxConcurrentQueries: 100,
+};
+
+/** Time of an answer where the test says nothing else. */
+export const ANSWER_MS = 10;
+
+/** What a backend's signer can do; the model's and a real one alike. */
+export interface Signer {
+  readonly publicKey: Uint8Array;
+  sign(message: Uint8Array): Uint8Array;
+}
+
+export interface TestValidator {
+  readonly weight: bigint;
+  readonly nodeIDs: readonly NodeID[];
+  readonly publicKeyHex: string;
+  sign(message: Uint8Array): Uint8Array;
+  /** A signature that is a point, and not the signer's of this message. */
+  forge(message: Uint8Array): Uint8Array;
+}
+
+export interface FixtureOptions {
+  readonly weights: readonly number[];
+  /** Weight of validators that have no key. */
+  readonly keyless?: number;
+  /** Nodes that share the key, by position; 1 where nothing is said. */
+  readonly nodeCounts?: readonly number[];
+  readonly limits?: Partial<CollectionLimits>;
+  readonly backend?: BlsBackend;
+  readonly signers?: readonly Signer[];
+  readonly sourceChainID?: BlockchainID;
+}
+
+export interface CollectOptions {
+  readonly quorum: number;
+  readonly buffer?: number;
+  readonly justification?: Uint8Array;
+  readonly signal?: AbortSignal;
+  readonly deps?: Partial<CollectionDeps>;
+}
+
+/**
+ * Validators of the given weights, all connected and signing after {@link ANSWER_MS}, and one collection after another from
+ * them.
+ */
+export function createFixture(options: FixtureOptions) {
+  const { weights, keyless = 0, nodeCounts = [], backend = modelBackend } = options;
+  const limits = { ...LIMITS, ...options.limits };
+  const clock = new CountingClock();
+  const source = new ScriptedSource(clock);
+  const registry = new Registry();
+  const store = createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 });
+  const message = createUnsignedMessage(NETWORK_ID, options.sourceChainID ?? CHAIN_ID, Uint8Array.of(1, 2, 3));
+
+  let nodes = 0;
+  const createNodeID = (): NodeID => {
+    nodes += 1;
+    return nodeIDFromBytes(Uint8Array.from({ length: 20 }, (_, i) => (i === 19 ? nodes : 0)));
+  };
+  const validators = weights.map((weight, position): TestValidator => {
+    const signer: Signer = options.signers?.[position] ?? createModelSigner(BigInt(position + 2) ** 3n);
+    return {
+      weight: BigInt(weight),
+      nodeIDs: Array.from({ length: nodeCounts[position] ?? 1 }, createNodeID),
+      publicKeyHex: bytesToHex(signer.publicKey),
+      sign: (bytes) => signer.sign(bytes),
+      forge: (bytes) => signer.sign(Uint8Array.of(...bytes, 0)),
+    };
+  });
+  const warpSet = createWarpSet([
+    // The first node of each key has the whole weight, the others nothing: they add up.
+    ...validators.flatMap(({ nodeIDs, publicKeyHex, weight }) =>
+      nodeIDs.map((nodeID, i) => ({
+        nodeID,
+        publicKey: Uint8Array.from(Buffer.from(publicKeyHex, 'hex')),
+        weight: i === 0 ? weight : 0n,
+      })),
+    ),
+    ...(keyless === 0 ? [] : [{ nodeID: createNodeID(), publicKey: undefined, weight: BigInt(keyless) }]),
+  ]);
+  for (const validator of validators) {
+    for (const nodeID of validator.nodeIDs) source.add(nodeID, signs(validator));
+  }
+
+  function signs(validator: TestValidator, afterMs = ANSWER_MS): Behaviour {
+    return ({ message }) => ({ afterMs, outcome: { kind: 'signature', signature: validator.sign(message) } });
+  }
+
+  const deps: CollectionDeps = {
+    source,
+    store,
+    backend,
+    publicKeys: new PublicKeyCache(backend),
+    clock,
+    metrics: createAggregatorMetrics(registry),
+    limits,
+    querying: pLimit(1_000),
+    decoding: pLimit(1),
+  };
+
+  function collect({ quorum, buffer = 0, justification = new Uint8Array(), signal, deps: more }: CollectOptions) {
+    const result = collectSignatures(
+      {
+        message,
+        justification,
+        signatureKey: signatureKey({ message, justification }),
+        signingSubnetID: SUBNET_ID,
+        warpSet,
+        quorumNum: BigInt(quorum),
+        quorumBuffer: BigInt(buffer),
+      },
+      { ...deps, ...more },
+      signal ?? new AbortController().signal,
+    );
+    result.catch(() => undefined);
+    return result;
+  }
+
+  /** Lets time pass until the promise settles; gives what came and when. Fails after `maxMs`. */
+  async function finish<T>(promise: Promise<T>, maxMs = 20_000): Promise<{ value: T; atMs: number }> {
+    let isSettled = false;
+    const settled = (): void => {
+      isSettled = true;
+    };
+    promise.then(settled, settled);
+    const untilMs = clock.monotonicMs() + maxMs;
+    await drain();
+    while (!isSettled) {
+      if (clock.monotonicMs() >= untilMs) throw new Error(`nothing came within ${maxMs} ms`);
+      const { fired } = clock;
+      await clock.advance(STEP_MS);
+      if (clock.fired > fired) await drain();
+    }
+    return { value: await promise, atMs: clock.monotonicMs() };
+  }
+
+  /** The position in `weights` of each node asked, in the order of asking. */
+  function asked(): number[] {
+    return source.calls.map(({ nodeID }) => validators.findIndex(({ nodeIDs }) => nodeIDs.includes(nodeID)));
+  }
+
+  /** The positions of the signers of a signed message, which must be one that a destination accepts. */
+  function signersOf(outcome: CollectionOutcome, quorum: number): number[] {
+    if (outcome.kind !== 'signed') throw new Error(`not signed but ${outcome.kind}: ${describe(outcome.summary)}`);
+    const verification = verifySignedMessage(
+      outcome.signedMessage,
+      { networkID: NETWORK_ID, warpSet, quorumNum: BigInt(quorum) },
+      { backend, publicKeys: new PublicKeyCache(backend) },
+    );
+    if (verification.kind === 'invalid') throw new Error(`a destination refuses the result: ${verification.reason}`);
+    if (verification.signedWeight !== outcome.signedWeight) throw new Error('the weight is not that of the signers');
+    return parseSignedMessage(outcome.signedMessage)
+      .signature.signers.map((index) =>
+        validators.findIndex(({ publicKeyHex }) => publicKeyHex === warpSet.validators[index]?.publicKeyHex),
+      )
+      .toSorted((a, b) => a - b);
+  }
+
+  /** What must be 0 when nothing is under way any more. */
+  function leftovers() {
+    return { timers: clock.pendingTimers, listeners: source.listenerCount, requests: source.inFlight };
+  }
+
+  return {
+    clock,
+    source,
+    store,
+    registry,
+    message,
+    validators,
+    warpSet,
+    deps,
+    collect,
+    finish,
+    asked,
+    signersOf,
+    signs,
+    leftovers,
+  };
+}
+
+export type Fixture = ReturnType<typeof createFixture>;
+export const NOTHING_LEFT = { timers: 0, listeners: 0, requests: 0 };
+
+/** Tells whether a step of time did anything. */
+class CountingClock extends FakeClock {
+  fired = 0;
+
+  override after(delayMs: number, callback: () => void): () => void {
+    return super.after(delayMs, () => {
+      this.fired += 1;
+      callback();
+    });
+  }
+}
+
+/** Fine enough that all times in tests are multiples of it. */
+const STEP_MS = 10;
+/** Each decoded point and each check takes one turn of the event loop; tests have some ten validators. */
+const TURNS = 60;
+
+/** Lets everything happen that needs no time. */
+export async function drain(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function describe(value: unknown): string {
+  return JSON.stringify(value, (_, item) => (typeof item === 'bigint' ? String(item) : item));
+}

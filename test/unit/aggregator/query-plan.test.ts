@@ -1,0 +1,344 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { afterFailure, planQueries, type QueryLimits } from '../../../src/aggregator/query-plan.ts';
+import type { PeerFailure } from '../../../src/aggregator/signature-source.ts';
+import { createTally, type Progress, type Tally } from '../../../src/aggregator/tally.ts';
+import type { Signature } from '../../../src/bls/bls-backend.ts';
+import { nodeIDFromBytes } from '../../../src/primitives/ids.ts';
+import { createWarpSet } from '../../../src/validators/warp-set.ts';
+
+const LIMITS: QueryLimits = {
+  hedgeAfterMs: 500,
+  retryDelaysMs: [300, 900],
+  reconnectGraceMs: 1_000,
+  maxConcurrentQueries: 4,
+};
+const SIGNED: Progress = { kind: 'signed', signature: new Uint8Array(96), point: {} as Signature };
+const REFUSED: PeerFailure = { kind: 'refused', code: 2, text: '' };
+const UNREACHABLE: PeerFailure = { kind: 'unreachable', reason: 'closed' };
+
+/** Validators whose canonical index is their position in `weights`. */
+function tallyOf(weights: readonly bigint[], quorum: number, buffer: number, keyless = 0n): Tally {
+  const nodeID = nodeIDFromBytes(new Uint8Array(20));
+  const warpSet = createWarpSet([
+    ...weights.map((weight, index) => ({ nodeID, publicKey: Uint8Array.of(...new Uint8Array(47), index), weight })),
+    { nodeID, publicKey: undefined, weight: keyless },
+  ]);
+  return createTally(warpSet, BigInt(quorum), BigInt(buffer));
+}
+
+const NOW = 10_000;
+/** Times on both sides of every limit, and right on it. */
+const nearNow = (...offsets: number[]) =>
+  fc.constantFrom(...offsets.flatMap((at) => [at - 1, at, at + 1]).map((at) => NOW + at));
+
+const progress = fc.oneof(
+  fc.constant<Progress>({ kind: 'waiting', notBeforeMs: 0, attempts: 0 }),
+  fc.record({
+    kind: fc.constant('waiting' as const),
+    notBeforeMs: nearNow(0, 300, -1_000, -5_000),
+    attempts: fc.integer({ min: 1, max: 3 }),
+    lastFailure: fc.constantFrom(REFUSED, UNREACHABLE),
+  }),
+  fc.record({
+    kind: fc.constant('asking' as const),
+    sinceMs: nearNow(-500).filter((at) => at <= NOW),
+    attempts: fc.constant(1),
+  }),
+  fc.constant<Progress>({ kind: 'answered' }),
+  fc.constant(SIGNED),
+  fc.constant<Progress>({ kind: 'failed', failure: REFUSED }),
+);
+
+const state = fc
+  .record({
+    validators: fc.array(
+      fc.record({
+        weight: fc.oneof(fc.bigInt(1n, 20n), fc.constant(2n ** 60n)),
+        progress,
+        isConnected: fc.boolean(),
+      }),
+      { minLength: 1, maxLength: 8 },
+    ),
+    keyless: fc.bigInt(0n, 20n),
+    quorum: fc.integer({ min: 0, max: 100 }),
+    bufferShare: fc.integer({ min: 0, max: 100 }),
+    connectDeadlineMs: nearNow(0, 700, -2_000),
+    maxConcurrentQueries: fc.integer({ min: 1, max: 5 }),
+  })
+  .map(({ validators, quorum, bufferShare, ...rest }) => {
+    const buffer = Math.floor(((100 - quorum) * bufferShare) / 100);
+    const tally = tallyOf(
+      validators.map(({ weight }) => weight),
+      quorum,
+      buffer,
+      rest.keyless,
+    );
+    for (const [index, validator] of validators.entries()) tally.set(index, validator.progress);
+    return { ...rest, validators, tally, limits: { ...LIMITS, maxConcurrentQueries: rest.maxConcurrentQueries } };
+  });
+
+type State = typeof state extends fc.Arbitrary<infer T> ? T : never;
+
+function plan({ tally, validators, connectDeadlineMs, limits }: State) {
+  const isConnected = ({ index }: { index: number }) => validators[index]?.isConnected === true;
+  return planQueries(tally, { nowMs: NOW, isConnected, connectDeadlineMs }, limits);
+}
+
+/** What the rules say of one validator, written down a second time. */
+function stand({ validators, connectDeadlineMs }: State, index: number) {
+  const { progress, isConnected } = validators[index] as State['validators'][number];
+  const isWaiting = progress.kind === 'waiting';
+  const isDue = isWaiting && progress.notBeforeMs <= NOW;
+  const graceMs = isWaiting && progress.lastFailure?.kind === 'unreachable' ? progress.notBeforeMs + 1_000 : 0;
+  const mayConnect = NOW < connectDeadlineMs || NOW < graceMs;
+  const isFresh = progress.kind === 'asking' && NOW - progress.sinceMs < LIMITS.hedgeAfterMs;
+  return {
+    mayBeAsked: isDue && isConnected,
+    maySign:
+      progress.kind === 'asking' ||
+      progress.kind === 'answered' ||
+      (isWaiting && (!isDue || isConnected || mayConnect)),
+    isCountedOn: progress.kind === 'answered' || isFresh,
+    isAsking: progress.kind === 'asking',
+  };
+}
+
+function weightOf(state: State, condition: (validator: ReturnType<typeof stand>) => boolean): bigint {
+  return state.validators.reduce((sum, { weight }, i) => (condition(stand(state, i)) ? sum + weight : sum), 0n);
+}
+
+describe('planQueries', () => {
+  test('asks only who may be asked: connected, due, and neither asked, signed nor failed', () => {
+    fc.assert(
+      fc.property(state, (state) => {
+        const planned = plan(state);
+        if (planned.kind !== 'go on') return;
+        const indices = planned.ask.map(({ index }) => index);
+        expect(new Set(indices).size).toBe(indices.length);
+        for (const index of indices) expect(stand(state, index).mayBeAsked).toBe(true);
+      }),
+      { numRuns: 60_000 },
+    );
+  });
+
+  test('asks the heaviest, no more than are missing, and no fewer unless that many are asked already', () => {
+    fc.assert(
+      fc.property(state, (state) => {
+        const planned = plan(state);
+        if (planned.kind !== 'go on') return;
+        const { tally, limits } = state;
+        const asked = new Set(planned.ask.map(({ index }) => index));
+        const candidates = state.validators.flatMap((_, index) => (stand(state, index).mayBeAsked ? [index] : []));
+        const weightAt = (index: number) => state.validators[index]?.weight ?? 0n;
+        const lightestAsked = planned.ask.at(-1)?.weight ?? 0n;
+        for (const index of candidates)
+          if (!asked.has(index)) expect(weightAt(index) <= lightestAsked || asked.size === 0).toBe(true);
+
+        const countedOn = tally.signedWeight + weightOf(state, (validator) => validator.isCountedOn);
+        const withAsked = planned.ask.reduce((sum, { weight }) => sum + weight, countedOn);
+        if (planned.ask.length > 0) expect(withAsked - lightestAsked < tally.targetWeight).toBe(true);
+        const inFlight = state.validators.filter((_, index) => stand(state, index).isAsking).length + asked.size;
+        const isFull = inFlight >= limits.maxConcurrentQueries;
+        if (asked.size < candidates.length && !isFull) expect(withAsked >= tally.targetWeight).toBe(true);
+        if (asked.size > 0) expect(inFlight).toBeLessThanOrEqual(limits.maxConcurrentQueries);
+      }),
+      { numRuns: 60_000 },
+    );
+  });
+
+  test('out of reach exactly where all that may still come is too little', () => {
+    fc.assert(
+      fc.property(state, (state) => {
+        const { tally } = state;
+        const possible = tally.signedWeight + weightOf(state, (validator) => validator.maySign);
+        expect(plan(state).kind === 'out of reach').toBe(possible < tally.neededWeight);
+      }),
+      { numRuns: 60_000 },
+    );
+  });
+
+  test('enough exactly where the target is reached, or the quorum and nothing more can come', () => {
+    fc.assert(
+      fc.property(state, (state) => {
+        const { tally } = state;
+        const isNothingToCome = weightOf(state, (validator) => validator.maySign) === 0n;
+        const isEnough =
+          tally.signedWeight >= tally.targetWeight || (tally.signedWeight >= tally.neededWeight && isNothingToCome);
+        expect(plan(state).kind === 'enough').toBe(isEnough);
+      }),
+      { numRuns: 60_000 },
+    );
+  });
+
+  test('wakes in time: later than now, and no later than anything that time alone changes', () => {
+    fc.assert(
+      fc.property(state, (state) => {
+        const planned = plan(state);
+        if (planned.kind !== 'go on') return;
+        expect(planned.wakeAtMs).toBeGreaterThan(NOW);
+        const asked = new Set(planned.ask.map(({ index }) => index));
+        for (const [index, { progress, isConnected }] of state.validators.entries()) {
+          const { isCountedOn, maySign } = stand(state, index);
+          if (asked.has(index)) expect(planned.wakeAtMs).toBeLessThanOrEqual(NOW + LIMITS.hedgeAfterMs);
+          if (progress.kind === 'asking' && isCountedOn) {
+            expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.sinceMs + LIMITS.hedgeAfterMs);
+          }
+          if (progress.kind !== 'waiting' || !maySign) continue;
+          if (progress.notBeforeMs > NOW) expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.notBeforeMs);
+          else if (!isConnected) {
+            const graceMs = progress.lastFailure?.kind === 'unreachable' ? progress.notBeforeMs + 1_000 : 0;
+            expect(planned.wakeAtMs).toBeLessThanOrEqual(Math.max(state.connectDeadlineMs, graceMs));
+          }
+        }
+      }),
+      { numRuns: 60_000 },
+    );
+  });
+});
+
+describe('the plan carried out, with any answers', () => {
+  /** What a validator's next attempt gives: from its answers in turn, the last one again and again. */
+  const answer = fc.record({
+    afterMs: fc.integer({ min: 0, max: 3_000 }),
+    outcome: fc.oneof(
+      fc.constant('signs' as const),
+      fc.constant<PeerFailure>({ kind: 'timed out' }),
+      fc.constantFrom<PeerFailure>(REFUSED, { kind: 'refused', code: -2, text: '' }),
+      fc.constant<PeerFailure>({ kind: 'invalid signature', reason: '' }),
+      fc.constant(UNREACHABLE),
+    ),
+  });
+  const validator = fc.record({
+    weight: fc.bigInt(1n, 20n),
+    answers: fc.array(answer, { minLength: 1, maxLength: 3 }),
+    /** From when to when it is connected; always where undefined. */
+    connected: fc.option(fc.tuple(fc.nat(3_000), fc.integer({ min: 1, max: 9_000 }))),
+    nodeCount: fc.integer({ min: 1, max: 2 }),
+  });
+
+  test('ends with the right verdict, and is never woken for nothing', () => {
+    fc.assert(
+      fc.property(
+        fc.array(validator, { minLength: 1, maxLength: 8 }),
+        fc.integer({ min: 0, max: 100 }),
+        fc.integer({ min: 1, max: 4 }),
+        (validators, quorum, maxConcurrentQueries) => {
+          const limits = { ...LIMITS, maxConcurrentQueries };
+          const connectDeadlineMs = 1_000;
+          const tally = tallyOf(
+            validators.map(({ weight }) => weight),
+            quorum,
+            Math.floor((100 - quorum) / 2),
+          );
+          const attemptsOf = validators.map(() => 0);
+          /** Changes to come: answers, and connections that come or go. */
+          let events: { atMs: number; happen: (nowMs: number) => void }[] = validators.flatMap(({ connected }) =>
+            (connected ?? []).map((atMs) => ({ atMs, happen: () => {} })),
+          );
+          for (let nowMs = 0, rounds = 0; ; rounds += 1) {
+            if (rounds > 1_000) throw new Error('goes on for ever');
+            const isConnected = ({ index }: { index: number }): boolean => {
+              const connected = validators[index]?.connected;
+              return connected == null || (connected[0] <= nowMs && nowMs < connected[1]);
+            };
+            const planned = planQueries(tally, { nowMs, isConnected, connectDeadlineMs }, limits);
+            if (planned.kind === 'enough') {
+              expect(tally.signedWeight >= tally.neededWeight).toBe(true);
+              return;
+            }
+            if (planned.kind === 'out of reach') {
+              // Even with all who are always there and sign when first asked.
+              const sure = validators.filter(
+                ({ connected, answers }) => connected === null && answers[0]?.outcome === 'signs',
+              );
+              expect(sure.reduce((sum, { weight }) => sum + weight, 0n) < tally.neededWeight).toBe(true);
+              return;
+            }
+            for (const { index } of planned.ask) {
+              const { answers, nodeCount } = validators[index] as (typeof validators)[number];
+              const before = tally.progress[index];
+              const attempts = (before?.kind === 'waiting' ? before.attempts : 0) + 1;
+              tally.set(index, { kind: 'asking', sinceMs: nowMs, attempts });
+              const next = answers[Math.min(attemptsOf[index] ?? 0, answers.length - 1)] ?? answers[0];
+              attemptsOf[index] = (attemptsOf[index] ?? 0) + 1;
+              expect(attemptsOf[index]).toBeLessThanOrEqual(4);
+              if (next === undefined) throw new Error();
+              events.push({
+                atMs: nowMs + next.afterMs,
+                happen: (nowMs) =>
+                  tally.set(
+                    index,
+                    next.outcome === 'signs'
+                      ? SIGNED
+                      : afterFailure(next.outcome, { attempts, nodeCount, nowMs, isPChainMessage: false }, limits),
+                  ),
+              });
+            }
+            events = events.toSorted((a, b) => a.atMs - b.atMs);
+            const wakeAtMs = Math.min(planned.wakeAtMs, events[0]?.atMs ?? Number.POSITIVE_INFINITY);
+            // Nothing asked, nothing in flight, no time to come: that would be a request that hangs.
+            if (!Number.isFinite(wakeAtMs)) throw new Error('sleeps for ever');
+            nowMs = Math.max(nowMs, wakeAtMs);
+            const due = events.filter(({ atMs }) => atMs <= nowMs);
+            events = events.filter(({ atMs }) => atMs > nowMs);
+            for (const { happen } of due) happen(nowMs);
+          }
+        },
+      ),
+      { numRuns: 60_000 },
+    );
+  });
+});
+
+describe('afterFailure', () => {
+  const after = (failure: PeerFailure, attempts: number, { nodeCount = 1, isPChainMessage = false } = {}): Progress =>
+    afterFailure(failure, { attempts, nodeCount, nowMs: 1_000, isPChainMessage }, LIMITS);
+  const refused = (code: number): PeerFailure => ({ kind: 'refused', code, text: 'text' });
+  const failed = (failure: PeerFailure): Progress => ({ kind: 'failed', failure });
+
+  test('a refusal is tried again after each pause, and is final then', () => {
+    const failure = refused(2);
+    expect(after(failure, 1)).toEqual({ kind: 'waiting', notBeforeMs: 1_300, attempts: 1, lastFailure: failure });
+    expect(after(failure, 2)).toEqual({ kind: 'waiting', notBeforeMs: 1_900, attempts: 2, lastFailure: failure });
+    expect(after(failure, 3)).toEqual(failed(failure));
+  });
+
+  test.each([-2, -3])('the generic code %i is final on every chain', (code) => {
+    expect(after(refused(code), 1)).toEqual(failed(refused(code)));
+    expect(after(refused(code), 1, { isPChainMessage: true })).toEqual(failed(refused(code)));
+  });
+
+  test.each([-4, -1, 0])('the generic code %i may pass', (code) => {
+    expect(after(refused(code), 1, { isPChainMessage: true })).toMatchObject({ kind: 'waiting' });
+  });
+
+  test('codes of the P-Chain are final there where no block can change them, and are other codes elsewhere', () => {
+    // 6: not converted yet, 11: does not exist yet, 12: exists still, 14: may be registered still, 16: nonce not yet reached
+    const mayPass = [6, 11, 12, 14, 16];
+    for (let code = 1; code <= 17; code += 1) {
+      const { kind } = after(refused(code), 1, { isPChainMessage: true });
+      expect([code, kind]).toEqual([code, mayPass.includes(code) ? 'waiting' : 'failed']);
+      expect(after(refused(code), 1)).toMatchObject({ kind: 'waiting' });
+    }
+  });
+
+  test('a timeout goes on to the next node at once, and is final at the last', () => {
+    const failure: PeerFailure = { kind: 'timed out' };
+    expect(after(failure, 1, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_000 });
+    expect(after(failure, 2, { nodeCount: 2 })).toEqual(failed(failure));
+    expect(after(failure, 1)).toEqual(failed(failure));
+  });
+
+  test('a broken connection goes on to the next node at once, and then waits for a connection to come back', () => {
+    expect(after(UNREACHABLE, 1, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_000 });
+    expect(after(UNREACHABLE, 2, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_300 });
+    expect(after(UNREACHABLE, 3, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_900 });
+    expect(after(UNREACHABLE, 4, { nodeCount: 2 })).toEqual(failed(UNREACHABLE));
+  });
+
+  test('an invalid signature is final', () => {
+    const failure: PeerFailure = { kind: 'invalid signature', reason: 'no point' };
+    expect(after(failure, 1, { nodeCount: 2 })).toEqual(failed(failure));
+  });
+});

@@ -1,0 +1,134 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { PeerFailure } from '../../../src/aggregator/signature-source.ts';
+import { createTally, type Progress, summarizeTally } from '../../../src/aggregator/tally.ts';
+import type { Signature } from '../../../src/bls/bls-backend.ts';
+import { nodeIDFromBytes } from '../../../src/primitives/ids.ts';
+import { isQuorumReached } from '../../../src/validators/quorum.ts';
+import { createWarpSet } from '../../../src/validators/warp-set.ts';
+
+const SIGNED: Progress = { kind: 'signed', signature: new Uint8Array(96), point: {} as Signature };
+
+function setOf(weights: readonly bigint[], keyless = 0n) {
+  const nodeID = nodeIDFromBytes(new Uint8Array(20));
+  return createWarpSet([
+    ...weights.map((weight, index) => ({ nodeID, publicKey: Uint8Array.of(...new Uint8Array(47), index), weight })),
+    ...(keyless === 0n ? [] : [{ nodeID, publicKey: undefined, weight: keyless }]),
+  ]);
+}
+
+describe('createTally', () => {
+  test('needs the least weight that reaches the quorum, and somebody at a quorum of 0', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.bigInt(1n, 2n ** 58n), { minLength: 1, maxLength: 10 }),
+        fc.bigInt(0n, 100n),
+        fc.bigInt(0n, 100n),
+        (weights, quorum, share) => {
+          const buffer = ((100n - quorum) * share) / 100n;
+          const { neededWeight, targetWeight, warpSet } = createTally(setOf(weights), quorum, buffer);
+          for (const [weight, percent] of [
+            [neededWeight, quorum],
+            [targetWeight, quorum + buffer],
+          ] as const) {
+            expect(isQuorumReached(percent, weight, warpSet.totalWeight)).toBe(true);
+            expect(weight > 0n).toBe(true);
+            if (weight > 1n) expect(isQuorumReached(percent, weight - 1n, warpSet.totalWeight)).toBe(false);
+          }
+        },
+      ),
+    );
+  });
+
+  test('counts what is signed now: a signer that is put aside no longer counts, and none counts twice', () => {
+    const tally = createTally(setOf([5n, 7n]), 50n, 0n);
+    tally.set(0, SIGNED);
+    tally.set(0, SIGNED);
+    tally.set(1, SIGNED);
+    expect(tally.signedWeight).toBe(12n);
+    tally.set(0, { kind: 'failed', failure: { kind: 'timed out' } });
+    expect(tally.signedWeight).toBe(7n);
+    expect(() => tally.set(2, SIGNED)).toThrow(RangeError);
+  });
+
+  test('orders by weight, and equal weights by canonical index', () => {
+    const { heaviestFirst } = createTally(setOf([3n, 9n, 3n, 2n ** 63n, 9n]), 50n, 0n);
+    expect(heaviestFirst.map(({ index }) => index)).toEqual([3, 1, 4, 0, 2]);
+  });
+});
+
+describe('summarizeTally', () => {
+  const failure = fc.oneof(
+    fc.constant<PeerFailure>({ kind: 'timed out' }),
+    fc.constantFrom('a', 'b').map((reason): PeerFailure => ({ kind: 'unreachable', reason })),
+    fc.constant<PeerFailure>({ kind: 'invalid signature', reason: 'x' }),
+    fc
+      .tuple(fc.integer({ min: -4, max: 4 }), fc.constantFrom('x', 'y', 'z'))
+      .map(([code, text]): PeerFailure => ({ kind: 'refused', code, text })),
+  );
+  const progress = fc.oneof(
+    fc.constant(SIGNED),
+    fc.constant<Progress>({ kind: 'answered' }),
+    fc.constant<Progress>({ kind: 'asking', sinceMs: 0, attempts: 1 }),
+    fc.constant<Progress>({ kind: 'waiting', notBeforeMs: 0, attempts: 0 }),
+    failure.map((lastFailure): Progress => ({ kind: 'waiting', notBeforeMs: 9, attempts: 1, lastFailure })),
+    failure.map((failure): Progress => ({ kind: 'failed', failure })),
+  );
+
+  test('puts every validator into one outcome: weights and counts add up to the whole set', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.bigInt(1n, 1_000n), progress, fc.boolean()), { maxLength: 40 }),
+        fc.bigInt(0n, 100n),
+        (validators, keyless) => {
+          const tally = createTally(
+            setOf(
+              validators.map(([weight]) => weight),
+              keyless,
+            ),
+            67n,
+            0n,
+          );
+          for (const [index, [, progress]] of validators.entries()) tally.set(index, progress);
+          const summary = summarizeTally(tally, ({ index }) => (validators[index]?.[2] ? undefined : 'no address'));
+          const { signed, unreachable, timedOut, refused, invalidSignature, unanswered, notAsked, withoutKey } =
+            summary;
+          const outcomes = [signed, unreachable, timedOut, refused, invalidSignature, unanswered, notAsked, withoutKey];
+          expect(outcomes.reduce((sum, { weight }) => sum + weight, 0n)).toBe(tally.warpSet.totalWeight);
+          expect(outcomes.reduce((sum, { count }) => sum + count, 0)).toBe(validators.length + (keyless > 0n ? 1 : 0));
+          expect(signed.weight).toBe(tally.signedWeight);
+          for (const { reasons, weight } of [unreachable, refused]) {
+            expect(reasons.length).toBeLessThanOrEqual(8);
+            const listed = reasons.reduce((sum, reason) => sum + reason.weight, 0n);
+            if (reasons.length < 8) expect(listed).toBe(weight);
+            else expect(listed <= weight).toBe(true);
+            const weights = reasons.map((reason) => reason.weight);
+            expect(weights).toEqual(weights.toSorted((a, b) => (a < b ? 1 : a > b ? -1 : 0)));
+          }
+        },
+      ),
+    );
+  });
+
+  test('tells reasons apart by code and by text, the heaviest first', () => {
+    const tally = createTally(setOf([1n, 2n, 4n, 8n]), 67n, 0n);
+    const refusals: [number, string][] = [
+      [1, 'x'],
+      [1, 'y'],
+      [2, 'x'],
+      [1, 'x'],
+    ];
+    for (const [index, [code, text]] of refusals.entries()) {
+      tally.set(index, { kind: 'failed', failure: { kind: 'refused', code, text } });
+    }
+    expect(summarizeTally(tally, () => undefined).refused).toEqual({
+      weight: 15n,
+      count: 4,
+      reasons: [
+        { code: 1, text: 'x', weight: 9n, count: 2 },
+        { code: 2, text: 'x', weight: 4n, count: 1 },
+        { code: 1, text: 'y', weight: 2n, count: 1 },
+      ],
+    });
+  });
+});

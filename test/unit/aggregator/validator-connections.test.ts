@@ -1,0 +1,304 @@
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { afterEach, describe, expect, test } from 'vitest';
+import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
+import {
+  createValidatorConnections,
+  type ValidatorConnections,
+} from '../../../src/aggregator/validator-connections.ts';
+import type { PeerNetwork } from '../../../src/p2p/peer-network.ts';
+import type { ValidatorSets } from '../../../src/pchain/validator-sets.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  type NodeID,
+  nodeIDFromBytes,
+  PRIMARY_NETWORK_ID,
+  type SubnetID,
+} from '../../../src/primitives/ids.ts';
+import { createWarpSet, type WarpSet } from '../../../src/validators/warp-set.ts';
+import { encodeSignatureResponse, parseSignatureRequest } from '../../../src/warp/signature-request.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { drain } from './collection-fixture.ts';
+
+type AppOutcome = Awaited<ReturnType<PeerNetwork['appRequest']>>;
+
+const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(1), 'subnet');
+const L1 = idFromBytes<SubnetID>(new Uint8Array(32).fill(2), 'subnet');
+const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(3), 'chain');
+const REFRESH_MS = 60_000;
+const KEEP_MS = 600_000;
+
+function nodeOf(number: number): NodeID {
+  return nodeIDFromBytes(new Uint8Array(20).fill(number));
+}
+
+/** Node n with weight n, for each number. */
+function setOf(...numbers: number[]): WarpSet {
+  return createWarpSet(
+    numbers.map((number) => ({
+      nodeID: nodeOf(number),
+      publicKey: Uint8Array.of(...new Uint8Array(47), number),
+      weight: BigInt(number),
+    })),
+  );
+}
+
+class FakePeerNetwork implements Pick<PeerNetwork, 'want' | 'unwant' | 'isConnected' | 'lastFailure' | 'appRequest'> {
+  readonly wanted = new Map<string, readonly NodeID[]>();
+  readonly connected = new Set<NodeID>();
+  failure: string | undefined;
+  outcome: AppOutcome = { kind: 'timeout' };
+  readonly requests: { nodeID: NodeID; chainID: BlockchainID; appBytes: Uint8Array }[] = [];
+
+  want(name: string, nodeIDs: ReadonlySet<NodeID>): void {
+    this.wanted.set(name, [...nodeIDs]);
+  }
+
+  unwant(name: string): void {
+    this.wanted.delete(name);
+  }
+
+  isConnected(nodeID: NodeID): boolean {
+    return this.connected.has(nodeID);
+  }
+
+  lastFailure(): string | undefined {
+    return this.failure;
+  }
+
+  async appRequest(nodeID: NodeID, chainID: BlockchainID, appBytes: Uint8Array): Promise<AppOutcome> {
+    this.requests.push({ nodeID, chainID, appBytes });
+    return this.outcome;
+  }
+}
+
+const opened: ValidatorConnections[] = [];
+afterEach(async () => {
+  for (const connections of opened.splice(0)) await connections[Symbol.asyncDispose]();
+});
+
+function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as unknown } = {}) {
+  const clock = new FakeClock();
+  const network = new FakePeerNetwork();
+  const registry = new Registry();
+  const sets = new Map<SubnetID, WarpSet>([
+    [PRIMARY_NETWORK_ID, setOf(1, 2, 3)],
+    [SUBNET, setOf(4)],
+  ]);
+  const state = { failure, reads: 0 };
+  const validatorSets: ValidatorSets<WarpSet> = {
+    async proposedHeight() {
+      state.reads += 1;
+      if (state.failure !== undefined) throw state.failure;
+      return 5n;
+    },
+    at: async (subnetID) => sets.get(subnetID) ?? setOf(),
+  };
+  const connections = createValidatorConnections({
+    network: network as unknown as PeerNetwork,
+    validatorSets,
+    clock,
+    logger: pino({ level: 'silent' }),
+    metrics: createAggregatorMetrics(registry),
+    trackedSubnetIDs,
+    readyQuorumNum: 67n,
+    refreshIntervalMs: REFRESH_MS,
+    keepMs: KEEP_MS,
+    refreshTimeoutMs: 10_000,
+  });
+  opened.push(connections);
+  /** In steps, since each reading of the sets takes some turns of the event loop. */
+  async function pass(ms: number): Promise<void> {
+    for (let passedMs = 0; passedMs < ms; passedMs += REFRESH_MS / 2) {
+      await drain();
+      await clock.advance(Math.min(REFRESH_MS / 2, ms - passedMs));
+    }
+    await drain();
+  }
+  return { clock, network, registry, sets, state, connections, pass };
+}
+
+describe('whom it keeps connected', () => {
+  test('the primary network and the tracked subnets, from the start, and as their sets change', async () => {
+    const { network, sets, pass } = createHarness();
+    await pass(0);
+    expect(network.wanted).toEqual(
+      new Map([
+        [PRIMARY_NETWORK_ID, [1, 2, 3].map(nodeOf)],
+        [SUBNET, [nodeOf(4)]],
+      ]),
+    );
+    sets.set(SUBNET, setOf(4, 5));
+    await pass(REFRESH_MS);
+    expect(network.wanted.get(SUBNET)).toEqual([4, 5].map(nodeOf));
+  });
+
+  test('who left a set stays for a while: signatures at earlier heights are asked for', async () => {
+    const { network, sets, pass } = createHarness();
+    await pass(0);
+    sets.set(SUBNET, setOf(5));
+    await pass(REFRESH_MS);
+    expect(network.wanted.get(SUBNET)).toEqual([4, 5].map(nodeOf));
+    await pass(KEEP_MS + REFRESH_MS);
+    expect(network.wanted.get(SUBNET)).toEqual([nodeOf(5)]);
+  });
+
+  test('those of a subnet asked for, until no request has named them for a while', async () => {
+    const { network, connections, pass } = createHarness();
+    await pass(0);
+    connections.track(L1, new Set([7, 8].map(nodeOf)));
+    expect(network.wanted.get(L1)).toEqual([7, 8].map(nodeOf));
+    await pass(KEEP_MS - REFRESH_MS);
+    connections.track(L1, new Set([nodeOf(8)]));
+    await pass(2 * REFRESH_MS);
+    expect(network.wanted.get(L1)).toEqual([nodeOf(8)]);
+    await pass(KEEP_MS);
+    expect(network.wanted.has(L1)).toBe(false);
+    // The tracked ones are there all the time.
+    expect(network.wanted.get(SUBNET)).toEqual([nodeOf(4)]);
+  });
+
+  test('tells when the youngest of the named ones was first named', async () => {
+    const { clock, connections, pass } = createHarness();
+    await pass(0);
+    expect(connections.track(L1, new Set([nodeOf(7)]))).toBe(0);
+    await clock.advance(100);
+    expect(connections.track(L1, new Set([nodeOf(7)]))).toBe(0);
+    expect(connections.track(L1, new Set([7, 8].map(nodeOf)))).toBe(100);
+    await clock.advance(100);
+    expect(connections.track(L1, new Set([7, 8].map(nodeOf)))).toBe(100);
+    expect(connections.track(L1, new Set([nodeOf(7)]))).toBe(0);
+  });
+
+  test('a bounded number of subnets, the least recently asked for goes', async () => {
+    const { network, connections, pass } = createHarness();
+    await pass(0);
+    const subnetOf = (number: number): SubnetID =>
+      idFromBytes<SubnetID>(Uint8Array.of(...new Uint8Array(29).fill(9), 1, number >> 8, number & 0xff), 'subnet');
+    for (let number = 0; number < 1_000; number += 1) connections.track(subnetOf(number), new Set([nodeOf(9)]));
+    connections.track(subnetOf(0), new Set([nodeOf(9)]));
+    await pass(REFRESH_MS);
+    connections.track(subnetOf(1_000), new Set([nodeOf(9)]));
+    expect(network.wanted.has(subnetOf(1))).toBe(false);
+    for (const subnetID of [subnetOf(0), subnetOf(1_000), SUBNET, PRIMARY_NETWORK_ID]) {
+      expect(network.wanted.has(subnetID)).toBe(true);
+    }
+    expect(network.wanted.size).toBe(1_002);
+  });
+});
+
+describe('readiness', () => {
+  test('needs the quorum of the primary network and of every tracked subnet', async () => {
+    const { network, connections, pass, registry } = createHarness();
+    expect(connections.readiness()).toEqual({
+      isReady: false,
+      subnets: [
+        { subnetID: PRIMARY_NETWORK_ID, connected: undefined },
+        { subnetID: SUBNET, connected: undefined },
+      ],
+    });
+    await pass(0);
+    for (const number of [1, 3]) network.connected.add(nodeOf(number));
+    expect(connections.readiness()).toMatchObject({ isReady: false });
+    network.connected.add(nodeOf(4));
+    // 4 of 6 are 66.7 %.
+    expect(connections.readiness()).toMatchObject({ isReady: false });
+    network.connected.add(nodeOf(2));
+    network.connected.delete(nodeOf(1));
+    expect(connections.readiness()).toEqual({
+      isReady: true,
+      subnets: [
+        { subnetID: PRIMARY_NETWORK_ID, connected: { weight: 5n, totalWeight: 6n, isEnough: true } },
+        { subnetID: SUBNET, connected: { weight: 4n, totalWeight: 4n, isEnough: true } },
+      ],
+    });
+    expect(await registry.metrics()).toContain(
+      `signature_aggregator_connected_stake_weight_percentage{subnet_id="${PRIMARY_NETWORK_ID}"} 83.33`,
+    );
+  });
+
+  test('never comes for a tracked subnet that has no validators', async () => {
+    const { network, connections, pass } = createHarness({ trackedSubnetIDs: [L1] });
+    await pass(0);
+    for (const number of [1, 2, 3]) network.connected.add(nodeOf(number));
+    expect(connections.readiness().isReady).toBe(false);
+  });
+});
+
+test('an API that fails is asked again: soon at the start, else at the next refresh', async () => {
+  const { state, network, pass, clock } = createHarness({ failure: new Error('down') });
+  await pass(0);
+  expect(state.reads).toBe(1);
+  await clock.advance(1_000);
+  await drain();
+  expect(state.reads).toBe(2);
+  state.failure = undefined;
+  await clock.advance(1_000);
+  await drain();
+  expect(network.wanted.size).toBe(2);
+  state.failure = new Error('down again');
+  await pass(REFRESH_MS);
+  expect(state.reads).toBe(4);
+  expect(network.wanted.size).toBe(2);
+});
+
+test('disposed, it leaves no timer', async () => {
+  const { connections, clock, pass } = createHarness();
+  await pass(REFRESH_MS);
+  await connections[Symbol.asyncDispose]();
+  expect(clock.pendingTimers).toBe(0);
+});
+
+describe('a signature request', () => {
+  const query = { sourceChainID: CHAIN, message: Uint8Array.of(1, 2), justification: Uint8Array.of(3) };
+  const signature = new Uint8Array(96).fill(5);
+
+  async function ask(outcome: AppOutcome) {
+    const { connections, network } = createHarness();
+    network.outcome = outcome;
+    const signal = new AbortController().signal;
+    const result = await connections.requestSignature(nodeOf(1), query, { timeoutMs: 100, signal });
+    return { result, network };
+  }
+
+  test('goes to the source chain, as ACP-118 has it', async () => {
+    const { network } = await ask({ kind: 'timeout' });
+    const [sent] = network.requests;
+    expect(sent).toMatchObject({ nodeID: nodeOf(1), chainID: CHAIN });
+    const { message, justification } = query;
+    expect(parseSignatureRequest(sent?.appBytes ?? new Uint8Array())).toEqual({ message, justification });
+  });
+
+  test.each<[string, AppOutcome, object]>([
+    ['a signature', { kind: 'response', bytes: encodeSignatureResponse(signature) }, { kind: 'signature', signature }],
+    ['a refusal', { kind: 'error', code: 2, message: 'not found' }, { kind: 'refused', code: 2, text: 'not found' }],
+    ['a timeout', { kind: 'timeout' }, { kind: 'timed out' }],
+    ['no connection', { kind: 'unreachable', reason: 'closed' }, { kind: 'unreachable', reason: 'closed' }],
+  ])('gives %s', async (_, outcome, expected) => {
+    expect((await ask(outcome)).result).toEqual(expected);
+  });
+
+  test.each([0, 1, 95, 97])('a signature of %i bytes crashes nobody', async (length) => {
+    const bytes = encodeSignatureResponse(new Uint8Array(length).fill(1));
+    const { result } = await ask({ kind: 'response', bytes });
+    expect(result).toEqual({ kind: 'invalid signature', reason: expect.stringContaining(`${length} bytes`) });
+  });
+
+  test('bytes that are no response are an invalid signature', async () => {
+    const { result } = await ask({ kind: 'response', bytes: new Uint8Array(50).fill(0xff) });
+    expect(result).toMatchObject({ kind: 'invalid signature' });
+  });
+
+  test("a peer's text is cut", async () => {
+    const { result } = await ask({ kind: 'error', code: 9, message: 'x'.repeat(10_000) });
+    expect(result).toEqual({ kind: 'refused', code: 9, text: 'x'.repeat(300) });
+  });
+});
+
+test('says why a node is not connected, also where nobody has tried yet', () => {
+  const { connections, network } = createHarness();
+  expect(connections.whyUnreachable(nodeOf(1))).toBe('not connected yet');
+  network.failure = 'no address known';
+  expect(connections.whyUnreachable(nodeOf(1))).toBe('no address known');
+});

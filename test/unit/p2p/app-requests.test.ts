@@ -1,0 +1,151 @@
+import { create } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type AppOutcome, AppRequests } from '../../../src/p2p/app-requests.ts';
+import { AppErrorSchema, AppResponseSchema } from '../../../src/p2p/gen/p2p_pb.js';
+import { parseMessage } from '../../../src/p2p/messages.ts';
+import { idBytes, type NodeID, P_CHAIN_ID } from '../../../src/primitives/ids.ts';
+import { FakeClock, settle } from '../../fake-clock.ts';
+
+const MAX_PENDING = 5;
+const node = (index: number): NodeID => `NodeID-${index}` as NodeID;
+const chainId = idBytes(P_CHAIN_ID);
+
+interface Sent {
+  readonly nodeID: NodeID;
+  readonly requestId: number;
+  readonly dueMs: number;
+  readonly controller: AbortController;
+  settled: AppOutcome | { kind: 'aborted' } | undefined;
+}
+
+type Step =
+  | { readonly do: 'send'; readonly node: number; readonly timeoutMs: number }
+  | { readonly do: 'answer' | 'fail' | 'abort'; readonly which: number }
+  | { readonly do: 'disconnect'; readonly node: number }
+  | { readonly do: 'wait'; readonly ms: number };
+
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        do: fc.constant('send' as const),
+        node: fc.nat({ max: 2 }),
+        timeoutMs: fc.integer({ min: 1, max: 50 }),
+      }),
+    },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        do: fc.constantFrom('answer' as const, 'fail' as const, 'abort' as const),
+        which: fc.nat(),
+      }),
+    },
+    fc.record({ do: fc.constant('disconnect' as const), node: fc.nat({ max: 2 }) }),
+    fc.record({ do: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 30 }) }),
+  ),
+  { maxLength: 40 },
+);
+
+describe('AppRequests', () => {
+  it('settles every request once, by what came first, and leaves nothing behind', async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (script) => {
+        const clock = new FakeClock();
+        const requests = new AppRequests(clock, MAX_PENDING);
+        const sent: Sent[] = [];
+        const expected = new Map<Sent, string>();
+        const waiting = (): Sent[] => sent.filter((request) => !expected.has(request));
+
+        for (const step of script) {
+          switch (step.do) {
+            case 'send': {
+              const controller = new AbortController();
+              let requestId: number | undefined;
+              const outcome = requests.send(
+                node(step.node),
+                P_CHAIN_ID,
+                Uint8Array.of(1),
+                { timeoutMs: step.timeoutMs, signal: controller.signal },
+                (payload) => {
+                  const message = parseMessage(payload);
+                  if (message.case === 'appRequest') requestId = message.value.requestId;
+                  return undefined;
+                },
+              );
+              if (waiting().length >= MAX_PENDING) {
+                expect(requestId).toBeUndefined();
+                expect((await outcome).kind).toBe('unreachable');
+                break;
+              }
+              if (requestId === undefined) throw new Error('was not sent');
+              expect(requestId % 2).toBe(1);
+              const dueMs = clock.monotonicMs() + step.timeoutMs;
+              const request: Sent = { nodeID: node(step.node), requestId, dueMs, controller, settled: undefined };
+              outcome.then(
+                (settled) => Object.assign(request, { settled }),
+                () => Object.assign(request, { settled: { kind: 'aborted' } }),
+              );
+              sent.push(request);
+              break;
+            }
+            case 'answer':
+            case 'fail':
+            case 'abort': {
+              const request = sent[step.which % Math.max(1, sent.length)];
+              if (request === undefined) break;
+              const { nodeID, requestId } = request;
+              if (step.do === 'answer') requests.onResponse(nodeID, create(AppResponseSchema, { chainId, requestId }));
+              if (step.do === 'fail') requests.onError(nodeID, create(AppErrorSchema, { chainId, requestId }));
+              if (step.do === 'abort') request.controller.abort(new Error('aborted'));
+              if (!expected.has(request))
+                expected.set(request, { answer: 'response', fail: 'error', abort: 'aborted' }[step.do]);
+              break;
+            }
+            case 'disconnect':
+              requests.onDisconnected(node(step.node), 'gone');
+              for (const request of waiting())
+                if (request.nodeID === node(step.node)) expected.set(request, 'unreachable');
+              break;
+            case 'wait':
+              await clock.advance(step.ms);
+              for (const request of waiting())
+                if (request.dueMs <= clock.monotonicMs()) expected.set(request, 'timeout');
+              break;
+          }
+          expect(requests.size).toBe(waiting().length);
+          expect(clock.pendingTimers).toBe(waiting().length);
+        }
+        await settle();
+        expect(sent.map((request) => request.settled?.kind)).toEqual(sent.map((request) => expected.get(request)));
+      }),
+    );
+  });
+
+  it('takes an answer only from the node that was asked, and for the chain', async () => {
+    const clock = new FakeClock();
+    const requests = new AppRequests(clock, MAX_PENDING);
+    const outcome = requests.send(
+      node(1),
+      P_CHAIN_ID,
+      Uint8Array.of(1),
+      { timeoutMs: 10, signal: new AbortController().signal },
+      () => undefined,
+    );
+    requests.onResponse(node(2), create(AppResponseSchema, { chainId, requestId: 1 }));
+    requests.onResponse(node(1), create(AppResponseSchema, { chainId: new Uint8Array(31), requestId: 1 }));
+    requests.onResponse(node(1), create(AppResponseSchema, { chainId, requestId: 3 }));
+    expect(requests.size).toBe(1);
+    await clock.advance(10);
+    expect(await outcome).toEqual({ kind: 'timeout' });
+  });
+
+  it('says why a request could not be sent', async () => {
+    const requests = new AppRequests(new FakeClock(), MAX_PENDING);
+    const options = { timeoutMs: 10, signal: new AbortController().signal };
+    const outcome = requests.send(node(1), P_CHAIN_ID, Uint8Array.of(1), options, () => 'send queue full');
+    expect(await outcome).toEqual({ kind: 'unreachable', reason: 'send queue full' });
+    expect(requests.size).toBe(0);
+  });
+});

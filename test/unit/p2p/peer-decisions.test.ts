@@ -1,0 +1,149 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  chooseGossipSources,
+  type DialCandidate,
+  nextBackoffMs,
+  permittedEndpoints,
+  planDials,
+  planDisconnects,
+  searchIntervalMs,
+} from '../../../src/p2p/peer-decisions.ts';
+import type { NodeID } from '../../../src/primitives/ids.ts';
+
+const node = (index: number): NodeID => `NodeID-${index}` as NodeID;
+const times = fc.integer({ min: 0, max: 100 });
+const candidates: fc.Arbitrary<DialCandidate[]> = fc
+  .array(fc.record({ wanted: fc.boolean(), failures: fc.nat({ max: 3 }), nextDialAtMs: times }), { maxLength: 30 })
+  .map((list) => list.map((candidate, index) => ({ ...candidate, nodeID: node(index) })));
+const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+
+describe('planDials', () => {
+  it('dials within its budgets only who is due, and leaves nobody better behind', () => {
+    fc.assert(
+      fc.property(
+        candidates,
+        fc.integer({ min: -3, max: 12 }),
+        fc.integer({ min: -3, max: 5 }),
+        times,
+        (all, total, unwanted, nowMs) => {
+          const plan = planDials(all, { total, unwanted }, nowMs);
+          const chosen = plan.map((nodeID) => all.find((candidate) => candidate.nodeID === nodeID) as DialCandidate);
+          const due = all.filter((candidate) => candidate.nextDialAtMs <= nowMs);
+          const left = due.filter((candidate) => !plan.includes(candidate.nodeID));
+
+          expect(new Set(plan).size).toBe(plan.length);
+          expect(chosen.every((candidate) => due.includes(candidate))).toBe(true);
+          expect(plan.length).toBeLessThanOrEqual(Math.max(0, total));
+          expect(chosen.filter((candidate) => !candidate.wanted).length).toBeLessThanOrEqual(Math.max(0, unwanted));
+          if (plan.length < total) expect(left.some((candidate) => candidate.wanted)).toBe(false);
+          for (const { failures } of left.filter((candidate) => candidate.wanted)) {
+            for (const better of chosen) expect(better.wanted && better.failures <= failures).toBe(true);
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe('planDisconnects', () => {
+  const unwanted = fc
+    .array(times, { maxLength: 20 })
+    .map((list) => list.map((unwantedSinceMs, index) => ({ nodeID: node(index), unwantedSinceMs })));
+
+  it('closes the longest unwanted after their grace, and keeps as many as it should', () => {
+    fc.assert(
+      fc.property(unwanted, fc.nat({ max: 8 }), fc.nat({ max: 60 }), (all, keep, graceMs) => {
+        const plan = planDisconnects(all, { keep, graceMs }, 100);
+        expect(all.length - plan.length).toBeGreaterThanOrEqual(Math.min(keep, all.length));
+        const closed = all.filter(({ nodeID }) => plan.includes(nodeID));
+        const kept = all.filter(({ nodeID }) => !plan.includes(nodeID));
+        expect(closed.every(({ unwantedSinceMs }) => 100 - unwantedSinceMs >= graceMs)).toBe(true);
+        const overdue = kept.filter(({ unwantedSinceMs }) => 100 - unwantedSinceMs >= graceMs);
+        if (kept.length > keep) expect(overdue).toEqual([]);
+        for (const { unwantedSinceMs } of overdue) {
+          for (const other of closed) expect(other.unwantedSinceMs).toBeLessThanOrEqual(unwantedSinceMs);
+        }
+      }),
+    );
+  });
+});
+
+describe('nextBackoffMs', () => {
+  const limits = { initialMs: 1_000, maxMs: 60_000 };
+
+  it('starts at 1 to 2 s, grows at most twofold, and ends between 45 and 60 s', () => {
+    fc.assert(
+      fc.property(fc.array(randoms, { minLength: 60, maxLength: 60 }), (draws) => {
+        let previous = 0;
+        for (const draw of draws) {
+          const next = nextBackoffMs(previous, limits, () => draw);
+          expect(next).toBeLessThanOrEqual(limits.maxMs);
+          expect(next).toBeGreaterThanOrEqual(Math.min(previous === 0 ? limits.initialMs : previous, 45_000));
+          expect(next).toBeLessThanOrEqual(Math.max(previous, limits.initialMs) * 2);
+          previous = next;
+        }
+      }),
+    );
+    let settled = 0;
+    for (let round = 0; round < 100; round += 1) settled = nextBackoffMs(settled, limits, () => 0.5);
+    expect(settled).toBe(52_500);
+  });
+});
+
+describe('searchIntervalMs', () => {
+  it('is a tenth of the quiet time within its limits', () => {
+    const limits = { minMs: 500, maxMs: 30_000 };
+    expect([0, 4_000, 60_000, 1_000_000].map((quietMs) => searchIntervalMs(quietMs, limits))).toEqual([
+      500, 500, 6_000, 30_000,
+    ]);
+  });
+});
+
+describe('chooseGossipSources', () => {
+  const sources = fc
+    .array(fc.option(fc.nat({ max: 15 }), { nil: undefined }), { maxLength: 40 })
+    .map((list) => list.map((lastNews, index) => ({ nodeID: node(index), lastNews })));
+
+  it('chooses as many as asked for and there are, each once', () => {
+    fc.assert(
+      fc.property(sources, fc.nat({ max: 6 }), fc.infiniteStream(randoms), (all, count, draws) => {
+        const chosen = chooseGossipSources(all, count, () => draws.next().value as number);
+        expect(chosen).toHaveLength(Math.min(count, all.length));
+        expect(new Set(chosen).size).toBe(chosen.length);
+        expect(chosen.every((nodeID) => all.some((source) => source.nodeID === nodeID))).toBe(true);
+      }),
+    );
+  });
+
+  it('prefers, within its sample, whoever was never asked, then whoever had most to tell', () => {
+    const all = [0, 7, undefined, 15, 0].map((lastNews, index) => ({ nodeID: node(index), lastNews }));
+    expect(chooseGossipSources(all, 3, () => 0)).toEqual([node(2), node(3), node(1)]);
+  });
+
+  it('gives everyone a chance, however dry', () => {
+    const all = Array.from({ length: 30 }, (_, index) => ({ nodeID: node(index), lastNews: index < 3 ? 15 : 0 }));
+    const seen = new Set<NodeID>();
+    let state = 1;
+    const random = (): number => {
+      state = (state * 48_271) % 2_147_483_647;
+      return state / 2_147_483_647;
+    };
+    for (let round = 0; round < 400; round += 1)
+      for (const nodeID of chooseGossipSources(all, 1, random)) seen.add(nodeID);
+    expect(seen.size).toBe(30);
+  });
+});
+
+describe('permittedEndpoints', () => {
+  const endpoints = [
+    { host: '10.0.0.1', port: 1 },
+    { host: '8.8.8.8', port: 2 },
+    { host: 'node.example', port: 3 },
+  ];
+
+  it('leaves out private addresses and names, unless they are allowed', () => {
+    expect(permittedEndpoints(endpoints, true)).toEqual(endpoints);
+    expect(permittedEndpoints(endpoints, false)).toEqual([endpoints[1]]);
+  });
+});

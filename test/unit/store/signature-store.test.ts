@@ -1,0 +1,117 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createMemorySignatureStore, type SignatureStore } from '../../../src/store/signature-store.ts';
+
+const signature = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+async function get(store: SignatureStore, key: string, signer: string): Promise<Uint8Array | undefined> {
+  return (await store.getMany(key, [signer])).get(signer);
+}
+
+describe('createMemorySignatureStore', () => {
+  test('gives back what was put, by key and signer, and only of the signers asked for', async () => {
+    const store = createMemorySignatureStore({ maxSignatures: 10, maxPerSigner: 10 });
+    await store.put('m1', 'a', signature('1a'));
+    await store.put('m1', 'b', signature('1b'));
+    await store.put('m2', 'a', signature('2a'));
+    expect(await store.getMany('m1', ['a', 'c'])).toEqual(new Map([['a', signature('1a')]]));
+    expect(await store.getMany('m2', ['a', 'b'])).toEqual(new Map([['a', signature('2a')]]));
+    expect(await store.getMany('m3', ['a', 'b'])).toEqual(new Map());
+  });
+
+  test('a later signature of the same replaces the earlier, and takes no more room', async () => {
+    const store = createMemorySignatureStore({ maxSignatures: 2, maxPerSigner: 1 });
+    for (const text of ['first', 'second', 'third']) await store.put('m', 'a', signature(text));
+    await store.put('m', 'b', signature('b'));
+    expect(await get(store, 'm', 'a')).toEqual(signature('third'));
+    expect(await get(store, 'm', 'b')).toEqual(signature('b'));
+  });
+
+  test('forgets what is deleted, and only that', async () => {
+    const store = createMemorySignatureStore({ maxSignatures: 10, maxPerSigner: 2 });
+    await store.put('m1', 'a', signature('1a'));
+    await store.put('m2', 'a', signature('2a'));
+    await store.delete('m1', 'a');
+    await store.delete('m1', 'nobody');
+    expect(await get(store, 'm1', 'a')).toBeUndefined();
+    expect(await get(store, 'm2', 'a')).toEqual(signature('2a'));
+    // The room of the deleted one is free again.
+    await store.put('m3', 'a', signature('3a'));
+    expect(await get(store, 'm2', 'a')).toEqual(signature('2a'));
+  });
+
+  test('a flood of one signer pushes out its own signatures, not those of others', async () => {
+    const store = createMemorySignatureStore({ maxSignatures: 100, maxPerSigner: 3 });
+    await store.put('old', 'quiet', signature('kept'));
+    for (let i = 0; i < 1_000; i += 1) await store.put(`m${i}`, 'loud', signature(`${i}`));
+    expect(await get(store, 'old', 'quiet')).toEqual(signature('kept'));
+    expect(await get(store, 'm996', 'loud')).toBeUndefined();
+    expect(await get(store, 'm997', 'loud')).toEqual(signature('997'));
+  });
+
+  test("a signature in use outlives its signer's newer ones that nobody asks for", async () => {
+    const store = createMemorySignatureStore({ maxSignatures: 100, maxPerSigner: 2 });
+    await store.put('used', 'a', signature('used'));
+    await store.put('unused', 'a', signature('unused'));
+    expect(await get(store, 'used', 'a')).toBeDefined();
+    await store.put('new', 'a', signature('new'));
+    expect(await get(store, 'used', 'a')).toEqual(signature('used'));
+    expect(await get(store, 'unused', 'a')).toBeUndefined();
+  });
+
+  test('behaves as a list in the order of use, cut to its bounds', async () => {
+    interface Entry {
+      readonly key: string;
+      readonly signer: string;
+      readonly value: string;
+    }
+    const key = fc.constantFrom('m1', 'm2', 'm3', 'm4');
+    const signer = fc.constantFrom('a', 'b', 'c');
+    const step = fc.oneof(
+      { weight: 3, arbitrary: fc.record({ kind: fc.constant('put' as const), key, signer }) },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant('get' as const), key, signer }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('delete' as const), key, signer }) },
+    );
+    const limits = fc.record({
+      maxSignatures: fc.integer({ min: 1, max: 8 }),
+      maxPerSigner: fc.integer({ min: 1, max: 4 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(limits, fc.array(step, { maxLength: 40 }), async (limits, steps) => {
+        const store = createMemorySignatureStore(limits);
+        /** Least recently used first. */
+        let model: Entry[] = [];
+        const isSame = (a: { key: string; signer: string }, b: Entry) => a.key === b.key && a.signer === b.signer;
+        for (const [number, step] of steps.entries()) {
+          const known = model.find((entry) => isSame(step, entry));
+          switch (step.kind) {
+            case 'put': {
+              model = model.filter((entry) => entry !== known);
+              const ofSigner = model.filter((entry) => entry.signer === step.signer);
+              if (ofSigner.length >= limits.maxPerSigner) model = model.filter((entry) => entry !== ofSigner[0]);
+              if (model.length >= limits.maxSignatures) model = model.slice(1);
+              model.push({ key: step.key, signer: step.signer, value: `${number}` });
+              await store.put(step.key, step.signer, signature(`${number}`));
+              break;
+            }
+            case 'get':
+              if (known !== undefined) model = [...model.filter((entry) => entry !== known), known];
+              expect(await get(store, step.key, step.signer)).toEqual(known && signature(known.value));
+              break;
+            case 'delete':
+              model = model.filter((entry) => entry !== known);
+              await store.delete(step.key, step.signer);
+              break;
+          }
+        }
+        for (const key of ['m1', 'm2', 'm3', 'm4']) {
+          for (const signer of ['a', 'b', 'c']) {
+            const known = model.find((entry) => isSame({ key, signer }, entry));
+            expect(await get(store, key, signer)).toEqual(known && signature(known.value));
+          }
+        }
+      }),
+      { numRuns: 8_000 },
+    );
+  });
+});
