@@ -138,7 +138,8 @@ export async function collectSignatures(
       // Decoding costs as much as a round trip: no more than are needed.
       if (tally.signedWeight >= tally.targetWeight || deadline.signal.aborted) return;
       const signature = known.get(validator.publicKeyHex);
-      if (signature === undefined) continue;
+      // One to be avoided is asked when all others have been, known or not.
+      if (signature === undefined || job.avoided?.has(validator.index)) continue;
       const point = await decode(validator, signature);
       if (!(point instanceof ParseError)) tally.set(validator.index, { kind: 'signed', signature, point });
     }

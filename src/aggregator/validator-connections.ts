@@ -115,8 +115,8 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
       }
       letGoOfIdle();
       try {
-        // Until every required set was read once, nothing is ready: try again soon.
-        const isComplete = required.every((subnetID) => sets.has(subnetID));
+        // Until every required subnet has validators, nothing is ready: a subnet about to be converted is looked at soon.
+        const isComplete = required.every((subnetID) => (sets.get(subnetID)?.totalWeight ?? 0n) > 0n);
         await sleep(clock, isComplete ? options.refreshIntervalMs : FIRST_RETRY_MS, stopped.signal);
       } catch {
         return;

@@ -4,9 +4,15 @@
  *
  * - Public keys come from the P-Chain, which took them only with a proof of possession. They are checked to be points on
  *   the curve; their subgroup and possession are not proven again.
- * - Signatures come from peers, who may send anything. A single one is checked to be a point on the curve, and a backend may
- *   check no more: the aggregate decides, and {@link BlsBackend.verify} checks the subgroup of what it is given.
- * - Nothing is returned to a client that has not passed {@link BlsBackend.verify}.
+ * - Signatures come from peers, who may send anything. A single one is checked to be a point on the curve and nothing more:
+ *   the aggregate decides, and {@link BlsBackend.verify} checks the subgroup of what it is given.
+ * - A signature is proven only by a check of its own, or by one with random weights such as {@link BlsBackend.verifyBatch}: in
+ *   a plain sum the errors of colluders cancel. So a signature out of a good aggregate is not proven, and whoever takes it
+ *   into another aggregate verifies that one.
+ * - Packed points come from this process alone, from another thread at most, and are taken as they are.
+ * - Nothing is returned to a client that has not passed {@link BlsBackend.verify} or {@link BlsBackend.verifyBatch}.
+ *
+ * Everything is synchronous: the service calls it in worker threads (`worker-pool.ts`).
  */
 export interface BlsBackend {
   readonly name: string;
@@ -18,12 +24,49 @@ export interface BlsBackend {
   aggregatePublicKeys(keys: readonly PublicKey[]): PublicKey;
   /** The sum; at least one. */
   aggregateSignatures(signatures: readonly Signature[]): Signature;
-  /** Hashes to the curve with the message's domain: by far the dearest step that depends on the message alone. */
+  /** Hashes to the curve with the message's domain: what can be done before any signature is there. */
   hashToCurve(message: Uint8Array): HashedMessage;
   /** Subgroup of the signature, neither side infinity, and the pairing equation. */
   verify(key: PublicKey, message: HashedMessage, signature: Signature): boolean;
+  /**
+   * Whether {@link verify} would hold for every one of them, with one final exponentiation for all: each subgroup is
+   * checked, and the equations are summed up with random weights of 64 bits, so that a wrong "yes" has odds of 2^-64.
+   */
+  verifyBatch(checks: readonly SignatureCheck[]): boolean;
   /** 96 bytes, compressed. */
   encodeSignature(signature: Signature): Uint8Array;
+
+  /** Length of a packed key. */
+  readonly packedPublicKeyBytes: number;
+  packPublicKey(key: PublicKey): Uint8Array;
+  unpackPublicKey(packed: Uint8Array): PublicKey;
+  packSignature(signature: Signature): Uint8Array;
+  unpackSignature(packed: Uint8Array): Signature;
+  packMessage(message: HashedMessage): Uint8Array;
+  unpackMessage(packed: Uint8Array): HashedMessage;
+
+  /** Not every library gives out what a pairing comes to. */
+  readonly errors?: ErrorArithmetic;
+}
+
+export interface SignatureCheck {
+  readonly key: PublicKey;
+  readonly message: HashedMessage;
+  readonly signature: Signature;
+}
+
+/**
+ * The error of a signature: e(G, S) / e(P, H(m)), which is 1 for a good one. Errors of a sum are the product of the errors
+ * of its parts, as long as all are in the subgroup.
+ */
+export interface ErrorArithmetic {
+  /** Undefined where the signature is not in the subgroup, or a side is infinity. */
+  errorOf(check: SignatureCheck): SignatureError | undefined;
+  isNone(error: SignatureError): boolean;
+  areEqual(a: SignatureError, b: SignatureError): boolean;
+  divide(a: SignatureError, b: SignatureError): SignatureError;
+  /** The n in [1, max] with base^n = power, if there is one. */
+  logarithm(power: SignatureError, base: SignatureError, max: number): number | undefined;
 }
 
 declare const brand: unique symbol;
@@ -31,6 +74,8 @@ declare const brand: unique symbol;
 export type PublicKey = object & { readonly [brand]: 'PublicKey' };
 export type Signature = object & { readonly [brand]: 'Signature' };
 export type HashedMessage = object & { readonly [brand]: 'HashedMessage' };
+/** Bytes, so that it can go from thread to thread. */
+export type SignatureError = Uint8Array & { readonly [brand]: 'SignatureError' };
 
 /** Domain separation of message signatures (draft-irtf-cfrg-bls-signature, proof-of-possession scheme). */
 export const SIGNATURE_DST = 'BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_';

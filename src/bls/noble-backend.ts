@@ -1,62 +1,199 @@
+import { randomBytes } from 'node:crypto';
 import { bls12_381 } from '@noble/curves/bls12-381.js';
+import { bytesToHex, equalBytes } from '../primitives/bytes.ts';
 import { ParseError } from '../primitives/parse-error.ts';
-import { type BlsBackend, type HashedMessage, type PublicKey, SIGNATURE_DST, type Signature } from './bls-backend.ts';
+import {
+  type BlsBackend,
+  type ErrorArithmetic,
+  type HashedMessage,
+  type PublicKey,
+  SIGNATURE_DST,
+  type Signature,
+  type SignatureCheck,
+  type SignatureError,
+} from './bls-backend.ts';
+import { type Curve, g1Curve, g2Curve } from './curve.ts';
+import { decodeG1, PUBLIC_KEY_BYTES } from './fast-g1.ts';
+import { type Decoding, decodeG2, encodeG2, isInSubgroup, SIGNATURE_BYTES } from './fast-g2.ts';
+import { allocate, FP2_BYTES, getBigint, loadWords } from './field.ts';
+import { FP_BYTES } from './field-module.ts';
+import { hashToG2 } from './hash-to-g2.ts';
 
-const { G1, G2, longSignatures } = bls12_381;
-type G1Point = typeof G1.Point.BASE;
-type G2Point = typeof G2.Point.BASE;
+const { G1, G2, pairingBatch } = bls12_381;
+const { Fp12 } = bls12_381.fields;
+type Fp12Element = ReturnType<typeof pairingBatch>;
+type Pair = Parameters<typeof pairingBatch>[0][number];
+type G2Affine = Parameters<typeof G2.Point.fromAffine>[0];
 
-const PUBLIC_KEY_LENGTH = 48;
-const SIGNATURE_LENGTH = 96;
+const WEIGHT_BYTES = 8;
 
-/** @noble/curves: audited, no native code, runs everywhere. */
+/** Room for one operation at a time: points are copied in, worked on and copied out. */
+const [key, keySum] = [allocate(g1Curve.pointBytes), allocate(g1Curve.pointBytes)];
+const [point, pointSum] = [allocate(g2Curve.pointBytes), allocate(g2Curve.pointBytes)];
+
+/**
+ * Pairings by @noble/curves: audited, no native code, runs everywhere. What comes before them, points and their sums, is done in
+ * `field.ts` and on top of it, and held against noble by the tests.
+ *
+ * A point is its words in the field's memory; a hashed message has Z = 1.
+ */
 export const nobleBackend: BlsBackend = {
   name: 'noble',
   parsePublicKey: (bytes) =>
-    parsePoint((point) => G1.Point.fromBytes(point), bytes, PUBLIC_KEY_LENGTH, 'public key') as unknown as PublicKey,
+    parsePoint(g1Curve, decodeG1, key, bytes, PUBLIC_KEY_BYTES, 'public key') as unknown as PublicKey,
   parseSignature: (bytes) =>
-    parsePoint((point) => G2.Point.fromBytes(point), bytes, SIGNATURE_LENGTH, 'signature') as unknown as Signature,
-  aggregatePublicKeys: (keys) => sum(keys.map(g1), G1.Point.ZERO) as unknown as PublicKey,
-  aggregateSignatures: (signatures) => sum(signatures.map(g2), G2.Point.ZERO) as unknown as Signature,
-  hashToCurve: (message) => longSignatures.hash(message, SIGNATURE_DST) as unknown as HashedMessage,
-  verify(key, message, signature) {
-    const [publicKey, point] = [g1(key), g2(signature)];
-    if (publicKey.is0() || point.is0() || !point.isTorsionFree()) return false;
-    // e(-P, H(m)) · e(G, S) = 1, with one final exponentiation for both pairings.
-    const product = bls12_381.pairingBatch([
-      { g1: publicKey.negate(), g2: g2(message) },
-      { g1: G1.Point.BASE, g2: point },
-    ]);
-    return bls12_381.fields.Fp12.eql(product, bls12_381.fields.Fp12.ONE);
+    parsePoint(g2Curve, decodeG2, point, bytes, SIGNATURE_BYTES, 'signature') as unknown as Signature,
+  aggregatePublicKeys: (keys) => sum(g1Curve, key, keySum, keys.map(words)) as unknown as PublicKey,
+  aggregateSignatures: (signatures) => sum(g2Curve, point, pointSum, signatures.map(words)) as unknown as Signature,
+  hashToCurve(message) {
+    hashToG2(point, message, SIGNATURE_DST);
+    g2Curve.normalize(point);
+    return g2Curve.store(point) as unknown as HashedMessage;
   },
-  encodeSignature: (signature) => g2(signature).toBytes(true),
+  verify(publicKey, message, signature) {
+    const error = errorElement({ key: publicKey, message, signature });
+    return error !== undefined && Fp12.eql(error, Fp12.ONE);
+  },
+  verifyBatch(checks) {
+    g2Curve.setInfinity(pointSum);
+    const pairs: Pair[] = [];
+    for (const check of checks) {
+      if (!loadCheck(check)) return false;
+      const weight = randomWeight();
+      g2Curve.multiply(point, point, weight);
+      g2Curve.add(pointSum, pointSum, point);
+      g1Curve.multiply(key, key, weight);
+      loadWords(point, words(check.message));
+      pairs.push({ g1: g1Point(key).negate(), g2: g2Point(point) });
+    }
+    if (!g2Curve.isInfinity(pointSum)) pairs.push({ g1: G1.Point.BASE, g2: g2Point(pointSum) });
+    return Fp12.eql(pairingBatch(pairs), Fp12.ONE);
+  },
+  encodeSignature(signature) {
+    loadWords(point, words(signature));
+    return encodeG2(point);
+  },
+
+  packedPublicKeyBytes: g1Curve.pointBytes,
+  packPublicKey: (publicKey) => pack(publicKey),
+  unpackPublicKey: (packed) => unpack(packed) as unknown as PublicKey,
+  packSignature: (signature) => pack(signature),
+  unpackSignature: (packed) => unpack(packed) as unknown as Signature,
+  packMessage: (message) => pack(message),
+  unpackMessage: (packed) => unpack(packed) as unknown as HashedMessage,
+
+  errors: {
+    errorOf(check) {
+      const error = errorElement(check);
+      return error && packError(error);
+    },
+    isNone: (error) => Fp12.eql(Fp12.fromBytes(error), Fp12.ONE),
+    areEqual: (a, b) => equalBytes(a, b),
+    divide: (a, b) => packError(Fp12.mul(Fp12.fromBytes(a), inverse(Fp12.fromBytes(b)))),
+    logarithm,
+  } satisfies ErrorArithmetic,
 };
 
-function g1(key: PublicKey): G1Point {
-  return key as unknown as G1Point;
+/** e(-P, H(m)) · e(G, S), with one final exponentiation for both pairings. */
+function errorElement(check: SignatureCheck): Fp12Element | undefined {
+  if (!loadCheck(check)) return undefined;
+  const signature = g2Point(point);
+  loadWords(point, words(check.message));
+  return pairingBatch([
+    { g1: g1Point(key).negate(), g2: g2Point(point) },
+    { g1: G1.Point.BASE, g2: signature },
+  ]);
 }
 
-function g2(point: Signature | HashedMessage): G2Point {
-  return point as unknown as G2Point;
+/** Into `key` and `point`; false where a pairing would be of no use. */
+function loadCheck(check: SignatureCheck): boolean {
+  loadWords(key, words(check.key));
+  loadWords(point, words(check.signature));
+  return !g1Curve.isInfinity(key) && !g2Curve.isInfinity(point) && isInSubgroup(point);
 }
 
-function parsePoint<P extends { is0(): boolean }>(
-  fromBytes: (bytes: Uint8Array) => P,
+/** Not 0, which would let its signature go unchecked. */
+function randomWeight(): bigint {
+  for (;;) {
+    const weight = BigInt(`0x${bytesToHex(randomBytes(WEIGHT_BYTES))}`);
+    if (weight !== 0n) return weight;
+  }
+}
+
+/** Shanks' baby and giant steps: about 2 · √max products. */
+function logarithm(power: SignatureError, base: SignatureError, max: number): number | undefined {
+  const step = Math.ceil(Math.sqrt(max));
+  const exponents = new Map<string, number>();
+  const element = Fp12.fromBytes(base);
+  let baby = Fp12.ONE;
+  for (let exponent = 0; exponent < step; exponent += 1) {
+    exponents.set(bytesToHex(Fp12.toBytes(baby)), exponent);
+    baby = Fp12.mul(baby, element);
+  }
+  const giantStep = inverse(baby);
+  let giant = Fp12.fromBytes(power);
+  for (let taken = 0; taken <= max; taken += step) {
+    const exponent = exponents.get(bytesToHex(Fp12.toBytes(giant)));
+    if (exponent !== undefined) return taken + exponent >= 1 && taken + exponent <= max ? taken + exponent : undefined;
+    giant = Fp12.mul(giant, giantStep);
+  }
+  return undefined;
+}
+
+/** Of what a final exponentiation gave. */
+function inverse(element: Fp12Element): Fp12Element {
+  return Fp12.conjugate(element);
+}
+
+function packError(error: Fp12Element): SignatureError {
+  return Fp12.toBytes(error) as Uint8Array as SignatureError;
+}
+
+function g1Point(address: number) {
+  g1Curve.normalize(address);
+  return G1.Point.fromAffine({ x: getBigint(address), y: getBigint(address + FP_BYTES) });
+}
+
+function g2Point(address: number) {
+  g2Curve.normalize(address);
+  const [x, y] = [address, address + FP2_BYTES].map((at) => ({ c0: getBigint(at), c1: getBigint(at + FP_BYTES) }));
+  return G2.Point.fromAffine({ x, y } as G2Affine);
+}
+
+function words(element: PublicKey | Signature | HashedMessage): Uint32Array {
+  return element as unknown as Uint32Array;
+}
+
+function pack(element: PublicKey | Signature | HashedMessage): Uint8Array {
+  const { buffer, byteOffset, byteLength } = words(element);
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
+/** A copy: what is packed may stand at any offset. */
+function unpack(packed: Uint8Array): Uint32Array {
+  return new Uint32Array(new Uint8Array(packed).buffer);
+}
+
+function parsePoint(
+  curve: Curve,
+  decode: (out: number, bytes: Uint8Array) => Decoding,
+  address: number,
   bytes: Uint8Array,
   length: number,
   what: string,
-): P {
+): Uint32Array {
   if (bytes.length !== length) throw new ParseError(what, `must have ${length} bytes, has ${bytes.length}`);
-  let point: P;
-  try {
-    point = fromBytes(bytes);
-  } catch (cause) {
-    throw new ParseError(what, 'is not a compressed point on the curve', { cause });
-  }
-  if (point.is0()) throw new ParseError(what, 'is the point at infinity');
-  return point;
+  const decoding = decode(address, bytes);
+  if (decoding === 'malformed') throw new ParseError(what, 'is not a compressed point on the curve');
+  if (decoding === 'infinity') throw new ParseError(what, 'is the point at infinity');
+  return curve.store(address);
 }
 
-function sum<P extends { add(other: P): P }>(points: readonly P[], zero: P): P {
-  return points.reduce((total, point) => total.add(point), zero);
+function sum(curve: Curve, term: number, total: number, points: readonly Uint32Array[]): Uint32Array {
+  curve.setInfinity(total);
+  for (const each of points) {
+    loadWords(term, each);
+    curve.add(total, total, term);
+  }
+  return curve.store(total);
 }

@@ -59,6 +59,17 @@ const NetworkSchema = Type.Object({
     }),
   }),
   nodeIDs: Type.Array(Type.String()),
+  transactions: Type.Object(
+    {
+      balanceIncrease: Type.String(),
+      disabling: Type.String(),
+      overtakenWeightChange: Type.String(),
+      usedUpRegistration: Type.String(),
+      processing: Type.String(),
+      ofXChain: Type.String(),
+    },
+    { description: 'IDs of transactions without a message to sign, for a reason each' },
+  ),
 });
 
 const tags = ['Embedded network'];

@@ -1,7 +1,14 @@
 import { createIdentity, type Identity } from '../p2p/identity.ts';
 import { bytesToHex } from '../primitives/bytes.ts';
 import type { Clock } from '../primitives/clock.ts';
-import { type BlockchainID, type NodeID, P_CHAIN_ID, PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
+import {
+  type BlockchainID,
+  type NodeID,
+  P_CHAIN_ID,
+  PRIMARY_NETWORK_ID,
+  type SubnetID,
+  type TxID,
+} from '../primitives/ids.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 import { createAppRequestJudge } from './app-request-judge.ts';
@@ -62,6 +69,20 @@ export interface Devnet extends AsyncDisposable {
   /** A message as {@link emit} would make it, which its chain never emitted: validators refuse it. */
   unknownMessage(chain: 'C' | 'L1', payload: Uint8Array): UnsignedMessage;
   network(): DevnetNetwork;
+  /** IDs of transactions that the aggregator has no message of, each for a reason of its own. */
+  transactions(): DevnetTransactions;
+}
+
+export interface DevnetTransactions {
+  readonly balanceIncrease: TxID;
+  readonly disabling: TxID;
+  /** A weight that was set anew since. */
+  readonly overtakenWeightChange: TxID;
+  /** The registration of a validator that was removed since. */
+  readonly usedUpRegistration: TxID;
+  /** Not accepted as long as the network runs. */
+  readonly processing: TxID;
+  readonly ofXChain: TxID;
 }
 
 export interface DevnetSubnets {
@@ -86,6 +107,7 @@ export interface DevnetNetwork {
   readonly networkID: number;
   readonly subnets: DevnetSubnets;
   readonly nodeIDs: readonly NodeID[];
+  readonly transactions: DevnetTransactions;
 }
 
 const MAX_VALIDATORS = 2_000;
@@ -161,7 +183,8 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
       }),
     emit: (chain, payload) => chainOf(chain).emit(payload),
     unknownMessage: (chain, payload) => chainOf(chain).prepare(payload),
-    network: () => ({ apiUrl, networkID: model.networkID, subnets, nodeIDs }),
+    network: () => ({ apiUrl, networkID: model.networkID, subnets, nodeIDs, transactions: nameTransactions(model) }),
+    transactions: () => nameTransactions(model),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }
@@ -275,6 +298,18 @@ function describeSubnets({ xChainID, cChain, l1 }: NetworkModel): DevnetSubnets 
       managerAddress: `0x${bytesToHex(l1.managerAddress)}`,
       olderHeight: Number(l1.olderHeight),
     },
+  };
+}
+
+function nameTransactions({ ledger, l1 }: NetworkModel): DevnetTransactions {
+  const { heights } = l1.story;
+  return {
+    balanceIncrease: ledger.transactionAt(heights.balanceIncrease, 'IncreaseL1ValidatorBalanceTx').id,
+    disabling: ledger.transactionAt(heights.disabling, 'DisableL1ValidatorTx').id,
+    overtakenWeightChange: ledger.transactionAt(heights.overtakenWeightChange, 'SetL1ValidatorWeightTx').id,
+    usedUpRegistration: ledger.transactionAt(heights.usedUpRegistration, 'RegisterL1ValidatorTx').id,
+    processing: ledger.processing.id,
+    ofXChain: ledger.ofXChain.id,
   };
 }
 

@@ -1,7 +1,7 @@
 import { type App, startApp } from '../../../src/app.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
 import { PublicKeyCache } from '../../../src/bls/public-key-cache.ts';
-import { embeddedConfig } from '../../../src/config/config.ts';
+import { type Config, embeddedConfig } from '../../../src/config/config.ts';
 import { type Devnet, type DevnetFaults, startDevnet } from '../../../src/devnet/devnet.ts';
 import { registerDevnetRoutes } from '../../../src/devnet/devnet-routes.ts';
 import { parseExactJson } from '../../../src/pchain/exact-json.ts';
@@ -28,6 +28,8 @@ export interface RunningService extends AsyncDisposable {
   readonly devnet: Devnet;
   post(body: unknown, path?: string): Promise<Answer>;
   get(path: string): Promise<Answer>;
+  /** One more service on the same network. */
+  another(settings: Partial<Config>): Promise<Pick<RunningService, 'get' | 'post'> & AsyncDisposable>;
   /** A value of /metrics by its name with labels. */
   metric(name: string): Promise<number>;
   /** Checks an answer as a destination would, against the set that the P-Chain API gives. */
@@ -36,19 +38,52 @@ export interface RunningService extends AsyncDisposable {
 
 export async function startService(
   validators: number,
-  { faults, settings = {} }: { faults?: DevnetFaults; settings?: Record<string, number> } = {},
+  { faults, settings = {} }: { faults?: DevnetFaults; settings?: Partial<Config> } = {},
 ): Promise<RunningService> {
   await using opened = new AsyncDisposableStack();
   const logger = createLogger('silent');
   const clock = systemClock;
   const devnet = opened.use(await startDevnet({ validators, clock, logger, ...(faults && { faults }) }));
+  const { app, get, post } = opened.use(await serve(devnet, settings));
+  const closing = opened.move();
+
+  return {
+    app,
+    devnet,
+    get,
+    post,
+    another: (otherSettings) => serve(devnet, otherSettings),
+    async metric(name) {
+      const text = await (await fetch(`${app.url}/metrics`)).text();
+      const line = text.split('\n').find((candidate) => candidate.startsWith(`${name} `));
+      if (line === undefined) throw new Error(`no metric ${name}`);
+      return Number(line.slice(name.length + 1));
+    },
+    async verify({ body }, { subnetID, height, quorum }) {
+      const signedMessage = parseHex(String(body['signedMessage']), 'signedMessage');
+      return verifySignedMessage(
+        signedMessage,
+        {
+          networkID: devnet.networkID,
+          warpSet: createWarpSet(await validatorsAt(devnet.apiUrl, subnetID, height ?? 'proposed')),
+          quorumNum: BigInt(quorum),
+        },
+        { backend: nobleBackend, publicKeys: new PublicKeyCache(nobleBackend) },
+      );
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+async function serve(devnet: Devnet, settings: Partial<Config>) {
+  await using opened = new AsyncDisposableStack();
   const starting = AbortSignal.timeout(START_TIMEOUT_MS);
   const app = opened.use(
     await startApp(
       {
         config: { ...embeddedConfig(devnet.apiUrl, { port: 0 }, {}), ...settings },
-        logger,
-        clock,
+        logger: createLogger('silent'),
+        clock: systemClock,
         random: Math.random,
         registerMore: (server) => registerDevnetRoutes(server, devnet),
       },
@@ -69,32 +104,13 @@ export async function startService(
 
   return {
     app,
-    devnet,
-    get: (path) => answer(path),
-    post: (body, path = POST_PATH) =>
+    get: (path: string) => answer(path),
+    post: (body: unknown, path = POST_PATH) =>
       answer(path, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),
       }),
-    async metric(name) {
-      const text = await (await fetch(`${app.url}/metrics`)).text();
-      const line = text.split('\n').find((candidate) => candidate.startsWith(`${name} `));
-      if (line === undefined) throw new Error(`no metric ${name}`);
-      return Number(line.slice(name.length + 1));
-    },
-    async verify({ body }, { subnetID, height, quorum }) {
-      const signedMessage = parseHex(String(body['signedMessage']), 'signedMessage');
-      return verifySignedMessage(
-        signedMessage,
-        {
-          networkID: devnet.networkID,
-          warpSet: createWarpSet(await validatorsAt(devnet.apiUrl, subnetID, height ?? 'proposed')),
-          quorumNum: BigInt(quorum),
-        },
-        { backend: nobleBackend, publicKeys: new PublicKeyCache(nobleBackend) },
-      );
-    },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }

@@ -237,6 +237,15 @@ describe('equal requests', () => {
     expect(source.abortedCalls).toBe(0);
   });
 
+  test('under way at two heights with the same set are one, each with its own height', async () => {
+    const { start, finish, source } = createHarness();
+    // Knows the set, and one signature.
+    await finish(start({ quorumNum: 10n }));
+    const results = [98n, 99n].map((pChainHeight) => start({ pChainHeight }));
+    expect((await finish(Promise.all(results))).map(({ pChainHeight }) => pChainHeight)).toEqual([98n, 99n]);
+    expect(source.calls).toHaveLength(2);
+  });
+
   test('that all leave end the queries', async () => {
     const { start, source, leftovers } = createHarness();
     const leavers = [new AbortController(), new AbortController()];

@@ -118,7 +118,7 @@ describe('planQueries', () => {
         expect(new Set(indices).size).toBe(indices.length);
         for (const index of indices) expect(stand(state, index).mayBeAsked).toBe(true);
       }),
-      { numRuns: 60_000 },
+      { numRuns: 2_000 },
     );
   });
 
@@ -143,7 +143,7 @@ describe('planQueries', () => {
         if (asked.size < candidates.length && !isFull) expect(withAsked >= tally.targetWeight).toBe(true);
         if (asked.size > 0) expect(inFlight).toBeLessThanOrEqual(limits.maxConcurrentQueries);
       }),
-      { numRuns: 60_000 },
+      { numRuns: 2_000 },
     );
   });
 
@@ -154,7 +154,7 @@ describe('planQueries', () => {
         const possible = tally.signedWeight + weightOf(state, (validator) => validator.maySign);
         expect(plan(state).kind === 'out of reach').toBe(possible < tally.neededWeight);
       }),
-      { numRuns: 60_000 },
+      { numRuns: 2_000 },
     );
   });
 
@@ -167,7 +167,7 @@ describe('planQueries', () => {
           tally.signedWeight >= tally.targetWeight || (tally.signedWeight >= tally.neededWeight && isNothingToCome);
         expect(plan(state).kind === 'enough').toBe(isEnough);
       }),
-      { numRuns: 60_000 },
+      { numRuns: 2_000 },
     );
   });
 
@@ -192,7 +192,7 @@ describe('planQueries', () => {
           }
         }
       }),
-      { numRuns: 60_000 },
+      { numRuns: 2_000 },
     );
   });
 });
@@ -286,7 +286,7 @@ describe('the plan carried out, with any answers', () => {
           }
         },
       ),
-      { numRuns: 60_000 },
+      { numRuns: 2_000 },
     );
   });
 });

@@ -218,11 +218,15 @@ describe('readiness', () => {
     );
   });
 
-  test('never comes for a tracked subnet that has no validators', async () => {
-    const { network, connections, pass } = createHarness({ trackedSubnetIDs: [L1] });
+  test('does not come for a tracked subnet without validators, and comes soon after it has some', async () => {
+    const { network, connections, sets, pass, clock } = createHarness({ trackedSubnetIDs: [L1] });
     await pass(0);
-    for (const number of [1, 2, 3]) network.connected.add(nodeOf(number));
+    for (const number of [1, 2, 3, 5]) network.connected.add(nodeOf(number));
     expect(connections.readiness().isReady).toBe(false);
+    sets.set(L1, setOf(5));
+    await clock.advance(1_000);
+    await drain();
+    expect(connections.readiness().isReady).toBe(true);
   });
 });
 

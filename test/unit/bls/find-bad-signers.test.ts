@@ -57,7 +57,7 @@ test('finds exactly the bad signers, in about k · log2(n) checks', async () => 
       const depth = Math.ceil(Math.log2(errors.length));
       expect(checks).toBeLessThanOrEqual(Math.min(2 * expected.length * depth, 2 * (errors.length - 1)));
     }),
-    { numRuns: 8_000 },
+    { numRuns: 300 },
   );
 });
 
@@ -74,7 +74,7 @@ test('where errors cancel, what is left verifies, and no honest signer is blamed
       const left = contributions.filter((_, position) => !bad.includes(position));
       expect(left.length === 0 || verifies(left)).toBe(true);
     }),
-    { numRuns: 8_000 },
+    { numRuns: 500 },
   );
 });
 
@@ -121,7 +121,7 @@ test('a search that runs out of time names whom it could not clear, and what is 
       const left = contributions.filter((_, position) => !putAside.includes(position));
       expect(left.length === 0 || verifies(left)).toBe(true);
     }),
-    { numRuns: 8_000 },
+    { numRuns: 300 },
   );
 });
 

@@ -2,11 +2,7 @@ import { hash } from 'node:crypto';
 import { ApiError } from '../../../src/pchain/api-error.ts';
 import type { PChainBlock, ValidationOrigin } from '../../../src/pchain/p-chain-block.ts';
 import { idFromBytes, type SubnetID } from '../../../src/primitives/ids.ts';
-import {
-  encodeL1Message,
-  type RegisterL1Validator,
-  registrationValidationID,
-} from '../../../src/warp/l1-message.ts';
+import { encodeL1Message, type RegisterL1Validator, registrationValidationID } from '../../../src/warp/l1-message.ts';
 
 /** A registration that differs from every other by its expiry. */
 export function registration(number: number): RegisterL1Validator {

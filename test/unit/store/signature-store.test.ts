@@ -111,7 +111,7 @@ describe('createMemorySignatureStore', () => {
           }
         }
       }),
-      { numRuns: 8_000 },
+      { numRuns: 500 },
     );
   });
 });

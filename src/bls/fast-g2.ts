@@ -1,0 +1,114 @@
+import { g2Curve } from './curve.ts';
+import { allocate, COEFFICIENT_BYTES, constant2, FP2_BYTES, getBytes, isLarger2, loadWords, mul2, add2, setBytes, setOne, setZero, square2, squareRoot2, sub, sub2, copy } from './field.ts';
+import { FP_BYTES } from './field-module.ts';
+
+/** G2 of BLS12-381: y² = x³ + 4(1 + i) over the extension field, its encoding, its subgroup, its cofactor. */
+
+export const SIGNATURE_BYTES = 2 * COEFFICIENT_BYTES;
+const COMPRESSED = 0x80;
+const INFINITY = 0x40;
+const LARGER_Y = 0x20;
+const FLAGS = COMPRESSED | INFINITY | LARGER_Y;
+/** |u| of the parameter u = -0xd201000000010000 that the curve is made of. */
+const MINUS_U = 0xd201000000010000n;
+
+const CURVE_B = constant2(4n, 4n);
+/**
+ * ψ, untwist, Frobenius and twist: (x, y) to (x̄·(1 + i)^-((p-1)/3), ȳ·(1 + i)^-((p-1)/2)) (RFC 9380, appendix G.3).
+ */
+const PSI_X = constant2(
+  0n,
+  0x1a0111ea397fe699ec02408663d4de85aa0d857d89759ad4897d29650fb85f9b409427eb4f49fffd8bfd00000000aaadn,
+);
+const PSI_Y = constant2(
+  0x135203e60180a68ee2e9c448d77a2cd91c3dedd930b1cf60ef396489f61eb45e304466cf3e67fa0af1ee7b04121bdea2n,
+  0x06af0e0437ff400b6831e36d6bd17ffe48395dabc2d3435e77f76e17009241c5ee67992f72ec05f4c81084fbede3cc09n,
+);
+
+const { pointBytes } = g2Curve;
+const [ySquared, minusY, zero] = [allocate(FP2_BYTES), allocate(FP2_BYTES), allocate(FP2_BYTES)];
+const image = allocate(pointBytes);
+const multiple = allocate(pointBytes);
+const head = new Uint8Array(COEFFICIENT_BYTES);
+
+export type Decoding = 'point' | 'infinity' | 'malformed';
+
+/** Decodes the 96 compressed bytes of a point of the curve, of whatever subgroup, with Z = 1 (ZCash's rules, as in the BLS draft). */
+export function decodeG2(out: number, bytes: Uint8Array): Decoding {
+  const flags = (bytes[0] ?? 0) & FLAGS;
+  if (bytes.length !== SIGNATURE_BYTES || (flags & COMPRESSED) === 0) return 'malformed';
+  if ((flags & INFINITY) !== 0) {
+    const isCanonical = flags === (COMPRESSED | INFINITY) && bytes.every((byte, i) => (i === 0 ? (byte & ~FLAGS) === 0 : byte === 0));
+    if (isCanonical) g2Curve.setInfinity(out);
+    return isCanonical ? 'infinity' : 'malformed';
+  }
+  // The coefficient of i comes first, with the flags in its three spare bits.
+  head.set(bytes.subarray(0, COEFFICIENT_BYTES));
+  head[0] = (head[0] ?? 0) & ~FLAGS;
+  const [x, y, z] = [out, out + FP2_BYTES, out + 2 * FP2_BYTES];
+  if (!setBytes(x + FP_BYTES, head, 0) || !setBytes(x, bytes, COEFFICIENT_BYTES)) return 'malformed';
+  square2(ySquared, x);
+  mul2(ySquared, ySquared, x);
+  add2(ySquared, ySquared, CURVE_B);
+  if (!squareRoot2(y, ySquared)) return 'malformed';
+  if (isLarger2(y) !== ((flags & LARGER_Y) !== 0)) sub2(y, zero, y);
+  setZero(z, FP2_BYTES);
+  setOne(z);
+  return 'point';
+}
+
+/** @param point not infinity; made Z = 1 */
+export function encodeG2(point: number): Uint8Array {
+  g2Curve.normalize(point);
+  const bytes = new Uint8Array(SIGNATURE_BYTES);
+  getBytes(point + FP_BYTES, bytes, 0);
+  getBytes(point, bytes, COEFFICIENT_BYTES);
+  bytes[0] = (bytes[0] ?? 0) | COMPRESSED | (isLarger2(point + FP2_BYTES) ? LARGER_Y : 0);
+  return bytes;
+}
+
+/** ψ(P) = [u]P holds on the subgroup alone (Scott, https://eprint.iacr.org/2021/1130). */
+export function isInSubgroup(point: number): boolean {
+  multiplyByU(multiple, point);
+  psi(image, point);
+  return g2Curve.areEqual(image, multiple);
+}
+
+/**
+ * Into the subgroup: [u² - u - 1]P + [u - 1]ψ(P) + ψ²(2P) (RFC 9380, appendix G.3; Budroni and Pintore,
+ * https://eprint.iacr.org/2017/419).
+ */
+export function clearCofactor(out: number, point: number): void {
+  multiplyByU(uP, point);
+  psi(image, point);
+  g2Curve.double(sum, point);
+  psi(sum, sum);
+  psi(sum, sum);
+  g2Curve.negate(minusP, point);
+  g2Curve.add(sum, sum, minusP); // ψ²(2P) - P
+  g2Curve.negate(minusP, image);
+  g2Curve.add(sum, sum, minusP); // … - ψ(P)
+  g2Curve.add(image, image, uP); // ψ(P) + [u]P
+  g2Curve.negate(minusP, uP);
+  g2Curve.add(sum, sum, minusP); // … - [u]P
+  multiplyByU(uP, image); // [u]ψ(P) + [u²]P
+  g2Curve.add(out, sum, uP);
+}
+const [uP, sum, minusP] = [allocate(pointBytes), allocate(pointBytes), allocate(pointBytes)];
+
+function multiplyByU(out: number, point: number): void {
+  g2Curve.multiply(out, point, MINUS_U);
+  g2Curve.negate(out, out);
+}
+
+function psi(out: number, point: number): void {
+  for (let coordinate = 0; coordinate < 3; coordinate += 1) {
+    const offset = coordinate * FP2_BYTES;
+    copy(out + offset, point + offset, FP_BYTES);
+    sub(out + offset + FP_BYTES, zero, point + offset + FP_BYTES);
+  }
+  mul2(out, out, PSI_X);
+  mul2(out + FP2_BYTES, out + FP2_BYTES, PSI_Y);
+}
+
+export { loadWords as loadPoint };

@@ -1,0 +1,300 @@
+import { hexToBytes } from '@noble/hashes/utils.js';
+import { createFieldModule, FIELD_ORDER, FP_BYTES, LIMB_BITS, LIMBS, toLimbs } from './field-module.ts';
+
+/**
+ * Elements of the base field and of its quadratic extension in the memory of one instance of {@link createFieldModule}, named
+ * by their addresses. What a function needs beside its arguments it allocates once, when its module is loaded: nothing here
+ * is reentrant, and nothing waits.
+ */
+const field = createFieldModule();
+export const { mul, square, add, sub, mul2, square2, add2, sub2 } = field;
+const words = new Uint32Array(field.memory.buffer);
+
+export const FP2_BYTES = 2 * FP_BYTES;
+/** Bytes of one coefficient in the encodings of the standard. */
+export const COEFFICIENT_BYTES = 48;
+const R = 1n << BigInt(LIMB_BITS * LIMBS);
+
+let allocated = 0;
+
+/** Zeroed memory for good: only for what lives as long as the process. */
+export function allocate(bytes: number): number {
+  const address = allocated;
+  allocated += bytes;
+  if (allocated > field.memory.buffer.byteLength) throw new RangeError('the field has no memory left');
+  return address;
+}
+
+export function allocateMany(count: number, bytes: number): number[] {
+  return Array.from({ length: count }, () => allocate(bytes));
+}
+
+const ZERO_MULTIPLES = [0n, FIELD_ORDER, 2n * FIELD_ORDER].map(toLimbs);
+const ONE_LIMBS = toLimbs(R % FIELD_ORDER);
+const ORDER_BYTES = bytesOf(FIELD_ORDER);
+const LARGEST_SMALLER_ROOT = bytesOf((FIELD_ORDER - 1n) / 2n);
+
+const toMontgomery = allocate(FP_BYTES);
+words.set(toLimbs((R * R) % FIELD_ORDER), toMontgomery / 4);
+const fromMontgomery = allocate(FP_BYTES);
+words[fromMontgomery / 4] = 1;
+const plain = allocate(FP_BYTES);
+const half = constant((FIELD_ORDER + 1n) / 2n);
+
+export function copy(out: number, from: number, bytes: number): void {
+  words.copyWithin(out / 4, from / 4, (from + bytes) / 4);
+}
+
+/** Out of the memory, as it is: to be given to {@link loadWords} of this or another instance. */
+export function storeWords(from: number, bytes: number): Uint32Array {
+  return words.slice(from / 4, (from + bytes) / 4);
+}
+
+export function loadWords(out: number, source: Uint32Array): void {
+  words.set(source, out / 4);
+}
+
+export function setZero(out: number, bytes: number): void {
+  words.fill(0, out / 4, (out + bytes) / 4);
+}
+
+export function setOne(out: number): void {
+  words.set(ONE_LIMBS, out / 4);
+}
+
+export function constant(value: bigint): number {
+  const address = allocate(FP_BYTES);
+  setBigint(address, value);
+  return address;
+}
+
+export function constant2(c0: bigint, c1: bigint): number {
+  const address = allocate(FP2_BYTES);
+  setBigint(address, c0);
+  setBigint(address + FP_BYTES, c1);
+  return address;
+}
+
+/** @param value in [0, p) */
+export function setBigint(out: number, value: bigint): void {
+  words.set(toLimbs(value), out / 4);
+  mul(out, out, toMontgomery);
+}
+
+export function getBigint(from: number): bigint {
+  setPlain(from);
+  let value = 0n;
+  for (let limb = LIMBS - 1; limb >= 0; limb -= 1) value = (value << BigInt(LIMB_BITS)) | BigInt(plainLimb(limb));
+  return value;
+}
+
+/** @returns false where the 48 big-endian bytes at `offset` are not below p */
+export function setBytes(out: number, bytes: Uint8Array, offset: number): boolean {
+  let comparison = 0;
+  for (let i = 0; comparison === 0 && i < COEFFICIENT_BYTES; i += 1) {
+    comparison = (bytes[offset + i] ?? 0) - (ORDER_BYTES[i] ?? 0);
+  }
+  if (comparison >= 0) return false;
+  let rest = 0;
+  let bits = 0;
+  let limb = out / 4;
+  for (let i = offset + COEFFICIENT_BYTES - 1; i >= offset; i -= 1) {
+    rest += (bytes[i] ?? 0) * 2 ** bits;
+    bits += 8;
+    if (bits < LIMB_BITS) continue;
+    words[limb] = rest % 2 ** LIMB_BITS;
+    limb += 1;
+    rest = Math.floor(rest / 2 ** LIMB_BITS);
+    bits -= LIMB_BITS;
+  }
+  words[limb] = rest;
+  mul(out, out, toMontgomery);
+  return true;
+}
+
+/** Writes 48 big-endian bytes at `offset`. */
+export function getBytes(from: number, bytes: Uint8Array, offset: number): void {
+  setPlain(from);
+  let rest = 0;
+  let bits = 0;
+  let limb = 0;
+  for (let i = offset + COEFFICIENT_BYTES - 1; i >= offset; i -= 1) {
+    if (bits < 8) {
+      rest += plainLimb(limb) * 2 ** bits;
+      limb += 1;
+      bits += LIMB_BITS;
+    }
+    bytes[i] = rest % 256;
+    rest = Math.floor(rest / 256);
+    bits -= 8;
+  }
+}
+
+export function isOdd(from: number): boolean {
+  setPlain(from);
+  return plainLimb(0) % 2 === 1;
+}
+
+export function isZero(from: number): boolean {
+  return ZERO_MULTIPLES.some((limbs) => hasLimbs(from, limbs));
+}
+
+export function isZero2(from: number): boolean {
+  return isZero(from) && isZero(from + FP_BYTES);
+}
+
+/** Whether it is 1 as {@link setOne} writes it: another representative of 1 gives false. */
+export function isPlainOne(from: number): boolean {
+  return hasLimbs(from, ONE_LIMBS);
+}
+
+export function isPlainOne2(from: number): boolean {
+  return isPlainOne(from) && hasLimbs(from + FP_BYTES, ZERO_MULTIPLES[0] as number[]);
+}
+
+/** Whether y is the larger of y and -y, as numbers: the sign bit of an encoding. */
+export function isLarger(from: number): boolean {
+  getBytes(from, signBytes, 0);
+  for (let i = 0; i < COEFFICIENT_BYTES; i += 1) {
+    const difference = (signBytes[i] ?? 0) - (LARGEST_SMALLER_ROOT[i] ?? 0);
+    if (difference !== 0) return difference > 0;
+  }
+  return false;
+}
+const signBytes = new Uint8Array(COEFFICIENT_BYTES);
+
+/** The same of the extension: the coefficient of i decides, unless it is 0. */
+export function isLarger2(from: number): boolean {
+  return isLarger(isZero(from + FP_BYTES) ? from : from + FP_BYTES);
+}
+
+/** a^((p-3)/4): with p ≡ 3 mod 4 it is what square roots and inverses are made of. `out` must not be `a`. */
+export function powForRoot(out: number, a: number): void {
+  copy(oddPowers, a, FP_BYTES);
+  square(out, a, 1);
+  for (let i = 1; i < ODD_POWERS; i += 1) mul(oddPowers + i * FP_BYTES, oddPowers + (i - 1) * FP_BYTES, out);
+  copy(out, oddPowers + FIRST_STEP * FP_BYTES, FP_BYTES);
+  for (const { squarings, power } of STEPS) {
+    square(out, out, squarings);
+    if (power >= 0) mul(out, out, oddPowers + power * FP_BYTES);
+  }
+}
+
+/** Sliding windows of 5 bits over a fixed exponent, which need no table of even powers: 380 squarings and 79 products. */
+const WINDOW_BITS = 5;
+const ODD_POWERS = 2 ** (WINDOW_BITS - 1);
+const oddPowers = allocate(ODD_POWERS * FP_BYTES);
+const [FIRST_STEP, STEPS] = slidingWindows((FIELD_ORDER - 3n) / 4n);
+
+/** `power` is the place in the table of odd powers, or -1 for none. */
+function slidingWindows(exponent: bigint): [number, { readonly squarings: number; readonly power: number }[]] {
+  const bits = exponent.toString(2);
+  const steps: { squarings: number; power: number }[] = [];
+  let squarings = 0;
+  for (let at = 0; at < bits.length; ) {
+    if (bits[at] === '0') {
+      squarings += 1;
+      at += 1;
+      continue;
+    }
+    const window = bits.slice(at, at + WINDOW_BITS).replace(/0+$/, '');
+    steps.push({ squarings: squarings + window.length, power: (Number.parseInt(window, 2) - 1) / 2 });
+    squarings = 0;
+    at += window.length;
+  }
+  if (squarings > 0) steps.push({ squarings, power: -1 });
+  return [steps[0]?.power ?? 0, steps.slice(1)];
+}
+
+/** Zero has no inverse, and gives zero. */
+export function invert(out: number, a: number): void {
+  // p - 2 = 4 · (p-3)/4 + 1
+  powForRoot(inverse, a);
+  square(inverse, inverse, 2);
+  mul(out, inverse, a);
+}
+const inverse = allocate(FP_BYTES);
+
+/** 1/(a + b·i) = (a - b·i)/(a² + b²). */
+export function invert2(out: number, a: number): void {
+  setNorm(norm, a);
+  invert(norm, norm);
+  mul(out, a, norm);
+  sub(minus, zero, a + FP_BYTES);
+  mul(out + FP_BYTES, minus, norm);
+}
+const zero = allocate(FP_BYTES);
+const [norm, minus, root, scratch] = allocateMany(4, FP_BYTES) as [number, number, number, number];
+
+/** @returns false where `a` is not a square; `out` is then of no use, and must not be `a` */
+export function squareRoot(out: number, a: number): boolean {
+  // If a is a square, a^((p-1)/2) = 1, and a^((p+1)/4) squared is a.
+  powForRoot(out, a);
+  mul(out, out, a);
+  square(scratch, out, 1);
+  return areEqual(scratch, a);
+}
+
+/**
+ * A square root in the extension by the complex method: with n² = a0² + a1² and d = (a0 + n)/2, either d or -d is a square
+ * in the base field, and the root is x + a1/(2x)·i or a1/(2x) + x·i for x² = d or -d. d^((p-3)/4) is both x/d and ±1/x, so
+ * that no inversion is needed. What comes out is squared and compared: a mistake cannot pass.
+ *
+ * @returns false where `a` is not a square; `out` is then of no use, and must not be `a`
+ */
+export function squareRoot2(out: number, a: number): boolean {
+  const [a0, a1, out0, out1] = [a, a + FP_BYTES, out, out + FP_BYTES];
+  setNorm(norm, a);
+  powForRoot(root, norm);
+  mul(root, root, norm);
+  add(scratch, a0, root);
+  // a1 = 0 and n = -a0: the other root of the norm will do.
+  if (isZero(scratch)) sub(scratch, a0, root);
+  mul(norm, scratch, half);
+  powForRoot(root, norm);
+  mul(out0, root, norm);
+  square(scratch, out0, 1);
+  const isSquare = areEqual(scratch, norm);
+  mul(root, root, half);
+  mul(out1, root, a1);
+  if (!isSquare) {
+    copy(scratch, out0, FP_BYTES);
+    sub(out0, zero, out1);
+    copy(out1, scratch, FP_BYTES);
+  }
+  square2(squared, out);
+  return areEqual(squared, a0) && areEqual(squared + FP_BYTES, a1);
+}
+const squared = allocate(FP2_BYTES);
+
+function setNorm(out: number, a: number): void {
+  square(out, a, 1);
+  square(minus, a + FP_BYTES, 1);
+  add(out, out, minus);
+}
+
+export function areEqual(a: number, b: number): boolean {
+  sub(minus, a, b);
+  return isZero(minus);
+}
+
+function hasLimbs(from: number, limbs: readonly number[]): boolean {
+  const start = from / 4;
+  for (let i = 0; i < LIMBS; i += 1) if (words[start + i] !== limbs[i]) return false;
+  return true;
+}
+
+/** Out of Montgomery form and fully reduced, into `plain`. */
+function setPlain(from: number): void {
+  // (a + q·p) / R with a < 3p and q < R is at most p, and p only for multiples of p.
+  mul(plain, from, fromMontgomery);
+  if (isZero(plain)) setZero(plain, FP_BYTES);
+}
+
+function plainLimb(limb: number): number {
+  return words[plain / 4 + limb] ?? 0;
+}
+
+function bytesOf(value: bigint): Uint8Array {
+  return hexToBytes(value.toString(16).padStart(2 * COEFFICIENT_BYTES, '0'));
+}

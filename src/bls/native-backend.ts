@@ -1,0 +1,100 @@
+import type * as Blst from '@chainsafe/blst';
+import { ParseError } from '../primitives/parse-error.ts';
+import type { BlsBackend, HashedMessage, PublicKey, Signature } from './bls-backend.ts';
+
+const PUBLIC_KEY_BYTES = 48;
+const SIGNATURE_BYTES = 96;
+const UNCOMPRESSED_PUBLIC_KEY_BYTES = 96;
+const INFINITY_FLAG = 0x40;
+
+/** The package is optional, and has no binary for some platforms. */
+export class NativeBackendMissing extends Error {
+  override readonly name = 'NativeBackendMissing';
+}
+
+/**
+ * blst through @chainsafe/blst: the library that the reference node calls. It hashes a message where it verifies, so that a
+ * hashed message is the message; it does not give out what a pairing comes to.
+ *
+ * @throws {NativeBackendMissing}
+ */
+export async function loadNativeBackend(): Promise<BlsBackend> {
+  let blst: typeof Blst;
+  try {
+    blst = await import('@chainsafe/blst');
+  } catch (cause) {
+    throw new NativeBackendMissing(
+      'bls.backend is "native", but the optional package @chainsafe/blst cannot be loaded here: install it, or set "noble"',
+      { cause },
+    );
+  }
+  return {
+    name: 'native',
+    parsePublicKey: (bytes) =>
+      parsePoint(
+        (point) => blst.PublicKey.fromBytes(point),
+        ...[bytes, PUBLIC_KEY_BYTES, 'public key' as const],
+      ) as unknown as PublicKey,
+    parseSignature: (bytes) =>
+      parsePoint(
+        (point) => blst.Signature.fromBytes(point),
+        ...[bytes, SIGNATURE_BYTES, 'signature' as const],
+      ) as unknown as Signature,
+    aggregatePublicKeys: (keys) => blst.aggregatePublicKeys(keys.map(blstKey)) as unknown as PublicKey,
+    aggregateSignatures: (signatures) =>
+      blst.aggregateSignatures(signatures.map(blstSignature)) as unknown as Signature,
+    hashToCurve: (message) => message as unknown as HashedMessage,
+    verify: (key, message, signature) =>
+      blst.verify(blstMessage(message), blstKey(key), blstSignature(signature), false, true),
+    verifyBatch: (checks) =>
+      checks.length === 0 ||
+      blst.verifyMultipleAggregateSignatures(
+        checks.map(({ key, message, signature }) => ({
+          msg: blstMessage(message),
+          pk: blstKey(key),
+          sig: blstSignature(signature),
+        })),
+        false,
+        true,
+      ),
+    encodeSignature: (signature) => blstSignature(signature).toBytes(),
+
+    packedPublicKeyBytes: UNCOMPRESSED_PUBLIC_KEY_BYTES,
+    packPublicKey: (key) => blstKey(key).toBytes(false),
+    unpackPublicKey: (packed) => blst.PublicKey.fromBytes(packed) as unknown as PublicKey,
+    packSignature: (signature) => blstSignature(signature).toBytes(false),
+    unpackSignature: (packed) => blst.Signature.fromBytes(packed) as unknown as Signature,
+    packMessage: blstMessage,
+    unpackMessage: (packed) => packed as unknown as HashedMessage,
+  };
+}
+
+function blstKey(key: PublicKey): Blst.PublicKey {
+  return key as unknown as Blst.PublicKey;
+}
+
+function blstSignature(signature: Signature): Blst.Signature {
+  return signature as unknown as Blst.Signature;
+}
+
+function blstMessage(message: HashedMessage): Uint8Array {
+  return message as unknown as Uint8Array;
+}
+
+function parsePoint<P>(
+  fromBytes: (bytes: Uint8Array) => P,
+  bytes: Uint8Array,
+  length: number,
+  what: 'public key' | 'signature',
+): P {
+  if (bytes.length !== length) throw new ParseError(what, `must have ${length} bytes, has ${bytes.length}`);
+  let point: P;
+  try {
+    point = fromBytes(bytes);
+  } catch (cause) {
+    throw new ParseError(what, 'is not a compressed point on the curve', { cause });
+  }
+  // An encoding of infinity has no other bits set, or it is refused above.
+  if (((bytes[0] ?? 0) & INFINITY_FLAG) !== 0) throw new ParseError(what, 'is the point at infinity');
+  return point;
+}

@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest';
+import { ApiError } from '../../../src/pchain/api-error.ts';
+import { createEpochHeights } from '../../../src/pchain/epoch-heights.ts';
+import type { CurrentValidator } from '../../../src/pchain/node-api.ts';
+import { createValidatorFunds } from '../../../src/pchain/validator-funds.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  nodeIDFromBytes,
+  PRIMARY_NETWORK_ID,
+  type SubnetID,
+} from '../../../src/primitives/ids.ts';
+import { FakeClock } from '../../fake-clock.ts';
+
+const SIGNAL = new AbortController().signal;
+const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(1), 'chain');
+const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(2), 'subnet');
+const node = (byte: number) => nodeIDFromBytes(new Uint8Array(20).fill(byte));
+
+describe('heights of epochs', () => {
+  function start(number = 3n) {
+    const clock = new FakeClock();
+    const state = { calls: 0, number, failure: undefined as Error | undefined };
+    const epochs = createEpochHeights(
+      {
+        async getCurrentEpoch() {
+          state.calls += 1;
+          if (state.failure !== undefined) throw state.failure;
+          return { number: state.number, pChainHeight: 70n + state.number };
+        },
+      },
+      clock,
+    );
+    return { clock, state, height: () => epochs.heightOf(CHAIN, SIGNAL) };
+  }
+
+  test('are asked once a second at most, and once by all who ask at the same time', async () => {
+    const { clock, state, height } = start();
+    expect(await Promise.all([height(), height()])).toEqual([73n, 73n]);
+    await clock.advance(999);
+    expect(await height()).toBe(73n);
+    expect(state.calls).toBe(1);
+    state.number = 4n;
+    await clock.advance(1);
+    expect(await height()).toBe(74n);
+  });
+
+  test('there is none before the first epoch', async () => {
+    expect(await start(0n).height()).toBeUndefined();
+  });
+
+  test('a failure is not kept', async () => {
+    const { state, height } = start();
+    state.failure = new ApiError('unavailable', 'no answer');
+    await expect(height()).rejects.toBe(state.failure);
+    state.failure = undefined;
+    expect(await height()).toBe(73n);
+  });
+});
+
+describe('validators that run out of balance', () => {
+  const validator = (byte: number, balance: bigint | undefined): CurrentValidator => ({
+    nodeID: node(byte),
+    weight: 1n,
+    publicKey: undefined,
+    validationID: undefined,
+    minNonce: undefined,
+    balance,
+  });
+
+  function start(price: bigint, ...balances: (bigint | undefined)[]) {
+    const clock = new FakeClock();
+    const state = { calls: 0, balances };
+    const funds = createValidatorFunds(
+      {
+        async getCurrentValidators() {
+          state.calls += 1;
+          return state.balances.map((balance, index) => validator(index + 1, balance));
+        },
+        getValidatorFeePrice: async () => price,
+      },
+      clock,
+    );
+    return { clock, state, runningOut: async (subnet = SUBNET) => [...(await funds.runningOut(subnet, SIGNAL))] };
+  }
+
+  test('are those whose balance lasts less than half a minute at the present fee', async () => {
+    const { runningOut } = start(512n, 512n * 29n, 512n * 30n, 512n * 31n, 0n, undefined, 10n ** 12n);
+    expect(await runningOut()).toEqual([node(1)]);
+  });
+
+  test('are counted down between two looks, and a top-up is seen at the next', async () => {
+    const { clock, state, runningOut } = start(1n, 40n);
+    expect(await runningOut()).toEqual([]);
+    await clock.advance(10_001);
+    expect(await runningOut()).toEqual([node(1)]);
+    state.balances = [4_000n];
+    await clock.advance(10_000);
+    expect([await runningOut(), state.calls]).toEqual([[node(1)], 1]);
+    await clock.advance(10_000);
+    expect([await runningOut(), state.calls]).toEqual([[], 2]);
+  });
+
+  test('are none of the primary network, which is not asked about', async () => {
+    const { state, runningOut } = start(1n, 1n);
+    expect(await runningOut(PRIMARY_NETWORK_ID)).toEqual([]);
+    expect(state.calls).toBe(0);
+  });
+});
