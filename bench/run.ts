@@ -1,7 +1,9 @@
+import { benchBls } from './bls.ts';
+import { benchL1Index } from './l1-index.ts';
 import { benchService } from './service.ts';
 
 /** Every benchmark by the name it is called with: `npm run bench -- NAME [--json] [numbers]`. */
-const BENCHMARKS = { service: benchService } as const;
+const BENCHMARKS = { bls: benchBls, service: benchService, 'l1-index': benchL1Index } as const;
 
 const [name, ...rest] = process.argv.slice(2).filter((arg) => arg !== '--json');
 const isJson = process.argv.includes('--json');

@@ -5,7 +5,9 @@ import { createL1Messages } from './aggregator/l1-messages.ts';
 import { createValidatorConnections } from './aggregator/validator-connections.ts';
 import type { Server } from './api/http-server.ts';
 import { createServer } from './api/server.ts';
-import { nobleBackend } from './bls/noble-backend.ts';
+import { createBlsService } from './bls/aggregation.ts';
+import { loadBackend } from './bls/load-backend.ts';
+import { startWorkerPool } from './bls/worker-pool.ts';
 import { type Config, ConfigError, type NetworkName } from './config/config.ts';
 import { createIdentity, type Identity, loadOrCreateIdentity } from './p2p/identity.ts';
 import { createPeerNetwork } from './p2p/peer-network.ts';
@@ -69,6 +71,9 @@ export async function startApp(
   await using opened = new AsyncDisposableStack();
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+
+  // First, as a backend that is missing is refused at once; closed last, when nobody asks for anything any more.
+  const blsThreads = opened.use(await startWorkerPool(config.bls));
 
   const { apiTimeoutMs } = config;
   // One attempt ends before the request it is made for, so that the next base URL has its turn within the same request; one
@@ -164,7 +169,7 @@ export async function startApp(
       maxSignatures: config.signatureCacheSize,
       maxPerSigner: config.signatureCachePerSigner,
     }),
-    backend: nobleBackend,
+    bls: createBlsService(blsThreads, await loadBackend(config.bls.backend)),
     clock,
     metrics,
     limits: {

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
-import type { BlsBackend } from '../bls/bls-backend.ts';
-import { PublicKeyCache } from '../bls/public-key-cache.ts';
+import type { BlsService } from '../bls/aggregation.ts';
+import { JobsOverloaded } from '../bls/job-runner.ts';
 import { ApiError } from '../pchain/api-error.ts';
 import type { EpochHeights } from '../pchain/epoch-heights.ts';
 import type { SubnetDirectory } from '../pchain/subnet-directory.ts';
@@ -9,7 +9,7 @@ import type { ValidatorFunds } from '../pchain/validator-funds.ts';
 import { HeightNotReached, type ValidatorSets } from '../pchain/validator-sets.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
-import type { NodeID, SubnetID } from '../primitives/ids.ts';
+import { type NodeID, PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
 import type { SignatureStore } from '../store/signature-store.ts';
@@ -26,7 +26,8 @@ import { AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from './aggregator-metrics.ts';
 import { type CollectionDeps, type CollectionLimits, collectSignatures } from './collect-signatures.ts';
 import type { SignatureSource } from './signature-source.ts';
-import type { TallySummary } from './tally.ts';
+import { createSuspects } from './suspects.ts';
+import type { TallySummary, WeightCount } from './tally.ts';
 
 export interface AggregatorLimits extends CollectionLimits {
   /** Different aggregations under way at once; one more is refused as overloaded. Equal ones count once. */
@@ -47,7 +48,7 @@ export interface AggregatorOptions {
   readonly funds: ValidatorFunds;
   readonly source: SignatureSource;
   readonly store: SignatureStore;
-  readonly backend: BlsBackend;
+  readonly bls: BlsService;
   readonly clock: Clock;
   readonly metrics: AggregatorMetrics;
   readonly limits: AggregatorLimits;
@@ -72,9 +73,8 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   const nameOf = createObjectNames();
   const collection: CollectionDeps = {
     ...options,
-    publicKeys: new PublicKeyCache(options.backend),
+    suspects: createSuspects(options.clock),
     querying: pLimit(limits.maxQueriesInFlight),
-    decoding: pLimit(1),
   };
 
   async function aggregate(request: AggregationRequest, signal: AbortSignal): Promise<AggregationResult> {
@@ -98,8 +98,9 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   async function run(request: AggregationRequest, signal: AbortSignal): Promise<AggregationResult> {
     let signing = await resolve(request, signal);
     for (let rebuilds = 0; ; rebuilds += 1) {
-      const result = await sign(request, signing, signal);
-      if (request.pChainHeight !== 0n || rebuilds === MAX_REBUILDS) return result;
+      const { result, isNew } = await sign(request, signing, signal);
+      // A known result took no time in which anything could change.
+      if (!isNew || request.pChainHeight !== 0n || rebuilds === MAX_REBUILDS) return result;
       const now = await resolveAgain(request, signing, signal);
       if (now.warpSet === signing.warpSet) return result;
       // The validators changed meanwhile, and the bits would mean others. Most signatures are in the store by now.
@@ -107,7 +108,11 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     }
   }
 
-  async function sign(request: AggregationRequest, signing: Signing, signal: AbortSignal): Promise<AggregationResult> {
+  async function sign(
+    request: AggregationRequest,
+    signing: Signing,
+    signal: AbortSignal,
+  ): Promise<{ result: AggregationResult; isNew: boolean }> {
     const { signingSubnetID, pChainHeight, warpSet, avoided } = signing;
     const resolved = { ...request, signingSubnetID };
     // A validator set is one object for all heights at which it is the same: so is the answer.
@@ -115,7 +120,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     const known = results.get(resultKey);
     if (known !== undefined) {
       metrics.resultCacheHits.inc();
-      return { ...known, pChainHeight };
+      return { result: { ...known, pChainHeight }, isNew: false };
     }
     if (flights.size >= limits.maxAggregationsInFlight && !flights.has(resultKey)) {
       throw new AggregatorError(
@@ -132,7 +137,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
       },
       signal,
     );
-    return { ...result, pChainHeight };
+    return { result: { ...result, pChainHeight }, isNew: true };
   }
 
   /** Who must sign, at which height. */
@@ -156,17 +161,30 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
         );
       }
       const signingSubnetID = request.signingSubnetID ?? sourceSubnetID;
-      if (request.pChainHeight !== 0n) return await signingAt(signingSubnetID, request.pChainHeight, signal);
-      if (request.destination !== undefined) {
-        const signing = await signingInEpoch(signingSubnetID, request.destination, signal);
-        if (signing !== undefined) return signing;
-      }
-      const signing = await signingAt(signingSubnetID, await validatorSets.proposedHeight(signal), signal);
-      return { ...signing, avoided: await runningOut(signingSubnetID, signing.warpSet, signal) };
+      return { ...(await chooseHeight(request, signingSubnetID, signal)), sourceSubnetID };
     } catch (error) {
       parent.throwIfAborted();
       throw fromApi(error, request, signal);
     }
+  }
+
+  async function chooseHeight(
+    { pChainHeight, destination }: AggregationRequest,
+    signingSubnetID: SubnetID,
+    signal: AbortSignal,
+  ): Promise<SignersAtHeight> {
+    const isPinned = pChainHeight !== 0n;
+    if (isPinned) return signingAt(signingSubnetID, pChainHeight, isPinned, signal);
+    if (destination !== undefined) {
+      const signing = await signingInEpoch(signingSubnetID, destination, signal);
+      if (signing !== undefined) return signing;
+    }
+    const height = await validatorSets.proposedHeight(signal);
+    const [signing, runningOut] = await Promise.all([
+      signingAt(signingSubnetID, height, isPinned, signal),
+      findRunningOut(signingSubnetID, signal),
+    ]);
+    return { ...signing, avoided: indicesOf(signing.warpSet, runningOut) };
   }
 
   /** As {@link resolve}, after the fact: a failure to ask once more does not undo what was signed. */
@@ -180,9 +198,14 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     }
   }
 
-  async function signingAt(signingSubnetID: SubnetID, pChainHeight: bigint, signal: AbortSignal): Promise<Signing> {
+  async function signingAt(
+    signingSubnetID: SubnetID,
+    pChainHeight: bigint,
+    isPinned: boolean,
+    signal: AbortSignal,
+  ): Promise<SignersAtHeight> {
     const warpSet = await validatorSets.at(signingSubnetID, pChainHeight, signal);
-    if (warpSet.totalWeight === 0n) throw await withoutValidators(signingSubnetID, pChainHeight, signal);
+    if (warpSet.totalWeight === 0n) throw await withoutValidators(signingSubnetID, pChainHeight, isPinned, signal);
     return { signingSubnetID, pChainHeight, warpSet, avoided: NOBODY };
   }
 
@@ -191,7 +214,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     signingSubnetID: SubnetID,
     destination: Destination,
     signal: AbortSignal,
-  ): Promise<Signing | undefined> {
+  ): Promise<SignersAtHeight | undefined> {
     const height = await epochHeight(destination, signal);
     if (height === undefined) return undefined;
     const warpSet = await validatorSets.at(signingSubnetID, height, signal);
@@ -199,10 +222,9 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     // The epoch began before the signing subnet had any validators, as right after a conversion: no message can pass in it.
     // At the proposed height there are some, and a message signed there will do once an epoch begins that has them.
     if (!destination.isRequired) return undefined;
-    if (!(await directory.exists(signingSubnetID, signal)))
-      throw await withoutValidators(signingSubnetID, height, signal);
+    if (!(await directory.exists(signingSubnetID, signal))) return undefined;
     throw new AggregatorError(
-      'not yet in epoch',
+      'no validators yet',
       `destinationBlockchainId: the epoch of blockchain ${destination.chainID} is of P-Chain height ${height}, at which subnet ` +
         `${signingSubnetID} has no validators; try again when its next epoch has begun`,
       { field: 'destinationBlockchainId' },
@@ -234,39 +256,48 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     }
   }
 
-  /** Canonical indices of those that may not be in the set any more when the message arrives. */
-  async function runningOut(subnetID: SubnetID, warpSet: WarpSet, signal: AbortSignal): Promise<ReadonlySet<number>> {
+  /** Those that may not be in the set any more when the message arrives. */
+  async function findRunningOut(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlySet<NodeID>> {
     using deadline = startDeadline(clock, OPTIONAL_QUESTION_MS, 'asking for balances', signal);
-    let nodeIDs: ReadonlySet<NodeID>;
     try {
-      nodeIDs = await funds.runningOut(subnetID, deadline.signal);
+      return await funds.runningOut(subnetID, deadline.signal);
     } catch (error) {
       signal.throwIfAborted();
       // Without balances nobody is avoided, as if all were well.
-      if (error instanceof ApiError || deadline.signal.aborted) return NOBODY;
+      if (error instanceof ApiError || deadline.signal.aborted) return NO_NODES;
       throw error;
     }
-    if (nodeIDs.size === 0) return NOBODY;
-    const avoided = warpSet.validators.filter((validator) => validator.nodeIDs.every((nodeID) => nodeIDs.has(nodeID)));
-    return new Set(avoided.map(({ index }) => index));
   }
 
-  async function withoutValidators(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<AggregatorError> {
-    if (!(await directory.exists(subnetID, signal))) {
-      return new AggregatorError('unknown subnet', `signingSubnetId: the P-Chain knows no subnet ${subnetID}`, {
-        field: 'signingSubnetId',
-      });
+  async function withoutValidators(
+    subnetID: SubnetID,
+    height: bigint,
+    isPinned: boolean,
+    signal: AbortSignal,
+  ): Promise<AggregatorError> {
+    const field = 'signingSubnetId';
+    const subnet = await directory.getSubnet(subnetID, signal);
+    if (subnet === undefined) {
+      return new AggregatorError('unknown subnet', `${field}: the P-Chain knows no subnet ${subnetID}`, { field });
+    }
+    if (!isPinned && subnet.conversionID !== undefined) {
+      return new AggregatorError(
+        'no validators yet',
+        `${field}: L1 ${subnetID} has no validators at P-Chain height ${height}, the one proposed now, which trails its ` +
+          'conversion; try again in a moment',
+        { field },
+      );
     }
     return new AggregatorError(
       'invalid request',
-      `signingSubnetId: subnet ${subnetID} has no validators at P-Chain height ${height}`,
-      { field: 'signingSubnetId' },
+      `${field}: subnet ${subnetID} has no validators at P-Chain height ${height}`,
+      { field },
     );
   }
 
   async function collect(
     request: AggregationRequest & { readonly signingSubnetID: SubnetID },
-    { warpSet, pChainHeight, avoided }: Signing,
+    { sourceSubnetID, warpSet, pChainHeight, avoided }: Signing,
     signal: AbortSignal,
   ): Promise<{ result: AggregationResult; isTargetReached: boolean }> {
     const { message, justification, signingSubnetID, quorumNum, quorumBuffer } = request;
@@ -283,7 +314,10 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
       },
       collection,
       signal,
-    );
+    ).catch((error: unknown) => {
+      if (error instanceof JobsOverloaded) throw new AggregatorError('overloaded', error.message, { cause: error });
+      throw error;
+    });
     switch (outcome.kind) {
       case 'signed': {
         const { signedMessage, signedWeight, isTargetReached } = outcome;
@@ -307,7 +341,8 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
           reachableWeight < details.neededWeight &&
           details.totalWeight - details.withoutKey.weight >= details.neededWeight;
         if (isForWantOfConnections) throw new AggregatorError('not connected', notConnected(details), { details });
-        throw new AggregatorError('insufficient weight', insufficientWeight(quorumNum, details), { details });
+        const isOfL1 = sourceSubnetID !== PRIMARY_NETWORK_ID;
+        throw new AggregatorError('insufficient weight', insufficientWeight(quorumNum, isOfL1, details), { details });
       }
     }
   }
@@ -315,8 +350,13 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   return { aggregate };
 }
 
+interface Signing extends SignersAtHeight {
+  /** The subnet of the message's source chain. */
+  readonly sourceSubnetID: SubnetID;
+}
+
 /** Who must sign, and whose bits mean whom. */
-interface Signing {
+interface SignersAtHeight {
   readonly signingSubnetID: SubnetID;
   readonly pChainHeight: bigint;
   readonly warpSet: WarpSet;
@@ -325,10 +365,18 @@ interface Signing {
 }
 
 const NOBODY: ReadonlySet<number> = new Set();
+const NO_NODES: ReadonlySet<NodeID> = new Set();
 /** Sets change with some blocks, and a block takes seconds: more than two changes in one request are not to be waited for. */
 const MAX_REBUILDS = 2;
 /** For what makes an answer better, and is not needed for one. */
 const OPTIONAL_QUESTION_MS = 1_500;
+
+/** Canonical indices of the validators all of whose nodes are among these. */
+function indicesOf({ validators }: WarpSet, nodeIDs: ReadonlySet<NodeID>): ReadonlySet<number> {
+  if (nodeIDs.size === 0) return NOBODY;
+  const all = validators.filter((validator) => validator.nodeIDs.every((nodeID) => nodeIDs.has(nodeID)));
+  return new Set(all.map(({ index }) => index));
+}
 
 function signersOf(signedMessage: Uint8Array, warpSet: WarpSet): NodeID[] {
   return parseSignedMessage(signedMessage).signature.signers.flatMap(
@@ -340,17 +388,18 @@ function signersOf(signedMessage: Uint8Array, warpSet: WarpSet): NodeID[] {
 const RESULT_OVERHEAD_BYTES = 512;
 
 /** Clients look for "threshold of stake" and for the inequality: both are part of the interface. */
-function insufficientWeight(quorumNum: bigint, summary: TallySummary): string {
+function insufficientWeight(quorumNum: bigint, isOfL1: boolean, summary: TallySummary): string {
   const { totalWeight, signedWeight } = summary;
   // At a quorum of 0 the inequality would be false: what is missing there is any signature at all.
   const inequality = quorumNum === 0n ? 'nobody signed' : `${quorumNum}*${totalWeight} > 100*${signedWeight}`;
-  return `failed to collect a threshold of stake: signature weight is insufficient: ${inequality}${mainReason(summary)}`;
+  const reason = mainReason(isOfL1, summary);
+  return `failed to collect a threshold of stake: signature weight is insufficient: ${inequality}${reason}`;
 }
 
 function notConnected({ neededWeight, totalWeight, unreachable, withoutKey }: TallySummary): string {
   const reachable = totalWeight - unreachable.weight - withoutKey.weight;
   const [main] = unreachable.reasons;
-  const why = main === undefined ? '' : ` (${main.reason})`;
+  const why = main === undefined ? '' : ` (refused or unreachable: ${main.reason})`;
   return (
     `too little weight is connected: the quorum needs ${neededWeight} of ${totalWeight}, ${reachable} can be reached, ` +
     `${unreachable.weight} cannot${why}; try again in a moment`
@@ -358,22 +407,44 @@ function notConnected({ neededWeight, totalWeight, unreachable, withoutKey }: Ta
 }
 
 /** The heaviest cause, in words, so that a person who sees only the message knows where to look. */
-function mainReason(summary: TallySummary): string {
-  const { neededWeight, signedWeight, refused, timedOut, unreachable, invalidSignature, unanswered, withoutKey } =
-    summary;
+function mainReason(isOfL1: boolean, summary: TallySummary): string {
+  const {
+    neededWeight,
+    signedWeight,
+    refused,
+    timedOut,
+    ignored,
+    unreachable,
+    invalidSignature,
+    unanswered,
+    withoutKey,
+  } = summary;
   const [refusal] = refused.reasons;
   // Those still asked when the quorum was lost already are not to blame for it.
   const isQuorumOpen = signedWeight + unanswered.weight >= neededWeight;
-  const silent = isQuorumOpen ? unanswered : { weight: 0n, count: 0 };
+  const silent = add([timedOut, ...(isOfL1 ? [] : [ignored]), ...(isQuorumOpen ? [unanswered] : [])]);
   const causes = [
     { weight: refused.weight, text: refusal && `refused by ${refused.count}: ${refusal.text} (code ${refusal.code})` },
-    { weight: timedOut.weight + silent.weight, text: `no answer from ${timedOut.count + silent.count}` },
-    { weight: unreachable.weight, text: `${unreachable.count} unreachable: ${unreachable.reasons[0]?.reason}` },
+    { weight: silent.weight, text: `no answer from ${silent.count}` },
+    { weight: isOfL1 ? ignored.weight : 0n, text: `${ignored.count} refused or unreachable: ${NOT_ADMITTED}` },
+    {
+      weight: unreachable.weight,
+      text: `${unreachable.count} refused or unreachable: ${unreachable.reasons[0]?.reason}`,
+    },
     { weight: invalidSignature.weight, text: `invalid signatures from ${invalidSignature.count}` },
     { weight: withoutKey.weight, text: `${withoutKey.count} without an active BLS key` },
   ];
   const heaviest = causes.reduce((a, b) => (b.weight > a.weight ? b : a));
   return heaviest.weight > 0n ? ` (${heaviest.text})` : '';
+}
+
+/** What the silence of nodes means that answer a Ping meanwhile. Every primary-network validator runs the primary chains. */
+const NOT_ADMITTED =
+  "not admitted: connected, but silent about this blockchain; they may run it for the peers on their subnet's list only " +
+  '(validatorOnly, allowedNodes), or not at all';
+
+function add(counts: readonly WeightCount[]): WeightCount {
+  return counts.reduce((a, b) => ({ weight: a.weight + b.weight, count: a.count + b.count }));
 }
 
 function fromApi(error: unknown, request: AggregationRequest, signal: AbortSignal): unknown {

@@ -15,8 +15,8 @@ export type AggregatorErrorCode =
   | 'justification not found'
   /** The same; but the search goes on, and may find it in a while. */
   | 'not yet known'
-  /** The destination's epoch is of a height at which the signing subnet had no validators; the next one's may be another. */
-  | 'not yet in epoch'
+  /** The signing subnet has no validators at the destination's or the proposed height; there it may have some in a while. */
+  | 'no validators yet'
   /** Validators answered, and the quorum is out of reach. */
   | 'insufficient weight'
   /** Too little weight is connected to reach the quorum; it may be in a moment. */

@@ -10,6 +10,7 @@ export interface AggregatorMetrics {
   readonly signatureCacheMisses: Counter;
   readonly resultCacheHits: Counter;
   readonly connectedWeight: Gauge<'subnet_id'>;
+  readonly badSigners: Counter;
   countFailure(failure: PeerFailure): void;
 }
 
@@ -58,6 +59,11 @@ export function createAggregatorMetrics(registry: Registry): AggregatorMetrics {
       name: `${prefix}connected_stake_weight_percentage`,
       help: 'Percentage of the total weight of a subnet that is connected',
       labelNames: ['subnet_id'],
+      registers,
+    }),
+    badSigners: new Counter({
+      name: `${prefix}bad_signers_total`,
+      help: 'Signatures that were points on the curve, and proved not to be those of their signers',
       registers,
     }),
     countFailure: ({ kind }) => failures.inc({ reason: kind.replaceAll(' ', '_') }),

@@ -1,21 +1,19 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LimitFunction } from 'p-limit';
-import type { BlsBackend, HashedMessage, Signature } from '../bls/bls-backend.ts';
-import { findBadSigners } from '../bls/find-bad-signers.ts';
-import type { PublicKeyCache } from '../bls/public-key-cache.ts';
+import type { BlsService } from '../bls/aggregation.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
 import { type NodeID, P_CHAIN_ID, type SubnetID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import { createWakeUp } from '../primitives/wake-up.ts';
 import type { SignatureStore } from '../store/signature-store.ts';
-import { verifySignedMessage } from '../validators/verify-signed-message.ts';
+import { checkSigners } from '../validators/verify-signed-message.ts';
 import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
 import { encodeSignedMessage } from '../warp/signed-message.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 import type { AggregatorMetrics } from './aggregator-metrics.ts';
 import { afterFailure, planQueries, type QueryLimits } from './query-plan.ts';
 import type { PeerFailure, SignatureSource } from './signature-source.ts';
+import type { Suspects } from './suspects.ts';
 import { createTally, summarizeTally, type TallySummary } from './tally.ts';
 
 export interface CollectionLimits extends QueryLimits {
@@ -30,15 +28,14 @@ export interface CollectionLimits extends QueryLimits {
 export interface CollectionDeps {
   readonly source: SignatureSource;
   readonly store: SignatureStore;
-  readonly backend: BlsBackend;
-  readonly publicKeys: PublicKeyCache;
+  readonly bls: BlsService;
+  /** Over all requests. */
+  readonly suspects: Suspects;
   readonly clock: Clock;
   readonly metrics: AggregatorMetrics;
   readonly limits: CollectionLimits;
   /** Bounds the queries in flight over all requests. */
   readonly querying: LimitFunction;
-  /** Decodes one point a turn of the event loop, over all requests: a burst of answers must not hold it up. */
-  readonly decoding: LimitFunction;
 }
 
 export interface CollectionJob {
@@ -81,12 +78,11 @@ export async function collectSignatures(
   deps: CollectionDeps,
   signal: AbortSignal,
 ): Promise<CollectionOutcome> {
-  const { source, store, backend, publicKeys, clock, metrics, limits, querying, decoding } = deps;
+  const { source, store, bls, suspects, clock, metrics, limits, querying } = deps;
   const { warpSet, message, signatureKey } = job;
   const tally = createTally(warpSet, job.quorumNum, job.quorumBuffer, job.avoided);
   const isPChainMessage = message.sourceChainID === P_CHAIN_ID;
   const query = { sourceChainID: message.sourceChainID, message: message.bytes, justification: job.justification };
-  let hashed: HashedMessage | undefined;
 
   using deadline = startDeadline(clock, limits.requestTimeoutMs, 'collecting signatures', signal);
   const startMs = clock.monotonicMs();
@@ -99,6 +95,7 @@ export async function collectSignatures(
   /** Ends the queries still under way when the collection is over. */
   const queries = new AbortController();
   using changes = createWakeUp(clock);
+  using aggregation = bls.startAggregation(message.bytes, signal);
   const stopListening = source.onConnectionChange(changes.wake);
   deadline.signal.addEventListener('abort', changes.wake, { once: true });
   try {
@@ -118,7 +115,6 @@ export async function collectSignatures(
       }
       if (plan.kind === 'out of reach' || isTimeUp) return insufficient();
       for (const validator of plan.ask) ask(validator);
-      if (plan.ask.length > 0) void hashMessage();
       await changes.next(plan.wakeAtMs);
     }
   } finally {
@@ -134,15 +130,18 @@ export async function collectSignatures(
     );
     metrics.signatureCacheHits.inc(known.size);
     metrics.signatureCacheMisses.inc(warpSet.validators.length - known.size);
+    let weight = 0n;
+    const taking: Promise<unknown>[] = [];
     for (const validator of tally.heaviestFirst) {
       // Decoding costs as much as a round trip: no more than are needed.
-      if (tally.signedWeight >= tally.targetWeight || deadline.signal.aborted) return;
+      if (weight >= tally.targetWeight) break;
       const signature = known.get(validator.publicKeyHex);
       // One to be avoided is asked when all others have been, known or not.
       if (signature === undefined || job.avoided?.has(validator.index)) continue;
-      const point = await decode(validator, signature);
-      if (!(point instanceof ParseError)) tally.set(validator.index, { kind: 'signed', signature, point });
+      weight += validator.weight;
+      taking.push(take(validator, signature));
     }
+    await Promise.all(taking);
   }
 
   function isValidatorConnected(validator: WarpValidator): boolean {
@@ -171,9 +170,8 @@ export async function collectSignatures(
     queries.signal.throwIfAborted();
     if (outcome.kind === 'signature') {
       tally.set(validator.index, { kind: 'answered' });
-      const point = await decode(validator, outcome.signature);
-      if (point instanceof ParseError) failed({ kind: 'invalid signature', reason: point.reason });
-      else tally.set(validator.index, { kind: 'signed', signature: outcome.signature, point });
+      const problem = await take(validator, outcome.signature);
+      if (problem !== undefined) failed({ kind: 'invalid signature', reason: problem });
     } else {
       failed(outcome);
     }
@@ -191,82 +189,71 @@ export async function collectSignatures(
     }
   }
 
-  /** The point, with the signer's public key decoded beside it, so that the last check finds both ready. */
-  function decode(validator: WarpValidator, signature: Uint8Array): Promise<Signature | ParseError> {
-    return decoding(async () => {
-      await nextTurn();
-      // Answers that nobody needs any more must not hold up those of other requests.
+  /** Into the aggregate and the tally; gives what is wrong with a signature that does not get there. */
+  async function take(validator: WarpValidator, signature: Uint8Array): Promise<string | undefined> {
+    if (suspects.has(validator.publicKeyHex)) {
+      const isGood = await aggregation.verifyAlone(validator, signature);
       queries.signal.throwIfAborted();
-      try {
-        publicKeys.get(validator.publicKeyHex, validator.publicKey);
-        return backend.parseSignature(signature);
-      } catch (error) {
-        if (error instanceof ParseError) return error;
-        throw error;
+      if (!isGood) {
+        caught(validator);
+        return NOT_ITS_SIGNATURE;
       }
-    });
+      suspects.clear(validator.publicKeyHex);
+    }
+    const outcome = await aggregation.add(validator, signature);
+    queries.signal.throwIfAborted();
+    if (outcome instanceof ParseError) return outcome.reason;
+    if (outcome === 'over') throw new CollectionOver();
+    tally.set(validator.index, { kind: 'signed', signature });
+    return undefined;
   }
 
-  async function hashMessage(): Promise<HashedMessage> {
-    // The queries go out first, and the hash is computed while they are under way.
-    if (hashed === undefined) await nextTurn();
-    hashed ??= backend.hashToCurve(message.bytes);
-    return hashed;
+  function caught(validator: WarpValidator): void {
+    metrics.badSigners.inc();
+    suspects.add(validator.publicKeyHex);
   }
 
   /** The verified result, or undefined where bad signers had to be put aside. */
   async function finish(): Promise<CollectionOutcome | undefined> {
-    const signers = warpSet.validators.flatMap((validator) => {
-      const progress = tally.progress[validator.index];
-      return progress?.kind === 'signed' ? [{ validator, ...progress }] : [];
-    });
-    const isTargetReached = tally.signedWeight >= tally.targetWeight;
-    const signedMessage = encodeSignedMessage({
-      unsignedMessage: message,
-      signature: {
-        signers: signers.map(({ validator }) => validator.index),
-        signature: backend.encodeSignature(backend.aggregateSignatures(signers.map(({ point }) => point))),
-      },
-    });
-    const hashedMessage = await hashMessage();
-    const verification = verifySignedMessage(
-      signedMessage,
-      { networkID: message.networkID, warpSet, quorumNum: job.quorumNum },
-      { backend, publicKeys },
-      hashedMessage,
-    );
-    if (verification.kind === 'valid') {
-      await Promise.all(
-        signers.map(({ validator, signature }) => store.put(signatureKey, validator.publicKeyHex, signature)),
-      );
-      const { signedWeight } = verification;
+    const aggregate = await aggregation.aggregate();
+    const signedMessage = encodeSignedMessage({ unsignedMessage: message, signature: aggregate });
+    const check = checkSigners(signedMessage, { networkID: message.networkID, warpSet, quorumNum: job.quorumNum });
+    // Parsed from what was just encoded, with the weight already counted: only a signature can be at fault.
+    if (check.kind === 'invalid') throw new Error(`the signed message just made is refused: ${check.reason}`);
+    const { signers, signedWeight } = check;
+    if (await aggregation.verify(check, check.unsignedMessage.bytes)) {
+      await Promise.all(check.validators.map(keep));
+      const isTargetReached = signedWeight >= tally.targetWeight;
       return { kind: 'signed', signedMessage, signedWeight, signerCount: signers.length, isTargetReached };
     }
-    // Parsed from what was just encoded, with the weight already counted: only a signature can be at fault. An aggregate at
-    // infinity does not even parse, and is the same case.
-    if (verification.reason !== 'wrong signature' && verification.reason !== 'malformed signature') {
-      throw new Error(`the signed message just made is refused: ${verification.reason}`);
+    // Time of its own: at the deadline, a bad signature must not cost the good ones that make up the quorum.
+    using searching = startDeadline(clock, MAX_SEARCH_MS, 'finding bad signers', signal);
+    const { bad, uncleared } = await aggregation.findBadSigners(searching.signal);
+    for (const index of bad) {
+      caught(validatorAt(index));
+      await putAside(index, NOT_ITS_SIGNATURE);
     }
-    const contributions = signers.map(({ validator, point }) => ({
-      publicKey: publicKeys.get(validator.publicKeyHex, validator.publicKey),
-      signature: point,
-    }));
-    const { bad, uncleared } = await findBadSigners(backend, hashedMessage, contributions, {
-      yieldTurn: () => nextTurn(),
-      signal: deadline.signal,
-    });
-    for (const position of bad) await putAside(position, 'is not its signature of this message');
-    for (const position of uncleared) await putAside(position, 'could not be told from a bad one in time');
+    for (const index of uncleared) await putAside(index, 'could not be told from a bad one in time');
     return undefined;
+  }
 
-    async function putAside(position: number, reason: string): Promise<void> {
-      const signer = signers[position];
-      if (signer === undefined) throw new RangeError(`no signer ${position}`);
-      const failure: PeerFailure = { kind: 'invalid signature', reason };
-      metrics.countFailure(failure);
-      tally.set(signer.validator.index, { kind: 'failed', failure });
-      await store.delete(signatureKey, signer.validator.publicKeyHex);
-    }
+  async function keep({ index, publicKeyHex }: WarpValidator): Promise<void> {
+    const progress = tally.progress[index];
+    if (progress?.kind === 'signed') await store.put(signatureKey, publicKeyHex, progress.signature);
+  }
+
+  async function putAside(index: number, reason: string): Promise<void> {
+    const failure: PeerFailure = { kind: 'invalid signature', reason };
+    metrics.countFailure(failure);
+    aggregation.remove(index);
+    tally.set(index, { kind: 'failed', failure });
+    await store.delete(signatureKey, validatorAt(index).publicKeyHex);
+  }
+
+  function validatorAt(index: number): WarpValidator {
+    const validator = warpSet.validators[index];
+    if (validator === undefined) throw new RangeError(`no validator ${index}`);
+    return validator;
   }
 
   function insufficient(): CollectionOutcome {
@@ -277,6 +264,14 @@ export async function collectSignatures(
     return { kind: 'insufficient', summary, reachableWeight };
   }
 }
+
+/**
+ * Some hundred checks: one bad signer among 1,000 takes about 20. Who is not cleared by then is put aside too, so that a crowd
+ * of bad signers cannot keep the service busy for minutes.
+ */
+const MAX_SEARCH_MS = 2_000;
+
+const NOT_ITS_SIGNATURE = 'is not its signature of this message';
 
 /** Why queries end whose answers nobody needs any more. */
 class CollectionOver extends Error {

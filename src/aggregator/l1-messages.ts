@@ -339,7 +339,8 @@ function originIn(
       return isRegistrationOf(transaction.message, validationID)
         ? { kind: 'RegisterL1ValidatorMessage', message: encodeL1Message(transaction.message) }
         : undefined;
-    default:
+    case 'SetL1ValidatorWeightTx':
+    case 'other':
       return undefined;
   }
 }

@@ -125,6 +125,7 @@ export function afterFailure(
 ): Progress {
   switch (failure.kind) {
     case 'timed out':
+    case 'ignored':
       return attempts < nodeCount ? waiting(nowMs) : { kind: 'failed', failure };
     case 'unreachable': {
       if (attempts < nodeCount) return waiting(nowMs);

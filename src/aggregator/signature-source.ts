@@ -9,6 +9,8 @@ export type PeerFailure =
   /** The validator's own code and text. */
   | { readonly kind: 'refused'; readonly code: number; readonly text: string }
   | { readonly kind: 'timed out' }
+  /** It read the request and left it unanswered, as nodes do that have the chain for listed peers only, or not at all. */
+  | { readonly kind: 'ignored' }
   | { readonly kind: 'unreachable'; readonly reason: string }
   | { readonly kind: 'invalid signature'; readonly reason: string };
 

@@ -1,4 +1,3 @@
-import type { Signature } from '../bls/bls-backend.ts';
 import { quorumWeight } from '../validators/quorum.ts';
 import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
 import type { PeerFailure } from './signature-source.ts';
@@ -15,7 +14,7 @@ export type Progress =
   | { readonly kind: 'asking'; readonly sinceMs: number; readonly attempts: number }
   /** Its signature has come and is being decoded. */
   | { readonly kind: 'answered' }
-  | { readonly kind: 'signed'; readonly signature: Uint8Array; readonly point: Signature }
+  | { readonly kind: 'signed'; readonly signature: Uint8Array }
   /** Will not be asked again in this request. */
   | { readonly kind: 'failed'; readonly failure: PeerFailure };
 
@@ -83,6 +82,8 @@ export interface TallySummary {
   readonly signed: WeightCount;
   readonly unreachable: WeightCount & { readonly reasons: readonly (WeightCount & { readonly reason: string })[] };
   readonly timedOut: WeightCount;
+  /** Connected and alive, and silent about this blockchain. */
+  readonly ignored: WeightCount;
   readonly refused: WeightCount & {
     readonly reasons: readonly (WeightCount & { readonly code: number; readonly text: string })[];
   };
@@ -108,6 +109,7 @@ export function summarizeTally(
     signed: none(),
     unreachable: none(),
     timedOut: none(),
+    ignored: none(),
     refused: none(),
     invalidSignature: none(),
     unanswered: none(),
@@ -145,7 +147,7 @@ export function summarizeTally(
 }
 
 type Outcome =
-  | { kind: 'signed' | 'timedOut' | 'invalidSignature' | 'unanswered' | 'notAsked' }
+  | { kind: 'signed' | 'timedOut' | 'ignored' | 'invalidSignature' | 'unanswered' | 'notAsked' }
   | { kind: 'unreachable'; reason: string }
   | { kind: 'refused'; code: number; text: string };
 
@@ -174,6 +176,8 @@ function failureOutcome(failure: PeerFailure): Outcome {
       return failure;
     case 'timed out':
       return { kind: 'timedOut' };
+    case 'ignored':
+      return { kind: 'ignored' };
     case 'invalid signature':
       return { kind: 'invalidSignature' };
   }

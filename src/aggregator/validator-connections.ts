@@ -170,6 +170,7 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
           return { kind: 'refused', code: outcome.code, text: outcome.message.slice(0, MAX_REFUSAL_TEXT_LENGTH) };
         case 'timeout':
           return { kind: 'timed out' };
+        case 'ignored':
         case 'unreachable':
           return outcome;
       }

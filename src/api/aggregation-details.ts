@@ -14,6 +14,7 @@ export function presentDetails(summary: TallySummary): unknown {
         reasons: refused.reasons.map((reason) => ({ code: reason.code, text: reason.text, ...present(reason) })),
       },
       timedOut: present(summary.timedOut),
+      ignored: present(summary.ignored),
       unreachable: {
         ...present(unreachable),
         reasons: unreachable.reasons.map((reason) => ({ reason: reason.reason, ...present(reason) })),

@@ -11,7 +11,7 @@ const STATUS_OF: Readonly<Record<AggregatorErrorCode, ErrorStatus>> = {
   'unknown transaction': 404,
   'justification not found': 404,
   'not yet known': 503,
-  'not yet in epoch': 503,
+  'no validators yet': 503,
   'insufficient weight': 500,
   'not connected': 503,
   overloaded: 503,
@@ -27,7 +27,7 @@ const RETRY_AFTER_SECONDS = {
   'not connected': 5,
   'api unavailable': 5,
   'not yet known': 10,
-  'not yet in epoch': 10,
+  'no validators yet': 10,
   overloaded: 1,
 } as const;
 

@@ -36,8 +36,9 @@ export interface BlsBackend {
   /** 96 bytes, compressed. */
   encodeSignature(signature: Signature): Uint8Array;
 
-  /** Length of a packed key. */
+  /** Lengths of what is packed. */
   readonly packedPublicKeyBytes: number;
+  readonly packedSignatureBytes: number;
   packPublicKey(key: PublicKey): Uint8Array;
   unpackPublicKey(packed: Uint8Array): PublicKey;
   packSignature(signature: Signature): Uint8Array;

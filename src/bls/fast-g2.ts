@@ -1,14 +1,28 @@
 import { g2Curve } from './curve.ts';
-import { allocate, COEFFICIENT_BYTES, constant2, FP2_BYTES, getBytes, isLarger2, loadWords, mul2, add2, setBytes, setOne, setZero, square2, squareRoot2, sub, sub2, copy } from './field.ts';
+import {
+  add2,
+  allocate,
+  COEFFICIENT_BYTES,
+  constant2,
+  copy,
+  FP2_BYTES,
+  getBytes,
+  isLarger2,
+  mul2,
+  setBytes,
+  setOne,
+  setZero,
+  square2,
+  squareRoot2,
+  sub,
+  sub2,
+} from './field.ts';
 import { FP_BYTES } from './field-module.ts';
+import { type Decoding, encodeInfinity, setFlags, splitEncoding } from './point-encoding.ts';
 
 /** G2 of BLS12-381: y² = x³ + 4(1 + i) over the extension field, its encoding, its subgroup, its cofactor. */
 
 export const SIGNATURE_BYTES = 2 * COEFFICIENT_BYTES;
-const COMPRESSED = 0x80;
-const INFINITY = 0x40;
-const LARGER_Y = 0x20;
-const FLAGS = COMPRESSED | INFINITY | LARGER_Y;
 /** |u| of the parameter u = -0xd201000000010000 that the curve is made of. */
 const MINUS_U = 0xd201000000010000n;
 
@@ -26,44 +40,38 @@ const PSI_Y = constant2(
 );
 
 const { pointBytes } = g2Curve;
-const [ySquared, minusY, zero] = [allocate(FP2_BYTES), allocate(FP2_BYTES), allocate(FP2_BYTES)];
+const [ySquared, zero] = [allocate(FP2_BYTES), allocate(FP2_BYTES)];
 const image = allocate(pointBytes);
 const multiple = allocate(pointBytes);
-const head = new Uint8Array(COEFFICIENT_BYTES);
 
-export type Decoding = 'point' | 'infinity' | 'malformed';
-
-/** Decodes the 96 compressed bytes of a point of the curve, of whatever subgroup, with Z = 1 (ZCash's rules, as in the BLS draft). */
+/** Decodes a point of the curve, of whatever subgroup, with Z = 1. */
 export function decodeG2(out: number, bytes: Uint8Array): Decoding {
-  const flags = (bytes[0] ?? 0) & FLAGS;
-  if (bytes.length !== SIGNATURE_BYTES || (flags & COMPRESSED) === 0) return 'malformed';
-  if ((flags & INFINITY) !== 0) {
-    const isCanonical = flags === (COMPRESSED | INFINITY) && bytes.every((byte, i) => (i === 0 ? (byte & ~FLAGS) === 0 : byte === 0));
-    if (isCanonical) g2Curve.setInfinity(out);
-    return isCanonical ? 'infinity' : 'malformed';
+  const encoding = splitEncoding(bytes, SIGNATURE_BYTES);
+  if (encoding.kind !== 'finite') {
+    if (encoding.kind === 'infinity') g2Curve.setInfinity(out);
+    return encoding.kind;
   }
-  // The coefficient of i comes first, with the flags in its three spare bits.
-  head.set(bytes.subarray(0, COEFFICIENT_BYTES));
-  head[0] = (head[0] ?? 0) & ~FLAGS;
   const [x, y, z] = [out, out + FP2_BYTES, out + 2 * FP2_BYTES];
-  if (!setBytes(x + FP_BYTES, head, 0) || !setBytes(x, bytes, COEFFICIENT_BYTES)) return 'malformed';
+  // The coefficient of i comes first.
+  if (!setBytes(x + FP_BYTES, encoding.x, 0) || !setBytes(x, encoding.x, COEFFICIENT_BYTES)) return 'malformed';
   square2(ySquared, x);
   mul2(ySquared, ySquared, x);
   add2(ySquared, ySquared, CURVE_B);
   if (!squareRoot2(y, ySquared)) return 'malformed';
-  if (isLarger2(y) !== ((flags & LARGER_Y) !== 0)) sub2(y, zero, y);
+  if (isLarger2(y) !== encoding.isLargerY) sub2(y, zero, y);
   setZero(z, FP2_BYTES);
   setOne(z);
   return 'point';
 }
 
-/** @param point not infinity; made Z = 1 */
+/** @param point made Z = 1 */
 export function encodeG2(point: number): Uint8Array {
+  if (g2Curve.isInfinity(point)) return encodeInfinity(SIGNATURE_BYTES);
   g2Curve.normalize(point);
   const bytes = new Uint8Array(SIGNATURE_BYTES);
   getBytes(point + FP_BYTES, bytes, 0);
   getBytes(point, bytes, COEFFICIENT_BYTES);
-  bytes[0] = (bytes[0] ?? 0) | COMPRESSED | (isLarger2(point + FP2_BYTES) ? LARGER_Y : 0);
+  setFlags(bytes, isLarger2(point + FP2_BYTES));
   return bytes;
 }
 
@@ -110,5 +118,3 @@ function psi(out: number, point: number): void {
   mul2(out, out, PSI_X);
   mul2(out + FP2_BYTES, out + FP2_BYTES, PSI_Y);
 }
-
-export { loadWords as loadPoint };

@@ -10,7 +10,7 @@
  * Nothing here is secret (public keys and signatures), so nothing needs to run in constant time.
  */
 export interface FieldModule {
-  readonly memory: WebAssembly.Memory;
+  readonly memory: { readonly buffer: ArrayBuffer };
   /** Arguments are addresses; `out` may be an input too. */
   readonly mul: (out: number, a: number, b: number) => void;
   /** Squares `times` (at least 1) times over. */
@@ -50,6 +50,12 @@ const QUOTIENT_FACTOR = Math.floor(2 ** QUOTIENT_SHIFT / ((P[LIMBS - 1] ?? 0) + 
 export function toLimbs(value: bigint): number[] {
   return Array.from({ length: LIMBS }, (_, index) => Number((value >> BigInt(LIMB_BITS * index)) & BigInt(LIMB_MASK)));
 }
+
+/** The part that is used here of a global that Node's types leave to those of browsers. */
+declare const WebAssembly: {
+  readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object;
+  readonly Instance: new (module: object) => { readonly exports: object };
+};
 
 /** Compiles and starts an instance of its own memory of one page (64 KiB). */
 export function createFieldModule(): FieldModule {

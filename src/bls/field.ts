@@ -169,7 +169,7 @@ export function isLarger2(from: number): boolean {
 }
 
 /** a^((p-3)/4): with p ≡ 3 mod 4 it is what square roots and inverses are made of. `out` must not be `a`. */
-export function powForRoot(out: number, a: number): void {
+function powForRoot(out: number, a: number): void {
   copy(oddPowers, a, FP_BYTES);
   square(out, a, 1);
   for (let i = 1; i < ODD_POWERS; i += 1) mul(oddPowers + i * FP_BYTES, oddPowers + (i - 1) * FP_BYTES, out);
@@ -273,7 +273,7 @@ function setNorm(out: number, a: number): void {
   add(out, out, minus);
 }
 
-export function areEqual(a: number, b: number): boolean {
+function areEqual(a: number, b: number): boolean {
   sub(minus, a, b);
   return isZero(minus);
 }

@@ -4,7 +4,8 @@ import type { BlsBackend, HashedMessage, PublicKey, Signature } from './bls-back
 
 const PUBLIC_KEY_BYTES = 48;
 const SIGNATURE_BYTES = 96;
-const UNCOMPRESSED_PUBLIC_KEY_BYTES = 96;
+const UNCOMPRESSED_PUBLIC_KEY_BYTES = 2 * PUBLIC_KEY_BYTES;
+const UNCOMPRESSED_SIGNATURE_BYTES = 2 * SIGNATURE_BYTES;
 const INFINITY_FLAG = 0x40;
 
 /** The package is optional, and has no binary for some platforms. */
@@ -60,6 +61,7 @@ export async function loadNativeBackend(): Promise<BlsBackend> {
     encodeSignature: (signature) => blstSignature(signature).toBytes(),
 
     packedPublicKeyBytes: UNCOMPRESSED_PUBLIC_KEY_BYTES,
+    packedSignatureBytes: UNCOMPRESSED_SIGNATURE_BYTES,
     packPublicKey: (key) => blstKey(key).toBytes(false),
     unpackPublicKey: (packed) => blst.PublicKey.fromBytes(packed) as unknown as PublicKey,
     packSignature: (signature) => blstSignature(signature).toBytes(false),

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { bls12_381 } from '@noble/curves/bls12-381.js';
+import { LRUCache } from 'lru-cache';
 import { bytesToHex, equalBytes } from '../primitives/bytes.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import {
@@ -14,22 +15,27 @@ import {
 } from './bls-backend.ts';
 import { type Curve, g1Curve, g2Curve } from './curve.ts';
 import { decodeG1, PUBLIC_KEY_BYTES } from './fast-g1.ts';
-import { type Decoding, decodeG2, encodeG2, isInSubgroup, SIGNATURE_BYTES } from './fast-g2.ts';
+import { decodeG2, encodeG2, isInSubgroup, SIGNATURE_BYTES } from './fast-g2.ts';
 import { allocate, FP2_BYTES, getBigint, loadWords } from './field.ts';
 import { FP_BYTES } from './field-module.ts';
 import { hashToG2 } from './hash-to-g2.ts';
+import type { Decoding } from './point-encoding.ts';
 
-const { G1, G2, pairingBatch } = bls12_381;
+const { G1, G2, millerLoopBatch } = bls12_381;
+const { calcPairingPrecomputes } = bls12_381.utils;
 const { Fp12 } = bls12_381.fields;
-type Fp12Element = ReturnType<typeof pairingBatch>;
-type Pair = Parameters<typeof pairingBatch>[0][number];
+type Fp12Element = ReturnType<typeof millerLoopBatch>;
 type G2Affine = Parameters<typeof G2.Point.fromAffine>[0];
 
 const WEIGHT_BYTES = 8;
 
 /** Room for one operation at a time: points are copied in, worked on and copied out. */
 const [key, keySum] = [allocate(g1Curve.pointBytes), allocate(g1Curve.pointBytes)];
-const [point, pointSum] = [allocate(g2Curve.pointBytes), allocate(g2Curve.pointBytes)];
+const [point, pointSum, messagePoint] = [
+  allocate(g2Curve.pointBytes),
+  allocate(g2Curve.pointBytes),
+  allocate(g2Curve.pointBytes),
+];
 
 /**
  * Pairings by @noble/curves: audited, no native code, runs everywhere. What comes before them, points and their sums, is done in
@@ -48,7 +54,9 @@ export const nobleBackend: BlsBackend = {
   hashToCurve(message) {
     hashToG2(point, message, SIGNATURE_DST);
     g2Curve.normalize(point);
-    return g2Curve.store(point) as unknown as HashedMessage;
+    const hashed = g2Curve.store(point) as unknown as HashedMessage;
+    linesOf(hashed);
+    return hashed;
   },
   verify(publicKey, message, signature) {
     const error = errorElement({ key: publicKey, message, signature });
@@ -63,11 +71,11 @@ export const nobleBackend: BlsBackend = {
       g2Curve.multiply(point, point, weight);
       g2Curve.add(pointSum, pointSum, point);
       g1Curve.multiply(key, key, weight);
-      loadWords(point, words(check.message));
-      pairs.push({ g1: g1Point(key).negate(), g2: g2Point(point) });
+      if (g1Curve.isInfinity(key)) return false;
+      pairs.push(negatedPair(key, check.message));
     }
-    if (!g2Curve.isInfinity(pointSum)) pairs.push({ g1: G1.Point.BASE, g2: g2Point(pointSum) });
-    return Fp12.eql(pairingBatch(pairs), Fp12.ONE);
+    if (!g2Curve.isInfinity(pointSum)) pairs.push(generatorPair(pointSum));
+    return Fp12.eql(pair(pairs), Fp12.ONE);
   },
   encodeSignature(signature) {
     loadWords(point, words(signature));
@@ -75,6 +83,7 @@ export const nobleBackend: BlsBackend = {
   },
 
   packedPublicKeyBytes: g1Curve.pointBytes,
+  packedSignatureBytes: g2Curve.pointBytes,
   packPublicKey: (publicKey) => pack(publicKey),
   unpackPublicKey: (packed) => unpack(packed) as unknown as PublicKey,
   packSignature: (signature) => pack(signature),
@@ -97,12 +106,41 @@ export const nobleBackend: BlsBackend = {
 /** e(-P, H(m)) · e(G, S), with one final exponentiation for both pairings. */
 function errorElement(check: SignatureCheck): Fp12Element | undefined {
   if (!loadCheck(check)) return undefined;
-  const signature = g2Point(point);
-  loadWords(point, words(check.message));
-  return pairingBatch([
-    { g1: g1Point(key).negate(), g2: g2Point(point) },
-    { g1: G1.Point.BASE, g2: signature },
-  ]);
+  return pair([generatorPair(point), negatedPair(key, check.message)]);
+}
+
+/** Lines through multiples of a point of G2, and a point of G1 to evaluate them at. */
+type Pair = Parameters<typeof millerLoopBatch>[0][number];
+
+function pair(pairs: Pair[]): Fp12Element {
+  return Fp12.finalExponentiate(millerLoopBatch(pairs));
+}
+
+function negatedPair(address: number, message: HashedMessage): Pair {
+  g1Curve.normalize(address);
+  g1Curve.negate(address, address);
+  return [linesOf(message), getBigint(address), getBigint(address + FP_BYTES)];
+}
+
+function generatorPair(address: number): Pair {
+  return [calcPairingPrecomputes(g2Point(address)), G1.Point.BASE.x, G1.Point.BASE.y];
+}
+
+/**
+ * A part of a Miller loop depends on the message alone: it is done when the message is hashed, if this thread is to verify it
+ * too. Bound: 64 messages at some 50 KB; what is gone is computed again, in 1 ms.
+ */
+const lines = new LRUCache<string, Lines>({ max: 64 });
+type Lines = ReturnType<typeof calcPairingPrecomputes>;
+
+function linesOf(message: HashedMessage): Lines {
+  const name = bytesToHex(pack(message));
+  const known = lines.get(name);
+  if (known !== undefined) return known;
+  loadWords(messagePoint, words(message));
+  const computed = calcPairingPrecomputes(g2Point(messagePoint));
+  lines.set(name, computed);
+  return computed;
 }
 
 /** Into `key` and `point`; false where a pairing would be of no use. */
@@ -122,7 +160,7 @@ function randomWeight(): bigint {
 
 /** Shanks' baby and giant steps: about 2 · √max products. */
 function logarithm(power: SignatureError, base: SignatureError, max: number): number | undefined {
-  const step = Math.ceil(Math.sqrt(max));
+  const step = Math.ceil(Math.sqrt(Math.max(max, 1)));
   const exponents = new Map<string, number>();
   const element = Fp12.fromBytes(base);
   let baby = Fp12.ONE;
@@ -147,11 +185,6 @@ function inverse(element: Fp12Element): Fp12Element {
 
 function packError(error: Fp12Element): SignatureError {
   return Fp12.toBytes(error) as Uint8Array as SignatureError;
-}
-
-function g1Point(address: number) {
-  g1Curve.normalize(address);
-  return G1.Point.fromAffine({ x: getBigint(address), y: getBigint(address + FP_BYTES) });
 }
 
 function g2Point(address: number) {

@@ -7,11 +7,12 @@ import type { BlsBackend, PublicKey } from './bls-backend.ts';
  */
 const COMPRESSED_BYTES = 48;
 /** The network plans for about 11,000 validators; 20,000 slots of some 220 bytes are 4.5 MB. */
-const MAX_KEYS = 20_000;
+const FULL_AT_KEYS = 20_000;
+/** Requests that began with a table end with it, so a full one still takes their keys. Address space, not memory. */
+const MAX_KEYS = 5 * FULL_AT_KEYS;
 const FIRST_KEYS = 512;
 
-/** The first word of a slot. */
-const UNDECODED = 0;
+/** The first word of a slot; 0 where nobody has needed the key yet. */
 const DECODED = 1;
 const MALFORMED = 2;
 const STATE_BYTES = 4;
@@ -31,7 +32,7 @@ export class PublicKeyTable {
 
   /** When it is full, a new one takes its place; who still uses this one keeps it. */
   get isFull(): boolean {
-    return this.#slots.size >= MAX_KEYS;
+    return this.#slots.size >= FULL_AT_KEYS;
   }
 
   /** @param hex the same 48 bytes as hex */
@@ -41,7 +42,6 @@ export class PublicKeyTable {
     if (bytes.length !== COMPRESSED_BYTES) throw new RangeError(`a public key of ${bytes.length} bytes`);
     const slot = this.#slots.size;
     const end = (slot + 1) * this.#slotBytes;
-    // Beyond the bound only by the validators of one set that was begun before: it grows no further than a set is long.
     if (end > this.memory.byteLength) this.memory.grow(Math.min(2 * this.memory.byteLength, this.memory.maxByteLength));
     this.#bytes.set(bytes, slot * this.#slotBytes + STATE_BYTES);
     this.#slots.set(hex, slot);
@@ -54,11 +54,7 @@ export function readPublicKey(backend: BlsBackend, memory: SharedArrayBuffer, sl
   const size = slotBytes(backend.packedPublicKeyBytes);
   const state = new Int32Array(memory, slot * size, 1);
   const compressed = new Uint8Array(memory, slot * size + STATE_BYTES, COMPRESSED_BYTES);
-  const packed = new Uint8Array(
-    memory,
-    slot * size + STATE_BYTES + COMPRESSED_BYTES,
-    backend.packedPublicKeyBytes,
-  );
+  const packed = new Uint8Array(memory, slot * size + STATE_BYTES + COMPRESSED_BYTES, backend.packedPublicKeyBytes);
   switch (Atomics.load(state, 0)) {
     case DECODED:
       return backend.unpackPublicKey(new Uint8Array(packed));

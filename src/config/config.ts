@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { availableParallelism } from 'node:os';
 import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { type NodeID, parseHexOrCb58Id, parseNodeID, type SubnetID } from '../primitives/ids.ts';
@@ -55,6 +56,15 @@ const FileSchema = Type.Object(
     signatureCacheSize: Type.Optional(Count),
     signatureCachePerSigner: Type.Optional(Count),
     resultCacheBytes: Type.Optional(Type.Integer({ minimum: 1_024, maximum: 2 ** 34 })),
+    bls: Type.Optional(
+      Type.Object(
+        {
+          backend: Type.Optional(Type.Enum(['noble', 'native'])),
+          workers: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_024 })),
+        },
+        closed,
+      ),
+    ),
     storePath: Type.Optional(Type.String({ minLength: 1 })),
     l1IndexLookback: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000 })),
     l1IndexBlocksPerSecond: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
@@ -100,6 +110,7 @@ export interface Config {
   readonly signatureCacheSize: number;
   readonly signatureCachePerSigner: number;
   readonly resultCacheBytes: number;
+  readonly bls: { readonly backend: 'noble' | 'native'; readonly workers: number };
   /** A folder for what is to outlive the process. */
   readonly storePath: string | undefined;
   /** P-Chain blocks below the newest; without a store only. */
@@ -213,6 +224,11 @@ function toConfig(file: FileConfig): Config {
     signatureCacheSize: file.signatureCacheSize ?? 200_000,
     signatureCachePerSigner: file.signatureCachePerSigner ?? 10_000,
     resultCacheBytes: file.resultCacheBytes ?? 16 * 1024 * 1024,
+    bls: {
+      backend: file.bls?.backend ?? 'noble',
+      // One core is left to the event loop.
+      workers: file.bls?.workers ?? Math.max(1, availableParallelism() - 1),
+    },
     storePath: file.storePath,
     l1IndexLookback: BigInt(file.l1IndexLookback ?? 10_000),
     l1IndexBlocksPerSecond: file.l1IndexBlocksPerSecond ?? (file.network === 'local' ? 1_000 : 50),

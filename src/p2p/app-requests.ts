@@ -10,6 +10,8 @@ export type AppOutcome =
   /** The codes are the VM's own above 0; −1 undefined, −2 no handler, −3 not a validator, −4 throttled. */
   | { readonly kind: 'error'; readonly code: number; readonly message: string }
   | { readonly kind: 'timeout' }
+  /** No answer in time, though the peer has read the request and lives: it answered a Ping that was sent after it. */
+  | { readonly kind: 'ignored' }
   /** It was not sent, or the connection ended before an answer. */
   | { readonly kind: 'unreachable'; readonly reason: string };
 

@@ -359,13 +359,20 @@ class DialingPeerNetwork implements PeerNetwork {
     if (peer?.state.kind !== 'ready') {
       return { kind: 'unreachable', reason: this.lastFailure(nodeID) ?? 'not connected' };
     }
-    const startMs = this.#options.clock.monotonicMs();
+    const { clock } = this.#options;
+    const startMs = clock.monotonicMs();
     let kind: AppOutcome['kind'] | 'aborted' = 'aborted';
+    let isAlive = (): boolean => false;
+    const cancelPing = clock.after(options.timeoutMs / 2, () => {
+      isAlive = peer.ping();
+    });
     try {
-      const outcome = await this.#requests.send(nodeID, chainID, appBytes, options, (payload) => peer.send(payload));
+      let outcome = await this.#requests.send(nodeID, chainID, appBytes, options, (payload) => peer.send(payload));
+      if (outcome.kind === 'timeout' && isAlive()) outcome = { kind: 'ignored' };
       kind = outcome.kind;
       return outcome;
     } finally {
+      cancelPing();
       this.#metrics.onAppRequest(kind, (this.#options.clock.monotonicMs() - startMs) / 1000);
     }
   }

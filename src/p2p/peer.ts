@@ -110,6 +110,8 @@ export class Peer {
   #busyMs = 0;
   #lastReceivedMs: number;
   #lastPingMs: number;
+  #pingCount = 0;
+  #pongCount = 0;
 
   constructor(
     nodeID: NodeID,
@@ -155,6 +157,15 @@ export class Peer {
     this.#socket.write(frame);
     this.#events.onBytes('sent', frame.length);
     return undefined;
+  }
+
+  /** Sends a Ping; returns whether its Pong has come by now, whenever asked. Peers answer in order. */
+  ping(): () => boolean {
+    this.#lastPingMs = this.#clock.monotonicMs();
+    if (this.send(PING) !== undefined) return () => false;
+    this.#pingCount += 1;
+    const number = this.#pingCount;
+    return () => this.#pongCount >= number;
   }
 
   close(cause: CloseCause, reason: string): void {
@@ -293,6 +304,8 @@ export class Peer {
           if (this.#state.kind === 'ready') this.#events.onAppError(this, message.value);
           return;
         case 'pong':
+          this.#pongCount += 1;
+          return;
         // We have no chain to serve, no gossip to pass on and no addresses to give.
         case 'appRequest':
         case 'appGossip':
@@ -345,8 +358,7 @@ export class Peer {
     if (silentForMs >= this.#settings.silenceTimeoutMs) {
       this.close('silent', `silent for ${this.#settings.silenceTimeoutMs} ms`);
     } else if (silentForMs >= this.#settings.pingAfterMs && nowMs - this.#lastPingMs >= this.#settings.pingAfterMs) {
-      this.#lastPingMs = nowMs;
-      this.send(PING);
+      this.ping();
     }
   }
 

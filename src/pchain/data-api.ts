@@ -47,7 +47,7 @@ export function createDataApi({ endpoint, network, clock, timeoutMs }: DataApiOp
   async function read(query: URLSearchParams, signal: AbortSignal): Promise<string> {
     const { statusCode, body } = await pool.request({
       method: 'GET',
-      path: `${path}?${query}`,
+      path: `${path}?${query.toString()}`,
       headers: { ...endpoint.httpHeaders, accept: 'application/json' },
       signal,
     });

@@ -88,8 +88,10 @@ export function parsePChainTransaction(bytes: Uint8Array): PChainTransaction {
     case 'SetL1ValidatorWeightTx':
       skipBase(reader);
       return weightChangeOf(reader.lengthPrefixed(MAX_SIGNED_MESSAGE_LENGTH, 'message'));
+    case undefined:
+      return { kind: 'other', name: `transaction of the unknown type ${typeID}` };
     default:
-      return { kind: 'other', name: name ?? `transaction of the unknown type ${typeID}` };
+      return { kind: 'other', name };
   }
 }
 

@@ -106,6 +106,10 @@ export interface ValidationIndexOptions {
  */
 const MAX_CHECKPOINTS = 32;
 const CHECKPOINT_SPACING = 64n;
+/** A lookup waits so long for the newest blocks, which may have to wait for a batch of old ones. */
+const LOOKUP_READ_MS = 1_000;
+/** Between tries while the API fails; a lookup that finds nothing has it tried at once. */
+const MAX_PAUSE_MS = 30_000;
 /** Batches in a row that do not fit before what was read is doubted, and not what is being read. */
 const MISFITS_BEFORE_DOUBT = 2;
 
@@ -120,6 +124,7 @@ export function createValidationIndex(options: ValidationIndexOptions): Validati
   let floor = 0n;
   let isAtTip = false;
   let misfits = 0;
+  let failures = 0;
 
   const loaded = store.position().then((kept) => {
     position = kept;
@@ -137,12 +142,17 @@ export function createValidationIndex(options: ValidationIndexOptions): Validati
         await loaded;
         blockCount = await readUp(signal);
         if (isAtTip) blockCount += await changing(() => readDown(signal));
+        failures = 0;
       } catch (error) {
         if (signal.aborted) return;
+        failures += 1;
         logger.warn({ err: error }, 'could not read P-Chain blocks for the index of L1 validations; trying again');
       }
       const spentMs = clock.monotonicMs() - startMs;
-      const pauseMs = blockCount === 0 ? limits.pollMs : (blockCount / limits.maxBlocksPerSecond) * 1_000 - spentMs;
+      const pauseMs =
+        blockCount === 0
+          ? Math.min(limits.pollMs * 2 ** failures, MAX_PAUSE_MS)
+          : (blockCount / limits.maxBlocksPerSecond) * 1_000 - spentMs;
       try {
         await sleep(clock, Math.max(0, pauseMs), signal);
       } catch {
@@ -156,7 +166,7 @@ export function createValidationIndex(options: ValidationIndexOptions): Validati
     return changing(async () => {
       using deadline = startDeadline(clock, limits.batchTimeoutMs, 'reading P-Chain blocks', signal);
       const height = await api.getHeight(deadline.signal);
-      if (position === undefined) return startAt(height, deadline.signal);
+      if (position === undefined) return await startAt(height, deadline.signal);
       const top = topOf(position);
       // An API node that lags behind has nothing new to say.
       isAtTip = height <= top.height;
@@ -164,7 +174,7 @@ export function createValidationIndex(options: ValidationIndexOptions): Validati
       const count = minimum(height - top.height, BigInt(limits.batchSize));
       const blocks = await readBlocks(heightsUp(top.height + 1n, count), deadline.signal);
       const linked = linkedPrefix(blocks, (block, previous) => block.parentID === (previous?.id ?? top.id));
-      if (linked.length === 0) return doubt(deadline.signal);
+      if (linked.length === 0) return await doubt(deadline.signal);
       misfits = 0;
       const last = linked.at(-1) as PChainBlock;
       const checkpoints = withTop(position.checkpoints, { height: last.height, id: last.id });
@@ -186,7 +196,7 @@ export function createValidationIndex(options: ValidationIndexOptions): Validati
     using deadline = startDeadline(clock, limits.batchTimeoutMs, 'reading P-Chain blocks', signal);
     const blocks = await readBlocks(heightsDown(low.height - 1n, count), deadline.signal);
     const linked = linkedPrefix(blocks, (block, previous) => block.id === (previous?.parentID ?? low.parentID));
-    if (linked.length === 0) return doubt(deadline.signal);
+    if (linked.length === 0) return await doubt(deadline.signal);
     misfits = 0;
     const last = linked.at(-1) as PChainBlock;
     const isFloor = last.height <= floor || isBeforeL1s(last);
@@ -273,13 +283,15 @@ export function createValidationIndex(options: ValidationIndexOptions): Validati
     await loaded;
     const found = await store.originOf(validationID);
     if (found !== undefined) return found;
+    using deadline = startDeadline(clock, LOOKUP_READ_MS, 'reading the newest P-Chain blocks', signal);
     try {
-      await upwardFlights.run('up', async (flight) => void (await readUp(flight)), signal);
+      await upwardFlights.run('up', async (flight) => void (await readUp(flight)), deadline.signal);
     } catch (error) {
       signal.throwIfAborted();
-      logger.warn({ err: error }, 'could not read the newest P-Chain blocks for a lookup');
+      if (!deadline.signal.aborted)
+        logger.warn({ err: error }, 'could not read the newest P-Chain blocks for a lookup');
     }
-    return store.originOf(validationID);
+    return await store.originOf(validationID);
   }
 
   return {

@@ -1,9 +1,9 @@
-import type { BlsBackend, HashedMessage } from '../bls/bls-backend.ts';
-import type { PublicKeyCache } from '../bls/public-key-cache.ts';
+import type { BlsBackend } from '../bls/bls-backend.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import { parseSignedMessage } from '../warp/signed-message.ts';
+import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 import { isQuorumReached } from './quorum.ts';
-import type { WarpSet } from './warp-set.ts';
+import type { WarpSet, WarpValidator } from './warp-set.ts';
 
 export type Verification =
   | { readonly kind: 'valid'; readonly signedWeight: bigint }
@@ -18,18 +18,46 @@ export type InvalidReason =
   | 'malformed signature'
   | 'wrong signature';
 
+export interface ExpectedMessage {
+  readonly networkID: number;
+  readonly warpSet: WarpSet;
+  readonly quorumNum: bigint;
+}
+
+/** Who signed what, and with which weight; whether the signature is theirs is not said. */
+export interface SignersCheck {
+  readonly kind: 'enough weight';
+  readonly unsignedMessage: UnsignedMessage;
+  /** Canonical indices, ascending. */
+  readonly signers: readonly number[];
+  readonly validators: readonly WarpValidator[];
+  readonly signedWeight: bigint;
+  readonly signature: Uint8Array;
+}
+
+type Invalid = Extract<Verification, { kind: 'invalid' }>;
+
 /**
  * Whether a destination chain would accept these bytes: the checks of the reference's `BitSetSignature.Verify`, in its
  * order, from the encoded bytes on (avalanchego `vms/platformvm/warp/signature.go`).
- *
- * @param hashedMessage hash to the curve of the unsigned message in `bytes`, where the caller has it already
  */
-export function verifySignedMessage(
-  bytes: Uint8Array,
-  expected: { readonly networkID: number; readonly warpSet: WarpSet; readonly quorumNum: bigint },
-  { backend, publicKeys }: { readonly backend: BlsBackend; readonly publicKeys: PublicKeyCache },
-  hashedMessage?: HashedMessage,
-): Verification {
+export function verifySignedMessage(bytes: Uint8Array, expected: ExpectedMessage, backend: BlsBackend): Verification {
+  const check = checkSigners(bytes, expected);
+  if (check.kind === 'invalid') return check;
+  const { unsignedMessage, validators, signature, signedWeight } = check;
+  try {
+    const key = backend.aggregatePublicKeys(validators.map(({ publicKey }) => backend.parsePublicKey(publicKey)));
+    const hashed = backend.hashToCurve(unsignedMessage.bytes);
+    const valid = backend.verify(key, hashed, backend.parseSignature(signature));
+    return valid ? { kind: 'valid', signedWeight } : invalid('wrong signature');
+  } catch (error) {
+    if (error instanceof ParseError) return invalid('malformed signature');
+    throw error;
+  }
+}
+
+/** All of {@link verifySignedMessage} but the signature itself. */
+export function checkSigners(bytes: Uint8Array, expected: ExpectedMessage): SignersCheck | Invalid {
   let message: ReturnType<typeof parseSignedMessage>;
   try {
     message = parseSignedMessage(bytes);
@@ -37,7 +65,8 @@ export function verifySignedMessage(
     if (error instanceof ParseError) return invalid('malformed');
     throw error;
   }
-  if (message.unsignedMessage.networkID !== expected.networkID) return invalid('wrong network');
+  const { unsignedMessage } = message;
+  if (unsignedMessage.networkID !== expected.networkID) return invalid('wrong network');
   const { signers, signature } = message.signature;
   // At a quorum of 0 the weight would do, but nothing can be a signature of nobody.
   if (signers.length === 0) return invalid('no signers');
@@ -47,19 +76,9 @@ export function verifySignedMessage(
   if (!isQuorumReached(expected.quorumNum, signedWeight, expected.warpSet.totalWeight)) {
     return invalid('insufficient weight');
   }
-  try {
-    const key = backend.aggregatePublicKeys(
-      validators.map(({ publicKey, publicKeyHex }) => publicKeys.get(publicKeyHex, publicKey)),
-    );
-    const hashed = hashedMessage ?? backend.hashToCurve(message.unsignedMessage.bytes);
-    const valid = backend.verify(key, hashed, backend.parseSignature(signature));
-    return valid ? { kind: 'valid', signedWeight } : invalid('wrong signature');
-  } catch (error) {
-    if (error instanceof ParseError) return invalid('malformed signature');
-    throw error;
-  }
+  return { kind: 'enough weight', unsignedMessage, signers, validators, signedWeight, signature };
 }
 
-function invalid(reason: InvalidReason): Verification {
+function invalid(reason: InvalidReason): Invalid {
   return { kind: 'invalid', reason };
 }

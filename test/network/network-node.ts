@@ -15,7 +15,7 @@ const POLL_INTERVAL_MS = 50;
 const STOP_TIMEOUT_MS = 10_000;
 const LOG_TAIL_LINES = 30;
 
-/** A running or stopped avalanchego process: one validator of the primary network. */
+/** A running or stopped avalanchego process. */
 export interface NetworkNode {
   readonly name: string;
   readonly nodeID: string;
@@ -40,12 +40,19 @@ export interface NetworkNode {
 }
 
 export interface NodeSetup {
-  /** Counts from 1: which of the well-known staking keys the node has. */
+  /** Counts from 1. */
   readonly number: number;
+  /**
+   * A validator of the primary network has the well-known staking keys of its number. Any other node makes its own, and syncs
+   * of the primary network the P-Chain only.
+   */
+  readonly isPrimaryValidator: boolean;
   readonly dataDir: string;
   readonly binaries: NetworkBinaries;
   readonly testnet: Testnet;
   readonly trackSubnets: readonly string[];
+  /** Whom the node lets in to the chains of the subnets it tracks, beside their validators: by default everybody. */
+  readonly allowedNodes?: readonly string[] | undefined;
   /** The nodes to bootstrap from, asked for at each start; none means that the node takes its own state for the last. */
   readonly bootstrappers: () => readonly NetworkNode[];
   readonly signal: AbortSignal;
@@ -64,7 +71,7 @@ interface ProcessContext {
 export async function startNetworkNode(setup: NodeSetup): Promise<NetworkNode> {
   const name = `node ${setup.number}`;
   const logFile = join(setup.dataDir, 'node.log');
-  await mkdir(setup.dataDir, { recursive: true });
+  await mkdir(tempDirOf(setup), { recursive: true });
 
   let process = await launch(setup, logFile, { httpPort: 0, stakingPort: 0 });
   let frozen = false;
@@ -151,6 +158,8 @@ async function launch(
   const child = spawn(setup.binaries.avalanchego, nodeArguments(setup, contextFile, ports), {
     detached: true, // a process group of its own, to freeze and kill it together with its plugins
     stdio: ['ignore', log, log],
+    // The EVM chains leave a key store there at each start.
+    env: { ...process.env, TMPDIR: tempDirOf(setup) },
   });
   closeSync(log);
   await once(child, 'spawn');
@@ -177,7 +186,17 @@ function nodeArguments(
   contextFile: string,
   ports: { httpPort: number; stakingPort: number },
 ): string[] {
-  const keyFile = (name: string) => join(setup.binaries.stakingKeysDir, `${name.replace('#', `${setup.number}`)}`);
+  const keyFile = (name: string) => join(setup.binaries.stakingKeysDir, name.replace('#', `${setup.number}`));
+  const ofItsKind = setup.isPrimaryValidator
+    ? {
+        'staking-tls-cert-file': keyFile('staker#.crt'),
+        'staking-tls-key-file': keyFile('staker#.key'),
+        'staking-signer-key-file': keyFile('signer#.key'),
+      }
+    : { 'partial-sync-primary-network': true };
+  const subnetConfigs = Object.fromEntries(
+    setup.trackSubnets.map((subnetID) => [subnetID, { validatorOnly: true, allowedNodes: setup.allowedNodes }]),
+  );
   const bootstrappers = setup.bootstrappers();
   const flags = {
     'network-id': 'local',
@@ -189,12 +208,13 @@ function nodeArguments(
     'staking-host': '127.0.0.1',
     'staking-port': ports.stakingPort,
     'public-ip': '127.0.0.1',
-    'staking-tls-cert-file': keyFile('staker#.crt'),
-    'staking-tls-key-file': keyFile('staker#.key'),
-    'staking-signer-key-file': keyFile('signer#.key'),
+    ...ofItsKind,
     'bootstrap-ips': bootstrappers.map((node) => `127.0.0.1:${node.stakingPort}`).join(','),
     'bootstrap-ids': bootstrappers.map((node) => node.nodeID).join(','),
     'track-subnets': setup.trackSubnets.join(','),
+    ...(setup.allowedNodes !== undefined && {
+      'subnet-config-content': Buffer.from(JSON.stringify(subnetConfigs)).toString('base64'),
+    }),
     'fd-limit': 16_384, // machines with a hard limit below the default of 32,768 are common
     'network-initial-timeout': '500ms',
     'network-minimum-timeout': '200ms',
@@ -205,6 +225,11 @@ function nodeArguments(
     'log-display-level': 'info',
   };
   return Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
+}
+
+/** A temporary directory of its own, which goes with its data. */
+function tempDirOf({ dataDir }: NodeSetup): string {
+  return join(dataDir, 'tmp');
 }
 
 async function readProcessContext(file: string): Promise<ProcessContext | undefined> {

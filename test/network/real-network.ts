@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { callJsonRpc } from './json-rpc.ts';
 import { buildNetworkBinaries } from './network-binaries.ts';
-import { awaitHealthy, type NetworkNode, startNetworkNode } from './network-node.ts';
+import { awaitHealthy, type NetworkNode, type NodeSetup, startNetworkNode } from './network-node.ts';
 import {
   type ChainMethods,
   type Conversion,
@@ -34,17 +34,38 @@ const EPOCH_TIMEOUT_MS = 120_000;
 const EPOCH_DURATION_MS = 30_000;
 const POLL_INTERVAL_MS = 250;
 
-/** Five avalanchego nodes with an L1, on this machine. */
-export interface RealNetwork extends AsyncDisposable {
-  readonly nodes: readonly NetworkNode[];
-  readonly cChainID: string;
+/** An L1 with one chain, on which its validator manager is. */
+export interface L1 {
   readonly subnetID: string;
   readonly l1ChainID: string;
   readonly conversion: Conversion;
   /** The P-Chain height that has the L1's first validators. */
   readonly conversionHeight: bigint;
   readonly l1Validators: readonly L1Validator[];
+}
 
+/** An L1 whose validators are no validators of the primary network, and run no chain of it but the P-Chain. */
+export interface SeparateL1 extends L1 {
+  /** Its validators; nobody else runs its chain. */
+  readonly nodes: readonly NetworkNode[];
+}
+
+export interface SeparateL1Options {
+  readonly name: string;
+  readonly evmChainID: number;
+  /** Of its validators. */
+  readonly weights: readonly bigint[];
+  /** NodeIDs to which alone the chain is open, beside its validators: by default it is open to all. */
+  readonly allowedNodes?: readonly string[];
+}
+
+/** Five avalanchego nodes with an L1, on this machine. */
+export interface RealNetwork extends L1, AsyncDisposable {
+  readonly nodes: readonly NetworkNode[];
+  readonly cChainID: string;
+
+  /** Starts further nodes and makes them the validators of a further L1; returns when they run its chain. */
+  addSeparateL1(options: SeparateL1Options): Promise<SeparateL1>;
   /** Calls a method that needs a node: by default the first one. */
   onChain<M extends keyof ChainMethods>(
     method: M,
@@ -97,31 +118,55 @@ export async function startRealNetwork({
   await using cleanup = new AsyncDisposableStack();
   const testnet = cleanup.use(startTestnet(binaries.testnet, scratchDir));
 
+  let nodeCount = 0;
+  const startNode = (
+    setup: Pick<NodeSetup, 'isPrimaryValidator' | 'trackSubnets' | 'bootstrappers' | 'allowedNodes'>,
+  ) => {
+    nodeCount += 1;
+    const dataDir = join(scratchDir, `node-${nodeCount}`);
+    return startNetworkNode({ number: nodeCount, dataDir, binaries, testnet, signal, ...setup });
+  };
+
   const nodes: NetworkNode[] = [];
-  const startNode = (number: number, bootstrappers: () => readonly NetworkNode[]) =>
-    startNetworkNode({
-      number,
-      dataDir: join(scratchDir, `node-${number}`),
-      binaries,
-      testnet,
-      trackSubnets: [FIRST_SUBNET_ID],
-      bootstrappers,
-      signal,
-    });
+  const ofPrimaryNetwork = { isPrimaryValidator: true, trackSubnets: [FIRST_SUBNET_ID] };
   // The others learn of each other from the first one.
-  const first = await startNode(1, () => nodes.slice(1));
-  const others = Array.from({ length: NODE_COUNT - 1 }, (_, i) => startNode(i + 2, () => [first]));
+  const first = await startNode({ ...ofPrimaryNetwork, bootstrappers: () => nodes.slice(1) });
+  const others = Array.from({ length: NODE_COUNT - 1 }, () =>
+    startNode({ ...ofPrimaryNetwork, bootstrappers: () => [first] }),
+  );
   nodes.push(first, ...(await Promise.all(others)));
   await Promise.all(nodes.map((node) => awaitHealthy(node, signal)));
   step(`${nodes.length} nodes are healthy`);
 
-  const l1 = await createL1(testnet, nodes, signal);
+  const { subnetID } = await testnet.onNode(first.apiUrl, 'createSubnet', {});
+  if (subnetID !== FIRST_SUBNET_ID) throw new Error(`the first subnet is ${subnetID}: the nodes do not track it`);
+  const chain = { name: 'l1', evmChainID: L1_EVM_CHAIN_ID };
+  const l1 = await createL1(testnet, first, { ...chain, subnetID, weights: L1_WEIGHTS, nodes }, signal);
   step(`L1 ${l1.subnetID} runs on all nodes`);
+
+  const { blockchainID: cChainID } = await callJsonRpc<{ blockchainID: string }>(
+    `${first.apiUrl}/ext/info`,
+    'info.getBlockchainID',
+    { alias: 'C' },
+    signal,
+  );
+
+  async function addSeparateL1({ allowedNodes, ...options }: SeparateL1Options): Promise<SeparateL1> {
+    const { subnetID } = await testnet.onNode(first.apiUrl, 'createSubnet', {});
+    const setup = { isPrimaryValidator: false, trackSubnets: [subnetID], bootstrappers: () => nodes, allowedNodes };
+    const own = await Promise.all(options.weights.map(() => startNode(setup)));
+    const l1 = await createL1(testnet, first, { ...options, subnetID, nodes: own }, signal);
+    await Promise.all(own.map((node) => awaitHealthy(node, signal)));
+    step(`L1 ${subnetID} runs on ${own.map(({ name }) => name).join(', ')}`);
+    return { ...l1, nodes: own };
+  }
 
   const network = cleanup.move();
   return {
     nodes,
+    cChainID,
     ...l1,
+    addSeparateL1,
     onChain: (method, params, node = first) => testnet.onNode(node.apiUrl, method, params),
     call: (method, params) => testnet.call(method, params),
     callApi: (path, method, params = {}, node = first) => callJsonRpc(`${node.apiUrl}${path}`, method, params, signal),
@@ -132,17 +177,22 @@ export async function startRealNetwork({
   };
 }
 
-async function createL1(testnet: Testnet, nodes: readonly NetworkNode[], signal: AbortSignal) {
-  const [first] = nodes as [NetworkNode];
-  const uri = first.apiUrl;
-  const { subnetID } = await testnet.onNode(uri, 'createSubnet', {});
-  if (subnetID !== FIRST_SUBNET_ID) {
-    throw new Error(`the first subnet is ${subnetID}: the nodes do not track it`);
-  }
-  const chain = { subnetID, name: 'l1', evmChainID: L1_EVM_CHAIN_ID };
-  const { blockchainID: l1ChainID } = await testnet.onNode(uri, 'createEVMChain', chain);
+interface L1Setup {
+  readonly subnetID: string;
+  readonly name: string;
+  readonly evmChainID: number;
+  /** Those that run the chain; the first of them are its validators, one for each weight. */
+  readonly nodes: readonly NetworkNode[];
+  readonly weights: readonly bigint[];
+}
 
-  const l1Validators = L1_WEIGHTS.map((weight, i): L1Validator => {
+/** @param issuer the node through which the transactions are issued */
+async function createL1(testnet: Testnet, issuer: NetworkNode, setup: L1Setup, signal: AbortSignal): Promise<L1> {
+  const { subnetID, name, evmChainID, nodes, weights } = setup;
+  const uri = issuer.apiUrl;
+  const { blockchainID: l1ChainID } = await testnet.onNode(uri, 'createEVMChain', { subnetID, name, evmChainID });
+
+  const l1Validators = weights.map((weight, i): L1Validator => {
     const { nodeID, nodePOP } = nodes[i] as NetworkNode;
     return { nodeID, nodePOP, weight, balance: L1_VALIDATOR_BALANCE };
   });
@@ -152,16 +202,10 @@ async function createL1(testnet: Testnet, nodes: readonly NetworkNode[], signal:
     validators: l1Validators,
   });
   const { height } = await callJsonRpc<{ height: string }>(`${uri}/ext/bc/P`, 'platform.getHeight', {}, signal);
-  const { blockchainID: cChainID } = await callJsonRpc<{ blockchainID: string }>(
-    `${uri}/ext/info`,
-    'info.getBlockchainID',
-    { alias: 'C' },
-    signal,
-  );
 
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(L1_START_TIMEOUT_MS)]);
   await Promise.all(nodes.map((node) => awaitBootstrapped(node, l1ChainID, deadline)));
-  return { cChainID, subnetID, l1ChainID, l1Validators, conversion, conversionHeight: BigInt(height) };
+  return { subnetID, l1ChainID, l1Validators, conversion, conversionHeight: BigInt(height) };
 }
 
 async function awaitBootstrapped(node: NetworkNode, chain: string, signal: AbortSignal): Promise<void> {

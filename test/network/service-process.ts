@@ -25,6 +25,7 @@ export interface ServiceSettings {
   readonly trackedSubnetIds?: readonly string[];
   readonly stakingCertPath?: string;
   readonly stakingKeyPath?: string;
+  readonly storePath?: string;
 }
 
 export interface AggregationRequestBody {
@@ -34,11 +35,18 @@ export interface AggregationRequestBody {
   readonly quorumPercentage?: number;
   readonly quorumPercentageBuffer?: number;
   readonly pChainHeight?: number;
+  readonly destinationBlockchainId?: string;
 }
 
 /** The parts of every kind of answer that tests look at. */
 export interface AnswerBody {
   readonly signedMessage?: string;
+  readonly pChainHeight?: number;
+  readonly signingSubnetId?: string;
+  /** A decimal number; so is `totalWeight`. */
+  readonly signedWeight?: string;
+  readonly totalWeight?: string;
+  readonly signers?: readonly string[];
   readonly message?: string;
   readonly statusCode?: number;
   readonly error?: string;
@@ -70,6 +78,8 @@ export interface ServiceProcess extends AsyncDisposable {
   /** `performance.now()` of the moment just before the process was started. */
   readonly startedAtMs: number;
   aggregate(body: AggregationRequestBody, network?: string): Promise<Answer>;
+  /** @param query such as `?destinationBlockchainId=…` */
+  aggregateOf(txHash: string, query?: string): Promise<Answer>;
   readiness(): Promise<Readiness>;
   /** Waits until the readiness is as asked for, at most `timeoutMs`. */
   awaitReadiness(isReached: (readiness: Readiness) => boolean, timeoutMs: number): Promise<Readiness>;
@@ -122,6 +132,15 @@ export async function startServiceProcess(
   const logTail = () => log.join('\n');
   const url = await listeningUrl(child, log);
 
+  const ask = async (path: string, init: RequestInit = {}): Promise<Answer> => {
+    const sentMs = performance.now();
+    const response = await fetch(`${url}/v1/signatureAggregator/${path}`, {
+      ...init,
+      signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+    });
+    const body = (await response.json()) as AnswerBody;
+    return { status: response.status, body, headers: response.headers, tookMs: performance.now() - sentMs };
+  };
   const readiness = async (): Promise<Readiness> => {
     const response = await fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
     return { ...((await response.json()) as Omit<Readiness, 'status'>), status: response.status };
@@ -145,17 +164,13 @@ export async function startServiceProcess(
     readiness,
     awaitReadiness,
     awaitAllConnected: () => awaitReadiness(isAllConnected, ALL_CONNECTED_TIMEOUT_MS),
-    async aggregate(body, name = 'fuji') {
-      const sentMs = performance.now();
-      const response = await fetch(`${url}/v1/signatureAggregator/${name}/aggregateSignatures`, {
+    aggregate: (body, name = 'fuji') =>
+      ask(`${name}/aggregateSignatures`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),
-        signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
-      });
-      const answer = (await response.json()) as AnswerBody;
-      return { status: response.status, body: answer, headers: response.headers, tookMs: performance.now() - sentMs };
-    },
+      }),
+    aggregateOf: (txHash, query = '') => ask(`fuji/aggregateSignatures/${txHash}${query}`),
     async stop() {
       await endProcess(child);
       return child.exitCode;

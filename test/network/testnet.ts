@@ -133,7 +133,11 @@ const MAX_LOG_CHARACTERS = 4_000;
  */
 export function startTestnet(binary: string, scratchDir: string): Testnet {
   // In a process group of its own, so that a Ctrl-C in the terminal reaches us first and the helper can clean up.
-  const helper = spawn(binary, ['-scratch', scratchDir], { detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+  const helper = spawn(binary, ['-scratch', scratchDir], {
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...process.env, TMPDIR: scratchDir },
+  });
   const ended = endOf(helper);
   let log = '';
   helper.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
+import type { NetworkNode } from './network-node.ts';
 import { PRIMARY_NETWORK_ID, type RealNetwork } from './real-network.ts';
 import type { Answer } from './service-process.ts';
 import type { SentMessage, Verification } from './testnet.ts';
@@ -8,17 +9,22 @@ import type { SentMessage, Verification } from './testnet.ts';
 const ALL_ACCEPTED_TIMEOUT_MS = 30_000;
 const POLL_INTERVAL_MS = 25;
 
-/** Emits one message for each payload, and returns when every node of the network has accepted them. */
+/**
+ * Emits one message for each payload, and returns when every node that runs the chain has accepted them.
+ *
+ * @param nodes by default those of the network itself
+ */
 export async function emitMessages(
   network: RealNetwork,
   blockchainID: string,
   payloads: readonly string[],
+  nodes: readonly NetworkNode[] = network.nodes,
 ): Promise<readonly SentMessage[]> {
-  const sent = await network.onChain('sendWarpMessages', { blockchainID, payloads });
+  const sent = await network.onChain('sendWarpMessages', { blockchainID, payloads }, nodes[0]);
   const deadline = AbortSignal.timeout(ALL_ACCEPTED_TIMEOUT_MS);
   const { blockHeight } = sent.at(-1) as SentMessage;
   await Promise.all(
-    network.nodes.map(async (node) => {
+    nodes.map(async (node) => {
       const path = `/ext/bc/${blockchainID}/rpc`;
       while (Number(await network.callApi<string>(path, 'eth_blockNumber', [], node)) < blockHeight) {
         await delay(POLL_INTERVAL_MS, undefined, { signal: deadline });
@@ -28,8 +34,13 @@ export async function emitMessages(
   return sent;
 }
 
-export async function emitMessage(network: RealNetwork, blockchainID: string, payload: string): Promise<SentMessage> {
-  const [sent] = await emitMessages(network, blockchainID, [payload]);
+export async function emitMessage(
+  network: RealNetwork,
+  blockchainID: string,
+  payload: string,
+  nodes?: readonly NetworkNode[],
+): Promise<SentMessage> {
+  const [sent] = await emitMessages(network, blockchainID, [payload], nodes);
   return sent as SentMessage;
 }
 

@@ -584,8 +584,12 @@ describe('app requests', () => {
   const options = { timeoutMs: 3_000, signal: never };
   const bytes = Uint8Array.of(2, 7, 7);
 
-  async function startPair(onAppRequest: TestNodeOptions['onAppRequest'], change: NetworkChange = {}) {
-    const node = await startNode(onAppRequest === undefined ? {} : { onAppRequest });
+  async function startPair(
+    onAppRequest: TestNodeOptions['onAppRequest'],
+    change: NetworkChange = {},
+    answersPings = false,
+  ) {
+    const node = await startNode({ answersPings, ...(onAppRequest && { onAppRequest }) });
     const network = startNetwork([node], change);
     network.want('l1', idsOf(node));
     await connected(network, node);
@@ -648,6 +652,19 @@ describe('app requests', () => {
     expect(await network.appRequest(node.nodeID, C_CHAIN_ID, bytes, { ...options, timeoutMs: 0 })).toEqual({
       kind: 'timeout',
     });
+  });
+
+  it('tell the silence of a node that answers a Ping sent after them', async () => {
+    const { node, network } = await startPair(undefined, {}, true);
+    const outcome = network.appRequest(node.nodeID, C_CHAIN_ID, bytes, options);
+    await node.until(() => node.session.count('appRequest') === 1);
+    await clock.advance(1_500);
+    await node.until(() => node.session.count('ping') === 1);
+    // The Pong to this one comes after the network has the node's own.
+    node.session.send({ case: 'ping', value: { uptime: 100 } });
+    await node.until(() => node.session.count('pong') === 1);
+    await clock.advance(1_500);
+    expect(await outcome).toEqual({ kind: 'ignored' });
   });
 
   it('take no answer for another chain', async () => {

@@ -42,6 +42,8 @@ export interface TestNodeOptions {
   readonly onSession?: (session: TestSession) => void;
   /** What the node does with an AppRequest; by default nothing. */
   readonly onAppRequest?: (session: TestSession, request: AppRequest) => void;
+  /** True by default. */
+  readonly answersPings?: boolean;
 }
 
 /** A node on loopback that speaks the real protocol over real TLS, and misbehaves as told. */
@@ -226,7 +228,7 @@ export class TestSession {
   }
 
   #handle(message: PeerMessage): void {
-    const { clock, onAppRequest } = this.#node.options;
+    const { answersPings = true, clock, onAppRequest } = this.#node.options;
     this.received.push(message);
     if (message.case === 'handshake') {
       this.handshake = parseHandshake(message.value, {
@@ -238,7 +240,7 @@ export class TestSession {
     }
     if (message.case === 'peerList') this.isReady = true;
     if (message.case === 'getPeerList') this.sendPeerList(parseKnownPeers(message.value.knownPeers), false);
-    if (message.case === 'ping') this.send({ case: 'pong', value: {} });
+    if (message.case === 'ping' && answersPings) this.send({ case: 'pong', value: {} });
     if (message.case === 'appRequest' && this.isReady) onAppRequest?.(this, message.value);
     this.#node.changed();
   }

@@ -28,7 +28,7 @@ describe('a service on a healthy network', { timeout: TIMEOUT_MS }, () => {
       const quorum = body.quorumPercentage ?? 67;
       const height = Number(answer.body['pChainHeight']);
       const verification = await service.verify(answer, { subnetID, quorum, height });
-      expect(verification, name).toMatchObject({ kind: 'valid' });
+      expect({ name, ...verification }).toMatchObject({ name, kind: 'valid' });
     }
   });
 
@@ -37,7 +37,8 @@ describe('a service on a healthy network', { timeout: TIMEOUT_MS }, () => {
     const first = await service.post({ message });
     const asked = await requests();
     const again = await service.post({ message: `0x${message.replace(/^0x/, '')}`, quorumPercentage: 67 });
-    expect(again.body).toEqual(first.body);
+    // Not the whole body: the height may have moved on, with the same validators.
+    expect(again.body['signedMessage']).toBe(first.body['signedMessage']);
     expect(await requests()).toBe(asked);
   });
 

@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createJsonRpcClient } from '../../../src/pchain/json-rpc.ts';
@@ -40,7 +44,7 @@ const exampleTxID = (name: string): string => {
 
 /** What the P-Chain says in a signed message. */
 function contentOf({ status, body }: Answer) {
-  expect(status, JSON.stringify(body)).toBe(201);
+  expect({ status, message: body['message'] }).toEqual({ status: 201, message: undefined });
   const { unsignedMessage } = parseSignedMessage(parseHex(String(body['signedMessage']), 'signedMessage'));
   const call = parseWarpPayload(unsignedMessage.payload);
   if (call.kind !== 'AddressedCall') throw new Error('no addressed call');
@@ -301,6 +305,18 @@ describe('the height', { timeout: TIMEOUT_MS }, () => {
   });
 });
 
+describe('signingSubnetId', { timeout: TIMEOUT_MS }, () => {
+  test.each(['primary', 'l1'] as const)('of %s in cb58, and in hex with and without 0x', async (name) => {
+    const { subnetID } = service.devnet.subnets[name];
+    const hex = bytesToHex(idBytes(subnetID));
+    const message = service.devnet.emitMessages(1)[0];
+    for (const signingSubnetId of [subnetID, hex, `0x${hex}`]) {
+      const answer = await service.post({ message, signingSubnetId });
+      expect(answer).toMatchObject({ status: 201, body: { signingSubnetId: subnetID } });
+    }
+  });
+});
+
 describe('without the blocks that hold a registration', { timeout: TIMEOUT_MS }, () => {
   test('says what was searched, or finds it by the data API', async () => {
     const { usedUpRegistration } = service.devnet.transactions();
@@ -340,4 +356,24 @@ describe('without the blocks that hold a registration', { timeout: TIMEOUT_MS },
       dataApi.close();
     }
   });
+});
+
+test('a restart with a store reads no block again', { timeout: TIMEOUT_MS }, async () => {
+  const storePath = mkdtempSync(join(tmpdir(), 'service-store-'));
+  const path = `${PATH}/${exampleTxID('SetL1ValidatorWeightTx that removes a registered validator')}`;
+  const reads = 'signature_aggregator_api_calls_total{method="platform.getBlockByHeight",outcome="ok"}';
+  try {
+    {
+      await using first = await service.another({ storePath });
+      while ((await first.metric('signature_aggregator_l1_index_highest_block')) === 0) await nextTurn();
+      while ((await first.metric('signature_aggregator_l1_index_lowest_block')) > 0) await nextTurn();
+      expect(await first.metric(reads)).toBeGreaterThan(200);
+    }
+    await using again = await service.another({ storePath });
+    expect(contentOf(await again.get(path))).toMatchObject({ kind: 'L1ValidatorRegistration', registered: false });
+    // Those that were accepted meanwhile, if any.
+    expect(await again.metric(reads).catch(() => 0)).toBeLessThan(4);
+  } finally {
+    rmSync(storePath, { recursive: true });
+  }
 });

@@ -1,6 +1,5 @@
 import { type App, startApp } from '../../../src/app.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
-import { PublicKeyCache } from '../../../src/bls/public-key-cache.ts';
 import { type Config, embeddedConfig } from '../../../src/config/config.ts';
 import { type Devnet, type DevnetFaults, startDevnet } from '../../../src/devnet/devnet.ts';
 import { registerDevnetRoutes } from '../../../src/devnet/devnet-routes.ts';
@@ -29,7 +28,7 @@ export interface RunningService extends AsyncDisposable {
   post(body: unknown, path?: string): Promise<Answer>;
   get(path: string): Promise<Answer>;
   /** One more service on the same network. */
-  another(settings: Partial<Config>): Promise<Pick<RunningService, 'get' | 'post'> & AsyncDisposable>;
+  another(settings: Partial<Config>): Promise<Pick<RunningService, 'get' | 'post' | 'metric'> & AsyncDisposable>;
   /** A value of /metrics by its name with labels. */
   metric(name: string): Promise<number>;
   /** Checks an answer as a destination would, against the set that the P-Chain API gives. */
@@ -44,7 +43,7 @@ export async function startService(
   const logger = createLogger('silent');
   const clock = systemClock;
   const devnet = opened.use(await startDevnet({ validators, clock, logger, ...(faults && { faults }) }));
-  const { app, get, post } = opened.use(await serve(devnet, settings));
+  const { app, get, post, metric } = opened.use(await serve(devnet, settings));
   const closing = opened.move();
 
   return {
@@ -52,13 +51,8 @@ export async function startService(
     devnet,
     get,
     post,
+    metric,
     another: (otherSettings) => serve(devnet, otherSettings),
-    async metric(name) {
-      const text = await (await fetch(`${app.url}/metrics`)).text();
-      const line = text.split('\n').find((candidate) => candidate.startsWith(`${name} `));
-      if (line === undefined) throw new Error(`no metric ${name}`);
-      return Number(line.slice(name.length + 1));
-    },
     async verify({ body }, { subnetID, height, quorum }) {
       const signedMessage = parseHex(String(body['signedMessage']), 'signedMessage');
       return verifySignedMessage(
@@ -68,7 +62,7 @@ export async function startService(
           warpSet: createWarpSet(await validatorsAt(devnet.apiUrl, subnetID, height ?? 'proposed')),
           quorumNum: BigInt(quorum),
         },
-        { backend: nobleBackend, publicKeys: new PublicKeyCache(nobleBackend) },
+        nobleBackend,
       );
     },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
@@ -111,6 +105,12 @@ async function serve(devnet: Devnet, settings: Partial<Config>) {
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),
       }),
+    async metric(name: string) {
+      const text = await (await fetch(`${app.url}/metrics`)).text();
+      const line = text.split('\n').find((candidate) => candidate.startsWith(`${name} `));
+      if (line === undefined) throw new Error(`no metric ${name}`);
+      return Number(line.slice(name.length + 1));
+    },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }

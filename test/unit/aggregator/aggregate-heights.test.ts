@@ -17,6 +17,7 @@ import { createWarpSet, type WarpSet } from '../../../src/validators/warp-set.ts
 import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
 import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { FakeClock } from '../../fake-clock.ts';
+import { createInlineBls } from '../bls/inline-bls.ts';
 import { createModelSigner, modelBackend } from '../bls/model-backend.ts';
 import { ANSWER_MS, drain, LIMITS } from './collection-fixture.ts';
 import { ScriptedSource } from './scripted-source.ts';
@@ -69,7 +70,12 @@ function createHarness() {
     directory: {
       validatedBy: async (chainID) => (chainID === UNKNOWN ? undefined : SUBNET),
       exists: async () => true,
-      getSubnet: async () => undefined,
+      getSubnet: async () => ({
+        isPermissioned: false,
+        conversionID: new Uint8Array(32),
+        managerChainID: CHAIN,
+        managerAddress: new Uint8Array(20),
+      }),
     },
     validatorSets: {
       async proposedHeight() {
@@ -82,7 +88,7 @@ function createHarness() {
     funds: { runningOut: async (_, signal) => state.funds(signal) },
     source,
     store: createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
-    backend: modelBackend,
+    bls: createInlineBls(modelBackend),
     clock,
     metrics: createAggregatorMetrics(new Registry()),
     limits: {
@@ -185,10 +191,22 @@ describe('a destination', () => {
     state.sets.delete(EPOCH);
     expect(await aggregate(asked(false))).toMatchObject({ pChainHeight: PROPOSED });
     expect(await failure(asked(true))).toMatchObject({
-      code: 'not yet in epoch',
+      code: 'no validators yet',
       message: `destinationBlockchainId: the epoch of blockchain ${DESTINATION} is of P-Chain height 80, at which subnet ${SUBNET} has no validators; try again when its next epoch has begun`,
     });
   });
+});
+
+test('an L1 whose conversion the proposed height trails has no validators yet', async () => {
+  const { state, failure } = createHarness();
+  state.sets.clear();
+  for (const more of [{}, asked(false)]) {
+    expect(await failure(more)).toMatchObject({
+      code: 'no validators yet',
+      message: `signingSubnetId: L1 ${SUBNET} has no validators at P-Chain height 100, the one proposed now, which trails its conversion; try again in a moment`,
+    });
+  }
+  expect(await failure({ pChainHeight: 90n })).toMatchObject({ code: 'invalid request' });
 });
 
 describe('validators about to run out of balance', () => {

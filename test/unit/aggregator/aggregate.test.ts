@@ -22,6 +22,7 @@ import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
 import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { FakeClock } from '../../fake-clock.ts';
+import { createInlineBls } from '../bls/inline-bls.ts';
 import { createModelSigner, modelBackend } from '../bls/model-backend.ts';
 import { ANSWER_MS, LIMITS as COLLECTION_LIMITS, drain, NOTHING_LEFT } from './collection-fixture.ts';
 import { ScriptedSource } from './scripted-source.ts';
@@ -71,7 +72,7 @@ class FakeNodeApi {
     [PRIMARY_NETWORK_ID, () => validatorSet(25n, 25n, 25n, 25n)],
   ]);
   /** Instead of any answer. */
-  failure: unknown;
+  failure: Error | undefined;
   hangs = false;
   calls: string[] = [];
 
@@ -135,7 +136,7 @@ function createHarness(limits: Partial<AggregatorLimits> = {}) {
     funds: { runningOut: async () => new Set() },
     source,
     store: createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
-    backend: modelBackend,
+    bls: createInlineBls(modelBackend),
     clock,
     metrics: createAggregatorMetrics(registry),
     limits: { ...LIMITS, ...limits },
@@ -445,6 +446,28 @@ describe('what fails', () => {
     expect(error.details).toMatchObject({ neededWeight: 67n, signedWeight: 60n, timedOut: { weight: 40n, count: 1 } });
   });
 
+  test('nodes of an L1 that live and are silent about its blockchain: they do not admit us, as far as one can tell', async () => {
+    const silent = (harness: ReturnType<typeof createHarness>) =>
+      harness.source.add(nodeOf(1), () => ({ afterMs: LIMITS.peerTimeoutMs - 1, outcome: { kind: 'ignored' } }));
+    const inequality = 'failed to collect a threshold of stake: signature weight is insufficient: 67*100 > 100*60';
+    const error = await expectFailure(
+      'insufficient weight',
+      `${inequality} (1 refused or unreachable: not admitted: connected, but silent about this blockchain; they may run it ` +
+        "for the peers on their subnet's list only (validatorOnly, allowedNodes), or not at all)",
+      {},
+      silent,
+    );
+    expect(error.details).toMatchObject({ ignored: { weight: 40n, count: 1 }, timedOut: { count: 0 } });
+    // A chain of the primary network is open to all: there silence is just that.
+    const message = createUnsignedMessage(NETWORK_ID, P_CHAIN_ID, Uint8Array.of(1));
+    await expectFailure(
+      'insufficient weight',
+      `${inequality} (no answer from 1)`,
+      { message, signingSubnetID: SUBNET },
+      silent,
+    );
+  });
+
   test("refusals, with the validators' own words", async () => {
     await expectFailure(
       'insufficient weight',
@@ -482,7 +505,8 @@ describe('what fails', () => {
   test('too little weight connected, which may change', async () => {
     const error = await expectFailure(
       'not connected',
-      'too little weight is connected: the quorum needs 67 of 100, 60 can be reached, 40 cannot (no address known); ' +
+      'too little weight is connected: the quorum needs 67 of 100, 60 can be reached, 40 cannot (refused or ' +
+        'unreachable: no address known); ' +
         'try again in a moment',
       {},
       ({ source }) => source.disconnect(nodeOf(1)),

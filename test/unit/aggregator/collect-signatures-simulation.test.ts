@@ -113,6 +113,6 @@ test('whatever validators do, a collection ends in time, with the right verdict,
       await clock.advance(60_000);
       expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
     }),
-    { numRuns: 150 },
+    { numRuns: 300 },
   );
 }, 30_000);

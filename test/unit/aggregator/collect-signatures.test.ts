@@ -8,6 +8,7 @@ import type { TallySummary } from '../../../src/aggregator/tally.ts';
 import { SIGNATURE_DST } from '../../../src/bls/bls-backend.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
 import { P_CHAIN_ID } from '../../../src/primitives/ids.ts';
+import { createInlineBls } from '../bls/inline-bls.ts';
 import { createModelSigner, modelBackend } from '../bls/model-backend.ts';
 import {
   ANSWER_MS,
@@ -17,6 +18,7 @@ import {
   NOTHING_LEFT,
   type Signer,
   SUBNET_ID,
+  type TestValidator,
 } from './collection-fixture.ts';
 import type { Behaviour } from './scripted-source.ts';
 
@@ -138,10 +140,8 @@ describe('slow validators', () => {
 
   test('an answer that waits for its decoding is no slow one', async () => {
     const fixture = createFixture({ weights: [40, 40, 20] });
-    const decoding = pLimit(1);
     const busy = Promise.withResolvers<void>();
-    void decoding(() => busy.promise);
-    const result = fixture.collect({ quorum: 67, deps: { decoding } });
+    const result = fixture.collect({ quorum: 67, deps: { bls: createInlineBls(modelBackend, busy.promise) } });
     for (let step = 0; step < 20; step += 1) {
       await drain();
       await fixture.clock.advance(100);
@@ -271,6 +271,18 @@ describe('at the deadline', () => {
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
+  test('a bad signature that is found only then costs its own signer, not the quorum of the others', async () => {
+    const fixture = createFixture({ weights: [40, 30, 30], limits });
+    script(fixture, 0, ({ message }) => ({
+      afterMs: ANSWER_MS,
+      outcome: { kind: 'signature', signature: fixture.validators[0]?.forge(message) ?? new Uint8Array() },
+    }));
+    script(fixture, 2, SILENT);
+    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 30, buffer: 70 }));
+    expect(fixture.signersOf(value, 30)).toEqual([1]);
+    expect(atMs).toBe(1_000);
+  });
+
   test('it starts before the store is asked', async () => {
     const fixture = createFixture({ weights: [40, 60], limits });
     const slow = {
@@ -311,6 +323,36 @@ describe('bad signatures', () => {
     );
   });
 
+  test('make their signers suspects: the next ones are verified alone first, and spoil no aggregate', async () => {
+    const fixture = createFixture({ weights: [40, 30, 20, 20, 10] });
+    const checks: number[] = [];
+    const verify: typeof modelBackend.verify = (...check) => {
+      checks.push(fixture.clock.monotonicMs());
+      return modelBackend.verify(...check);
+    };
+    const bls = createInlineBls({ ...modelBackend, verify });
+    script(fixture, 1, forges(fixture, 1));
+    const first = await fixture.finish(fixture.collect({ quorum: 67, deps: { bls } }));
+    expect(fixture.signersOf(first.value, 67)).toEqual([0, 2, 3, 4]);
+    // Its aggregate, the search, and the aggregate without it.
+    expect(checks.length).toBeGreaterThan(2);
+    checks.length = 0;
+    const justification = Uint8Array.of(1);
+    const second = await fixture.finish(fixture.collect({ quorum: 67, justification, deps: { bls } }));
+    expect(fixture.signersOf(second.value, 67)).toEqual([0, 2, 3, 4]);
+    expect(checks.length).toBe(2);
+    // Once it signs well, it is as good as any other.
+    script(fixture, 1, fixture.signs(fixture.validators[1] as TestValidator));
+    for (const expected of [2, 1]) {
+      checks.length = 0;
+      const again = Uint8Array.of(2, expected);
+      const { value } = await fixture.finish(fixture.collect({ quorum: 67, justification: again, deps: { bls } }));
+      expect(fixture.signersOf(value, 67)).toEqual([0, 1, 2]);
+      expect(checks.length).toBe(expected);
+    }
+    expect(await fixture.registry.metrics()).toContain('signature_aggregator_bad_signers_total 2');
+  });
+
   test('of real points likewise', async () => {
     const signers = [7, 11, 13].map((secret): Signer => {
       const secretKey = Uint8Array.of(...new Uint8Array(31), secret);
@@ -334,7 +376,7 @@ describe('bad signatures', () => {
       throw new Error('nothing to verify');
     };
     const { value } = await fixture.finish(
-      fixture.collect({ quorum: 67, deps: { backend: { ...modelBackend, verify } } }),
+      fixture.collect({ quorum: 67, deps: { bls: createInlineBls({ ...modelBackend, verify }) } }),
     );
     expect(summaryOf(value).invalidSignature).toEqual({ weight: 70n, count: 2 });
   });
@@ -394,7 +436,9 @@ describe('bad signatures', () => {
           return modelBackend.verify(...args);
         },
       };
-      const { value } = await fixture.finish(fixture.collect({ quorum: 34, buffer: 66, deps: { backend } }));
+      const { value } = await fixture.finish(
+        fixture.collect({ quorum: 34, buffer: 66, deps: { bls: createInlineBls(backend) } }),
+      );
       expect(value.kind).toBe(expected);
       if (value.kind === 'signed') {
         expect(fixture.signersOf(value, 34).every((position) => position < good)).toBe(true);
@@ -539,10 +583,8 @@ describe("the caller's abort", () => {
 
   test('leaves answers undecoded that nobody needs any more, and queries unsent', async () => {
     const fixture = createFixture({ weights: [40, 30, 30] });
-    const decoding = pLimit(1);
     const querying = pLimit(2);
     const busy = Promise.withResolvers<void>();
-    void decoding(() => busy.promise);
     let decoded = 0;
     const backend = {
       ...modelBackend,
@@ -552,7 +594,11 @@ describe("the caller's abort", () => {
       },
     };
     const caller = new AbortController();
-    const result = fixture.collect({ quorum: 100, signal: caller.signal, deps: { decoding, querying, backend } });
+    const result = fixture.collect({
+      quorum: 100,
+      signal: caller.signal,
+      deps: { querying, bls: createInlineBls(backend, busy.promise) },
+    });
     await drain();
     await fixture.clock.advance(100);
     caller.abort(new Error('gone'));
@@ -561,7 +607,7 @@ describe("the caller's abort", () => {
     await drain();
     expect(decoded).toBe(0);
     expect(fixture.asked()).toEqual([0, 1]);
-    expect(decoding.pendingCount + decoding.activeCount + querying.pendingCount + querying.activeCount).toBe(0);
+    expect(querying.pendingCount + querying.activeCount).toBe(0);
   });
 });
 

@@ -8,8 +8,8 @@ import {
   type CollectionOutcome,
   collectSignatures,
 } from '../../../src/aggregator/collect-signatures.ts';
+import { createSuspects } from '../../../src/aggregator/suspects.ts';
 import type { BlsBackend } from '../../../src/bls/bls-backend.ts';
-import { PublicKeyCache } from '../../../src/bls/public-key-cache.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
 import {
   type BlockchainID,
@@ -24,11 +24,12 @@ import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
 import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { FakeClock } from '../../fake-clock.ts';
+import { createInlineBls } from '../bls/inline-bls.ts';
 import { createModelSigner, modelBackend } from '../bls/model-backend.ts';
 import { type Behaviour, ScriptedSource } from './scripted-source.ts';
 
-export const NETWORK_ID = 1337;
-export const CHAIN_ID = idFromBytes<BlockchainID>(new Uint8Array(32).fill(3), 'chain');
+const NETWORK_ID = 1337;
+const CHAIN_ID = idFromBytes<BlockchainID>(new Uint8Array(32).fill(3), 'chain');
 export const SUBNET_ID = idFromBytes<SubnetID>(new Uint8Array(32).fill(4), 'subnet');
 
 export const LIMITS: CollectionLimits = {
@@ -129,13 +130,12 @@ export function createFixture(options: FixtureOptions) {
   const deps: CollectionDeps = {
     source,
     store,
-    backend,
-    publicKeys: new PublicKeyCache(backend),
+    bls: createInlineBls(backend),
+    suspects: createSuspects(clock),
     clock,
     metrics: createAggregatorMetrics(registry),
     limits,
     querying: pLimit(1_000),
-    decoding: pLimit(1),
   };
 
   function collect({ quorum, buffer = 0, justification = new Uint8Array(), signal, deps: more }: CollectOptions) {
@@ -185,7 +185,7 @@ export function createFixture(options: FixtureOptions) {
     const verification = verifySignedMessage(
       outcome.signedMessage,
       { networkID: NETWORK_ID, warpSet, quorumNum: BigInt(quorum) },
-      { backend, publicKeys: new PublicKeyCache(backend) },
+      backend,
     );
     if (verification.kind === 'invalid') throw new Error(`a destination refuses the result: ${verification.reason}`);
     if (verification.signedWeight !== outcome.signedWeight) throw new Error('the weight is not that of the signers');

@@ -2,12 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PeerFailure } from '../../../src/aggregator/signature-source.ts';
 import { createTally, type Progress, summarizeTally } from '../../../src/aggregator/tally.ts';
-import type { Signature } from '../../../src/bls/bls-backend.ts';
 import { nodeIDFromBytes } from '../../../src/primitives/ids.ts';
 import { isQuorumReached } from '../../../src/validators/quorum.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
 
-const SIGNED: Progress = { kind: 'signed', signature: new Uint8Array(96), point: {} as Signature };
+const SIGNED: Progress = { kind: 'signed', signature: new Uint8Array(96) };
 
 function setOf(weights: readonly bigint[], keyless = 0n) {
   const nodeID = nodeIDFromBytes(new Uint8Array(20));
@@ -59,7 +58,7 @@ describe('createTally', () => {
 
 describe('summarizeTally', () => {
   const failure = fc.oneof(
-    fc.constant<PeerFailure>({ kind: 'timed out' }),
+    fc.constantFrom<PeerFailure>({ kind: 'timed out' }, { kind: 'ignored' }),
     fc.constantFrom('a', 'b').map((reason): PeerFailure => ({ kind: 'unreachable', reason })),
     fc.constant<PeerFailure>({ kind: 'invalid signature', reason: 'x' }),
     fc
@@ -91,9 +90,10 @@ describe('summarizeTally', () => {
           );
           for (const [index, [, progress]] of validators.entries()) tally.set(index, progress);
           const summary = summarizeTally(tally, ({ index }) => (validators[index]?.[2] ? undefined : 'no address'));
-          const { signed, unreachable, timedOut, refused, invalidSignature, unanswered, notAsked, withoutKey } =
-            summary;
-          const outcomes = [signed, unreachable, timedOut, refused, invalidSignature, unanswered, notAsked, withoutKey];
+          const { signed, unreachable, timedOut, ignored, refused, invalidSignature } = summary;
+          const { unanswered, notAsked, withoutKey } = summary;
+          const failed = [unreachable, timedOut, ignored, refused, invalidSignature];
+          const outcomes = [signed, ...failed, unanswered, notAsked, withoutKey];
           expect(outcomes.reduce((sum, { weight }) => sum + weight, 0n)).toBe(tally.warpSet.totalWeight);
           expect(outcomes.reduce((sum, { count }) => sum + count, 0)).toBe(validators.length + (keyless > 0n ? 1 : 0));
           expect(signed.weight).toBe(tally.signedWeight);

@@ -78,7 +78,7 @@ afterEach(async () => {
   for (const connections of opened.splice(0)) await connections[Symbol.asyncDispose]();
 });
 
-function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as unknown } = {}) {
+function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as Error | undefined } = {}) {
   const clock = new FakeClock();
   const network = new FakePeerNetwork();
   const registry = new Registry();
@@ -278,6 +278,7 @@ describe('a signature request', () => {
     ['a signature', { kind: 'response', bytes: encodeSignatureResponse(signature) }, { kind: 'signature', signature }],
     ['a refusal', { kind: 'error', code: 2, message: 'not found' }, { kind: 'refused', code: 2, text: 'not found' }],
     ['a timeout', { kind: 'timeout' }, { kind: 'timed out' }],
+    ['the silence of one that lives', { kind: 'ignored' }, { kind: 'ignored' }],
     ['no connection', { kind: 'unreachable', reason: 'closed' }, { kind: 'unreachable', reason: 'closed' }],
   ])('gives %s', async (_, outcome, expected) => {
     expect((await ask(outcome)).result).toEqual(expected);

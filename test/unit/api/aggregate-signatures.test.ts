@@ -22,9 +22,15 @@ const { unsignedMessage } = readCase('c_warp_0');
 const message = bytesToHex(unsignedMessage);
 const JSON_TYPE = { 'content-type': 'application/json' };
 
+/** One server for all requests that need no other; its aggregator is the one of the last {@link post}. */
+const script = { aggregator: scriptedAggregator().aggregator };
+const server = await createTestServer({
+  aggregator: { aggregate: (request, signal) => script.aggregator.aggregate(request, signal) },
+});
+
 async function post(payload: unknown, aggregator = scriptedAggregator().aggregator) {
-  const server = await createTestServer({ aggregator });
-  return server.inject({ method: 'POST', url: PATH, headers: JSON_TYPE, payload: JSON.stringify(payload) });
+  script.aggregator = aggregator;
+  return await server.inject({ method: 'POST', url: PATH, headers: JSON_TYPE, payload: JSON.stringify(payload) });
 }
 
 /** What the aggregator was asked for this body. */
@@ -82,7 +88,6 @@ describe('a good request', () => {
   });
 
   test('may come to each name of the network', async () => {
-    const server = await createTestServer();
     for (const name of ['fuji', 'testnet']) {
       const response = await server.inject({ method: 'POST', url: PATH.replace('fuji', name), payload: { message } });
       expect(response.statusCode).toBe(201);
@@ -179,14 +184,12 @@ describe('400 for what the caller can mend', () => {
       'body is larger than the 577620 bytes allowed here',
     ],
   ])('a body that is %s', async (_, request, expected) => {
-    const server = await createTestServer();
     expectError(await server.inject({ method: 'POST', url: PATH, ...request }), 400, expected);
   });
 });
 
 describe('404', () => {
   test('for a network that is not served, before the body is read', async () => {
-    const server = await createTestServer();
     const url = PATH.replace('fuji', 'mainnet');
     const expected = 'network "mainnet" is not served here; served: fuji, testnet';
     expectError(await server.inject({ method: 'POST', url, payload: { message } }), 404, expected);
@@ -203,7 +206,6 @@ describe('404', () => {
     ['GET', '/'],
     ['POST', '/aggregate-signatures'],
   ] as const)('for no route: %s %s', async (method, url) => {
-    const server = await createTestServer();
     expectError(
       await server.inject({ method, url: `${url}?secret=1` }),
       404,
@@ -213,7 +215,6 @@ describe('404', () => {
 });
 
 test('a path that is no URL, or endless, is a 400 of the same form', async () => {
-  const server = await createTestServer();
   for (const network of ['%zz', 'a'.repeat(5_000)]) {
     const response = await server.inject({ method: 'POST', url: PATH.replace('fuji', network), payload: { message } });
     expectError(response, 400, 'the path of the URL is not valid');
@@ -228,6 +229,7 @@ const SUMMARY: TallySummary = {
   signed: { weight, count: 1 },
   refused: { weight: 1n, count: 2, reasons: [{ weight: 1n, count: 2, code: 7, text: 'wrong "ID"\n' }] },
   timedOut: { weight: 3n, count: 3 },
+  ignored: { weight: 9n, count: 9 },
   unreachable: { weight: 4n, count: 4, reasons: [{ weight: 4n, count: 4, reason: 'no address known' }] },
   invalidSignature: { weight: 5n, count: 5 },
   unanswered: { weight: 6n, count: 6 },
@@ -267,6 +269,7 @@ describe('an aggregation that fails', () => {
         signed: { weight: '1152921504606846976', count: 1 },
         refused: { weight: '1', count: 2, reasons: [{ code: 7, text: 'wrong "ID"\n', weight: '1', count: 2 }] },
         timedOut: { weight: '3', count: 3 },
+        ignored: { weight: '9', count: 9 },
         unreachable: { weight: '4', count: 4, reasons: [{ reason: 'no address known', weight: '4', count: 4 }] },
         invalidSignature: { weight: '5', count: 5 },
         unanswered: { weight: '6', count: 6 },

@@ -26,7 +26,16 @@ export const modelBackend: BlsBackend = {
     const [k, m, s] = [residue(key), residue(message), residue(signature)];
     return k !== 0n && s !== 0n && s === (k * m) % P;
   },
+  verifyBatch: (checks) => checks.every(({ key, message, signature }) => modelBackend.verify(key, message, signature)),
   encodeSignature: (signature) => encode(residue(signature), SIGNATURE_LENGTH),
+  packedPublicKeyBytes: PUBLIC_KEY_LENGTH,
+  packedSignatureBytes: SIGNATURE_LENGTH,
+  packPublicKey: (key) => encode(residue(key), PUBLIC_KEY_LENGTH),
+  unpackPublicKey: (packed) => unpack(packed) as unknown as PublicKey,
+  packSignature: (signature) => encode(residue(signature), SIGNATURE_LENGTH),
+  unpackSignature: (packed) => unpack(packed) as unknown as Signature,
+  packMessage: (message) => encode(residue(message), SIGNATURE_LENGTH),
+  unpackMessage: (packed) => unpack(packed) as unknown as HashedMessage,
 };
 
 export interface ModelSigner {
@@ -60,6 +69,11 @@ function parse(bytes: Uint8Array, length: number, what: string): Residue {
   if (value >= P) throw new ParseError(what, 'is not a compressed point on the curve');
   if (value === 0n) throw new ParseError(what, 'is the point at infinity');
   return { value };
+}
+
+/** Sums may be 0, other than what peers send. */
+function unpack(packed: Uint8Array): Residue {
+  return { value: BigInt(`0x${bytesToHex(packed)}`) };
 }
 
 function encode(value: bigint, length: number): Uint8Array {

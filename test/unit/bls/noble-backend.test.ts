@@ -1,10 +1,8 @@
 import { bls12_381 } from '@noble/curves/bls12-381.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type BlsBackend, SIGNATURE_DST } from '../../../src/bls/bls-backend.ts';
-import { findBadSigners } from '../../../src/bls/find-bad-signers.ts';
+import { SIGNATURE_DST } from '../../../src/bls/bls-backend.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
-import { PublicKeyCache } from '../../../src/bls/public-key-cache.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
 import { ParseError } from '../../../src/primitives/parse-error.ts';
 import { readCases } from '../../vectors/vectors.ts';
@@ -133,9 +131,9 @@ describe.each(KINDS)('a malformed $kind', ({ kind, good, parse, infinity, uncomp
     fc.assert(
       fc.property(anyX, (bytes) => {
         try {
-          parse(bytes);
+          expect(parse(bytes)).toBeDefined();
         } catch (error) {
-          if (!(error instanceof ParseError)) throw error;
+          expect(error).toBeInstanceOf(ParseError);
         }
       }),
       { numRuns: 20 },
@@ -175,23 +173,27 @@ test('the compression above is that of the curve', () => {
 });
 
 test('a point outside the subgroup is no signature, however it comes in', () => {
-  const point = offSubgroupPoint();
+  const bytes = compress(offSubgroupPoint());
+  let point: ReturnType<typeof nobleBackend.parseSignature>;
+  try {
+    point = nobleBackend.parseSignature(bytes);
+  } catch (error) {
+    // A backend may check the subgroup this early,
+    expect(error).toBeInstanceOf(ParseError);
+    return;
+  }
+  // or leave it to the aggregate.
   const hashed = nobleBackend.hashToCurve(vector.unsignedMessage);
   const key = nobleBackend.parsePublicKey(validator.publicKey);
-  type Signature = ReturnType<BlsBackend['parseSignature']>;
-  // As a point, for a backend that leaves the check to the aggregate.
-  expect(nobleBackend.verify(key, hashed, point as unknown as Signature)).toBe(false);
+  expect(nobleBackend.verify(key, hashed, point)).toBe(false);
   const good = nobleBackend.parseSignature(validator.signature);
-  const shifted = nobleBackend.aggregateSignatures([good, point as unknown as Signature]);
-  expect(nobleBackend.verify(key, hashed, shifted)).toBe(false);
-  expect(() => nobleBackend.parseSignature(compress(point))).toThrow(ParseError);
+  expect(nobleBackend.verify(key, hashed, nobleBackend.aggregateSignatures([good, point]))).toBe(false);
 });
 
 test('infinity verifies nothing: neither as key nor as signature', () => {
   const hashed = nobleBackend.hashToCurve(vector.unsignedMessage);
   const key = nobleBackend.parsePublicKey(validator.publicKey);
   const signature = nobleBackend.parseSignature(validator.signature);
-  type Key = ReturnType<BlsBackend['parsePublicKey']>;
   const zeroKey = nobleBackend.aggregatePublicKeys([
     key,
     nobleBackend.parsePublicKey(G1.Point.fromBytes(validator.publicKey).negate().toBytes(true)),
@@ -203,40 +205,4 @@ test('infinity verifies nothing: neither as key nor as signature', () => {
   expect(nobleBackend.verify(zeroKey, hashed, zeroSignature)).toBe(false);
   expect(nobleBackend.verify(zeroKey, hashed, signature)).toBe(false);
   expect(nobleBackend.verify(key, hashed, zeroSignature)).toBe(false);
-  expect(nobleBackend.verify(G1.Point.ZERO as unknown as Key, hashed, signature)).toBe(false);
-});
-
-test('the search for bad signers works on real points', async () => {
-  const { canonicalValidators, unsignedMessage } = cases.find(({ name }) => name === 'c_warp_0') ?? vector;
-  const hashed = nobleBackend.hashToCurve(unsignedMessage);
-  const other = canonicalValidators[1];
-  const contributions = canonicalValidators.map(({ publicKey, signature }, index) => ({
-    publicKey: nobleBackend.parsePublicKey(publicKey),
-    // The last one sends what another validator signed.
-    signature: nobleBackend.parseSignature(
-      index === canonicalValidators.length - 1 ? (other?.signature ?? signature) : signature,
-    ),
-  }));
-  const { bad } = await findBadSigners(nobleBackend, hashed, contributions, {
-    yieldTurn: async () => {},
-    signal: new AbortController().signal,
-  });
-  expect(bad).toEqual([canonicalValidators.length - 1]);
-});
-
-test('a public key is decoded once, and what is no key is tried again', () => {
-  let parsed = 0;
-  const cache = new PublicKeyCache({
-    ...nobleBackend,
-    parsePublicKey: (bytes) => {
-      parsed += 1;
-      return nobleBackend.parsePublicKey(bytes);
-    },
-  });
-  const key = cache.get(bytesToHex(validator.publicKey), validator.publicKey);
-  expect(cache.get(bytesToHex(validator.publicKey), validator.publicKey)).toBe(key);
-  expect(parsed).toBe(1);
-  expect(() => cache.get('00', new Uint8Array(48))).toThrow(ParseError);
-  expect(() => cache.get('00', new Uint8Array(48))).toThrow(ParseError);
-  expect(parsed).toBe(3);
 });

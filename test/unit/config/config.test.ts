@@ -254,7 +254,7 @@ describe('config/README.md', () => {
 
   test('gives the defaults that are', () => {
     const { stakingIdentity, ...config } = parse();
-    const values: Record<string, unknown> = {
+    const values: Record<string, string | number | bigint | boolean | object | undefined> = {
       ...config,
       trackedSubnetIds: config.trackedSubnetIDs,
       readyQuorumPercentage: config.readyQuorumNum,
@@ -265,19 +265,18 @@ describe('config/README.md', () => {
       // Must be given, or depends on another setting.
       if (byDefault === '' || byDefault?.startsWith('as ') || byDefault?.includes('on `local`')) continue;
       const value = values[setting];
-      const shown = value === undefined ? 'none' : Array.isArray(value) ? JSON.stringify(value) : String(value);
+      const shown = value === undefined ? 'none' : typeof value === 'object' ? JSON.stringify(value) : String(value);
       expect([setting, unquote(byDefault ?? '')]).toEqual([setting, shown]);
     }
   });
 
   test('names the environment variables that there are', () => {
     const source = readFileSync(new URL('../../../src/config/config.ts', import.meta.url), 'utf8');
-    const inSource = [...source.matchAll(/(SIGNATURE_AGGREGATOR_\w+): '(\w+)'/g)].map(([, name, setting]) => [
-      name,
-      setting,
-    ]);
-    const inTable = rows.flatMap(({ setting, variable }) => (variable ? [[unquote(variable), setting]] : []));
-    expect(inTable.toSorted()).toEqual(inSource.toSorted());
+    const inSource = [...source.matchAll(/(SIGNATURE_AGGREGATOR_\w+): '(\w+)'/g)].map(
+      ([, name = '', setting]) => [name, setting] as const,
+    );
+    const inTable = rows.flatMap(({ setting, variable }) => (variable ? [[unquote(variable), setting] as const] : []));
+    expect(new Map(inTable)).toEqual(new Map(inSource));
     expect(inTable.length).toBeGreaterThan(0);
   });
 

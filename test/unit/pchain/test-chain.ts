@@ -37,6 +37,8 @@ export class TestChain {
   genesisTime = 1_000n;
   /** Instead of an answer. */
   failure: ((height: bigint | undefined) => Error | undefined) | undefined;
+  /** Blocks never come. */
+  hangs = false;
   /** Block IDs in an order that makes no chain. */
   isScrambled = false;
 
@@ -50,7 +52,13 @@ export class TestChain {
     return this.height;
   }
 
-  async getBlockByHeight(height: bigint): Promise<PChainBlock> {
+  async getBlockByHeight(height: bigint, signal?: AbortSignal): Promise<PChainBlock> {
+    signal?.throwIfAborted();
+    if (this.hangs) {
+      return new Promise((_, reject) => {
+        signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+      });
+    }
     const failure = this.failure?.(height);
     if (failure !== undefined) throw failure;
     if (height > this.height) {

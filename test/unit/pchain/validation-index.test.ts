@@ -164,6 +164,24 @@ describe('an API that fails', () => {
     expect(await index.originOf(originOf(registration(9)).validationID, SIGNAL)).toBeUndefined();
   });
 
+  test('that hangs holds no lookup up for longer than a second', async () => {
+    const chain = new TestChain(20n);
+    const { index, clock } = open(chain);
+    await clock.advance(LONG_MS);
+    chain.height = 30n;
+    chain.hangs = true;
+    await clock.advance(2_000);
+    let isAnswered = false;
+    const lookup = index.originOf(originOf(registration(9)).validationID, SIGNAL).then((origin) => {
+      isAnswered = true;
+      return origin;
+    });
+    await clock.advance(999);
+    expect(isAnswered).toBe(false);
+    await clock.advance(1);
+    expect(await lookup).toBeUndefined();
+  });
+
   test('that lags behind changes nothing', async () => {
     const chain = new TestChain(100n);
     const { index, clock } = open(chain);

@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { SIGNATURE_DST } from '../../../src/bls/bls-backend.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
-import { PublicKeyCache } from '../../../src/bls/public-key-cache.ts';
 import { nodeIDFromBytes, P_CHAIN_ID } from '../../../src/primitives/ids.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
 import { verifySignedMessage } from '../../../src/validators/verify-signed-message.ts';
@@ -13,7 +12,6 @@ import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { readCases } from '../../vectors/vectors.ts';
 import { mutated } from '../warp/codec-properties.ts';
 
-const bls = { backend: nobleBackend, publicKeys: new PublicKeyCache(nobleBackend) };
 const { longSignatures } = bls12_381;
 const INFINITY_SIGNATURE = bls12_381.G2.Point.ZERO.toBytes(true);
 
@@ -39,7 +37,7 @@ describe('what the reference accepts', () => {
     // The greatest percentage that was signed for, and the next.
     const reached = (100n * signed.signerWeight) / warpSet.totalWeight;
     const verify = (quorumNum: bigint, bytes = signed.signedMessage, id = networkID) =>
-      verifySignedMessage(bytes, { networkID: id, warpSet, quorumNum }, bls);
+      verifySignedMessage(bytes, { networkID: id, warpSet, quorumNum }, nobleBackend);
     expect(verify(67n)).toEqual({ kind: 'valid', signedWeight: signed.signerWeight });
     expect(verify(reached)).toMatchObject({ kind: 'valid' });
     expect(verify(reached + 1n)).toEqual({ kind: 'invalid', reason: 'insufficient weight' });
@@ -52,7 +50,7 @@ describe('what the reference accepts', () => {
     fc.assert(
       fc.property(mutated(fc.constant(signed.signedMessage)), (bytes) => {
         if (Buffer.compare(bytes, signed.signedMessage) === 0) return;
-        const result = verifySignedMessage(bytes, { networkID, warpSet, quorumNum: 1n }, bls);
+        const result = verifySignedMessage(bytes, { networkID, warpSet, quorumNum: 1n }, nobleBackend);
         expect(result.kind).toBe('invalid');
       }),
       { numRuns: 60 },
@@ -68,7 +66,7 @@ describe('what the reference accepts', () => {
       const bytes = Uint8Array.from(signed.signedMessage);
       // Another bit each time, so that flags, high and low bits all have their turn.
       bytes[at] = (bytes[at] ?? 0) ^ (1 << (at % 8));
-      const result = verifySignedMessage(bytes, { networkID, warpSet, quorumNum: 67n }, bls);
+      const result = verifySignedMessage(bytes, { networkID, warpSet, quorumNum: 67n }, nobleBackend);
       if (result.kind === 'valid') throw new Error(`valid with byte ${at} changed`);
       seen.add(result.reason);
     }
@@ -83,7 +81,7 @@ describe('what the reference accepts', () => {
     const { unsignedMessage, signature } = parseSignedMessage(signed.signedMessage);
     const reasonWith = (signers: readonly number[], aggregate = signature.signature) => {
       const bytes = encodeSignedMessage({ unsignedMessage, signature: { signers, signature: aggregate } });
-      return verifySignedMessage(bytes, { networkID, warpSet, quorumNum: 20n }, bls);
+      return verifySignedMessage(bytes, { networkID, warpSet, quorumNum: 20n }, nobleBackend);
     };
     expect(reasonWith([0, 2, 3])).toEqual({ kind: 'invalid', reason: 'wrong signature' });
     expect(reasonWith([0, 1, 2, 3, 4])).toEqual({ kind: 'invalid', reason: 'wrong signature' });
@@ -111,7 +109,7 @@ test('keys that cancel out cannot sign anything', () => {
     [INFINITY_SIGNATURE, 'malformed signature'],
   ] as const) {
     const bytes = encodeSignedMessage({ unsignedMessage, signature: { signers: [0, 1], signature } });
-    const result = verifySignedMessage(bytes, { networkID: 1, warpSet, quorumNum: 100n }, bls);
+    const result = verifySignedMessage(bytes, { networkID: 1, warpSet, quorumNum: 100n }, nobleBackend);
     expect(result).toEqual({ kind: 'invalid', reason });
   }
 });

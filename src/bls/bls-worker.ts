@@ -1,0 +1,10 @@
+import { workerData } from 'node:worker_threads';
+import { type BlsJob, type BlsJobKind, type BlsJobResult, runBlsJob } from './bls-jobs.ts';
+import { type BackendName, loadBackend } from './load-backend.ts';
+
+/** What each thread of `worker-pool.ts` runs. */
+const backend = await loadBackend((workerData as { readonly backend: BackendName }).backend);
+
+export default function runJob(job: BlsJob): BlsJobResult<BlsJobKind> {
+  return runBlsJob(backend, job);
+}

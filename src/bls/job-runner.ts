@@ -1,0 +1,100 @@
+import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
+
+/** Runs jobs off the event loop, first come, first served. */
+export interface JobRunner extends AsyncDisposable {
+  readonly threads: number;
+  /** Jobs handed to the threads at a time: more than threads, so that none is idle until its next job has come. */
+  readonly concurrency: number;
+  /**
+   * `prepare` is called when a thread is free, so that a job takes up all that has gathered meanwhile, and an obsolete one
+   * (undefined) costs nothing: what it would have computed is not wanted any more.
+   *
+   * Rejects where the job threw, which is a bug, and with {@link JobsOverloaded} where too many wait.
+   */
+  run<K extends BlsJobKind>(prepare: () => BlsJob<K> | undefined): Promise<BlsJobResult<K> | undefined>;
+}
+
+export class JobsOverloaded extends Error {
+  override readonly name = 'JobsOverloaded';
+}
+
+interface QueuedJob {
+  readonly prepare: () => BlsJob | undefined;
+  readonly settle: (outcome: Promise<BlsJobResult<BlsJobKind> | undefined>) => void;
+}
+
+/**
+ * The queue in front of the threads.
+ *
+ * @param execute runs one job; called for at most `concurrency` at a time
+ * @param close ends the threads; called once nothing is queued or running
+ */
+export function createJobRunner({
+  threads,
+  concurrency,
+  maxQueued,
+  execute,
+  close,
+}: {
+  readonly threads: number;
+  readonly concurrency: number;
+  readonly maxQueued: number;
+  readonly execute: (job: BlsJob) => Promise<BlsJobResult<BlsJobKind>>;
+  readonly close: () => Promise<void>;
+}): JobRunner {
+  const queue: QueuedJob[] = [];
+  let running = 0;
+  let isClosed = false;
+  let onIdle: (() => void) | undefined;
+
+  function dispatch(): void {
+    while (running < concurrency) {
+      const next = queue.shift();
+      if (next === undefined) break;
+      const job = next.prepare();
+      if (job === undefined) {
+        next.settle(Promise.resolve(undefined));
+        continue;
+      }
+      running += 1;
+      next.settle(
+        execute(job).finally(() => {
+          running -= 1;
+          dispatch();
+        }),
+      );
+    }
+    if (running === 0 && queue.length === 0) onIdle?.();
+  }
+
+  return {
+    threads,
+    concurrency,
+    run<K extends BlsJobKind>(prepare: () => BlsJob<K> | undefined) {
+      return new Promise<BlsJobResult<K> | undefined>((resolve, reject) => {
+        if (isClosed) {
+          reject(new Error('the BLS threads are closed'));
+          return;
+        }
+        if (queue.length >= maxQueued) {
+          reject(new JobsOverloaded(`${maxQueued} BLS jobs wait, which is all this service takes`));
+          return;
+        }
+        queue.push({
+          prepare: prepare as () => BlsJob | undefined,
+          settle: (outcome) => resolve(outcome as Promise<BlsJobResult<K> | undefined>),
+        });
+        dispatch();
+      });
+    },
+    async [Symbol.asyncDispose]() {
+      isClosed = true;
+      if (running > 0 || queue.length > 0) {
+        await new Promise<void>((resolve) => {
+          onIdle = resolve;
+        });
+      }
+      await close();
+    },
+  };
+}

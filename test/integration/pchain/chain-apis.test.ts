@@ -1,0 +1,182 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Registry } from 'prom-client';
+import { afterEach, describe, expect, test } from 'vitest';
+import { createChainApi } from '../../../src/pchain/chain-api.ts';
+import { createDataApi } from '../../../src/pchain/data-api.ts';
+import { createJsonRpcClient } from '../../../src/pchain/json-rpc.ts';
+import { createNodeApi } from '../../../src/pchain/node-api.ts';
+import { systemClock } from '../../../src/primitives/clock.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  P_CHAIN_ID,
+  type TxID,
+  type ValidationID,
+} from '../../../src/primitives/ids.ts';
+import { readRpcExchanges, readTransaction, rpcResult } from '../../vectors/vectors.ts';
+import { LocalApi, type Reply } from './local-api.ts';
+
+const SIGNAL = new AbortController().signal;
+const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(1), 'chain');
+const VALIDATION = idFromBytes<ValidationID>(new Uint8Array(32).fill(2), 'validation');
+const exchanges = readRpcExchanges('pchain');
+
+const opened: AsyncDisposable[] = [];
+afterEach(async () => {
+  for (const one of opened.splice(0).toReversed()) await one[Symbol.asyncDispose]();
+});
+
+async function open(reply: () => Reply) {
+  const server = await LocalApi.start(reply);
+  const client = createJsonRpcClient({
+    endpoints: [{ baseUrl: server.baseUrl }],
+    clock: systemClock,
+    random: () => 0,
+    registry: new Registry(),
+    limits: { maxRounds: 1 },
+  });
+  opened.push(server, client);
+  return { server, chains: createChainApi(client), node: createNodeApi(client, client) };
+}
+
+describe('the API of a chain', () => {
+  test('gives the epoch of a real chain', async () => {
+    const result = rpcResult(exchanges, 'proposervm.getCurrentEpoch');
+    const { server, chains } = await open(() => ({ result }));
+    expect(await chains.getCurrentEpoch(CHAIN, SIGNAL)).toEqual({ number: 2n, pChainHeight: 3n });
+    expect(server.requests[0]).toMatchObject({
+      url: `/ext/bc/${CHAIN}/proposervm`,
+      method: 'proposervm.getCurrentEpoch',
+    });
+  });
+
+  test.each([
+    [P_CHAIN_ID, 'P'],
+    ['2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5', 'C'],
+    ['yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp', 'C'],
+    ['2JVSBoinj9C2J33VntvzYtVJNZdN2NKiwwKjcumHUWEb5DbBrm', 'X'],
+  ])('is that of %s under the name %s', async (chainID, alias) => {
+    const { server, chains } = await open(() => ({ result: { number: '0', startTime: '0', pChainHeight: '0' } }));
+    expect(await chains.getCurrentEpoch(chainID as BlockchainID, SIGNAL)).toEqual({ number: 0n, pChainHeight: 0n });
+    expect(server.requests[0]?.url).toBe(`/ext/bc/${alias}/proposervm`);
+  });
+
+  test.each<[string, Reply, string]>([
+    ['a node that does not run it', { status: 404, text: '404 page not found' }, 'invalid response'],
+    ['an epoch without a height', { result: { number: '1' } }, 'invalid response'],
+    ['a node that starts', { error: { code: -32_000, message: 'not bootstrapped' } }, 'rejected'],
+    ['a proxy that is overloaded', { status: 503, text: '' }, 'unavailable'],
+  ])('fails at %s', async (_, reply, kind) => {
+    const { chains } = await open(() => reply);
+    await expect(chains.getCurrentEpoch(CHAIN, SIGNAL)).rejects.toMatchObject({ name: 'ApiError', kind });
+  });
+
+  test('has a transaction of the X-Chain only if its bytes hash to the ID', async () => {
+    const { txID, hex } = readTransaction('ConvertSubnetToL1Tx');
+    const { server, chains } = await open(() => ({ result: hex.response.result }));
+    await chains.findXChainTx(txID as TxID, SIGNAL);
+    expect(server.requests[0]).toMatchObject({ url: '/ext/bc/X', method: 'avm.getTx', params: { encoding: 'hex' } });
+    const other = idFromBytes<TxID>(new Uint8Array(32).fill(3), 'tx');
+    await expect(chains.findXChainTx(other, SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
+  });
+});
+
+describe('what the node knows of L1 validators and transactions', () => {
+  test('a status', async () => {
+    const { node } = await open(() => ({ result: readTransactionStatus() }));
+    expect(await node.getTxStatus('x' as TxID, SIGNAL)).toEqual({ status: 'Committed', reason: undefined });
+    const dropped = await open(() => ({ result: { status: 'Dropped', reason: 'no funds' } }));
+    expect(await dropped.node.getTxStatus('x' as TxID, SIGNAL)).toEqual({ status: 'Dropped', reason: 'no funds' });
+    const odd = await open(() => ({ result: { status: 'Pending' } }));
+    await expect(odd.node.getTxStatus('x' as TxID, SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
+  });
+
+  test('an L1 validator and the fee', async () => {
+    const result = rpcResult<{ subnetID: string }>(exchanges, 'platform.getL1Validator', {
+      validationID: '2K9g9dYbcZ9Qr17G9M7DM7RaunM971Vhj6xs4LCHnvwigeF4cP',
+    });
+    const { node } = await open(() => ({ result }));
+    const validator = await node.getL1Validator(VALIDATION, SIGNAL);
+    expect(validator).toEqual({ subnetID: result.subnetID, weight: 350n, minNonce: 2n });
+    const fee = await open(() => ({ result: rpcResult(exchanges, 'platform.getValidatorFeeState') }));
+    expect(await fee.node.getValidatorFeePrice(SIGNAL)).toBe(1n);
+  });
+
+  test('a block of the height asked for, and no other', async () => {
+    const id = idFromBytes(new Uint8Array(32).fill(5), 'id');
+    const block = { id, parentID: id, height: 7, time: 5, txs: [readTransactionJson()] };
+    const { server, node } = await open(() => ({ result: { block, encoding: 'json' } }));
+    expect(await node.getBlockByHeight(7n, SIGNAL)).toMatchObject({ height: 7n, id, origins: { length: 5 } });
+    expect(server.requests[0]?.params).toEqual({ height: 7, encoding: 'json' });
+    await expect(node.getBlockByHeight(8n, SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
+  });
+});
+
+function readTransactionStatus(): unknown {
+  return { status: 'Committed' };
+}
+
+function readTransactionJson(): unknown {
+  return (readTransaction('ConvertSubnetToL1Tx').json.response.result as { tx: unknown }).tx;
+}
+
+describe('the data API', () => {
+  async function start(answer: (request: IncomingMessage) => { status?: number; text: string } | undefined) {
+    const requests: IncomingMessage[] = [];
+    const server = createServer((request, response) => {
+      requests.push(request);
+      const reply = answer(request);
+      if (reply === undefined) return;
+      response.writeHead(reply.status ?? 200, { 'content-type': 'application/json' }).end(reply.text);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const dataApi = createDataApi({
+      endpoint: {
+        baseUrl: `http://127.0.0.1:${port}/glacier/`,
+        httpHeaders: { 'x-glacier-api-key': 'secret' },
+        queryParameters: { token: 'more' },
+      },
+      network: 'fuji',
+      clock: systemClock,
+      timeoutMs: 500,
+    });
+    opened.push(
+      {
+        async [Symbol.asyncDispose]() {
+          server.closeAllConnections();
+          server.close();
+        },
+      },
+      dataApi,
+    );
+    return { requests, find: () => dataApi.transactionsOf(VALIDATION, SIGNAL) };
+  }
+
+  test('is asked for the oldest transactions about a validation', async () => {
+    const txHash = readTransaction('ConvertSubnetToL1Tx').txID;
+    const { requests, find } = await start(() => ({ text: JSON.stringify({ transactions: [{ txHash, more: 1 }] }) }));
+    expect(await find()).toEqual([txHash]);
+    expect(requests[0]?.url).toBe(
+      `/glacier/v1/networks/fuji/blockchains/p-chain/transactions?token=more&l1ValidationId=${VALIDATION}&sortOrder=asc&pageSize=10`,
+    );
+    expect(requests[0]?.headers['x-glacier-api-key']).toBe('secret');
+  });
+
+  test.each<[string, { status?: number; text: string } | undefined, string]>([
+    ['a wrong key', { status: 403, text: '{}' }, 'invalid response'],
+    ['too many requests', { status: 429, text: '{}' }, 'unavailable'],
+    ['an outage', { status: 502, text: '<html>' }, 'unavailable'],
+    ['silence', undefined, 'unavailable'],
+    ['no JSON', { text: '<html>' }, 'invalid response'],
+    ['another form', { text: '{"transactions": {}}' }, 'invalid response'],
+    ['a hash that is none', { text: '{"transactions": [{"txHash": "x"}]}' }, 'invalid response'],
+    ['more than it may say', { text: `"${'x'.repeat(5 * 1024 * 1024)}"` }, 'invalid response'],
+  ])('fails at %s, without telling its key', async (_, answer, kind) => {
+    const { find } = await start(() => answer);
+    const error = await find().catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ name: 'ApiError', kind });
+    expect(String(error)).not.toMatch(/secret|token/);
+  });
+});

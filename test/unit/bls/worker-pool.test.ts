@@ -1,0 +1,109 @@
+import * as blst from '@chainsafe/blst';
+import { describe, expect, test, vi } from 'vitest';
+import { createBlsService } from '../../../src/bls/aggregation.ts';
+import { createJobRunner, JobsOverloaded } from '../../../src/bls/job-runner.ts';
+import { BACKEND_NAMES, loadBackend } from '../../../src/bls/load-backend.ts';
+import { startWorkerPool } from '../../../src/bls/worker-pool.ts';
+import { bytesToHex } from '../../../src/primitives/bytes.ts';
+
+const never = new AbortController().signal;
+const HASH = { kind: 'hash', message: Uint8Array.of(1) } as const;
+
+describe.each(BACKEND_NAMES)('threads with the backend %s', (backend) => {
+  test('aggregate and verify as one thread does', async () => {
+    await using runner = await startWorkerPool({ backend, workers: 2 });
+    const bls = createBlsService(runner, await loadBackend(backend));
+    const signers = Array.from({ length: 30 }, (_, index) => {
+      const secret = blst.SecretKey.fromKeygen(new Uint8Array(32).fill(index + 1));
+      const publicKey = secret.toPublicKey().toBytes();
+      return { index, secret, publicKey, publicKeyHex: bytesToHex(publicKey) };
+    });
+    const work = Array.from({ length: 4 }, async (_, request) => {
+      const message = Uint8Array.of(request);
+      using aggregation = bls.startAggregation(message, never);
+      const kept = signers.map(({ secret }) => secret.sign(message).toBytes());
+      await Promise.all(signers.map((signer, i) => aggregation.add(signer, kept[i] as Uint8Array)));
+      const aggregate = await aggregation.aggregate();
+      // What was handed in is still the caller's.
+      expect(kept.every(({ length }) => length === 96)).toBe(true);
+      const expected = blst.aggregateSignatures(signers.map(({ secret }) => secret.sign(message))).toBytes();
+      expect(bytesToHex(aggregate.signature)).toBe(bytesToHex(expected));
+      return await aggregation.verify(aggregate, message);
+    });
+    expect(await Promise.all(work)).toEqual([true, true, true, true]);
+  });
+
+  test('finish what was asked before they end, and take nothing after', async () => {
+    const runner = await startWorkerPool({ backend, workers: 1 });
+    const asked = Promise.all(Array.from({ length: 20 }, () => runner.run<'hash'>(() => HASH)));
+    await runner[Symbol.asyncDispose]();
+    expect((await asked).every((hashed) => hashed instanceof Uint8Array)).toBe(true);
+    await expect(runner.run<'hash'>(() => HASH)).rejects.toThrow('closed');
+  });
+});
+
+test('a backend that cannot be loaded is refused with a sentence', async () => {
+  vi.doMock('@chainsafe/blst', () => {
+    throw new Error('Cannot find module');
+  });
+  try {
+    await expect(startWorkerPool({ backend: 'native', workers: 1 })).rejects.toThrow(
+      'bls.backend is "native", but the optional package @chainsafe/blst cannot be loaded here: install it, or set "noble"',
+    );
+  } finally {
+    vi.doUnmock('@chainsafe/blst');
+  }
+});
+
+describe('the queue', () => {
+  function createRunner(options: { concurrency?: number; maxQueued?: number } = {}) {
+    const started: Uint8Array[] = [];
+    const jobs: PromiseWithResolvers<Uint8Array>[] = [];
+    const runner = createJobRunner({
+      threads: 1,
+      concurrency: options.concurrency ?? 1,
+      maxQueued: options.maxQueued ?? 10,
+      execute(job) {
+        if (job.kind !== 'hash') throw new Error('not of this test');
+        started.push(job.message);
+        const running = Promise.withResolvers<Uint8Array>();
+        jobs.push(running);
+        return running.promise;
+      },
+      close: async () => {},
+    });
+    const run = (name: number) => runner.run<'hash'>(() => ({ kind: 'hash', message: Uint8Array.of(name) }));
+    return { runner, started, jobs, run, names: () => started.map(([name]) => name) };
+  }
+
+  test('begins jobs in order, as many as may run at a time', async () => {
+    const { jobs, run, names } = createRunner({ concurrency: 2 });
+    const results = [1, 2, 3, 4].map(run);
+    expect(names()).toEqual([1, 2]);
+    jobs[1]?.resolve(Uint8Array.of(22));
+    expect(await results[1]).toEqual(Uint8Array.of(22));
+    expect(names()).toEqual([1, 2, 3]);
+  });
+
+  test('leaves out what is obsolete by then, and goes on after a job that failed', async () => {
+    const { runner, jobs, run, names } = createRunner();
+    const failed = run(1);
+    const obsolete = runner.run<'hash'>(() => undefined);
+    const next = run(2);
+    jobs[0]?.reject(new Error('broken'));
+    await expect(failed).rejects.toThrow('broken');
+    expect(await obsolete).toBeUndefined();
+    expect(names()).toEqual([1, 2]);
+    jobs[1]?.resolve(Uint8Array.of(2));
+    await next;
+  });
+
+  test('is bounded', async () => {
+    const { run, names } = createRunner({ maxQueued: 2 });
+    void run(1);
+    void run(2);
+    void run(3);
+    await expect(run(4)).rejects.toThrow(JobsOverloaded);
+    expect(names()).toEqual([1]);
+  });
+});
