@@ -24,6 +24,7 @@ import type { NodeID } from './primitives/ids.ts';
 import { createMemorySignatureStore } from './store/signature-store.ts';
 import { openValidationStore } from './store/validation-store.ts';
 import type { Logger } from './telemetry/logger.ts';
+import { createUpstreams } from './upstream/upstreams.ts';
 import { createWarpSet } from './validators/warp-set.ts';
 
 export interface App extends AsyncDisposable {
@@ -181,6 +182,8 @@ export async function startApp(
       resultCacheBytes: config.resultCacheBytes,
     },
   });
+  const { endpoints, maxResponseBytes, cacheBytes, ...upstream } = config.upstream;
+  const upstreams = opened.use(createUpstreams({ endpoints, clock, maxResponseBytes, cacheBytes }));
   const server = await createServer({
     aggregator,
     l1Messages,
@@ -189,6 +192,13 @@ export async function startApp(
     readiness: () => connections.readiness(),
     registry,
     logger,
+    upstream: {
+      upstreams,
+      clock,
+      timeoutMs: upstream.timeoutMs,
+      passUnknown: upstream.passUnknown && Object.keys(endpoints).length > 0,
+      rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
+    },
     ...(registerMore && { registerMore }),
   });
   opened.defer(() => server.close());

@@ -10,6 +10,7 @@ import { handleError, handleNotFound } from './error-handler.ts';
 import type { Server } from './http-server.ts';
 import { registerAggregateSignatures } from './routes/aggregate-signatures.ts';
 import { registerHealth } from './routes/health.ts';
+import { registerUpstreamRoutes, type UpstreamRouteOptions } from './routes/upstream.ts';
 
 export interface ServerOptions {
   readonly aggregator: Aggregator;
@@ -20,6 +21,8 @@ export interface ServerOptions {
   readonly readiness: () => Readiness;
   readonly registry: Registry;
   readonly logger: FastifyBaseLogger;
+  /** The rest of the data API, the metrics service and the node RPC. */
+  readonly upstream?: UpstreamRouteOptions;
   /** Routes beside the service's own, under the same error form and in the same OpenAPI document. */
   readonly registerMore?: (server: Server) => void;
 }
@@ -60,6 +63,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   registerAggregateSignatures(server, options);
   registerHealth(server, options.nodeID, options.readiness);
   registerOperations(server, options);
+  if (options.upstream !== undefined) await registerUpstreamRoutes(server, options.upstream);
   options.registerMore?.(server);
   await server.ready();
   return server;

@@ -26,6 +26,40 @@ const ApiEndpoint = Type.Object(
   closed,
 );
 
+/** Methods of the node RPC that the documents name, and those that an aggregator asks for. */
+const DEFAULT_RPC_METHODS = [
+  ...['getAllBalances', 'getAssetDescription', 'getBalance', 'getBlock', 'getBlockByHeight', 'getHeight', 'getTx'],
+  ...['getTxFee', 'getTxStatus', 'getUTXOs'],
+]
+  .map((name) => `avm.${name}`)
+  .concat(
+    [
+      ...['getBalance', 'getBlock', 'getBlockByHeight', 'getBlockchains', 'getBlockchainStatus', 'getCurrentSupply'],
+      ...['getCurrentValidators', 'getHeight', 'getL1Validator', 'getProposedHeight', 'getSubnet', 'getTx'],
+      ...['getTxStatus', 'getValidatorFeeState', 'getValidatorsAt', 'validatedBy'],
+    ].map((name) => `platform.${name}`),
+  );
+
+const Upstream = Type.Object(
+  {
+    dataApi: Type.Optional(
+      Type.Object(
+        { mainnet: Type.Optional(ApiEndpoint), fuji: Type.Optional(ApiEndpoint), evm: Type.Optional(ApiEndpoint) },
+        closed,
+      ),
+    ),
+    metrics: Type.Optional(ApiEndpoint),
+    nodeRpc: Type.Optional(ApiEndpoint),
+    passUnknown: Type.Optional(Type.Boolean()),
+    rpcMethods: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { maxItems: 200 })),
+    maxRpcBatch: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
+    timeoutMs: Type.Optional(DurationMs),
+    maxResponseBytes: Type.Optional(Type.Integer({ minimum: 1_024, maximum: 2 ** 31 })),
+    cacheBytes: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 34 })),
+  },
+  closed,
+);
+
 const FileSchema = Type.Object(
   {
     network: Type.Enum(['mainnet', 'fuji', 'local']),
@@ -59,6 +93,7 @@ const FileSchema = Type.Object(
     l1IndexLookback: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000 })),
     l1IndexBlocksPerSecond: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
     dataApi: Type.Optional(ApiEndpoint),
+    upstream: Type.Optional(Upstream),
   },
   closed,
 );
@@ -71,6 +106,24 @@ export interface ApiEndpointConfig {
   readonly baseUrl: string;
   readonly queryParameters?: Readonly<Record<string, string>>;
   readonly httpHeaders?: Readonly<Record<string, string>>;
+}
+
+/** The services that requests are passed on to. */
+export interface UpstreamConfig {
+  readonly endpoints: {
+    readonly mainnet?: ApiEndpointConfig;
+    readonly fuji?: ApiEndpointConfig;
+    readonly evm?: ApiEndpointConfig;
+    readonly metrics?: ApiEndpointConfig;
+    readonly node?: ApiEndpointConfig;
+  };
+  readonly passUnknown: boolean;
+  readonly rpcMethods: readonly string[];
+  readonly maxRpcBatch: number;
+  readonly timeoutMs: number;
+  readonly maxResponseBytes: number;
+  /** 0 is no cache. */
+  readonly cacheBytes: number;
 }
 
 export interface Config {
@@ -106,6 +159,7 @@ export interface Config {
   readonly l1IndexLookback: bigint;
   readonly l1IndexBlocksPerSecond: number;
   readonly dataApi: ApiEndpointConfig | undefined;
+  readonly upstream: UpstreamConfig;
 }
 
 /** What is wrong with the configuration, in words for the person who wrote it. */
@@ -217,6 +271,36 @@ function toConfig(file: FileConfig): Config {
     l1IndexLookback: BigInt(file.l1IndexLookback ?? 10_000),
     l1IndexBlocksPerSecond: file.l1IndexBlocksPerSecond ?? (file.network === 'local' ? 1_000 : 50),
     dataApi: file.dataApi,
+    upstream: toUpstreamConfig(file.upstream ?? {}),
+  };
+}
+
+function toUpstreamConfig(file: Static<typeof Upstream>): UpstreamConfig {
+  const { mainnet, fuji, evm } = file.dataApi ?? {};
+  for (const [setting, endpoint] of Object.entries({
+    'upstream.dataApi.mainnet': mainnet,
+    'upstream.dataApi.fuji': fuji,
+    'upstream.dataApi.evm': evm,
+    'upstream.metrics': file.metrics,
+    'upstream.nodeRpc': file.nodeRpc,
+  })) {
+    if (endpoint !== undefined) checkEndpoint(endpoint, setting);
+  }
+  const forEvm = evm ?? mainnet ?? fuji;
+  return {
+    endpoints: {
+      ...(mainnet && { mainnet }),
+      ...(fuji && { fuji }),
+      ...(forEvm && { evm: forEvm }),
+      ...(file.metrics && { metrics: file.metrics }),
+      ...(file.nodeRpc && { node: file.nodeRpc }),
+    },
+    passUnknown: file.passUnknown ?? true,
+    rpcMethods: file.rpcMethods ?? DEFAULT_RPC_METHODS,
+    maxRpcBatch: file.maxRpcBatch ?? 20,
+    timeoutMs: file.timeoutMs ?? 10_000,
+    maxResponseBytes: file.maxResponseBytes ?? 64 * 1024 * 1024,
+    cacheBytes: file.cacheBytes ?? 32 * 1024 * 1024,
   };
 }
 

@@ -1,0 +1,109 @@
+import { Registry } from 'prom-client';
+import type { UpstreamRouteOptions } from '../../../src/api/routes/upstream.ts';
+import { createServer } from '../../../src/api/server.ts';
+import { parseConfig } from '../../../src/config/config.ts';
+import type { Clock } from '../../../src/primitives/clock.ts';
+import { systemClock } from '../../../src/primitives/clock.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import { createUpstreams } from '../../../src/upstream/upstreams.ts';
+import { NODE_ID, scriptedAggregator } from '../../unit/api/api-fixture.ts';
+import { type StandIn, startStandIn } from './stand-in.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly body: Record<string, unknown>;
+}
+
+export interface UpstreamService extends AsyncDisposable {
+  readonly url: string;
+  readonly standIn: StandIn;
+  get(target: string, headers?: Record<string, string>): Promise<Answer>;
+  post(target: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+}
+
+export interface UpstreamServiceOptions {
+  /** Settings below `upstream` of the configuration, over a stand-in for every upstream. */
+  readonly settings?: object;
+  readonly clock?: Clock;
+  readonly routes?: Partial<UpstreamRouteOptions>;
+}
+
+/** The service's HTTP server before a stand-in of every upstream; nothing is aggregated. */
+export async function startUpstreamService({
+  settings = {},
+  clock = systemClock,
+  routes = {},
+}: UpstreamServiceOptions = {}): Promise<UpstreamService> {
+  await using opened = new AsyncDisposableStack();
+  const standIn = opened.use(await startStandIn());
+  const endpoint = { baseUrl: standIn.baseUrl };
+  const { upstream } = parseConfig(
+    {
+      network: 'local',
+      pChainApi: [endpoint],
+      upstream: {
+        dataApi: { mainnet: endpoint, fuji: endpoint, evm: endpoint },
+        metrics: endpoint,
+        nodeRpc: endpoint,
+        cacheBytes: 0,
+        ...settings,
+      },
+    },
+    {},
+    {},
+  );
+  const upstreams = opened.use(createUpstreams({ ...upstream, clock }));
+  const server = await createServer({
+    aggregator: scriptedAggregator().aggregator,
+    l1Messages: {
+      ofTransaction: () => Promise.reject(new Error('no transaction was expected')),
+      ofJustification: () => Promise.reject(new Error('no lone justification was expected')),
+    },
+    networks: ['mainnet', 'fuji', 'testnet'],
+    nodeID: NODE_ID,
+    readiness: () => ({ isReady: true, subnets: [] }),
+    registry: new Registry(),
+    logger: createLogger('silent'),
+    upstream: {
+      upstreams,
+      clock,
+      timeoutMs: upstream.timeoutMs,
+      passUnknown: upstream.passUnknown,
+      rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
+      ...routes,
+    },
+  });
+  opened.defer(() => server.close());
+  const url = await server.listen({ host: '127.0.0.1', port: 0 });
+  const closing = opened.move();
+
+  async function ask(target: string, init?: RequestInit): Promise<Answer> {
+    const response = await fetch(`${url}${target}`, init);
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>),
+    };
+  }
+
+  return {
+    url,
+    standIn,
+    get: (target, headers = {}) => ask(target, { headers }),
+    post: (target, body, headers = {}) =>
+      ask(target, {
+        method: 'POST',
+        ...(body === undefined
+          ? { headers }
+          : {
+              headers: { 'content-type': 'application/json', ...headers },
+              body: typeof body === 'string' ? body : JSON.stringify(body),
+            }),
+      }),
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
