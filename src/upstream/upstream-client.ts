@@ -243,7 +243,7 @@ class UndiciUpstreamClient implements UpstreamClient {
 
   #failure(cause: unknown): UpstreamError {
     const code = codeOf(cause);
-    const isInvalid = code === 'UND_ERR_HEADERS_OVERFLOW' || code.startsWith('HPE_');
+    const isInvalid = code === 'UND_ERR_HEADERS_OVERFLOW' || code.startsWith('HPE_') || code === 'HTTPParserError';
     return isInvalid
       ? new UpstreamError('invalid answer', `the ${this.#name} sent no valid HTTP (${code})`, { cause })
       : new UpstreamError('unreachable', `the ${this.#name} cannot be reached (${code})`, { cause });
