@@ -9,7 +9,7 @@ const PATH_CHARACTERS = /^[A-Za-z0-9\-._~:@!$&'()*+,=/%]*$/;
 /** Visible ASCII without `#`. */
 const QUERY_CHARACTERS = /^[!-~]*$/;
 /** Characters whose escape means the same as they themselves, or that some server gives a meaning after decoding. */
-const NEEDLESSLY_ESCAPED = /[A-Za-z0-9\-._~:@/\\%?#;\0-\x1f\x7f]/;
+const NEEDLESSLY_ESCAPED = /[A-Za-z0-9\-._~:@/\\%?#;\p{Cc}]/u;
 
 export interface RequestTarget {
   readonly path: string;
@@ -28,7 +28,9 @@ export function findTargetProblem({ path, query }: RequestTarget): string | unde
   for (const [escape] of path.matchAll(/%.{0,2}/g)) {
     if (!/^%[0-9a-fA-F]{2}$/.test(escape)) return `has a broken escape ${escape}`;
     const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16));
-    if (NEEDLESSLY_ESCAPED.test(character)) return `has the escape ${escape}, which is not passed on`;
+    // Bytes from 0x80 on are parts of UTF-8 characters.
+    if (character < '\x80' && NEEDLESSLY_ESCAPED.test(character))
+      return `has the escape ${escape}, which is not passed on`;
   }
   if (!isUtf8(path)) return 'is not UTF-8';
   if (!QUERY_CHARACTERS.test(query) || query.includes('#')) return 'has a query with a character that must be escaped';

@@ -391,7 +391,7 @@ describe.each(CASES)(
       for (const target of targets) {
         const arrived = service.standIn.arrivals.length;
         const { status, body } = await service.get(target);
-        expect(status, `${target}: ${JSON.stringify(body)}`).toBe(200);
+        expect({ target, status, body }).toMatchObject({ status: 200 });
         const expected: Record<string, unknown> = { ...ANSWERS[operation] };
         if (target.includes('pageToken')) delete expected['nextPageToken'];
         expect(body).toEqual(expected);
@@ -410,7 +410,7 @@ describe.each(CASES)(
           statusCode: 400,
           error: 'Bad Request',
         });
-        expect(body['message'], target).toMatch(new RegExp(`^${name} \\S`));
+        expect(`${target}: ${String(body['message'])}`).toMatch(new RegExp(`: ${name} \\S`));
       }
       expect(service.standIn.arrivals).toHaveLength(arrived);
     });

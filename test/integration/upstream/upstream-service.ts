@@ -2,8 +2,7 @@ import { Registry } from 'prom-client';
 import type { UpstreamRouteOptions } from '../../../src/api/routes/upstream.ts';
 import { createServer } from '../../../src/api/server.ts';
 import { parseConfig } from '../../../src/config/config.ts';
-import type { Clock } from '../../../src/primitives/clock.ts';
-import { systemClock } from '../../../src/primitives/clock.ts';
+import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { createUpstreams } from '../../../src/upstream/upstreams.ts';
 import { NODE_ID, scriptedAggregator } from '../../unit/api/api-fixture.ts';
@@ -19,6 +18,8 @@ export interface Answer {
 export interface UpstreamService extends AsyncDisposable {
   readonly url: string;
   readonly standIn: StandIn;
+  /** How many requests have come in. */
+  received(): number;
   get(target: string, headers?: Record<string, string>): Promise<Answer>;
   post(target: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
@@ -76,6 +77,10 @@ export async function startUpstreamService({
     },
   });
   opened.defer(() => server.close());
+  let received = 0;
+  server.server.on('request', () => {
+    received += 1;
+  });
   const url = await server.listen({ host: '127.0.0.1', port: 0 });
   const closing = opened.move();
 
@@ -93,6 +98,7 @@ export async function startUpstreamService({
   return {
     url,
     standIn,
+    received: () => received,
     get: (target, headers = {}) => ask(target, { headers }),
     post: (target, body, headers = {}) =>
       ask(target, {
