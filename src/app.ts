@@ -18,6 +18,7 @@ import { createSubnetDirectory } from './pchain/subnet-directory.ts';
 import { createValidationIndex, DEFAULT_INDEX_LIMITS } from './pchain/validation-index.ts';
 import { createValidatorFunds } from './pchain/validator-funds.ts';
 import { createValidatorSets } from './pchain/validator-sets.ts';
+import { parseHex } from './primitives/bytes.ts';
 import { type Clock, type Random, sleep } from './primitives/clock.ts';
 import { startDeadline } from './primitives/deadline.ts';
 import type { NodeID } from './primitives/ids.ts';
@@ -198,6 +199,12 @@ export async function startApp(
       timeoutMs: upstream.timeoutMs,
       passUnknown: upstream.passUnknown && Object.keys(endpoints).length > 0,
       rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
+    },
+    access: {
+      apiKeys: config.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
+      unitsPerMinute: config.rateLimitPerMinute === 0 ? undefined : config.rateLimitPerMinute,
+      trustedProxies: config.trustedProxies,
+      clock,
     },
     ...(registerMore && { registerMore }),
   });

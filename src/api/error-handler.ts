@@ -56,6 +56,16 @@ export class TooManyRequests extends Error {
   }
 }
 
+/** The API key is none of ours. */
+export class Unauthorized extends Error {
+  override readonly name = 'Unauthorized';
+}
+
+/** The API key is not for this route. */
+export class Forbidden extends Error {
+  override readonly name = 'Forbidden';
+}
+
 /** The client closed the connection before its answer was there. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
@@ -77,6 +87,10 @@ export function handleError(error: FastifyError, request: FastifyRequest, reply:
     request.log.warn({ code: error.code, reason: error.message }, 'upstream failed');
     setRetryAfter(reply, error.retryAfterMs ?? (error.code === 'too slow' ? UPSTREAM_RETRY_MS : undefined));
     sendError(reply, STATUS_OF_UPSTREAM[error.code], error.message);
+  } else if (error instanceof Unauthorized) {
+    sendError(reply, 401, error.message);
+  } else if (error instanceof Forbidden) {
+    sendError(reply, 403, error.message);
   } else if (error instanceof TooManyRequests) {
     setRetryAfter(reply, error.retryAfterMs);
     sendError(reply, 429, error.message);

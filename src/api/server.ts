@@ -6,6 +6,7 @@ import type { Aggregator } from '../aggregator/aggregate.ts';
 import type { L1Messages } from '../aggregator/l1-messages.ts';
 import type { Readiness } from '../aggregator/validator-connections.ts';
 import type { NodeID } from '../primitives/ids.ts';
+import { type AccessOptions, registerAccess } from './access.ts';
 import { handleError, handleNotFound } from './error-handler.ts';
 import type { Server } from './http-server.ts';
 import { registerAggregateSignatures } from './routes/aggregate-signatures.ts';
@@ -23,6 +24,8 @@ export interface ServerOptions {
   readonly logger: FastifyBaseLogger;
   /** The rest of the data API, the metrics service and the node RPC. */
   readonly upstream?: UpstreamRouteOptions;
+  /** API keys and rate limits; without it everybody may do everything. */
+  readonly access?: AccessOptions;
   /** Routes beside the service's own, under the same error form and in the same OpenAPI document. */
   readonly registerMore?: (server: Server) => void;
 }
@@ -42,6 +45,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     requestTimeout: REQUEST_ARRIVAL_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     frameworkErrors: handleError,
+    trustProxy: options.access === undefined ? false : [...options.access.trustedProxies],
     // Unknown fields are refused, and a "67" is no 67: silently mended input hides mistakes from the people who make them.
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false } },
   }).withTypeProvider<TypeBoxTypeProvider>();
@@ -60,6 +64,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       },
     },
   });
+  if (options.access !== undefined) await registerAccess(server, options.access);
   registerAggregateSignatures(server, options);
   registerHealth(server, options.nodeID, options.readiness);
   registerOperations(server, options);

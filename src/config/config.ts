@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { isIP } from 'node:net';
 import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { type NodeID, parseHexOrCb58Id, parseNodeID, type SubnetID } from '../primitives/ids.ts';
@@ -60,6 +61,17 @@ const Upstream = Type.Object(
   closed,
 );
 
+/** SHA-256 of the key, so that no key stands in a file. */
+const ApiKey = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 100 }),
+    sha256: Type.String({ pattern: '^[0-9a-fA-F]{64}$' }),
+    unitsPerMinute: Type.Optional(Count),
+    routes: Type.Optional(Type.Array(Type.Enum(['aggregation', 'data', 'rpc']), { minItems: 1, maxItems: 3 })),
+  },
+  closed,
+);
+
 const FileSchema = Type.Object(
   {
     network: Type.Enum(['mainnet', 'fuji', 'local']),
@@ -94,6 +106,9 @@ const FileSchema = Type.Object(
     l1IndexBlocksPerSecond: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
     dataApi: Type.Optional(ApiEndpoint),
     upstream: Type.Optional(Upstream),
+    apiKeys: Type.Optional(Type.Array(ApiKey, { maxItems: 10_000 })),
+    rateLimitPerMinute: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000 })),
+    trustedProxies: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 1_000 })),
   },
   closed,
 );
@@ -106,6 +121,14 @@ export interface ApiEndpointConfig {
   readonly baseUrl: string;
   readonly queryParameters?: Readonly<Record<string, string>>;
   readonly httpHeaders?: Readonly<Record<string, string>>;
+}
+
+export interface ApiKeyConfig {
+  readonly name: string;
+  /** In lower-case hex. */
+  readonly sha256: string;
+  readonly unitsPerMinute: number;
+  readonly routes: readonly ('aggregation' | 'data' | 'rpc')[];
 }
 
 /** The services that requests are passed on to. */
@@ -160,6 +183,11 @@ export interface Config {
   readonly l1IndexBlocksPerSecond: number;
   readonly dataApi: ApiEndpointConfig | undefined;
   readonly upstream: UpstreamConfig;
+  readonly apiKeys: readonly ApiKeyConfig[];
+  /** Units for each client address; 0 is no limit, for keys neither. */
+  readonly rateLimitPerMinute: number;
+  /** Addresses or CIDR blocks. */
+  readonly trustedProxies: readonly string[];
 }
 
 /** What is wrong with the configuration, in words for the person who wrote it. */
@@ -272,7 +300,38 @@ function toConfig(file: FileConfig): Config {
     l1IndexBlocksPerSecond: file.l1IndexBlocksPerSecond ?? (file.network === 'local' ? 1_000 : 50),
     dataApi: file.dataApi,
     upstream: toUpstreamConfig(file.upstream ?? {}),
+    apiKeys: toApiKeys(file.apiKeys ?? []),
+    rateLimitPerMinute: file.rateLimitPerMinute ?? (file.network === 'local' ? 0 : 3_000),
+    trustedProxies: checkProxies(file.trustedProxies ?? []),
   };
+}
+
+function toApiKeys(keys: readonly Static<typeof ApiKey>[]): ApiKeyConfig[] {
+  for (const [index, { name, sha256 }] of keys.entries()) {
+    const isTaken = (other: Static<typeof ApiKey>) =>
+      other.name === name || other.sha256.toLowerCase() === sha256.toLowerCase();
+    if (keys.findIndex(isTaken) !== index) {
+      throw new ConfigError(`apiKeys[${index}] has the name or the hash of another key`);
+    }
+  }
+  return keys.map(({ name, sha256, unitsPerMinute = 30_000, routes = ['aggregation', 'data', 'rpc'] }) => ({
+    name,
+    sha256: sha256.toLowerCase(),
+    unitsPerMinute,
+    routes,
+  }));
+}
+
+function checkProxies(proxies: string[]): string[] {
+  proxies.forEach((text, index) => {
+    const [address = '', bits, ...rest] = text.split('/');
+    const maxBits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
+    const isBlock = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= maxBits);
+    if (maxBits === 0 || !isBlock || rest.length > 0) {
+      throw new ConfigError(`trustedProxies[${index}] must be an IP address or a block such as 10.0.0.0/8`);
+    }
+  });
+  return proxies;
 }
 
 function toUpstreamConfig(file: Static<typeof Upstream>): UpstreamConfig {

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import type { UpstreamRouteOptions } from '../../../src/api/routes/upstream.ts';
+import type { AccessOptions } from '../../../src/api/access.ts';
 import { createServer } from '../../../src/api/server.ts';
 import { parseConfig } from '../../../src/config/config.ts';
 import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
@@ -28,14 +28,14 @@ export interface UpstreamServiceOptions {
   /** Settings below `upstream` of the configuration, over a stand-in for every upstream. */
   readonly settings?: object;
   readonly clock?: Clock;
-  readonly routes?: Partial<UpstreamRouteOptions>;
+  readonly access?: AccessOptions;
 }
 
 /** The service's HTTP server before a stand-in of every upstream; nothing is aggregated. */
 export async function startUpstreamService({
   settings = {},
   clock = systemClock,
-  routes = {},
+  access,
 }: UpstreamServiceOptions = {}): Promise<UpstreamService> {
   await using opened = new AsyncDisposableStack();
   const standIn = opened.use(await startStandIn());
@@ -73,8 +73,8 @@ export async function startUpstreamService({
       timeoutMs: upstream.timeoutMs,
       passUnknown: upstream.passUnknown,
       rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
-      ...routes,
     },
+    ...(access && { access }),
   });
   opened.defer(() => server.close());
   let received = 0;
