@@ -1,4 +1,5 @@
 import fastifySwagger from '@fastify/swagger';
+import fastifySwaggerUi from '@fastify/swagger-ui';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyBaseLogger, LogController } from 'fastify';
 import type { Registry } from 'prom-client';
@@ -9,6 +10,7 @@ import type { NodeID } from '../primitives/ids.ts';
 import { type AccessOptions, registerAccess } from './access.ts';
 import { handleError, handleNotFound } from './error-handler.ts';
 import type { Server } from './http-server.ts';
+import { describeAccess } from './openapi-document.ts';
 import { registerAggregateSignatures } from './routes/aggregate-signatures.ts';
 import { registerHealth } from './routes/health.ts';
 import { registerUpstreamRoutes, type UpstreamRouteOptions } from './routes/upstream.ts';
@@ -59,11 +61,20 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       openapi: '3.1.0',
       info: {
         title: 'Warp signature aggregator',
-        description: 'Turns Avalanche Warp messages into signed ones.',
+        description:
+          'Turns Avalanche Warp messages into signed ones, and passes on what else the chain data API, the metrics service ' +
+          'and the node RPC offer.',
         version: '1',
       },
     },
+    transformObject(object) {
+      const document = 'openapiObject' in object ? object.openapiObject : object.swaggerObject;
+      if (options.access !== undefined) describeAccess(document as Parameters<typeof describeAccess>[0]);
+      return document;
+    },
   });
+  // Its scripts and styles come from this service: no other host is asked.
+  await server.register(fastifySwaggerUi, { routePrefix: '/docs', staticCSP: true, uiConfig: { deepLinking: true } });
   if (options.access !== undefined) await registerAccess(server, options.access);
   registerAggregateSignatures(server, options);
   registerHealth(server, options.nodeID, options.readiness);

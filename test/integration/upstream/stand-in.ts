@@ -13,6 +13,8 @@ export interface Arrival {
 export interface StandIn extends AsyncDisposable {
   readonly baseUrl: string;
   readonly arrivals: Arrival[];
+  /** Of each answer of its own, before it is sent. */
+  rewrite: (json: string) => string;
   /** Answers everything from now on, until it is undefined again. */
   behaviour: ((request: IncomingMessage, response: ServerResponse, arrival: Arrival) => void) | undefined;
 }
@@ -53,13 +55,14 @@ export async function startStandIn(): Promise<StandIn> {
       };
       arrivals.push(arrival);
       if (standIn.behaviour !== undefined) standIn.behaviour(request, response, arrival);
-      else answer(arrival, response);
+      else answer(arrival, response, standIn.rewrite);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const standIn: StandIn = {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     arrivals,
+    rewrite: (json) => json,
     behaviour: undefined,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -73,7 +76,7 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
-function answer({ method, target, body }: Arrival, response: ServerResponse): void {
+function answer({ method, target, body }: Arrival, response: ServerResponse, rewrite: StandIn['rewrite']): void {
   const [path = '', query = ''] = target.split('?', 2);
   if (method === 'POST' && path.startsWith('/ext/bc/')) {
     const calls = [JSON.parse(body)].flat().map(({ id }) => ({ jsonrpc: '2.0', id, result: { height: '7' } }));
@@ -91,5 +94,5 @@ function answer({ method, target, body }: Arrival, response: ServerResponse): vo
   }
   const page: Record<string, unknown> = { ...ANSWERS[found[1]] };
   if (new URLSearchParams(query).has('pageToken')) delete page['nextPageToken'];
-  sendJson(response, 200, page);
+  response.writeHead(200, { 'content-type': 'application/json' }).end(rewrite(JSON.stringify(page)));
 }

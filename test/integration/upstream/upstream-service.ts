@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import type { AccessOptions } from '../../../src/api/access.ts';
 import { createServer } from '../../../src/api/server.ts';
-import { parseConfig } from '../../../src/config/config.ts';
+import { parseConfig, type UpstreamConfig } from '../../../src/config/config.ts';
 import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { createUpstreams } from '../../../src/upstream/upstreams.ts';
@@ -31,6 +31,19 @@ export interface UpstreamServiceOptions {
   readonly access?: AccessOptions;
 }
 
+/** The configuration under which a stand-in is every upstream. */
+export function upstreamConfig({ baseUrl }: StandIn, settings: object = {}): UpstreamConfig {
+  const endpoint = { baseUrl };
+  const upstream = {
+    dataApi: { mainnet: endpoint, fuji: endpoint, evm: endpoint },
+    metrics: endpoint,
+    nodeRpc: endpoint,
+    cacheBytes: 0,
+    ...settings,
+  };
+  return parseConfig({ network: 'local', pChainApi: [endpoint], upstream }, {}, {}).upstream;
+}
+
 /** The service's HTTP server before a stand-in of every upstream; nothing is aggregated. */
 export async function startUpstreamService({
   settings = {},
@@ -39,22 +52,7 @@ export async function startUpstreamService({
 }: UpstreamServiceOptions = {}): Promise<UpstreamService> {
   await using opened = new AsyncDisposableStack();
   const standIn = opened.use(await startStandIn());
-  const endpoint = { baseUrl: standIn.baseUrl };
-  const { upstream } = parseConfig(
-    {
-      network: 'local',
-      pChainApi: [endpoint],
-      upstream: {
-        dataApi: { mainnet: endpoint, fuji: endpoint, evm: endpoint },
-        metrics: endpoint,
-        nodeRpc: endpoint,
-        cacheBytes: 0,
-        ...settings,
-      },
-    },
-    {},
-    {},
-  );
+  const upstream = upstreamConfig(standIn, settings);
   const upstreams = opened.use(createUpstreams({ ...upstream, clock }));
   const server = await createServer({
     aggregator: scriptedAggregator().aggregator,
