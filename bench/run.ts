@@ -1,7 +1,8 @@
 import { benchService } from './service.ts';
+import { benchUpstream } from './upstream.ts';
 
 /** Every benchmark by the name it is called with: `npm run bench -- NAME [--json] [numbers]`. */
-const BENCHMARKS = { service: benchService } as const;
+const BENCHMARKS = { service: benchService, upstream: benchUpstream } as const;
 
 const [name, ...rest] = process.argv.slice(2).filter((arg) => arg !== '--json');
 const isJson = process.argv.includes('--json');

@@ -184,7 +184,7 @@ export async function startApp(
     },
   });
   const { endpoints, maxResponseBytes, cacheBytes, ...upstream } = config.upstream;
-  const upstreams = opened.use(createUpstreams({ endpoints, clock, maxResponseBytes, cacheBytes }));
+  const upstreams = opened.use(createUpstreams({ endpoints, clock, registry, maxResponseBytes, cacheBytes }));
   const server = await createServer({
     aggregator,
     l1Messages,

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../primitives/clock.ts';
 
 /** The specification: once an hour for each token. */
-export const REINDEX_INTERVAL_MS = 60 * 60 * 1_000;
+const REINDEX_INTERVAL_MS = 60 * 60 * 1_000;
 /** Tokens remembered: more than anybody reindexes in an hour under the rate limits, in some MB. */
 const MAX_TOKENS = 50_000;
 

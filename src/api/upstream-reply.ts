@@ -46,7 +46,7 @@ function matches(ifNoneMatch: string | undefined, etag: string): boolean {
 }
 
 /** The metrics service's message is a list, gateways answer with HTML: all become `{message, statusCode, error}`. */
-export function normalizeUpstreamError(status: number, text: string) {
+function normalizeUpstreamError(status: number, text: string) {
   const error = STATUS_CODES[status] ?? 'Error';
   return {
     message: (findMessage(text) ?? `the upstream answered: ${error}`).slice(0, MAX_MESSAGE_LENGTH),

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../primitives/clock.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
 import type { UpstreamResponse } from './upstream-client.ts';
+import { UpstreamError } from './upstream-error.ts';
 
 /** How long an answer may be served again. */
 export interface CachePolicy {
@@ -95,7 +96,7 @@ export class ResponseCache {
     }
     const whole = { status, headers, body };
     if (status !== 200) return { kind: 'passed', response: whole };
-    const isImmutable = policy.isImmutable?.(JSON.parse(body.toString('utf8'))) === true;
+    const isImmutable = policy.isImmutable !== undefined && policy.isImmutable(parseJson(body));
     const entry: Entry = {
       response: whole,
       etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, ETAG_CHARACTERS)}"`,
@@ -114,6 +115,14 @@ export class ResponseCache {
 
   #ageOf({ storedMs }: Entry): number {
     return this.#clock.monotonicMs() - storedMs;
+  }
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch (cause) {
+    throw new UpstreamError('invalid answer', 'the upstream answered with broken JSON', { cause });
   }
 }
 

@@ -1,3 +1,4 @@
+import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Clock } from '../primitives/clock.ts';
 import { type CachedResponse, type CachePolicy, ResponseCache } from './response-cache.ts';
 import {
@@ -7,7 +8,7 @@ import {
   type UpstreamRequest,
   type UpstreamResponse,
 } from './upstream-client.ts';
-import { UpstreamError } from './upstream-error.ts';
+import { UpstreamError, type UpstreamErrorCode } from './upstream-error.ts';
 
 /** What each upstream serves, and the setting that says where it is. */
 const UPSTREAMS = {
@@ -23,6 +24,7 @@ export type UpstreamName = keyof typeof UPSTREAMS;
 export interface UpstreamsOptions {
   readonly endpoints: Readonly<Partial<Record<UpstreamName, UpstreamEndpoint>>>;
   readonly clock: Clock;
+  readonly registry: Registry;
   readonly maxResponseBytes: number;
   /** 0 turns the cache off. */
   readonly cacheBytes: number;
@@ -41,14 +43,34 @@ export interface Upstreams extends AsyncDisposable {
   ): Promise<CachedResponse | UpstreamResponse>;
 }
 
-export function createUpstreams({ endpoints, clock, maxResponseBytes, cacheBytes }: UpstreamsOptions): Upstreams {
+export function createUpstreams(options: UpstreamsOptions): Upstreams {
+  const { endpoints, clock, registry, maxResponseBytes, cacheBytes } = options;
   const clients = new Map<UpstreamName, UpstreamClient>();
   for (const [name, { role }] of Object.entries(UPSTREAMS) as [UpstreamName, (typeof UPSTREAMS)[UpstreamName]][]) {
     const endpoint = endpoints[name];
-    if (endpoint !== undefined)
+    if (endpoint !== undefined) {
       clients.set(name, createUpstreamClient({ name: role, endpoint, clock, maxResponseBytes }));
+    }
   }
   const cache = cacheBytes === 0 ? undefined : new ResponseCache({ clock, maxBytes: cacheBytes });
+  const metrics = declareUpstreamMetrics(registry);
+
+  async function ask(name: UpstreamName, client: UpstreamClient, request: UpstreamRequest): Promise<UpstreamResponse> {
+    const startedMs = clock.monotonicMs();
+    let outcome: UpstreamOutcome = 'left';
+    try {
+      const response = await client.request(request);
+      outcome = response.status < 300 ? 'ok' : response.status < 500 ? 'refused' : 'failed';
+      return response;
+    } catch (error) {
+      if (error instanceof UpstreamError) outcome = error.code;
+      throw error;
+    } finally {
+      metrics.requests.inc({ upstream: name, outcome });
+      metrics.duration.observe({ upstream: name }, (clock.monotonicMs() - startedMs) / 1_000);
+    }
+  }
+
   return {
     async request(name, request, policy) {
       const client = clients.get(name);
@@ -59,16 +81,50 @@ export function createUpstreams({ endpoints, clock, maxResponseBytes, cacheBytes
           `this service has no ${role}: the setting ${setting} is missing in its configuration`,
         );
       }
-      if (cache === undefined || policy === undefined) return client.request(request);
-      return cache.get(
+      if (cache === undefined || policy === undefined) return ask(name, client, request);
+      let isAsked = false;
+      const answer = await cache.get(
         `${name} ${request.target}`,
         policy,
-        (signal) => client.request({ ...request, signal }),
+        (signal) => {
+          isAsked = true;
+          return ask(name, client, { ...request, signal });
+        },
         request.signal,
       );
+      if (!isAsked) metrics.cacheHits.inc({ upstream: name });
+      return answer;
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(Array.from(clients.values(), (client) => client[Symbol.asyncDispose]()));
     },
+  };
+}
+
+/** `refused` is a 4xx, `failed` a 5xx, `left` a client that did not wait. */
+type UpstreamOutcome = UpstreamErrorCode | 'ok' | 'refused' | 'failed' | 'left';
+
+function declareUpstreamMetrics(registry: Registry) {
+  const registers = [registry];
+  return {
+    requests: new Counter<'upstream' | 'outcome'>({
+      name: 'upstream_requests_total',
+      help: 'Requests passed on to an upstream, by what came of them',
+      labelNames: ['upstream', 'outcome'],
+      registers,
+    }),
+    duration: new Histogram<'upstream'>({
+      name: 'upstream_request_duration_seconds',
+      help: 'Time until an upstream had answered, its body included where that is short',
+      labelNames: ['upstream'],
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+      registers,
+    }),
+    cacheHits: new Counter<'upstream'>({
+      name: 'upstream_cache_hits_total',
+      help: 'Requests answered without asking an upstream, from the cache or with another one under way',
+      labelNames: ['upstream'],
+      registers,
+    }),
   };
 }

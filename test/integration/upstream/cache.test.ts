@@ -132,6 +132,17 @@ describe('the cache', () => {
     expect(arrivals()).toBe(7);
   });
 
+  test('is counted', async () => {
+    for (let count = 0; count < 3; count += 1) await service.get(BLOCK);
+    service.standIn.behaviour = (_request, response) => sendJson(response, 404, {});
+    await service.get(TRANSACTION);
+    const metrics = await (await fetch(`${service.url}/metrics`)).text();
+    expect(metrics).toContain('upstream_requests_total{upstream="evm",outcome="ok"} 1');
+    expect(metrics).toContain('upstream_requests_total{upstream="evm",outcome="refused"} 1');
+    expect(metrics).toContain('upstream_cache_hits_total{upstream="evm"} 2');
+    expect(metrics).toContain('upstream_request_duration_seconds_count{upstream="evm"} 2');
+  });
+
   test('can be turned off', async () => {
     await using bare = await startUpstreamService({ settings: { cacheBytes: 0 } });
     for (let count = 0; count < 2; count += 1) {

@@ -204,11 +204,14 @@ describe('faults of the upstream', () => {
     await expectAnswer(502, /did not answer with JSON/);
   });
 
-  test('broken JSON: 502', async () => {
-    service.standIn.behaviour = (_request, response) =>
-      response.writeHead(200, { 'content-type': 'application/json' }).end('{"a":');
-    await expectAnswer(502, /answered with broken JSON/);
-  });
+  test.each(['{"a":', '{"a":1}}', '<html>', `{"a":"${'x'.repeat(50_000)}"`, `[${'1,'.repeat(50_000)}1}`])(
+    'broken JSON: 502 (%#)',
+    async (body) => {
+      service.standIn.behaviour = (_request, response) =>
+        response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+      await expectAnswer(502, /answered with broken JSON/);
+    },
+  );
 
   test('huge headers: 502', async () => {
     service.standIn.behaviour = (_request, response) => {

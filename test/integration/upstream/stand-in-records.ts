@@ -7,7 +7,7 @@ const ADDRESS = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';
 const HASH = `0x${'ab'.repeat(32)}`;
 export const TX_ID = '2Z36RnQuk1hvsnFeGWzfZUfXNr7w1SjzmDQ78YxfTVNAkDq3nZ';
 export const SUBNET_ID = '11111111111111111111111111111111LpoYY';
-export const X_CHAIN_ID = '2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByM';
+const X_CHAIN_ID = '2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByM';
 export const NODE_ID = 'NodeID-111111111111111111116DBWJs';
 
 const addressInfo = {

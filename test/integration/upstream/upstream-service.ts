@@ -53,7 +53,8 @@ export async function startUpstreamService({
   await using opened = new AsyncDisposableStack();
   const standIn = opened.use(await startStandIn());
   const upstream = upstreamConfig(standIn, settings);
-  const upstreams = opened.use(createUpstreams({ ...upstream, clock }));
+  const registry = new Registry();
+  const upstreams = opened.use(createUpstreams({ ...upstream, clock, registry }));
   const server = await createServer({
     aggregator: scriptedAggregator().aggregator,
     l1Messages: {
@@ -63,7 +64,7 @@ export async function startUpstreamService({
     networks: ['mainnet', 'fuji', 'testnet'],
     nodeID: NODE_ID,
     readiness: () => ({ isReady: true, subnets: [] }),
-    registry: new Registry(),
+    registry,
     logger: createLogger('silent'),
     upstream: {
       upstreams,
