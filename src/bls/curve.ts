@@ -1,26 +1,4 @@
-import {
-  add,
-  add2,
-  allocate,
-  allocateMany,
-  copy,
-  FP2_BYTES,
-  invert,
-  invert2,
-  isPlainOne,
-  isPlainOne2,
-  isZero,
-  isZero2,
-  mul,
-  mul2,
-  setOne,
-  setZero,
-  square,
-  square2,
-  storeWords,
-  sub,
-  sub2,
-} from './field.ts';
+import { add, add2, allocate, allocateMany, copy, FP2_BYTES, invert, invert2, isPlainOne, isPlainOne2, isZero, isZero2, mul, mul2, setOne, setZero, square, square2, storeWords, sub, sub2 } from './field.ts';
 import { FP_BYTES } from './field-module.ts';
 
 /**
@@ -71,16 +49,7 @@ export const g2Curve: Curve = createCurve({
 function createCurve(field: FieldOperations): Curve {
   const { width } = field;
   const pointBytes = 3 * width;
-  const [A, B, C, D, E, F, G, H] = allocateMany(8, width) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const [A, B, C, D, E, F, G, H] = allocateMany(8, width) as [number, number, number, number, number, number, number, number];
   const zero = allocate(width);
   const [base, difference] = allocateMany(2, pointBytes) as [number, number];
 

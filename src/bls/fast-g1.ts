@@ -1,20 +1,7 @@
 import { g1Curve } from './curve.ts';
-import type { Decoding } from './fast-g2.ts';
-import {
-  add,
-  allocate,
-  COEFFICIENT_BYTES,
-  constant,
-  getBytes,
-  isLarger,
-  mul,
-  setBytes,
-  setOne,
-  square,
-  squareRoot,
-  sub,
-} from './field.ts';
+import { add, allocate, COEFFICIENT_BYTES, constant, getBytes, isLarger, mul, setBytes, setOne, square, squareRoot, sub } from './field.ts';
 import { FP_BYTES } from './field-module.ts';
+import type { Decoding } from './fast-g2.ts';
 
 /** G1 of BLS12-381: y² = x³ + 4 over the base field, and its encoding. */
 export const PUBLIC_KEY_BYTES = COEFFICIENT_BYTES;
@@ -32,8 +19,7 @@ export function decodeG1(out: number, bytes: Uint8Array): Decoding {
   const flags = (bytes[0] ?? 0) & FLAGS;
   if (bytes.length !== PUBLIC_KEY_BYTES || (flags & COMPRESSED) === 0) return 'malformed';
   if ((flags & INFINITY) !== 0) {
-    const isCanonical =
-      flags === (COMPRESSED | INFINITY) && bytes.every((byte, i) => (i === 0 ? (byte & ~FLAGS) === 0 : byte === 0));
+    const isCanonical = flags === (COMPRESSED | INFINITY) && bytes.every((byte, i) => (i === 0 ? (byte & ~FLAGS) === 0 : byte === 0));
     if (isCanonical) g1Curve.setInfinity(out);
     return isCanonical ? 'infinity' : 'malformed';
   }

@@ -1,23 +1,5 @@
 import { g2Curve } from './curve.ts';
-import {
-  add2,
-  allocate,
-  COEFFICIENT_BYTES,
-  constant2,
-  copy,
-  FP2_BYTES,
-  getBytes,
-  isLarger2,
-  loadWords,
-  mul2,
-  setBytes,
-  setOne,
-  setZero,
-  square2,
-  squareRoot2,
-  sub,
-  sub2,
-} from './field.ts';
+import { allocate, COEFFICIENT_BYTES, constant2, FP2_BYTES, getBytes, isLarger2, loadWords, mul2, add2, setBytes, setOne, setZero, square2, squareRoot2, sub, sub2, copy } from './field.ts';
 import { FP_BYTES } from './field-module.ts';
 
 /** G2 of BLS12-381: y² = x³ + 4(1 + i) over the extension field, its encoding, its subgroup, its cofactor. */
@@ -56,8 +38,7 @@ export function decodeG2(out: number, bytes: Uint8Array): Decoding {
   const flags = (bytes[0] ?? 0) & FLAGS;
   if (bytes.length !== SIGNATURE_BYTES || (flags & COMPRESSED) === 0) return 'malformed';
   if ((flags & INFINITY) !== 0) {
-    const isCanonical =
-      flags === (COMPRESSED | INFINITY) && bytes.every((byte, i) => (i === 0 ? (byte & ~FLAGS) === 0 : byte === 0));
+    const isCanonical = flags === (COMPRESSED | INFINITY) && bytes.every((byte, i) => (i === 0 ? (byte & ~FLAGS) === 0 : byte === 0));
     if (isCanonical) g2Curve.setInfinity(out);
     return isCanonical ? 'infinity' : 'malformed';
   }

@@ -2,24 +2,7 @@ import { hash_to_field } from '@noble/curves/abstract/hash-to-curve.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { g2Curve } from './curve.ts';
 import { clearCofactor } from './fast-g2.ts';
-import {
-  add2,
-  allocate,
-  allocateMany,
-  constant2,
-  copy,
-  FP2_BYTES,
-  invert2,
-  isOdd,
-  isZero,
-  isZero2,
-  mul2,
-  setBigint,
-  setOne,
-  square2,
-  squareRoot2,
-  sub2,
-} from './field.ts';
+import { add2, allocate, allocateMany, constant2, copy, FP2_BYTES, invert2, isOdd, isZero, isZero2, mul2, setBigint, setOne, square2, squareRoot2, sub2 } from './field.ts';
 import { FIELD_ORDER, FP_BYTES } from './field-module.ts';
 
 /**

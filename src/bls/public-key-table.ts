@@ -54,7 +54,11 @@ export function readPublicKey(backend: BlsBackend, memory: SharedArrayBuffer, sl
   const size = slotBytes(backend.packedPublicKeyBytes);
   const state = new Int32Array(memory, slot * size, 1);
   const compressed = new Uint8Array(memory, slot * size + STATE_BYTES, COMPRESSED_BYTES);
-  const packed = new Uint8Array(memory, slot * size + STATE_BYTES + COMPRESSED_BYTES, backend.packedPublicKeyBytes);
+  const packed = new Uint8Array(
+    memory,
+    slot * size + STATE_BYTES + COMPRESSED_BYTES,
+    backend.packedPublicKeyBytes,
+  );
   switch (Atomics.load(state, 0)) {
     case DECODED:
       return backend.unpackPublicKey(new Uint8Array(packed));
