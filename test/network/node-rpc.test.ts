@@ -117,8 +117,8 @@ describe('the P-Chain', () => {
   });
 
   test('platform.getCurrentValidators', async () => {
-    const { result } = await ask(P, 'platform.getCurrentValidators');
-    const nodeIDs = (result?.['validators'] as { nodeID: string }[]).map(({ nodeID }) => nodeID);
+    const { result = {} } = await ask(P, 'platform.getCurrentValidators');
+    const nodeIDs = (result['validators'] as { nodeID: string }[]).map(({ nodeID }) => nodeID);
     expect(nodeIDs.toSorted()).toEqual(
       network()
         .nodes.map(({ nodeID }) => nodeID)
