@@ -20,12 +20,14 @@ import { createSubnetDirectory } from './pchain/subnet-directory.ts';
 import { createValidationIndex, DEFAULT_INDEX_LIMITS } from './pchain/validation-index.ts';
 import { createValidatorFunds } from './pchain/validator-funds.ts';
 import { createValidatorSets } from './pchain/validator-sets.ts';
+import { parseHex } from './primitives/bytes.ts';
 import { type Clock, type Random, sleep } from './primitives/clock.ts';
 import { startDeadline } from './primitives/deadline.ts';
 import type { NodeID } from './primitives/ids.ts';
 import { createMemorySignatureStore } from './store/signature-store.ts';
 import { openValidationStore } from './store/validation-store.ts';
 import type { Logger } from './telemetry/logger.ts';
+import { createUpstreams } from './upstream/upstreams.ts';
 import { createWarpSet } from './validators/warp-set.ts';
 
 export interface App extends AsyncDisposable {
@@ -186,6 +188,8 @@ export async function startApp(
       resultCacheBytes: config.resultCacheBytes,
     },
   });
+  const { endpoints, maxResponseBytes, cacheBytes, ...upstream } = config.upstream;
+  const upstreams = opened.use(createUpstreams({ endpoints, clock, registry, maxResponseBytes, cacheBytes }));
   const server = await createServer({
     aggregator,
     l1Messages,
@@ -194,6 +198,19 @@ export async function startApp(
     readiness: () => connections.readiness(),
     registry,
     logger,
+    upstream: {
+      upstreams,
+      clock,
+      timeoutMs: upstream.timeoutMs,
+      passUnknown: upstream.passUnknown && Object.keys(endpoints).length > 0,
+      rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
+    },
+    access: {
+      apiKeys: config.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
+      unitsPerMinute: config.rateLimitPerMinute === 0 ? undefined : config.rateLimitPerMinute,
+      trustedProxies: config.trustedProxies,
+      clock,
+    },
     ...(registerMore && { registerMore }),
   });
   opened.defer(() => server.close());

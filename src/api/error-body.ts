@@ -29,7 +29,7 @@ const REASON_PHRASES: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
-export type ErrorStatus = 400 | 404 | 500 | 502 | 503;
+export type ErrorStatus = 400 | 401 | 403 | 404 | 429 | 500 | 502 | 503;
 
 export function createErrorBody(statusCode: ErrorStatus, message: string, details?: unknown): ErrorBody {
   return {

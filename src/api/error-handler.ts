@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AggregatorError, type AggregatorErrorCode } from '../aggregator/aggregator-error.ts';
+import { UpstreamError, type UpstreamErrorCode } from '../upstream/upstream-error.ts';
 import { presentDetails } from './aggregation-details.ts';
 import { createErrorBody, type ErrorStatus } from './error-body.ts';
 
@@ -19,6 +20,14 @@ const STATUS_OF: Readonly<Record<AggregatorErrorCode, ErrorStatus>> = {
   'api invalid': 502,
 };
 
+const STATUS_OF_UPSTREAM: Readonly<Record<UpstreamErrorCode, ErrorStatus>> = {
+  'not configured': 503,
+  unreachable: 502,
+  'too slow': 503,
+  'invalid answer': 502,
+  'circuit open': 503,
+};
+
 /**
  * Connections and upstreams need some seconds, and so do the reading of blocks and the next epoch; overload is over as soon
  * as one aggregation ends.
@@ -34,6 +43,27 @@ const RETRY_AFTER_SECONDS = {
 /** A request that the caller can mend: 400 with a sentence that starts with the field. */
 export class BadRequest extends Error {
   override readonly name = 'BadRequest';
+}
+
+/** The same request may be made again, after a while. */
+export class TooManyRequests extends Error {
+  override readonly name = 'TooManyRequests';
+  readonly retryAfterMs: number;
+
+  constructor(message: string, retryAfterMs: number) {
+    super(message);
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** The API key is none of ours. */
+export class Unauthorized extends Error {
+  override readonly name = 'Unauthorized';
+}
+
+/** The API key is not for this route. */
+export class Forbidden extends Error {
+  override readonly name = 'Forbidden';
 }
 
 /** The client closed the connection before its answer was there. */
@@ -53,6 +83,17 @@ export function handleError(error: FastifyError, request: FastifyRequest, reply:
     }
     if (status >= 500) request.log.warn({ code: error.code, reason: error.message }, 'aggregation failed');
     sendError(reply, status, error.message, error.details && presentDetails(error.details));
+  } else if (error instanceof UpstreamError) {
+    request.log.warn({ code: error.code, reason: error.message }, 'upstream failed');
+    setRetryAfter(reply, error.retryAfterMs ?? (error.code === 'too slow' ? UPSTREAM_RETRY_MS : undefined));
+    sendError(reply, STATUS_OF_UPSTREAM[error.code], error.message);
+  } else if (error instanceof Unauthorized) {
+    sendError(reply, 401, error.message);
+  } else if (error instanceof Forbidden) {
+    sendError(reply, 403, error.message);
+  } else if (error instanceof TooManyRequests) {
+    setRetryAfter(reply, error.retryAfterMs);
+    sendError(reply, 429, error.message);
   } else if (error.validation !== undefined || (error.statusCode ?? 500) < 500) {
     sendError(reply, error.statusCode === 404 ? 404 : 400, describeClientError(error, request));
   } else {
@@ -65,6 +106,13 @@ export function handleError(error: FastifyError, request: FastifyRequest, reply:
 export function handleNotFound(request: FastifyRequest, reply: FastifyReply): void {
   const path = request.url.split('?', 1)[0];
   sendError(reply, 404, `no route ${request.method} ${path}; the routes are listed in /openapi.json`);
+}
+
+/** A slow upstream may well be quick again a moment later. */
+const UPSTREAM_RETRY_MS = 5_000;
+
+function setRetryAfter(reply: FastifyReply, afterMs: number | undefined): void {
+  if (afterMs !== undefined) reply.header('retry-after', Math.ceil(afterMs / 1_000));
 }
 
 function sendError(reply: FastifyReply, status: ErrorStatus, message: string, details?: unknown): void {

@@ -1,4 +1,5 @@
 import fastifySwagger from '@fastify/swagger';
+import fastifySwaggerUi from '@fastify/swagger-ui';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyBaseLogger, LogController } from 'fastify';
 import type { Registry } from 'prom-client';
@@ -6,10 +7,13 @@ import type { Aggregator } from '../aggregator/aggregate.ts';
 import type { L1Messages } from '../aggregator/l1-messages.ts';
 import type { Readiness } from '../aggregator/validator-connections.ts';
 import type { NodeID } from '../primitives/ids.ts';
+import { type AccessOptions, registerAccess } from './access.ts';
 import { handleError, handleNotFound } from './error-handler.ts';
 import type { Server } from './http-server.ts';
+import { describeAccess } from './openapi-document.ts';
 import { registerAggregateSignatures } from './routes/aggregate-signatures.ts';
 import { registerHealth } from './routes/health.ts';
+import { registerUpstreamRoutes, type UpstreamRouteOptions } from './routes/upstream.ts';
 
 export interface ServerOptions {
   readonly aggregator: Aggregator;
@@ -20,6 +24,10 @@ export interface ServerOptions {
   readonly readiness: () => Readiness;
   readonly registry: Registry;
   readonly logger: FastifyBaseLogger;
+  /** The rest of the data API, the metrics service and the node RPC. */
+  readonly upstream?: UpstreamRouteOptions;
+  /** API keys and rate limits; without it everybody may do everything. */
+  readonly access?: AccessOptions;
   /** Routes beside the service's own, under the same error form and in the same OpenAPI document. */
   readonly registerMore?: (server: Server) => void;
 }
@@ -39,6 +47,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     requestTimeout: REQUEST_ARRIVAL_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     frameworkErrors: handleError,
+    trustProxy: options.access === undefined ? false : [...options.access.trustedProxies],
     // Unknown fields are refused, and a "67" is no 67: silently mended input hides mistakes from the people who make them.
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false } },
   }).withTypeProvider<TypeBoxTypeProvider>();
@@ -52,14 +61,25 @@ export async function createServer(options: ServerOptions): Promise<Server> {
       openapi: '3.1.0',
       info: {
         title: 'Warp signature aggregator',
-        description: 'Turns Avalanche Warp messages into signed ones.',
+        description:
+          'Turns Avalanche Warp messages into signed ones, and passes on what else the chain data API, the metrics service ' +
+          'and the node RPC offer.',
         version: '1',
       },
     },
+    transformObject(object) {
+      const document = 'openapiObject' in object ? object.openapiObject : object.swaggerObject;
+      if (options.access !== undefined) describeAccess(document as Parameters<typeof describeAccess>[0]);
+      return document;
+    },
   });
+  // Its scripts and styles come from this service: no other host is asked.
+  await server.register(fastifySwaggerUi, { routePrefix: '/docs', staticCSP: true, uiConfig: { deepLinking: true } });
+  if (options.access !== undefined) await registerAccess(server, options.access);
   registerAggregateSignatures(server, options);
   registerHealth(server, options.nodeID, options.readiness);
   registerOperations(server, options);
+  if (options.upstream !== undefined) await registerUpstreamRoutes(server, options.upstream);
   options.registerMore?.(server);
   await server.ready();
   return server;

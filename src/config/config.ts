@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
@@ -23,6 +24,51 @@ const ApiEndpoint = Type.Object(
     baseUrl: Type.String(),
     queryParameters: Type.Optional(StringMap),
     httpHeaders: Type.Optional(StringMap),
+  },
+  closed,
+);
+
+/** Methods of the node RPC that the documents name, and those that an aggregator asks for. */
+const DEFAULT_RPC_METHODS = [
+  ...['getAllBalances', 'getAssetDescription', 'getBalance', 'getBlock', 'getBlockByHeight', 'getHeight', 'getTx'],
+  ...['getTxFee', 'getTxStatus', 'getUTXOs'],
+]
+  .map((name) => `avm.${name}`)
+  .concat(
+    [
+      ...['getBalance', 'getBlock', 'getBlockByHeight', 'getBlockchains', 'getBlockchainStatus', 'getCurrentSupply'],
+      ...['getCurrentValidators', 'getHeight', 'getL1Validator', 'getProposedHeight', 'getSubnet', 'getTx'],
+      ...['getTxStatus', 'getValidatorFeeState', 'getValidatorsAt', 'validatedBy'],
+    ].map((name) => `platform.${name}`),
+  );
+
+const Upstream = Type.Object(
+  {
+    dataApi: Type.Optional(
+      Type.Object(
+        { mainnet: Type.Optional(ApiEndpoint), fuji: Type.Optional(ApiEndpoint), evm: Type.Optional(ApiEndpoint) },
+        closed,
+      ),
+    ),
+    metrics: Type.Optional(ApiEndpoint),
+    nodeRpc: Type.Optional(ApiEndpoint),
+    passUnknown: Type.Optional(Type.Boolean()),
+    rpcMethods: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { maxItems: 200 })),
+    maxRpcBatch: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
+    timeoutMs: Type.Optional(DurationMs),
+    maxResponseBytes: Type.Optional(Type.Integer({ minimum: 1_024, maximum: 2 ** 31 })),
+    cacheBytes: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 34 })),
+  },
+  closed,
+);
+
+/** SHA-256 of the key, so that no key stands in a file. */
+const ApiKey = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 100 }),
+    sha256: Type.String({ pattern: '^[0-9a-fA-F]{64}$' }),
+    unitsPerMinute: Type.Optional(Count),
+    routes: Type.Optional(Type.Array(Type.Enum(['aggregation', 'data', 'rpc']), { minItems: 1, maxItems: 3 })),
   },
   closed,
 );
@@ -69,6 +115,10 @@ const FileSchema = Type.Object(
     l1IndexLookback: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000 })),
     l1IndexBlocksPerSecond: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
     dataApi: Type.Optional(ApiEndpoint),
+    upstream: Type.Optional(Upstream),
+    apiKeys: Type.Optional(Type.Array(ApiKey, { maxItems: 10_000 })),
+    rateLimitPerMinute: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000 })),
+    trustedProxies: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 1_000 })),
   },
   closed,
 );
@@ -81,6 +131,32 @@ export interface ApiEndpointConfig {
   readonly baseUrl: string;
   readonly queryParameters?: Readonly<Record<string, string>>;
   readonly httpHeaders?: Readonly<Record<string, string>>;
+}
+
+export interface ApiKeyConfig {
+  readonly name: string;
+  /** In lower-case hex. */
+  readonly sha256: string;
+  readonly unitsPerMinute: number;
+  readonly routes: readonly ('aggregation' | 'data' | 'rpc')[];
+}
+
+/** The services that requests are passed on to. */
+export interface UpstreamConfig {
+  readonly endpoints: {
+    readonly mainnet?: ApiEndpointConfig;
+    readonly fuji?: ApiEndpointConfig;
+    readonly evm?: ApiEndpointConfig;
+    readonly metrics?: ApiEndpointConfig;
+    readonly node?: ApiEndpointConfig;
+  };
+  readonly passUnknown: boolean;
+  readonly rpcMethods: readonly string[];
+  readonly maxRpcBatch: number;
+  readonly timeoutMs: number;
+  readonly maxResponseBytes: number;
+  /** 0 is no cache. */
+  readonly cacheBytes: number;
 }
 
 export interface Config {
@@ -117,6 +193,12 @@ export interface Config {
   readonly l1IndexLookback: bigint;
   readonly l1IndexBlocksPerSecond: number;
   readonly dataApi: ApiEndpointConfig | undefined;
+  readonly upstream: UpstreamConfig;
+  readonly apiKeys: readonly ApiKeyConfig[];
+  /** Units for each client address; 0 is no limit, for keys neither. */
+  readonly rateLimitPerMinute: number;
+  /** Addresses or CIDR blocks. */
+  readonly trustedProxies: readonly string[];
 }
 
 /** What is wrong with the configuration, in words for the person who wrote it. */
@@ -233,6 +315,67 @@ function toConfig(file: FileConfig): Config {
     l1IndexLookback: BigInt(file.l1IndexLookback ?? 10_000),
     l1IndexBlocksPerSecond: file.l1IndexBlocksPerSecond ?? (file.network === 'local' ? 1_000 : 50),
     dataApi: file.dataApi,
+    upstream: toUpstreamConfig(file.upstream ?? {}),
+    apiKeys: toApiKeys(file.apiKeys ?? []),
+    rateLimitPerMinute: file.rateLimitPerMinute ?? (file.network === 'local' ? 0 : 3_000),
+    trustedProxies: checkProxies(file.trustedProxies ?? []),
+  };
+}
+
+function toApiKeys(keys: readonly Static<typeof ApiKey>[]): ApiKeyConfig[] {
+  for (const [index, { name, sha256 }] of keys.entries()) {
+    const isTaken = (other: Static<typeof ApiKey>) =>
+      other.name === name || other.sha256.toLowerCase() === sha256.toLowerCase();
+    if (keys.findIndex(isTaken) !== index) {
+      throw new ConfigError(`apiKeys[${index}] has the name or the hash of another key`);
+    }
+  }
+  return keys.map(({ name, sha256, unitsPerMinute = 30_000, routes = ['aggregation', 'data', 'rpc'] }) => ({
+    name,
+    sha256: sha256.toLowerCase(),
+    unitsPerMinute,
+    routes,
+  }));
+}
+
+function checkProxies(proxies: string[]): string[] {
+  proxies.forEach((text, index) => {
+    const [address = '', bits, ...rest] = text.split('/');
+    const maxBits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
+    const isBlock = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= maxBits);
+    if (maxBits === 0 || !isBlock || rest.length > 0) {
+      throw new ConfigError(`trustedProxies[${index}] must be an IP address or a block such as 10.0.0.0/8`);
+    }
+  });
+  return proxies;
+}
+
+function toUpstreamConfig(file: Static<typeof Upstream>): UpstreamConfig {
+  const { mainnet, fuji, evm } = file.dataApi ?? {};
+  for (const [setting, endpoint] of Object.entries({
+    'upstream.dataApi.mainnet': mainnet,
+    'upstream.dataApi.fuji': fuji,
+    'upstream.dataApi.evm': evm,
+    'upstream.metrics': file.metrics,
+    'upstream.nodeRpc': file.nodeRpc,
+  })) {
+    if (endpoint !== undefined) checkEndpoint(endpoint, setting);
+  }
+  const forEvm = evm ?? mainnet ?? fuji;
+  return {
+    endpoints: {
+      ...(mainnet && { mainnet }),
+      ...(fuji && { fuji }),
+      ...(forEvm && { evm: forEvm }),
+      ...(file.metrics && { metrics: file.metrics }),
+      ...(file.nodeRpc && { node: file.nodeRpc }),
+    },
+    passUnknown: file.passUnknown ?? true,
+    rpcMethods: file.rpcMethods ?? DEFAULT_RPC_METHODS,
+    maxRpcBatch: file.maxRpcBatch ?? 20,
+    timeoutMs: file.timeoutMs ?? 10_000,
+    maxResponseBytes: file.maxResponseBytes ?? 64 * 1024 * 1024,
+    cacheBytes: file.cacheBytes ?? 32 * 1024 * 1024,
   };
 }
 

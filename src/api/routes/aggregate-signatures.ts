@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Aggregator } from '../../aggregator/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../aggregator/aggregation-request.ts';
@@ -6,7 +6,6 @@ import { unwrapJustification } from '../../aggregator/l1-justification.ts';
 import type { L1Messages } from '../../aggregator/l1-messages.ts';
 import { bytesToHex } from '../../primitives/bytes.ts';
 import { ErrorBodySchema } from '../error-body.ts';
-import { ClientGone } from '../error-handler.ts';
 import type { Server } from '../http-server.ts';
 import {
   AGGREGATION_BODY_LIMIT,
@@ -18,6 +17,7 @@ import {
   parseDestination,
   parseTxHash,
 } from '../parse-aggregation-request.ts';
+import { untilClientGone } from '../until-client-gone.ts';
 
 const SignedMessageBody = Type.Object(
   {
@@ -150,15 +150,6 @@ function present(result: AggregationResult) {
     totalWeight: String(result.totalWeight),
     signers: [...result.signers],
   };
-}
-
-/** Fastify's `request.signal` will not do: it aborts as soon as the request's body was read. */
-function untilClientGone({ raw }: FastifyReply): AbortSignal {
-  const gone = new AbortController();
-  raw.once('close', () => {
-    if (!raw.writableFinished) gone.abort(new ClientGone());
-  });
-  return gone.signal;
 }
 
 function requireNetwork(request: FastifyRequest, networks: readonly string[]): void {

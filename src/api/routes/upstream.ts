@@ -1,0 +1,293 @@
+import replyFrom from '@fastify/reply-from';
+import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
+import { type TSchema, Type } from 'typebox';
+import type { Clock } from '../../primitives/clock.ts';
+import { type BlockchainID, parseId } from '../../primitives/ids.ts';
+import { ParseError } from '../../primitives/parse-error.ts';
+import type { CachedResponse, CachePolicy } from '../../upstream/response-cache.ts';
+import type { UpstreamResponse } from '../../upstream/upstream-client.ts';
+import type { UpstreamName, Upstreams } from '../../upstream/upstreams.ts';
+import { findTargetProblem, splitTarget } from '../canonical-target.ts';
+import { checkParameters, type Parameters } from '../check-parameters.ts';
+import { ErrorBodySchema } from '../error-body.ts';
+import { BadRequest, handleNotFound, TooManyRequests } from '../error-handler.ts';
+import type { Server } from '../http-server.ts';
+import { ReindexLimit } from '../reindex-limit.ts';
+import { checkRpcCalls, type RpcLimits } from '../rpc-calls.ts';
+import { untilClientGone } from '../until-client-gone.ts';
+import {
+  REINDEX_PARAMS,
+  REINDEX_PATH,
+  UPSTREAM_ENDPOINTS,
+  type UpstreamEndpointDefinition,
+} from '../upstream-endpoints.ts';
+import { sendUpstreamAnswer } from '../upstream-reply.ts';
+
+export interface UpstreamRouteOptions {
+  readonly upstreams: Upstreams;
+  readonly clock: Clock;
+  /** For one answer, its body included. */
+  readonly timeoutMs: number;
+  /** Whether GETs under /v1 that no document names are passed on, unchecked but for the form of their path. */
+  readonly passUnknown: boolean;
+  readonly rpc: RpcLimits;
+}
+
+const ERRORS = Object.fromEntries([400, 401, 403, 404, 429, 500, 502, 503].map((status) => [status, ErrorBodySchema]));
+/** A full batch whose calls ask for the UTXOs of a hundred addresses each. */
+const RPC_BODY_LIMIT = 256 * 1024;
+
+/** What the dispatcher below reply-from is to know of a request beyond its target. */
+interface Passage {
+  readonly upstream: UpstreamName;
+  readonly target: string;
+  readonly timeoutMs: number;
+  readonly cache: CachePolicy | undefined;
+  readonly signal: AbortSignal;
+}
+/** reply-from hands the headers down as they are: the only way there is to tell one request from another. */
+const PASSAGE = Symbol('passage');
+
+export async function registerUpstreamRoutes(server: Server, options: UpstreamRouteOptions): Promise<void> {
+  const { upstreams, timeoutMs, clock } = options;
+  await server.register(async (scope: Server) => {
+    scope.addHook('onRequest', async ({ raw }) => requireCanonicalTarget(raw.url ?? ''));
+    scope.setValidatorCompiler(({ schema }) => (values) => {
+      checkParameters(schema as TSchema, values as Parameters);
+      return true;
+    });
+    // Answers come as bytes, and errors are small: no serializers are compiled for hundreds of fields at each start.
+    scope.setSerializerCompiler(() => (body) => JSON.stringify(body));
+    // Calls are parsed by checkRpcCalls, which keeps all digits of their integers.
+    scope.removeContentTypeParser('application/json');
+    scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+    await scope.register(replyFrom, {
+      disableCache: true,
+      disableRequestLogging: true,
+      undici: { request: createDispatcher(upstreams) } as never,
+    });
+
+    const pass = createPass(timeoutMs);
+    for (const endpoint of UPSTREAM_ENDPOINTS) registerEndpoint(scope, endpoint, pass);
+    registerReindex(scope, pass, new ReindexLimit(clock));
+    registerNodeRpc(scope, pass, options.rpc);
+    if (options.passUnknown) registerUnknown(scope, pass);
+  });
+}
+
+type Pass = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  how: {
+    readonly upstream: UpstreamName;
+    readonly patience?: number | undefined;
+    readonly cache?: CachePolicy | undefined;
+    /** JSON; null for a POST without one. */
+    readonly body?: string | null;
+    /** Told of the status before it is sent on; 0 where there was no answer. */
+    readonly onStatus?: (status: number) => void;
+  },
+) => FastifyReply;
+
+/** Passes a request on through reply-from, with nothing of its headers: what upstreams are told is ours to say. */
+function createPass(timeoutMs: number): Pass {
+  return (request, reply, { upstream, patience = 1, cache, body, onStatus }) => {
+    const target = request.raw.url ?? '';
+    const { path, query } = splitTarget(target);
+    const signal = untilClientGone(reply);
+    const passage: Passage = { upstream, target, timeoutMs: timeoutMs * patience, cache, signal };
+    return reply.from(path, {
+      getUpstream: () => `http://${upstream}`,
+      queryString: () => query,
+      ...(body !== undefined && { body, contentType: 'application/json' }),
+      rewriteRequestHeaders: () => ({ [PASSAGE]: passage }),
+      rewriteHeaders: () => ({}),
+      // By default it would ask up to ten times again after a 503.
+      retryDelay: () => null,
+      onResponse(_request, _reply, response) {
+        const answer = response.stream as unknown as CachedResponse | UpstreamResponse;
+        onStatus?.(statusOf(answer));
+        sendUpstreamAnswer(request, reply, answer);
+      },
+      onError(_reply, { error }) {
+        onStatus?.(0);
+        // Wrapped by reply-from as an error of its own.
+        reply.send(error.cause instanceof Error ? error.cause : error);
+      },
+    });
+  };
+}
+
+function statusOf(answer: CachedResponse | UpstreamResponse): number {
+  return 'response' in answer ? answer.response.status : answer.status;
+}
+
+/** The part of undici's dispatcher that reply-from uses, with our pools, cache, deadlines and circuit breakers below it. */
+function createDispatcher(upstreams: Upstreams) {
+  return (
+    { method, path, headers, body }: DispatchedRequest,
+    callback: (error: unknown, response?: object) => void,
+  ): void => {
+    const { upstream, target, timeoutMs, cache, signal } = headers[PASSAGE];
+    // What was checked is what goes out: reply-from builds a URL in between, which must not have mended anything. It leaves
+    // out the mark of an empty query.
+    if (path !== target && `${path}?` !== target) throw new RangeError(`${target} would be passed on as ${path}`);
+    upstreams
+      .request(
+        upstream,
+        { method, target, timeoutMs, signal, ...(typeof body === 'string' && body !== '' && { body }) },
+        cache,
+      )
+      .then(
+        (answer) => callback(null, { statusCode: statusOf(answer), headers: {}, body: answer }),
+        (error: unknown) => callback(error),
+      );
+  };
+}
+
+interface DispatchedRequest {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly headers: { readonly [PASSAGE]: Passage };
+  readonly body?: unknown;
+}
+
+function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, pass: Pass): void {
+  const { method, path, params, query, response, findConflict, cache, patience } = endpoint;
+  const schema: FastifySchema = {
+    operationId: endpoint.operationId,
+    tags: [endpoint.tag],
+    summary: endpoint.summary,
+    params,
+    querystring: query,
+    response: { 200: response, ...ERRORS },
+  };
+  scope.route({
+    method,
+    url: path,
+    exposeHeadRoute: false,
+    schema,
+    handler(request, reply) {
+      const parameters = { ...(request.query as Parameters), ...(request.params as Parameters) };
+      const conflict = findConflict?.(parameters);
+      if (conflict !== undefined) throw new BadRequest(conflict.join(' '));
+      const upstream = endpoint.service === 'metrics service' ? 'metrics' : upstreamOf(parameters['network']);
+      return pass(request, reply, { upstream, cache, patience });
+    },
+  });
+}
+
+/** `testnet` is an old name of fuji; what is of no network is of EVM chains. */
+function upstreamOf(network: unknown): UpstreamName {
+  if (network === 'mainnet') return 'mainnet';
+  return network === 'fuji' || network === 'testnet' ? 'fuji' : 'evm';
+}
+
+function registerReindex(scope: Server, pass: Pass, limit: ReindexLimit): void {
+  const schema: FastifySchema = {
+    operationId: 'reindexNftToken',
+    tags: ['EVM chains'],
+    summary: "Index a token's metadata anew, at most once an hour",
+    params: REINDEX_PARAMS,
+    response: { 201: Type.Null({ description: 'No body' }), ...ERRORS },
+  };
+  scope.route({
+    method: 'POST',
+    url: REINDEX_PATH,
+    schema,
+    handler(request, reply) {
+      const { chainId, address, tokenId } = request.params as Record<'chainId' | 'address' | 'tokenId', string>;
+      // One token however it is written.
+      const token = `${chainId} ${address.toLowerCase()} ${BigInt(tokenId)}`;
+      const waitMs = limit.take(token);
+      if (waitMs > 0) throw new TooManyRequests('tokenId was reindexed within the last hour', waitMs);
+      return pass(request, reply, {
+        upstream: 'evm',
+        body: null,
+        onStatus: (status) => {
+          if (status < 200 || status > 299) limit.giveBack(token);
+        },
+      });
+    },
+  });
+}
+
+const RpcCall = Type.Object({
+  jsonrpc: Type.Literal('2.0'),
+  id: Type.Union([Type.Number(), Type.String()]),
+  method: Type.String(),
+  params: Type.Optional(Type.Object({})),
+});
+
+function registerNodeRpc(scope: Server, pass: Pass, limits: RpcLimits): void {
+  const schema: FastifySchema = {
+    operationId: 'callNode',
+    tags: ['Node RPC'],
+    summary: "JSON-RPC of the network's X-Chain and P-Chain, and of other blockchains",
+    description: `Methods let through: ${[...limits.methods].join(', ')}. Batches have at most ${limits.maxBatch} calls.`,
+    params: Type.Object({ chain: Type.String({ description: 'X, P, or the ID of a blockchain' }) }),
+    response: { 200: Type.Object({}, { description: 'A JSON-RPC response, or a list of them' }), ...ERRORS },
+    // The text, checked call by call; this is for the document.
+    body: Type.Union([RpcCall, Type.Array(RpcCall, { minItems: 1, maxItems: limits.maxBatch })]),
+  };
+  scope.route({
+    method: 'POST',
+    url: '/ext/bc/:chain',
+    bodyLimit: RPC_BODY_LIMIT,
+    schema,
+    // The body's schema is there for the document; its check names fields of single calls.
+    validatorCompiler: () => () => true,
+    handler(request, reply) {
+      requireChain((request.params as { chain: string }).chain);
+      if (typeof request.body !== 'string' || request.body === '') {
+        throw new BadRequest(
+          'body is missing: a JSON-RPC call is needed, with the header content-type: application/json',
+        );
+      }
+      return pass(request, reply, { upstream: 'node', body: checkRpcCalls(request.body, limits) });
+    },
+  });
+}
+
+function requireChain(chain: string): void {
+  if (chain === 'X' || chain === 'P') return;
+  try {
+    parseId<BlockchainID>(chain, 'blockchainId');
+  } catch (error) {
+    if (!(error instanceof ParseError)) throw error;
+    throw new BadRequest(`blockchainId must be X, P or the ID of a blockchain: it ${error.reason}`, { cause: error });
+  }
+}
+
+function registerUnknown(scope: Server, pass: Pass): void {
+  scope.route({
+    method: 'GET',
+    url: '/v1/*',
+    exposeHeadRoute: false,
+    schema: { hide: true },
+    handler(request: FastifyRequest, reply: FastifyReply) {
+      const { path } = splitTarget(request.raw.url ?? '');
+      if (CHECKED_PATHS.some((pattern) => pattern.test(path))) return handleNotFound(request, reply);
+      const [, network] = /^\/v1\/networks\/([^/]+)/.exec(path) ?? [];
+      return pass(request, reply, { upstream: upstreamOf(network) });
+    },
+  });
+}
+
+/**
+ * Paths that servers which look neither at case nor at a slash at the end would take for one of a checked route; and those of
+ * signature aggregation, which nobody behind us serves.
+ */
+const CHECKED_PATHS = [...UPSTREAM_ENDPOINTS.map(({ path }) => path), '/v1/signatureAggregator/*'].map(
+  (path) =>
+    new RegExp(
+      `^${path.replaceAll('::', '\0').replaceAll(/:\w+/g, '[^/]+').replace('*', '.*').replaceAll('\0', ':')}/?$`,
+      'i',
+    ),
+);
+
+/** @throws {BadRequest} */
+function requireCanonicalTarget(url: string): void {
+  const problem = findTargetProblem(splitTarget(url));
+  if (problem !== undefined) throw new BadRequest(`the path of the URL ${problem}`);
+}

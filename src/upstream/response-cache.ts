@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../primitives/clock.ts';
+import { SingleFlight } from '../primitives/single-flight.ts';
+import type { UpstreamResponse } from './upstream-client.ts';
+import { UpstreamError } from './upstream-error.ts';
+
+/** How long an answer may be served again. */
+export interface CachePolicy {
+  readonly freshMs: number;
+  /** Where it says yes of the body of a 200, that body never changes, and is kept as long as there is room. */
+  readonly isImmutable?: (body: unknown) => boolean;
+}
+
+/** An answer with a whole body, and what a client needs to know to keep it itself. */
+export interface CachedResponse {
+  readonly response: UpstreamResponse & { readonly body: Buffer };
+  readonly etag: string;
+  readonly ageMs: number;
+  readonly freshMs: number;
+  readonly isImmutable: boolean;
+}
+
+type Fetched =
+  | { readonly kind: 'kept'; readonly entry: Entry }
+  | { readonly kind: 'passed'; readonly response: UpstreamResponse & { readonly body: Buffer } }
+  | { readonly kind: 'too long' };
+
+interface Entry {
+  readonly response: UpstreamResponse & { readonly body: Buffer };
+  readonly etag: string;
+  readonly storedMs: number;
+  readonly freshMs: number;
+  readonly isImmutable: boolean;
+}
+
+/** Nothing that never changes is told to be kept longer than a day: an upstream may have had it wrong. */
+const IMMUTABLE_MS = 24 * 60 * 60 * 1_000;
+/** Key, headers and the entry itself, beside the body. */
+const ENTRY_OVERHEAD_BYTES = 512;
+/** Targets known to have answers too long to keep, so that they are not begun twice each time. */
+const MAX_LONG_TARGETS = 1_000;
+
+/** Answers of upstreams for a short while, bounded by bytes; equal requests under way share one. */
+export class ResponseCache {
+  readonly #clock: Clock;
+  readonly #entries: LRUCache<string, Entry>;
+  readonly #long = new LRUCache<string, true>({ max: MAX_LONG_TARGETS });
+  readonly #flights = new SingleFlight<string, Fetched>();
+
+  constructor({ clock, maxBytes }: { readonly clock: Clock; readonly maxBytes: number }) {
+    this.#clock = clock;
+    this.#entries = new LRUCache({
+      maxSize: maxBytes,
+      sizeCalculation: (entry, key) => entry.response.body.length + key.length + ENTRY_OVERHEAD_BYTES,
+    });
+  }
+
+  /**
+   * The kept answer, or that of `fetch`. A plain response is one that must not be kept: an error, or one too long.
+   *
+   * @param key the upstream and the target
+   */
+  async get(
+    key: string,
+    policy: CachePolicy,
+    fetch: (signal: AbortSignal) => Promise<UpstreamResponse>,
+    signal: AbortSignal,
+  ): Promise<CachedResponse | UpstreamResponse> {
+    const entry = this.#entries.get(key);
+    if (entry !== undefined && this.#ageOf(entry) < entry.freshMs) return this.#present(entry);
+    if (this.#long.has(key)) return fetch(signal);
+    const fetched = await this.#flights.run(
+      key,
+      async (flightSignal) => this.#fetch(key, policy, () => fetch(flightSignal)),
+      signal,
+    );
+    switch (fetched.kind) {
+      case 'kept':
+        return this.#present(fetched.entry);
+      case 'passed':
+        return fetched.response;
+      case 'too long':
+        // A stream cannot be shared: each reads at its own pace.
+        return fetch(signal);
+    }
+  }
+
+  async #fetch(key: string, policy: CachePolicy, fetch: () => Promise<UpstreamResponse>): Promise<Fetched> {
+    const response = await fetch();
+    const { status, headers, body } = response;
+    if (!Buffer.isBuffer(body)) {
+      body.destroy();
+      this.#long.set(key, true);
+      return { kind: 'too long' };
+    }
+    const whole = { status, headers, body };
+    if (status !== 200) return { kind: 'passed', response: whole };
+    const isImmutable = policy.isImmutable !== undefined && policy.isImmutable(parseJson(body));
+    const entry: Entry = {
+      response: whole,
+      etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, ETAG_CHARACTERS)}"`,
+      storedMs: this.#clock.monotonicMs(),
+      freshMs: isImmutable ? IMMUTABLE_MS : policy.freshMs,
+      isImmutable,
+    };
+    this.#entries.set(key, entry);
+    return { kind: 'kept', entry };
+  }
+
+  #present(entry: Entry): CachedResponse {
+    const { response, etag, freshMs, isImmutable } = entry;
+    return { response, etag, freshMs, isImmutable, ageMs: this.#ageOf(entry) };
+  }
+
+  #ageOf({ storedMs }: Entry): number {
+    return this.#clock.monotonicMs() - storedMs;
+  }
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch (cause) {
+    throw new UpstreamError('invalid answer', 'the upstream answered with broken JSON', { cause });
+  }
+}
+
+/** 132 bits: no two bodies of one target will ever share it. */
+const ETAG_CHARACTERS = 22;

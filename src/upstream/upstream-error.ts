@@ -1,0 +1,27 @@
+/**
+ * Why an upstream gave no answer that could be passed on:
+ * - `not configured`: no base URL is set for it
+ * - `unreachable`: no connection, or one that broke
+ * - `too slow`: the whole answer was not there in time
+ * - `invalid answer`: no HTTP, a redirect, no JSON, or too much of it
+ * - `circuit open`: it failed so often that it is left alone for a while
+ */
+export type UpstreamErrorCode = 'not configured' | 'unreachable' | 'too slow' | 'invalid answer' | 'circuit open';
+
+/** The one error of this folder. Messages name the upstream by its role; hosts, paths and keys stay out of them. */
+export class UpstreamError extends Error {
+  override readonly name = 'UpstreamError';
+  readonly code: UpstreamErrorCode;
+  /** When to try again, where that is known. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    code: UpstreamErrorCode,
+    message: string,
+    { retryAfterMs, cause }: { readonly retryAfterMs?: number; readonly cause?: unknown } = {},
+  ) {
+    super(message, { cause });
+    this.code = code;
+    this.retryAfterMs = retryAfterMs;
+  }
+}

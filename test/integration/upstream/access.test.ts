@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import type { AccessOptions, ApiKey } from '../../../src/api/access.ts';
+import { movableClock } from './movable-clock.ts';
+import { startUpstreamService } from './upstream-service.ts';
+
+const DATA = '/v1/chains/1/blocks/2';
+const AGGREGATION = '/v1/signatureAggregator/fuji/aggregateSignatures';
+const RPC = '/ext/bc/P';
+const CALL = { jsonrpc: '2.0', id: 1, method: 'platform.getHeight' };
+
+function key(name: string, more: Partial<ApiKey> = {}): ApiKey {
+  return {
+    name,
+    sha256: createHash('sha256').update(`secret of ${name}`).digest(),
+    unitsPerMinute: 50,
+    routes: ['aggregation', 'data', 'rpc'],
+    ...more,
+  };
+}
+
+async function start(options: Partial<AccessOptions> = {}) {
+  const clock = movableClock();
+  const service = await startUpstreamService({
+    clock,
+    access: {
+      apiKeys: [key('a'), key('b', { routes: ['data'] })],
+      unitsPerMinute: 20,
+      trustedProxies: [],
+      clock,
+      ...options,
+    },
+  });
+  return { clock, service, [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() };
+}
+
+test('requests without a key share the limit of their address, at the cost of each route', async () => {
+  await using started = await start();
+  const { service, clock } = started;
+  const first = await service.get(DATA);
+  expect(first.status).toBe(200);
+  expect(first.headers.get('x-ratelimit-limit')).toBe('20');
+  expect(first.headers.get('x-ratelimit-remaining')).toBe('19');
+  expect(first.headers.get('x-ratelimit-reset')).toBe('60');
+  expect((await service.post(RPC, CALL)).headers.get('x-ratelimit-remaining')).toBe('17');
+  expect((await service.post(AGGREGATION, {})).headers.get('x-ratelimit-remaining')).toBe('7');
+  clock.move(20_000);
+  const refused = await service.post(AGGREGATION, {});
+  expect([refused.status, refused.body]).toEqual([
+    429,
+    {
+      message: 'more than 20 units in a minute; an API key raises the limit',
+      statusCode: 429,
+      error: 'Too Many Requests',
+    },
+  ]);
+  expect(refused.headers.get('retry-after')).toBe('40');
+  expect(refused.headers.get('x-ratelimit-remaining')).toBe('0');
+  expect((await service.get(DATA)).status).toBe(429);
+  clock.move(40_000);
+  expect((await service.get(DATA)).headers.get('x-ratelimit-remaining')).toBe('19');
+});
+
+test('health, metrics and documents are free', async () => {
+  await using started = await start();
+  for (let count = 0; count < 30; count += 1) {
+    const { status, headers } = await started.service.get('/health/live', { 'x-service-api-key': 'unknown' });
+    expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, null]);
+  }
+});
+
+test.each(['x-service-api-key', 'x-glacier-api-key', 'X-Glacier-Api-Key'])(
+  'a key in %s has a limit of its own',
+  async (header) => {
+    await using started = await start();
+    const { service } = started;
+    for (let left = 49; left >= 0; left -= 1) {
+      const { status, headers } = await service.get(DATA, { [header]: 'secret of a' });
+      expect([status, headers.get('x-ratelimit-remaining')]).toEqual([200, String(left)]);
+    }
+    const { status, body } = await service.get(DATA, { [header]: 'secret of a' });
+    expect([status, body['message']]).toEqual([429, 'more than 50 units in a minute']);
+    expect((await service.get(DATA)).status).toBe(200);
+    expect((await service.get(DATA, { [header]: 'secret of b' })).status).toBe(200);
+  },
+);
+
+test('an unknown key is 401, and costs its address', async () => {
+  await using started = await start();
+  const { service } = started;
+  for (const text of ['x', 'secret of c', 'secret of a ', 'x'.repeat(600), 'secret of A']) {
+    const { status, body } = await service.get(DATA, { 'x-service-api-key': `${text}.` });
+    expect([status, body['error']]).toEqual([401, 'Unauthorized']);
+  }
+  expect(service.standIn.arrivals).toEqual([]);
+  expect((await service.get(DATA)).headers.get('x-ratelimit-remaining')).toBe('14');
+});
+
+test('a key without the right for a route is 403', async () => {
+  await using started = await start();
+  const { service } = started;
+  const headers = { 'x-service-api-key': 'secret of b' };
+  expect((await service.get(DATA, headers)).status).toBe(200);
+  for (const answer of [await service.post(AGGREGATION, {}, headers), await service.post(RPC, CALL, headers)]) {
+    expect([answer.status, answer.body['error']]).toEqual([403, 'Forbidden']);
+  }
+  expect(service.standIn.arrivals).toHaveLength(1);
+});
+
+test('keys are not looked at where none are configured', async () => {
+  await using started = await start({ apiKeys: [] });
+  expect((await started.service.get(DATA, { 'x-glacier-api-key': 'of another service' })).status).toBe(200);
+});
+
+test('keys count without limits, too', async () => {
+  await using started = await start({ unitsPerMinute: undefined });
+  for (let count = 0; count < 100; count += 1) {
+    const { status, headers } = await started.service.get(DATA);
+    expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, null]);
+  }
+  expect((await started.service.get(DATA, { 'x-service-api-key': 'x' })).status).toBe(401);
+});
+
+test('the client’s address is that of the connection, or what a trusted proxy says', async () => {
+  const remaining = async (service: Awaited<ReturnType<typeof start>>['service'], forwarded: string) =>
+    (await service.get(DATA, { 'x-forwarded-for': forwarded })).headers.get('x-ratelimit-remaining');
+  await using direct = await start();
+  expect(await remaining(direct.service, '1.1.1.1')).toBe('19');
+  expect(await remaining(direct.service, '2.2.2.2')).toBe('18');
+  await using behind = await start({ trustedProxies: ['127.0.0.0/8'] });
+  expect(await remaining(behind.service, '1.1.1.1')).toBe('19');
+  expect(await remaining(behind.service, '2.2.2.2')).toBe('19');
+  expect(await remaining(behind.service, '9.9.9.9, 2.2.2.2')).toBe('18');
+  // One IPv6 customer has a /64.
+  expect(await remaining(behind.service, '2001:db8::1')).toBe('19');
+  expect(await remaining(behind.service, '2001:db8::2')).toBe('18');
+});

@@ -1,0 +1,154 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { movableClock } from './movable-clock.ts';
+import { sendJson } from './stand-in.ts';
+import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
+
+const LIST = '/v1/networks/fuji/validators?pageSize=3';
+const BLOCK = `/v1/chains/43114/blocks/0x${'0f'.repeat(32)}`;
+const TRANSACTION = `/v1/chains/43114/transactions/0x${'0f'.repeat(32)}`;
+const CACHE_BYTES = 1_000_000;
+
+let clock: ReturnType<typeof movableClock>;
+let service: UpstreamService;
+beforeEach(async () => {
+  clock = movableClock();
+  service = await startUpstreamService({ settings: { cacheBytes: CACHE_BYTES }, clock });
+});
+afterEach(async () => {
+  await service[Symbol.asyncDispose]();
+});
+const arrivals = () => service.standIn.arrivals.length;
+
+describe('the cache', () => {
+  test('serves a list again for three seconds, and says how old it is', async () => {
+    const first = await service.get(LIST);
+    expect(first.headers.get('cache-control')).toBe('public, max-age=3');
+    expect(first.headers.get('age')).toBe('0');
+    clock.move(2_999);
+    const again = await service.get(LIST);
+    expect(again.body).toEqual(first.body);
+    expect(again.headers.get('content-type')).toContain('application/json');
+    expect([again.headers.get('age'), again.headers.get('etag'), arrivals()]).toEqual([
+      '2',
+      first.headers.get('etag'),
+      1,
+    ]);
+    clock.move(1);
+    expect((await service.get(LIST)).headers.get('age')).toBe('0');
+    expect(arrivals()).toBe(2);
+  });
+
+  test.each([BLOCK, TRANSACTION])('keeps %s for a day, once it is accepted', async (target) => {
+    const first = await service.get(target);
+    expect(first.headers.get('cache-control')).toBe('public, max-age=86400, immutable');
+    clock.move(86_399_000);
+    await service.get(target);
+    expect(arrivals()).toBe(1);
+    clock.move(1_000);
+    await service.get(target);
+    expect(arrivals()).toBe(2);
+  });
+
+  test('keeps what has no block yet for seconds only', async () => {
+    service.standIn.behaviour = (_request, response) => sendJson(response, 200, { blockHash: '' });
+    expect((await service.get(BLOCK)).headers.get('cache-control')).toBe('public, max-age=3');
+    clock.move(3_000);
+    service.standIn.behaviour = undefined;
+    expect((await service.get(BLOCK)).headers.get('cache-control')).toContain('immutable');
+  });
+
+  test('answers 304 to who has it already', async () => {
+    const etag = String((await service.get(BLOCK)).headers.get('etag'));
+    expect(etag).toMatch(/^"[\w-]{22}"$/);
+    for (const tag of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
+      const { status, text, headers } = await service.get(BLOCK, { 'if-none-match': tag });
+      expect([status, text, headers.get('etag')]).toEqual([304, '', etag]);
+    }
+    expect((await service.get(BLOCK, { 'if-none-match': '"x"' })).status).toBe(200);
+    expect(arrivals()).toBe(1);
+  });
+
+  test('asks once for equal requests at the same time, and goes on while one of them waits', async () => {
+    const answer = Promise.withResolvers<void>();
+    const arrived = Promise.withResolvers<void>();
+    service.standIn.behaviour = (_request, response) => {
+      arrived.resolve();
+      void answer.promise.then(() => sendJson(response, 200, { blockHash: '0x1' }));
+    };
+    const leaving = new AbortController();
+    const left = fetch(`${service.url}${BLOCK}`, { signal: leaving.signal });
+    left.catch(() => undefined);
+    await arrived.promise;
+    const staying = Array.from({ length: 5 }, () => service.get(BLOCK));
+    await expect.poll(() => service.received()).toBe(6);
+    leaving.abort();
+    await expect(left).rejects.toThrow();
+    answer.resolve();
+    for (const { status } of await Promise.all(staying)) expect(status).toBe(200);
+    expect(arrivals()).toBe(1);
+  });
+
+  test('keeps apart what differs in target or upstream', async () => {
+    for (const target of [LIST, `${LIST}&x=1`, LIST.replace('fuji', 'mainnet'), LIST.replace('=3', '=4')])
+      await service.get(target);
+    expect(arrivals()).toBe(4);
+  });
+
+  test('keeps no errors, and gives them to all who wait', async () => {
+    service.standIn.behaviour = (_request, response) => sendJson(response, 404, { message: 'none' });
+    const statuses = await Promise.all(Array.from({ length: 3 }, async () => (await service.get(BLOCK)).status));
+    expect(statuses).toEqual([404, 404, 404]);
+    service.standIn.behaviour = undefined;
+    const { status, headers } = await service.get(BLOCK);
+    expect([status, headers.get('cache-control')]).toEqual([200, 'public, max-age=86400, immutable']);
+  });
+
+  test('keeps no POST and nothing unknown', async () => {
+    service.standIn.behaviour = (_request, response) => sendJson(response, 200, {});
+    for (let count = 0; count < 2; count += 1) {
+      await service.post('/ext/bc/P', { jsonrpc: '2.0', id: 1, method: 'platform.getHeight' });
+      expect((await service.get('/v1/new')).headers.get('cache-control')).toBe('no-store');
+    }
+    expect(arrivals()).toBe(4);
+  });
+
+  test('streams what is too long to keep, to each on its own', async () => {
+    const long = { text: 'x'.repeat(600_000) };
+    service.standIn.behaviour = (_request, response) => sendJson(response, 200, long);
+    for (const { body } of await Promise.all([service.get(LIST), service.get(LIST)])) expect(body).toEqual(long);
+    const begun = arrivals();
+    expect((await service.get(LIST)).headers.get('cache-control')).toBe('no-store');
+    expect(arrivals()).toBe(begun + 1);
+  });
+
+  test('is bounded by bytes: the least used goes', async () => {
+    service.standIn.behaviour = (_request, response) => sendJson(response, 200, { blockHash: 'x'.repeat(200_000) });
+    const block = (number: number) => service.get(`/v1/chains/1/blocks/${number}`);
+    for (let number = 0; number < 6; number += 1) await block(number);
+    expect(arrivals()).toBe(6);
+    await block(5);
+    expect(arrivals()).toBe(6);
+    await block(0);
+    expect(arrivals()).toBe(7);
+  });
+
+  test('is counted', async () => {
+    for (let count = 0; count < 3; count += 1) await service.get(BLOCK);
+    service.standIn.behaviour = (_request, response) => sendJson(response, 404, {});
+    await service.get(TRANSACTION);
+    const metrics = await (await fetch(`${service.url}/metrics`)).text();
+    expect(metrics).toContain('upstream_requests_total{upstream="evm",outcome="ok"} 1');
+    expect(metrics).toContain('upstream_requests_total{upstream="evm",outcome="refused"} 1');
+    expect(metrics).toContain('upstream_cache_hits_total{upstream="evm"} 2');
+    expect(metrics).toContain('upstream_request_duration_seconds_count{upstream="evm"} 2');
+  });
+
+  test('can be turned off', async () => {
+    await using bare = await startUpstreamService({ settings: { cacheBytes: 0 } });
+    for (let count = 0; count < 2; count += 1) {
+      const { headers } = await bare.get(BLOCK);
+      expect([headers.get('cache-control'), headers.get('etag')]).toEqual(['no-store', null]);
+    }
+    expect(bare.standIn.arrivals).toHaveLength(2);
+  });
+});

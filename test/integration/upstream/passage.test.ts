@@ -1,0 +1,328 @@
+import { connect } from 'node:net';
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { findTargetProblem, splitTarget } from '../../../src/api/canonical-target.ts';
+import { sendJson } from './stand-in.ts';
+import { ANSWERS } from './stand-in-records.ts';
+import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
+
+let service: UpstreamService;
+beforeAll(async () => {
+  service = await startUpstreamService();
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+});
+afterEach(() => {
+  service.standIn.behaviour = undefined;
+  service.standIn.arrivals.length = 0;
+});
+
+/** A request target exactly as given: clients mend dot segments and more before they send. */
+async function sendRaw(target: string, method = 'GET'): Promise<{ status: number; body: string }> {
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname).setEncoding('utf8');
+  // Half-closing it would mean to leave.
+  socket.write(`${method} ${target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+  let text = '';
+  for await (const chunk of socket) text += chunk;
+  return { status: Number(text.slice(9, 12)), body: text };
+}
+
+const targets = () => service.standIn.arrivals.map(({ target }) => target);
+
+describe('what reaches the upstream is what was checked', () => {
+  test.each([
+    '/v1/networks/fuji/addresses%3AlistChainIds',
+    '/v1/networks/fuji/blockchains/x-chain/vertices%3alistByHeight',
+    '/v1/chains/1%2F..%2F2/blocks/3',
+    '/v1/chains/1/blocks/..%2f..%2fadmin',
+    '/v1/networks/fuji/../../admin',
+    '/v1/networks/./fuji/validators',
+    '/v1/networks/fuji/%2e%2e/validators',
+    '/v1/networks/fuji/%2E/validators',
+    '/v1/networks/fuji/..;/validators',
+    '/v1/networks/fuji/..%5cvalidators',
+    '/v1/networks/fuji\\validators',
+    '/v1//networks/fuji/validators',
+    '/v1/networks/fuji//validators',
+    '/v1/networks/fuji/validators#x',
+    '/v1/networks/fuji/validators?pageSize=1#x',
+    '/v1/networks/fuj%69/validators',
+    '/v1/networks/fuji/validators%00',
+    '/v1/networks/fuji/validators%0d%0ax:y',
+    '/v1/networks/fuji/validators%253f',
+    '/v1/networks/fuji/validators%3FpageSize=9',
+    '/v1/anything/%ff',
+    '/v1/anything/%zz',
+    '/v1/anything/%',
+    '/v1/anything;a=b',
+    '/ext/bc/../admin',
+    'http://elsewhere.test/v1/networks/fuji/validators',
+  ])('%s is refused', async (target) => {
+    for (const method of ['GET', 'POST']) {
+      const { status, body } = await sendRaw(target, method);
+      expect([400, 404]).toContain(status);
+      expect(body).toContain(`"statusCode":${status}`);
+    }
+    expect(targets()).toEqual([]);
+  });
+
+  test.each([
+    '/v1/networks/fuji/VALIDATORS?pageSize=100000',
+    '/v1/Networks/fuji/validators?pageSize=100000',
+    '/v1/networks/fuji/validators/?pageSize=100000',
+    '/v1/networks/fuji/blockchains/X-Chain/vertices:listbyheight',
+    '/v1/signatureAggregator/elsewhere/aggregateSignatures/x/y',
+    '/v1/signatureaggregator/fuji',
+  ])('%s is no way around the checks of a documented route', async (target) => {
+    expect([400, 404]).toContain((await service.get(target)).status);
+    expect(targets()).toEqual([]);
+  });
+
+  test('any path that passes goes out as it came, byte for byte', async () => {
+    service.standIn.behaviour = (_request, response) => sendJson(response, 200, {});
+    const character = fc.constantFrom(
+      ...'abzAZ09-._~:@!$&\'()*+,=%/;\\?#"<>|{}^` \u00e9'.split(''),
+      '%20',
+      '%2f',
+      '%2e',
+      '%C3%A9',
+    );
+    const path = fc.array(character, { maxLength: 12 }).map((parts) => `/v1/${parts.join('')}`);
+    await fc.assert(
+      fc.asyncProperty(path, async (target) => {
+        service.standIn.arrivals.length = 0;
+        const isSendable = !/[\s\u0080-\uffff]/.test(target);
+        fc.pre(isSendable);
+        const { status } = await sendRaw(target);
+        const problem = findTargetProblem(splitTarget(target));
+        expect(targets()).toEqual(status === 200 ? [target] : []);
+        if (problem !== undefined) expect([400, 404]).toContain(status);
+        else if (!/^\/v1\/signatureaggregator\//i.test(target)) expect(status).toBe(200);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('unknown GETs pass to the upstream of their network, other methods do not', async () => {
+    const target = '/v1/networks/mainnet/staking:new?x=%2F&y[]=%20&y[]=2';
+    service.standIn.behaviour = (_request, response) => sendJson(response, 200, { new: true });
+    expect((await service.get(target)).body).toEqual({ new: true });
+    expect(targets()).toEqual([target]);
+    for (const method of ['PUT', 'DELETE', 'POST', 'PATCH', 'HEAD']) {
+      const response = await fetch(`${service.url}${target}`, { method });
+      expect(response.status).toBe(404);
+    }
+    expect(targets()).toEqual([target]);
+  });
+
+  test('unknown GETs do not pass where they are turned off', async () => {
+    await using closed = await startUpstreamService({ settings: { passUnknown: false } });
+    expect((await closed.get('/v1/chains')).status).toBe(404);
+    expect(closed.standIn.arrivals).toEqual([]);
+  });
+});
+
+test('each network and service has its own upstream and its own key there; the client’s key goes nowhere', async () => {
+  await using other = await startUpstreamService();
+  const keyed = (name: string, baseUrl = service.standIn.baseUrl) => ({
+    baseUrl: `${baseUrl}/below/${name}/`,
+    httpHeaders: { 'X-Service-Api-Key': `key of ${name}` },
+    queryParameters: { token: `of ${name}` },
+  });
+  await using many = await startUpstreamService({
+    settings: {
+      dataApi: { mainnet: keyed('mainnet'), fuji: keyed('fuji', other.standIn.baseUrl), evm: keyed('evm') },
+      metrics: keyed('metrics'),
+      nodeRpc: keyed('node'),
+    },
+  });
+  for (const { standIn } of [service, other]) standIn.behaviour = (_request, response) => sendJson(response, 200, {});
+  const headers = {
+    'x-service-api-key': 'secret',
+    'x-glacier-api-key': 'secret',
+    authorization: 'secret',
+    cookie: 'secret',
+    'x-forwarded-for': 'secret',
+    'proxy-authorization': 'secret',
+    referer: 'https://secret.test',
+    te: 'trailers',
+  };
+  await many.get('/v1/networks/mainnet/blockchains?pageSize=2', headers);
+  await many.get('/v1/networks/testnet/blockchains', headers);
+  await many.get('/v1/chains/1/blocks/2', headers);
+  await many.get('/v1/avg_tps/1', headers);
+  await many.get('/v1/networks/mainnet/new', headers);
+  await many.get('/v1/new', headers);
+  await many.post('/ext/bc/P', { jsonrpc: '2.0', id: 1, method: 'platform.getHeight' }, headers);
+  const seen = [...service.standIn.arrivals, ...other.standIn.arrivals];
+  expect(seen.map(({ target }) => target)).toEqual([
+    '/below/mainnet/v1/networks/mainnet/blockchains?pageSize=2&token=of+mainnet',
+    '/below/evm/v1/chains/1/blocks/2?token=of+evm',
+    '/below/metrics/v1/avg_tps/1?token=of+metrics',
+    '/below/mainnet/v1/networks/mainnet/new?token=of+mainnet',
+    '/below/evm/v1/new?token=of+evm',
+    '/below/node/ext/bc/P?token=of+node',
+    '/below/fuji/v1/networks/testnet/blockchains?token=of+fuji',
+  ]);
+  for (const { target, headers: arrived } of seen) {
+    expect(JSON.stringify(arrived)).not.toContain('secret');
+    expect(arrived['x-service-api-key']).toBe(`key of ${/below\/(\w+)/.exec(target)?.[1]}`);
+    expect(Object.keys(arrived).toSorted()).toEqual(
+      [
+        ...(target.includes('/ext/') ? ['content-length', 'content-type'] : []),
+        'accept',
+        'connection',
+        'host',
+        'x-service-api-key',
+      ].toSorted(),
+    );
+  }
+});
+
+describe('reindexing', () => {
+  const path = (token: string) => `/v1/chains/43114/nfts/collections/0x${'aB'.repeat(20)}/tokens/${token}:reindex`;
+
+  test('passes once an hour for each token however it is written, with an empty 201', async () => {
+    const first = await service.post(path('145'));
+    expect([first.status, first.text, targets()]).toEqual([201, '', [path('145')]]);
+    expect(service.standIn.arrivals[0]).toMatchObject({ method: 'POST', body: '' });
+    for (const again of [
+      path('145'),
+      path('0x91'),
+      path('0145'),
+      path('145').replace('aB'.repeat(20), 'ab'.repeat(20)),
+    ]) {
+      const { status, body, headers } = await service.post(again);
+      expect([status, body['error']]).toEqual([429, 'Too Many Requests']);
+      const wait = Number(headers.get('retry-after'));
+      expect(wait).toBeGreaterThan(3_500);
+      expect(wait).toBeLessThanOrEqual(3_600);
+    }
+    expect((await service.post(path('146'))).status).toBe(201);
+    expect(targets()).toEqual([path('145'), path('146')]);
+  });
+
+  test('counts only where it came about', async () => {
+    service.standIn.behaviour = (_request, response) => sendJson(response, 500, {});
+    expect((await service.post(path('7'))).status).toBe(500);
+    service.standIn.behaviour = undefined;
+    expect((await service.post(path('7'))).status).toBe(201);
+    expect((await service.post(path('7'))).status).toBe(429);
+  });
+
+  test.each(['x', '-1', '1.5', '0x', '9'.repeat(79), ''])('token %j is refused', async (token) => {
+    const { status } = await service.post(path(token));
+    expect([400, 404]).toContain(status);
+    expect(targets()).toEqual([]);
+  });
+});
+
+describe('the node RPC', () => {
+  const call = (method: unknown, params?: unknown, id: unknown = 1) => ({
+    jsonrpc: '2.0',
+    id,
+    method,
+    ...(params === undefined ? {} : { params }),
+  });
+  const bodies = () => service.standIn.arrivals.map(({ body }) => body);
+
+  test.each(['/ext/bc/X', '/ext/bc/P', '/ext/bc/2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByM'])(
+    'passes %s on, with all digits of its numbers',
+    async (path) => {
+      const text =
+        '{"jsonrpc":"2.0","id":7,"method":"avm.getUTXOs","params":{"limit":18446744073709551615,"addresses":["X-a"]}}';
+      const { status, body } = await service.post(path, text);
+      expect([status, body]).toEqual([200, { jsonrpc: '2.0', id: 7, result: { height: '7' } }]);
+      expect(targets()).toEqual([path]);
+      expect(bodies()).toEqual([text]);
+    },
+  );
+
+  test('checks each call of a batch, and bounds it', async () => {
+    const good = Array.from({ length: 20 }, (_, index) => call('platform.getHeight', undefined, index));
+    expect((await service.post('/ext/bc/P', good)).body).toHaveLength(20);
+    const refused: [unknown, string][] = [
+      [[], 'body is an empty batch'],
+      [[...good, call('platform.getHeight')], 'body is a batch of 21 calls'],
+      [[call('platform.getHeight'), call('platform.exportKey')], '[1].method "platform.exportKey" is not allowed'],
+      [[call('platform.getHeight'), 7], '[1] must be an object'],
+      [[[call('platform.getHeight')]], '[0] must be an object'],
+    ];
+    for (const [body, message] of refused) {
+      const answer = await service.post('/ext/bc/P', body);
+      expect(answer.status).toBe(400);
+      expect(answer.body['message']).toContain(message);
+    }
+    expect(bodies()).toEqual([JSON.stringify(good)]);
+  });
+
+  test.each<[string, unknown]>([
+    ['method', call('admin.lockProfile')],
+    ['method', call('Platform.getHeight')],
+    ['method', call('platform.getHeight ')],
+    ['method', call(7)],
+    ['method', { jsonrpc: '2.0', id: 1 }],
+    ['jsonrpc', { id: 1, method: 'platform.getHeight' }],
+    ['id', { jsonrpc: '2.0', method: 'platform.getHeight' }],
+    ['params', call('platform.getHeight', [])],
+    ['params', call('platform.getHeight', 'x')],
+    ['unknown field "Method"', { ...call('platform.getHeight'), Method: 'admin.lockProfile' }],
+    ['body', '7'],
+    ['body', '{'],
+    ['body', 'null'],
+  ])('refuses what is wrong with %s: %j', async (name, body) => {
+    const answer = await service.post('/ext/bc/P', body);
+    expect(answer.status).toBe(400);
+    expect(String(answer.body['message']).slice(0, name.length)).toBe(name);
+    expect(bodies()).toEqual([]);
+  });
+
+  test('sends of two equal fields the one that was checked', async () => {
+    await service.post('/ext/bc/P', '{"jsonrpc":"2.0","id":1,"method":"admin.x","method":"platform.getHeight"}');
+    expect(bodies()).toEqual(['{"jsonrpc":"2.0","id":1,"method":"platform.getHeight"}']);
+  });
+
+  test('refuses other chains, other types and no body', async () => {
+    const good = call('platform.getHeight');
+    for (const chain of ['C', 'x', 'fuji', 'index']) {
+      const answer = await service.post(`/ext/bc/${chain}`, good);
+      expect(answer.status).toBe(400);
+      expect(answer.body['message']).toMatch(/^blockchainId must be/);
+    }
+    expect((await service.post('/ext/bc/C/rpc', good)).status).toBe(404);
+    expect((await service.post('/ext/bc/P', good, { 'content-type': 'text/plain' })).status).toBe(400);
+    expect((await service.post('/ext/bc/P')).status).toBe(400);
+    expect((await service.post('/ext/bc/P', `{"jsonrpc":"${'x'.repeat(300_000)}"}`)).status).toBe(400);
+    expect(targets()).toEqual([]);
+  });
+
+  test('lets through what the configuration names', async () => {
+    await using own = await startUpstreamService({ settings: { rpcMethods: ['health.health'], maxRpcBatch: 1 } });
+    expect((await own.post('/ext/bc/P', [call('health.health')])).status).toBe(200);
+    expect((await own.post('/ext/bc/P', call('platform.getHeight'))).status).toBe(400);
+  });
+});
+
+test('answers keep every field, and nothing of the upstream’s connection', async () => {
+  service.standIn.behaviour = (_request, response) => {
+    response.writeHead(200, {
+      'content-type': 'application/json; charset=utf-8',
+      'set-cookie': 'session=1',
+      'x-powered-by': 'x',
+      server: 'x',
+      location: 'http://elsewhere.test',
+      'x-ratelimit-limit': '1',
+      'content-encoding': 'identity',
+      'keep-alive': 'timeout=1',
+    });
+    response.end(JSON.stringify(ANSWERS.getEvmBlock));
+  };
+  const { body, headers } = await service.get('/v1/chains/1/blocks/2');
+  expect(body).toEqual(ANSWERS.getEvmBlock);
+  const names = [...headers.keys()].filter(
+    (name) => !['connection', 'keep-alive', 'date', 'content-length'].includes(name),
+  );
+  expect(names.toSorted()).toEqual(['cache-control', 'content-type']);
+});

@@ -1,0 +1,98 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { ANSWERS } from './stand-in-records.ts';
+
+/** What reached an upstream, byte for byte. */
+export interface Arrival {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+export interface StandIn extends AsyncDisposable {
+  readonly baseUrl: string;
+  readonly arrivals: Arrival[];
+  /** Of each answer of its own, before it is sent. */
+  rewrite: (json: string) => string;
+  /** Answers everything from now on, until it is undefined again. */
+  behaviour: ((request: IncomingMessage, response: ServerResponse, arrival: Arrival) => void) | undefined;
+}
+
+/** The upstream's routes, by the documents' own templates. */
+const ROUTES: readonly (readonly [pattern: string, answer: keyof typeof ANSWERS])[] = [
+  ['/v1/networks/{}/blockchains/{}/transactions', 'listPrimaryNetworkTransactions'],
+  ['/v1/networks/{}/blockchains/{}/transactions/{}', 'getPrimaryNetworkTransaction'],
+  ['/v1/networks/{}/blockchains', 'listBlockchains'],
+  ['/v1/networks/{}/validators', 'listValidators'],
+  ['/v1/networks/{}/delegators', 'listDelegators'],
+  ['/v1/networks/{}/blockchains/{}/vertices', 'listVertices'],
+  ['/v1/networks/{}/blockchains/{}/vertices:listByHeight', 'listVerticesByHeight'],
+  ['/v1/networks/{}/blockchains/{}/nodes/{}/blocks', 'listBlocksOfNode'],
+  ['/v1/networks/{}/addresses:listChainIds', 'listChainIdsOfAddresses'],
+  ['/v1/chains/{}/addresses/{}/transactions:listErc20', 'listErc20Transfers'],
+  ['/v1/chains/{}/addresses/{}/transactions:listInternals', 'listInternalTransactions'],
+  ['/v1/chains/{}/tokens/{}/transfers', 'listTokenTransfers'],
+  ['/v1/chains/{}/blocks/{}/transactions', 'listBlockTransactions'],
+  ['/v1/chains/{}/blocks/{}', 'getEvmBlock'],
+  ['/v1/chains/{}/transactions/{}', 'getEvmTransaction'],
+  ['/v1/chains/{}/nfts/collections/{}/tokens', 'listNftTokens'],
+  ['/v1/avg_tps/{}', 'getAverageTps'],
+];
+
+/** An upstream in this process, on a port of its own. Answers a second page without `nextPageToken`. */
+export async function startStandIn(): Promise<StandIn> {
+  const arrivals: Arrival[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const arrival = {
+        method: request.method ?? '',
+        target: request.url ?? '',
+        headers: request.headers,
+        body: Buffer.concat(chunks).toString('utf8'),
+      };
+      arrivals.push(arrival);
+      if (standIn.behaviour !== undefined) standIn.behaviour(request, response, arrival);
+      else answer(arrival, response, standIn.rewrite);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const standIn: StandIn = {
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    arrivals,
+    rewrite: (json) => json,
+    behaviour: undefined,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return standIn;
+}
+
+export function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+function answer({ method, target, body }: Arrival, response: ServerResponse, rewrite: StandIn['rewrite']): void {
+  const [path = '', query = ''] = target.split('?', 2);
+  if (method === 'POST' && path.startsWith('/ext/bc/')) {
+    const calls = [JSON.parse(body)].flat().map(({ id }) => ({ jsonrpc: '2.0', id, result: { height: '7' } }));
+    sendJson(response, 200, body.startsWith('[') ? calls : calls[0]);
+    return;
+  }
+  if (method === 'POST' && path.endsWith(':reindex')) {
+    response.writeHead(201).end();
+    return;
+  }
+  const found = ROUTES.find(([pattern]) => new RegExp(`^${pattern.replaceAll('{}', '[^/]+')}$`).test(path));
+  if (found === undefined) {
+    sendJson(response, 404, { message: `Cannot ${method} ${path}`, statusCode: 404, error: 'Not Found' });
+    return;
+  }
+  const page: Record<string, unknown> = { ...ANSWERS[found[1]] };
+  if (new URLSearchParams(query).has('pageToken')) delete page['nextPageToken'];
+  response.writeHead(200, { 'content-type': 'application/json' }).end(rewrite(JSON.stringify(page)));
+}

@@ -1,0 +1,114 @@
+import { Registry } from 'prom-client';
+import type { AccessOptions } from '../../../src/api/access.ts';
+import { createServer } from '../../../src/api/server.ts';
+import { parseConfig, type UpstreamConfig } from '../../../src/config/config.ts';
+import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import { createUpstreams } from '../../../src/upstream/upstreams.ts';
+import { NODE_ID, scriptedAggregator } from '../../unit/api/api-fixture.ts';
+import { type StandIn, startStandIn } from './stand-in.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly body: Record<string, unknown>;
+}
+
+export interface UpstreamService extends AsyncDisposable {
+  readonly url: string;
+  readonly standIn: StandIn;
+  /** How many requests have come in. */
+  received(): number;
+  get(target: string, headers?: Record<string, string>): Promise<Answer>;
+  post(target: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+}
+
+export interface UpstreamServiceOptions {
+  /** Settings below `upstream` of the configuration, over a stand-in for every upstream. */
+  readonly settings?: object;
+  readonly clock?: Clock;
+  readonly access?: AccessOptions;
+}
+
+/** The configuration under which a stand-in is every upstream. */
+export function upstreamConfig({ baseUrl }: StandIn, settings: object = {}): UpstreamConfig {
+  const endpoint = { baseUrl };
+  const upstream = {
+    dataApi: { mainnet: endpoint, fuji: endpoint, evm: endpoint },
+    metrics: endpoint,
+    nodeRpc: endpoint,
+    cacheBytes: 0,
+    ...settings,
+  };
+  return parseConfig({ network: 'local', pChainApi: [endpoint], upstream }, {}, {}).upstream;
+}
+
+/** The service's HTTP server before a stand-in of every upstream; nothing is aggregated. */
+export async function startUpstreamService({
+  settings = {},
+  clock = systemClock,
+  access,
+}: UpstreamServiceOptions = {}): Promise<UpstreamService> {
+  await using opened = new AsyncDisposableStack();
+  const standIn = opened.use(await startStandIn());
+  const upstream = upstreamConfig(standIn, settings);
+  const registry = new Registry();
+  const upstreams = opened.use(createUpstreams({ ...upstream, clock, registry }));
+  const server = await createServer({
+    aggregator: scriptedAggregator().aggregator,
+    l1Messages: {
+      ofTransaction: () => Promise.reject(new Error('no transaction was expected')),
+      ofJustification: () => Promise.reject(new Error('no lone justification was expected')),
+    },
+    networks: ['mainnet', 'fuji', 'testnet'],
+    nodeID: NODE_ID,
+    readiness: () => ({ isReady: true, subnets: [] }),
+    registry,
+    logger: createLogger('silent'),
+    upstream: {
+      upstreams,
+      clock,
+      timeoutMs: upstream.timeoutMs,
+      passUnknown: upstream.passUnknown,
+      rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
+    },
+    ...(access && { access }),
+  });
+  opened.defer(() => server.close());
+  let received = 0;
+  server.server.on('request', () => {
+    received += 1;
+  });
+  const url = await server.listen({ host: '127.0.0.1', port: 0 });
+  const closing = opened.move();
+
+  async function ask(target: string, init?: RequestInit): Promise<Answer> {
+    const response = await fetch(`${url}${target}`, init);
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>),
+    };
+  }
+
+  return {
+    url,
+    standIn,
+    received: () => received,
+    get: (target, headers = {}) => ask(target, { headers }),
+    post: (target, body, headers = {}) =>
+      ask(target, {
+        method: 'POST',
+        ...(body === undefined
+          ? { headers }
+          : {
+              headers: { 'content-type': 'application/json', ...headers },
+              body: typeof body === 'string' ? body : JSON.stringify(body),
+            }),
+      }),
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
