@@ -30,6 +30,8 @@ export default defineConfig({
     // A copy is taken where the loop changes what it goes over.
     'unicorn/no-useless-spread': 'off',
     'vitest/no-disabled-tests': 'error',
+    // The second argument is what a failure says.
+    'vitest/valid-expect': ['error', { maxArgs: 2 }],
     'vitest/no-focused-tests': 'error',
   },
   overrides: [

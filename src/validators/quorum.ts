@@ -1,5 +1,5 @@
 /** Quorums are in percent of the signing subnet's total weight. */
-export const QUORUM_DENOMINATOR = 100n;
+const QUORUM_DENOMINATOR = 100n;
 
 /**
  * `quorumNum × totalWeight ≤ 100 × signedWeight`, in exact integers
