@@ -1,6 +1,6 @@
 import { ParseError } from '../primitives/parse-error.ts';
 import type { BlsBackend, HashedMessage, PublicKey, Signature, SignatureCheck, SignatureError } from './bls-backend.ts';
-import { readPublicKey } from './public-key-table.ts';
+import { openPublicKeys } from './public-key-table.ts';
 
 /**
  * What is done off the event loop. Jobs and results go between threads: everything is bytes, points are packed, and public
@@ -132,10 +132,11 @@ function add(backend: BlsBackend, { keys, slots, signatures, sum }: BlsJobs['add
   const signatureSum = sum ? [backend.unpackSignature(sum.signature)] : [];
   const { packedSignatureBytes } = backend;
   const points = new Uint8Array(slots.length * packedSignatureBytes);
+  const readKey = openPublicKeys(backend, keys);
   const malformed: DecodedSignatures['malformed'][number][] = [];
   for (const [position, slot] of slots.entries()) {
     try {
-      const key = readPublicKey(backend, keys, slot);
+      const key = readKey(slot);
       const bytes = signatures.subarray(position * SIGNATURE_BYTES, (position + 1) * SIGNATURE_BYTES);
       const signature = backend.parseSignature(bytes);
       keySum.push(key);
@@ -262,7 +263,7 @@ interface DecodedContributions {
 function readContributions(backend: BlsBackend, { keys, slots, points }: Contributions): DecodedContributions {
   const size = backend.packedSignatureBytes;
   return {
-    keys: slots.map((slot) => readPublicKey(backend, keys, slot)),
+    keys: slots.map(openPublicKeys(backend, keys)),
     signatures: slots.map((_, index) => backend.unpackSignature(points.slice(index * size, (index + 1) * size))),
   };
 }

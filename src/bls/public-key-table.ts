@@ -49,29 +49,33 @@ export class PublicKeyTable {
   }
 }
 
-/** @throws {ParseError} where the key in the slot is not a point of G1 */
-export function readPublicKey(backend: BlsBackend, memory: SharedArrayBuffer, slot: number): PublicKey {
+/** In any thread: the keys of slots. They throw a {@link ParseError} where the key is not a point of G1. */
+export function openPublicKeys(backend: BlsBackend, memory: SharedArrayBuffer): (slot: number) => PublicKey {
   const size = slotBytes(backend.packedPublicKeyBytes);
-  const state = new Int32Array(memory, slot * size, 1);
-  const compressed = new Uint8Array(memory, slot * size + STATE_BYTES, COMPRESSED_BYTES);
-  const packed = new Uint8Array(memory, slot * size + STATE_BYTES + COMPRESSED_BYTES, backend.packedPublicKeyBytes);
-  switch (Atomics.load(state, 0)) {
-    case DECODED:
-      return backend.unpackPublicKey(new Uint8Array(packed));
-    case MALFORMED:
-      throw new ParseError('public key', 'is not a point on the curve');
-    default:
-      // Two threads may do so at the same time, and write the same.
-      try {
-        const key = backend.parsePublicKey(new Uint8Array(compressed));
-        packed.set(backend.packPublicKey(key));
-        Atomics.store(state, 0, DECODED);
-        return key;
-      } catch (error) {
-        if (error instanceof ParseError) Atomics.store(state, 0, MALFORMED);
-        throw error;
-      }
-  }
+  const states = new Int32Array(memory);
+  const bytes = new Uint8Array(memory);
+  return (slot) => {
+    const state = (slot * size) / STATE_BYTES;
+    const compressedAt = slot * size + STATE_BYTES;
+    const packedAt = compressedAt + COMPRESSED_BYTES;
+    switch (Atomics.load(states, state)) {
+      case DECODED:
+        return backend.unpackPublicKey(bytes.slice(packedAt, packedAt + backend.packedPublicKeyBytes));
+      case MALFORMED:
+        throw new ParseError('public key', 'is not a compressed point on the curve');
+      default:
+        // Two threads may do so at the same time, and write the same.
+        try {
+          const key = backend.parsePublicKey(bytes.slice(compressedAt, packedAt));
+          bytes.set(backend.packPublicKey(key), packedAt);
+          Atomics.store(states, state, DECODED);
+          return key;
+        } catch (error) {
+          if (error instanceof ParseError) Atomics.store(states, state, MALFORMED);
+          throw error;
+        }
+    }
+  };
 }
 
 function slotBytes(packedBytes: number): number {

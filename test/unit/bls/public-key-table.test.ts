@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { PublicKeyTable, readPublicKey } from '../../../src/bls/public-key-table.ts';
+import { openPublicKeys, PublicKeyTable } from '../../../src/bls/public-key-table.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
 import { ParseError } from '../../../src/primitives/parse-error.ts';
 import { createModelSigner, modelBackend } from './model-backend.ts';
@@ -20,9 +20,10 @@ test('gives each key one slot, from which it is read, decoded once, however many
       return modelBackend.parsePublicKey(bytes);
     },
   };
+  const read = openPublicKeys(backend, table.memory);
   for (let time = 0; time < 2; time += 1) {
     for (const [position, slot] of slots.entries()) {
-      const key = readPublicKey(backend, table.memory, slot);
+      const key = read(slot);
       expect(modelBackend.packPublicKey(key)).toEqual(keys[position]);
     }
   }
@@ -34,7 +35,7 @@ test('what is no key is refused each time, and looked at once', () => {
   const bytes = new Uint8Array(48).fill(0xff);
   const slot = table.slotOf(bytesToHex(bytes), bytes);
   for (let time = 0; time < 2; time += 1) {
-    expect(() => readPublicKey(modelBackend, table.memory, slot)).toThrow(ParseError);
+    expect(() => openPublicKeys(modelBackend, table.memory)(slot)).toThrow(ParseError);
   }
   expect(() => table.slotOf('00', new Uint8Array(47))).toThrow(RangeError);
 });
