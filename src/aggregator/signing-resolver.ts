@@ -1,0 +1,241 @@
+import { ApiError } from '../pchain/api-error.ts';
+import type { EpochHeights } from '../pchain/epoch-heights.ts';
+import type { SubnetDirectory } from '../pchain/subnet-directory.ts';
+import type { ValidatorFunds } from '../pchain/validator-funds.ts';
+import { HeightNotReached, type ValidatorSets } from '../pchain/validator-sets.ts';
+import type { Clock } from '../primitives/clock.ts';
+import { startDeadline } from '../primitives/deadline.ts';
+import type { NodeID, SubnetID } from '../primitives/ids.ts';
+import { ParseError } from '../primitives/parse-error.ts';
+import type { WarpSet } from '../validators/warp-set.ts';
+import type { AggregationRequest, Destination } from './aggregation-request.ts';
+import { AggregatorError } from './aggregator-error.ts';
+
+export interface SigningResolverOptions {
+  readonly networkID: number;
+  readonly directory: SubnetDirectory;
+  readonly validatorSets: ValidatorSets<WarpSet>;
+  readonly epochs: EpochHeights;
+  readonly funds: ValidatorFunds;
+  readonly clock: Clock;
+  /** Time for all questions to the P-Chain API that one request has. */
+  readonly resolveTimeoutMs: number;
+}
+
+/** Finds out from the P-Chain who must sign a request's message, and at which height. */
+export interface SigningResolver {
+  /** @throws {AggregatorError}, or the signal's reason */
+  resolve(request: AggregationRequest, signal: AbortSignal): Promise<Signing>;
+  /** As {@link resolve}, after the fact: a failure to ask once more does not undo what was signed. */
+  resolveAgain(request: AggregationRequest, before: Signing, signal: AbortSignal): Promise<Signing>;
+}
+
+export interface Signing extends SignersAtHeight {
+  /** The subnet of the message's source chain. */
+  readonly sourceSubnetID: SubnetID;
+}
+
+/** Who must sign, and whose bits mean whom. */
+interface SignersAtHeight {
+  readonly signingSubnetID: SubnetID;
+  readonly pChainHeight: bigint;
+  readonly warpSet: WarpSet;
+  /** Canonical indices. */
+  readonly avoided: ReadonlySet<number>;
+}
+
+const NOBODY: ReadonlySet<number> = new Set();
+const NO_NODES: ReadonlySet<NodeID> = new Set();
+/** For what makes an answer better, and is not needed for one. */
+const OPTIONAL_QUESTION_MS = 1_500;
+
+/** Canonical indices of the validators all of whose nodes are among these. */
+function indicesOf({ validators }: WarpSet, nodeIDs: ReadonlySet<NodeID>): ReadonlySet<number> {
+  if (nodeIDs.size === 0) return NOBODY;
+  const all = validators.filter((validator) => validator.nodeIDs.every((nodeID) => nodeIDs.has(nodeID)));
+  return new Set(all.map(({ index }) => index));
+}
+
+export function createSigningResolver(options: SigningResolverOptions): SigningResolver {
+  const { networkID, directory, validatorSets, epochs, funds, clock, resolveTimeoutMs } = options;
+
+  async function resolve(request: AggregationRequest, parent: AbortSignal): Promise<Signing> {
+    if (request.message.networkID !== networkID) {
+      throw new AggregatorError(
+        'invalid request',
+        `message is of network ID ${request.message.networkID}, this service serves network ID ${networkID}`,
+        { field: 'message' },
+      );
+    }
+    using deadline = startDeadline(clock, resolveTimeoutMs, 'asking the P-Chain API', parent);
+    const { signal } = deadline;
+    try {
+      const sourceSubnetID = await directory.validatedBy(request.message.sourceChainID, signal);
+      if (sourceSubnetID === undefined) {
+        throw new AggregatorError(
+          'unknown source chain',
+          `message has the source chain ${request.message.sourceChainID}, which the P-Chain does not know`,
+          { field: 'message' },
+        );
+      }
+      const signingSubnetID = request.signingSubnetID ?? sourceSubnetID;
+      return { ...(await chooseHeight(request, signingSubnetID, signal)), sourceSubnetID };
+    } catch (error) {
+      parent.throwIfAborted();
+      throw fromApi(error, request, signal);
+    }
+  }
+
+  async function chooseHeight(
+    { pChainHeight, destination }: AggregationRequest,
+    signingSubnetID: SubnetID,
+    signal: AbortSignal,
+  ): Promise<SignersAtHeight> {
+    const isPinned = pChainHeight !== 0n;
+    if (isPinned) return signingAt(signingSubnetID, pChainHeight, isPinned, signal);
+    if (destination !== undefined) {
+      const signing = await signingInEpoch(signingSubnetID, destination, signal);
+      if (signing !== undefined) return signing;
+    }
+    const height = await validatorSets.proposedHeight(signal);
+    const [signing, runningOut] = await Promise.all([
+      signingAt(signingSubnetID, height, isPinned, signal),
+      findRunningOut(signingSubnetID, signal),
+    ]);
+    return { ...signing, avoided: indicesOf(signing.warpSet, runningOut) };
+  }
+
+  async function resolveAgain(request: AggregationRequest, before: Signing, signal: AbortSignal): Promise<Signing> {
+    try {
+      return await resolve(request, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof AggregatorError) return before;
+      throw error;
+    }
+  }
+
+  async function signingAt(
+    signingSubnetID: SubnetID,
+    pChainHeight: bigint,
+    isPinned: boolean,
+    signal: AbortSignal,
+  ): Promise<SignersAtHeight> {
+    const warpSet = await validatorSets.at(signingSubnetID, pChainHeight, signal);
+    if (warpSet.totalWeight === 0n) throw await withoutValidators(signingSubnetID, pChainHeight, isPinned, signal);
+    return { signingSubnetID, pChainHeight, warpSet, avoided: NOBODY };
+  }
+
+  /** Undefined where the proposed height is to be used. */
+  async function signingInEpoch(
+    signingSubnetID: SubnetID,
+    destination: Destination,
+    signal: AbortSignal,
+  ): Promise<SignersAtHeight | undefined> {
+    const height = await epochHeight(destination, signal);
+    if (height === undefined) return undefined;
+    const warpSet = await validatorSets.at(signingSubnetID, height, signal);
+    if (warpSet.totalWeight > 0n) return { signingSubnetID, pChainHeight: height, warpSet, avoided: NOBODY };
+    // The epoch began before the signing subnet had any validators, as right after a conversion: no message can pass in it.
+    // At the proposed height there are some, and a message signed there will do once an epoch begins that has them.
+    if (!destination.isRequired) return undefined;
+    if (!(await directory.exists(signingSubnetID, signal))) return undefined;
+    throw new AggregatorError(
+      'no validators yet',
+      `destinationBlockchainId: the epoch of blockchain ${destination.chainID} is of P-Chain height ${height}, at which subnet ` +
+        `${signingSubnetID} has no validators; try again when its next epoch has begun`,
+      { field: 'destinationBlockchainId' },
+    );
+  }
+
+  async function epochHeight({ chainID, isRequired }: Destination, signal: AbortSignal): Promise<bigint | undefined> {
+    if (isRequired && (await directory.validatedBy(chainID, signal)) === undefined) {
+      throw new AggregatorError(
+        'invalid request',
+        `destinationBlockchainId: the P-Chain knows no blockchain ${chainID}`,
+        { field: 'destinationBlockchainId' },
+      );
+    }
+    const timeoutMs = isRequired ? resolveTimeoutMs : OPTIONAL_QUESTION_MS;
+    using deadline = startDeadline(clock, timeoutMs, "asking for the destination's epoch", signal);
+    try {
+      return await epochs.heightOf(chainID, deadline.signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isRequired && (error instanceof ApiError || deadline.signal.aborted)) return undefined;
+      if (!(error instanceof ApiError) || error.kind === 'unavailable') throw error;
+      throw new AggregatorError(
+        'invalid request',
+        `destinationBlockchainId: the configured API does not tell the epoch of blockchain ${chainID} (${error.message}); ` +
+          'give pChainHeight instead',
+        { field: 'destinationBlockchainId', cause: error },
+      );
+    }
+  }
+
+  /** Those that may not be in the set any more when the message arrives. */
+  async function findRunningOut(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlySet<NodeID>> {
+    using deadline = startDeadline(clock, OPTIONAL_QUESTION_MS, 'asking for balances', signal);
+    try {
+      return await funds.runningOut(subnetID, deadline.signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      // Without balances nobody is avoided, as if all were well.
+      if (error instanceof ApiError || deadline.signal.aborted) return NO_NODES;
+      throw error;
+    }
+  }
+
+  async function withoutValidators(
+    subnetID: SubnetID,
+    height: bigint,
+    isPinned: boolean,
+    signal: AbortSignal,
+  ): Promise<AggregatorError> {
+    const field = 'signingSubnetId';
+    const subnet = await directory.getSubnet(subnetID, signal);
+    if (subnet === undefined) {
+      return new AggregatorError('unknown subnet', `${field}: the P-Chain knows no subnet ${subnetID}`, { field });
+    }
+    if (!isPinned && subnet.conversionID !== undefined) {
+      return new AggregatorError(
+        'no validators yet',
+        `${field}: L1 ${subnetID} has no validators at P-Chain height ${height}, the one proposed now, which trails its ` +
+          'conversion; try again in a moment',
+        { field },
+      );
+    }
+    return new AggregatorError(
+      'invalid request',
+      `${field}: subnet ${subnetID} has no validators at P-Chain height ${height}`,
+      { field },
+    );
+  }
+
+  return { resolve, resolveAgain };
+}
+
+function fromApi(error: unknown, request: AggregationRequest, signal: AbortSignal): unknown {
+  if (error instanceof HeightNotReached) {
+    if (request.pChainHeight === 0n) {
+      return new AggregatorError('api unavailable', `a P-Chain API node lags behind: ${error.message}`, {
+        cause: error,
+      });
+    }
+    return new AggregatorError('invalid request', `pChainHeight: ${error.message}`, {
+      field: 'pChainHeight',
+      cause: error,
+    });
+  }
+  if (error instanceof ParseError) {
+    return new AggregatorError('api invalid', `the P-Chain API gave a ${error.message}`, { cause: error });
+  }
+  if (error instanceof ApiError) {
+    const code = error.kind === 'unavailable' ? 'api unavailable' : 'api invalid';
+    return new AggregatorError(code, `the P-Chain API failed: ${error.message}`, { cause: error });
+  }
+  if (signal.aborted && error === signal.reason) {
+    return new AggregatorError('api unavailable', 'the P-Chain API did not answer in time', { cause: error });
+  }
+  return error;
+}
