@@ -157,6 +157,24 @@ describe('faults of the upstream', () => {
     await expectAnswer(503, /did not answer within 300 ms/);
   });
 
+  test('others are answered while one hangs in its body', async () => {
+    service.standIn.behaviour = (request, response) => {
+      if (request.url?.includes('339') !== true) return sendJson(response, 200, {});
+      response.writeHead(200, { 'content-type': 'application/json' }).write('{');
+    };
+    let isHanging = true;
+    const hanging = expectAnswer(503, /did not answer within 300 ms/).finally(() => {
+      isHanging = false;
+    });
+    let answered = 0;
+    for (; isHanging; answered += 1) {
+      expect((await service.get(`/v1/chains/43114/blocks/${1_000 + answered}`)).status).toBe(200);
+    }
+    await hanging;
+    // Each waits for the one before: many in a row fit into the time that the first one hangs only if nothing blocks.
+    expect(answered).toBeGreaterThan(5);
+  });
+
   test('an endless body is cut at the limit, and the upstream’s connection closed', async () => {
     let closed = 0;
     let written = 0;
