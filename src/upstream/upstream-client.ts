@@ -199,7 +199,10 @@ class UndiciUpstreamClient implements UpstreamClient {
     if (statusCode < 200 || statusCode > 599) refuse(`answered with status ${statusCode}`);
     if (statusCode >= 300 && statusCode < 400) refuse('answered with a redirect, which is not followed');
     const tooLong = `sent more than the ${this.#maxResponseBytes} bytes allowed`;
-    if (Number(headers['content-length'] ?? 0) > this.#maxResponseBytes) refuse(tooLong);
+    const declaredLength = Number(headers['content-length'] ?? Number.NaN);
+    if (declaredLength > this.#maxResponseBytes) refuse(tooLong);
+    // HTTP holds the upstream to the length it declared: such a body is read in one go, which costs less than by its chunks.
+    if (declaredLength <= MAX_WHOLE_BYTES) return Buffer.from(await body.arrayBuffer());
     const chunks: Buffer[] = [];
     let length = 0;
     const rest = (body as AsyncIterable<Buffer>)[Symbol.asyncIterator]();

@@ -159,7 +159,7 @@ describe('faults of the upstream', () => {
 
   test('others are answered while one hangs in its body', async () => {
     service.standIn.behaviour = (request, response) => {
-      if (request.url?.includes('339') !== true) return sendJson(response, 200, {});
+      if (request.url?.endsWith('/339') !== true) return sendJson(response, 200, {});
       response.writeHead(200, { 'content-type': 'application/json' }).write('{');
     };
     let isHanging = true;
