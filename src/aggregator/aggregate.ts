@@ -2,11 +2,9 @@ import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
 import type { BlsService } from '../bls/aggregation.ts';
 import { JobsOverloaded } from '../bls/job-runner.ts';
-import { type NodeID, PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
+import { PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
 import type { SignatureStore } from '../store/signature-store.ts';
-import type { WarpSet } from '../validators/warp-set.ts';
-import { parseSignedMessage } from '../warp/signed-message.ts';
 import { type AggregationRequest, type AggregationResult, requestKey, signatureKey } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from './aggregator-metrics.ts';
@@ -147,7 +145,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     });
     switch (outcome.kind) {
       case 'signed': {
-        const { signedMessage, signedWeight, isTargetReached } = outcome;
+        const { signedMessage, signedWeight, signers, isTargetReached } = outcome;
         const { totalWeight } = warpSet;
         return {
           result: {
@@ -156,7 +154,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
             pChainHeight,
             signedWeight,
             totalWeight,
-            signers: signersOf(signedMessage, warpSet),
+            signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
           },
           isTargetReached,
         };
@@ -182,12 +180,6 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
 
 /** Sets change with some blocks, and a block takes seconds: more than two changes in one request are not to be waited for. */
 const MAX_REBUILDS = 2;
-
-function signersOf(signedMessage: Uint8Array, warpSet: WarpSet): NodeID[] {
-  return parseSignedMessage(signedMessage).signature.signers.flatMap(
-    (index) => warpSet.validators[index]?.nodeIDs[0] ?? [],
-  );
-}
 
 /** An answer's fields beside the message; the names of the signers are those of the validator set. */
 const RESULT_OVERHEAD_BYTES = 512;

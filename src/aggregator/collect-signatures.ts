@@ -55,7 +55,8 @@ export type CollectionOutcome =
       readonly kind: 'signed';
       readonly signedMessage: Uint8Array;
       readonly signedWeight: bigint;
-      readonly signerCount: number;
+      /** In canonical order. */
+      readonly signers: readonly WarpValidator[];
       /** Whether the buffer was reached too. */
       readonly isTargetReached: boolean;
     }
@@ -220,11 +221,11 @@ export async function collectSignatures(
     const check = checkSigners(signedMessage, { networkID: message.networkID, warpSet, quorumNum: job.quorumNum });
     // Parsed from what was just encoded, with the weight already counted: only a signature can be at fault.
     if (check.kind === 'invalid') throw new Error(`the signed message just made is refused: ${check.reason}`);
-    const { signers, signedWeight } = check;
+    const { validators: signers, signedWeight } = check;
     if (await aggregation.verify(check, check.unsignedMessage.bytes)) {
-      await Promise.all(check.validators.map(keep));
+      await Promise.all(signers.map(keep));
       const isTargetReached = signedWeight >= tally.targetWeight;
-      return { kind: 'signed', signedMessage, signedWeight, signerCount: signers.length, isTargetReached };
+      return { kind: 'signed', signedMessage, signedWeight, signers, isTargetReached };
     }
     // Time of its own: at the deadline, a bad signature must not cost the good ones that make up the quorum.
     using searching = startDeadline(clock, MAX_SEARCH_MS, 'finding bad signers', signal);

@@ -1,5 +1,3 @@
-import { sha256 } from '@noble/hashes/sha2.js';
-import { ByteWriter } from '../primitives/byte-writer.ts';
 import { equalBytes } from '../primitives/bytes.ts';
 import { ID_LENGTH, idBytes, idFromBytes, P_CHAIN_ID, type SubnetID, type ValidationID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
@@ -11,6 +9,7 @@ import {
 import {
   conversionValidationID,
   encodeL1Message,
+  hashConversionValidator,
   type L1Message,
   parseL1Message,
   type RegisterL1Validator,
@@ -93,8 +92,7 @@ export function findConversionValidator(
 ): L1ValidatorRegistrationJustification | undefined {
   const [subnet, wanted] = [idBytes(subnetID), idBytes(validationID)];
   for (let index = 0; index < MAX_CONVERSION_VALIDATORS; index += 1) {
-    const preimage = new ByteWriter().bytes(subnet).u32(index).finish();
-    if (equalBytes(sha256(preimage), wanted)) return { kind: 'SubnetIDIndex', subnetID, index };
+    if (equalBytes(hashConversionValidator(subnet, index), wanted)) return { kind: 'SubnetIDIndex', subnetID, index };
   }
   return undefined;
 }

@@ -1,4 +1,4 @@
-import { type Dispatcher, Pool } from 'undici';
+import { Pool } from 'undici';
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
 import { parseId, type TxID, type ValidationID } from '../primitives/ids.ts';
@@ -7,6 +7,7 @@ import { ApiError } from './api-error.ts';
 import { parseExactJson } from './exact-json.ts';
 import { readArray, readObject, readString } from './json-fields.ts';
 import type { JsonRpcEndpoint } from './json-rpc.ts';
+import { readBody } from './read-body.ts';
 
 /** The upstream data API, as far as it knows which transactions are about an L1 validation. */
 export interface DataApi extends AsyncDisposable {
@@ -59,7 +60,7 @@ export function createDataApi({ endpoint, network, clock, timeoutMs }: DataApiOp
         `the data API answered HTTP status ${statusCode}`,
       );
     }
-    return readBody(body);
+    return readBody(body, MAX_RESPONSE_BYTES);
   }
 
   return {
@@ -87,16 +88,4 @@ export function createDataApi({ endpoint, network, clock, timeoutMs }: DataApiOp
     },
     [Symbol.asyncDispose]: () => pool.destroy(),
   };
-}
-
-async function readBody(body: Dispatcher.ResponseData['body']): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    // Leaving the loop destroys the body, and with it the connection.
-    if (length > MAX_RESPONSE_BYTES) throw new ParseError('response', `has more than ${MAX_RESPONSE_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, length).toString('utf8');
 }

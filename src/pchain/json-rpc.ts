@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
-import { type Dispatcher, Pool } from 'undici';
+import { Pool } from 'undici';
 import { type Clock, type Random, sleep } from '../primitives/clock.ts';
 import { DeadlineExceeded, startDeadline } from '../primitives/deadline.ts';
 import { ParseError } from '../primitives/parse-error.ts';
@@ -7,6 +7,7 @@ import { ApiError, type ApiErrorKind } from './api-error.ts';
 import { EndpointHealth } from './endpoint-health.ts';
 import { encodeExactJson, parseExactJson } from './exact-json.ts';
 import { readObject, readString } from './json-fields.ts';
+import { readBody } from './read-body.ts';
 
 /** One base URL of the API, as the reference aggregator's configuration has it. */
 export interface JsonRpcEndpoint {
@@ -294,18 +295,6 @@ function openEndpoint({ baseUrl, queryParameters, httpHeaders }: JsonRpcEndpoint
     query: url.search,
     headers: { ...Object.fromEntries(headers), 'content-type': 'application/json' },
   };
-}
-
-async function readBody(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    // Leaving the loop destroys the body, and with it the connection.
-    if (length > maxBytes) throw new ParseError('response', `has more than ${maxBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, length).toString('utf8');
 }
 
 /** A JSON-RPC 2.0 response object. @throws {ParseError} */

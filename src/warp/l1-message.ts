@@ -109,8 +109,12 @@ export function registrationValidationID(message: RegisterL1Validator): Validati
 
 /** The validation ID of a validator named in the conversion: sha256(subnetID · `u32` index). */
 export function conversionValidationID(subnetID: SubnetID, index: number): ValidationID {
-  const preimage = new ByteWriter().bytes(idBytes(subnetID)).u32(index).finish();
-  return idFromBytes<ValidationID>(sha256(preimage), 'validationID');
+  return idFromBytes<ValidationID>(hashConversionValidator(idBytes(subnetID), index), 'validationID');
+}
+
+/** The same in bytes, for who tries many indices: text forms would cost more than the hashing. */
+export function hashConversionValidator(subnetID: Uint8Array, index: number): Uint8Array {
+  return sha256(new ByteWriter().bytes(subnetID).u32(index).finish());
 }
 
 function readBody(reader: ByteReader, typeID: number): L1Message {
