@@ -10,8 +10,8 @@ const config: KnipConfig = {
   ignoreExportsUsedInFile: { interface: true, type: true },
   // Started by scripts/generate.ts.
   ignoreDependencies: ['@bufbuild/buf'],
-  // Not from npm: builds the real nodes for test/network, where the machine has it.
-  ignoreBinaries: ['go'],
+  // Not from npm, and for test/network: what builds the real nodes, where the machine has it, and what replicas share.
+  ignoreBinaries: ['go', 'redis-server'],
 };
 
 export default config;

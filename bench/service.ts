@@ -1,9 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { cpus, tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { cpus } from 'node:os';
 import { Agent, request } from 'undici';
+import { startProcess, startService } from './processes.ts';
 
 type Row = Readonly<Record<string, string | number>>;
 interface Bench {
@@ -28,34 +25,21 @@ export async function benchService({ sizes, report }: Bench): Promise<void> {
 
 async function benchSize(validators: number, report: (row: Row) => void): Promise<void> {
   await using opened = new AsyncDisposableStack();
-  const folder = await mkdtemp(join(tmpdir(), 'bench-service-'));
-  opened.defer(() => rm(folder, { recursive: true, force: true }));
   const agent = new Agent({ bodyTimeout: 0, headersTimeout: 0 });
   opened.defer(() => agent.close());
 
-  const devnet = start(['bench/devnet-process.ts', String(validators)]);
-  opened.defer(() => stop(devnet));
-  const network = JSON.parse(await firstLine(devnet, () => true)) as { url: string; apiUrl: string };
-
-  const config = join(folder, 'config.json');
-  await writeFile(
-    config,
-    JSON.stringify({
-      network: 'local',
+  const devnet = opened.use(await startProcess(['bench/devnet-process.ts', String(validators)]));
+  const network = devnet.announced as { readonly url: string; readonly apiUrl: string };
+  const service = opened.use(
+    await startService({
       pChainApi: [{ baseUrl: network.apiUrl }],
-      logLevel: 'info',
-      port: 0,
       dialsPerSecond: 1_000,
       requestTimeoutMs: 60_000,
       peerTimeoutMs: 10_000,
       hedgeAfterMs: 10_000,
     }),
   );
-  const startMs = performance.now();
-  const service = start(['src/start.js', '--config', config]);
-  opened.defer(() => stop(service));
-  const line = await firstLine(service, (text) => text.includes('"listening"'));
-  const { url } = JSON.parse(line) as { url: string };
+  const { url, startedMs: startMs } = service;
   const name = (what: string): string => `${validators} validators: ${what}`;
   report({ name: name('listening'), ms: round(performance.now() - startMs) });
   await untilReady(url, agent);
@@ -95,34 +79,6 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
   for (let index = 0; index < REPEATED_ROUNDS; index += 1) repeated.push(await post(first));
   report({ name: name('repeated request'), n: REPEATED_ROUNDS, ms: round(median(repeated)) });
   report({ name: name('after the run'), ...(await resources(url)) });
-}
-
-function start(args: readonly string[]): ChildProcess {
-  return spawn(process.execPath, [...args], { stdio: ['pipe', 'pipe', 'pipe'] });
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
-  const exited = new Promise((resolve) => child.once('exit', resolve));
-  child.kill('SIGTERM');
-  child.stdin?.end();
-  await exited;
-}
-
-/** The first line of either output that `matches`; the rest is read on and dropped, so that the child never blocks. */
-function firstLine(child: ChildProcess, matches: (line: string) => boolean): Promise<string> {
-  return new Promise((resolve, reject) => {
-    child.once('exit', (code) =>
-      reject(new Error(`${child.spawnargs.slice(1).join(' ')} ended with exit code ${code}`)),
-    );
-    for (const stream of [child.stdout, child.stderr]) {
-      if (stream === null) continue;
-      createInterface({ input: stream }).on('line', (line) => {
-        if (line.startsWith('{') && matches(line)) resolve(line);
-        else if (stream === child.stderr) process.stderr.write(`${line}\n`);
-      });
-    }
-  });
 }
 
 async function untilReady(url: string, agent: Agent): Promise<void> {

@@ -1,13 +1,6 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import replyFrom from '@fastify/reply-from';
-import fastify from 'fastify';
-import { Registry } from 'prom-client';
+import { cpus } from 'node:os';
 import { Pool } from 'undici';
-import { registerUpstreamRoutes } from '../src/api/routes/upstream.ts';
-import { parseConfig } from '../src/config/config.ts';
-import { systemClock } from '../src/primitives/clock.ts';
-import { createUpstreams } from '../src/upstream/upstreams.ts';
+import { startProcess, startService } from './processes.ts';
 
 type Row = Readonly<Record<string, string | number>>;
 interface Bench {
@@ -18,92 +11,88 @@ interface Bench {
 /** Bytes of an answer: a block, a page of transactions, one with all its UTXOs. */
 const DEFAULT_SIZES = [1_000, 20_000, 200_000];
 const CONNECTIONS = 16;
-const ROUNDS = 5;
+/** Rounds over all targets in turns, so that all have the same of a noisy machine; each ratio is the median of its rounds'. */
+const ROUNDS = 9;
 const REQUESTS_PER_ROUND = 1_500;
 /** One at a time, for what the proxy adds to an answer where nothing queues. */
 const LONE_REQUESTS_PER_ROUND = 400;
+const CACHE_BYTES = 32 * 1024 * 1024;
+/** Rate limits are counted, and never reached. */
+const RATE_LIMIT = 10_000_000;
+const DEVNET_VALIDATORS = 5;
 
 /**
- * GETs of an upstream asked directly, through a bare @fastify/reply-from, and through the service's checks with the cache off
- * and on; in turns, so that all have the same of a noisy machine. All in one process: what counts is the ratio to the bare
- * proxy.
+ * GETs of an upstream asked directly, through a bare @fastify/reply-from, and through the whole service with its cache off
+ * and on; upstream, proxy, service and this client each in a process of its own.
  */
 export async function benchUpstream({ sizes, report }: Bench): Promise<void> {
+  report({ name: 'machine', cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version });
   for (const size of sizes.length > 0 ? sizes : DEFAULT_SIZES) await benchSize(size, report);
+}
+
+interface Round {
+  readonly perSecond: number;
+  readonly saturatedP99Ms: number;
+  readonly loneMs: readonly number[];
 }
 
 async function benchSize(size: number, report: (row: Row) => void): Promise<void> {
   await using opened = new AsyncDisposableStack();
-  const text = JSON.stringify({
-    blockHash: '',
-    transactions: Array.from({ length: Math.ceil(size / 50) }, (_, index) => ({ index, hash: 'x'.repeat(28) })),
-  });
-  const upstream = createServer((_request, response) => {
-    response
-      .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
-      .end(text);
-  });
-  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
-  opened.defer(() => void upstream.close());
-  const baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
-
-  const bare = fastify();
-  await bare.register(replyFrom, { base: baseUrl });
-  bare.get('/*', (_request, reply) => reply.from());
-  const targets: Record<string, string> = {
-    direct: baseUrl,
-    'bare proxy': await bare.listen({ host: '127.0.0.1', port: 0 }),
-    checked: await startChecked(baseUrl, 0, opened),
-    cached: await startChecked(baseUrl, 32 * 1024 * 1024, opened),
+  const start = async (...args: string[]) => opened.use(await startProcess(args)).announced;
+  const { url: upstream } = await start('bench/upstream-stand-in.ts', String(size));
+  const { url: bare } = await start('bench/bare-proxy.ts', String(upstream));
+  const { apiUrl } = await start('bench/devnet-process.ts', String(DEVNET_VALIDATORS));
+  const service = async (cacheBytes: number): Promise<string> => {
+    const settings = {
+      pChainApi: [{ baseUrl: apiUrl }],
+      rateLimitPerMinute: RATE_LIMIT,
+      upstream: { dataApi: { fuji: { baseUrl: upstream } }, cacheBytes },
+    };
+    return opened.use(await startService(settings)).url;
   };
-  opened.defer(() => bare.close());
+  const targets: Readonly<Record<string, string>> = {
+    direct: String(upstream),
+    'bare proxy': String(bare),
+    checked: await service(0),
+    cached: await service(CACHE_BYTES),
+  };
 
-  const times: Record<string, number[]> = {};
-  const loneTimes: Record<string, number[]> = {};
-  const seconds: Record<string, number> = {};
+  const rounds: Record<string, Round[]> = {};
   for (let round = -1; round < ROUNDS; round += 1) {
     for (const [name, url] of Object.entries(targets)) {
-      const { tookMs, each } = await run(url, CONNECTIONS, REQUESTS_PER_ROUND);
-      const lone = await run(url, 1, LONE_REQUESTS_PER_ROUND);
-      if (round < 0) continue; // warms up
-      (times[name] ??= []).push(...each);
-      (loneTimes[name] ??= []).push(...lone.each);
-      seconds[name] = (seconds[name] ?? 0) + tookMs / 1_000;
+      const measured = await measure(url);
+      if (round >= 0) (rounds[name] ??= []).push(measured); // the first one warms up
     }
   }
-  const rate = (name: string): number => (ROUNDS * REQUESTS_PER_ROUND) / (seconds[name] ?? 1);
-  const p99 = (name: string): number => quantile(loneTimes[name] ?? [], 0.99);
+  const of = (name: string): readonly Round[] => rounds[name] ?? [];
+  const loneP99 = (name: string): number =>
+    quantile(
+      of(name).flatMap(({ loneMs }) => loneMs),
+      0.99,
+    );
   for (const name of Object.keys(targets)) {
+    const ratios = of(name).map(({ perSecond }, index) => perSecond / (of('bare proxy')[index]?.perSecond ?? 1));
+    const lone = of(name).flatMap(({ loneMs }) => loneMs);
     report({
       name: `${size} bytes: ${name}`,
-      perSecond: Math.round(rate(name)),
-      ofBareProxy: round2(rate(name) / rate('bare proxy')),
-      saturatedP99Ms: round2(quantile(times[name] ?? [], 0.99)),
-      loneP50Ms: round2(quantile(loneTimes[name] ?? [], 0.5)),
-      loneP99Ms: round2(p99(name)),
-      loneP99AddedMs: round2(p99(name) - p99('direct')),
+      perSecond: Math.round(median(of(name).map(({ perSecond }) => perSecond))),
+      ofBareProxy: round2(median(ratios)),
+      saturatedP99Ms: round2(median(of(name).map(({ saturatedP99Ms }) => saturatedP99Ms))),
+      loneP50Ms: round2(median(lone)),
+      loneP99Ms: round2(loneP99(name)),
+      loneP99AddedMs: round2(loneP99(name) - loneP99('direct')),
     });
   }
 }
 
-async function startChecked(baseUrl: string, cacheBytes: number, opened: AsyncDisposableStack): Promise<string> {
-  const endpoint = { baseUrl };
-  const { upstream } = parseConfig(
-    { network: 'local', pChainApi: [endpoint], upstream: { dataApi: { fuji: endpoint }, cacheBytes } },
-    {},
-    {},
-  );
-  const upstreams = opened.use(createUpstreams({ ...upstream, clock: systemClock, registry: new Registry() }));
-  const server = fastify();
-  await registerUpstreamRoutes(server as never, {
-    upstreams,
-    clock: systemClock,
-    timeoutMs: upstream.timeoutMs,
-    passUnknown: true,
-    rpc: { methods: new Set(), maxBatch: 1 },
-  });
-  opened.defer(() => server.close());
-  return server.listen({ host: '127.0.0.1', port: 0 });
+async function measure(url: string): Promise<Round> {
+  const { tookMs, each } = await run(url, CONNECTIONS, REQUESTS_PER_ROUND);
+  const lone = await run(url, 1, LONE_REQUESTS_PER_ROUND);
+  return {
+    perSecond: (REQUESTS_PER_ROUND / tookMs) * 1_000,
+    saturatedP99Ms: quantile(each, 0.99),
+    loneMs: lone.each,
+  };
 }
 
 async function run(url: string, connections: number, requests: number): Promise<{ tookMs: number; each: number[] }> {
@@ -128,6 +117,10 @@ async function run(url: string, connections: number, requests: number): Promise<
   const tookMs = performance.now() - startMs;
   await pool.close();
   return { tookMs, each };
+}
+
+function median(values: readonly number[]): number {
+  return quantile(values, 0.5);
 }
 
 function quantile(values: readonly number[], part: number): number {

@@ -24,6 +24,8 @@ import { parseHex } from './primitives/bytes.ts';
 import { type Clock, type Random, sleep } from './primitives/clock.ts';
 import { startDeadline } from './primitives/deadline.ts';
 import type { NodeID } from './primitives/ids.ts';
+import { createMemoryLimitCounters, type LimitCounters } from './store/limit-counters.ts';
+import { createSharedLimitCounters } from './store/shared-limit-counters.ts';
 import { createMemorySignatureStore } from './store/signature-store.ts';
 import { openValidationStore } from './store/validation-store.ts';
 import type { Logger } from './telemetry/logger.ts';
@@ -190,6 +192,7 @@ export async function startApp(
   });
   const { endpoints, maxResponseBytes, cacheBytes, ...upstream } = config.upstream;
   const upstreams = opened.use(createUpstreams({ endpoints, clock, registry, maxResponseBytes, cacheBytes }));
+  const limits = await openLimitCounters(opened, { config, logger, clock, random }, registry);
   const server = await createServer({
     aggregator,
     l1Messages,
@@ -198,9 +201,12 @@ export async function startApp(
     readiness: () => connections.readiness(),
     registry,
     logger,
+    clock,
+    drainTimeoutMs: config.shutdownTimeoutMs,
+    corsOrigins: config.corsOrigins,
     upstream: {
       upstreams,
-      clock,
+      limits,
       timeoutMs: upstream.timeoutMs,
       passUnknown: upstream.passUnknown && Object.keys(endpoints).length > 0,
       rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
@@ -209,11 +215,14 @@ export async function startApp(
       apiKeys: config.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
       unitsPerMinute: config.rateLimitPerMinute === 0 ? undefined : config.rateLimitPerMinute,
       trustedProxies: config.trustedProxies,
-      clock,
+      limits,
     },
     ...(registerMore && { registerMore }),
   });
-  opened.defer(() => server.close());
+  opened.defer(() => {
+    logger.info('stopping: no more requests are taken');
+    return server.close();
+  });
   const url = await server.listen({ host: config.host, port: config.port });
   logger.info({ url }, 'listening');
 
@@ -267,6 +276,18 @@ async function refuseOtherNetwork(expected: number, ask: () => Promise<number>):
   throw new ConfigError(
     `the info API is of network ID ${networkID}, but the configured network is ${expected}: check infoApi`,
   );
+}
+
+async function openLimitCounters(
+  opened: AsyncDisposableStack,
+  { config, ...ports }: Pick<AppOptions, 'config' | 'logger' | 'clock' | 'random'>,
+  registry: Registry,
+): Promise<LimitCounters> {
+  const own = createMemoryLimitCounters(ports.clock);
+  if (config.sharedStore === undefined) return own;
+  // Only where it is asked for: the client library takes a tenth of a second to load, and 25 MB.
+  const { openSharedStore } = await import('./store/shared-store.ts');
+  return createSharedLimitCounters(opened.use(openSharedStore({ ...config.sharedStore, ...ports, registry })), own);
 }
 
 async function openIdentity({ stakingIdentity }: Config): Promise<Identity> {

@@ -30,8 +30,8 @@ Exit codes: 0 after SIGINT or SIGTERM, 1 on a failure, 2 on wrong arguments or c
 const MIN_VALIDATORS = 5;
 const MAX_VALIDATORS = 2_000;
 const DEFAULT_VALIDATORS = 20;
-/** After the signal to stop, requests under way have this long; then the process ends regardless. */
-const SHUTDOWN_TIMEOUT_MS = 15_000;
+/** What was only being started, or is closed after the last request, is gone in a second or two unless something hangs. */
+const CLOSE_TIMEOUT_MS = 10_000;
 
 class UsageError extends Error {}
 
@@ -97,21 +97,23 @@ function isLogLevel(text: string): text is LogLevel {
   return (LOG_LEVELS as readonly string[]).includes(text);
 }
 
-async function main(args: Arguments, signal: AbortSignal): Promise<void> {
+async function main(args: Arguments, stop: Stop): Promise<void> {
   await using opened = new AsyncDisposableStack();
-  const start = async (config: Config, devnet?: Devnet): Promise<App> =>
-    opened.use(
-      await startApp(
-        {
-          config,
-          logger: createLogger(config.logLevel),
-          clock: systemClock,
-          random: Math.random,
-          ...(devnet && { registerMore: (server) => registerDevnetRoutes(server, devnet) }),
-        },
-        signal,
-      ),
+  const { signal } = stop;
+  const start = async (config: Config, devnet?: Devnet): Promise<App> => {
+    stop.timeoutMs = config.shutdownTimeoutMs + CLOSE_TIMEOUT_MS;
+    const app = await startApp(
+      {
+        config,
+        logger: createLogger(config.logLevel),
+        clock: systemClock,
+        random: Math.random,
+        ...(devnet && { registerMore: (server) => registerDevnetRoutes(server, devnet) }),
+      },
+      signal,
     );
+    return opened.use(app);
+  };
 
   let app: App;
   if (args.config !== undefined) {
@@ -151,17 +153,28 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Aborts at the first SIGINT or SIGTERM; a second one, or a shutdown that hangs, ends the process at once. */
-function stopSignal(): AbortSignal {
+interface Stop {
+  /** Aborts at the first SIGINT or SIGTERM. */
+  readonly signal: AbortSignal;
+  /** From then on; what takes longer is ended regardless. */
+  timeoutMs: number;
+}
+
+/** A second signal, or a shutdown that hangs, ends the process at once. */
+function listenForStop(): Stop {
   const controller = new AbortController();
-  const stop = (): void => {
+  const stop: Stop = { signal: controller.signal, timeoutMs: CLOSE_TIMEOUT_MS };
+  const onSignal = (): void => {
     if (controller.signal.aborted) process.exit(1);
     controller.abort(new Stopped());
-    setTimeout(() => process.exit(1), SHUTDOWN_TIMEOUT_MS).unref();
+    setTimeout(() => {
+      process.stderr.write(`not everything closed within ${stop.timeoutMs} ms\n`);
+      process.exit(1);
+    }, stop.timeoutMs).unref();
   };
-  process.on('SIGINT', stop);
-  process.on('SIGTERM', stop);
-  return controller.signal;
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  return stop;
 }
 
 class Stopped extends Error {}
@@ -169,7 +182,7 @@ class Stopped extends Error {}
 try {
   const args = parseArguments(process.argv.slice(2));
   if (args.isHelp) process.stdout.write(HELP);
-  else await main(args, stopSignal());
+  else await main(args, listenForStop());
   process.exitCode = 0;
 } catch (error) {
   if (error instanceof Stopped) {

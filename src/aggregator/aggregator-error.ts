@@ -4,7 +4,7 @@ import type { TallySummary } from './tally.ts';
  * Why a request got no signed message: a closed set, which `api` maps to HTTP statuses in one place.
  */
 export type AggregatorErrorCode =
-  /** The caller can mend it; `field` names what. */
+  /** The caller can mend it; the message starts with the request's field at fault. */
   | 'invalid request'
   /** No such blockchain, as far as the P-Chain knows. */
   | 'unknown source chain'
@@ -31,19 +31,16 @@ export type AggregatorErrorCode =
 export class AggregatorError extends Error {
   override readonly name = 'AggregatorError';
   readonly code: AggregatorErrorCode;
-  /** The request's field at fault, where one is. */
-  readonly field: string | undefined;
   /** What the validators did, where any were asked. */
   readonly details: TallySummary | undefined;
 
   constructor(
     code: AggregatorErrorCode,
     message: string,
-    { field, details, cause }: { field?: string; details?: TallySummary; cause?: unknown } = {},
+    { details, cause }: { details?: TallySummary; cause?: unknown } = {},
   ) {
     super(message, { cause });
     this.code = code;
-    this.field = field;
     this.details = details;
   }
 }

@@ -121,9 +121,7 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
     const { subnetID } = recognized;
     const subnet = await directory.getSubnet(subnetID, signal);
     if (subnet === undefined) {
-      throw new AggregatorError('unknown subnet', `justification: the P-Chain knows no subnet ${subnetID}`, {
-        field: 'justification',
-      });
+      throw new AggregatorError('unknown subnet', `justification: the P-Chain knows no subnet ${subnetID}`);
     }
     const { managerChainID } = subnet;
     if (subnet.conversionID === undefined || managerChainID === undefined) {
@@ -293,7 +291,6 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
       isReading ? 'not yet known' : 'justification not found',
       `${field}: ${what}, which the message needs as its justification, was not found: ${where}` +
         `${isReading ? ', and more are being read' : ''}; give the justification by POST${isReading ? ', or try again later' : ''}`,
-      { field },
     );
   }
 
@@ -358,11 +355,11 @@ function withoutMessage(txID: TxID, name: string): AggregatorError {
 }
 
 function invalid(field: string, problem: string): AggregatorError {
-  return new AggregatorError('invalid request', `${field}: ${problem}`, { field });
+  return new AggregatorError('invalid request', `${field}: ${problem}`);
 }
 
 function unknown(problem: string): AggregatorError {
-  return new AggregatorError('unknown transaction', `txHash: ${problem}`, { field: 'txHash' });
+  return new AggregatorError('unknown transaction', `txHash: ${problem}`);
 }
 
 /** The code of all that the reference node's methods refuse, such as what is not there. */

@@ -64,7 +64,6 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
       throw new AggregatorError(
         'invalid request',
         `message is of network ID ${request.message.networkID}, this service serves network ID ${networkID}`,
-        { field: 'message' },
       );
     }
     using deadline = startDeadline(clock, resolveTimeoutMs, 'asking the P-Chain API', parent);
@@ -75,7 +74,6 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
         throw new AggregatorError(
           'unknown source chain',
           `message has the source chain ${request.message.sourceChainID}, which the P-Chain does not know`,
-          { field: 'message' },
         );
       }
       const signingSubnetID = request.signingSubnetID ?? sourceSubnetID;
@@ -144,7 +142,6 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
       'no validators yet',
       `destinationBlockchainId: the epoch of blockchain ${destination.chainID} is of P-Chain height ${height}, at which subnet ` +
         `${signingSubnetID} has no validators; try again when its next epoch has begun`,
-      { field: 'destinationBlockchainId' },
     );
   }
 
@@ -153,7 +150,6 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
       throw new AggregatorError(
         'invalid request',
         `destinationBlockchainId: the P-Chain knows no blockchain ${chainID}`,
-        { field: 'destinationBlockchainId' },
       );
     }
     const timeoutMs = isRequired ? resolveTimeoutMs : OPTIONAL_QUESTION_MS;
@@ -168,7 +164,7 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
         'invalid request',
         `destinationBlockchainId: the configured API does not tell the epoch of blockchain ${chainID} (${error.message}); ` +
           'give pChainHeight instead',
-        { field: 'destinationBlockchainId', cause: error },
+        { cause: error },
       );
     }
   }
@@ -192,23 +188,20 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
     isPinned: boolean,
     signal: AbortSignal,
   ): Promise<AggregatorError> {
-    const field = 'signingSubnetId';
     const subnet = await directory.getSubnet(subnetID, signal);
     if (subnet === undefined) {
-      return new AggregatorError('unknown subnet', `${field}: the P-Chain knows no subnet ${subnetID}`, { field });
+      return new AggregatorError('unknown subnet', `signingSubnetId: the P-Chain knows no subnet ${subnetID}`);
     }
     if (!isPinned && subnet.conversionID !== undefined) {
       return new AggregatorError(
         'no validators yet',
-        `${field}: L1 ${subnetID} has no validators at P-Chain height ${height}, the one proposed now, which trails its ` +
-          'conversion; try again in a moment',
-        { field },
+        `signingSubnetId: L1 ${subnetID} has no validators at P-Chain height ${height}, the one proposed now, which ` +
+          'trails its conversion; try again in a moment',
       );
     }
     return new AggregatorError(
       'invalid request',
-      `${field}: subnet ${subnetID} has no validators at P-Chain height ${height}`,
-      { field },
+      `signingSubnetId: subnet ${subnetID} has no validators at P-Chain height ${height}`,
     );
   }
 
@@ -222,10 +215,7 @@ function fromApi(error: unknown, request: AggregationRequest, signal: AbortSigna
         cause: error,
       });
     }
-    return new AggregatorError('invalid request', `pChainHeight: ${error.message}`, {
-      field: 'pChainHeight',
-      cause: error,
-    });
+    return new AggregatorError('invalid request', `pChainHeight: ${error.message}`, { cause: error });
   }
   if (error instanceof ParseError) {
     return new AggregatorError('api invalid', `the P-Chain API gave a ${error.message}`, { cause: error });

@@ -1,8 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import rateLimit, { normalizeIP } from '@fastify/rate-limit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { LRUCache } from 'lru-cache';
-import type { Clock } from '../primitives/clock.ts';
+import type { LimitCounters } from '../store/limit-counters.ts';
 import { Forbidden, TooManyRequests, Unauthorized } from './error-handler.ts';
 import type { Server } from './http-server.ts';
 
@@ -26,7 +25,7 @@ export interface AccessOptions {
   readonly unitsPerMinute: number | undefined;
   /** Addresses or CIDR blocks whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
-  readonly clock: Clock;
+  readonly limits: LimitCounters;
 }
 
 /**
@@ -35,8 +34,6 @@ export interface AccessOptions {
  */
 const COSTS: Readonly<Record<RouteGroup, number>> = { aggregation: 10, data: 1, rpc: 2 };
 const WINDOW_MS = 60_000;
-/** Clients remembered; the least recent is forgotten, which only gives it its units back. */
-const MAX_CLIENTS = 50_000;
 /** Longer ones are no keys of ours, and would only cost hashing. */
 const MAX_KEY_LENGTH = 512;
 
@@ -71,16 +68,16 @@ export async function registerAccess(server: Server, options: AccessOptions): Pr
 
 type Limit = (group: RouteGroup, request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
-async function createLimit(server: Server, { unitsPerMinute, clock }: AccessOptions): Promise<Limit> {
+async function createLimit(server: Server, { unitsPerMinute, limits: counters }: AccessOptions): Promise<Limit> {
   if (unitsPerMinute === undefined) return async () => undefined;
-  await server.register(rateLimit, { global: false, store: createUnitStore(clock) });
+  await server.register(rateLimit, { global: false, store: createUnitStore(counters) });
   const limits = new Map(
     ROUTE_GROUPS.map((group) => {
       const ofGroup = {
         max: (request: FastifyRequest) => request.apiKey?.unitsPerMinute ?? unitsPerMinute,
         timeWindow: WINDOW_MS,
         keyGenerator: ({ apiKey, ip }: FastifyRequest) =>
-          apiKey === undefined ? `address ${normalizeIP(ip)}` : `key ${apiKey.name}`,
+          apiKey === undefined ? `units:address:${normalizeIP(ip)}` : `units:key:${apiKey.name}`,
         errorResponseBuilder: ({ apiKey }: FastifyRequest, { max, ttl }: { max: number; ttl: number }) =>
           new TooManyRequests(
             `more than ${max} units in a minute${apiKey === undefined ? '; an API key raises the limit' : ''}`,
@@ -116,14 +113,8 @@ function findKey(apiKeys: readonly ApiKey[], text: string): ApiKey | undefined {
   return found;
 }
 
-interface Bucket {
-  used: number;
-  readonly endsMs: number;
-}
-
 /** The library counts requests; its store counts units here, over all routes of a client. */
-function createUnitStore(clock: Clock) {
-  const buckets = new LRUCache<string, Bucket>({ max: MAX_CLIENTS });
+function createUnitStore(counters: LimitCounters) {
   return class UnitStore {
     cost = 1;
 
@@ -132,14 +123,9 @@ function createUnitStore(clock: Clock) {
       callback: (error: Error | null, result?: { current: number; ttl: number }) => void,
       windowMs: number,
     ): void {
-      const nowMs = clock.monotonicMs();
-      let bucket = buckets.get(client);
-      if (bucket === undefined || bucket.endsMs <= nowMs) {
-        bucket = { used: 0, endsMs: nowMs + windowMs };
-        buckets.set(client, bucket);
-      }
-      bucket.used += this.cost;
-      callback(null, { current: bucket.used, ttl: bucket.endsMs - nowMs });
+      counters.add(client, this.cost, windowMs).then(({ used, leftMs }) => {
+        callback(null, { current: used, ttl: leftMs });
+      }, callback);
     }
 
     /** The library makes one for each of its handlers. */

@@ -25,6 +25,15 @@ export function findTargetProblem({ path, query }: RequestTarget): string | unde
   if (segments.some((segment) => segment === '.' || segment.startsWith('..') || segment.endsWith('..'))) {
     return 'has a dot segment';
   }
+  if (path.includes('%')) {
+    const problem = findEscapeProblem(path);
+    if (problem !== undefined) return problem;
+  }
+  if (!QUERY_CHARACTERS.test(query) || query.includes('#')) return 'has a query with a character that must be escaped';
+  return undefined;
+}
+
+function findEscapeProblem(path: string): string | undefined {
   for (const [escape] of path.matchAll(/%.{0,2}/g)) {
     if (!/^%[0-9a-fA-F]{2}$/.test(escape)) return `has a broken escape ${escape}`;
     const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16));
@@ -32,9 +41,7 @@ export function findTargetProblem({ path, query }: RequestTarget): string | unde
     if (character < '\x80' && NEEDLESSLY_ESCAPED.test(character))
       return `has the escape ${escape}, which is not passed on`;
   }
-  if (!isUtf8(path)) return 'is not UTF-8';
-  if (!QUERY_CHARACTERS.test(query) || query.includes('#')) return 'has a query with a character that must be escaped';
-  return undefined;
+  return isUtf8(path) ? undefined : 'is not UTF-8';
 }
 
 export function splitTarget(url: string): RequestTarget {

@@ -1,15 +1,36 @@
-import { ErrorBodySchema } from './error-body.ts';
+import fastifySwagger from '@fastify/swagger';
+import fastifySwaggerUi from '@fastify/swagger-ui';
+import { errorResponses } from './error-body.ts';
+import type { Server } from './http-server.ts';
 
 const METHODS = ['get', 'post'] as const;
 /** Paths below which keys and rate limits count. */
 const LIMITED_PATH = /^\/(v1|ext)\//;
-const ACCESS_ERRORS = {
-  401: 'The API key is not known',
-  403: 'The API key is not for this route',
-  429: 'Too many units in a minute; Retry-After says when to come again',
+
+/** In the order of the page; what has no entry here comes after. */
+const TAGS = [
+  { name: 'Signature aggregation', description: 'Validators sign a Warp message, until the quorum is reached' },
+  { name: 'Primary network', description: 'What happened on the P-, X- and C-Chain; passed on to the data API' },
+  { name: 'EVM chains', description: 'Blocks, transactions, tokens and NFTs; passed on to the data API' },
+  { name: 'Metrics', description: 'Figures of chains; passed on to the metrics service' },
+  { name: 'Node RPC', description: 'JSON-RPC, passed on to a node' },
+  { name: 'Health', description: 'Needs no key and costs nothing' },
+];
+
+/** Everything comes from this service. The page needs nothing inline, and may ask nobody else. */
+const CONTENT_SECURITY_POLICY = {
+  'default-src': ["'none'"],
+  'script-src': ["'self'"],
+  'style-src': ["'self'"],
+  'img-src': ["'self'", 'data:'],
+  'connect-src': ["'self'"],
+  'base-uri': ["'none'"],
+  'form-action': ["'none'"],
+  'frame-ancestors': ["'none'"],
 };
 
 interface Operation {
+  parameters?: readonly { readonly in: string }[];
   security?: object[];
   responses: Record<string, object>;
 }
@@ -19,8 +40,58 @@ interface Document {
   paths?: Record<string, Partial<Record<(typeof METHODS)[number], Operation>>>;
 }
 
+/**
+ * The OpenAPI document of all routes that are registered after it, and a page to read it.
+ *
+ * @param isLimited whether keys and rate limits count
+ */
+export async function registerOpenApi(server: Server, isLimited: boolean): Promise<void> {
+  await server.register(fastifySwagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Warp signature aggregator',
+        description:
+          'Turns Avalanche Warp messages into signed ones, and passes on what else the chain data API, the metrics service ' +
+          'and the node RPC offer.\n\nErrors are `{message, statusCode, error}`. An API key is not needed; one in ' +
+          '`x-service-api-key` raises the limits.',
+        version: '1',
+      },
+      tags: TAGS,
+    },
+    transformObject(object) {
+      const complete = 'openapiObject' in object ? object.openapiObject : object.swaggerObject;
+      const document = complete as Document;
+      for (const operation of operationsOf(document)) sortParameters(operation);
+      if (isLimited) describeAccess(document);
+      return complete;
+    },
+  });
+  await server.register(fastifySwaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: CONTENT_SECURITY_POLICY,
+    theme: { title: 'Warp signature aggregator' },
+    // The plain layout has no bar with a field for documents of other hosts. Limits are shown with each parameter.
+    uiConfig: { layout: 'BaseLayout', deepLinking: true, showCommonExtensions: true },
+  });
+  server.get('/openapi.json', { schema: { hide: true } }, async () => server.swagger());
+}
+
+function operationsOf({ paths = {} }: Document, path = /./): Operation[] {
+  return Object.entries(paths)
+    .filter(([name]) => path.test(name))
+    .flatMap(([, operations]) => METHODS.flatMap((method) => operations[method] ?? []));
+}
+
+/** Those of the path first, as they are read. */
+function sortParameters(operation: Operation): void {
+  if (operation.parameters === undefined) return;
+  const inPath = operation.parameters.filter((parameter) => parameter.in === 'path');
+  operation.parameters = [...inPath, ...operation.parameters.filter((parameter) => parameter.in !== 'path')];
+}
+
 /** Adds to each operation that keys and rate limits count for what they may answer. */
-export function describeAccess(document: Document): void {
+function describeAccess(document: Document): void {
   document.components = {
     ...document.components,
     securitySchemes: {
@@ -33,13 +104,15 @@ export function describeAccess(document: Document): void {
       },
     },
   };
-  for (const [path, operations] of Object.entries(document.paths ?? {})) {
-    if (!LIMITED_PATH.test(path)) continue;
-    for (const operation of METHODS.flatMap((method) => operations[method] ?? [])) {
-      operation.security = [{}, { serviceApiKey: [] }, { glacierApiKey: [] }];
-      for (const [status, description] of Object.entries(ACCESS_ERRORS)) {
-        operation.responses[status] = { description, content: { 'application/json': { schema: ErrorBodySchema } } };
-      }
+  for (const operation of operationsOf(document, LIMITED_PATH)) {
+    operation.security = [{}, { serviceApiKey: [] }, { glacierApiKey: [] }];
+    for (const [status, schema] of Object.entries(errorResponses(401, 403, 429))) {
+      const {
+        description,
+        examples: [example] = [],
+        ...body
+      } = schema as { description?: string; examples?: object[] };
+      operation.responses[status] = { description, content: { 'application/json': { schema: body, example } } };
     }
   }
 }

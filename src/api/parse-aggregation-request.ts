@@ -16,6 +16,11 @@ export const DESTINATION_DESCRIPTION =
 /** Both fields at their longest in hex, and room for the rest. */
 export const AGGREGATION_BODY_LIMIT = 2 * (MAX_UNSIGNED_MESSAGE_LENGTH + MAX_JUSTIFICATION_LENGTH) + 4096;
 
+/** An addressed call with `hello` from fuji's C-Chain, well-formed and never sent. */
+const EXAMPLE_MESSAGE =
+  '0x0000000000057fc93d85c6d62c5b2ac0b519c87010ea5294012d1e407030d6acd0021cac10d5' +
+  '000000270000000000010000001400000000000000000000000000000000000000000000000568656c6c6f';
+
 export const AggregationBody = Type.Object(
   {
     message: Type.Optional(
@@ -62,7 +67,10 @@ export const AggregationBody = Type.Object(
     ),
     destinationBlockchainId: Type.Optional(Type.String({ description: DESTINATION_DESCRIPTION })),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    examples: [{ message: EXAMPLE_MESSAGE, quorumPercentage: DEFAULT_QUORUM_PERCENTAGE }],
+  },
 );
 
 /** A request whose message is still to be found where it has a justification only. */

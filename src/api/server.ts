@@ -1,16 +1,17 @@
-import fastifySwagger from '@fastify/swagger';
-import fastifySwaggerUi from '@fastify/swagger-ui';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyBaseLogger, LogController } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Aggregator } from '../aggregator/aggregate.ts';
 import type { L1Messages } from '../aggregator/l1-messages.ts';
 import type { Readiness } from '../aggregator/validator-connections.ts';
+import type { Clock } from '../primitives/clock.ts';
 import type { NodeID } from '../primitives/ids.ts';
 import { type AccessOptions, registerAccess } from './access.ts';
+import { allowOrigin, registerCors } from './cors.ts';
+import { DrainingServer } from './draining-server.ts';
 import { handleError, handleNotFound } from './error-handler.ts';
 import type { Server } from './http-server.ts';
-import { describeAccess } from './openapi-document.ts';
+import { registerOpenApi } from './openapi-document.ts';
 import { registerAggregateSignatures } from './routes/aggregate-signatures.ts';
 import { registerHealth } from './routes/health.ts';
 import { registerUpstreamRoutes, type UpstreamRouteOptions } from './routes/upstream.ts';
@@ -28,6 +29,11 @@ export interface ServerOptions {
   readonly upstream?: UpstreamRouteOptions;
   /** API keys and rate limits; without it everybody may do everything. */
   readonly access?: AccessOptions;
+  /** Origins whose pages may use the service, as browsers send them; `*` alone is all, and none is the default. */
+  readonly corsOrigins?: readonly string[];
+  readonly clock: Clock;
+  /** When the server closes, requests under way have this long. */
+  readonly drainTimeoutMs: number;
   /** Routes beside the service's own, under the same error form and in the same OpenAPI document. */
   readonly registerMore?: (server: Server) => void;
 }
@@ -40,14 +46,30 @@ const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 
 /** The HTTP server with all routes, not yet listening. */
 export async function createServer(options: ServerOptions): Promise<Server> {
+  const { logger, clock, drainTimeoutMs, corsOrigins = [] } = options;
+  const { trustedProxies = [] } = options.access ?? {};
   const server: Server = fastify({
-    loggerInstance: options.logger,
+    serverFactory: (handler) =>
+      new DrainingServer(
+        { requestTimeout: REQUEST_ARRIVAL_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS },
+        {
+          clock,
+          drainTimeoutMs,
+          onTimeout: (requests) =>
+            logger.warn({ requests, drainTimeoutMs }, 'requests are broken off, as the service stops'),
+        },
+        handler,
+      ),
+    loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
+    // One for all: no line is written of each request that a number of it would tie together.
+    childLoggerFactory: (parent) => parent,
+    trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     bodyLimit: DEFAULT_BODY_LIMIT,
-    requestTimeout: REQUEST_ARRIVAL_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    frameworkErrors: handleError,
-    trustProxy: options.access === undefined ? false : [...options.access.trustedProxies],
+    frameworkErrors(error, request, reply) {
+      allowOrigin(corsOrigins, request, reply);
+      handleError(error, request, reply);
+    },
     // Unknown fields are refused, and a "67" is no 67: silently mended input hides mistakes from the people who make them.
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false } },
   }).withTypeProvider<TypeBoxTypeProvider>();
@@ -55,26 +77,10 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   // Bodies are JSON; Fastify would take plain text too, and then find that it is no object.
   server.removeContentTypeParser('text/plain');
   server.setNotFoundHandler(handleNotFound);
+  // First, so that every answer has its headers, and a preflight needs nothing else.
+  await registerCors(server, corsOrigins);
 
-  await server.register(fastifySwagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'Warp signature aggregator',
-        description:
-          'Turns Avalanche Warp messages into signed ones, and passes on what else the chain data API, the metrics service ' +
-          'and the node RPC offer.',
-        version: '1',
-      },
-    },
-    transformObject(object) {
-      const document = 'openapiObject' in object ? object.openapiObject : object.swaggerObject;
-      if (options.access !== undefined) describeAccess(document as Parameters<typeof describeAccess>[0]);
-      return document;
-    },
-  });
-  // Its scripts and styles come from this service: no other host is asked.
-  await server.register(fastifySwaggerUi, { routePrefix: '/docs', staticCSP: true, uiConfig: { deepLinking: true } });
+  await registerOpenApi(server, options.access !== undefined);
   if (options.access !== undefined) await registerAccess(server, options.access);
   registerAggregateSignatures(server, options);
   registerHealth(server, options.nodeID, options.readiness);
@@ -91,5 +97,4 @@ function registerOperations(server: Server, { registry, readiness }: ServerOptio
     readiness();
     return reply.type(registry.contentType).send(await registry.metrics());
   });
-  server.get('/openapi.json', { schema: { hide: true } }, async () => server.swagger());
 }

@@ -1,9 +1,13 @@
 import type { FastifyReply } from 'fastify';
 import { ClientGone } from './error-handler.ts';
 
-/** Fastify's `request.signal` will not do: it aborts as soon as the request's body was read. */
+/**
+ * Aborts when the client has closed its connection before its answer was there, be it before this was called. Fastify's
+ * `request.signal` will not do: it aborts as soon as the request's body was read.
+ */
 export function untilClientGone({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
+  if (raw.destroyed) gone.abort(new ClientGone());
   raw.once('close', () => {
     if (!raw.writableFinished) gone.abort(new ClientGone());
   });

@@ -35,7 +35,11 @@ const SLOW_LIST: CachePolicy = { freshMs: 30_000 };
 /** The longest list of all, with the genesis of each blockchain, takes its time. */
 const LONG_LIST_PATIENCE = 3;
 
-const network = Type.Enum(PATH_NETWORKS, { description: 'The primary network; testnet is an old name of fuji' });
+function oneOf(values: readonly string[], description?: string) {
+  return Type.Enum([...values], { type: 'string', ...(description !== undefined && { description }) });
+}
+
+const network = oneOf(PATH_NETWORKS, 'testnet is an old name of fuji');
 
 const X_CHAIN_IDS = [
   '2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByM',
@@ -45,17 +49,18 @@ const C_CHAIN_IDS = [
   '2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5',
   'yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp',
 ];
-const blockchainId = Type.Enum([P_CHAIN_ID, ...X_CHAIN_IDS, ...C_CHAIN_IDS, 'p-chain', 'x-chain', 'c-chain'], {
-  description: 'ID or alias of a chain of the primary network',
-});
-const xChainId = Type.Enum([...X_CHAIN_IDS, 'x-chain'], { description: 'ID or alias of the X-Chain' });
+const blockchainId = oneOf(
+  ['p-chain', 'x-chain', 'c-chain', P_CHAIN_ID, ...X_CHAIN_IDS, ...C_CHAIN_IDS],
+  'Alias or ID of a chain of the primary network',
+);
+const xChainId = oneOf(['x-chain', ...X_CHAIN_IDS], 'Alias or ID of the X-Chain');
 
 const chainId = Type.String({ format: 'evm-chain-id', description: 'Number of an EVM chain, or ID of its blockchain' });
 const evmAddress = Type.String({ format: 'evm-address' });
 const blockId = Type.String({ format: 'evm-block-id', description: 'Number or hash of a block' });
 
 const pageToken = Type.Optional(Type.String({ description: '`nextPageToken` of the page before' }));
-const sortOrder = Type.Optional(Type.Enum(['asc', 'desc'], { description: 'By timestamp, or by sortBy' }));
+const sortOrder = Type.Optional(oneOf(['asc', 'desc'], 'By timestamp, or by sortBy'));
 const timestamp = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Unix time' });
 const timeRange = {
   startTimestamp: Type.Optional({ ...timestamp, description: 'Unix time after which items are' }),
@@ -89,7 +94,8 @@ const capacity = Type.Optional(
   Type.String({ format: 'delegation-capacity', description: 'In the smallest unit, from 0 to 720000000000000000' }),
 );
 const seconds = Type.Optional(Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: 'Seconds' }));
-const fee = { minimum: 2, maximum: 100, description: 'Percent; excludes validations of subnets' };
+/** Not declared as defaults: a form that filled them in would exclude those validations, too. */
+const fee = { minimum: 2, maximum: 100 };
 const uptime = { minimum: 0, maximum: 100, description: 'Percent' };
 
 const NETWORK_PATH = '/v1/networks/:network';
@@ -173,7 +179,7 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     service: 'data API',
     operationId: 'listValidators',
     tag: PRIMARY,
-    summary: 'Validators',
+    summary: 'Validators of the primary network and of subnets',
     params: Type.Object({ network }),
     query: Type.Object({
       ...paged(10, 1, 100),
@@ -182,17 +188,28 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
         Type.String({ format: 'node-id-part-list', description: 'NodeIDs or parts of them, with commas between' }),
       ),
       sortBy: Type.Optional(
-        Type.Enum(['blockIndex', 'delegationCapacity', 'timeRemaining', 'delegationFee', 'uptimePerformance'], {
-          description: "delegationFee only on mainnet and with subnetId the primary network's",
-        }),
+        oneOf(
+          ['blockIndex', 'delegationCapacity', 'timeRemaining', 'delegationFee', 'uptimePerformance'],
+          "delegationFee only on mainnet and with subnetId the primary network's",
+        ),
       ),
-      validationStatus: Type.Optional(Type.Enum(['completed', 'active', 'pending', 'removed'])),
+      validationStatus: Type.Optional(oneOf(['completed', 'active', 'pending', 'removed'])),
       minDelegationCapacity: capacity,
       maxDelegationCapacity: capacity,
       minTimeRemaining: seconds,
       maxTimeRemaining: seconds,
-      minFeePercentage: Type.Optional(Type.Number({ ...fee, default: 2 })),
-      maxFeePercentage: Type.Optional(Type.Number({ ...fee, default: 100 })),
+      minFeePercentage: Type.Optional(
+        Type.Number({
+          ...fee,
+          description: 'Percent, 2 by default; where it is given, validations of subnets are excluded',
+        }),
+      ),
+      maxFeePercentage: Type.Optional(
+        Type.Number({
+          ...fee,
+          description: 'Percent, 100 by default; where it is given, validations of subnets are excluded',
+        }),
+      ),
       minUptimePerformance: Type.Optional(Type.Number({ ...uptime, default: 90 })),
       maxUptimePerformance: Type.Optional(Type.Number({ ...uptime, default: 100 })),
       subnetId: Type.Optional(
@@ -214,13 +231,13 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     service: 'data API',
     operationId: 'listDelegators',
     tag: PRIMARY,
-    summary: 'Delegators',
+    summary: 'Delegators of the primary network',
     params: Type.Object({ network }),
     query: Type.Object({
       ...paged(10, 1, 100),
       sortOrder,
       rewardAddresses: Type.Optional(addresses),
-      delegationStatus: Type.Optional(Type.Enum(['completed', 'active', 'pending'])),
+      delegationStatus: Type.Optional(oneOf(['completed', 'active', 'pending'])),
       nodeIds: Type.Optional(Type.String({ format: 'node-id-list', description: 'NodeIDs with commas between' })),
     }),
     findConflict: (parameters) => findForeign(parameters, 'rewardAddresses'),

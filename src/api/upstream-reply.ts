@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { STATUS_CODES } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CachedResponse } from '../upstream/response-cache.ts';
@@ -5,6 +6,8 @@ import type { UpstreamResponse } from '../upstream/upstream-client.ts';
 
 /** Of an upstream's error, as much as is enough for every sentence. */
 const MAX_MESSAGE_LENGTH = 2_000;
+/** Beyond this it costs less to leave a body in bytes. */
+const MAX_TEXT_BYTES = 16 * 1024;
 
 /** Sends an upstream's answer on: a success as it came, an error with its status and in the service's one form. */
 export function sendUpstreamAnswer(
@@ -24,7 +27,8 @@ export function sendUpstreamAnswer(
       .send(normalizeUpstreamError(status, Buffer.isBuffer(body) ? body.toString('utf8') : ''));
   }
   reply.status(status).headers({ ...headers, 'cache-control': 'no-store' });
-  return Buffer.isBuffer(body) && body.length === 0 ? reply.removeHeader('content-type').send() : reply.send(body);
+  if (!Buffer.isBuffer(body)) return reply.send(body);
+  return body.length === 0 ? reply.removeHeader('content-type').send() : reply.send(fitToSend(body));
 }
 
 function sendCached(request: FastifyRequest, reply: FastifyReply, cached: CachedResponse): FastifyReply {
@@ -37,7 +41,12 @@ function sendCached(request: FastifyRequest, reply: FastifyReply, cached: Cached
   });
   return matches(request.headers['if-none-match'], etag)
     ? reply.status(304).removeHeader('content-type').send()
-    : reply.status(response.status).send(response.body);
+    : reply.status(response.status).send(fitToSend(response.body));
+}
+
+/** Node writes a text together with the headers before it; a buffer costs a second piece, and that more than the decoding. */
+function fitToSend(body: Buffer): Buffer | string {
+  return body.length <= MAX_TEXT_BYTES && isUtf8(body) ? body.toString('utf8') : body;
 }
 
 function matches(ifNoneMatch: string | undefined, etag: string): boolean {

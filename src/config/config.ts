@@ -4,8 +4,10 @@ import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
+import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import { type NodeID, parseHexOrCb58Id, parseNodeID, type SubnetID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
+import { parseRedisUrl, type RedisAddress } from '../primitives/redis-address.ts';
 
 /**
  * The only reader of configuration: a JSON file, then environment variables, then command-line arguments, each over the
@@ -19,7 +21,7 @@ const DurationMs = Type.Integer({ minimum: 1, maximum: 3_600_000 });
 const Count = Type.Integer({ minimum: 1, maximum: 10_000_000 });
 const StringMap = Type.Record(Type.String(), Type.String());
 
-const ApiEndpoint = Type.Object(
+const Endpoint = Type.Object(
   {
     baseUrl: Type.String(),
     queryParameters: Type.Optional(StringMap),
@@ -46,12 +48,12 @@ const Upstream = Type.Object(
   {
     dataApi: Type.Optional(
       Type.Object(
-        { mainnet: Type.Optional(ApiEndpoint), fuji: Type.Optional(ApiEndpoint), evm: Type.Optional(ApiEndpoint) },
+        { mainnet: Type.Optional(Endpoint), fuji: Type.Optional(Endpoint), evm: Type.Optional(Endpoint) },
         closed,
       ),
     ),
-    metrics: Type.Optional(ApiEndpoint),
-    nodeRpc: Type.Optional(ApiEndpoint),
+    metrics: Type.Optional(Endpoint),
+    nodeRpc: Type.Optional(Endpoint),
     passUnknown: Type.Optional(Type.Boolean()),
     rpcMethods: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { maxItems: 200 })),
     maxRpcBatch: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
@@ -76,8 +78,8 @@ const ApiKey = Type.Object(
 const FileSchema = Type.Object(
   {
     network: Type.Enum(['mainnet', 'fuji', 'local']),
-    pChainApi: Type.Array(ApiEndpoint, { minItems: 1, maxItems: 16 }),
-    infoApi: Type.Optional(Type.Array(ApiEndpoint, { minItems: 1, maxItems: 16 })),
+    pChainApi: Type.Array(Endpoint, { minItems: 1, maxItems: 16 }),
+    infoApi: Type.Optional(Type.Array(Endpoint, { minItems: 1, maxItems: 16 })),
     host: Type.Optional(Type.String({ minLength: 1 })),
     port: Type.Optional(Port),
     logLevel: Type.Optional(Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])),
@@ -112,13 +114,17 @@ const FileSchema = Type.Object(
       ),
     ),
     storePath: Type.Optional(Type.String({ minLength: 1 })),
+    sharedStoreUrl: Type.Optional(Type.String({ minLength: 1 })),
+    sharedStoreKeyPrefix: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
     l1IndexLookback: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000 })),
     l1IndexBlocksPerSecond: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
-    dataApi: Type.Optional(ApiEndpoint),
+    dataApi: Type.Optional(Endpoint),
     upstream: Type.Optional(Upstream),
     apiKeys: Type.Optional(Type.Array(ApiKey, { maxItems: 10_000 })),
     rateLimitPerMinute: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000 })),
     trustedProxies: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 1_000 })),
+    corsOrigins: Type.Optional(Type.Array(Type.String(), { maxItems: 100 })),
+    shutdownTimeoutMs: Type.Optional(DurationMs),
   },
   closed,
 );
@@ -126,12 +132,6 @@ const FileSchema = Type.Object(
 type FileConfig = Static<typeof FileSchema>;
 export type LogLevelName = NonNullable<FileConfig['logLevel']>;
 export type NetworkName = FileConfig['network'];
-
-export interface ApiEndpointConfig {
-  readonly baseUrl: string;
-  readonly queryParameters?: Readonly<Record<string, string>>;
-  readonly httpHeaders?: Readonly<Record<string, string>>;
-}
 
 export interface ApiKeyConfig {
   readonly name: string;
@@ -144,11 +144,11 @@ export interface ApiKeyConfig {
 /** The services that requests are passed on to. */
 export interface UpstreamConfig {
   readonly endpoints: {
-    readonly mainnet?: ApiEndpointConfig;
-    readonly fuji?: ApiEndpointConfig;
-    readonly evm?: ApiEndpointConfig;
-    readonly metrics?: ApiEndpointConfig;
-    readonly node?: ApiEndpointConfig;
+    readonly mainnet?: ApiEndpoint;
+    readonly fuji?: ApiEndpoint;
+    readonly evm?: ApiEndpoint;
+    readonly metrics?: ApiEndpoint;
+    readonly node?: ApiEndpoint;
   };
   readonly passUnknown: boolean;
   readonly rpcMethods: readonly string[];
@@ -162,8 +162,8 @@ export interface UpstreamConfig {
 export interface Config {
   /** Which names of the path's `{network}` this service answers to. */
   readonly network: NetworkName;
-  readonly pChainApi: readonly ApiEndpointConfig[];
-  readonly infoApi: readonly ApiEndpointConfig[];
+  readonly pChainApi: readonly ApiEndpoint[];
+  readonly infoApi: readonly ApiEndpoint[];
   readonly host: string;
   readonly port: number;
   readonly logLevel: LogLevelName;
@@ -189,16 +189,22 @@ export interface Config {
   readonly bls: { readonly backend: 'noble' | 'native'; readonly workers: number };
   /** A folder for what is to outlive the process. */
   readonly storePath: string | undefined;
+  /** The Redis that replicas share, and what their keys in it start with. */
+  readonly sharedStore: { readonly address: RedisAddress; readonly keyPrefix: string } | undefined;
   /** P-Chain blocks below the newest; without a store only. */
   readonly l1IndexLookback: bigint;
   readonly l1IndexBlocksPerSecond: number;
-  readonly dataApi: ApiEndpointConfig | undefined;
+  readonly dataApi: ApiEndpoint | undefined;
   readonly upstream: UpstreamConfig;
   readonly apiKeys: readonly ApiKeyConfig[];
   /** Units for each client address; 0 is no limit, for keys neither. */
   readonly rateLimitPerMinute: number;
   /** Addresses or CIDR blocks. */
   readonly trustedProxies: readonly string[];
+  /** Origins of pages that may use the service from a browser, as browsers write them; `*` alone is all. */
+  readonly corsOrigins: readonly string[];
+  /** For requests under way when the service stops. */
+  readonly shutdownTimeoutMs: number;
 }
 
 /** What is wrong with the configuration, in words for the person who wrote it. */
@@ -214,6 +220,7 @@ const ENVIRONMENT = {
   SIGNATURE_AGGREGATOR_STAKING_CERT_PATH: 'stakingCertPath',
   SIGNATURE_AGGREGATOR_STAKING_KEY_PATH: 'stakingKeyPath',
   SIGNATURE_AGGREGATOR_STORE_PATH: 'storePath',
+  SIGNATURE_AGGREGATOR_SHARED_STORE_URL: 'sharedStoreUrl',
 } as const satisfies Record<string, keyof FileConfig>;
 
 export type Overrides = Partial<Pick<FileConfig, 'host' | 'port' | 'logLevel'>>;
@@ -263,7 +270,7 @@ export function embeddedConfig(apiUrl: string, overrides: Overrides, environment
 }
 
 function toConfig(file: FileConfig): Config {
-  const { stakingCertPath, stakingKeyPath } = file;
+  const { stakingCertPath, stakingKeyPath, sharedStoreUrl } = file;
   if ((stakingCertPath === undefined) !== (stakingKeyPath === undefined)) {
     throw new ConfigError('stakingCertPath and stakingKeyPath must be given together: they are one identity');
   }
@@ -312,6 +319,13 @@ function toConfig(file: FileConfig): Config {
       workers: file.bls?.workers ?? Math.max(1, availableParallelism() - 1),
     },
     storePath: file.storePath,
+    sharedStore:
+      sharedStoreUrl === undefined
+        ? undefined
+        : {
+            address: named('sharedStoreUrl', () => parseRedisUrl(sharedStoreUrl)),
+            keyPrefix: file.sharedStoreKeyPrefix ?? 'warp-signature-aggregator:',
+          },
     l1IndexLookback: BigInt(file.l1IndexLookback ?? 10_000),
     l1IndexBlocksPerSecond: file.l1IndexBlocksPerSecond ?? (file.network === 'local' ? 1_000 : 50),
     dataApi: file.dataApi,
@@ -319,6 +333,8 @@ function toConfig(file: FileConfig): Config {
     apiKeys: toApiKeys(file.apiKeys ?? []),
     rateLimitPerMinute: file.rateLimitPerMinute ?? (file.network === 'local' ? 0 : 3_000),
     trustedProxies: checkProxies(file.trustedProxies ?? []),
+    corsOrigins: checkOrigins(file.corsOrigins ?? ['*']),
+    shutdownTimeoutMs: file.shutdownTimeoutMs ?? 15_000,
   };
 }
 
@@ -348,6 +364,25 @@ function checkProxies(proxies: string[]): string[] {
     }
   });
   return proxies;
+}
+
+/** Browsers send an origin in one way only, and it is compared letter by letter. */
+function checkOrigins(origins: string[]): string[] {
+  origins.forEach((text, index) => {
+    if (text === '*' && origins.length === 1) return;
+    const setting = `corsOrigins[${index}]`;
+    if (text === '*') throw new ConfigError(`${setting} is *, which is all origins, and stands alone`);
+    const { protocol, host = '' } = URL.parse(text) ?? {};
+    // A pattern would be taken for a host that nobody has.
+    const origin = host === '' || host.includes('*') ? undefined : `${protocol}//${host}`;
+    if (text === origin) return;
+    throw new ConfigError(
+      `${setting} must be an origin such as https://console.example or http://localhost:3000: a scheme, a host and a port ` +
+        `that is not the scheme's own, with nothing after it; is ${JSON.stringify(text)}` +
+        (origin === undefined ? '' : `, perhaps for ${origin}`),
+    );
+  });
+  return origins;
 }
 
 function toUpstreamConfig(file: Static<typeof Upstream>): UpstreamConfig {
@@ -380,7 +415,7 @@ function toUpstreamConfig(file: Static<typeof Upstream>): UpstreamConfig {
 }
 
 /** What would else fail in each call only. Values stay out of the messages: they may be keys. */
-function checkEndpoint({ baseUrl, httpHeaders }: ApiEndpointConfig, setting: string): void {
+function checkEndpoint({ baseUrl, httpHeaders }: ApiEndpoint, setting: string): void {
   const url = URL.parse(baseUrl);
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
     throw new ConfigError(`${setting}.baseUrl must be a URL such as https://api.avax.network`);

@@ -41,36 +41,44 @@ const ExampleSchema = Type.Object({
   ),
 });
 
-const NetworkSchema = Type.Object({
-  apiUrl: Type.String(),
-  networkID: Type.Integer(),
-  subnets: Type.Object({
-    primary: Type.Object({
-      subnetID: Type.String(),
-      pChainID: Type.String(),
-      xChainID: Type.String(),
-      cChainID: Type.String(),
+const NetworkSchema = Type.Object(
+  {
+    apiUrl: Type.String(),
+    networkID: Type.Integer(),
+    subnets: Type.Object({
+      primary: Type.Object({
+        subnetID: Type.String(),
+        pChainID: Type.String(),
+        xChainID: Type.String(),
+        cChainID: Type.String(),
+      }),
+      l1: Type.Object({
+        subnetID: Type.String(),
+        blockchainID: Type.String(),
+        managerAddress: HexString,
+        olderHeight: Type.Integer({ description: "A P-Chain height at which the L1's validators were others" }),
+      }),
     }),
-    l1: Type.Object({
-      subnetID: Type.String(),
-      blockchainID: Type.String(),
-      managerAddress: HexString,
-      olderHeight: Type.Integer({ description: "A P-Chain height at which the L1's validators were others" }),
-    }),
-  }),
-  nodeIDs: Type.Array(Type.String()),
-  transactions: Type.Object(
-    {
-      balanceIncrease: Type.String(),
-      disabling: Type.String(),
-      overtakenWeightChange: Type.String(),
-      usedUpRegistration: Type.String(),
-      processing: Type.String(),
-      ofXChain: Type.String(),
-    },
-    { description: 'IDs of transactions without a message to sign, for a reason each' },
-  ),
-});
+    nodeIDs: Type.Array(Type.String()),
+    transactions: Type.Object(
+      {
+        balanceIncrease: Type.String(),
+        disabling: Type.String(),
+        overtakenWeightChange: Type.String(),
+        usedUpRegistration: Type.String(),
+        processing: Type.String(),
+        ofXChain: Type.String(),
+      },
+      { description: 'IDs of transactions without a message to sign, for a reason each' },
+    ),
+  },
+  { description: 'The embedded network' },
+);
+
+const MessagesSchema = Type.Object(
+  { messages: Type.Array(HexString, { description: 'Unsigned, in hex' }) },
+  { description: 'As many as asked for' },
+);
 
 const tags = ['Embedded network'];
 
@@ -83,7 +91,7 @@ export function registerDevnetRoutes(server: Server, devnet: Devnet): void {
         operationId: 'devnetExamples',
         tags,
         summary: 'Requests that succeed',
-        response: { 200: Type.Array(ExampleSchema) },
+        response: { 200: Type.Array(ExampleSchema, { description: 'Each to be sent as it is' }) },
       },
     },
     async () => devnet.examples(EXAMPLE_NETWORK),
@@ -99,7 +107,7 @@ export function registerDevnetRoutes(server: Server, devnet: Devnet): void {
           { count: Type.Integer({ minimum: 1, maximum: MAX_MESSAGES }) },
           { additionalProperties: false },
         ),
-        response: { 200: Type.Object({ messages: Type.Array(HexString, { description: 'Unsigned, in hex' }) }) },
+        response: { 200: MessagesSchema },
       },
     },
     async ({ body }) => ({ messages: devnet.emitMessages(body.count) }),

@@ -1,4 +1,5 @@
 import { Pool } from 'undici';
+import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
 import { parseId, type TxID, type ValidationID } from '../primitives/ids.ts';
@@ -6,7 +7,6 @@ import { ParseError } from '../primitives/parse-error.ts';
 import { ApiError } from './api-error.ts';
 import { parseExactJson } from './exact-json.ts';
 import { readArray, readObject, readString } from './json-fields.ts';
-import type { JsonRpcEndpoint } from './json-rpc.ts';
 import { readBody } from './read-body.ts';
 
 /** The upstream data API, as far as it knows which transactions are about an L1 validation. */
@@ -21,7 +21,7 @@ export interface DataApi extends AsyncDisposable {
 }
 
 export interface DataApiOptions {
-  readonly endpoint: JsonRpcEndpoint;
+  readonly endpoint: ApiEndpoint;
   /** `mainnet` or `fuji`, for the path. */
   readonly network: string;
   readonly clock: Clock;

@@ -1,5 +1,6 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
 import { Pool } from 'undici';
+import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import { type Clock, type Random, sleep } from '../primitives/clock.ts';
 import { DeadlineExceeded, startDeadline } from '../primitives/deadline.ts';
 import { ParseError } from '../primitives/parse-error.ts';
@@ -8,16 +9,6 @@ import { EndpointHealth } from './endpoint-health.ts';
 import { encodeExactJson, parseExactJson } from './exact-json.ts';
 import { readObject, readString } from './json-fields.ts';
 import { readBody } from './read-body.ts';
-
-/** One base URL of the API, as the reference aggregator's configuration has it. */
-export interface JsonRpcEndpoint {
-  /** Scheme, host, and where the API is served below a prefix, its path. */
-  readonly baseUrl: string;
-  /** Added to the query of every request, e.g. a token. */
-  readonly queryParameters?: Readonly<Record<string, string>>;
-  /** Added to the headers of every request, e.g. a key. */
-  readonly httpHeaders?: Readonly<Record<string, string>>;
-}
 
 export interface JsonRpcLimits {
   /** One HTTP request and its whole response. The reference node holds one lock during a call and may take seconds. */
@@ -88,7 +79,7 @@ export interface JsonRpcClient extends AsyncDisposable {
 
 export interface JsonRpcClientOptions {
   /** In order of preference; at least one. */
-  readonly endpoints: readonly JsonRpcEndpoint[];
+  readonly endpoints: readonly ApiEndpoint[];
   readonly clock: Clock;
   readonly random: Random;
   readonly registry: Registry;
@@ -274,7 +265,7 @@ const MAX_ERROR_BODY_BYTES = 65_536;
 /** Enough for every text of the node, too little to fill logs. */
 const MAX_REJECTION_LENGTH = 1_000;
 
-function openEndpoint({ baseUrl, queryParameters, httpHeaders }: JsonRpcEndpoint, limits: JsonRpcLimits): Endpoint {
+function openEndpoint({ baseUrl, queryParameters, httpHeaders }: ApiEndpoint, limits: JsonRpcLimits): Endpoint {
   const url = new URL(baseUrl);
   for (const [name, value] of Object.entries(queryParameters ?? {})) url.searchParams.append(name, value);
   const headers = Object.entries(httpHeaders ?? {}).map(([name, value]) => [name.toLowerCase(), value]);

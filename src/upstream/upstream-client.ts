@@ -1,8 +1,10 @@
-import { Readable } from 'node:stream';
-import { type Dispatcher, Pool } from 'undici';
+import { isUtf8 } from 'node:buffer';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
+import { Pool } from 'undici';
 import type { Clock } from '../primitives/clock.ts';
-import { startDeadline } from '../primitives/deadline.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
+import { Exchange, type ExchangeOptions, type RawAnswer } from './exchange.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 export interface UpstreamEndpoint {
@@ -73,6 +75,8 @@ const PASSED_HEADERS = ['content-type', 'retry-after', 'deprecation', 'sunset'];
 /** Causes of a GET's failure after which it is sent once more: the connection was there, and broke. */
 const BROKEN_CONNECTION = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
+const JSON_TYPE = /^application\/(json|[\w.-]+\+json)\s*(;|$)/i;
+
 export function createUpstreamClient(options: UpstreamClientOptions): UpstreamClient {
   return new UndiciUpstreamClient(options);
 }
@@ -80,12 +84,12 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
 class UndiciUpstreamClient implements UpstreamClient {
   readonly #name: string;
   readonly #clock: Clock;
-  readonly #maxResponseBytes: number;
   readonly #breaker: CircuitBreaker;
   readonly #pool: Pool;
   readonly #pathPrefix: string;
   readonly #ownQuery: string;
   readonly #ownHeaders: Readonly<Record<string, string>>;
+  readonly #exchangeOptions: ExchangeOptions;
   #inFlight = 0;
 
   constructor({ name, endpoint, clock, maxResponseBytes }: UpstreamClientOptions) {
@@ -93,12 +97,18 @@ class UndiciUpstreamClient implements UpstreamClient {
     for (const [key, value] of Object.entries(endpoint.queryParameters ?? {})) url.searchParams.append(key, value);
     this.#name = name;
     this.#clock = clock;
-    this.#maxResponseBytes = maxResponseBytes;
+    this.#exchangeOptions = {
+      maxWholeBytes: MAX_WHOLE_BYTES,
+      maxBytes: maxResponseBytes,
+      findProblem: (status, answerHeaders) => this.#findProblem(status, answerHeaders),
+      tooLong: () =>
+        new UpstreamError('invalid answer', `the ${name} sent more than the ${maxResponseBytes} bytes allowed`),
+    };
     this.#breaker = new CircuitBreaker(clock, BREAKER_LIMITS);
     this.#pathPrefix = url.pathname.replace(/\/+$/, '');
     this.#ownQuery = url.search.slice(1);
     const headers = Object.entries(endpoint.httpHeaders ?? {}).map(([key, value]) => [key.toLowerCase(), value]);
-    this.#ownHeaders = { accept: 'application/json', ...Object.fromEntries(headers) };
+    this.#ownHeaders = { accept: 'application/json', 'accept-encoding': 'identity', ...Object.fromEntries(headers) };
     this.#pool = new Pool(url.origin, {
       connections: MAX_CONNECTIONS,
       pipelining: 1,
@@ -125,7 +135,7 @@ class UndiciUpstreamClient implements UpstreamClient {
     }
     this.#inFlight += 1;
     try {
-      const response = await this.#attemptTwice(request);
+      const response = await this.#send(request);
       if (response.status >= 500) this.#breaker.failed();
       else this.#breaker.succeeded();
       return response;
@@ -142,47 +152,40 @@ class UndiciUpstreamClient implements UpstreamClient {
     await this.#pool.destroy();
   }
 
-  async #attemptTwice(request: UpstreamRequest): Promise<UpstreamResponse> {
+  /** One deadline over both attempts, and over the body. */
+  async #send(request: UpstreamRequest): Promise<UpstreamResponse> {
+    const { timeoutMs, signal } = request;
+    let exchange = new Exchange(this.#exchangeOptions);
+    const cancelDeadline = this.#clock.after(timeoutMs, () =>
+      exchange.abort(new UpstreamError('too slow', `the ${this.#name} did not answer within ${timeoutMs} ms`)),
+    );
+    const onClientGone = (): void => exchange.abort(signal.reason);
+    signal.addEventListener('abort', onClientGone, { once: true });
+    const release = (): void => {
+      cancelDeadline();
+      signal.removeEventListener('abort', onClientGone);
+    };
+    let answer: RawAnswer | undefined;
     try {
-      return await this.#attempt(request);
+      answer = await this.#attempt(request, exchange).catch((error: unknown) => {
+        if (request.method !== 'GET' || !isBrokenConnection(error)) throw error;
+        exchange = new Exchange(this.#exchangeOptions);
+        return this.#attempt(request, exchange);
+      });
+      return this.#checked(answer);
     } catch (error) {
-      const mayRepeat = request.method === 'GET' && error instanceof UpstreamError && isBrokenConnection(error.cause);
-      if (!mayRepeat) throw error;
-      return this.#attempt(request);
+      signal.throwIfAborted();
+      throw error instanceof UpstreamError ? error : this.#failure(error);
+    } finally {
+      if (answer === undefined || Buffer.isBuffer(answer.body)) release();
+      else answer.body.once('close', release);
     }
   }
 
-  async #attempt({ method, target, body, timeoutMs, signal }: UpstreamRequest): Promise<UpstreamResponse> {
-    const deadline = startDeadline(this.#clock, timeoutMs, `the ${this.#name}`, signal);
-    let isStreaming = false;
-    try {
-      const response = await this.#pool.request({
-        method,
-        path: this.#path(target),
-        headers: { ...this.#ownHeaders, ...(body !== undefined && { 'content-type': 'application/json' }) },
-        body: body ?? null,
-        signal: deadline.signal,
-      });
-      // A body that nobody reads on ends in an error event, also after this function is done with it.
-      response.body.on('error', () => undefined);
-      const start = await this.#readStart(response);
-      if (Buffer.isBuffer(start)) return start.length === 0 ? present(response, start) : this.#checked(response, start);
-      isStreaming = true;
-      start.once('close', () => {
-        deadline[Symbol.dispose]();
-        response.body.destroy();
-      });
-      return this.#checked(response, start);
-    } catch (cause) {
-      signal.throwIfAborted();
-      if (cause instanceof UpstreamError) throw cause;
-      if (deadline.signal.aborted) {
-        throw new UpstreamError('too slow', `the ${this.#name} did not answer within ${timeoutMs} ms`, { cause });
-      }
-      throw this.#failure(cause);
-    } finally {
-      if (!isStreaming) deadline[Symbol.dispose]();
-    }
+  #attempt({ method, target, body }: UpstreamRequest, exchange: Exchange): Promise<RawAnswer> {
+    const headers = body === undefined ? this.#ownHeaders : { ...this.#ownHeaders, 'content-type': 'application/json' };
+    this.#pool.dispatch({ method, path: this.#path(target), headers, body: body ?? null }, exchange);
+    return exchange.answer;
   }
 
   #path(target: string): string {
@@ -190,60 +193,36 @@ class UndiciUpstreamClient implements UpstreamClient {
     return `${this.#pathPrefix}${target}${target.includes('?') ? '&' : '?'}${this.#ownQuery}`;
   }
 
-  /** @throws {UpstreamError} on a redirect and on a length beyond the limit; the body is destroyed then */
-  async #readStart({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Buffer | Readable> {
-    const refuse = (reason: string): never => {
-      body.destroy();
-      throw new UpstreamError('invalid answer', `the ${this.#name} ${reason}`);
-    };
-    if (statusCode < 200 || statusCode > 599) refuse(`answered with status ${statusCode}`);
-    if (statusCode >= 300 && statusCode < 400) refuse('answered with a redirect, which is not followed');
-    const tooLong = `sent more than the ${this.#maxResponseBytes} bytes allowed`;
-    const declaredLength = Number(headers['content-length'] ?? Number.NaN);
-    if (declaredLength > this.#maxResponseBytes) refuse(tooLong);
-    // HTTP holds the upstream to the length it declared: such a body is read in one go, which costs less than by its chunks.
-    if (declaredLength <= MAX_WHOLE_BYTES) return Buffer.from(await body.arrayBuffer());
-    const chunks: Buffer[] = [];
-    let length = 0;
-    const rest = (body as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
-    while (length <= MAX_WHOLE_BYTES) {
-      const { done, value } = await rest.next();
-      if (done === true) return Buffer.concat(chunks, length);
-      chunks.push(value);
-      length += value.length;
-    }
-    const maxBytes = this.#maxResponseBytes;
-    return Readable.from(
-      (async function* () {
-        yield* chunks.splice(0);
-        for (;;) {
-          const { done, value } = await rest.next();
-          if (done === true) return;
-          length += value.length;
-          // The status has gone out already: cutting the connection is what tells the client.
-          if (length > maxBytes) throw new UpstreamError('invalid answer', tooLong);
-          yield value;
-        }
-      })(),
-      { objectMode: false },
-    );
+  /** A redirect could lead to any host, with our key; what is encoded could not be checked, and was not asked for. */
+  #findProblem(status: number, headers: IncomingHttpHeaders): UpstreamError | undefined {
+    const encoding = headers['content-encoding'] ?? 'identity';
+    const problem =
+      status > 599
+        ? `answered with status ${status}`
+        : status >= 300 && status < 400
+          ? 'answered with a redirect, which is not followed'
+          : encoding !== 'identity' && encoding !== ''
+            ? 'answered in an encoding it was not asked for'
+            : undefined;
+    return problem === undefined ? undefined : new UpstreamError('invalid answer', `the ${this.#name} ${problem}`);
   }
 
-  /** A success must be JSON. @throws {UpstreamError} */
-  #checked(response: Dispatcher.ResponseData, body: Buffer | Readable): UpstreamResponse {
-    if (response.statusCode < 300) {
-      const type = String(response.headers['content-type'] ?? '');
-      const problem = !/^application\/(json|[\w.-]+\+json)\s*(;|$)/i.test(type)
+  /** A success must be JSON, or empty. @throws {UpstreamError} */
+  #checked(answer: RawAnswer): UpstreamResponse {
+    const { status, headers, body } = answer;
+    const isWhole = Buffer.isBuffer(body);
+    if (status < 300 && !(isWhole && body.length === 0)) {
+      const problem = !JSON_TYPE.test(headers['content-type'] ?? '')
         ? 'did not answer with JSON'
-        : Buffer.isBuffer(body) && !isJson(body)
+        : isWhole && !isJson(body)
           ? 'answered with broken JSON'
           : undefined;
       if (problem !== undefined) {
-        if (!Buffer.isBuffer(body)) body.destroy();
+        if (!isWhole) body.destroy();
         throw new UpstreamError('invalid answer', `the ${this.#name} ${problem}`);
       }
     }
-    return present(response, body);
+    return { status, headers: pickPassed(headers), body };
   }
 
   #failure(cause: unknown): UpstreamError {
@@ -255,12 +234,13 @@ class UndiciUpstreamClient implements UpstreamClient {
   }
 }
 
-function present({ statusCode, headers }: Dispatcher.ResponseData, body: Buffer | Readable): UpstreamResponse {
-  const passed = PASSED_HEADERS.flatMap((name) => {
+function pickPassed(headers: IncomingHttpHeaders): Record<string, string> {
+  const passed: Record<string, string> = {};
+  for (const name of PASSED_HEADERS) {
     const value = headers[name];
-    return typeof value === 'string' ? [[name, value]] : [];
-  });
-  return { status: statusCode, headers: Object.fromEntries(passed), body };
+    if (typeof value === 'string') passed[name] = value;
+  }
+  return passed;
 }
 
 /** A longer text is looked at from both ends: that tells JSON from a page of HTML, and from what was cut off. */
@@ -274,6 +254,7 @@ function isJson(body: Buffer): boolean {
         .slice(-1);
     return ends === '{}' || ends === '[]';
   }
+  if (!isUtf8(body)) return false;
   try {
     JSON.parse(body.toString('utf8'));
     return true;

@@ -25,3 +25,28 @@ export class UpstreamError extends Error {
     this.retryAfterMs = retryAfterMs;
   }
 }
+
+/** Causes of `unreachable` with which there was no connection to send anything on. */
+const NEVER_CONNECTED = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+/** Whether the upstream may have got the request that ended in this error, and may have done what it asks. */
+export function mayHaveArrived(error: unknown): boolean {
+  if (!(error instanceof UpstreamError)) return true;
+  switch (error.code) {
+    case 'not configured':
+    case 'circuit open':
+      return false;
+    case 'unreachable':
+      return !(error.cause instanceof Error && 'code' in error.cause && NEVER_CONNECTED.has(String(error.cause.code)));
+    case 'too slow':
+    case 'invalid answer':
+      return true;
+  }
+}

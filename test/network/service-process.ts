@@ -3,20 +3,17 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { followLog } from '../service-log.ts';
 import type { RealNetwork } from './real-network.ts';
 
 const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'start.js');
 
-/** Node needs a second or two on a busy machine to load everything. */
-const START_TIMEOUT_MS = 30_000;
 /** Far above what any request may take, so that a slow one fails by its measured time. */
 const REQUEST_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 20_000;
 const POLL_INTERVAL_MS = 25;
-const LOG_TAIL_LINES = 200;
 
 /** As the service's configuration file has them; `network`, `port` and `logLevel` are set. */
 export interface ServiceSettings {
@@ -120,6 +117,7 @@ export async function startServiceProcess(
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
+  const log = followLog(child);
   await once(child, 'spawn');
   const pid = child.pid as number;
   await network.call('guard', { pid });
@@ -128,9 +126,7 @@ export async function startServiceProcess(
     await network.call('unguard', { pid });
   });
 
-  const log: string[] = [];
-  const logTail = () => log.join('\n');
-  const url = await listeningUrl(child, log);
+  const { url } = (await log.line('listening')) as { url: string };
 
   const ask = async (path: string, init: RequestInit = {}): Promise<Answer> => {
     const sentMs = performance.now();
@@ -175,32 +171,9 @@ export async function startServiceProcess(
       await endProcess(child);
       return child.exitCode;
     },
-    logTail,
+    logTail: () => log.tail(),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
-}
-
-/** Keeps the log's last lines, and returns when one of them says where the service listens. */
-async function listeningUrl(child: ChildProcessByStdio<null, null, Readable>, log: string[]): Promise<string> {
-  const listening = Promise.withResolvers<string>();
-  createInterface({ input: child.stderr }).on('line', (line) => {
-    log.push(line);
-    if (log.length > LOG_TAIL_LINES) log.shift();
-    const url = line.startsWith('{') ? (JSON.parse(line) as { msg?: string; url?: string }) : undefined;
-    if (url?.msg === 'listening' && url.url !== undefined) listening.resolve(url.url);
-  });
-  child.once('close', (code, signal) => listening.reject(new Error(`the service ended with ${code ?? signal}`)));
-  const timer = setTimeout(
-    () => listening.reject(new Error(`the service did not listen within ${START_TIMEOUT_MS} ms`)),
-    START_TIMEOUT_MS,
-  );
-  try {
-    return await listening.promise;
-  } catch (error) {
-    throw new Error(`${String(error)}:\n${log.join('\n')}`, { cause: error });
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 async function endProcess(child: ChildProcessByStdio<null, null, Readable>): Promise<void> {

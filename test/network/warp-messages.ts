@@ -50,6 +50,22 @@ export function unknownTwin({ message }: { message: string }): string {
   return message.slice(0, -2) + last.toString(16).padStart(2, '0');
 }
 
+/** A mistake is told at once: nobody is asked again in the hope of another answer. */
+const MISTAKE_TOOK_MS = 3_000;
+
+/** Checks an answer that tells the caller what to mend. */
+export function expectMistake({ status, body, tookMs }: Answer, expected: 400 | 404, message: RegExp): void {
+  expect({ status, body }).toMatchObject({
+    status: expected,
+    body: {
+      message: expect.stringMatching(message),
+      statusCode: expected,
+      error: expected === 404 ? 'Not Found' : 'Bad Request',
+    },
+  });
+  expect(tookMs).toBeLessThan(MISTAKE_TOOK_MS);
+}
+
 export interface Expected {
   /** The unsigned message, in hex with 0x. */
   readonly message: string;

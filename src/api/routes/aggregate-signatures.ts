@@ -5,7 +5,7 @@ import type { AggregationRequest, AggregationResult } from '../../aggregator/agg
 import { unwrapJustification } from '../../aggregator/l1-justification.ts';
 import type { L1Messages } from '../../aggregator/l1-messages.ts';
 import { bytesToHex } from '../../primitives/bytes.ts';
-import { ErrorBodySchema } from '../error-body.ts';
+import { errorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';
 import {
   AGGREGATION_BODY_LIMIT,
@@ -35,11 +35,7 @@ const SignedMessageBody = Type.Object(
 
 const RESPONSES = {
   201: SignedMessageBody,
-  400: ErrorBodySchema,
-  404: ErrorBodySchema,
-  500: ErrorBodySchema,
-  502: ErrorBodySchema,
-  503: ErrorBodySchema,
+  ...errorResponses(400, 404, 500, 502, 503),
 };
 const PATH = '/v1/signatureAggregator/:network/aggregateSignatures';
 const tags = ['Signature aggregation'];
@@ -53,7 +49,7 @@ export function registerAggregateSignatures(
     networks,
   }: { readonly aggregator: Aggregator; readonly l1Messages: L1Messages; readonly networks: readonly string[] },
 ): void {
-  const network = Type.String({ description: `One of ${networks.join(', ')}` });
+  const network = Type.Enum([...networks], { type: 'string' });
   // Before the body is read: a request for a network that is not here costs nothing.
   const onRequest = async (request: FastifyRequest): Promise<void> => requireNetwork(request, networks);
 

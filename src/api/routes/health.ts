@@ -3,7 +3,7 @@ import type { Readiness } from '../../aggregator/validator-connections.ts';
 import type { NodeID } from '../../primitives/ids.ts';
 import type { Server } from '../http-server.ts';
 
-const ReadinessBody = Type.Object({
+const READINESS = {
   status: Type.Union([Type.Literal('up'), Type.Literal('down')]),
   nodeId: Type.String({ description: 'The identity under which validators know this service' }),
   subnets: Type.Array(
@@ -14,7 +14,9 @@ const ReadinessBody = Type.Object({
       totalWeight: Type.Optional(Type.String()),
     }),
   ),
-});
+};
+const READY = Type.Object(READINESS, { description: 'Each of the subnets is up' });
+const NOT_READY = Type.Object(READINESS, { description: 'At least one of the subnets is down' });
 
 /** Live: the process answers. Ready: the configured quorum of the primary network and of each tracked subnet is connected. */
 export function registerHealth(server: Server, nodeID: NodeID, readiness: () => Readiness): void {
@@ -25,7 +27,7 @@ export function registerHealth(server: Server, nodeID: NodeID, readiness: () => 
         operationId: 'live',
         tags: ['Health'],
         summary: 'Whether the process answers',
-        response: { 200: Type.Object({ status: Type.Literal('up') }) },
+        response: { 200: Type.Object({ status: Type.Literal('up') }, { description: 'It does' }) },
       },
     },
     async () => ({ status: 'up' as const }),
@@ -37,7 +39,7 @@ export function registerHealth(server: Server, nodeID: NodeID, readiness: () => 
         operationId: 'ready',
         tags: ['Health'],
         summary: 'Whether enough stake is connected to serve requests',
-        response: { 200: ReadinessBody, 503: ReadinessBody },
+        response: { 200: READY, 503: NOT_READY },
       },
     },
     async (_request, reply) => {

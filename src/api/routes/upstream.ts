@@ -1,18 +1,18 @@
 import replyFrom from '@fastify/reply-from';
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { type TSchema, Type } from 'typebox';
-import type { Clock } from '../../primitives/clock.ts';
 import { type BlockchainID, parseId } from '../../primitives/ids.ts';
 import { ParseError } from '../../primitives/parse-error.ts';
+import type { GrantedClaim, LimitCounters } from '../../store/limit-counters.ts';
 import type { CachedResponse, CachePolicy } from '../../upstream/response-cache.ts';
 import type { UpstreamResponse } from '../../upstream/upstream-client.ts';
+import { mayHaveArrived } from '../../upstream/upstream-error.ts';
 import type { UpstreamName, Upstreams } from '../../upstream/upstreams.ts';
 import { findTargetProblem, splitTarget } from '../canonical-target.ts';
 import { checkParameters, type Parameters } from '../check-parameters.ts';
-import { ErrorBodySchema } from '../error-body.ts';
-import { BadRequest, handleNotFound, TooManyRequests } from '../error-handler.ts';
+import { errorResponses } from '../error-body.ts';
+import { BadRequest, ClientGone, handleNotFound, TooManyRequests } from '../error-handler.ts';
 import type { Server } from '../http-server.ts';
-import { ReindexLimit } from '../reindex-limit.ts';
 import { checkRpcCalls, type RpcLimits } from '../rpc-calls.ts';
 import { untilClientGone } from '../until-client-gone.ts';
 import {
@@ -25,7 +25,7 @@ import { sendUpstreamAnswer } from '../upstream-reply.ts';
 
 export interface UpstreamRouteOptions {
   readonly upstreams: Upstreams;
-  readonly clock: Clock;
+  readonly limits: LimitCounters;
   /** For one answer, its body included. */
   readonly timeoutMs: number;
   /** Whether GETs under /v1 that no document names are passed on, unchecked but for the form of their path. */
@@ -33,7 +33,7 @@ export interface UpstreamRouteOptions {
   readonly rpc: RpcLimits;
 }
 
-const ERRORS = Object.fromEntries([400, 401, 403, 404, 429, 500, 502, 503].map((status) => [status, ErrorBodySchema]));
+const ERRORS = errorResponses(400, 401, 403, 404, 429, 500, 502, 503);
 /** A full batch whose calls ask for the UTXOs of a hundred addresses each. */
 const RPC_BODY_LIMIT = 256 * 1024;
 
@@ -49,9 +49,9 @@ interface Passage {
 const PASSAGE = Symbol('passage');
 
 export async function registerUpstreamRoutes(server: Server, options: UpstreamRouteOptions): Promise<void> {
-  const { upstreams, timeoutMs, clock } = options;
+  const { upstreams, timeoutMs, limits } = options;
   await server.register(async (scope: Server) => {
-    scope.addHook('onRequest', async ({ raw }) => requireCanonicalTarget(raw.url ?? ''));
+    scope.addHook('onRequest', ({ raw }, _reply, done) => done(findTargetError(raw.url ?? '')));
     scope.setValidatorCompiler(({ schema }) => (values) => {
       checkParameters(schema as TSchema, values as Parameters);
       return true;
@@ -62,14 +62,14 @@ export async function registerUpstreamRoutes(server: Server, options: UpstreamRo
     scope.removeContentTypeParser('application/json');
     scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
     await scope.register(replyFrom, {
-      disableCache: true,
+      cacheURLs: 1,
       disableRequestLogging: true,
       undici: { request: createDispatcher(upstreams) } as never,
     });
 
     const pass = createPass(timeoutMs);
     for (const endpoint of UPSTREAM_ENDPOINTS) registerEndpoint(scope, endpoint, pass);
-    registerReindex(scope, pass, new ReindexLimit(clock));
+    registerReindex(scope, pass, limits);
     registerNodeRpc(scope, pass, options.rpc);
     if (options.passUnknown) registerUnknown(scope, pass);
   });
@@ -92,13 +92,17 @@ type Pass = (
 /** Passes a request on through reply-from, with nothing of its headers: what upstreams are told is ours to say. */
 function createPass(timeoutMs: number): Pass {
   return (request, reply, { upstream, patience = 1, cache, body, onStatus }) => {
-    const target = request.raw.url ?? '';
-    const { path, query } = splitTarget(target);
-    const signal = untilClientGone(reply);
-    const passage: Passage = { upstream, target, timeoutMs: timeoutMs * patience, cache, signal };
-    return reply.from(path, {
-      getUpstream: () => `http://${upstream}`,
-      queryString: () => query,
+    const passage: Passage = {
+      upstream,
+      target: request.raw.url ?? '',
+      timeoutMs: timeoutMs * patience,
+      cache,
+      signal: untilClientGone(reply),
+    };
+    // The target goes with the passage, byte for byte: as a URL, reply-from would mend it.
+    return reply.from('/', {
+      getUpstream: () => 'http://upstream',
+      queryString: () => '',
       ...(body !== undefined && { body, contentType: 'application/json' }),
       rewriteRequestHeaders: () => ({ [PASSAGE]: passage }),
       rewriteHeaders: () => ({}),
@@ -125,13 +129,10 @@ function statusOf(answer: CachedResponse | UpstreamResponse): number {
 /** The part of undici's dispatcher that reply-from uses, with our pools, cache, deadlines and circuit breakers below it. */
 function createDispatcher(upstreams: Upstreams) {
   return (
-    { method, path, headers, body }: DispatchedRequest,
+    { method, headers, body }: DispatchedRequest,
     callback: (error: unknown, response?: object) => void,
   ): void => {
     const { upstream, target, timeoutMs, cache, signal } = headers[PASSAGE];
-    // What was checked is what goes out: reply-from builds a URL in between, which must not have mended anything. It leaves
-    // out the mark of an empty query.
-    if (path !== target && `${path}?` !== target) throw new RangeError(`${target} would be passed on as ${path}`);
     upstreams
       .request(
         upstream,
@@ -147,7 +148,6 @@ function createDispatcher(upstreams: Upstreams) {
 
 interface DispatchedRequest {
   readonly method: 'GET' | 'POST';
-  readonly path: string;
   readonly headers: { readonly [PASSAGE]: Passage };
   readonly body?: unknown;
 }
@@ -160,7 +160,7 @@ function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, p
     summary: endpoint.summary,
     params,
     querystring: query,
-    response: { 200: response, ...ERRORS },
+    response: { 200: { ...response, description: 'As the upstream answers' }, ...ERRORS },
   };
   scope.route({
     method,
@@ -183,7 +183,12 @@ function upstreamOf(network: unknown): UpstreamName {
   return network === 'fuji' || network === 'testnet' ? 'fuji' : 'evm';
 }
 
-function registerReindex(scope: Server, pass: Pass, limit: ReindexLimit): void {
+/** The specification: once an hour for each token. */
+const REINDEX_INTERVAL_MS = 60 * 60 * 1_000;
+
+function registerReindex(scope: Server, pass: Pass, limits: LimitCounters): void {
+  /** Of requests that the upstream has not carried out, as far as is known: given back when they are answered. */
+  const claims = new WeakMap<FastifyRequest, GrantedClaim>();
   const schema: FastifySchema = {
     operationId: 'reindexNftToken',
     tags: ['EVM chains'],
@@ -195,19 +200,36 @@ function registerReindex(scope: Server, pass: Pass, limit: ReindexLimit): void {
     method: 'POST',
     url: REINDEX_PATH,
     schema,
-    handler(request, reply) {
+    async handler(request, reply) {
       const { chainId, address, tokenId } = request.params as Record<'chainId' | 'address' | 'tokenId', string>;
       // One token however it is written.
-      const token = `${chainId} ${address.toLowerCase()} ${BigInt(tokenId)}`;
-      const waitMs = limit.take(token);
-      if (waitMs > 0) throw new TooManyRequests('tokenId was reindexed within the last hour', waitMs);
+      const claim = await limits.claim(
+        `reindex:${chainId}:${address.toLowerCase()}:${BigInt(tokenId)}`,
+        REINDEX_INTERVAL_MS,
+      );
+      if (!claim.isGranted) throw new TooManyRequests('tokenId was reindexed within the last hour', claim.leftMs);
+      if (reply.raw.destroyed) {
+        await claim.giveBack();
+        throw new ClientGone();
+      }
+      claims.set(request, claim);
       return pass(request, reply, {
         upstream: 'evm',
         body: null,
         onStatus: (status) => {
-          if (status < 200 || status > 299) limit.giveBack(token);
+          if (status >= 200 && status < 300) claims.delete(request);
         },
       });
+    },
+    onError(request, _reply, error, done) {
+      // The token may be reindexed though the answer was late, broke off, or was not waited for. It stays claimed: else who
+      // asks and leaves, again and again, would have it reindexed each time.
+      if (mayHaveArrived(error)) claims.delete(request);
+      done();
+    },
+    async onSend(request) {
+      // The answer waits, so that whoever has read it may at once ask another replica.
+      await claims.get(request)?.giveBack();
     },
   });
 }
@@ -286,8 +308,7 @@ const CHECKED_PATHS = [...UPSTREAM_ENDPOINTS.map(({ path }) => path), '/v1/signa
     ),
 );
 
-/** @throws {BadRequest} */
-function requireCanonicalTarget(url: string): void {
+function findTargetError(url: string): BadRequest | undefined {
   const problem = findTargetProblem(splitTarget(url));
-  if (problem !== undefined) throw new BadRequest(`the path of the URL ${problem}`);
+  return problem === undefined ? undefined : new BadRequest(`the path of the URL ${problem}`);
 }

@@ -19,7 +19,7 @@ function key(name: string, more: Partial<ApiKey> = {}): ApiKey {
   };
 }
 
-async function start(options: Partial<AccessOptions> = {}) {
+async function start(options: Partial<Omit<AccessOptions, 'limits'>> = {}) {
   const clock = movableClock();
   const service = await startUpstreamService({
     clock,
@@ -27,7 +27,6 @@ async function start(options: Partial<AccessOptions> = {}) {
       apiKeys: [key('a'), key('b', { routes: ['data'] })],
       unitsPerMinute: 20,
       trustedProxies: [],
-      clock,
       ...options,
     },
   });

@@ -1,7 +1,6 @@
 import { bech32 } from '@scure/base';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { UPSTREAM_ENDPOINTS } from '../../../src/api/upstream-endpoints.ts';
-import { systemClock } from '../../../src/primitives/clock.ts';
 import { ANSWERS, NODE_ID, TX_ID } from './stand-in-records.ts';
 import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
 
@@ -38,7 +37,7 @@ let service: UpstreamService;
 let document: { openapi: string; paths: Record<string, Record<string, Operation>>; components: object };
 beforeAll(async () => {
   service = await startUpstreamService({
-    access: { apiKeys: [], unitsPerMinute: undefined, trustedProxies: [], clock: systemClock },
+    access: { apiKeys: [], unitsPerMinute: undefined, trustedProxies: [] },
   });
   document = (await service.get('/openapi.json')).body as unknown as typeof document;
 });

@@ -173,6 +173,7 @@ test('each network and service has its own upstream and its own key there; the c
       [
         ...(target.includes('/ext/') ? ['content-length', 'content-type'] : []),
         'accept',
+        'accept-encoding',
         'connection',
         'host',
         'x-service-api-key',

@@ -3,6 +3,7 @@ import type { AccessOptions } from '../../../src/api/access.ts';
 import { createServer } from '../../../src/api/server.ts';
 import { parseConfig, type UpstreamConfig } from '../../../src/config/config.ts';
 import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
+import { createMemoryLimitCounters, type LimitCounters } from '../../../src/store/limit-counters.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { createUpstreams } from '../../../src/upstream/upstreams.ts';
 import { NODE_ID, scriptedAggregator } from '../../unit/api/api-fixture.ts';
@@ -28,7 +29,11 @@ export interface UpstreamServiceOptions {
   /** Settings below `upstream` of the configuration, over a stand-in for every upstream. */
   readonly settings?: object;
   readonly clock?: Clock;
-  readonly access?: AccessOptions;
+  readonly corsOrigins?: readonly string[];
+  /** By default nobody is limited. */
+  readonly access?: Omit<AccessOptions, 'limits'>;
+  /** By default this service's own. */
+  readonly limits?: LimitCounters;
 }
 
 /** The configuration under which a stand-in is every upstream. */
@@ -48,7 +53,9 @@ export function upstreamConfig({ baseUrl }: StandIn, settings: object = {}): Ups
 export async function startUpstreamService({
   settings = {},
   clock = systemClock,
+  corsOrigins = [],
   access,
+  limits = createMemoryLimitCounters(clock),
 }: UpstreamServiceOptions = {}): Promise<UpstreamService> {
   await using opened = new AsyncDisposableStack();
   const standIn = opened.use(await startStandIn());
@@ -66,14 +73,17 @@ export async function startUpstreamService({
     readiness: () => ({ isReady: true, subnets: [] }),
     registry,
     logger: createLogger('silent'),
+    clock: systemClock,
+    drainTimeoutMs: 1_000,
+    corsOrigins,
     upstream: {
       upstreams,
-      clock,
+      limits,
       timeoutMs: upstream.timeoutMs,
       passUnknown: upstream.passUnknown,
       rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
     },
-    ...(access && { access }),
+    ...(access && { access: { ...access, limits } }),
   });
   opened.defer(() => server.close());
   let received = 0;

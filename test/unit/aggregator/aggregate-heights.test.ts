@@ -171,7 +171,6 @@ describe('a destination', () => {
     state.epoch = () => Promise.reject(new ApiError('invalid response', 'HTTP status 404'));
     expect(await failure(asked(true))).toMatchObject({
       code: 'invalid request',
-      field: 'destinationBlockchainId',
       message: `destinationBlockchainId: the configured API does not tell the epoch of blockchain ${DESTINATION} (HTTP status 404); give pChainHeight instead`,
     });
     expect(await failure(asked(true, UNKNOWN))).toMatchObject({

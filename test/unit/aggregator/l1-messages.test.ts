@@ -186,7 +186,6 @@ describe('of a transaction', () => {
     const { of, failure } = createHarness();
     expect(await failure(of(transaction))).toMatchObject({
       code: 'invalid request',
-      field: 'txHash',
       message: expect.stringMatching(message),
     });
   });

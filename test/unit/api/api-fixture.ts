@@ -7,6 +7,7 @@ import type { L1Messages } from '../../../src/aggregator/l1-messages.ts';
 import type { Readiness } from '../../../src/aggregator/validator-connections.ts';
 import type { Server } from '../../../src/api/http-server.ts';
 import { createServer } from '../../../src/api/server.ts';
+import { systemClock } from '../../../src/primitives/clock.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
 
@@ -67,6 +68,8 @@ export function createTestServer({
     readiness,
     registry,
     logger,
+    clock: systemClock,
+    drainTimeoutMs: 1_000,
     ...(registerMore && { registerMore }),
   });
 }

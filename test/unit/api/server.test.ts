@@ -3,7 +3,7 @@ import { Counter, Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import type { Readiness } from '../../../src/aggregator/validator-connections.ts';
 import { PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
-import { createTestServer, expectError, NODE_ID, portOf } from './api-fixture.ts';
+import { createTestServer, expectError, NODE_ID, PATH, portOf } from './api-fixture.ts';
 
 const READY: Readiness = {
   isReady: true,
@@ -92,7 +92,15 @@ describe('/openapi.json', () => {
     });
     expect(Object.keys(post.responses)).toEqual(['201', '400', '404', '500', '502', '503']);
     expect(post.responses[503].content['application/json'].schema.required).toEqual(['message', 'statusCode', 'error']);
-    expect(post.parameters).toMatchObject([{ name: 'network', in: 'path', description: 'One of fuji, testnet' }]);
+    expect(post.parameters).toMatchObject([{ name: 'network', in: 'path', schema: { enum: ['fuji', 'testnet'] } }]);
+  });
+
+  test('has an example of a request that is well-formed', async () => {
+    const server = await createTestServer();
+    const { paths } = (await server.inject('/openapi.json')).json();
+    const { example } =
+      paths['/v1/signatureAggregator/{network}/aggregateSignatures'].post.requestBody.content['application/json'];
+    expect((await server.inject({ method: 'POST', url: PATH, body: example })).statusCode).toBe(201);
   });
 
   test('has further routes too, and they have the same errors', async () => {

@@ -260,6 +260,7 @@ describe('config/README.md', () => {
       readyQuorumPercentage: config.readyQuorumNum,
       stakingCertPath: stakingIdentity?.certificatePath,
       stakingKeyPath: stakingIdentity?.privateKeyPath,
+      sharedStoreKeyPrefix: parse({ sharedStoreUrl: 'redis://a' }).sharedStore?.keyPrefix,
     };
     for (const { setting, byDefault } of rows) {
       // Must be given, or depends on another setting.

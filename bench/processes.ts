@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+/** A process of this project, stopped when it is disposed. */
+export interface BenchProcess extends AsyncDisposable {
+  /** The first line on one of its outputs that is a JSON object and that the caller waited for, parsed. */
+  readonly announced: Readonly<Record<string, unknown>>;
+  /** `performance.now()` just before it was started. */
+  readonly startedMs: number;
+}
+
+/** Runs a file of the project and waits for its announcement. @throws where it ends before */
+export async function startProcess(
+  args: readonly string[],
+  isAnnouncement: (line: string) => boolean = () => true,
+): Promise<BenchProcess> {
+  const startedMs = performance.now();
+  const child = spawn(process.execPath, [...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+  const line = await firstLine(child, isAnnouncement);
+  return {
+    announced: JSON.parse(line) as Record<string, unknown>,
+    startedMs,
+    [Symbol.asyncDispose]: () => stop(child),
+  };
+}
+
+export interface ServiceProcess extends BenchProcess {
+  readonly url: string;
+}
+
+/** The service as users start it, listening on a port of its own. */
+export async function startService(settings: object): Promise<ServiceProcess> {
+  const folder = await mkdtemp(join(tmpdir(), 'bench-service-'));
+  try {
+    const config = join(folder, 'config.json');
+    await writeFile(config, JSON.stringify({ network: 'local', logLevel: 'info', port: 0, ...settings }));
+    const service = await startProcess(['src/start.js', '--config', config], (line) => line.includes('"listening"'));
+    return { ...service, url: String(service.announced['url']) };
+  } finally {
+    // It has been read by then.
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return;
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  child.stdin?.end();
+  await exited;
+}
+
+/** The first line of either output that `matches`; the rest is read on and dropped, so that the child never blocks. */
+function firstLine(child: ChildProcess, matches: (line: string) => boolean): Promise<string> {
+  return new Promise((resolve, reject) => {
+    child.once('exit', (code) =>
+      reject(new Error(`${child.spawnargs.slice(1).join(' ')} ended with exit code ${code}`)),
+    );
+    for (const stream of [child.stdout, child.stderr]) {
+      if (stream === null) continue;
+      createInterface({ input: stream }).on('line', (line) => {
+        if (line.startsWith('{') && matches(line)) resolve(line);
+        else if (stream === child.stderr) process.stderr.write(`${line}\n`);
+      });
+    }
+  });
+}

@@ -1,0 +1,59 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../primitives/clock.ts';
+
+/** What limits are counted with. A port: in this process alone, or together with the other replicas. Its promises do not reject. */
+export interface LimitCounters {
+  /** Adds to what was used in the window under way, which the first that is added starts. */
+  add(key: string, cost: number, windowMs: number): Promise<Usage>;
+  /** Claims what may be done once in `ttlMs`: of many at the same time, one is granted. */
+  claim(key: string, ttlMs: number): Promise<Claim>;
+}
+
+export interface Usage {
+  readonly used: number;
+  /** Until the window ends. */
+  readonly leftMs: number;
+}
+
+export type Claim = GrantedClaim | { readonly isGranted: false; readonly leftMs: number };
+
+export interface GrantedClaim {
+  readonly isGranted: true;
+  /** What was claimed was not done: others may claim it. A claim that has run out since, and is another's now, is left alone. */
+  giveBack(): Promise<void>;
+}
+
+/** Clients remembered, in some MB; the least recent is forgotten, which only gives it its units back. */
+const MAX_WINDOWS = 50_000;
+/** Claims remembered: more than anybody makes in an hour under the rate limits, in some MB. */
+const MAX_CLAIMS = 50_000;
+
+export function createMemoryLimitCounters(clock: Clock): LimitCounters {
+  const windows = new LRUCache<string, { used: number; readonly endsMs: number }>({ max: MAX_WINDOWS });
+  const claims = new LRUCache<string, { readonly endsMs: number }>({ max: MAX_CLAIMS });
+  return {
+    async add(key, cost, windowMs) {
+      const nowMs = clock.monotonicMs();
+      let window = windows.get(key);
+      if (window === undefined || window.endsMs <= nowMs) {
+        window = { used: 0, endsMs: nowMs + windowMs };
+        windows.set(key, window);
+      }
+      window.used += cost;
+      return { used: window.used, leftMs: window.endsMs - nowMs };
+    },
+    async claim(key, ttlMs) {
+      const nowMs = clock.monotonicMs();
+      const other = claims.get(key);
+      if (other !== undefined && other.endsMs > nowMs) return { isGranted: false, leftMs: other.endsMs - nowMs };
+      const own = { endsMs: nowMs + ttlMs };
+      claims.set(key, own);
+      return {
+        isGranted: true,
+        async giveBack() {
+          if (claims.get(key) === own) claims.delete(key);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { followLog } from '../../service-log.ts';
+import { sendJson, startStandIn } from '../upstream/stand-in.ts';
+
+const ENTRY = join(import.meta.dirname, '..', '..', '..', 'src', 'start.js');
+/** A process needs a second or two on a busy machine to load everything; then all goes by events. */
+const TIMEOUT_MS = 60_000;
+const NEVER_MS = 600_000;
+const REQUEST = 'GET /v1/chains/1/blocks/2 HTTP/1.1\r\nhost: x\r\n\r\n';
+
+/** The service as operators run it, before an upstream that answers when it is told to. */
+async function startProcess(settings: object) {
+  await using opened = new AsyncDisposableStack();
+  const standIn = opened.use(await startStandIn());
+  const asked = Promise.withResolvers<ServerResponse>();
+  standIn.behaviour = ({ method }, response) => {
+    if (method === 'GET') asked.resolve(response);
+    // The P-Chain API, which is not needed here.
+    else sendJson(response, 503, {});
+  };
+  const directory = await mkdtemp(join(tmpdir(), 'service-'));
+  opened.defer(() => rm(directory, { recursive: true, force: true }));
+  const endpoint = { baseUrl: standIn.baseUrl };
+  const upstream = { dataApi: { evm: endpoint }, timeoutMs: NEVER_MS };
+  const config = { network: 'fuji', pChainApi: [endpoint], port: 0, upstream, ...settings };
+  await writeFile(join(directory, 'config.json'), JSON.stringify(config));
+
+  const child = spawn(process.execPath, [ENTRY, '--config', join(directory, 'config.json')], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const exit = once(child, 'exit');
+  opened.defer(async () => {
+    child.kill('SIGKILL');
+    await exit;
+  });
+  const log = followLog(child);
+  const closing = opened.move();
+  return {
+    child,
+    log,
+    /** The upstream's answer to the request under way. */
+    asked: asked.promise,
+    exitCode: async () => (await exit)[0] as number | null,
+    async connect(): Promise<Socket> {
+      const { port } = new URL((await log.line('listening'))['url'] as string);
+      const socket = connect(Number(port), '127.0.0.1');
+      await once(socket, 'connect');
+      return socket;
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+/** A connection kept alive after an answer. */
+async function idle(service: Awaited<ReturnType<typeof startProcess>>): Promise<Socket> {
+  const socket = await service.connect();
+  socket.write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n');
+  await once(socket, 'data');
+  return socket.resume();
+}
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'at %s requests under way are answered, no others are taken, and the process ends with 0',
+  async (signal) => {
+    await using service = await startProcess({ shutdownTimeoutMs: NEVER_MS });
+    const client = await service.connect();
+    client.write(REQUEST);
+    const upstream = await service.asked;
+    const unused = await idle(service);
+
+    service.child.kill(signal);
+    await once(unused, 'end');
+    await expect(service.connect()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    sendJson(upstream, 200, { blockNumber: '2' });
+    const answer = await text(client);
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(answer).toMatch(/\r\nconnection: close\r\n/i);
+    expect(answer).toContain('{"blockNumber":"2"}');
+    expect(await service.exitCode()).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a request that takes longer than it may is broken off, and the process ends with 0',
+  async () => {
+    await using service = await startProcess({ shutdownTimeoutMs: 50 });
+    const client = await service.connect();
+    client.write(REQUEST);
+    await service.asked;
+    service.child.kill('SIGTERM');
+    expect(await text(client)).toBe('');
+    expect(await service.exitCode()).toBe(0);
+    expect(await service.log.line('requests are broken off, as the service stops')).toMatchObject({ requests: 1 });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a second signal ends the process at once, with 1',
+  async () => {
+    await using service = await startProcess({ shutdownTimeoutMs: NEVER_MS });
+    const client = await service.connect();
+    client.write(REQUEST);
+    await service.asked;
+    const unused = await idle(service);
+    service.child.kill('SIGTERM');
+    await once(unused, 'end');
+    service.child.kill('SIGTERM');
+    expect(await service.exitCode()).toBe(1);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a service that still waits for its node ends with 0',
+  async () => {
+    await using service = await startProcess({ network: 'local' });
+    await service.log.line('the info API does not answer yet; trying again');
+    service.child.kill('SIGTERM');
+    expect(await service.exitCode()).toBe(0);
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,283 @@
+import { EventEmitter, once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { Registry } from 'prom-client';
+import { expect, test } from 'vitest';
+import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
+import { createMemoryLimitCounters } from '../../../src/store/limit-counters.ts';
+import { createSharedLimitCounters } from '../../../src/store/shared-limit-counters.ts';
+import { openSharedStore } from '../../../src/store/shared-store.ts';
+import { FakeClock, settle } from '../../fake-clock.ts';
+import { createLogLines } from '../../log-lines.ts';
+import { expectGranted, expectRefused } from '../../unit/store/limit-counters-contract.ts';
+
+/** The shared store where there is no Redis to speak of; with a real one it is tested in test/network. */
+
+const AWAY = 'the shared store is away';
+const CONNECTED = 'the shared store is connected';
+
+interface StandIn extends AsyncDisposable {
+  readonly server: Server;
+  readonly port: number;
+  readonly sockets: Socket[];
+}
+
+/** @param answer what is done with a connection */
+async function startStandIn(answer: (socket: Socket) => void): Promise<StandIn> {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.resume();
+    sockets.push(socket);
+    answer(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    server,
+    port: (server.address() as AddressInfo).port,
+    sockets,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+interface Obedient extends StandIn {
+  /** Whether commands are answered: all of them with OK. */
+  isSilent: boolean;
+  /** Resolves when as many commands have come since the last call. */
+  untilAsked(count: number): Promise<void>;
+}
+
+async function startObedient(): Promise<Obedient> {
+  let asked = 0;
+  const came = new EventEmitter();
+  const standIn = await startStandIn((socket) => {
+    socket.on('data', (chunk) => {
+      const commands = chunk.toString().match(/\*\d+\r\n\$/g)?.length ?? 0;
+      asked += commands;
+      if (!obedient.isSilent) socket.write('+OK\r\n'.repeat(commands));
+      came.emit('command');
+    });
+  });
+  const obedient: Obedient = Object.assign(standIn, {
+    isSilent: false,
+    async untilAsked(count: number) {
+      while (asked < count) await once(came, 'command');
+      asked = 0;
+    },
+  });
+  return obedient;
+}
+
+async function closedPort(): Promise<number> {
+  await using standIn = await startStandIn(() => undefined);
+  return standIn.port;
+}
+
+/** By default in a time that stands still: who waited for a deadline would wait for ever. */
+function open(port: number, clock: Clock = new FakeClock()) {
+  const log = createLogLines();
+  const registry = new Registry();
+  const store = openSharedStore({
+    address: { host: '127.0.0.1', port, isTls: false, username: 'me', password: 'secret', database: 0 },
+    keyPrefix: 'test:',
+    clock,
+    random: () => 0.5,
+    logger: log.logger,
+    registry,
+  });
+  return {
+    log,
+    store,
+    counters: createSharedLimitCounters(store, createMemoryLimitCounters(clock)),
+    metric: (name: string) => registry.getSingleMetricAsString(name),
+    [Symbol.dispose]: () => store[Symbol.dispose](),
+  };
+}
+
+/** Limits count in the replica alone. */
+async function expectAlone({ counters }: ReturnType<typeof open>, usedBefore = 0): Promise<void> {
+  expect((await counters.add('a', 10, 60_000)).used).toBe(usedBefore + 10);
+  expect((await counters.add('a', 10, 60_000)).used).toBe(usedBefore + 20);
+  const claim = expectGranted(await counters.claim('token', 60_000));
+  expectRefused(await counters.claim('token', 60_000), 60_000);
+  await claim.giveBack();
+  await expectGranted(await counters.claim('token', 60_000)).giveBack();
+}
+
+test('a port that nobody listens on: limits count at once, and the log says once why the store is away', async () => {
+  using opened = open(await closedPort());
+  await expectAlone(opened);
+  await opened.log.until(AWAY);
+  await expectAlone(opened, 20);
+  expect(opened.log.lines.join('')).toContain('ECONNREFUSED');
+  expect(await opened.metric('shared_store_connected')).toMatch(/^shared_store_connected 0$/m);
+  expect(await opened.metric('shared_store_requests_total')).toContain('{outcome="away"} 12');
+});
+
+test('a server that says nothing is waited for by nobody, and given up', async () => {
+  await using standIn = await startStandIn(() => undefined);
+  const clock = new FakeClock();
+  const connection = once(standIn.server, 'connection');
+  using opened = open(standIn.port, clock);
+  const [socket] = (await connection) as [Socket];
+  await expectAlone(opened);
+  const closed = once(socket, 'close');
+  await clock.advance(2_000);
+  await closed;
+  await opened.log.until(AWAY);
+  expect(opened.log.lines.join('')).toContain('connecting took longer than 2000 ms');
+});
+
+test.each([
+  ['another protocol', 'HTTP/1.1 400 Bad Request\r\n\r\n', 'Unknown RESP type'],
+  ['a refusal', '-ERR max number of clients reached\r\n', 'max number of clients reached'],
+])('%s is seen at once, and is no reason to stop', async (_, text, reason) => {
+  await using standIn = await startStandIn((socket) => socket.write(text));
+  using opened = open(standIn.port);
+  await opened.log.until(AWAY);
+  await expectAlone(opened);
+  expect(opened.log.lines[0]).toContain(reason);
+  expect(opened.log.lines.join('')).not.toContain('secret');
+});
+
+test('pauses before it tries again, ever longer up to 5 s', async () => {
+  await using standIn = await startStandIn((socket) => socket.destroy());
+  const pausesMs: number[] = [];
+  const tried = new EventEmitter();
+  const clock: Clock = {
+    ...systemClock,
+    after(delayMs, callback) {
+      // The deadline of a connection is none; a pause is over at once.
+      if (delayMs === 2_000) return systemClock.after(delayMs, callback);
+      pausesMs.push(delayMs);
+      if (pausesMs.length === 8) tried.emit('often');
+      else setImmediate(callback);
+      return () => undefined;
+    },
+  };
+  const often = once(tried, 'often');
+  using opened = open(standIn.port, clock);
+  await often;
+  // From half of each to the whole, by chance.
+  expect(pausesMs).toEqual([250, 500, 1_000, 2_000, 4_000, 5_000, 5_000, 5_000].map((longest) => 0.75 * longest));
+  expect(opened.log.count(AWAY)).toBe(1);
+  expect(standIn.sockets).toHaveLength(8);
+});
+
+test('an answer that is late is waited for by those who have asked, up to the deadline, and by nobody after them', async () => {
+  await using standIn = await startObedient();
+  const clock = new FakeClock();
+  using opened = open(standIn.port, clock);
+  const { store, log, metric } = opened;
+  await log.until(CONNECTED);
+  expect(await store.ask((redis) => redis.ping())).toBe('OK');
+  // Password, the first try, and this.
+  await standIn.untilAsked(3);
+  standIn.isSilent = true;
+  const [socket] = standIn.sockets as [Socket];
+  const answers = [store.ask((redis) => redis.ping()), store.ask((redis) => redis.ping())];
+  await standIn.untilAsked(2);
+  await clock.advance(199);
+  expect(log.count(AWAY)).toBe(0);
+  const closed = once(socket, 'close');
+  await clock.advance(1);
+  expect(await Promise.all(answers)).toEqual([undefined, undefined]);
+  await closed;
+  await expectAlone(opened);
+  expect(log.lines.at(-1)).toContain('no answer within 200 ms');
+  const counted = await metric('shared_store_requests_total');
+  expect(counted).toContain('{outcome="answered"} 1');
+  expect(counted).toContain('{outcome="failed"} 2');
+  expect(counted).toContain('{outcome="away"} 6');
+
+  standIn.isSilent = false;
+  await clock.advance(250);
+  await log.until(CONNECTED, 2);
+  expect(await store.ask((redis) => redis.ping())).toBe('OK');
+});
+
+test('an answer that the event loop was too busy to read in time is none that is late', async () => {
+  await using standIn = await startObedient();
+  const timers: { delayMs: number; callback: () => void }[] = [];
+  const clock: Clock = {
+    ...systemClock,
+    after(delayMs, callback) {
+      const timer = { delayMs, callback };
+      timers.push(timer);
+      return () => void timers.splice(timers.indexOf(timer), 1);
+    },
+  };
+  using opened = open(standIn.port, clock);
+  await opened.log.until(CONNECTED);
+  await standIn.untilAsked(2);
+  standIn.isSilent = true;
+  const answer = opened.store.ask((redis) => redis.ping());
+  await standIn.untilAsked(1);
+  timers.find(({ delayMs }) => delayMs === 200)?.callback();
+  standIn.sockets[0]?.write('+OK\r\n');
+  expect(await answer).toBe('OK');
+  expect(timers.some(({ delayMs }) => delayMs === 0)).toBe(false);
+});
+
+test('answers that make no sense are none', async () => {
+  const nonsense = 'the script was not answered by its result';
+  await using standIn = await startObedient();
+  using adding = open(standIn.port);
+  await adding.log.until(CONNECTED);
+  expect(await adding.counters.add('b', 1, 60_000)).toEqual({ used: 1, leftMs: 60_000 });
+  await expectAlone(adding);
+  expect(adding.log.lines.at(-1)).toContain(nonsense);
+
+  using claiming = open(standIn.port);
+  await claiming.log.until(CONNECTED);
+  expectGranted(await claiming.counters.claim('b', 60_000));
+  await expectAlone(claiming);
+  expect(claiming.log.lines.at(-1)).toContain(nonsense);
+});
+
+test('after an answer, pauses are short again', async () => {
+  await using standIn = await startObedient();
+  const clock = new FakeClock();
+  using opened = open(standIn.port, clock);
+  for (let round = 1; round <= 4; round += 1) {
+    await opened.log.until(CONNECTED, round);
+    expect(await opened.store.ask((redis) => redis.ping())).toBe('OK');
+    standIn.sockets.at(-1)?.destroy();
+    await opened.log.until(AWAY, round);
+    // Three quarters of 250 ms.
+    await clock.advance(188);
+  }
+});
+
+test('closes at once, wherever the connection is, and leaves no timer behind', async () => {
+  await using standIn = await startStandIn(() => undefined);
+  const clock = new FakeClock();
+  const connection = once(standIn.server, 'connection');
+  const opened = open(standIn.port, clock);
+  const [socket] = (await connection) as [Socket];
+  const closed = once(socket, 'close');
+  opened.store[Symbol.dispose]();
+  await closed;
+  await settle();
+  expect(clock.pendingTimers).toBe(0);
+
+  await using obedient = await startObedient();
+  const ready = open(obedient.port, clock);
+  await ready.log.until(CONNECTED);
+  const ended = once(obedient.sockets[0] as Socket, 'close');
+  ready.store[Symbol.dispose]();
+  await ended;
+  expect(clock.pendingTimers).toBe(0);
+  expect(ready.log.count(AWAY)).toBe(0);
+
+  const refused = open(await closedPort(), clock);
+  await refused.log.until(AWAY);
+  expect(clock.pendingTimers).toBe(1);
+  refused.store[Symbol.dispose]();
+  expect(clock.pendingTimers).toBe(0);
+  expect(await refused.store.ask(() => Promise.reject(new Error('nobody is to be asked')))).toBeUndefined();
+});

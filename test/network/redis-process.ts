@@ -1,0 +1,139 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+
+/** Unlike Go, which builds for minutes, it is installed in seconds: so the tests fail, and are not skipped, where it is missing. */
+class RedisMissingError extends Error {
+  override readonly name = 'RedisMissingError';
+
+  constructor(cause: unknown) {
+    super(
+      'redis-server is not installed, and what replicas share is tested on it: apt-get install redis-server, or brew install redis',
+      { cause },
+    );
+  }
+}
+
+/** A tenth of a second where the machine is not busy. */
+const START_TIMEOUT_MS = 10_000;
+/** Another process may have taken the port that was free a moment ago. */
+const MAX_STARTS = 5;
+
+/** Redis as it is run in production, but for its files: nothing of it outlives the test. */
+export interface RedisProcess extends AsyncDisposable {
+  readonly port: number;
+  /** Returns when it stands still: connections are accepted by the system, and nothing is answered. */
+  freeze(): Promise<void>;
+  thaw(): void;
+  kill(): Promise<void>;
+  /** Once more on the same port, empty. */
+  restart(): Promise<void>;
+}
+
+export interface RedisSettings {
+  /** As on the command line. */
+  readonly further?: readonly string[];
+  /** PEM files; then nothing is served without TLS. */
+  readonly tls?: { readonly certificateFile: string; readonly keyFile: string };
+}
+
+/** @throws {RedisMissingError} */
+export async function startRedis(settings: RedisSettings = {}): Promise<RedisProcess> {
+  for (let attempt = 1; ; attempt += 1) {
+    const port = await findFreePort();
+    const started = await start(port, settings);
+    if (!(started instanceof Error)) return new RunningRedis(port, settings, started);
+    if (attempt === MAX_STARTS) throw started;
+  }
+}
+
+class RunningRedis implements RedisProcess {
+  readonly port: number;
+  readonly #settings: RedisSettings;
+  #child: ChildProcess;
+
+  constructor(port: number, settings: RedisSettings, child: ChildProcess) {
+    this.port = port;
+    this.#settings = settings;
+    this.#child = child;
+  }
+
+  async freeze(): Promise<void> {
+    this.#child.kill('SIGSTOP');
+    const deadline = AbortSignal.timeout(START_TIMEOUT_MS);
+    for (;;) {
+      deadline.throwIfAborted();
+      const { stdout } = await promisify(execFile)('ps', ['-o', 'stat=', '-p', String(this.#child.pid)]);
+      if (stdout.trim().startsWith('T')) return;
+    }
+  }
+
+  thaw(): void {
+    this.#child.kill('SIGCONT');
+  }
+
+  async kill(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const ended = once(this.#child, 'exit');
+    // Ends one that stands still, too.
+    this.#child.kill('SIGKILL');
+    await ended;
+  }
+
+  async restart(): Promise<void> {
+    const started = await start(this.port, this.#settings);
+    if (started instanceof Error) throw started;
+    this.#child = started;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+  }
+}
+
+/** Resolves when it takes connections, or with an error where it ended before. */
+async function start(port: number, { further = [], tls }: RedisSettings): Promise<ChildProcess | Error> {
+  const listening =
+    tls === undefined
+      ? ['--port', String(port)]
+      : [
+          ...['--port', '0', '--tls-port', String(port), '--tls-auth-clients', 'no'],
+          ...['--tls-cert-file', tls.certificateFile, '--tls-key-file', tls.keyFile],
+        ];
+  const child = spawn(
+    'redis-server',
+    ['--bind', '127.0.0.1', ...listening, '--save', '', '--appendonly', 'no', '--dir', tmpdir(), ...further],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const { promise, resolve, reject } = Promise.withResolvers<ChildProcess | Error>();
+  const said: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    said.push(line);
+    if (line.includes('Ready to accept connections')) resolve(child);
+  });
+  child.once('error', (error) =>
+    reject('code' in error && error.code === 'ENOENT' ? new RedisMissingError(error) : error),
+  );
+  child.once('exit', (code) => resolve(new Error(`redis-server ended with ${code}:\n${said.join('\n')}`)));
+  const timer = setTimeout(() => {
+    child.kill('SIGKILL');
+    reject(new Error(`redis-server did not start within ${START_TIMEOUT_MS} ms:\n${said.join('\n')}`));
+  }, START_TIMEOUT_MS);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -1,0 +1,395 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { createClient } from '@redis/client';
+import { Registry } from 'prom-client';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { ApiKey } from '../../src/api/access.ts';
+import { parseConfig } from '../../src/config/config.ts';
+import { type Clock, systemClock } from '../../src/primitives/clock.ts';
+import { createMemoryLimitCounters, type LimitCounters } from '../../src/store/limit-counters.ts';
+import { createSharedLimitCounters } from '../../src/store/shared-limit-counters.ts';
+import { openSharedStore } from '../../src/store/shared-store.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { startService } from '../integration/service/running-service.ts';
+import { sendJson } from '../integration/upstream/stand-in.ts';
+import { startUpstreamService, type UpstreamService } from '../integration/upstream/upstream-service.ts';
+import { createLogLines, type LogLines } from '../log-lines.ts';
+import { expectGranted, expectRefused, testLimitCounters } from '../unit/store/limit-counters-contract.ts';
+import { createLoopbackCertificate } from './loopback-certificate.ts';
+import { type RedisProcess, startRedis } from './redis-process.ts';
+
+/** The limits of several replicas on one Redis, which is killed, frozen and locked here as it may be in production. */
+
+const CONNECTED = 'the shared store is connected';
+const AWAY = 'the shared store is away';
+const PREFIX = 'test:';
+const DATA = '/v1/chains/1/blocks/2';
+const REINDEX = `/v1/chains/43114/nfts/collections/0x${'aB'.repeat(20)}/tokens/145:reindex`;
+const HOUR_MS = 3_600_000;
+const KEY: ApiKey = {
+  name: 'a client',
+  sha256: createHash('sha256').update('secret of the client').digest(),
+  unitsPerMinute: 50,
+  routes: ['aggregation', 'data', 'rpc'],
+};
+
+interface SharedLimits extends Disposable {
+  readonly limits: LimitCounters;
+  readonly log: LogLines;
+  /** Value of a metric by its name and labels. */
+  metric(name: string): Promise<number>;
+}
+
+/** By default in a time that stands still: then the store is never late, however busy the machine is. */
+function openLimits(url: string, clock: Clock = new FakeClock()): SharedLimits {
+  const file = { network: 'local', pChainApi: [{ baseUrl: 'http://127.0.0.1' }] };
+  const { sharedStore } = parseConfig({ ...file, sharedStoreUrl: url, sharedStoreKeyPrefix: PREFIX }, {}, {});
+  const log = createLogLines();
+  const registry = new Registry();
+  const ports = { clock, random: Math.random, logger: log.logger, registry };
+  const store = openSharedStore({ ...sharedStore!, ...ports });
+  return {
+    limits: createSharedLimitCounters(store, createMemoryLimitCounters(clock)),
+    log,
+    async metric(name) {
+      const line = (await registry.metrics()).split('\n').find((text) => text.startsWith(`${name} `));
+      return Number(line?.slice(name.length));
+    },
+    [Symbol.dispose]: () => store[Symbol.dispose](),
+  };
+}
+
+interface Replica extends SharedLimits, AsyncDisposable {
+  readonly service: UpstreamService;
+}
+
+async function startReplica(url: string, clock?: Clock): Promise<Replica> {
+  const shared = openLimits(url, clock);
+  const { limits } = shared;
+  const access = { apiKeys: [KEY], unitsPerMinute: 20, trustedProxies: [] };
+  const service = await startUpstreamService({ limits, access });
+  return {
+    ...shared,
+    service,
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]();
+      shared[Symbol.dispose]();
+    },
+  };
+}
+
+/** Two replicas that share the store, each with an upstream of its own. */
+async function startReplicas(url: string, clock?: Clock) {
+  await using opened = new AsyncDisposableStack();
+  const a = opened.use(await startReplica(url, clock));
+  const b = opened.use(await startReplica(url, clock));
+  await Promise.all([a.log.until(CONNECTED), b.log.until(CONNECTED)]);
+  const closing = opened.move();
+  return { a, b, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+const remaining = async ({ service }: Replica, headers: Record<string, string> = {}) =>
+  Number((await service.get(DATA, headers)).headers.get('x-ratelimit-remaining'));
+
+let redis: RedisProcess;
+let url: string;
+let inspector: ReturnType<typeof createClient>;
+beforeAll(async () => {
+  redis = await startRedis();
+  url = `redis://127.0.0.1:${redis.port}`;
+  inspector = createClient({ url });
+  await inspector.connect();
+});
+afterAll(async () => {
+  inspector?.destroy();
+  await redis?.[Symbol.asyncDispose]();
+});
+beforeEach(() => inspector.flushAll());
+
+describe('counters', () => {
+  const opened = new DisposableStack();
+  /** Each time another of so many replicas. */
+  let inTurn: readonly (() => LimitCounters)[];
+  let one: SharedLimits;
+  let other: SharedLimits;
+  beforeAll(async () => {
+    const all = Array.from({ length: 5 }, () => opened.use(openLimits(url)));
+    await Promise.all(all.map(({ log }) => log.until(CONNECTED)));
+    [one, other] = all as [SharedLimits, SharedLimits];
+    inTurn = [all.slice(2, 3), all.slice(3)].map((replicas) => {
+      let turn = 0;
+      return () => replicas[turn++ % replicas.length]!.limits;
+    });
+  });
+  afterAll(() => opened.dispose());
+
+  describe('of a replica', () => {
+    testLimitCounters(() => inTurn[0]!());
+  });
+  describe('of two replicas in turns', () => {
+    testLimitCounters(() => inTurn[1]!());
+  });
+
+  test('windows and claims end by themselves, a window from its first request on', async () => {
+    await one.limits.add('units', 1, 60_000);
+    await inspector.pExpire(`${PREFIX}units`, 30_000);
+    expect((await other.limits.add('units', 1, 60_000)).leftMs).toBeLessThanOrEqual(30_000);
+    expect(await inspector.pTTL(`${PREFIX}units`)).toBeLessThanOrEqual(30_000);
+    await one.limits.claim('claim', HOUR_MS);
+    expectTtl(await inspector.pTTL(`${PREFIX}claim`), HOUR_MS);
+  });
+
+  test('a window without an end gets one', async () => {
+    await inspector.set(`${PREFIX}units`, '7');
+    expect(await one.limits.add('units', 1, 60_000)).toEqual({ used: 8, leftMs: 60_000 });
+    expectTtl(await inspector.pTTL(`${PREFIX}units`), 60_000);
+  });
+});
+
+function expectTtl(ttlMs: number, setMs: number): void {
+  expect(ttlMs).toBeLessThanOrEqual(setMs);
+  expect(ttlMs).toBeGreaterThan(setMs - 60_000);
+}
+
+describe('two replicas', () => {
+  test('count the units of a client together', async () => {
+    await using replicas = await startReplicas(url);
+    const { a, b } = replicas;
+    expect([await remaining(a), await remaining(b), await remaining(a)]).toEqual([19, 18, 17]);
+    const refused = await b.service.post('/v1/signatureAggregator/fuji/aggregateSignatures', {});
+    expect(refused.headers.get('x-ratelimit-remaining')).toBe('7');
+    for (let left = 6; left >= 0; left -= 1) expect(await remaining(left % 2 === 0 ? a : b)).toBe(left);
+    for (const { service } of [a, b]) {
+      const { status, headers } = await service.get(DATA);
+      expect([status, headers.get('x-ratelimit-remaining')]).toEqual([429, '0']);
+      const retryAfter = Number(headers.get('retry-after'));
+      expect(retryAfter).toBeGreaterThan(0);
+      expect(retryAfter).toBeLessThanOrEqual(60);
+    }
+  });
+
+  test('count those of an API key apart, and keep the key to themselves', async () => {
+    await using replicas = await startReplicas(url);
+    const { a, b } = replicas;
+    const key = { 'x-service-api-key': 'secret of the client' };
+    expect([await remaining(a, key), await remaining(b, key), await remaining(b)]).toEqual([49, 48, 19]);
+    const keys = await inspector.keys('*');
+    expect(keys.filter((name) => !name.endsWith(':try')).toSorted()).toEqual(
+      [`${PREFIX}units:address:127.0.0.1`, `${PREFIX}units:key:a client`].toSorted(),
+    );
+    for (const name of keys) {
+      expect(name.startsWith(PREFIX)).toBe(true);
+      expectTtl(await inspector.pTTL(name), 60_000);
+    }
+    const everything = await Promise.all(keys.map((name) => inspector.get(name)));
+    expect(JSON.stringify([keys, everything])).not.toContain('secret');
+    expect(JSON.stringify([a.log.lines, b.log.lines])).not.toContain('secret');
+  });
+
+  test('reindex a token once an hour between them', async () => {
+    await using replicas = await startReplicas(url);
+    const { a, b } = replicas;
+    expect((await a.service.post(REINDEX)).status).toBe(201);
+    for (const { service } of [b, a]) {
+      const { status, headers } = await service.post(REINDEX);
+      const retryAfter = Number(headers.get('retry-after'));
+      expect(status).toBe(429);
+      expect(retryAfter).toBeGreaterThan(3_500);
+      expect(retryAfter).toBeLessThanOrEqual(3_600);
+    }
+    expectTtl(await inspector.pTTL(`${PREFIX}reindex:43114:0x${'ab'.repeat(20)}:145`), HOUR_MS);
+    expect(a.service.standIn.arrivals.length + b.service.standIn.arrivals.length).toBe(1);
+  });
+
+  test('pass on one of many reindexings at the same time', async () => {
+    await using replicas = await startReplicas(url);
+    const services = [replicas.a.service, replicas.b.service];
+    const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => services[index % 2]!.post(REINDEX)));
+    const statuses = answers.map(({ status }) => status).toSorted((x, y) => x - y);
+    expect(statuses).toEqual([201, ...Array<number>(11).fill(429)]);
+    expect(services.flatMap(({ standIn }) => standIn.arrivals)).toHaveLength(1);
+  });
+
+  test('may claim what another has given back after they were refused it', async () => {
+    using one = openLimits(url);
+    using other = openLimits(url);
+    await Promise.all([one.log.until(CONNECTED), other.log.until(CONNECTED)]);
+    const claim = expectGranted(await one.limits.claim('token', HOUR_MS));
+    expectRefused(await other.limits.claim('token', HOUR_MS), HOUR_MS);
+    await claim.giveBack();
+    expectGranted(await other.limits.claim('token', HOUR_MS));
+    expectRefused(await one.limits.claim('token', HOUR_MS), HOUR_MS);
+  });
+
+  test('may reindex a token through one when the other’s upstream has failed', async () => {
+    await using replicas = await startReplicas(url);
+    const { a, b } = replicas;
+    a.service.standIn.behaviour = (_request, response) => sendJson(response, 500, {});
+    for (let count = 0; count < 3; count += 1) {
+      expect((await a.service.post(REINDEX)).status).toBe(500);
+      expect(await inspector.exists(`${PREFIX}reindex:43114:0x${'ab'.repeat(20)}:145`)).toBe(0);
+    }
+    expect((await b.service.post(REINDEX)).status).toBe(201);
+    expect((await a.service.post(REINDEX)).status).toBe(429);
+  });
+});
+
+describe('a store that fails', { timeout: 30_000 }, () => {
+  let own: RedisProcess;
+  let ownUrl: string;
+  beforeEach(async () => {
+    own = await startRedis();
+    ownUrl = `redis://127.0.0.1:${own.port}`;
+  });
+  afterEach(() => own[Symbol.asyncDispose]());
+
+  test('is killed: each replica limits alone; comes back: they share again', async () => {
+    await using replicas = await startReplicas(ownUrl, systemClock);
+    const { a, b } = replicas;
+    expect([await remaining(a), await remaining(a), await remaining(b)]).toEqual([19, 18, 17]);
+    await own.kill();
+    await Promise.all([a.log.until(AWAY), b.log.until(AWAY)]);
+    expect(await a.metric('shared_store_connected')).toBe(0);
+    // What each has counted itself still counts.
+    expect([await remaining(a), await remaining(b)]).toEqual([17, 18]);
+    for (let left = 16; left >= 0; left -= 1) await remaining(a);
+    expect((await a.service.get(DATA)).status).toBe(429);
+    expect((await b.service.get(DATA)).status).toBe(200);
+    expect((await b.service.post(REINDEX)).status).toBe(201);
+    expect((await b.service.post(REINDEX)).status).toBe(429);
+    expect((await b.service.get('/health/ready')).status).toBe(200);
+
+    await own.restart();
+    await Promise.all([a.log.until(CONNECTED, 2), b.log.until(CONNECTED, 2)]);
+    expect([await remaining(a), await remaining(b)]).toEqual([19, 18]);
+    // The store has forgotten it, and this replica has not.
+    expect((await b.service.post(REINDEX)).status).toBe(429);
+    for (const { log, metric } of [a, b]) {
+      expect([log.count(AWAY), log.count(CONNECTED)]).toEqual([1, 2]);
+      expect(await metric('shared_store_connected')).toBe(1);
+    }
+  });
+
+  test('is frozen: one answer waits for it, at most, until it is back', async () => {
+    await using replicas = await startReplicas(ownUrl, systemClock);
+    const { a } = replicas;
+    expect(await remaining(a)).toBe(19);
+    await own.freeze();
+    const startMs = performance.now();
+    expect(await remaining(a)).toBe(18);
+    for (let left = 17; left >= 8; left -= 1) expect(await remaining(a)).toBe(left);
+    // Were each to wait for the store's 200 ms, it would be longer.
+    expect(performance.now() - startMs).toBeLessThan(11 * 200);
+    expect(await a.metric('shared_store_requests_total{outcome="failed"}')).toBe(1);
+    expect(await a.metric('shared_store_requests_total{outcome="away"}')).toBe(10);
+    expect((await a.service.post(REINDEX)).status).toBe(201);
+    expect((await a.service.post(REINDEX)).status).toBe(429);
+
+    own.thaw();
+    await a.log.until(CONNECTED, 2);
+    expect([a.log.count(AWAY), a.log.count(CONNECTED)]).toEqual([1, 2]);
+    await remaining(a);
+    expect(await a.metric('shared_store_requests_total{outcome="failed"}')).toBe(1);
+  });
+
+  test('is frozen when the service stops: it stops all the same', async () => {
+    const a = await startReplica(ownUrl, systemClock);
+    await a.log.until(CONNECTED);
+    await own.freeze();
+    const startMs = performance.now();
+    await a[Symbol.asyncDispose]();
+    expect(performance.now() - startMs).toBeLessThan(2_000);
+  });
+
+  test('is not there when the service starts: it is found when it comes', async () => {
+    await own.kill();
+    await using a = await startReplica(ownUrl, systemClock);
+    expect(await remaining(a)).toBe(19);
+    await a.log.until(AWAY);
+    await own.restart();
+    await a.log.until(CONNECTED);
+    expect([a.log.count(AWAY), a.log.count(CONNECTED)]).toEqual([1, 1]);
+  });
+
+  test.each([
+    ['a wrong password', ['--requirepass', 'right'], /WRONGPASS/],
+    [
+      'a user that may not write',
+      ['--user', 'me', 'on', '>wrong', '~*', '-@all', '+eval', '+select'],
+      /can't run this command|no permissions/,
+    ],
+    ['a full memory', ['--maxmemory', '1', '--user', 'me', 'on', '>wrong', '~*', '+@all'], /OOM/],
+  ])('%s: the service works, and the log says why it works alone', async (_, further, reason) => {
+    await using locked = await startRedis({ further });
+    const user = further.includes('me') ? 'me' : '';
+    await using a = await startReplica(`redis://${user}:wrong@127.0.0.1:${locked.port}`);
+    await a.log.until(AWAY);
+    expect([await remaining(a), await remaining(a)]).toEqual([19, 18]);
+    expect(a.log.lines.join('')).toMatch(reason);
+    expect(a.log.lines.join('')).not.toContain('wrong');
+    expect(a.log.count(CONNECTED)).toBe(0);
+  });
+});
+
+test('a password, a user and a database of their own', async () => {
+  const further = ['--requirepass', 'p@ss:w/rd', '--user', 'me', 'on', '>%', '~*', '+@all'];
+  await using locked = await startRedis({ further });
+  const address = `127.0.0.1:${locked.port}`;
+  using ofAll = openLimits(`redis://:p%40ss%3Aw%2Frd@${address}`);
+  using ofMe = openLimits(`redis://me:%25@${address}/3`);
+  await Promise.all([ofAll.log.until(CONNECTED), ofMe.log.until(CONNECTED)]);
+  await ofMe.limits.add('a', 1, 60_000);
+  expect((await ofAll.limits.add('a', 1, 60_000)).used).toBe(1);
+  const look = createClient({ url: `redis://me:%25@${address}/3` });
+  await look.connect();
+  expect(await look.get(`${PREFIX}a`)).toBe('1');
+  look.destroy();
+});
+
+test('rediss:// is TLS, to a server that somebody vouches for', async () => {
+  await using opened = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), 'redis-'));
+  opened.defer(() => rm(directory, { recursive: true }));
+  const { certificate, privateKey } = createLoopbackCertificate();
+  const tls = { certificateFile: join(directory, 'redis.crt'), keyFile: join(directory, 'redis.key') };
+  await writeFile(tls.certificateFile, certificate);
+  await writeFile(tls.keyFile, privateKey);
+  const secure = opened.use(await startRedis({ tls }));
+
+  const stranger = opened.use(openLimits(`rediss://127.0.0.1:${secure.port}`));
+  await stranger.log.until(AWAY);
+  expect(stranger.log.lines.join('')).toMatch(/self.signed certificate/);
+
+  const authorities = getCACertificates('default');
+  setDefaultCACertificates([...authorities, certificate]);
+  opened.defer(() => setDefaultCACertificates(authorities));
+  const trusting = opened.use(openLimits(`rediss://127.0.0.1:${secure.port}`));
+  await trusting.log.until(CONNECTED);
+  expect((await trusting.limits.add('a', 2, 60_000)).used).toBe(2);
+  expect(await trusting.metric('shared_store_requests_total{outcome="answered"}')).toBe(1);
+});
+
+test('whole services share by their configuration, and are as ready without the store', async () => {
+  await using own = await startRedis();
+  const file = { network: 'local', pChainApi: [{ baseUrl: 'http://127.0.0.1' }] };
+  const environment = { SIGNATURE_AGGREGATOR_SHARED_STORE_URL: `redis://127.0.0.1:${own.port}` };
+  const { sharedStore } = parseConfig(file, {}, environment);
+  const settings = { sharedStore, rateLimitPerMinute: 100 };
+  await using one = await startService(5, { settings });
+  await using other = await one.another(settings);
+  for (const { metric } of [one, other]) {
+    await expect.poll(() => metric('shared_store_connected'), { timeout: 15_000 }).toBe(1);
+  }
+  const left = async (service: Pick<typeof one, 'post'>) => {
+    const { headers } = await service.post({});
+    return headers.get('x-ratelimit-remaining');
+  };
+  expect([await left(one), await left(other), await left(one)]).toEqual(['90', '80', '70']);
+  await expect.poll(async () => (await other.get('/health/ready')).status, { timeout: 30_000 }).toBe(200);
+  await own.freeze();
+  expect([await left(one), await left(other)]).toEqual(['70', '80']);
+  expect((await other.get('/health/ready')).status).toBe(200);
+});
