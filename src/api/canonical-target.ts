@@ -6,8 +6,8 @@
 
 /** What a path holds literally, by RFC 3986, without `;`, which some servers take for the start of parameters. */
 const PATH_CHARACTERS = /^[A-Za-z0-9\-._~:@!$&'()*+,=/%]*$/;
-/** Visible ASCII without `#`. */
-const QUERY_CHARACTERS = /^[!-~]*$/;
+/** Visible ASCII without `#`, and without `;`, which some servers take for `&`. */
+const QUERY_CHARACTERS = /^[!-"$-:<-~]*$/;
 /** Characters whose escape means the same as they themselves, or that some server gives a meaning after decoding. */
 const NEEDLESSLY_ESCAPED = /[A-Za-z0-9\-._~:@/\\%?#;\p{Cc}]/u;
 
@@ -17,20 +17,28 @@ export interface RequestTarget {
   readonly query: string;
 }
 
-/** What is wrong with a request target, in words that go after `the path of the URL`; undefined where nothing is. */
+/** What is wrong with a request target, in words that go after `the`; undefined where nothing is. */
 export function findTargetProblem({ path, query }: RequestTarget): string | undefined {
+  const problem = findPathProblem(path);
+  if (problem !== undefined) return `path of the URL ${problem}`;
+  const queryProblem = findQueryProblem(query);
+  return queryProblem && `query of the URL ${queryProblem}`;
+}
+
+function findPathProblem(path: string): string | undefined {
   if (!path.startsWith('/') || !PATH_CHARACTERS.test(path)) return 'has a character that does not belong there';
   const segments = path.slice(1).split('/');
   if (segments.includes('')) return 'has an empty segment';
   if (segments.some((segment) => segment === '.' || segment.startsWith('..') || segment.endsWith('..'))) {
     return 'has a dot segment';
   }
-  if (path.includes('%')) {
-    const problem = findEscapeProblem(path);
-    if (problem !== undefined) return problem;
-  }
-  if (!QUERY_CHARACTERS.test(query) || query.includes('#')) return 'has a query with a character that must be escaped';
-  return undefined;
+  return path.includes('%') ? findEscapeProblem(path) : undefined;
+}
+
+/** Names and values are looked at when they are decoded: whatever may be escaped, may be so here. */
+function findQueryProblem(query: string): string | undefined {
+  if (!QUERY_CHARACTERS.test(query)) return 'has a character that must be escaped';
+  return query.includes('%') && !isUtf8(query) ? 'has an escape that is broken, or of no UTF-8' : undefined;
 }
 
 function findEscapeProblem(path: string): string | undefined {
@@ -49,9 +57,9 @@ export function splitTarget(url: string): RequestTarget {
   return mark === -1 ? { path: url, query: '' } : { path: url.slice(0, mark), query: url.slice(mark + 1) };
 }
 
-function isUtf8(path: string): boolean {
+function isUtf8(text: string): boolean {
   try {
-    decodeURIComponent(path);
+    decodeURIComponent(text);
     return true;
   } catch {
     return false;

@@ -1,12 +1,13 @@
 import type { TSchema } from 'typebox';
 import { BadRequest } from './error-handler.ts';
-import { PARAMETER_FORMATS } from './parameter-formats.ts';
+import { PARAMETER_FORMATS, type ParameterFormatName } from './parameter-formats.ts';
 
 /** The keywords that schemas of path and query parameters are made of. One without an entry here is a programmer's error. */
 interface ParameterSchema {
   readonly type?: 'string' | 'integer' | 'number' | 'array';
   readonly enum?: readonly string[];
-  readonly format?: string;
+  /** Its `pattern` is in the schema for others: the format's own check is more than that. */
+  readonly format?: ParameterFormatName;
   readonly minimum?: number;
   readonly maximum?: number;
   readonly minLength?: number;
@@ -25,7 +26,7 @@ export type Parameters = Readonly<Record<string, string | readonly string[] | un
 /**
  * Checks parameters against the schema that documents them. They are texts, and are passed on as the texts they are: so
  * they are not converted, and `1e2` or `0x10` is no integer, whatever an upstream would make of it. Unknown ones are not
- * looked at, but for names that some servers take for known ones.
+ * looked at, but for names that some server takes for known ones.
  *
  * @throws {BadRequest} naming the parameter
  */
@@ -38,18 +39,29 @@ export function checkParameters(schema: TSchema, values: Parameters): void {
     if (value === undefined) continue;
     const parameter = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (parameter === undefined) {
-      const meant = Object.keys(properties).find((known) => isMistakenFor(name, known));
-      if (meant !== undefined) throw new BadRequest(`${meant} must be written so, is ${JSON.stringify(name)}`);
-      continue;
+      const plain = undecorated(name);
+      const meant = Object.keys(properties).find((known) => known.toLowerCase() === plain);
+      if (meant === undefined) continue;
+      throw new BadRequest(`${meant} must be written so, is ${JSON.stringify(name.slice(0, MAX_SHOWN_LENGTH))}`);
     }
     const problem = parameter.type === 'array' ? findListProblem(parameter, value) : findProblem(parameter, value);
     if (problem !== undefined) throw new BadRequest(`${name} ${problem}`);
   }
 }
 
-/** `pageSize[]` and `pagesize` are `pageSize` to some servers. */
-function isMistakenFor(name: string, known: string): boolean {
-  return name.replace(/[[.].*$/s, '').toLowerCase() === known.toLowerCase();
+/** As much of a name as is shown to who sent it. */
+const MAX_SHOWN_LENGTH = 100;
+
+/**
+ * What the most lenient of servers may take a name for: `pageSize[]`, `[pageSize]`, `pageSize.x` and `pagesize` are `pageSize`
+ * to one or another, and so is what has blanks (a `+` may be one) or invisible characters in it.
+ */
+function undecorated(name: string): string {
+  return name
+    .replace(/[\s+\p{Cc}\p{Cf}]/gu, '')
+    .replace(/^[[\].]+/, '')
+    .replace(/[[\].].*$/, '')
+    .toLowerCase();
 }
 
 function findListProblem(schema: ParameterSchema, value: string | readonly string[]): string | undefined {
@@ -71,16 +83,18 @@ function findProblem(schema: ParameterSchema, value: string | readonly string[])
   if (value.length < minLength) return 'must not be empty';
   if (value.length > maxLength) return `has ${value.length} characters, at most ${maxLength} are allowed`;
   if (format === undefined) return undefined;
-  const check = PARAMETER_FORMATS[format];
-  if (check === undefined) throw new RangeError(`no format ${format}`);
-  return check(value);
+  return PARAMETER_FORMATS[format].findProblem(value);
 }
 
 function findNumberProblem({ type, minimum = 0, maximum }: ParameterSchema, text: string): string | undefined {
-  const form = type === 'integer' ? /^(0|[1-9]\d{0,15})$/ : /^(0|[1-9]\d{0,15})(\.\d{1,15})?$/;
-  const value = Number(text);
-  const isWithin = value >= minimum && value <= (maximum ?? Number.MAX_SAFE_INTEGER);
-  if (form.test(text) && isWithin) return undefined;
+  const [, whole, decimals = ''] = /^(0|[1-9]\d{0,15})(?:\.(\d+))?$/.exec(text) ?? [];
+  if (whole !== undefined && (type === 'number' || decimals === '')) {
+    // Apart, as `100.000000000000001` is 100 to a double.
+    const integer = Number(whole);
+    const greatest = maximum ?? Number.MAX_SAFE_INTEGER;
+    if (integer >= minimum && (integer < greatest || (integer === greatest && !/[1-9]/.test(decimals))))
+      return undefined;
+  }
   const range = maximum === undefined ? `of at least ${minimum}` : `from ${minimum} to ${maximum}`;
   return `must be ${type === 'integer' ? 'an integer' : 'a number'} ${range}`;
 }

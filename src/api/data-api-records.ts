@@ -161,10 +161,12 @@ const nativeTransaction = {
   method: record({ callType: text, methodHash: text, methodName: text }),
 };
 
-const inBlock = { blockNumber: text, blockHash: text, txHash: text, blockTimestamp: timestamp };
+/** What the transfers within a transaction's details do not have. */
+const inBlock = { blockNumber: text, blockHash: text, blockTimestamp: timestamp };
 const Price = record({ currencyCode: text, value: text });
 
 const erc20Transfer = {
+  txHash: text,
   value: amount,
   logIndex: integer,
   ...all(AddressInfo, 'from', 'to'),
@@ -176,7 +178,7 @@ const erc20Transfer = {
 };
 
 const internalTransaction = {
-  ...all(text, 'value', 'gasUsed', 'gasLimit', 'internalTxType'),
+  ...all(text, 'txHash', 'value', 'gasUsed', 'gasLimit', 'internalTxType'),
   ...all(AddressInfo, 'from', 'to'),
   isReverted: flag,
 };

@@ -26,6 +26,7 @@ const STATUS_OF_UPSTREAM: Readonly<Record<UpstreamErrorCode, ErrorStatus>> = {
   'too slow': 503,
   'invalid answer': 502,
   'circuit open': 503,
+  overloaded: 503,
 };
 
 /**
@@ -84,7 +85,6 @@ export function handleError(error: FastifyError, request: FastifyRequest, reply:
     if (status >= 500) request.log.warn({ code: error.code, reason: error.message }, 'aggregation failed');
     sendError(reply, status, error.message, error.details && presentDetails(error.details));
   } else if (error instanceof UpstreamError) {
-    request.log.warn({ code: error.code, reason: error.message }, 'upstream failed');
     setRetryAfter(reply, error.retryAfterMs ?? (error.code === 'too slow' ? UPSTREAM_RETRY_MS : undefined));
     sendError(reply, STATUS_OF_UPSTREAM[error.code], error.message);
   } else if (error instanceof Unauthorized) {

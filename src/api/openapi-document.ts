@@ -17,6 +17,24 @@ const TAGS = [
   { name: 'Health', description: 'Needs no key and costs nothing' },
 ];
 
+/** Headers of answers, each with what it says. */
+const HEADERS = {
+  'retry-after': header('integer', 'Seconds until the same request may be made again; missing where nobody knows'),
+  etag: header('string', 'Names this answer: sent as If-None-Match, it makes an answer that is still the same a 304'),
+  age: header('integer', 'Seconds since the upstream gave this answer'),
+  'cache-control': header('string', 'How long this answer may be kept; no-store where the service keeps none itself'),
+  'x-ratelimit-limit': header('integer', 'Units in a minute'),
+  'x-ratelimit-remaining': header('integer', 'Units that are left'),
+  'x-ratelimit-reset': header('integer', 'Seconds until all units are there again'),
+};
+type HeaderName = keyof typeof HEADERS;
+const CACHE_HEADERS: readonly HeaderName[] = ['etag', 'age', 'cache-control'];
+const LIMIT_HEADERS: readonly HeaderName[] = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
+
+function header(type: 'integer' | 'string', description: string) {
+  return { description, schema: { type } };
+}
+
 /** Everything comes from this service. The page needs nothing inline, and may ask nobody else. */
 const CONTENT_SECURITY_POLICY = {
   'default-src': ["'none'"],
@@ -32,11 +50,17 @@ const CONTENT_SECURITY_POLICY = {
 interface Operation {
   parameters?: readonly { readonly in: string }[];
   security?: object[];
-  responses: Record<string, object>;
+  responses: Record<string, Response>;
+}
+
+interface Response {
+  description?: string | undefined;
+  content?: object;
+  headers?: Record<string, object>;
 }
 
 interface Document {
-  components?: { securitySchemes?: Record<string, object> };
+  components?: { securitySchemes?: Record<string, object>; headers?: Record<string, object> };
   paths?: Record<string, Partial<Record<(typeof METHODS)[number], Operation>>>;
 }
 
@@ -54,7 +78,7 @@ export async function registerOpenApi(server: Server, isLimited: boolean): Promi
         description:
           'Turns Avalanche Warp messages into signed ones, and passes on what else the chain data API, the metrics service ' +
           'and the node RPC offer.\n\nErrors are `{message, statusCode, error}`. An API key is not needed; one in ' +
-          '`x-service-api-key` raises the limits.',
+          '`x-service-api-key` raises the limits. A path that is there for another method is a 404, as the API knows no 405.',
         version: '1',
       },
       tags: TAGS,
@@ -62,7 +86,11 @@ export async function registerOpenApi(server: Server, isLimited: boolean): Promi
     transformObject(object) {
       const complete = 'openapiObject' in object ? object.openapiObject : object.swaggerObject;
       const document = complete as Document;
-      for (const operation of operationsOf(document)) sortParameters(operation);
+      for (const operation of operationsOf(document)) {
+        sortParameters(operation);
+        describeHeaders(operation);
+      }
+      document.components = { ...document.components, headers: HEADERS };
       if (isLimited) describeAccess(document);
       return complete;
     },
@@ -90,6 +118,28 @@ function sortParameters(operation: Operation): void {
   operation.parameters = [...inPath, ...operation.parameters.filter((parameter) => parameter.in !== 'path')];
 }
 
+/** What may be answered by 304 may be kept, and what is answered by 503 may be asked for again. */
+function describeHeaders(operation: Operation): void {
+  const { responses } = operation;
+  addHeaders(responses['503'], ['retry-after']);
+  if (responses['304'] === undefined) return;
+  for (const status of ['200', '304']) addHeaders(responses[status], CACHE_HEADERS);
+  const ifNoneMatch = {
+    name: 'if-none-match',
+    in: 'header',
+    required: false,
+    schema: { type: 'string' },
+    description: 'ETags of answers that the client has',
+  };
+  operation.parameters = [...(operation.parameters ?? []), ifNoneMatch];
+}
+
+function addHeaders(response: Response | undefined, names: readonly HeaderName[]): void {
+  if (response === undefined) return;
+  const references = names.map((name) => [name, { $ref: `#/components/headers/${name}` }] as const);
+  response.headers = { ...response.headers, ...Object.fromEntries(references) };
+}
+
 /** Adds to each operation that keys and rate limits count for what they may answer. */
 function describeAccess(document: Document): void {
   document.components = {
@@ -114,5 +164,7 @@ function describeAccess(document: Document): void {
       } = schema as { description?: string; examples?: object[] };
       operation.responses[status] = { description, content: { 'application/json': { schema: body, example } } };
     }
+    for (const response of Object.values(operation.responses)) addHeaders(response, LIMIT_HEADERS);
+    addHeaders(operation.responses['429'], ['retry-after']);
   }
 }

@@ -1,44 +1,79 @@
 import { bech32 } from '@scure/base';
-import { parseHexOrCb58Id, parseNodeID } from '../primitives/ids.ts';
+import { parseHexOrCb58Id, parseId, parseNodeID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 
-/** Says what is wrong with a text, in words that go after the parameter's name; undefined where nothing is. */
-type FormatCheck = (text: string) => string | undefined;
+/** A form of parameters that JSON Schema has no word for. */
+export interface ParameterFormat {
+  /**
+   * What passes matches it, so that generators and validators of the document need not guess. More may match where a
+   * checksum counts, too.
+   */
+  readonly pattern: string;
+  /** Says what is wrong with a text, in words that go after the parameter's name; undefined where nothing is. */
+  readonly findProblem: (text: string) => string | undefined;
+}
 
-/** The formats that parameters' schemas name, each with its check. */
-export const PARAMETER_FORMATS: Readonly<Record<string, FormatCheck>> = {
-  'primary-network-id': parsedBy((text) => parseHexOrCb58Id(text, 'ID')),
-  'evm-chain-id': (text) =>
-    /^[1-9]\d{0,18}$/.test(text) || isParsed(() => parseHexOrCb58Id(text, 'ID'))
-      ? undefined
-      : 'must be the number of an EVM chain or the ID of a blockchain',
-  'evm-address': matching(/^0x[0-9a-fA-F]{40}$/, 'must be 0x and 40 hex digits'),
-  'evm-hash': matching(/^0x[0-9a-fA-F]{64}$/, 'must be 0x and 64 hex digits'),
-  'evm-block-id': matching(
-    /^(0x[0-9a-fA-F]{64}|0|[1-9]\d{0,18})$/,
-    'must be the number of a block, or its hash of 0x and 64 hex digits',
-  ),
-  // 2^256 has 78 digits.
-  'token-id': matching(/^(0x[0-9a-fA-F]{1,64}|\d{1,78})$/, 'must be a number of up to 256 bits'),
-  'node-id': parsedBy(parseNodeID),
-  'node-id-list': listed(parsedBy(parseNodeID)),
-  // The validators' filter takes any part of a NodeID.
-  'node-id-part-list': listed(matching(/^[A-Za-z0-9-]{1,64}$/, 'must hold NodeIDs or parts of them')),
-  'address-list': listed(findAddressProblem),
-  'transaction-type': matching(/^[A-Za-z0-9]{1,64}Tx$/, 'must be a transaction type such as AddValidatorTx'),
-  'delegation-capacity': (text) =>
-    /^(0|[1-9]\d{0,17})$/.test(text) && BigInt(text) <= MAX_DELEGATION_CAPACITY
-      ? undefined
-      : `must be an integer from 0 to ${MAX_DELEGATION_CAPACITY}`,
-};
-
-/** Every unit of the native token there can be: 720 million, with nine digits after the point. */
-const MAX_DELEGATION_CAPACITY = 720_000_000_000_000_000n;
+const CB58 = '[1-9A-HJ-NP-Za-km-z]';
+/** 32 bytes and a checksum of four have 37 characters at least, where all are zero, and 50 at most. */
+const CB58_ID = `${CB58}{37,50}`;
+const ANY_ID = `0x[0-9a-fA-F]{64}|[0-9a-fA-F]{64}|${CB58_ID}`;
+/** 20 bytes and a checksum of four. */
+const NODE_ID = `NodeID-${CB58}{25,33}`;
+/** What fits 63 bits. */
+const NUMBER = '[1-9][0-9]{0,18}';
 
 /** Which human-readable part bech32 addresses of a network have; `testnet` is an old name of fuji. */
 const ADDRESS_PREFIXES = { mainnet: 'avax', fuji: 'fuji', testnet: 'fuji' } as const;
 export type PathNetwork = keyof typeof ADDRESS_PREFIXES;
 export const PATH_NETWORKS = Object.keys(ADDRESS_PREFIXES) as PathNetwork[];
+
+/** 20 bytes and a checksum of six characters. EVM addresses are for atomic transactions of the C-Chain. */
+const ADDRESS = `0x[0-9a-fA-F]{40}|(?:[PX]-)?(?:${[...new Set(Object.values(ADDRESS_PREFIXES))].join('|')})1[02-9ac-hj-np-z]{38}`;
+const ADDRESS_PROBLEM = 'must be addresses such as P-avax1…, X-fuji1… or 0x…, with commas between';
+
+const nodeID = parsed(NODE_ID, 'must be NodeID- and the cb58 of 20 bytes', parseNodeID);
+
+/** The formats that parameters' schemas name. */
+export const PARAMETER_FORMATS = {
+  'primary-network-id': parsed(ANY_ID, 'must be a 32-byte ID in hex or cb58', parseAnyId),
+  'evm-chain-id': parsed(
+    `${NUMBER}|${ANY_ID}`,
+    'must be the number of an EVM chain or the ID of a blockchain',
+    (text) => isChainNumber(text) || parseAnyId(text),
+  ),
+  'evm-address': matching('0x[0-9a-fA-F]{40}', 'must be 0x and 40 hex digits'),
+  'evm-hash': matching('0x[0-9a-fA-F]{64}', 'must be 0x and 64 hex digits'),
+  'evm-block-id': matching(
+    `0x[0-9a-fA-F]{64}|0|${NUMBER}`,
+    'must be the number of a block, or its hash of 0x and 64 hex digits',
+  ),
+  'token-id': parsed('0x[0-9a-fA-F]{1,64}|[0-9]{1,78}', 'must be a number of up to 256 bits', (text) => {
+    if (BigInt(text) >= 2n ** 256n) throw new ParseError('token-id', 'must be a number of up to 256 bits');
+  }),
+  'node-id': nodeID,
+  'node-id-list': listed(nodeID),
+  // The validators' filter takes any part of a NodeID.
+  'node-id-part-list': listed(matching('[A-Za-z0-9-]{1,64}', 'must hold NodeIDs or parts of them')),
+  'address-list': listed(parsed(ADDRESS, ADDRESS_PROBLEM, parseAddress)),
+  'transaction-type': matching('[A-Za-z0-9]{1,64}Tx', 'must be a transaction type such as AddValidatorTx'),
+  // Every unit of the native token there can be: 720 million, with nine digits after the point.
+  'delegation-capacity': matching(
+    '0|[1-9][0-9]{0,16}|[1-6][0-9]{17}|7[01][0-9]{16}|720{16}',
+    'must be an integer from 0 to 720000000000000000',
+  ),
+  'rpc-chain': parsed(
+    `X|P|${CB58_ID}`,
+    'must be X, P or the ID of a blockchain in cb58',
+    (text) => ['X', 'P'].includes(text) || parseId(text, 'ID'),
+  ),
+} as const satisfies Record<string, ParameterFormat>;
+
+export type ParameterFormatName = keyof typeof PARAMETER_FORMATS;
+
+/** Whether a text of the format `evm-chain-id` is a number, and not an ID. */
+export function isChainNumber(text: string): boolean {
+  return /^[0-9]{1,19}$/.test(text);
+}
 
 /** What is wrong with a list of addresses that are all well-formed: one of another network. */
 export function findForeignAddress(list: string, network: PathNetwork): string | undefined {
@@ -49,46 +84,57 @@ export function findForeignAddress(list: string, network: PathNetwork): string |
   return foreign === undefined ? undefined : `must be addresses of ${network}, which start with ${prefix}1`;
 }
 
-const MAX_BECH32_LENGTH = 90;
-const ADDRESS_LENGTH = 20;
-const KNOWN_PREFIXES: readonly string[] = Object.values(ADDRESS_PREFIXES);
+/** As much of a text as is shown to who sent it. */
+const MAX_SHOWN_LENGTH = 90;
 
-/** `avax1…` or `fuji1…`, with `P-` or `X-` before it or not; or an EVM address, for atomic transactions of the C-Chain. */
-function findAddressProblem(text: string): string | undefined {
-  if (/^0x[0-9a-fA-F]{40}$/.test(text)) return undefined;
-  const decoded = bech32.decodeUnsafe(text.replace(/^[PX]-/, ''), MAX_BECH32_LENGTH);
-  const bytes = decoded && bech32.fromWordsUnsafe(decoded.words);
-  const isAddress = bytes instanceof Uint8Array && bytes.length === ADDRESS_LENGTH;
-  if (isAddress && KNOWN_PREFIXES.includes(decoded?.prefix ?? '')) return undefined;
-  return `must be addresses such as P-avax1…, X-fuji1… or 0x…, with commas between; ${JSON.stringify(text.slice(0, MAX_BECH32_LENGTH))} is none`;
+/** A format that a regular expression says all of. */
+function matching(source: string, problem: string): ParameterFormat {
+  const pattern = new RegExp(`^(?:${source})$`);
+  return { pattern: pattern.source, findProblem: (text) => (pattern.test(text) ? undefined : problem) };
 }
 
-function matching(pattern: RegExp, problem: string): FormatCheck {
-  return (text) => (pattern.test(text) ? undefined : problem);
-}
-
-function listed(check: FormatCheck): FormatCheck {
-  return (text) => {
-    for (const item of text.split(',')) {
-      const problem = check(item);
-      if (problem !== undefined) return problem;
-    }
-    return undefined;
+/** A format whose texts match, and are parsed without a {@link ParseError}. */
+function parsed(source: string, problem: string, parse: (text: string) => unknown): ParameterFormat {
+  const { pattern, findProblem } = matching(source, problem);
+  return {
+    pattern,
+    findProblem(text) {
+      const mismatch = findProblem(text);
+      if (mismatch !== undefined) return mismatch;
+      try {
+        parse(text);
+        return undefined;
+      } catch (error) {
+        if (error instanceof ParseError) return error.reason;
+        throw error;
+      }
+    },
   };
 }
 
-function parsedBy(parse: (text: string) => unknown): FormatCheck {
-  return (text) => {
-    try {
-      parse(text);
+/** Texts of a format with commas between. */
+function listed({ pattern, findProblem }: ParameterFormat): ParameterFormat {
+  const item = pattern.slice(1, -1);
+  return {
+    pattern: `^${item}(?:,${item})*$`,
+    findProblem(text) {
+      for (const each of text.split(',')) {
+        const problem = findProblem(each);
+        if (problem !== undefined) return `${problem}: ${JSON.stringify(each.slice(0, MAX_SHOWN_LENGTH))}`;
+      }
       return undefined;
-    } catch (error) {
-      if (error instanceof ParseError) return error.reason;
-      throw error;
-    }
+    },
   };
 }
 
-function isParsed(parse: () => unknown): boolean {
-  return parsedBy(parse)('') === undefined;
+function parseAnyId(text: string): unknown {
+  return parseHexOrCb58Id(text, 'ID');
+}
+
+/** Looks at the checksum, which hex has none of. @throws {ParseError} */
+function parseAddress(text: string): void {
+  if (text.startsWith('0x')) return;
+  if (bech32.decodeUnsafe(text.replace(/^[PX]-/, '')) === undefined) {
+    throw new ParseError('address', 'has a wrong checksum');
+  }
 }

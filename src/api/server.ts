@@ -40,6 +40,8 @@ export interface ServerOptions {
 
 /** Bodies of routes that say nothing else; the aggregation route allows more. */
 const DEFAULT_BODY_LIMIT = 16 * 1024;
+/** The longest parameter of a path that is right has 78 characters; up to this, its own check says what is wrong with it. */
+const MAX_PARAM_LENGTH = 1_000;
 /** Headers and body of one request must have arrived by then, so that slow senders cannot hold connections. */
 const REQUEST_ARRIVAL_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
@@ -64,6 +66,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     logController: new LogController({ disableRequestLogging: true }),
     // One for all: no line is written of each request that a number of it would tie together.
     childLoggerFactory: (parent) => parent,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     bodyLimit: DEFAULT_BODY_LIMIT,
     frameworkErrors(error, request, reply) {
@@ -81,11 +84,11 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   await registerCors(server, corsOrigins);
 
   await registerOpenApi(server, options.access !== undefined);
-  if (options.access !== undefined) await registerAccess(server, options.access);
+  const chargeCalls = options.access && (await registerAccess(server, options.access, options.registry));
   registerAggregateSignatures(server, options);
   registerHealth(server, options.nodeID, options.readiness);
   registerOperations(server, options);
-  if (options.upstream !== undefined) await registerUpstreamRoutes(server, options.upstream);
+  if (options.upstream !== undefined) await registerUpstreamRoutes(server, options.upstream, chargeCalls);
   options.registerMore?.(server);
   await server.ready();
   return server;

@@ -1,10 +1,17 @@
 import { type TObject, type TSchema, Type } from 'typebox';
-import { P_CHAIN_ID, PRIMARY_NETWORK_ID, parseHexOrCb58Id } from '../primitives/ids.ts';
+import { type BlockchainID, P_CHAIN_ID, PRIMARY_NETWORK_ID, parseHexOrCb58Id } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { CachePolicy } from '../upstream/response-cache.ts';
 import type { Parameters } from './check-parameters.ts';
 import * as records from './data-api-records.ts';
-import { findForeignAddress, PATH_NETWORKS, type PathNetwork } from './parameter-formats.ts';
+import {
+  findForeignAddress,
+  isChainNumber,
+  PARAMETER_FORMATS,
+  PATH_NETWORKS,
+  type ParameterFormatName,
+  type PathNetwork,
+} from './parameter-formats.ts';
 
 /** One documented endpoint of an upstream: what is checked at the edge, and what the OpenAPI document says of it. */
 export interface UpstreamEndpointDefinition {
@@ -15,28 +22,46 @@ export interface UpstreamEndpointDefinition {
   readonly operationId: string;
   readonly tag: string;
   readonly summary: string;
+  /** For the document: what `findConflict` looks at. */
+  readonly rules?: string;
   readonly params: TObject;
   readonly query: TObject;
   /**
    * What no schema of a single parameter says: the parameter and the problem, in words that go after its name; each has been
-   * checked by its schema before.
+   * checked by its schema before. Those of the path come apart: a query may have others by their names.
    */
-  readonly findConflict?: (parameters: Parameters) => readonly [name: string, problem: string] | undefined;
+  readonly findConflict?: (query: Parameters, path: Parameters) => Conflict | undefined;
   readonly response: TSchema;
-  readonly cache?: CachePolicy;
+  readonly cache: (path: Parameters) => CachePolicy;
   /** Multiple of the configured time limit. */
   readonly patience?: number;
 }
 
-/** Lists may be this old: validators and blocks change with each block, every second or two. */
-const LIST: CachePolicy = { freshMs: 3_000 };
-/** A registered blockchain stays; a new one is not waited for by the second. */
-const SLOW_LIST: CachePolicy = { freshMs: 30_000 };
+type Conflict = readonly [name: string, problem: string];
+
+/**
+ * Three seconds for what changes with each block, every second or two. Not lists alone: a block of a number is another one
+ * after a reorganization, which some EVM chains have; and a transaction changes after it was accepted. On the primary network
+ * its outputs are consumed and its reward is paid later, on EVM chains the price and the NFT metadata beside it move.
+ */
+const changing = (): CachePolicy => ({ freshMs: 3_000 });
+/** A registered blockchain stays, a day's figure as well; a new one is not waited for by the second. */
+const changingSlowly = (): CachePolicy => ({ freshMs: 30_000 });
+/** The one record that never changes is a block asked for by its hash, once it is there. */
+const evmBlock = ({ blockId }: Parameters): CachePolicy =>
+  typeof blockId === 'string' && blockId.startsWith('0x')
+    ? { ...changing(), isImmutable: (body) => hasText(body, 'blockHash') }
+    : changing();
 /** The longest list of all, with the genesis of each blockchain, takes its time. */
 const LONG_LIST_PATIENCE = 3;
 
 function oneOf(values: readonly string[], description?: string) {
   return Type.Enum([...values], { type: 'string', ...(description !== undefined && { description }) });
+}
+
+function formatted(format: ParameterFormatName, description?: string) {
+  const { pattern } = PARAMETER_FORMATS[format];
+  return Type.String({ format, pattern, ...(description !== undefined && { description }) });
 }
 
 const network = oneOf(PATH_NETWORKS, 'testnet is an old name of fuji');
@@ -45,19 +70,20 @@ const X_CHAIN_IDS = [
   '2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByM',
   '2JVSBoinj9C2J33VntvzYtVJNZdN2NKiwwKjcumHUWEb5DbBrm',
 ];
-const C_CHAIN_IDS = [
-  '2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5',
-  'yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp',
-];
+/** The C-Chains of mainnet and fuji, with the numbers that they have as EVM chains. */
+const C_CHAINS: Readonly<Record<string, string>> = {
+  '2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5': '43114',
+  yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp: '43113',
+};
 const blockchainId = oneOf(
-  ['p-chain', 'x-chain', 'c-chain', P_CHAIN_ID, ...X_CHAIN_IDS, ...C_CHAIN_IDS],
+  ['p-chain', 'x-chain', 'c-chain', P_CHAIN_ID, ...X_CHAIN_IDS, ...Object.keys(C_CHAINS)],
   'Alias or ID of a chain of the primary network',
 );
 const xChainId = oneOf(['x-chain', ...X_CHAIN_IDS], 'Alias or ID of the X-Chain');
 
-const chainId = Type.String({ format: 'evm-chain-id', description: 'Number of an EVM chain, or ID of its blockchain' });
-const evmAddress = Type.String({ format: 'evm-address' });
-const blockId = Type.String({ format: 'evm-block-id', description: 'Number or hash of a block' });
+const chainId = formatted('evm-chain-id', 'Number of an EVM chain, or ID of its blockchain');
+const evmAddress = formatted('evm-address');
+const blockId = formatted('evm-block-id', 'Number or hash of a block');
 
 const pageToken = Type.Optional(Type.String({ description: '`nextPageToken` of the page before' }));
 const sortOrder = Type.Optional(oneOf(['asc', 'desc'], 'By timestamp, or by sortBy'));
@@ -66,17 +92,16 @@ const timeRange = {
   startTimestamp: Type.Optional({ ...timestamp, description: 'Unix time after which items are' }),
   endTimestamp: Type.Optional({ ...timestamp, description: 'Unix time before which items are' }),
 };
-const addresses = Type.String({
-  format: 'address-list',
-  minLength: 1,
-  description:
-    'Addresses with commas between: avax1… on mainnet and fuji1… on fuji, with P- or X- before it or not, or 0x… for atomic transactions of the C-Chain',
-});
+const addresses = formatted(
+  'address-list',
+  'Addresses with commas between: avax1… on mainnet and fuji1… on fuji, with P- or X- before it or not, or 0x… for atomic transactions of the C-Chain',
+);
 
 function paged(defaultSize: number, minimum: number, maximum: number) {
   return { pageToken, pageSize: Type.Optional(Type.Integer({ minimum, maximum, default: defaultSize })) };
 }
 
+/** Numbers in the specification, integers here: a block is counted, and what half a block or `1.0` means is said nowhere. */
 const blockRange = {
   startBlock: Type.Optional(
     Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'First block; the default is genesis' }),
@@ -90,10 +115,8 @@ const blockRange = {
   ),
 };
 
-const capacity = Type.Optional(
-  Type.String({ format: 'delegation-capacity', description: 'In the smallest unit, from 0 to 720000000000000000' }),
-);
-const seconds = Type.Optional(Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: 'Seconds' }));
+const capacity = Type.Optional(formatted('delegation-capacity', 'In the smallest unit, from 0 to 720000000000000000'));
+const seconds = Type.Optional(Type.Number({ minimum: 0, maximum: 2_147_483_647, description: 'Seconds' }));
 /** Not declared as defaults: a form that filled them in would exclude those validations, too. */
 const fee = { minimum: 2, maximum: 100 };
 const uptime = { minimum: 0, maximum: 100, description: 'Percent' };
@@ -102,7 +125,8 @@ const NETWORK_PATH = '/v1/networks/:network';
 const CHAIN_PATH = '/v1/chains/:chainId';
 const PRIMARY = 'Primary network';
 const EVM = 'EVM chains';
-const ITEM: CachePolicy = { freshMs: 3_000, isImmutable: (body) => hasText(body, 'blockHash') };
+const OF_NETWORK = "Addresses are of the path's network.";
+const BLOCK_RANGE_RULE = 'startBlock must be below endBlock, which is not part of the range.';
 
 export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
   {
@@ -118,13 +142,10 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
       sortOrder,
       addresses: Type.Optional(addresses),
       l1ValidationId: Type.Optional(
-        Type.String({
-          format: 'primary-network-id',
-          description: 'Only on the P-Chain: transactions of an L1 validation',
-        }),
+        formatted('primary-network-id', 'Only on the P-Chain: transactions of an L1 validation'),
       ),
       txTypes: Type.Optional(
-        Type.Array(Type.String({ format: 'transaction-type' }), { maxItems: 100, description: 'Only with addresses' }),
+        Type.Array(formatted('transaction-type'), { maxItems: 100, description: 'Only with addresses' }),
       ),
       startTimestamp: Type.Optional({
         ...timestamp,
@@ -135,14 +156,15 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
         description: 'Unix time before which items are; only with addresses',
       }),
     }),
-    findConflict: (parameters) =>
-      findForeign(parameters, 'addresses') ??
-      findMissingAddresses(parameters) ??
-      (parameters['l1ValidationId'] !== undefined && !['p-chain', P_CHAIN_ID].includes(one(parameters, 'blockchainId'))
+    rules: `${OF_NETWORK} txTypes, startTimestamp and endTimestamp are filters that need addresses; l1ValidationId is one of the P-Chain only.`,
+    findConflict: (query, path) =>
+      findForeign(query, 'addresses', path) ??
+      findMissingAddresses(query) ??
+      (query['l1ValidationId'] !== undefined && !['p-chain', P_CHAIN_ID].includes(one(path, 'blockchainId'))
         ? ['l1ValidationId', 'is a filter of the P-Chain only']
         : undefined),
     response: records.PrimaryNetworkTransactions,
-    cache: LIST,
+    cache: changing,
   },
   {
     method: 'GET',
@@ -154,11 +176,11 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     params: Type.Object({
       network,
       blockchainId,
-      txHash: Type.String({ format: 'primary-network-id', description: 'In cb58 or hex' }),
+      txHash: formatted('primary-network-id', 'In cb58 or hex'),
     }),
     query: Type.Object({}),
     response: records.PrimaryNetworkTransaction,
-    cache: ITEM,
+    cache: changing,
   },
   {
     method: 'GET',
@@ -170,7 +192,7 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     params: Type.Object({ network }),
     query: Type.Object({ ...paged(100, 1, 10_000), sortOrder }),
     response: records.Blockchains,
-    cache: SLOW_LIST,
+    cache: changingSlowly,
     patience: LONG_LIST_PATIENCE,
   },
   {
@@ -184,9 +206,7 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     query: Type.Object({
       ...paged(10, 1, 100),
       sortOrder,
-      nodeIds: Type.Optional(
-        Type.String({ format: 'node-id-part-list', description: 'NodeIDs or parts of them, with commas between' }),
-      ),
+      nodeIds: Type.Optional(formatted('node-id-part-list', 'NodeIDs or parts of them, with commas between')),
       sortBy: Type.Optional(
         oneOf(
           ['blockIndex', 'delegationCapacity', 'timeRemaining', 'delegationFee', 'uptimePerformance'],
@@ -212,18 +232,17 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
       ),
       minUptimePerformance: Type.Optional(Type.Number({ ...uptime, default: 90 })),
       maxUptimePerformance: Type.Optional(Type.Number({ ...uptime, default: 100 })),
-      subnetId: Type.Optional(
-        Type.String({ format: 'primary-network-id', description: 'All subnets where it is missing' }),
-      ),
+      subnetId: Type.Optional(formatted('primary-network-id', 'All subnets where it is missing')),
     }),
-    findConflict: (parameters) =>
-      findMisplacedSort(parameters) ??
-      findEmptyRange(parameters, 'minDelegationCapacity', 'maxDelegationCapacity') ??
-      findEmptyRange(parameters, 'minTimeRemaining', 'maxTimeRemaining') ??
-      findEmptyRange(parameters, 'minFeePercentage', 'maxFeePercentage') ??
-      findEmptyRange(parameters, 'minUptimePerformance', 'maxUptimePerformance'),
+    rules: `No minimum may be above its maximum. sortBy=delegationFee works on mainnet only, and with subnetId=${PRIMARY_NETWORK_ID}.`,
+    findConflict: (query, path) =>
+      findMisplacedSort(query, path) ??
+      findEmptyRange(query, 'minDelegationCapacity', 'maxDelegationCapacity') ??
+      findEmptyRange(query, 'minTimeRemaining', 'maxTimeRemaining') ??
+      findEmptyRange(query, 'minFeePercentage', 'maxFeePercentage') ??
+      findEmptyRange(query, 'minUptimePerformance', 'maxUptimePerformance'),
     response: records.Validators,
-    cache: LIST,
+    cache: changing,
   },
   {
     method: 'GET',
@@ -238,11 +257,12 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
       sortOrder,
       rewardAddresses: Type.Optional(addresses),
       delegationStatus: Type.Optional(oneOf(['completed', 'active', 'pending'])),
-      nodeIds: Type.Optional(Type.String({ format: 'node-id-list', description: 'NodeIDs with commas between' })),
+      nodeIds: Type.Optional(formatted('node-id-list', 'NodeIDs with commas between')),
     }),
-    findConflict: (parameters) => findForeign(parameters, 'rewardAddresses'),
+    rules: OF_NETWORK,
+    findConflict: (query, path) => findForeign(query, 'rewardAddresses', path),
     response: records.Delegators,
-    cache: LIST,
+    cache: changing,
   },
   {
     method: 'GET',
@@ -254,7 +274,7 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     params: Type.Object({ network, blockchainId: xChainId }),
     query: Type.Object(paged(10, 1, 100)),
     response: records.Vertices,
-    cache: LIST,
+    cache: changing,
   },
   {
     method: 'GET',
@@ -270,7 +290,7 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
       sortOrder,
     }),
     response: records.Vertices,
-    cache: LIST,
+    cache: changing,
   },
   {
     method: 'GET',
@@ -282,11 +302,11 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     params: Type.Object({
       network,
       blockchainId,
-      nodeId: Type.String({ format: 'node-id', description: 'NodeID- and cb58' }),
+      nodeId: formatted('node-id', 'NodeID- and cb58'),
     }),
     query: Type.Object({ ...paged(10, 1, 100), ...timeRange }),
     response: records.PrimaryNetworkBlocks,
-    cache: LIST,
+    cache: changing,
   },
   {
     method: 'GET',
@@ -297,9 +317,10 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     summary: 'Chains that addresses have interacted with',
     params: Type.Object({ network }),
     query: Type.Object({ addresses }),
-    findConflict: (parameters) => findForeign(parameters, 'addresses'),
+    rules: OF_NETWORK,
+    findConflict: (query, path) => findForeign(query, 'addresses', path),
     response: records.AddressChains,
-    cache: LIST,
+    cache: changing,
   },
   {
     method: 'GET',
@@ -310,9 +331,10 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     summary: 'ERC-20 transfers of an address',
     params: Type.Object({ chainId, address: evmAddress }),
     query: Type.Object({ ...blockRange, ...paged(10, 1, 100) }),
+    rules: BLOCK_RANGE_RULE,
     findConflict: findEmptyBlockRange,
     response: records.Erc20Transfers,
-    cache: LIST,
+    cache: changing,
   },
   {
     method: 'GET',
@@ -323,9 +345,10 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     summary: 'Internal transactions of an address',
     params: Type.Object({ chainId, address: evmAddress }),
     query: Type.Object({ ...blockRange, ...paged(10, 1, 100) }),
+    rules: BLOCK_RANGE_RULE,
     findConflict: findEmptyBlockRange,
     response: records.InternalTransactions,
-    cache: LIST,
+    cache: changing,
   },
   {
     method: 'GET',
@@ -336,9 +359,10 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     summary: 'Transfers of an ERC-20, ERC-721 or ERC-1155 contract',
     params: Type.Object({ chainId, address: evmAddress }),
     query: Type.Object({ ...blockRange, ...paged(10, 1, 100) }),
+    rules: BLOCK_RANGE_RULE,
     findConflict: findEmptyBlockRange,
     response: records.TokenTransfers,
-    cache: LIST,
+    cache: changing,
   },
   {
     method: 'GET',
@@ -350,7 +374,7 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     params: Type.Object({ chainId, blockId }),
     query: Type.Object({}),
     response: records.EvmBlock,
-    cache: ITEM,
+    cache: evmBlock,
   },
   {
     method: 'GET',
@@ -362,7 +386,7 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     params: Type.Object({ chainId, blockId }),
     query: Type.Object(paged(0, 0, 100)),
     response: records.BlockTransactions,
-    cache: LIST,
+    cache: changing,
   },
   {
     method: 'GET',
@@ -371,10 +395,10 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     operationId: 'getEvmTransaction',
     tag: EVM,
     summary: 'One transaction, with its transfers',
-    params: Type.Object({ chainId, txHash: Type.String({ format: 'evm-hash' }) }),
+    params: Type.Object({ chainId, txHash: formatted('evm-hash') }),
     query: Type.Object({}),
     response: records.EvmTransactionDetails,
-    cache: { freshMs: 3_000, isImmutable: (body) => hasText(fieldOf(body, 'nativeTransaction'), 'blockHash') },
+    cache: changing,
   },
   {
     method: 'GET',
@@ -386,7 +410,7 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     params: Type.Object({ chainId, address: evmAddress }),
     query: Type.Object(paged(10, 1, 100)),
     response: records.NftTokens,
-    cache: LIST,
+    cache: changing,
   },
   {
     method: 'GET',
@@ -398,7 +422,7 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     params: Type.Object({ chainId }),
     query: Type.Object({ pageToken }),
     response: records.AverageTps,
-    cache: SLOW_LIST,
+    cache: changingSlowly,
   },
 ];
 
@@ -407,31 +431,44 @@ export const REINDEX_PATH = `${CHAIN_PATH}/nfts/collections/:address/tokens/:tok
 export const REINDEX_PARAMS = Type.Object({
   chainId,
   address: evmAddress,
-  tokenId: Type.String({ format: 'token-id', description: 'A number' }),
+  tokenId: formatted('token-id', 'A number below 2^256, in decimal or hex'),
 });
 
-type Conflict = readonly [name: string, problem: string];
+export const RPC_PATH = '/ext/bc/:chain';
+export const RPC_PARAMS = Type.Object({ chain: formatted('rpc-chain', 'X, P, or the ID of a blockchain') });
+
+/**
+ * One name for a chain, whatever of its names a path has: of the C-Chains the number, of another blockchain's ID the cb58. That
+ * another chain's number and ID are one is known to the data API only.
+ *
+ * @param text of the format `evm-chain-id`
+ */
+export function canonicalChainId(text: string): string {
+  if (isChainNumber(text)) return text;
+  const id = parseHexOrCb58Id<BlockchainID>(text, 'chainId');
+  return C_CHAINS[id] ?? id;
+}
 
 function one(parameters: Parameters, name: string): string {
   const value = parameters[name];
   return typeof value === 'string' ? value : '';
 }
 
-function findForeign(parameters: Parameters, name: string): Conflict | undefined {
-  if (parameters[name] === undefined) return undefined;
-  const problem = findForeignAddress(one(parameters, name), one(parameters, 'network') as PathNetwork);
+function findForeign(query: Parameters, name: string, path: Parameters): Conflict | undefined {
+  if (query[name] === undefined) return undefined;
+  const problem = findForeignAddress(one(query, name), one(path, 'network') as PathNetwork);
   return problem === undefined ? undefined : [name, problem];
 }
 
-function findMissingAddresses(parameters: Parameters): Conflict | undefined {
-  if (parameters['addresses'] !== undefined) return undefined;
-  const filter = ['txTypes', 'startTimestamp', 'endTimestamp'].find((name) => parameters[name] !== undefined);
+function findMissingAddresses(query: Parameters): Conflict | undefined {
+  if (query['addresses'] !== undefined) return undefined;
+  const filter = ['txTypes', 'startTimestamp', 'endTimestamp'].find((name) => query[name] !== undefined);
   return filter === undefined ? undefined : [filter, 'is a filter that needs addresses'];
 }
 
-function findMisplacedSort(parameters: Parameters): Conflict | undefined {
-  if (parameters['sortBy'] !== 'delegationFee') return undefined;
-  const isAllowed = parameters['network'] === 'mainnet' && isPrimaryNetwork(one(parameters, 'subnetId'));
+function findMisplacedSort(query: Parameters, path: Parameters): Conflict | undefined {
+  if (query['sortBy'] !== 'delegationFee') return undefined;
+  const isAllowed = path['network'] === 'mainnet' && isPrimaryNetwork(one(query, 'subnetId'));
   return isAllowed
     ? undefined
     : ['sortBy', `delegationFee works on mainnet only, and with subnetId ${PRIMARY_NETWORK_ID}`];
@@ -447,24 +484,17 @@ function isPrimaryNetwork(subnetId: string): boolean {
 }
 
 /** Capacities exceed 2^53, but no two that are as close as doubles are make a difference to anybody. */
-function findEmptyRange(parameters: Parameters, min: string, max: string): Conflict | undefined {
-  const isEmpty =
-    parameters[min] !== undefined && parameters[max] !== undefined && Number(parameters[min]) > Number(parameters[max]);
+function findEmptyRange(query: Parameters, min: string, max: string): Conflict | undefined {
+  const isEmpty = query[min] !== undefined && query[max] !== undefined && Number(query[min]) > Number(query[max]);
   return isEmpty ? [min, `must not be above ${max}`] : undefined;
 }
 
-function findEmptyBlockRange(parameters: Parameters): Conflict | undefined {
-  const { startBlock, endBlock } = parameters;
+function findEmptyBlockRange({ startBlock, endBlock }: Parameters): Conflict | undefined {
   if (startBlock === undefined || endBlock === undefined || Number(startBlock) < Number(endBlock)) return undefined;
   return ['startBlock', 'must be below endBlock, which is not part of the range'];
 }
 
-/** A record that names its block has been accepted. */
 function hasText(body: unknown, field: string): boolean {
-  const value = fieldOf(body, field);
+  const value = typeof body === 'object' && body !== null ? (body as Record<string, unknown>)[field] : undefined;
   return typeof value === 'string' && value !== '';
-}
-
-function fieldOf(body: unknown, field: string): unknown {
-  return typeof body === 'object' && body !== null ? (body as Record<string, unknown>)[field] : undefined;
 }

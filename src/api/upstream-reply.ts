@@ -4,8 +4,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CachedResponse } from '../upstream/response-cache.ts';
 import type { UpstreamResponse } from '../upstream/upstream-client.ts';
 
-/** Of an upstream's error, as much as is enough for every sentence. */
-const MAX_MESSAGE_LENGTH = 2_000;
 /** Beyond this it costs less to leave a body in bytes. */
 const MAX_TEXT_BYTES = 16 * 1024;
 
@@ -15,17 +13,18 @@ export function sendUpstreamAnswer(
   reply: FastifyReply,
   answer: CachedResponse | UpstreamResponse,
 ): FastifyReply {
-  if ('response' in answer) return sendCached(request, reply, answer);
-  const { status, headers, body } = answer;
-  if (status >= 400) {
-    if (!Buffer.isBuffer(body)) body.destroy();
+  if (answer.kind === 'cached') return sendCached(request, reply, answer);
+  const { status, headers } = answer;
+  if (answer.kind === 'refusal') {
     const { 'retry-after': retryAfter } = headers;
     if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
+    const error = STATUS_CODES[status] ?? 'Error';
     return reply
       .status(status)
       .type('application/json; charset=utf-8')
-      .send(normalizeUpstreamError(status, Buffer.isBuffer(body) ? body.toString('utf8') : ''));
+      .send({ message: answer.message ?? `the upstream answered: ${error}`, statusCode: status, error });
   }
+  const { body } = answer;
   reply.status(status).headers({ ...headers, 'cache-control': 'no-store' });
   if (!Buffer.isBuffer(body)) return reply.send(body);
   return body.length === 0 ? reply.removeHeader('content-type').send() : reply.send(fitToSend(body));
@@ -52,28 +51,4 @@ function fitToSend(body: Buffer): Buffer | string {
 function matches(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   return ifNoneMatch.split(',').some((tag) => ['*', etag, `W/${etag}`].includes(tag.trim()));
-}
-
-/** The metrics service's message is a list, gateways answer with HTML: all become `{message, statusCode, error}`. */
-function normalizeUpstreamError(status: number, text: string) {
-  const error = STATUS_CODES[status] ?? 'Error';
-  return {
-    message: (findMessage(text) ?? `the upstream answered: ${error}`).slice(0, MAX_MESSAGE_LENGTH),
-    statusCode: status,
-    error,
-  };
-}
-
-function findMessage(text: string): string | undefined {
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (typeof body !== 'object' || body === null) return undefined;
-  const { message, error } = body as Readonly<Record<string, unknown>>;
-  const parts = [message].flat().filter((part) => typeof part === 'string' && part !== '');
-  if (parts.length > 0) return parts.join('; ');
-  return typeof error === 'string' && error !== '' ? error : undefined;
 }

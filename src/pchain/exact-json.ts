@@ -5,21 +5,35 @@ type SourceReviver = (key: string, value: unknown, context: { readonly source?: 
 const { rawJSON } = JSON as unknown as { readonly rawJSON: (this: void, text: string) => unknown };
 
 const INTEGER = /^-?\d+$/;
+/** 2^256 has as many digits, and no field is wider. A bigint costs the square of its digits. */
+const MAX_DIGITS = 78;
+/**
+ * Where a number may start that a double cannot hold exactly: integers up to 2^53 have 16 digits at most. A text in which
+ * this is found may have it within a string only; then it is parsed the slow way for nothing.
+ */
+const LONG_INTEGER = /(?:^|[[:,\s])-?\d{16}/;
 
 /**
  * JSON in which no integer loses digits: one that a double cannot hold exactly (beyond ±(2^53 − 1)) becomes a bigint,
- * all others stay numbers.
+ * all others stay numbers. A text without such integers costs what `JSON.parse` costs; one with them many times as much.
  *
- * @throws {ParseError} on text that is no JSON, also on nesting too deep to walk
+ * @throws {ParseError} on text that is no JSON, and on an integer of more digits than any number of a chain has; where there
+ *   are long integers, also on nesting too deep to walk
  */
 export function parseExactJson(text: string, what: string): unknown {
-  const revive: SourceReviver = (_key, value, { source }) =>
-    typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && INTEGER.test(source)
-      ? BigInt(source)
-      : value;
+  const revive: SourceReviver = (_key, value, { source }) => {
+    if (typeof value !== 'number' || Number.isSafeInteger(value) || source === undefined || !INTEGER.test(source)) {
+      return value;
+    }
+    if (source.length <= MAX_DIGITS) return BigInt(source);
+    throw new ParseError(what, `has an integer of ${source.length} digits, at most ${MAX_DIGITS} are allowed`);
+  };
   try {
-    return JSON.parse(text, revive as (key: string, value: unknown) => unknown);
+    return LONG_INTEGER.test(text)
+      ? JSON.parse(text, revive as (key: string, value: unknown) => unknown)
+      : JSON.parse(text);
   } catch (cause) {
+    if (cause instanceof ParseError) throw cause;
     // A SyntaxError, or the RangeError of a reviver that ran out of stack in a hostile nesting.
     throw new ParseError(what, 'is not JSON', { cause });
   }

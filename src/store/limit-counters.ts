@@ -25,7 +25,10 @@ export interface GrantedClaim {
 
 /** Clients remembered, in some MB; the least recent is forgotten, which only gives it its units back. */
 const MAX_WINDOWS = 50_000;
-/** Claims remembered: more than anybody makes in an hour under the rate limits, in some MB. */
+/**
+ * Claims remembered, in some MB. Who makes more within their time, as one address may in 17 minutes under the default
+ * limit, has the oldest of them forgotten: what they were for can be claimed once more. A shared store forgets none.
+ */
 const MAX_CLAIMS = 50_000;
 
 export function createMemoryLimitCounters(clock: Clock): LimitCounters {

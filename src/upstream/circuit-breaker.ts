@@ -3,14 +3,18 @@ import type { Clock } from '../primitives/clock.ts';
 export interface CircuitBreakerLimits {
   /** Failures without one success between them that open the circuit. */
   readonly maxFailures: number;
+  /** Different targets that must be among those that failed: one that always fails says little of the others. */
+  readonly minTargets: number;
   /** How long it stays open before one request may try. */
   readonly openMs: number;
 }
 
 type State =
-  | { readonly kind: 'closed'; readonly failures: number }
+  | { readonly kind: 'closed'; readonly failures: number; readonly targets: ReadonlySet<string> }
   | { readonly kind: 'open'; readonly untilMs: number }
   | { readonly kind: 'trying' };
+
+const CLOSED: State = { kind: 'closed', failures: 0, targets: new Set() };
 
 /**
  * Leaves an upstream alone that fails: after so many failures in a row nothing is sent for a while, then one request tries,
@@ -19,11 +23,16 @@ type State =
 export class CircuitBreaker {
   readonly #clock: Clock;
   readonly #limits: CircuitBreakerLimits;
-  #state: State = { kind: 'closed', failures: 0 };
+  #state: State = CLOSED;
 
   constructor(clock: Clock, limits: CircuitBreakerLimits) {
     this.#clock = clock;
     this.#limits = limits;
+  }
+
+  /** Whether requests are kept away, be it but for the one that tries. */
+  get isOpen(): boolean {
+    return this.#state.kind !== 'closed';
   }
 
   /** 0 where the request may go, else the milliseconds after which to come again. */
@@ -43,19 +52,25 @@ export class CircuitBreaker {
   }
 
   succeeded(): void {
-    this.#state = { kind: 'closed', failures: 0 };
+    this.#state = CLOSED;
   }
 
-  failed(): void {
-    const { maxFailures, openMs } = this.#limits;
-    const failures = this.#state.kind === 'closed' ? this.#state.failures + 1 : maxFailures;
-    this.#state =
-      failures < maxFailures
-        ? { kind: 'closed', failures }
-        : { kind: 'open', untilMs: this.#clock.monotonicMs() + openMs };
+  /** @param target what was asked for; undefined where the failure is of the upstream as such, whatever it was asked for */
+  failed(target: string | undefined): void {
+    const { maxFailures, minTargets, openMs } = this.#limits;
+    if (this.#state.kind === 'closed') {
+      const failures = this.#state.failures + 1;
+      // Bounded: as many as it takes, and then no more is learned from them.
+      const targets = new Set(this.#state.targets).add(target ?? `failure ${Math.min(failures, maxFailures)}`);
+      if (failures < maxFailures || targets.size < minTargets) {
+        this.#state = { kind: 'closed', failures, targets };
+        return;
+      }
+    }
+    this.#state = { kind: 'open', untilMs: this.#clock.monotonicMs() + openMs };
   }
 
-  /** The client left before the upstream had shown anything: another request may try. */
+  /** It ended without having shown anything of the upstream: another request may try. */
   abandoned(): void {
     if (this.#state.kind === 'trying') this.#state = { kind: 'open', untilMs: this.#clock.monotonicMs() };
   }

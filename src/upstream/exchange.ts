@@ -10,14 +10,20 @@ export interface RawAnswer {
   readonly body: Buffer | Readable;
 }
 
-export interface ExchangeOptions {
-  /** Beyond this a body is streamed. */
+export interface ExchangeRules {
+  /** Beyond this a body can only be streamed. */
   readonly maxWholeBytes: number;
   readonly maxBytes: number;
   /** What is wrong with an answer whose body need not be read therefore. */
   readonly findProblem: (status: number, headers: IncomingHttpHeaders) => Error | undefined;
   /** The error of a body beyond `maxBytes`. */
   readonly tooLong: () => Error;
+  /** Whether one more body may be streamed; where it says yes, that body counts as one until {@link onOver}. */
+  readonly takeStream: () => boolean;
+  /** The error of a body that can only be streamed, and may not. */
+  readonly noStream: () => Error;
+  /** Called once, when its connection is free again. */
+  readonly onOver: (exchange: Exchange) => void;
 }
 
 /**
@@ -25,9 +31,10 @@ export interface ExchangeOptions {
  * `request`, whose streams and signals cost more than all else that is done for a short answer.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
-  /** Rejects with undici's error, that of {@link ExchangeOptions}, or the reason of {@link abort}. */
+  /** Rejects with undici's error, one of {@link ExchangeRules}, or the reason of {@link abort}. */
   readonly answer: Promise<RawAnswer>;
-  readonly #options: ExchangeOptions;
+  readonly #rules: ExchangeRules;
+  readonly #streamedFrom: number;
   readonly #resolve: (answer: RawAnswer) => void;
   readonly #reject: (reason: unknown) => void;
   #controller: Dispatcher.DispatchController | undefined;
@@ -38,15 +45,21 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #stream: Readable | undefined;
   #failure: Error | undefined;
 
-  constructor(options: ExchangeOptions) {
-    this.#options = options;
+  /** @param streamedFrom bytes beyond which a body is streamed if it may be */
+  constructor(rules: ExchangeRules, streamedFrom: number) {
+    this.#rules = rules;
+    this.#streamedFrom = streamedFrom;
     const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>();
     this.answer = promise;
     this.#resolve = resolve;
     this.#reject = reject;
   }
 
-  /** Ends it where it is: before its turn for a connection, before its answer, or in the middle of a streamed body. */
+  get isStreaming(): boolean {
+    return this.#stream !== undefined;
+  }
+
+  /** Ends it where it is: before it is connected, before its answer, or in the middle of a streamed body. */
   abort(reason: Error): void {
     this.#failure ??= reason;
     this.#reject(reason);
@@ -56,6 +69,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
+    // Aborted while it was still being connected.
     if (this.#failure !== undefined) controller.abort(this.#failure);
   }
 
@@ -63,19 +77,20 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
-    const isTooLong = Number(headers['content-length'] ?? 0) > this.#options.maxBytes;
-    const problem = this.#options.findProblem(status, headers) ?? (isTooLong ? this.#options.tooLong() : undefined);
+    const isTooLong = Number(headers['content-length'] ?? 0) > this.#rules.maxBytes;
+    const problem = this.#rules.findProblem(status, headers) ?? (isTooLong ? this.#rules.tooLong() : undefined);
     if (problem !== undefined) this.abort(problem);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#length += chunk.length;
-    if (this.#length > this.#options.maxBytes) {
+    if (this.#length > this.#rules.maxBytes) {
       // Where the status has gone out already, cutting the connection is what tells the client.
-      this.abort(this.#options.tooLong());
+      this.abort(this.#rules.tooLong());
     } else if (this.#stream === undefined) {
       this.#chunks.push(chunk);
-      if (this.#length > this.#options.maxWholeBytes) this.#startStream(controller);
+      if (this.#length > this.#streamedFrom && this.#rules.takeStream()) this.#startStream(controller);
+      else if (this.#length > this.#rules.maxWholeBytes) this.abort(this.#rules.noStream());
     } else if (!this.#stream.push(chunk)) {
       controller.pause();
     }
@@ -83,19 +98,21 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.#controller = undefined;
-    if (this.#stream !== undefined) {
+    if (this.#stream === undefined) {
+      const [first] = this.#chunks;
+      const body = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks, this.#length);
+      this.#resolve({ status: this.#status, headers: this.#headers, body });
+    } else {
       this.#stream.push(null);
-      return;
     }
-    const [first] = this.#chunks;
-    const body = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks, this.#length);
-    this.#resolve({ status: this.#status, headers: this.#headers, body });
+    this.#rules.onOver(this);
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     this.#controller = undefined;
     this.#reject(error);
     this.#stream?.destroy(error);
+    this.#rules.onOver(this);
   }
 
   #startStream(controller: Dispatcher.DispatchController): void {
@@ -107,7 +124,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
         callback(error);
       },
     });
-    // One that nobody reads on ends in an error event, too, also after its reader is gone.
+    // One that breaks after its reader is gone has nobody else to hear its error.
     stream.on('error', () => undefined);
     this.#stream = stream;
     for (const chunk of this.#chunks.splice(0)) stream.push(chunk);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../primitives/clock.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
-import type { UpstreamResponse } from './upstream-client.ts';
+import type { UpstreamRefusal, UpstreamResponse, UpstreamSuccess } from './upstream-client.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 /** How long an answer may be served again. */
@@ -14,20 +14,23 @@ export interface CachePolicy {
 
 /** An answer with a whole body, and what a client needs to know to keep it itself. */
 export interface CachedResponse {
-  readonly response: UpstreamResponse & { readonly body: Buffer };
+  readonly kind: 'cached';
+  readonly response: WholeSuccess;
   readonly etag: string;
   readonly ageMs: number;
   readonly freshMs: number;
   readonly isImmutable: boolean;
 }
 
+type WholeSuccess = UpstreamSuccess & { readonly body: Buffer };
+
 type Fetched =
   | { readonly kind: 'kept'; readonly entry: Entry }
-  | { readonly kind: 'passed'; readonly response: UpstreamResponse & { readonly body: Buffer } }
+  | { readonly kind: 'passed'; readonly response: WholeSuccess | UpstreamRefusal }
   | { readonly kind: 'too long' };
 
 interface Entry {
-  readonly response: UpstreamResponse & { readonly body: Buffer };
+  readonly response: WholeSuccess;
   readonly etag: string;
   readonly storedMs: number;
   readonly freshMs: number;
@@ -57,22 +60,23 @@ export class ResponseCache {
   }
 
   /**
-   * The kept answer, or that of `fetch`. A plain response is one that must not be kept: an error, or one too long.
+   * The kept answer, or that of `fetch`. A plain response is one that must not be kept: a refusal, or one too long.
    *
    * @param key the upstream and the target
+   * @param fetch told whether its answer is to be kept, and so wanted whole
    */
   async get(
     key: string,
     policy: CachePolicy,
-    fetch: (signal: AbortSignal) => Promise<UpstreamResponse>,
+    fetch: (signal: AbortSignal, isKept: boolean) => Promise<UpstreamResponse>,
     signal: AbortSignal,
   ): Promise<CachedResponse | UpstreamResponse> {
     const entry = this.#entries.get(key);
     if (entry !== undefined && this.#ageOf(entry) < entry.freshMs) return this.#present(entry);
-    if (this.#long.has(key)) return fetch(signal);
+    if (this.#long.has(key)) return fetch(signal, false);
     const fetched = await this.#flights.run(
       key,
-      async (flightSignal) => this.#fetch(key, policy, () => fetch(flightSignal)),
+      async (flightSignal) => this.#fetch(key, policy, () => fetch(flightSignal, true)),
       signal,
     );
     switch (fetched.kind) {
@@ -82,20 +86,21 @@ export class ResponseCache {
         return fetched.response;
       case 'too long':
         // A stream cannot be shared: each reads at its own pace.
-        return fetch(signal);
+        return fetch(signal, false);
     }
   }
 
   async #fetch(key: string, policy: CachePolicy, fetch: () => Promise<UpstreamResponse>): Promise<Fetched> {
     const response = await fetch();
-    const { status, headers, body } = response;
+    if (response.kind === 'refusal') return { kind: 'passed', response };
+    const { body } = response;
     if (!Buffer.isBuffer(body)) {
       body.destroy();
       this.#long.set(key, true);
       return { kind: 'too long' };
     }
-    const whole = { status, headers, body };
-    if (status !== 200) return { kind: 'passed', response: whole };
+    const whole = { ...response, body };
+    if (response.status !== 200) return { kind: 'passed', response: whole };
     const isImmutable = policy.isImmutable !== undefined && policy.isImmutable(parseJson(body));
     const entry: Entry = {
       response: whole,
@@ -110,7 +115,7 @@ export class ResponseCache {
 
   #present(entry: Entry): CachedResponse {
     const { response, etag, freshMs, isImmutable } = entry;
-    return { response, etag, freshMs, isImmutable, ageMs: this.#ageOf(entry) };
+    return { kind: 'cached', response, etag, freshMs, isImmutable, ageMs: this.#ageOf(entry) };
   }
 
   #ageOf({ storedMs }: Entry): number {

@@ -5,8 +5,15 @@
  * - `too slow`: the whole answer was not there in time
  * - `invalid answer`: no HTTP, a redirect, no JSON, or too much of it
  * - `circuit open`: it failed so often that it is left alone for a while
+ * - `overloaded`: all our connections to it are taken
  */
-export type UpstreamErrorCode = 'not configured' | 'unreachable' | 'too slow' | 'invalid answer' | 'circuit open';
+export type UpstreamErrorCode =
+  | 'not configured'
+  | 'unreachable'
+  | 'too slow'
+  | 'invalid answer'
+  | 'circuit open'
+  | 'overloaded';
 
 /** The one error of this folder. Messages name the upstream by its role; hosts, paths and keys stay out of them. */
 export class UpstreamError extends Error {
@@ -42,6 +49,7 @@ export function mayHaveArrived(error: unknown): boolean {
   switch (error.code) {
     case 'not configured':
     case 'circuit open':
+    case 'overloaded':
       return false;
     case 'unreachable':
       return !(error.cause instanceof Error && 'code' in error.cause && NEVER_CONNECTED.has(String(error.cause.code)));

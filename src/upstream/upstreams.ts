@@ -1,10 +1,13 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
+import type { Readable } from 'node:stream';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import type { Clock } from '../primitives/clock.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
 import { type CachedResponse, type CachePolicy, ResponseCache } from './response-cache.ts';
 import {
   createUpstreamClient,
   type UpstreamClient,
-  type UpstreamEndpoint,
   type UpstreamRequest,
   type UpstreamResponse,
 } from './upstream-client.ts';
@@ -22,8 +25,9 @@ const UPSTREAMS = {
 export type UpstreamName = keyof typeof UPSTREAMS;
 
 export interface UpstreamsOptions {
-  readonly endpoints: Readonly<Partial<Record<UpstreamName, UpstreamEndpoint>>>;
+  readonly endpoints: Readonly<Partial<Record<UpstreamName, ApiEndpoint>>>;
   readonly clock: Clock;
+  readonly logger: Logger;
   readonly registry: Registry;
   readonly maxResponseBytes: number;
   /** 0 turns the cache off. */
@@ -38,35 +42,62 @@ export interface Upstreams extends AsyncDisposable {
    */
   request(
     name: UpstreamName,
-    request: UpstreamRequest,
+    request: Omit<UpstreamRequest, 'isKept'>,
     policy: CachePolicy | undefined,
   ): Promise<CachedResponse | UpstreamResponse>;
 }
 
 export function createUpstreams(options: UpstreamsOptions): Upstreams {
-  const { endpoints, clock, registry, maxResponseBytes, cacheBytes } = options;
+  const { endpoints, clock, logger, registry, maxResponseBytes, cacheBytes } = options;
+  const metrics = declareUpstreamMetrics(registry);
+  const warn = createSampledWarnings(logger, clock);
   const clients = new Map<UpstreamName, UpstreamClient>();
   for (const [name, { role }] of Object.entries(UPSTREAMS) as [UpstreamName, (typeof UPSTREAMS)[UpstreamName]][]) {
     const endpoint = endpoints[name];
-    if (endpoint !== undefined) {
-      clients.set(name, createUpstreamClient({ name: role, endpoint, clock, maxResponseBytes }));
-    }
+    if (endpoint === undefined) continue;
+    metrics.isCircuitOpen.set({ upstream: name }, 0);
+    const onCircuit = (isOpen: boolean): void => {
+      metrics.isCircuitOpen.set({ upstream: name }, Number(isOpen));
+      if (isOpen)
+        logger.warn({ upstream: name }, 'an upstream fails, and is left alone: one request in five seconds tries');
+      else logger.info({ upstream: name }, 'an upstream that failed answers again');
+    };
+    clients.set(name, createUpstreamClient({ name: role, endpoint, clock, maxResponseBytes, onCircuit }));
   }
   const cache = cacheBytes === 0 ? undefined : new ResponseCache({ clock, maxBytes: cacheBytes });
-  const metrics = declareUpstreamMetrics(registry);
+
+  function record(upstream: UpstreamName, outcome: UpstreamOutcome, target: string, reason?: string): void {
+    metrics.requests.inc({ upstream, outcome });
+    if (reason !== undefined && outcome !== 'left') {
+      warn(`${upstream} ${outcome}`, { upstream, outcome, reason, path: target.split('?', 1)[0] }, 'upstream failed');
+    }
+  }
 
   async function ask(name: UpstreamName, client: UpstreamClient, request: UpstreamRequest): Promise<UpstreamResponse> {
+    const { target } = request;
     const startedMs = clock.monotonicMs();
-    let outcome: UpstreamOutcome = 'left';
     try {
       const response = await client.request(request);
-      outcome = response.status < 300 ? 'ok' : response.status < 500 ? 'refused' : 'failed';
+      const { status } = response;
+      if (response.kind === 'refusal') {
+        // A client's own mistakes are none of ours; but a key that is not taken is.
+        const isOurs = status >= 500 || status === 401 || status === 403;
+        record(name, status >= 500 ? 'failed' : 'refused', target, isOurs ? `status ${status}` : undefined);
+      } else if (Buffer.isBuffer(response.body)) {
+        record(name, 'ok', target);
+      } else {
+        const { body } = response;
+        body.once('close', () => {
+          const [outcome, reason] = findStreamOutcome(body);
+          record(name, outcome, target, reason);
+        });
+      }
       return response;
     } catch (error) {
-      if (error instanceof UpstreamError) outcome = error.code;
+      if (error instanceof UpstreamError) record(name, error.code, target, error.message);
+      else record(name, 'left', target);
       throw error;
     } finally {
-      metrics.requests.inc({ upstream: name, outcome });
       metrics.duration.observe({ upstream: name }, (clock.monotonicMs() - startedMs) / 1_000);
     }
   }
@@ -81,14 +112,14 @@ export function createUpstreams(options: UpstreamsOptions): Upstreams {
           `this service has no ${role}: the setting ${setting} is missing in its configuration`,
         );
       }
-      if (cache === undefined || policy === undefined) return ask(name, client, request);
+      if (cache === undefined || policy === undefined) return ask(name, client, { ...request, isKept: false });
       let isAsked = false;
       const answer = await cache.get(
         `${name} ${request.target}`,
         policy,
-        (signal) => {
+        (signal, isKept) => {
           isAsked = true;
-          return ask(name, client, { ...request, signal });
+          return ask(name, client, { ...request, signal, isKept });
         },
         request.signal,
       );
@@ -101,6 +132,13 @@ export function createUpstreams(options: UpstreamsOptions): Upstreams {
   };
 }
 
+/** Known only at its end: it may break off, or its reader may leave. */
+function findStreamOutcome({ readableEnded, errored }: Readable): readonly [UpstreamOutcome, string?] {
+  if (readableEnded) return ['ok'];
+  if (errored === null) return ['left'];
+  return [errored instanceof UpstreamError ? errored.code : 'unreachable', `broken off: ${errored.message}`];
+}
+
 /** `refused` is a 4xx, `failed` a 5xx, `left` a client that did not wait. */
 type UpstreamOutcome = UpstreamErrorCode | 'ok' | 'refused' | 'failed' | 'left';
 
@@ -111,6 +149,12 @@ function declareUpstreamMetrics(registry: Registry) {
       name: 'upstream_requests_total',
       help: 'Requests passed on to an upstream, by what came of them',
       labelNames: ['upstream', 'outcome'],
+      registers,
+    }),
+    isCircuitOpen: new Gauge<'upstream'>({
+      name: 'upstream_circuit_open',
+      help: 'Whether an upstream is left alone because it failed: 1 or 0',
+      labelNames: ['upstream'],
       registers,
     }),
     duration: new Histogram<'upstream'>({

@@ -80,6 +80,13 @@ export interface ChainMethods {
   increaseL1ValidatorBalance: [params: { validationID: string; balance: bigint }, result: { txID: string }];
   /** One small transaction: the P-Chain makes a block only where there is something to put into it. */
   advancePChain: [params: object, result: { txID: string; height: string }];
+  /**
+   * Makes so many UTXOs of one µAVAX for an owner (20 bytes in hex), in one X-Chain transaction: at most some 800.
+   * The owner must not be the key that pays.
+   */
+  payOnXChain: [params: { owner: string; outputs: number }, result: { txID: string }];
+  /** The same, in a P-Chain transaction that exports them to the X-Chain. */
+  exportToXChain: [params: { owner: string; outputs: number }, result: { txID: string }];
   /** Emits one Warp message for each payload (hex); returns when this one node has accepted them. */
   sendWarpMessages: [params: { blockchainID: string; payloads: readonly string[] }, result: readonly SentMessage[]];
   blockHashMessage: [params: { blockchainID: string; height: number }, result: { message: string; blockHash: string }];

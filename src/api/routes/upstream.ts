@@ -1,13 +1,12 @@
 import replyFrom from '@fastify/reply-from';
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { type TSchema, Type } from 'typebox';
-import { type BlockchainID, parseId } from '../../primitives/ids.ts';
-import { ParseError } from '../../primitives/parse-error.ts';
 import type { GrantedClaim, LimitCounters } from '../../store/limit-counters.ts';
 import type { CachedResponse, CachePolicy } from '../../upstream/response-cache.ts';
 import type { UpstreamResponse } from '../../upstream/upstream-client.ts';
 import { mayHaveArrived } from '../../upstream/upstream-error.ts';
 import type { UpstreamName, Upstreams } from '../../upstream/upstreams.ts';
+import type { ChargeCalls } from '../access.ts';
 import { findTargetProblem, splitTarget } from '../canonical-target.ts';
 import { checkParameters, type Parameters } from '../check-parameters.ts';
 import { errorResponses } from '../error-body.ts';
@@ -16,8 +15,11 @@ import type { Server } from '../http-server.ts';
 import { checkRpcCalls, type RpcLimits } from '../rpc-calls.ts';
 import { untilClientGone } from '../until-client-gone.ts';
 import {
+  canonicalChainId,
   REINDEX_PARAMS,
   REINDEX_PATH,
+  RPC_PARAMS,
+  RPC_PATH,
   UPSTREAM_ENDPOINTS,
   type UpstreamEndpointDefinition,
 } from '../upstream-endpoints.ts';
@@ -34,8 +36,8 @@ export interface UpstreamRouteOptions {
 }
 
 const ERRORS = errorResponses(400, 401, 403, 404, 429, 500, 502, 503);
-/** A full batch whose calls ask for the UTXOs of a hundred addresses each. */
-const RPC_BODY_LIMIT = 256 * 1024;
+/** A full batch of 20 whose calls ask for the UTXOs of a hundred addresses each. */
+const RPC_BODY_LIMIT = 100 * 1024;
 
 /** What the dispatcher below reply-from is to know of a request beyond its target. */
 interface Passage {
@@ -44,13 +46,22 @@ interface Passage {
   readonly timeoutMs: number;
   readonly cache: CachePolicy | undefined;
   readonly signal: AbortSignal;
+  readonly isDocumented: boolean;
 }
 /** reply-from hands the headers down as they are: the only way there is to tell one request from another. */
 const PASSAGE = Symbol('passage');
 
-export async function registerUpstreamRoutes(server: Server, options: UpstreamRouteOptions): Promise<void> {
+/** @param chargeCalls where requests are limited: takes what a JSON-RPC batch costs beyond its first call */
+export async function registerUpstreamRoutes(
+  server: Server,
+  options: UpstreamRouteOptions,
+  chargeCalls?: ChargeCalls,
+): Promise<void> {
   const { upstreams, timeoutMs, limits } = options;
   await server.register(async (scope: Server) => {
+    // reply-from warns of each client that leaves; of upstreams that fail src/upstream has a line. Bugs are still told.
+    const bugs = server.log.child({}, { level: 'error' });
+    scope.setChildLoggerFactory(() => bugs);
     scope.addHook('onRequest', ({ raw }, _reply, done) => done(findTargetError(raw.url ?? '')));
     scope.setValidatorCompiler(({ schema }) => (values) => {
       checkParameters(schema as TSchema, values as Parameters);
@@ -58,7 +69,7 @@ export async function registerUpstreamRoutes(server: Server, options: UpstreamRo
     });
     // Answers come as bytes, and errors are small: no serializers are compiled for hundreds of fields at each start.
     scope.setSerializerCompiler(() => (body) => JSON.stringify(body));
-    // Calls are parsed by checkRpcCalls, which keeps all digits of their integers.
+    // Calls are parsed by checkRpcCalls, which keeps their numbers as they are written.
     scope.removeContentTypeParser('application/json');
     scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
     await scope.register(replyFrom, {
@@ -70,7 +81,7 @@ export async function registerUpstreamRoutes(server: Server, options: UpstreamRo
     const pass = createPass(timeoutMs);
     for (const endpoint of UPSTREAM_ENDPOINTS) registerEndpoint(scope, endpoint, pass);
     registerReindex(scope, pass, limits);
-    registerNodeRpc(scope, pass, options.rpc);
+    registerNodeRpc(scope, pass, options.rpc, chargeCalls);
     if (options.passUnknown) registerUnknown(scope, pass);
   });
 }
@@ -84,6 +95,8 @@ type Pass = (
     readonly cache?: CachePolicy | undefined;
     /** JSON; null for a POST without one. */
     readonly body?: string | null;
+    /** Default true. */
+    readonly isDocumented?: boolean;
     /** Told of the status before it is sent on; 0 where there was no answer. */
     readonly onStatus?: (status: number) => void;
   },
@@ -91,13 +104,14 @@ type Pass = (
 
 /** Passes a request on through reply-from, with nothing of its headers: what upstreams are told is ours to say. */
 function createPass(timeoutMs: number): Pass {
-  return (request, reply, { upstream, patience = 1, cache, body, onStatus }) => {
+  return (request, reply, { upstream, patience = 1, cache, body, isDocumented = true, onStatus }) => {
     const passage: Passage = {
       upstream,
       target: request.raw.url ?? '',
       timeoutMs: timeoutMs * patience,
       cache,
       signal: untilClientGone(reply),
+      isDocumented,
     };
     // The target goes with the passage, byte for byte: as a URL, reply-from would mend it.
     return reply.from('/', {
@@ -109,7 +123,7 @@ function createPass(timeoutMs: number): Pass {
       // By default it would ask up to ten times again after a 503.
       retryDelay: () => null,
       onResponse(_request, _reply, response) {
-        const answer = response.stream as unknown as CachedResponse | UpstreamResponse;
+        const { answer } = response.stream as unknown as PassedAnswer;
         onStatus?.(statusOf(answer));
         sendUpstreamAnswer(request, reply, answer);
       },
@@ -123,7 +137,7 @@ function createPass(timeoutMs: number): Pass {
 }
 
 function statusOf(answer: CachedResponse | UpstreamResponse): number {
-  return 'response' in answer ? answer.response.status : answer.status;
+  return answer.kind === 'cached' ? answer.response.status : answer.status;
 }
 
 /** The part of undici's dispatcher that reply-from uses, with our pools, cache, deadlines and circuit breakers below it. */
@@ -132,17 +146,28 @@ function createDispatcher(upstreams: Upstreams) {
     { method, headers, body }: DispatchedRequest,
     callback: (error: unknown, response?: object) => void,
   ): void => {
-    const { upstream, target, timeoutMs, cache, signal } = headers[PASSAGE];
+    const { upstream, cache, ...passage } = headers[PASSAGE];
     upstreams
-      .request(
-        upstream,
-        { method, target, timeoutMs, signal, ...(typeof body === 'string' && body !== '' && { body }) },
-        cache,
-      )
+      .request(upstream, { ...passage, method, ...(typeof body === 'string' && body !== '' && { body }) }, cache)
       .then(
-        (answer) => callback(null, { statusCode: statusOf(answer), headers: {}, body: answer }),
+        (answer) => callback(null, { statusCode: statusOf(answer), headers: {}, body: passOn(answer) }),
         (error: unknown) => callback(error),
       );
+  };
+}
+
+/** What reply-from takes for a stream. It destroys it where the client has left meanwhile. */
+interface PassedAnswer {
+  readonly answer: CachedResponse | UpstreamResponse;
+  destroy(): void;
+}
+
+function passOn(answer: CachedResponse | UpstreamResponse): PassedAnswer {
+  return {
+    answer,
+    destroy() {
+      if (answer.kind === 'success' && !Buffer.isBuffer(answer.body)) answer.body.destroy();
+    },
   };
 }
 
@@ -153,14 +178,19 @@ interface DispatchedRequest {
 }
 
 function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, pass: Pass): void {
-  const { method, path, params, query, response, findConflict, cache, patience } = endpoint;
+  const { method, path, params, query, response, rules, findConflict, cache, patience } = endpoint;
   const schema: FastifySchema = {
     operationId: endpoint.operationId,
     tags: [endpoint.tag],
     summary: endpoint.summary,
+    ...(rules !== undefined && { description: rules }),
     params,
     querystring: query,
-    response: { 200: { ...response, description: 'As the upstream answers' }, ...ERRORS },
+    response: {
+      200: { ...response, description: 'As the upstream answers' },
+      304: Type.Null({ description: 'What If-None-Match names is still the answer' }),
+      ...ERRORS,
+    },
   };
   scope.route({
     method,
@@ -168,11 +198,11 @@ function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, p
     exposeHeadRoute: false,
     schema,
     handler(request, reply) {
-      const parameters = { ...(request.query as Parameters), ...(request.params as Parameters) };
-      const conflict = findConflict?.(parameters);
+      const ofPath = request.params as Parameters;
+      const conflict = findConflict?.(request.query as Parameters, ofPath);
       if (conflict !== undefined) throw new BadRequest(conflict.join(' '));
-      const upstream = endpoint.service === 'metrics service' ? 'metrics' : upstreamOf(parameters['network']);
-      return pass(request, reply, { upstream, cache, patience });
+      const upstream = endpoint.service === 'metrics service' ? 'metrics' : upstreamOf(ofPath['network']);
+      return pass(request, reply, { upstream, cache: cache(ofPath), patience });
     },
   });
 }
@@ -204,7 +234,7 @@ function registerReindex(scope: Server, pass: Pass, limits: LimitCounters): void
       const { chainId, address, tokenId } = request.params as Record<'chainId' | 'address' | 'tokenId', string>;
       // One token however it is written.
       const claim = await limits.claim(
-        `reindex:${chainId}:${address.toLowerCase()}:${BigInt(tokenId)}`,
+        `reindex:${canonicalChainId(chainId)}:${address.toLowerCase()}:${BigInt(tokenId)}`,
         REINDEX_INTERVAL_MS,
       );
       if (!claim.isGranted) throw new TooManyRequests('tokenId was reindexed within the last hour', claim.leftMs);
@@ -234,51 +264,49 @@ function registerReindex(scope: Server, pass: Pass, limits: LimitCounters): void
   });
 }
 
-const RpcCall = Type.Object({
-  jsonrpc: Type.Literal('2.0'),
-  id: Type.Union([Type.Number(), Type.String()]),
-  method: Type.String(),
-  params: Type.Optional(Type.Object({})),
-});
-
-function registerNodeRpc(scope: Server, pass: Pass, limits: RpcLimits): void {
+function registerNodeRpc(scope: Server, pass: Pass, limits: RpcLimits, chargeCalls?: ChargeCalls): void {
+  const Call = Type.Object(
+    {
+      jsonrpc: Type.Literal('2.0'),
+      id: Type.Union([Type.Number(), Type.String()], { description: 'Goes to the node as it is written' }),
+      method: Type.Enum([...limits.methods], { type: 'string' }),
+      params: Type.Optional(Type.Object({}, { description: 'Goes to the node as it is written' })),
+    },
+    { additionalProperties: false },
+  );
   const schema: FastifySchema = {
     operationId: 'callNode',
     tags: ['Node RPC'],
     summary: "JSON-RPC of the network's X-Chain and P-Chain, and of other blockchains",
-    description: `Methods let through: ${[...limits.methods].join(', ')}. Batches have at most ${limits.maxBatch} calls.`,
-    params: Type.Object({ chain: Type.String({ description: 'X, P, or the ID of a blockchain' }) }),
+    description:
+      `A batch has at most ${limits.maxBatch} calls, and costs as many as it has: one that costs more than a minute's units ` +
+      `is refused with 400. A body has at most ${RPC_BODY_LIMIT} bytes.`,
+    params: RPC_PARAMS,
     response: { 200: Type.Object({}, { description: 'A JSON-RPC response, or a list of them' }), ...ERRORS },
     // The text, checked call by call; this is for the document.
-    body: Type.Union([RpcCall, Type.Array(RpcCall, { minItems: 1, maxItems: limits.maxBatch })]),
+    body: Type.Union([Call, Type.Array(Call, { minItems: 1, maxItems: limits.maxBatch })]),
   };
   scope.route({
     method: 'POST',
-    url: '/ext/bc/:chain',
+    url: RPC_PATH,
     bodyLimit: RPC_BODY_LIMIT,
     schema,
     // The body's schema is there for the document; its check names fields of single calls.
-    validatorCompiler: () => () => true,
-    handler(request, reply) {
-      requireChain((request.params as { chain: string }).chain);
+    validatorCompiler: (route) => (values) => {
+      if (route.httpPart === 'params') checkParameters(RPC_PARAMS, values as Parameters);
+      return true;
+    },
+    async handler(request, reply) {
       if (typeof request.body !== 'string' || request.body === '') {
         throw new BadRequest(
           'body is missing: a JSON-RPC call is needed, with the header content-type: application/json',
         );
       }
-      return pass(request, reply, { upstream: 'node', body: checkRpcCalls(request.body, limits) });
+      const { body, count } = checkRpcCalls(request.body, limits);
+      await chargeCalls?.(request, reply, count);
+      return pass(request, reply, { upstream: 'node', body });
     },
   });
-}
-
-function requireChain(chain: string): void {
-  if (chain === 'X' || chain === 'P') return;
-  try {
-    parseId<BlockchainID>(chain, 'blockchainId');
-  } catch (error) {
-    if (!(error instanceof ParseError)) throw error;
-    throw new BadRequest(`blockchainId must be X, P or the ID of a blockchain: it ${error.reason}`, { cause: error });
-  }
 }
 
 function registerUnknown(scope: Server, pass: Pass): void {
@@ -291,7 +319,7 @@ function registerUnknown(scope: Server, pass: Pass): void {
       const { path } = splitTarget(request.raw.url ?? '');
       if (CHECKED_PATHS.some((pattern) => pattern.test(path))) return handleNotFound(request, reply);
       const [, network] = /^\/v1\/networks\/([^/]+)/.exec(path) ?? [];
-      return pass(request, reply, { upstream: upstreamOf(network) });
+      return pass(request, reply, { upstream: upstreamOf(network), isDocumented: false });
     },
   });
 }
@@ -300,15 +328,18 @@ function registerUnknown(scope: Server, pass: Pass): void {
  * Paths that servers which look neither at case nor at a slash at the end would take for one of a checked route; and those of
  * signature aggregation, which nobody behind us serves.
  */
-const CHECKED_PATHS = [...UPSTREAM_ENDPOINTS.map(({ path }) => path), '/v1/signatureAggregator/*'].map(
-  (path) =>
-    new RegExp(
-      `^${path.replaceAll('::', '\0').replaceAll(/:\w+/g, '[^/]+').replace('*', '.*').replaceAll('\0', ':')}/?$`,
-      'i',
-    ),
+const CHECKED_PATHS = [...UPSTREAM_ENDPOINTS.map(({ path }) => path), REINDEX_PATH, '/v1/signatureAggregator/*'].map(
+  (path) => {
+    const source = path
+      .replaceAll('::', '\0')
+      .replaceAll(/:\w+(\([^)]*\))?/g, '[^/]+')
+      .replace('*', '.*')
+      .replaceAll('\0', ':');
+    return new RegExp(`^${source}/?$`, 'i');
+  },
 );
 
 function findTargetError(url: string): BadRequest | undefined {
   const problem = findTargetProblem(splitTarget(url));
-  return problem === undefined ? undefined : new BadRequest(`the path of the URL ${problem}`);
+  return problem === undefined ? undefined : new BadRequest(`the ${problem}`);
 }

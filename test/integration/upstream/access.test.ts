@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { AccessOptions, ApiKey } from '../../../src/api/access.ts';
 import { movableClock } from './movable-clock.ts';
 import { startUpstreamService } from './upstream-service.ts';
@@ -60,12 +60,88 @@ test('requests without a key share the limit of their address, at the cost of ea
   expect((await service.get(DATA)).headers.get('x-ratelimit-remaining')).toBe('19');
 });
 
+describe('a JSON-RPC batch', () => {
+  const batch = (length: number) => Array.from({ length }, (_, id) => ({ ...CALL, id }));
+
+  test('costs as many calls as it has', async () => {
+    await using started = await start();
+    const { service } = started;
+    expect((await service.post(RPC, batch(1))).headers.get('x-ratelimit-remaining')).toBe('18');
+    const { status, headers } = await service.post(RPC, batch(9));
+    expect(status).toBe(200);
+    expect(headers.get('x-ratelimit-limit')).toBe('20');
+    expect(headers.get('x-ratelimit-remaining')).toBe('0');
+    expect(headers.get('x-ratelimit-reset')).toBe('60');
+    expect((await service.get(DATA)).status).toBe(429);
+  });
+
+  test('that exceeds what is left is 429, and nothing of it is passed on', async () => {
+    await using started = await start();
+    const { service, clock } = started;
+    await service.get(DATA);
+    clock.move(20_000);
+    const refused = await service.post(RPC, batch(10));
+    expect([refused.status, refused.body['error']]).toEqual([429, 'Too Many Requests']);
+    expect(refused.headers.get('retry-after')).toBe('40');
+    expect(refused.headers.get('x-ratelimit-limit')).toBe('20');
+    expect(refused.headers.get('x-ratelimit-remaining')).toBe('0');
+    expect(refused.headers.get('x-ratelimit-reset')).toBe('40');
+    expect(service.standIn.arrivals.map(({ method }) => method)).toEqual(['GET']);
+    clock.move(40_000);
+    expect((await service.post(RPC, batch(10))).headers.get('x-ratelimit-remaining')).toBe('0');
+  });
+
+  test('that no minute has units for is 400, costs one call, and nothing of it is passed on', async () => {
+    await using started = await start();
+    const { service } = started;
+    const { status, body, headers } = await service.post(RPC, batch(11));
+    expect([status, body['message']]).toEqual([
+      400,
+      'body is a batch of 11 calls, which cost 22 units: more than the 20 of a minute',
+    ]);
+    expect([headers.get('x-ratelimit-remaining'), headers.get('retry-after')]).toEqual(['18', null]);
+    expect(service.standIn.arrivals).toEqual([]);
+    const keyed = { 'x-service-api-key': 'secret of a' };
+    expect((await service.post(RPC, batch(11), keyed)).headers.get('x-ratelimit-remaining')).toBe('28');
+  });
+
+  test('with a call that is refused costs one call', async () => {
+    await using started = await start();
+    const { status, headers } = await started.service.post(RPC, [...batch(5), { ...CALL, method: 'admin.x' }]);
+    expect([status, headers.get('x-ratelimit-remaining')]).toEqual([400, '18']);
+  });
+
+  test('costs nothing where nothing is limited', async () => {
+    await using started = await start({ unitsPerMinute: undefined });
+    const { status, headers } = await started.service.post(RPC, batch(20));
+    expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, null]);
+  });
+});
+
 test('health, metrics and documents are free', async () => {
   await using started = await start();
-  for (let count = 0; count < 30; count += 1) {
-    const { status, headers } = await started.service.get('/health/live', { 'x-service-api-key': 'unknown' });
-    expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, null]);
+  for (const path of ['/health/live', '/metrics', '/openapi.json', '/docs/']) {
+    for (let count = 0; count < 21; count += 1) {
+      const answer = await fetch(`${started.service.url}${path}`, { headers: { 'x-service-api-key': 'unknown' } });
+      await answer.arrayBuffer();
+      expect([answer.status, answer.headers.get('x-ratelimit-limit')]).toEqual([200, null]);
+    }
   }
+});
+
+test('the units of each key are counted by its name', async () => {
+  await using started = await start();
+  const { service } = started;
+  await service.get(DATA);
+  await service.get(DATA, { 'x-service-api-key': 'unknown' });
+  await service.post(RPC, [CALL, CALL, CALL], { 'x-service-api-key': 'secret of a' });
+  await service.get(DATA, { 'x-service-api-key': 'secret of b' });
+  const metrics = await (await fetch(`${service.url}/metrics`)).text();
+  expect(metrics.match(/^access_units_total.*$/gm)).toEqual([
+    'access_units_total{key="",routes="data"} 2',
+    'access_units_total{key="a",routes="rpc"} 6',
+    'access_units_total{key="b",routes="data"} 1',
+  ]);
 });
 
 test.each(['x-service-api-key', 'x-glacier-api-key', 'X-Glacier-Api-Key'])(
@@ -83,6 +159,30 @@ test.each(['x-service-api-key', 'x-glacier-api-key', 'X-Glacier-Api-Key'])(
     expect((await service.get(DATA, { [header]: 'secret of b' })).status).toBe(200);
   },
 );
+
+test.each([
+  ['x-service-api-key', 'x-glacier-api-key'],
+  ['x-glacier-api-key', 'x-service-api-key'],
+])('an empty %s does not hide the key in %s', async (empty, other) => {
+  await using started = await start();
+  const { service } = started;
+  const keyed = await service.get(DATA, { [empty]: '', [other]: 'secret of a' });
+  expect(keyed.headers.get('x-ratelimit-remaining')).toBe('49');
+  expect((await service.get(DATA, { [empty]: '', [other]: 'unknown' })).status).toBe(401);
+  expect((await service.get(DATA, { [empty]: '', [other]: '' })).headers.get('x-ratelimit-limit')).toBe('20');
+});
+
+test('a key is known by all of its hash', async () => {
+  const hash = key('a').sha256;
+  const nearly = Array.from(hash, (_, flipped) =>
+    key(`flipped ${flipped}`, { sha256: hash.map((byte, index) => (index === flipped ? byte ^ 1 : byte)) }),
+  );
+  await using started = await start({ apiKeys: nearly });
+  expect((await started.service.get(DATA, { 'x-service-api-key': 'secret of a' })).status).toBe(401);
+  await using all = await start({ apiKeys: [...nearly, key('a')] });
+  const { status, headers } = await all.service.get(DATA, { 'x-service-api-key': 'secret of a' });
+  expect([status, headers.get('x-ratelimit-remaining')]).toEqual([200, '49']);
+});
 
 test('an unknown key is 401, and costs its address', async () => {
   await using started = await start();

@@ -1,11 +1,20 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { movableClock } from './movable-clock.ts';
 import { sendJson } from './stand-in.ts';
+import { TX_ID } from './stand-in-records.ts';
 import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
 
 const LIST = '/v1/networks/fuji/validators?pageSize=3';
 const BLOCK = `/v1/chains/43114/blocks/0x${'0f'.repeat(32)}`;
-const TRANSACTION = `/v1/chains/43114/transactions/0x${'0f'.repeat(32)}`;
+/** Each of them changes: a block of a number after a reorganization, transactions with their outputs, rewards and prices. */
+const CHANGING = [
+  LIST,
+  '/v1/chains/43114/blocks/339',
+  `${BLOCK}/transactions`,
+  `/v1/chains/43114/transactions/0x${'0f'.repeat(32)}`,
+  `/v1/networks/fuji/blockchains/p-chain/transactions/${TX_ID}`,
+];
+const CHANGING_SLOWLY = ['/v1/networks/fuji/blockchains', '/v1/avg_tps/43114'];
 const CACHE_BYTES = 1_000_000;
 
 let clock: ReturnType<typeof movableClock>;
@@ -38,14 +47,28 @@ describe('the cache', () => {
     expect(arrivals()).toBe(2);
   });
 
-  test.each([BLOCK, TRANSACTION])('keeps %s for a day, once it is accepted', async (target) => {
+  test.each([
+    ...CHANGING.map((target) => [3, target] as const),
+    ...CHANGING_SLOWLY.map((target) => [30, target] as const),
+  ])('keeps for %d seconds what changes: %s', async (seconds, target) => {
     const first = await service.get(target);
-    expect(first.headers.get('cache-control')).toBe('public, max-age=86400, immutable');
-    clock.move(86_399_000);
+    expect([first.status, first.headers.get('cache-control')]).toEqual([200, `public, max-age=${seconds}`]);
+    clock.move(seconds * 1_000 - 1);
     await service.get(target);
     expect(arrivals()).toBe(1);
-    clock.move(1_000);
+    clock.move(1);
     await service.get(target);
+    expect(arrivals()).toBe(2);
+  });
+
+  test('keeps a block asked for by its hash for a day, as it never changes', async () => {
+    const first = await service.get(BLOCK);
+    expect(first.headers.get('cache-control')).toBe('public, max-age=86400, immutable');
+    clock.move(86_400_000 - 1);
+    await service.get(BLOCK);
+    expect(arrivals()).toBe(1);
+    clock.move(1);
+    await service.get(BLOCK);
     expect(arrivals()).toBe(2);
   });
 
@@ -135,7 +158,7 @@ describe('the cache', () => {
   test('is counted', async () => {
     for (let count = 0; count < 3; count += 1) await service.get(BLOCK);
     service.standIn.behaviour = (_request, response) => sendJson(response, 404, {});
-    await service.get(TRANSACTION);
+    await service.get(`${BLOCK}?x=1`);
     const metrics = await (await fetch(`${service.url}/metrics`)).text();
     expect(metrics).toContain('upstream_requests_total{upstream="evm",outcome="ok"} 1');
     expect(metrics).toContain('upstream_requests_total{upstream="evm",outcome="refused"} 1');

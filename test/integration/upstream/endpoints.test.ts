@@ -19,7 +19,8 @@ const IDS = [
   'yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp',
 ];
 const X_IDS = IDS.slice(1, 3);
-const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
+const MAX_INTEGER = 9_007_199_254_740_991;
+const txTypes = (count: number) => Array.from({ length: count }, (_, index) => `Kind${index}Tx`);
 
 interface Case {
   readonly operation: keyof typeof ANSWERS;
@@ -61,10 +62,28 @@ const SORT: Pick<Case, 'passes' | 'refuses'> = {
 function integers(name: string, ...[min, max]: readonly [number, number]): Pick<Case, 'passes' | 'refuses'> {
   return {
     passes: [`${name}=${min}`, `${name}=${max}`],
-    refuses: [min - 1, max === MAX_INTEGER ? '9007199254740992' : max + 1, 'now'].map((value) => [
-      `${name}=${value}`,
-      name,
-    ]),
+    refuses: [min - 1, max === MAX_INTEGER ? '9007199254740992' : max + 1, 'now', `${min}.0`, `${min}.5`].map(
+      (value) => [`${name}=${value}`, name],
+    ),
+  };
+}
+
+/** As integers, and fractions of them. */
+function numbers(name: string, ...[min, max]: readonly [number, number]): Pick<Case, 'passes' | 'refuses'> {
+  const wrong = [
+    min - 1,
+    max + 1,
+    'now',
+    `${max}.000000000000000000001`,
+    `${min - 1}.999999999999999999999`,
+    '1e1',
+    '9.',
+  ];
+  return {
+    passes: [min, max, `${min}.0`, `${min}.5`, `${max}.000`, `${max - 1}.99999999999999999999`].map(
+      (value) => `${name}=${value}`,
+    ),
+    refuses: wrong.map((value) => [`${name}=${value}`, name]),
   };
 }
 
@@ -91,7 +110,7 @@ const BLOCK_RANGE = merge(
 function networks(rest: string): Pick<Case, 'paths' | 'refusedPaths'> {
   return {
     paths: ['mainnet', 'fuji', 'testnet'].map((network) => `/v1/networks/${network}${rest}`),
-    refusedPaths: ['devnet', 'Mainnet', 'FUJI'].map(
+    refusedPaths: ['devnet', 'Mainnet', 'FUJI', 'x'.repeat(1_000)].map(
       (network) => [`/v1/networks/${network}${rest}`, 'network'] as const,
     ),
   };
@@ -112,17 +131,22 @@ const X_CHAINS = [...X_IDS, 'x-chain'];
 function evmPaths(of: (chain: string, item: string) => string, good: string[], bad: string[], name: string) {
   const [item = ''] = good;
   return {
-    paths: [...['1', '43114', TX_ID].map((chain) => of(chain, item)), ...good.map((value) => of('43114', value))],
+    paths: [
+      ...['1', '43114', '9'.repeat(19), TX_ID, HASH, HASH.slice(2)].map((chain) => of(chain, item)),
+      ...good.map((value) => of('43114', value)),
+    ],
     refusedPaths: [
-      ...['0', '-1', '1.5', 'fuji', '043114', TX_ID.slice(1)].map((chain) => [of(chain, item), 'chainId'] as const),
+      ...['0', '-1', '1.5', 'fuji', '043114', '9'.repeat(20), TX_ID.slice(1), 'x'.repeat(101), 'x'.repeat(1_000)].map(
+        (chain) => [of(chain, item), 'chainId'] as const,
+      ),
       ...bad.map((value) => [of('43114', value), name] as const),
     ],
   };
 }
-const ADDRESSES = [[EVM], ['0x12', EVM.slice(2), `${EVM}0`, AVAX, `0x${'g'.repeat(40)}`]] as const;
+const ADDRESSES = [[EVM], ['0x12', EVM.slice(2), `${EVM}0`, AVAX, `0x${'g'.repeat(40)}`, EVM.repeat(20)]] as const;
 const BLOCKS = [
-  ['339', '0', HASH],
-  ['latest', '-1', '0x1', HASH.slice(2), '007', '1e3'],
+  ['339', '0', '9'.repeat(19), HASH],
+  ['latest', '-1', '0x1', HASH.slice(2), '007', '1e3', '9'.repeat(20), '9'.repeat(1_000)],
 ] as const;
 
 const CASES: readonly Case[] = [
@@ -137,6 +161,10 @@ const CASES: readonly Case[] = [
         `addresses=${FUJI}&txTypes=AddValidatorTx&txTypes=AddDelegatorTx`,
         `addresses=${FUJI}&txTypes=AddValidatorTx,ConvertSubnetToL1Tx`,
         `addresses=${FUJI}&startTimestamp=0&endTimestamp=${MAX_INTEGER}`,
+        `addresses=${FUJI}&startTimestamp=${MAX_INTEGER}`,
+        `addresses=${FUJI}&endTimestamp=0`,
+        `addresses=${FUJI}&txTypes=${txTypes(100).join(',')}`,
+        `addresses=${FUJI}&txTypes=${txTypes(50).join(',')}&txTypes=${txTypes(50).join(',')}`,
         `l1ValidationId=${TX_ID}`,
         `l1ValidationId=${HASH}`,
       ],
@@ -155,7 +183,11 @@ const CASES: readonly Case[] = [
         ['endTimestamp=1', 'endTimestamp'],
         [`addresses=${FUJI}&txTypes=Nonsense`, 'txTypes'],
         [`addresses=${FUJI}&txTypes=`, 'txTypes'],
+        [`addresses=${FUJI}&txTypes=${txTypes(101).join(',')}`, 'txTypes'],
+        [`addresses=${FUJI}&txTypes=${txTypes(50).join(',')}&txTypes=${txTypes(51).join(',')}`, 'txTypes'],
         [`addresses=${FUJI}&startTimestamp=-1`, 'startTimestamp'],
+        [`addresses=${FUJI}&startTimestamp=9007199254740992`, 'startTimestamp'],
+        [`addresses=${FUJI}&endTimestamp=-1`, 'endTimestamp'],
         [`addresses=${FUJI}&endTimestamp=9007199254740992`, 'endTimestamp'],
         ['l1ValidationId=x', 'l1ValidationId'],
         ['l1ValidationId=0x12', 'l1ValidationId'],
@@ -170,6 +202,7 @@ const CASES: readonly Case[] = [
       ...(chains(`/transactions/${TX_ID}`, ALL_CHAINS).refusedPaths ?? []),
       ['/v1/networks/fuji/blockchains/p-chain/transactions/x', 'txHash'],
       [`/v1/networks/fuji/blockchains/p-chain/transactions/${TX_ID.slice(1)}`, 'txHash'],
+      [`/v1/networks/fuji/blockchains/p-chain/transactions/${'1'.repeat(1_000)}`, 'txHash'],
     ],
   },
   {
@@ -185,15 +218,16 @@ const CASES: readonly Case[] = [
     ...merge(
       pageSizes(1, 100),
       SORT,
-      integers('minTimeRemaining', 0, 2_147_483_647),
-      integers('maxTimeRemaining', 0, 2_147_483_647),
-      integers('minFeePercentage', 2, 100),
-      integers('maxFeePercentage', 2, 100),
-      integers('minUptimePerformance', 0, 100),
-      integers('maxUptimePerformance', 0, 100),
+      numbers('minTimeRemaining', 0, 2_147_483_647),
+      numbers('maxTimeRemaining', 0, 2_147_483_647),
+      numbers('minFeePercentage', 2, 100),
+      numbers('maxFeePercentage', 2, 100),
+      numbers('minUptimePerformance', 0, 100),
+      numbers('maxUptimePerformance', 0, 100),
       {
         passes: [
           `nodeIds=${NODE_ID},NodeID-1,abc`,
+          `nodeIds=a,${'b'.repeat(64)}`,
           ...['blockIndex', 'delegationCapacity', 'timeRemaining', 'uptimePerformance'].map((by) => `sortBy=${by}`),
           `sortBy=delegationFee&subnetId=${SUBNET_ID}`,
           ...['completed', 'active', 'pending', 'removed'].map((status) => `validationStatus=${status}`),
@@ -205,6 +239,7 @@ const CASES: readonly Case[] = [
         refuses: [
           ['nodeIds=', 'nodeIds'],
           ['nodeIds=a,,b', 'nodeIds'],
+          [`nodeIds=a,${'b'.repeat(65)}`, 'nodeIds'],
           ['nodeIds=%3Cscript%3E', 'nodeIds'],
           ['sortBy=weight', 'sortBy'],
           ['sortBy=delegationFee', 'sortBy'],
@@ -214,6 +249,8 @@ const CASES: readonly Case[] = [
           ['minDelegationCapacity=720000000000000001', 'minDelegationCapacity'],
           ['maxDelegationCapacity=720000000000000001', 'maxDelegationCapacity'],
           ['maxDelegationCapacity=1.5', 'maxDelegationCapacity'],
+          ['maxDelegationCapacity=-1', 'maxDelegationCapacity'],
+          ['minDelegationCapacity=1.5', 'minDelegationCapacity'],
           ['minDelegationCapacity=2&maxDelegationCapacity=1', 'minDelegationCapacity'],
           ['minTimeRemaining=2&maxTimeRemaining=1', 'minTimeRemaining'],
           ['minFeePercentage=1.99', 'minFeePercentage'],
@@ -259,6 +296,11 @@ const CASES: readonly Case[] = [
     needed: 'vertexHeight=7',
     ...chains('/vertices:listByHeight', X_CHAINS),
     ...merge(pageSizes(1, 100), SORT),
+    paths: [
+      ...(chains('/vertices:listByHeight', X_CHAINS).paths ?? []).map((path) => `${path}?vertexHeight=7`),
+      '/v1/networks/fuji/blockchains/x-chain/vertices:listByHeight?vertexHeight=0',
+      '/v1/networks/fuji/blockchains/x-chain/vertices:listByHeight?vertexHeight=9007199254740991',
+    ],
     refusedPaths: [
       ...(chains('/vertices:listByHeight', X_CHAINS).refusedPaths ?? []),
       ...['', '?vertexHeight=', '?vertexHeight=-1', '?vertexHeight=1.5', '?vertexHeight=9007199254740992'].map(
@@ -275,6 +317,7 @@ const CASES: readonly Case[] = [
       ...(chains(`/nodes/${NODE_ID}/blocks`, ALL_CHAINS).refusedPaths ?? []),
       [`/v1/networks/fuji/blockchains/p-chain/nodes/${NODE_ID.slice(7)}/blocks`, 'nodeId'],
       [`/v1/networks/fuji/blockchains/p-chain/nodes/${NODE_ID}1/blocks`, 'nodeId'],
+      [`/v1/networks/fuji/blockchains/p-chain/nodes/${NODE_ID.repeat(10)}/blocks`, 'nodeId'],
     ],
   },
   {
@@ -344,7 +387,7 @@ const CASES: readonly Case[] = [
     ...evmPaths(
       (chain, item) => `/v1/chains/${chain}/transactions/${item}`,
       [HASH],
-      [TX_ID, '0x1', `${HASH}0`],
+      [TX_ID, '0x1', `${HASH}0`, HASH.repeat(10)],
       'txHash',
     ),
   },
@@ -386,7 +429,7 @@ describe.each(CASES)(
       const targets = [
         bare,
         ...passes.map(withQuery),
-        ...paths.map((other) => (needed === undefined ? other : `${other}?${needed}`)),
+        ...paths.map((other) => (needed === undefined || other.includes('?') ? other : `${other}?${needed}`)),
       ];
       for (const target of targets) {
         const arrived = service.standIn.arrivals.length;

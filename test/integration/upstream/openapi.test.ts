@@ -1,5 +1,6 @@
 import { bech32 } from '@scure/base';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PARAMETER_FORMATS } from '../../../src/api/parameter-formats.ts';
 import { UPSTREAM_ENDPOINTS } from '../../../src/api/upstream-endpoints.ts';
 import { ANSWERS, NODE_ID, TX_ID } from './stand-in-records.ts';
 import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
@@ -15,21 +16,28 @@ interface Schema {
   readonly default?: unknown;
   readonly enum?: readonly string[];
   readonly format?: string;
+  readonly pattern?: string;
+  readonly description?: string;
 }
 
 interface Parameter {
   readonly name: string;
-  readonly in: 'path' | 'query';
+  readonly in: 'path' | 'query' | 'header';
   readonly required?: boolean;
+  readonly description?: string;
   readonly schema: Schema;
+}
+
+interface Content {
+  readonly content?: { readonly 'application/json': { readonly schema: Schema } };
 }
 
 interface Operation {
   readonly operationId: string;
+  readonly description?: string;
   readonly parameters?: readonly Parameter[];
-  readonly responses: Readonly<
-    Record<string, { readonly content?: { readonly 'application/json': { readonly schema: Schema } } }>
-  >;
+  readonly requestBody?: Content;
+  readonly responses: Readonly<Record<string, Content & { readonly headers?: Readonly<Record<string, object>> }>>;
   readonly security?: readonly object[];
 }
 
@@ -51,6 +59,14 @@ function operations(): { path: string; method: string; operation: Operation }[] 
   );
 }
 
+function operationOf(operationId: string): Operation {
+  return operations().find(({ operation }) => operation.operationId === operationId)!.operation;
+}
+
+function parametersOf(operationId: string): readonly Parameter[] {
+  return operationOf(operationId).parameters ?? [];
+}
+
 /** Good values of parameters that are not given by an enumeration or a range. */
 const EVM_ADDRESS = `0x${'ab'.repeat(20)}`;
 const ADDRESS = bech32.encode('avax', bech32.toWords(new Uint8Array(20)));
@@ -67,6 +83,75 @@ const EXAMPLES: Readonly<Record<string, readonly [good: string, bad: string]>> =
   'address-list': [ADDRESS, 'x'],
   'transaction-type': ['AddValidatorTx', 'x'],
   'delegation-capacity': ['720000000000000000', '720000000000000001'],
+  'rpc-chain': ['P', 'C'],
+};
+
+/**
+ * The ranges and defaults of all numbers, from the tables of the API's documents: least, greatest, default. Where they say
+ * "0 or more", and of blocks, the greatest is what JSON numbers are sure to hold.
+ */
+const UNBOUNDED = 9_007_199_254_740_991;
+type Range = readonly [minimum: number, maximum: number, byDefault?: number];
+const PAGE: Readonly<Record<string, Range>> = { pageSize: [1, 100, 10] };
+const TIMES: Readonly<Record<string, Range>> = { startTimestamp: [0, UNBOUNDED], endTimestamp: [0, UNBOUNDED] };
+const BLOCKS: Readonly<Record<string, Range>> = { startBlock: [0, UNBOUNDED], endBlock: [0, UNBOUNDED] };
+const RANGES: Readonly<Record<keyof typeof ANSWERS, Readonly<Record<string, Range>>>> = {
+  listPrimaryNetworkTransactions: { ...PAGE, ...TIMES },
+  getPrimaryNetworkTransaction: {},
+  listBlockchains: { pageSize: [1, 10_000, 100] },
+  listValidators: {
+    ...PAGE,
+    minTimeRemaining: [0, 2_147_483_647],
+    maxTimeRemaining: [0, 2_147_483_647],
+    // Their defaults are told and not declared: given, they would exclude subnets' validations.
+    minFeePercentage: [2, 100],
+    maxFeePercentage: [2, 100],
+    minUptimePerformance: [0, 100, 90],
+    maxUptimePerformance: [0, 100, 100],
+  },
+  listDelegators: PAGE,
+  listVertices: PAGE,
+  listVerticesByHeight: { ...PAGE, vertexHeight: [0, UNBOUNDED] },
+  listBlocksOfNode: { ...PAGE, ...TIMES },
+  listChainIdsOfAddresses: {},
+  listErc20Transfers: { ...PAGE, ...BLOCKS },
+  listInternalTransactions: { ...PAGE, ...BLOCKS },
+  listTokenTransfers: { ...PAGE, ...BLOCKS },
+  getEvmBlock: {},
+  listBlockTransactions: { pageSize: [0, 100, 0] },
+  getEvmTransaction: {},
+  listNftTokens: PAGE,
+  getAverageTps: {},
+};
+
+/** All other parameters of queries that the documents name. */
+const FILTERS: Readonly<Partial<Record<keyof typeof ANSWERS, string>>> = {
+  listPrimaryNetworkTransactions: 'pageToken sortOrder addresses l1ValidationId txTypes',
+  listBlockchains: 'pageToken sortOrder',
+  listValidators:
+    'pageToken sortOrder nodeIds sortBy validationStatus minDelegationCapacity maxDelegationCapacity subnetId',
+  listDelegators: 'pageToken sortOrder rewardAddresses delegationStatus nodeIds',
+  listVertices: 'pageToken',
+  listVerticesByHeight: 'pageToken sortOrder',
+  listBlocksOfNode: 'pageToken',
+  listChainIdsOfAddresses: 'addresses',
+  listErc20Transfers: 'pageToken',
+  listInternalTransactions: 'pageToken',
+  listTokenTransfers: 'pageToken',
+  listBlockTransactions: 'pageToken',
+  listNftTokens: 'pageToken',
+  getAverageTps: 'pageToken',
+};
+
+/** What the documents say of parameters together, by a word of each rule. */
+const RULES: Readonly<Partial<Record<keyof typeof ANSWERS, RegExp>>> = {
+  listPrimaryNetworkTransactions: /network.*need addresses.*P-Chain only/,
+  listValidators: /minimum.*sortBy=delegationFee.*mainnet only.*subnetId=11111111111111111111111111111111LpoYY/,
+  listDelegators: /network/,
+  listChainIdsOfAddresses: /network/,
+  listErc20Transfers: /startBlock must be below endBlock/,
+  listInternalTransactions: /startBlock must be below endBlock/,
+  listTokenTransfers: /startBlock must be below endBlock/,
 };
 
 function valuesOf({ name, schema }: Parameter): { good: string[]; bad: string[] } {
@@ -146,9 +231,11 @@ describe('/openapi.json', () => {
           .map((parameter) => `${parameter.name}=${values[parameter.name] ?? valuesOf(parameter).good[0]}`);
         return `${filled}?${query.join('&')}${more}`;
       };
-      for (const parameter of parameters) {
+      for (const parameter of parameters.filter(({ in: place }) => place !== 'header')) {
         const { good, bad } = valuesOf(parameter);
+        const { pattern } = parameter.schema.items ?? parameter.schema;
         for (const value of good) {
+          if (pattern !== undefined) expect(value).toMatch(new RegExp(pattern, 'u'));
           const isForeign = parameter.name === 'network' && value !== 'mainnet' && path.includes('addresses:');
           if (isForeign) continue;
           const good200 = target({ [parameter.name]: value }, besides(parameter.name, value, operation.operationId));
@@ -166,17 +253,107 @@ describe('/openapi.json', () => {
     expect(checked).toBeGreaterThan(100);
   });
 
-  test('has the page sizes of the specification', () => {
-    const sizes = operations().flatMap(({ operation: { operationId, parameters = [] } }) =>
-      parameters.flatMap(({ name, schema }) =>
-        name === 'pageSize' ? [[operationId, schema.default, schema.minimum, schema.maximum]] : [],
-      ),
-    );
-    const special = { listBlockchains: [100, 1, 10_000], listBlockTransactions: [0, 0, 100] };
-    expect(sizes).toHaveLength(12);
-    for (const [operationId, ...size] of sizes) {
-      expect([operationId, size]).toEqual([operationId, special[operationId as keyof typeof special] ?? [10, 1, 100]]);
+  test.each(Object.keys(ANSWERS) as (keyof typeof ANSWERS)[])(
+    'has the parameters, ranges and defaults of the specification: %s',
+    (operationId) => {
+      const inQuery = parametersOf(operationId).filter((parameter) => parameter.in === 'query');
+      const isNumber = ({ schema }: Parameter) => ['integer', 'number'].includes(String(schema.type));
+      const ranges = inQuery.filter(isNumber).map(({ name, schema }) => {
+        const { minimum, maximum, default: byDefault } = schema;
+        return [name, byDefault === undefined ? [minimum, maximum] : [minimum, maximum, byDefault]];
+      });
+      expect(Object.fromEntries(ranges)).toEqual(RANGES[operationId]);
+      const filters = inQuery.filter((parameter) => !isNumber(parameter)).map(({ name }) => name);
+      expect(filters.toSorted()).toEqual((FILTERS[operationId]?.split(' ') ?? []).toSorted());
+      const required = inQuery.filter((parameter) => parameter.required).map(({ name }) => name);
+      const needed = { listVerticesByHeight: ['vertexHeight'], listChainIdsOfAddresses: ['addresses'] };
+      expect(required).toEqual(needed[operationId as keyof typeof needed] ?? []);
+    },
+  );
+
+  test('tells the defaults of fees, and what they leave out', () => {
+    const fees = parametersOf('listValidators').filter(({ name }) => name.endsWith('FeePercentage'));
+    expect(fees.map(({ name, description }) => [name, description])).toEqual([
+      ['minFeePercentage', expect.stringMatching(/2 by default.*validations of subnets are excluded/)],
+      ['maxFeePercentage', expect.stringMatching(/100 by default.*validations of subnets are excluded/)],
+    ]);
+  });
+
+  test.each(Object.entries(RULES))('tells the rules between parameters of %s', (operationId, rule) => {
+    expect(operationOf(operationId).description).toMatch(rule);
+  });
+
+  test('has for each format a pattern, which its good values match and its bad ones do not', () => {
+    const formats = new Set<string>();
+    for (const { operation } of operations()) {
+      for (const { schema } of operation.parameters ?? []) {
+        const { format, pattern } = schema.items ?? schema;
+        if (format === undefined) continue;
+        formats.add(format);
+        const [good, bad] = EXAMPLES[format] ?? [];
+        expect(pattern).toMatch(/^\^.*\$$/);
+        expect(good).toMatch(new RegExp(String(pattern), 'u'));
+        expect(bad).not.toMatch(new RegExp(String(pattern), 'u'));
+      }
     }
+    expect(formats).toEqual(new Set(Object.keys(EXAMPLES)));
+    expect(formats).toEqual(new Set(Object.keys(PARAMETER_FORMATS)));
+  });
+
+  test('names the methods of the node that are let through, and the form of the chain', async () => {
+    const operation = operationOf('callNode');
+    const body = operation.requestBody?.content?.['application/json'].schema;
+    const methods = body?.anyOf?.[0]?.properties?.['method']?.enum ?? [];
+    expect(methods).toContain('platform.getCurrentValidators');
+    const [good, bad] = EXAMPLES['rpc-chain'] ?? [];
+    const call = (method: string, chain = good) => service.post(`/ext/bc/${chain}`, { jsonrpc: '2.0', id: 1, method });
+    for (const method of methods) expect([method, (await call(method)).status]).toEqual([method, 200]);
+    expect((await call('platform.exportKey')).status).toBe(400);
+    const wrongChain = await call('platform.getHeight', bad);
+    expect([wrongChain.status, wrongChain.body['message']]).toEqual([400, expect.stringMatching(/^chain must be /)]);
+    expect(operation.description).toMatch(/at most 20 calls.*at most 102400 bytes/);
+  });
+
+  test('describes the headers of answers: of caching, of limits, and when to come again', () => {
+    const limits = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
+    const caching = ['age', 'cache-control', 'etag'];
+    for (const { path, operation } of operations()) {
+      const isCached = operation.operationId in ANSWERS;
+      expect([operation.operationId, '304' in operation.responses]).toEqual([operation.operationId, isCached]);
+      expect((operation.parameters ?? []).some(({ name }) => name === 'if-none-match')).toBe(isCached);
+      for (const [status, { headers = {} }] of Object.entries(operation.responses)) {
+        const expected = [
+          ...(path.startsWith('/health') ? [] : limits),
+          ...(isCached && ['200', '304'].includes(status) ? caching : []),
+          ...(status === '429' || status === '503' ? ['retry-after'] : []),
+        ];
+        expect([operation.operationId, status, Object.keys(headers).toSorted()]).toEqual([
+          operation.operationId,
+          status,
+          expected.toSorted(),
+        ]);
+        for (const [name, reference] of Object.entries(headers)) {
+          expect(reference).toEqual({ $ref: `#/components/headers/${name}` });
+          expect(document.components).toHaveProperty(['headers', name, 'schema', 'type']);
+        }
+      }
+    }
+  });
+
+  test('describes the headers that there are', async () => {
+    await using limited = await startUpstreamService({
+      access: { apiKeys: [], unitsPerMinute: 1, trustedProxies: [] },
+      settings: { cacheBytes: 1_000_000 },
+    });
+    const target = '/v1/networks/fuji/validators';
+    const answer = await limited.get(target);
+    expect(answer.status).toBe(200);
+    const names = Object.keys(operationOf('listValidators').responses['200']?.headers ?? {});
+    expect(names.filter((name) => !answer.headers.has(name))).toEqual([]);
+    const refused = await limited.get(target);
+    expect(refused.status).toBe(429);
+    const ofRefusal = Object.keys(operationOf('listValidators').responses['429']?.headers ?? {});
+    expect(ofRefusal.filter((name) => !refused.headers.has(name))).toEqual([]);
   });
 
   test.each(Object.entries(ANSWERS))('describes each field of %s, and no other', (operationId, answer) => {

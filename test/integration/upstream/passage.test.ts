@@ -2,9 +2,14 @@ import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { findTargetProblem, splitTarget } from '../../../src/api/canonical-target.ts';
+import { checkParameters } from '../../../src/api/check-parameters.ts';
+import { BadRequest } from '../../../src/api/error-handler.ts';
+import { UPSTREAM_ENDPOINTS } from '../../../src/api/upstream-endpoints.ts';
 import { sendJson } from './stand-in.ts';
-import { ANSWERS } from './stand-in-records.ts';
+import { ANSWERS, SUBNET_ID, TX_ID } from './stand-in-records.ts';
 import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
+
+const REINDEX = `/v1/chains/43114/nfts/collections/0x${'ab'.repeat(20)}/tokens/145:reindex`;
 
 let service: UpstreamService;
 beforeAll(async () => {
@@ -75,9 +80,77 @@ describe('what reaches the upstream is what was checked', () => {
     '/v1/networks/fuji/blockchains/X-Chain/vertices:listbyheight',
     '/v1/signatureAggregator/elsewhere/aggregateSignatures/x/y',
     '/v1/signatureaggregator/fuji',
+    REINDEX,
+    REINDEX.replace('reindex', 'REINDEX'),
+    `${REINDEX}/`,
   ])('%s is no way around the checks of a documented route', async (target) => {
     expect([400, 404]).toContain((await service.get(target)).status);
     expect(targets()).toEqual([]);
+  });
+
+  test.each([
+    'x=1;pageSize=1000',
+    ';pageSize=1000',
+    'pageSize=1;pageSize=1000',
+    'x=%3',
+    'x=%zz',
+    'x=%',
+    'pageSize%ff=1000',
+    'x=%C3',
+    '[pageSize]=1000',
+    '%5BpageSize%5D=1000',
+    'pageSize]=1000',
+    'pageSize.x=1000',
+    '+pageSize=1000',
+    '%20pageSize=1000',
+    'pageSize%20=1000',
+    'pageSize%00=1000',
+    'page%0d%0aSize=1000',
+    '%e2%80%8bpageSize=1000',
+    '%ef%bb%bfPAGESIZE=1000',
+  ])('the query %s is no way around the checks of pageSize', async (query) => {
+    for (const path of ['/v1/networks/fuji/validators', '/v1/chains/1/blocks/2/transactions']) {
+      expect((await sendRaw(`${path}?${query}`)).status).toBe(400);
+    }
+    expect(targets()).toEqual([]);
+  });
+
+  test('whatever a known name is decorated with, it is refused by that name', async () => {
+    const known = fc.constantFrom(
+      ...UPSTREAM_ENDPOINTS.flatMap(({ query }) =>
+        Object.keys(query.properties as object).map((name) => [query, name] as const),
+      ),
+    );
+    const before = fc.array(fc.constantFrom(...'[]. +\t\n\r\0\x7f\u200b\u00ad\ufeff'.split('')), { maxLength: 3 });
+    const after = fc.array(fc.constantFrom('[', ']', '[]', '[0]', '[x][y]', '.', '.x', ' ', '\0', '\u200e', '\u00a0'), {
+      maxLength: 3,
+    });
+    const isUpper = fc.boolean();
+    fc.assert(
+      fc.property(known, before, after, isUpper, ([query, name], left, right, upper) => {
+        const decorated = `${left.join('')}${upper ? name.toUpperCase() : name}${right.join('')}`;
+        fc.pre(decorated !== name);
+        const good = { vertexHeight: '7', addresses: `0x${'ab'.repeat(20)}` };
+        const needed = Object.fromEntries(Object.entries(good).filter(([each]) => query.required?.includes(each)));
+        expect(() => checkParameters(query, { ...needed, [decorated]: '1' })).toThrow(
+          new BadRequest(`${name} must be written so, is ${JSON.stringify(decorated)}`),
+        );
+      }),
+    );
+  });
+
+  test('other names pass, though a known one is part of them', async () => {
+    for (const query of [
+      'maxPageSize=1000',
+      'pageSizes=1000',
+      'page=1000',
+      'page[Size]=1000',
+      'x.pageSize=1000',
+      'page-size=9',
+    ]) {
+      expect((await sendRaw(`/v1/networks/fuji/validators?${query}`)).status).toBe(200);
+    }
+    expect(targets()).toHaveLength(6);
   });
 
   test('any path that passes goes out as it came, byte for byte', async () => {
@@ -182,6 +255,48 @@ test('each network and service has its own upstream and its own key there; the c
   }
 });
 
+test('path and query do not mix: the network, the chain and the rules are those of the path', async () => {
+  const upstream = (name: string) => ({ baseUrl: `${service.standIn.baseUrl}/${name}` });
+  await using many = await startUpstreamService({
+    settings: {
+      dataApi: { mainnet: upstream('mainnet'), fuji: upstream('fuji'), evm: upstream('evm') },
+      metrics: upstream('metrics'),
+      nodeRpc: upstream('node'),
+    },
+  });
+  service.standIn.behaviour = (_request, response) => sendJson(response, 200, {});
+  const passed: readonly (readonly [upstream: string, target: string])[] = [
+    ['evm', '/v1/chains/43114/blocks/7?network=fuji'],
+    ['evm', '/v1/chains/43114/blocks/8?network=mainnet&network=fuji'],
+    ['evm', '/v1/chains/43114/blocks/7?chainId=x&blockId=x&Network=fuji'],
+    ['metrics', '/v1/avg_tps/1?network=fuji&chainId=0'],
+    ['mainnet', `/v1/networks/mainnet/validators?sortBy=delegationFee&subnetId=${SUBNET_ID}&network=fuji`],
+    [
+      'fuji',
+      `/v1/networks/fuji/blockchains/p-chain/transactions?l1ValidationId=${TX_ID}&blockchainId=x-chain&network=x`,
+    ],
+    ['evm', '/v1/new?network=fuji'],
+  ];
+  for (const [, target] of passed) expect((await many.get(target)).status).toBe(200);
+  const refused: readonly (readonly [name: string, target: string])[] = [
+    ['sortBy', `/v1/networks/fuji/validators?sortBy=delegationFee&subnetId=${SUBNET_ID}&network=mainnet`],
+    [
+      'l1ValidationId',
+      `/v1/networks/fuji/blockchains/x-chain/transactions?l1ValidationId=${TX_ID}&blockchainId=p-chain`,
+    ],
+  ];
+  for (const [name, target] of refused) {
+    const { status, body } = await many.get(target);
+    expect([status, String(body['message']).split(' ', 1)]).toEqual([400, [name]]);
+  }
+  expect((await many.post(`${REINDEX}?network=fuji&chainId=1`)).status).toBe(200);
+  expect((await many.post(`${REINDEX}?chainId=2`)).status).toBe(429);
+  expect(targets()).toEqual([
+    ...passed.map(([upstream, target]) => `/${upstream}${target}`),
+    `/evm${REINDEX}?network=fuji&chainId=1`,
+  ]);
+});
+
 describe('reindexing', () => {
   const path = (token: string) => `/v1/chains/43114/nfts/collections/0x${'aB'.repeat(20)}/tokens/${token}:reindex`;
 
@@ -241,6 +356,16 @@ describe('the node RPC', () => {
     },
   );
 
+  test.each(['1e400', '-0', '1.10', '0.1000000000000000055511151231257827', '18446744073709551616', '9'.repeat(100)])(
+    'passes the number %s on as it was written',
+    async (number) => {
+      const text = `{"jsonrpc":"2.0","id":${number},"method":"platform.getHeight","params":{"a":[${number}]}}`;
+      expect((await service.post('/ext/bc/P', text)).status).toBe(200);
+      expect((await service.post('/ext/bc/P', `[${text},${text}]`)).status).toBe(200);
+      expect(bodies()).toEqual([text, `[${text},${text}]`]);
+    },
+  );
+
   test('checks each call of a batch, and bounds it', async () => {
     const good = Array.from({ length: 20 }, (_, index) => call('platform.getHeight', undefined, index));
     expect((await service.post('/ext/bc/P', good)).body).toHaveLength(20);
@@ -290,12 +415,16 @@ describe('the node RPC', () => {
     for (const chain of ['C', 'x', 'fuji', 'index']) {
       const answer = await service.post(`/ext/bc/${chain}`, good);
       expect(answer.status).toBe(400);
-      expect(answer.body['message']).toMatch(/^blockchainId must be/);
+      expect(answer.body['message']).toBe('chain must be X, P or the ID of a blockchain in cb58');
     }
     expect((await service.post('/ext/bc/C/rpc', good)).status).toBe(404);
     expect((await service.post('/ext/bc/P', good, { 'content-type': 'text/plain' })).status).toBe(400);
     expect((await service.post('/ext/bc/P')).status).toBe(400);
-    expect((await service.post('/ext/bc/P', `{"jsonrpc":"${'x'.repeat(300_000)}"}`)).status).toBe(400);
+    const tooLong = await service.post('/ext/bc/P', `{"jsonrpc":"${'x'.repeat(102_400)}"}`);
+    expect([tooLong.status, tooLong.body['message']]).toEqual([
+      400,
+      'body is larger than the 102400 bytes allowed here',
+    ]);
     expect(targets()).toEqual([]);
   });
 

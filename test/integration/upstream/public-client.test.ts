@@ -5,12 +5,13 @@ import { bech32 } from '@scure/base';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type RunningService, startService } from '../service/running-service.ts';
 import { type StandIn, sendJson, startStandIn } from './stand-in.ts';
-import { NODE_ID, TX_ID } from './stand-in-records.ts';
-import { upstreamConfig } from './upstream-service.ts';
+import { ANSWERS, NODE_ID, TX_ID } from './stand-in-records.ts';
+import { startUpstreamService, upstreamConfig } from './upstream-service.ts';
+
+/** The public client of the API, as its users have it but for the address, before the service on the embedded network. */
 
 /** The embedded network's validators take some seconds to be there. */
 const TIMEOUT_MS = 30_000;
-const KEY = 'key of the client';
 const EVM = `0x${'ab'.repeat(20)}`;
 const HASH = `0x${'ab'.repeat(32)}`;
 const ADDRESS = bech32.encode('fuji', bech32.toWords(new Uint8Array(20)));
@@ -22,29 +23,36 @@ const CLIENT = {
   retryConfig: { strategy: 'none' },
 } as const;
 
+/** By their names, which are also what they are for. */
+const KEYS = {
+  everything: ['aggregation', 'data'],
+  data: ['data'],
+  aggregation: ['aggregation'],
+} as const;
+
+const secretOf = (name: string): string => `secret of the key for ${name}`;
+const clientWith = (name: keyof typeof KEYS): Avalanche => new Avalanche({ ...CLIENT, apiKey: secretOf(name) });
+
 let service: RunningService;
 let standIn: StandIn;
 let client: Avalanche;
 let options: { serverURL: string };
 beforeAll(async () => {
   standIn = await startStandIn();
-  // The client knows the status by another spelling than the documents, and prices as numbers.
-  standIn.rewrite = (json) => json.replaceAll('"indexed"', '"INDEXED"').replaceAll('"42.42"', '42.42');
+  standIn.rewrite = rewriteForClient;
   service = await startService(12, {
     settings: {
       upstream: upstreamConfig(standIn),
-      apiKeys: [
-        {
-          name: 'client',
-          sha256: createHash('sha256').update(KEY).digest('hex'),
-          unitsPerMinute: 1_000,
-          routes: ['aggregation', 'data'],
-        },
-      ],
+      apiKeys: Object.entries(KEYS).map(([name, routes]) => ({
+        name,
+        sha256: createHash('sha256').update(secretOf(name)).digest('hex'),
+        unitsPerMinute: 1_000,
+        routes: [...routes],
+      })),
       rateLimitPerMinute: 100,
     },
   });
-  client = new Avalanche({ ...CLIENT, apiKey: KEY });
+  client = clientWith('everything');
   options = { serverURL: service.app.url };
 }, TIMEOUT_MS);
 afterAll(async () => {
@@ -52,126 +60,465 @@ afterAll(async () => {
   await standIn[Symbol.asyncDispose]();
 });
 afterEach(() => {
+  const arrived = JSON.stringify(standIn.arrivals);
   standIn.behaviour = undefined;
   standIn.arrivals.length = 0;
+  if (arrived.includes('secret')) throw new Error("the client's key has reached the upstream");
 });
+
+/** The client knows the status by another spelling than the documents, and prices as numbers. */
+function rewriteForClient(json: string): string {
+  return json.replaceAll('"indexed"', '"INDEXED"').replaceAll('"42.42"', '42.42');
+}
+
+/** An answer of the stand-in, as the client should give it. */
+function asRead(answer: object): unknown {
+  return JSON.parse(rewriteForClient(JSON.stringify(answer)));
+}
+
+/** Opaque to the client; the second one needs escapes in a query. */
+const PAGE_TOKENS: readonly string[] = ['3d22deea-ea64-4d30-8a1e-c2a353b67e90', 'a+b/c=&d?é %2B'];
+
+/**
+ * Three pages of a list, told apart by a field of their items; a page is given to whoever has its token, and nothing to
+ * whoever has another one.
+ */
+function servePages(answer: object, items: string, idField: string): unknown[] {
+  const page = asRead(answer) as Record<string, object[]>;
+  const pages = [...PAGE_TOKENS, undefined].map((nextPageToken, number) => ({
+    ...page,
+    [items]: page[items]?.map((item, index) => ({ ...item, [idField]: `page ${number}, item ${index}` })),
+    nextPageToken,
+  }));
+  const tokens: readonly (string | null)[] = [null, ...PAGE_TOKENS];
+  standIn.behaviour = (_request, response, { target }) => {
+    const token = new URL(target, standIn.baseUrl).searchParams.get('pageToken');
+    const found = pages[tokens.indexOf(token)];
+    if (found === undefined) sendJson(response, 400, { message: `no page ${token}` });
+    else sendJson(response, 200, found);
+  };
+  return JSON.parse(JSON.stringify(pages)) as unknown[];
+}
 
 interface Page {
   readonly result: object;
 }
 
 /** Reads to the last page. */
-async function pagesOf(pages: Promise<AsyncIterable<Page>>): Promise<object[]> {
+async function readPages(pages: PromiseLike<AsyncIterable<Page>>): Promise<object[]> {
   const results: object[] = [];
-  for await (const { result } of await pages) results.push(result);
+  for await (const { result } of await pages) {
+    results.push(result);
+    // The first page again and again, where the token is lost.
+    if (results.length > PAGE_TOKENS.length + 1) throw new Error('more pages than there are');
+  }
   return results;
 }
 
+interface List {
+  readonly name: string;
+  readonly answer: object;
+  /** The field of the answer that has the items. */
+  readonly items: string;
+  /** A text of theirs. */
+  readonly idField: string;
+  readonly read: () => PromiseLike<AsyncIterable<Page>>;
+  /** What reaches the upstream, without a page token. */
+  readonly target: string;
+}
+
+const LISTS: readonly List[] = [
+  {
+    name: 'validators',
+    answer: ANSWERS.listValidators,
+    items: 'validators',
+    idField: 'txHash',
+    read: () =>
+      client.data.primaryNetwork.listValidators(
+        { pageSize: 2, minUptimePerformance: 90, sortBy: 'timeRemaining', validationStatus: 'completed' },
+        options,
+      ),
+    target:
+      '/v1/networks/fuji/validators?minUptimePerformance=90&pageSize=2&sortBy=timeRemaining&validationStatus=completed',
+  },
+  {
+    name: 'delegators',
+    answer: ANSWERS.listDelegators,
+    items: 'delegators',
+    idField: 'txHash',
+    read: () =>
+      client.data.primaryNetwork.listDelegators({ delegationStatus: 'completed', rewardAddresses: ADDRESS }, options),
+    target: `/v1/networks/fuji/delegators?delegationStatus=completed&pageSize=10&rewardAddresses=${ADDRESS}`,
+  },
+  {
+    name: 'blockchains',
+    answer: ANSWERS.listBlockchains,
+    items: 'blockchains',
+    idField: 'blockchainId',
+    read: () => client.data.primaryNetwork.listBlockchains({ pageSize: 10_000, sortOrder: 'asc' }, options),
+    target: '/v1/networks/fuji/blockchains?pageSize=10000&sortOrder=asc',
+  },
+  {
+    name: 'transactions of the P-Chain',
+    answer: ANSWERS.listPrimaryNetworkTransactions,
+    items: 'transactions',
+    idField: 'txHash',
+    read: () =>
+      client.data.primaryNetwork.transactions.listLatest(
+        {
+          blockchainId: 'p-chain',
+          addresses: ADDRESS,
+          txTypes: ['AddValidatorTx', 'AddDelegatorTx'],
+          startTimestamp: 1,
+        },
+        options,
+      ),
+    target: `/v1/networks/fuji/blockchains/p-chain/transactions?addresses=${ADDRESS}&pageSize=10&startTimestamp=1&txTypes=AddValidatorTx&txTypes=AddDelegatorTx`,
+  },
+  {
+    name: 'blocks of a node',
+    answer: ANSWERS.listBlocksOfNode,
+    items: 'blocks',
+    idField: 'blockHash',
+    read: () =>
+      client.data.primaryNetwork.blocks.listByNodeId(
+        { blockchainId: 'p-chain', nodeId: NODE_ID, pageSize: 1 },
+        options,
+      ),
+    target: `/v1/networks/fuji/blockchains/p-chain/nodes/${NODE_ID}/blocks?pageSize=1`,
+  },
+  {
+    name: 'vertices',
+    answer: ANSWERS.listVertices,
+    items: 'vertices',
+    idField: 'vertexHash',
+    read: () => client.data.primaryNetwork.vertices.listLatest({ blockchainId: 'x-chain' }, options),
+    target: '/v1/networks/fuji/blockchains/x-chain/vertices?pageSize=10',
+  },
+  {
+    name: 'vertices at a height',
+    answer: ANSWERS.listVerticesByHeight,
+    items: 'vertices',
+    idField: 'vertexHash',
+    read: () => client.data.primaryNetwork.vertices.listByHeight({ blockchainId: 'x-chain', vertexHeight: 7 }, options),
+    target: '/v1/networks/fuji/blockchains/x-chain/vertices:listByHeight?pageSize=10&vertexHeight=7',
+  },
+  {
+    name: 'ERC-20 transactions of an address',
+    answer: ANSWERS.listErc20Transfers,
+    items: 'transactions',
+    idField: 'txHash',
+    read: () => client.data.evm.address.transactions.listErc20({ address: EVM, startBlock: 1, endBlock: 9 }, options),
+    target: `/v1/chains/43114/addresses/${EVM}/transactions:listErc20?endBlock=9&pageSize=10&startBlock=1`,
+  },
+  {
+    name: 'internal transactions of an address',
+    answer: ANSWERS.listInternalTransactions,
+    items: 'transactions',
+    idField: 'txHash',
+    read: () => client.data.evm.address.transactions.listInternal({ address: EVM }, options),
+    target: `/v1/chains/43114/addresses/${EVM}/transactions:listInternals?pageSize=10`,
+  },
+  {
+    name: 'transfers of a token',
+    answer: ANSWERS.listTokenTransfers,
+    items: 'transfers',
+    idField: 'txHash',
+    read: () => client.data.evm.contracts.listTransfers({ address: EVM, pageSize: 100 }, options),
+    target: `/v1/chains/43114/tokens/${EVM}/transfers?pageSize=100`,
+  },
+  {
+    name: 'tokens of a collection',
+    answer: ANSWERS.listNftTokens,
+    items: 'tokens',
+    idField: 'tokenId',
+    read: () => client.data.nfts.list({ address: EVM }, options),
+    target: `/v1/chains/43114/nfts/collections/${EVM}/tokens?pageSize=10`,
+  },
+  {
+    name: 'blocks of an EVM chain, which the documents do not have',
+    answer: { blocks: [ANSWERS.getEvmBlock] },
+    items: 'blocks',
+    idField: 'blockHash',
+    read: () => client.data.evm.blocks.listLatest({ pageSize: 3 }, options),
+    target: '/v1/chains/43114/blocks?pageSize=3',
+  },
+];
+
+const pathOf = (target: string): string => target.split('?', 1)[0] as string;
+/** In the order of their names. */
+function parametersOf(target: string): string {
+  const { searchParams } = new URL(target, standIn.baseUrl);
+  searchParams.sort();
+  return searchParams.toString();
+}
+
+describe('the public client of the API lists, page by page,', { timeout: TIMEOUT_MS }, () => {
+  test.each(LISTS)('$name', async ({ answer, items, idField, read, target }) => {
+    const pages = servePages(answer, items, idField);
+    expect(await readPages(read())).toEqual(pages);
+    const { arrivals } = standIn;
+    expect(arrivals.map((arrival) => arrival.method)).toEqual(['GET', 'GET', 'GET']);
+    expect(arrivals[0]?.target).toBe(target);
+    expect(arrivals.map((arrival) => pathOf(arrival.target))).toEqual(Array(3).fill(pathOf(target)));
+    expect(arrivals.slice(1).map((arrival) => parametersOf(arrival.target))).toEqual(
+      PAGE_TOKENS.map((token) => parametersOf(`${target}&pageToken=${encodeURIComponent(token)}`)),
+    );
+  });
+
+  test('to the page that fails, whose error is typed as any other', async () => {
+    const read: string[] = [];
+    servePages(ANSWERS.listBlockchains, 'blockchains', 'blockchainId');
+    const { behaviour } = standIn;
+    let requests = 0;
+    standIn.behaviour = (request, response, arrival) => {
+      requests += 1;
+      if (requests < 3) behaviour?.(request, response, arrival);
+      else sendJson(response, 400, { message: 'pageToken has expired', statusCode: 400, error: 'Bad Request' });
+    };
+    const reading = (async () => {
+      const pages = await client.data.primaryNetwork.listBlockchains({}, options);
+      for await (const { result } of pages) read.push(...result.blockchains.map(({ blockchainId }) => blockchainId));
+    })();
+    await expectFailure(reading, errors.BadRequestError, 400, 'Bad Request', 'pageToken has expired');
+    expect(read).toEqual(['page 0, item 0', 'page 1, item 0']);
+  });
+});
+
+const asAnswer = (signedMessage: string) => ({ status: 201, headers: new Headers(), body: { signedMessage } });
+
 describe('the public client of the API', { timeout: TIMEOUT_MS }, () => {
-  test('lists everything page by page', async () => {
-    const { primaryNetwork, evm, nfts } = client.data;
-    const lists: readonly (readonly [name: string, pages: Promise<AsyncIterable<Page>>])[] = [
-      [
-        'validators',
-        primaryNetwork.listValidators({ pageSize: 2, minUptimePerformance: 90, sortBy: 'timeRemaining' }, options),
-      ],
-      ['delegators', primaryNetwork.listDelegators({ delegationStatus: 'active', rewardAddresses: ADDRESS }, options)],
-      ['blockchains', primaryNetwork.listBlockchains({ pageSize: 10_000 }, options)],
-      [
-        'transactions',
-        primaryNetwork.transactions.listLatest(
-          {
-            blockchainId: 'p-chain',
-            addresses: ADDRESS,
-            txTypes: ['AddValidatorTx', 'AddDelegatorTx'],
-            startTimestamp: 1,
-          },
-          options,
-        ),
-      ],
-      ['blocks', primaryNetwork.blocks.listByNodeId({ blockchainId: 'p-chain', nodeId: NODE_ID }, options)],
-      ['vertices', primaryNetwork.vertices.listLatest({ blockchainId: 'x-chain' }, options)],
-      ['vertices', primaryNetwork.vertices.listByHeight({ blockchainId: 'x-chain', vertexHeight: 7 }, options)],
-      ['transactions', evm.address.transactions.listErc20({ address: EVM, startBlock: 1, endBlock: 9 }, options)],
-      ['transactions', evm.address.transactions.listInternal({ address: EVM }, options)],
-      ['transfers', evm.contracts.listTransfers({ address: EVM }, options)],
-      ['tokens', nfts.list({ address: EVM }, options)],
-    ];
-    for (const [name, pages] of lists) {
-      const read = await pagesOf(pages);
-      expect(read).toHaveLength(2);
-      for (const page of read) expect(Object.entries(page).find(([field]) => field === name)?.[1]).not.toHaveLength(0);
-    }
-    expect(standIn.arrivals).toHaveLength(2 * lists.length);
-    expect(JSON.stringify(standIn.arrivals)).not.toContain(KEY);
+  test.each<readonly [name: string, read: () => PromiseLike<object>, sent: object, target: string]>([
+    [
+      'the chains of an address',
+      () => client.data.primaryNetwork.getChainIdsForAddresses({ addresses: ADDRESS }, options),
+      ANSWERS.listChainIdsOfAddresses,
+      `/v1/networks/fuji/addresses:listChainIds?addresses=${ADDRESS}`,
+    ],
+    [
+      'a transaction of the P-Chain',
+      () => client.data.primaryNetwork.transactions.get({ blockchainId: 'p-chain', txHash: TX_ID }, options),
+      ANSWERS.getPrimaryNetworkTransaction,
+      `/v1/networks/fuji/blockchains/p-chain/transactions/${TX_ID}`,
+    ],
+    [
+      'a block of an EVM chain',
+      () => client.data.evm.blocks.get({ blockId: HASH }, options),
+      ANSWERS.getEvmBlock,
+      `/v1/chains/43114/blocks/${HASH}`,
+    ],
+    [
+      'the transactions of a block',
+      () => client.data.evm.blocks.listTransactions({ blockId: '339' }, options),
+      ANSWERS.listBlockTransactions,
+      '/v1/chains/43114/blocks/339/transactions?pageSize=0',
+    ],
+    [
+      'a transaction of an EVM chain',
+      () => client.data.evm.transactions.get({ txHash: HASH }, options),
+      ANSWERS.getEvmTransaction,
+      `/v1/chains/43114/transactions/${HASH}`,
+    ],
+  ])('looks up %s', async (_, read, sent, target) => {
+    const found = await read();
+    expect(Object.keys(found).toSorted()).toEqual(Object.keys(sent).toSorted());
+    // This way round: deep within, the client leaves out what it does not know.
+    expect(asRead(sent)).toMatchObject(found);
+    expect(standIn.arrivals.map((arrival) => arrival.target)).toEqual([target]);
   });
 
-  test('looks single things up', async () => {
-    const { primaryNetwork, evm } = client.data;
-    expect(await primaryNetwork.getChainIdsForAddresses({ addresses: ADDRESS }, options)).toMatchObject({
-      addresses: [{ address: expect.any(String) }],
-    });
-    expect(await primaryNetwork.transactions.get({ blockchainId: 'p-chain', txHash: TX_ID }, options)).toMatchObject({
-      txHash: TX_ID,
-    });
-    expect(await evm.blocks.get({ blockId: HASH }, options)).toMatchObject({ blockNumber: '339' });
-    expect(await evm.blocks.listTransactions({ blockId: '339' }, options)).toMatchObject({
-      transactions: [{ txHash: HASH }],
-    });
-    expect(await evm.transactions.get({ txHash: HASH }, options)).toMatchObject({
-      nativeTransaction: { txHash: HASH },
-    });
+  test('triggers a reindex, and is told when a second one may be', async () => {
+    const { nfts } = client.data;
+    await nfts.reindex({ address: EVM, tokenId: '145' }, options);
+    const again = await expectFailure(
+      nfts.reindex({ address: EVM, tokenId: '145' }, options),
+      errors.TooManyRequestsError,
+      429,
+      'Too Many Requests',
+      'tokenId was reindexed within the last hour',
+    );
+    const retryAfter = Number(again.headers.get('retry-after'));
+    expect(retryAfter).toBeGreaterThan(3_600 - TIMEOUT_MS / 1_000);
+    expect(retryAfter).toBeLessThanOrEqual(3_600);
+    await nfts.reindex({ address: EVM, tokenId: '146' }, options);
+    expect(standIn.arrivals.map(({ method, target, body }) => [method, target, body])).toEqual(
+      ['145', '146'].map((id) => ['POST', `/v1/chains/43114/nfts/collections/${EVM}/tokens/${id}:reindex`, '']),
+    );
   });
 
-  test('triggers a reindex, and has a typed error for the second within an hour', async () => {
-    const request = { address: EVM, tokenId: '145' };
-    await client.data.nfts.reindex(request, options);
-    await expect(client.data.nfts.reindex(request, options)).rejects.toBeInstanceOf(errors.TooManyRequestsError);
-    expect(standIn.arrivals.map(({ target }) => target)).toEqual([
-      `/v1/chains/43114/nfts/collections/${EVM}/tokens/145:reindex`,
-    ]);
-  });
-
-  test('aggregates by POST and GET', async () => {
+  test('aggregates by POST: a destination accepts the message that was sent', async () => {
     const { signatureAggregator } = client.data;
     const message = service.devnet.emitMessages(1)[0] as string;
-    const posted = await signatureAggregator.aggregate({ signatureAggregatorRequest: { message } }, options);
-    expect(posted.signedMessage).toMatch(/^[0-9a-f]+$/);
-    const byHash = service.devnet.examples('fuji').find(({ method }) => method === 'GET');
-    const txHash = byHash?.path.split('/').at(-1) ?? '';
-    expect((await signatureAggregator.get({ txHash }, options)).signedMessage).toMatch(/^[0-9a-f]+$/);
+    const signatureAggregatorRequest = { message, quorumPercentage: 80, quorumPercentageBuffer: 20 };
+    const { signedMessage } = await signatureAggregator.aggregate({ signatureAggregatorRequest }, options);
+    expect(signedMessage).toMatch(new RegExp(`^${message.replace(/^0x/, '')}[0-9a-f]+$`));
+    const { subnetID } = service.devnet.subnets.primary;
+    expect(await service.verify(asAnswer(signedMessage), { subnetID, quorum: 80 })).toMatchObject({
+      kind: 'valid',
+    });
+    expect(standIn.arrivals).toEqual([]);
   });
 
-  test('has a typed error for each status', async () => {
-    const block = (blockId = '1', keyed = client) => keyed.data.evm.blocks.get({ blockId }, options);
-    await expect(block('latest')).rejects.toMatchObject({ name: 'BadRequestError', statusCode: 400 });
-    await expect(block('1', new Avalanche({ ...CLIENT, apiKey: 'unknown' }))).rejects.toBeInstanceOf(
-      errors.UnauthorizedError,
-    );
-    const answers: readonly (readonly [number, new (...args: never[]) => Error])[] = [
-      [404, errors.NotFoundError],
-      [429, errors.TooManyRequestsError],
-      [500, errors.InternalServerError],
-      [502, errors.BadGatewayError],
-      [503, errors.ServiceUnavailableError],
-    ];
-    for (const [status, type] of answers) {
-      standIn.behaviour = (_request, response) => sendJson(response, status, { message: ['of the upstream'] });
-      const failure = block();
-      await expect(failure).rejects.toBeInstanceOf(type);
-      await expect(failure).rejects.toMatchObject({ message: expect.stringContaining('of the upstream') });
+  test('aggregates by GET: a destination accepts what the P-Chain says of the transaction', async () => {
+    const { signatureAggregator } = client.data;
+    const { subnetID } = service.devnet.subnets.l1;
+    const ofTransactions = service.devnet.examples('fuji').filter(({ method }) => method === 'GET');
+    expect(ofTransactions.length).toBeGreaterThan(0);
+    for (const { path } of ofTransactions) {
+      const txHash = path.split('/').at(-1) as string;
+      const { signedMessage } = await signatureAggregator.get({ txHash }, options);
+      const verification = await service.verify(asAnswer(signedMessage), { subnetID, quorum: 67 });
+      expect({ path, ...verification }).toMatchObject({ path, kind: 'valid' });
     }
-    standIn.behaviour = (request) => request.socket.destroy();
-    await expect(block()).rejects.toBeInstanceOf(errors.BadGatewayError);
+    expect(standIn.arrivals).toEqual([]);
+  });
+});
+
+type ApiError = errors.AvalancheError & { readonly error: string };
+
+/** Awaits the failure of a request, which must be of the client's type and have what it is made from; returns it. */
+async function expectFailure(
+  request: PromiseLike<unknown>,
+  type: new (...args: never[]) => ApiError,
+  statusCode: number,
+  error: string,
+  message: unknown,
+): Promise<ApiError> {
+  const failure = await request.then(
+    () => new Error('it did not fail'),
+    (reason: unknown) => reason,
+  );
+  expect(failure).toBeInstanceOf(type);
+  expect(failure).toMatchObject({ statusCode, error, message });
+  const typed = failure as ApiError;
+  expect(JSON.parse(typed.body)).toEqual({ message, statusCode, error });
+  return typed;
+}
+
+describe('the public client of the API has a typed error', { timeout: TIMEOUT_MS }, () => {
+  const block = (blockId = '1', keyed = client) => keyed.data.evm.blocks.get({ blockId }, options);
+  const aggregate = (message: string, keyed = client) =>
+    keyed.data.signatureAggregator.aggregate({ signatureAggregatorRequest: { message } }, options);
+
+  test('for a parameter that breaks a rule', async () => {
+    const message = expect.stringMatching(/^blockId must be /);
+    await expectFailure(block('latest'), errors.BadRequestError, 400, 'Bad Request', message);
+    const ofBody = expect.stringMatching(/^message /);
+    await expectFailure(aggregate('0xzz'), errors.BadRequestError, 400, 'Bad Request', ofBody);
+    expect(standIn.arrivals).toEqual([]);
   });
 
-  test('without a key is limited sooner', async () => {
+  test('for a key that is not known', async () => {
+    const stranger = new Avalanche({ ...CLIENT, apiKey: 'secret of somebody else' });
+    const message = 'the API key is not known here; requests without a key are answered, too';
+    await expectFailure(block('1', stranger), errors.UnauthorizedError, 401, 'Unauthorized', message);
+    await expectFailure(aggregate('0x00', stranger), errors.UnauthorizedError, 401, 'Unauthorized', message);
+    expect(standIn.arrivals).toEqual([]);
+  });
+
+  test('for a key without the right for the route', async () => {
+    const [message] = service.devnet.emitMessages(1) as [string];
+    await expectFailure(
+      aggregate(message, clientWith('data')),
+      errors.ForbiddenError,
+      403,
+      'Forbidden',
+      'the API key is for routes of data only, and this one is of aggregation',
+    );
+    await expectFailure(
+      block('1', clientWith('aggregation')),
+      errors.ForbiddenError,
+      403,
+      'Forbidden',
+      'the API key is for routes of aggregation only, and this one is of data',
+    );
+    expect(standIn.arrivals).toEqual([]);
+    expect(await block('1', clientWith('data'))).toEqual(ANSWERS.getEvmBlock);
+    expect(await aggregate(message, clientWith('aggregation'))).toMatchObject({ signedMessage: expect.any(String) });
+  });
+
+  test('for a transaction that does not exist', async () => {
+    const failure = client.data.signatureAggregator.get({ txHash: TX_ID }, options);
+    await expectFailure(failure, errors.NotFoundError, 404, 'Not Found', expect.stringContaining(TX_ID));
+  });
+
+  test.each([
+    [400, 'Bad Request', errors.BadRequestError],
+    [401, 'Unauthorized', errors.UnauthorizedError],
+    [403, 'Forbidden', errors.ForbiddenError],
+    [404, 'Not Found', errors.NotFoundError],
+    [429, 'Too Many Requests', errors.TooManyRequestsError],
+    [500, 'Internal Server Error', errors.InternalServerError],
+    [502, 'Bad Gateway', errors.BadGatewayError],
+    [503, 'Service Unavailable', errors.ServiceUnavailableError],
+  ])('for a %s of the upstream, in whichever form it is', async (status, error, type) => {
+    const message = `words of the upstream for ${status}`;
+    standIn.behaviour = (_request, response) => sendJson(response, status, { message, statusCode: status, error });
+    await expectFailure(block(), type, status, error, message);
+    standIn.behaviour = (_request, response) => sendJson(response, status, { message: [message, 'and more'] });
+    await expectFailure(block(), type, status, error, `${message}; and more`);
+    standIn.behaviour = (_request, response) =>
+      void response.writeHead(status, { 'content-type': 'text/html', 'retry-after': '17' }).end('<h1>no</h1>');
+    const failure = await expectFailure(block(), type, status, error, `the upstream answered: ${error}`);
+    expect(failure.headers.get('retry-after')).toBe('17');
+    standIn.behaviour = undefined;
+    expect(await block()).toEqual(ANSWERS.getEvmBlock);
+  });
+
+  test('for an upstream whose connections break', async () => {
+    standIn.behaviour = (request) => void request.socket.destroy();
+    const message = expect.stringContaining('data API of EVM chains');
+    await expectFailure(block(), errors.BadGatewayError, 502, 'Bad Gateway', message);
+    expect(standIn.arrivals).toHaveLength(2);
+  });
+
+  test('for an upstream that is too slow, and for one that is not configured', async () => {
+    await using slow = await startUpstreamService({ settings: { timeoutMs: 100 } });
+    slow.standIn.behaviour = () => undefined;
+    const ofSlow = client.data.evm.blocks.get({ blockId: '1' }, { serverURL: slow.url });
+    const message = expect.stringContaining('data API of EVM chains');
+    const failure = await expectFailure(ofSlow, errors.ServiceUnavailableError, 503, 'Service Unavailable', message);
+    expect(failure.headers.get('retry-after')).toBe('5');
+
+    await using bare = await startUpstreamService({ settings: { dataApi: {} } });
+    await expectFailure(
+      client.data.evm.blocks.get({ blockId: '1' }, { serverURL: bare.url }),
+      errors.ServiceUnavailableError,
+      503,
+      'Service Unavailable',
+      'this service has no data API of EVM chains: the setting upstream.dataApi.evm is missing in its configuration',
+    );
+  });
+
+  test('for too many requests, sooner without a key', async () => {
+    const sha256 = createHash('sha256').update(secretOf('data')).digest();
+    await using limited = await startUpstreamService({
+      access: {
+        apiKeys: [{ name: 'data', sha256, unitsPerMinute: 7, routes: ['data'] }],
+        unitsPerMinute: 5,
+        trustedProxies: [],
+      },
+    });
+    const ask = (asker: Avalanche) => asker.data.evm.blocks.get({ blockId: '1' }, { serverURL: limited.url });
     const keyless = new Avalanche(CLIENT);
-    const block = () => keyless.data.evm.blocks.get({ blockId: '1' }, options);
-    const failures: unknown[] = [];
-    for (let count = 0; count < 110; count += 1) await block().catch((error: unknown) => failures.push(error));
-    expect(failures.length).toBeGreaterThan(0);
-    for (const failure of failures) expect(failure).toBeInstanceOf(errors.TooManyRequestsError);
-    expect(await client.data.evm.blocks.get({ blockId: '1' }, options)).toMatchObject({ blockNumber: '339' });
+    for (let count = 0; count < 5; count += 1) expect(await ask(keyless)).toEqual(ANSWERS.getEvmBlock);
+    const refused = await expectFailure(
+      ask(keyless),
+      errors.TooManyRequestsError,
+      429,
+      'Too Many Requests',
+      'more than 5 units in a minute; an API key raises the limit',
+    );
+    expect(refused.headers.get('retry-after')).toMatch(/^([1-9]|[1-5]\d|60)$/);
+    const keyed = clientWith('data');
+    for (let count = 0; count < 7; count += 1) expect(await ask(keyed)).toEqual(ANSWERS.getEvmBlock);
+    await expectFailure(
+      ask(keyed),
+      errors.TooManyRequestsError,
+      429,
+      'Too Many Requests',
+      'more than 7 units in a minute',
+    );
+    expect(limited.standIn.arrivals).toHaveLength(12);
   });
 });

@@ -3,6 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/primitives/clock.ts';
 import { createMemoryLimitCounters } from '../../../src/store/limit-counters.ts';
+import { movableClock } from './movable-clock.ts';
 import { sendJson } from './stand-in.ts';
 import { startUpstreamService, type UpstreamService, type UpstreamServiceOptions } from './upstream-service.ts';
 
@@ -28,6 +29,103 @@ function send(service: UpstreamService): Socket {
   socket.write(`POST ${TARGET} HTTP/1.1\r\nhost: ${hostname}\r\ncontent-length: 0\r\n\r\n`);
   return socket;
 }
+
+/** The C-Chain of mainnet by each of its names: its ID in cb58, and the same 32 bytes in hex. */
+const C_CHAIN = '0427d4b22a2a78bcddd456742caf91b56badbff985ee19aef14573e7343fd652';
+const C_CHAINS = [
+  ['43114', '2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5', C_CHAIN, `0x${C_CHAIN}`, C_CHAIN.toUpperCase()],
+  ['43113', 'yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp'],
+] as const;
+const COLLECTION = `0x${'aB'.repeat(20)}`;
+function targetOf({ chain = '43114', collection = COLLECTION, token = '145' }): string {
+  return `/v1/chains/${chain}/nfts/collections/${collection}/tokens/${token}:reindex`;
+}
+
+test('one token is one, by whatever names of its chain, its collection and itself', async () => {
+  await using service = await start();
+  expect((await service.post(targetOf({}))).status).toBe(201);
+  for (const chain of C_CHAINS[0]) {
+    for (const collection of [COLLECTION, COLLECTION.toLowerCase()]) {
+      for (const token of ['145', '0145', '0x91', '0x0091']) {
+        const target = targetOf({ chain, collection, token });
+        expect({ target, status: (await service.post(target)).status }).toEqual({ target, status: 429 });
+      }
+    }
+  }
+  expect(service.standIn.arrivals).toHaveLength(1);
+});
+
+test('tokens of another chain or collection, and other numbers, are others', async () => {
+  await using service = await start();
+  const others = [
+    {},
+    { chain: '43113' },
+    { chain: '1' },
+    { chain: '2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByM' },
+    { collection: `0x${'aC'.repeat(20)}` },
+    { token: '146' },
+  ].map(targetOf);
+  for (const target of others) expect((await service.post(target)).status).toBe(201);
+  expect(service.standIn.arrivals.map(({ target }) => target)).toEqual(others);
+});
+
+test('the C-Chain of fuji is one by its number and its ID, and not that of mainnet', async () => {
+  await using service = await start();
+  const [number, id] = C_CHAINS[1];
+  const statuses: number[] = [];
+  for (const chain of [id, number, ...C_CHAINS[0]]) statuses.push((await service.post(targetOf({ chain }))).status);
+  expect(statuses).toEqual([201, 429, 201, 429, 429, 429, 429]);
+});
+
+test('a token may be reindexed again after an hour, and not a second before', async () => {
+  const clock = movableClock();
+  await using service = await start({ clock });
+  for (let hours = 0; hours < 3; hours += 1) {
+    expect((await service.post(TARGET)).status).toBe(201);
+    clock.move(3_599_000);
+    const early = await service.post(TARGET);
+    expect([early.status, early.headers.get('retry-after')]).toEqual([429, '1']);
+    clock.move(999);
+    expect((await service.post(TARGET)).status).toBe(429);
+    clock.move(1);
+  }
+  expect(service.standIn.arrivals).toHaveLength(3);
+});
+
+test('a token has up to 256 bits', async () => {
+  await using service = await start();
+  const greatest = 2n ** 256n - 1n;
+  expect((await service.post(targetOf({ token: `${greatest}` }))).status).toBe(201);
+  expect((await service.post(targetOf({ token: `0x${greatest.toString(16)}` }))).status).toBe(429);
+  for (const token of [
+    `${greatest + 1n}`,
+    `0x1${'0'.repeat(64)}`,
+    '9'.repeat(78),
+    '9'.repeat(1_000),
+    'x',
+    '-1',
+    '1.5',
+  ]) {
+    const { status, body } = await service.post(targetOf({ token }));
+    expect([status, body['message']]).toEqual([400, 'tokenId must be a number of up to 256 bits']);
+  }
+  expect(service.standIn.arrivals).toHaveLength(1);
+});
+
+test.each([
+  ['chainId', { chain: 'fuji' }],
+  ['chainId', { chain: '0' }],
+  ['chainId', { chain: '9'.repeat(20) }],
+  ['chainId', { chain: `0x${'0'.repeat(63)}` }],
+  ['address', { collection: COLLECTION.slice(0, -1) }],
+  ['address', { collection: COLLECTION.slice(2) }],
+  ['address', { collection: `${COLLECTION}0` }],
+])('what is wrong with the %s is said: %j', async (name, wrong) => {
+  await using service = await start();
+  const { status, body } = await service.post(targetOf(wrong));
+  expect([status, String(body['message']).split(' ', 1)]).toEqual([400, [name]]);
+  expect(service.standIn.arrivals).toEqual([]);
+});
 
 test.each([400, 404, 429, 500, 503])('a %d of the upstream does not count', async (status) => {
   await using service = await start();

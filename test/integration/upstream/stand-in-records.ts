@@ -257,8 +257,10 @@ const nativeTransaction = {
   value: '10000000000000000000',
 };
 
-const inBlock = { blockNumber: '339', blockTimestamp: 1648672486, blockHash: HASH, txHash: HASH };
+/** The block fields, which transfers within the details of a transaction do not have. */
+const inBlock = { blockNumber: '339', blockTimestamp: 1648672486, blockHash: HASH };
 const erc20Transfer = {
+  txHash: HASH,
   from: addressInfo,
   to: addressInfo,
   logIndex: 0,
@@ -274,6 +276,7 @@ const erc20Transfer = {
   },
 };
 const internalTransaction = {
+  txHash: HASH,
   from: addressInfo,
   to: addressInfo,
   internalTxType: 'UNKNOWN',

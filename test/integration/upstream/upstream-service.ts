@@ -4,7 +4,7 @@ import { createServer } from '../../../src/api/server.ts';
 import { parseConfig, type UpstreamConfig } from '../../../src/config/config.ts';
 import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
 import { createMemoryLimitCounters, type LimitCounters } from '../../../src/store/limit-counters.ts';
-import { createLogger } from '../../../src/telemetry/logger.ts';
+import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
 import { createUpstreams } from '../../../src/upstream/upstreams.ts';
 import { NODE_ID, scriptedAggregator } from '../../unit/api/api-fixture.ts';
 import { type StandIn, startStandIn } from './stand-in.ts';
@@ -21,6 +21,8 @@ export interface UpstreamService extends AsyncDisposable {
   readonly standIn: StandIn;
   /** How many requests have come in. */
   received(): number;
+  /** The value of a sample as it stands in /metrics, labels included; NaN where it is not there. */
+  metric(sample: string): Promise<number>;
   get(target: string, headers?: Record<string, string>): Promise<Answer>;
   post(target: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
@@ -34,6 +36,7 @@ export interface UpstreamServiceOptions {
   readonly access?: Omit<AccessOptions, 'limits'>;
   /** By default this service's own. */
   readonly limits?: LimitCounters;
+  readonly logger?: Logger;
 }
 
 /** The configuration under which a stand-in is every upstream. */
@@ -55,13 +58,14 @@ export async function startUpstreamService({
   clock = systemClock,
   corsOrigins = [],
   access,
+  logger = createLogger('silent'),
   limits = createMemoryLimitCounters(clock),
 }: UpstreamServiceOptions = {}): Promise<UpstreamService> {
   await using opened = new AsyncDisposableStack();
   const standIn = opened.use(await startStandIn());
   const upstream = upstreamConfig(standIn, settings);
   const registry = new Registry();
-  const upstreams = opened.use(createUpstreams({ ...upstream, clock, registry }));
+  const upstreams = opened.use(createUpstreams({ ...upstream, clock, logger, registry }));
   const server = await createServer({
     aggregator: scriptedAggregator().aggregator,
     l1Messages: {
@@ -72,7 +76,7 @@ export async function startUpstreamService({
     nodeID: NODE_ID,
     readiness: () => ({ isReady: true, subnets: [] }),
     registry,
-    logger: createLogger('silent'),
+    logger,
     clock: systemClock,
     drainTimeoutMs: 1_000,
     corsOrigins,
@@ -108,6 +112,10 @@ export async function startUpstreamService({
     url,
     standIn,
     received: () => received,
+    async metric(sample) {
+      const line = (await registry.metrics()).split('\n').find((text) => text.startsWith(`${sample} `));
+      return Number(line?.slice(sample.length + 1));
+    },
     get: (target, headers = {}) => ask(target, { headers }),
     post: (target, body, headers = {}) =>
       ask(target, {

@@ -91,6 +91,8 @@ describe('GET by transaction', () => {
   test.each<[string, string, string | RegExp]>([
     ['a word', 'hello', /^txHash must be a 32-byte ID in hex or cb58: /],
     ['hex of a byte', '0x01', 'txHash must have 32 bytes, has 1'],
+    ['a hash that is far too long', '1'.repeat(1_000), /^txHash must be a 32-byte ID in hex or cb58: /],
+    ['hex that is far too long', `0x${'ab'.repeat(400)}`, 'txHash must have 32 bytes, has 400'],
     ['no hex', `0x${'zz'.repeat(32)}`, 'txHash must be hex digits, with an optional 0x prefix'],
     ['an empty destination', `${TX}?destinationBlockchainId=`, /^destinationBlockchainId must be a 32-byte ID/],
     ['an alias', `${TX}?destinationBlockchainId=C`, /^destinationBlockchainId must be a 32-byte ID in hex or cb58/],
@@ -106,13 +108,10 @@ describe('GET by transaction', () => {
     expect(transactions).toEqual([]);
   });
 
-  test('does not know a hash that is far too long, nor an empty one', async () => {
-    for (const path of ['1'.repeat(200), '']) {
-      const { response, transactions } = await get(path);
-      expect(response.statusCode).toBeGreaterThanOrEqual(400);
-      expect(response.statusCode).toBeLessThan(500);
-      expect(transactions).toEqual([]);
-    }
+  test('does not know an empty hash', async () => {
+    const { response, transactions } = await get('');
+    expectError(response, 400, /^txHash must be a 32-byte ID in hex or cb58: /);
+    expect(transactions).toEqual([]);
   });
 
   test.each([

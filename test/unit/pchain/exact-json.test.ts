@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { encodeExactJson, parseExactJson } from '../../../src/pchain/exact-json.ts';
 import { ParseError } from '../../../src/primitives/parse-error.ts';
 
@@ -40,9 +40,36 @@ describe('exact JSON', () => {
     ['nothing', ''],
     ['half an object', '{"a":'],
     ['a page', '<html><body>502 Bad Gateway</body></html>'],
-    ['a nesting too deep to walk', '['.repeat(1_000_000) + ']'.repeat(1_000_000)],
+    ['a nesting too deep to walk', `${'['.repeat(1_000_000)}${2n ** 64n}${']'.repeat(1_000_000)}`],
+    ['an integer of more digits than 2^256', `[${'9'.repeat(79)}]`],
+    ['an integer of a hundred thousand digits', `{"a":-${'9'.repeat(100_000)}}`],
   ])('refuses %s with its own error', (_what, text) => {
     expect(() => parseExactJson(text, 'response')).toThrow(ParseError);
+  });
+
+  it('takes integers of up to 78 digits, which 2^256 has', () => {
+    const greatest = BigInt('9'.repeat(78));
+    expect(parseExactJson(`[ ${greatest},-${'9'.repeat(77)}]`, 'test')).toEqual([greatest, -BigInt('9'.repeat(77))]);
+  });
+
+  it.each([
+    ['short integers', '{"a":[1,-2,123456789012345],"b":9007199254740}'],
+    ['digits in texts', `{"weight":"18446744073709551615","key":"0x${'12345678'.repeat(12)}","b":[true,null]}`],
+    ['fractions', '[0.12345678901234567890,1e300]'],
+  ])('walks no values where there are only %s', (_what, text) => {
+    const parse = vi.spyOn(JSON, 'parse');
+    parseExactJson(text, 'test');
+    expect(parse.mock.calls).toEqual([[text]]);
+    parse.mockRestore();
+  });
+
+  it.each([
+    '18446744073709551615',
+    '[18446744073709551615]',
+    '{"a":\n-18446744073709551615}',
+    '[1,18446744073709551615]',
+  ])('finds the long integer of %s', (text) => {
+    expect(encodeExactJson(parseExactJson(text, 'test'))).toBe(text.replace('\n', ''));
   });
 
   it('gives a value or its own error for any text', () => {

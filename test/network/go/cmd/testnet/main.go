@@ -153,6 +153,7 @@ func main() {
 	var (
 		guarded = guard{groups: make(map[int]struct{})}
 		pchain  = &pChain{}
+		xchain  = &xChain{}
 		evms    = &evmChains{}
 	)
 	err := serve(context.Background(), os.Stdin, os.Stdout, map[string]method{
@@ -167,6 +168,8 @@ func main() {
 		"disableL1Validator":         decoded(pchain.disableL1Validator),
 		"increaseL1ValidatorBalance": decoded(pchain.increaseL1ValidatorBalance),
 		"advancePChain":              decoded(pchain.advance),
+		"exportToXChain":             decoded(pchain.exportToXChain),
+		"payOnXChain":                decoded(xchain.pay),
 
 		"registerL1ValidatorPayload": decoded(registerL1ValidatorPayload),
 		"l1ValidatorWeightPayload":   decoded(l1ValidatorWeightPayload),

@@ -1,0 +1,155 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { expect, test } from 'vitest';
+import { sendJson } from './stand-in.ts';
+import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
+
+const CONNECTIONS = 64;
+const STREAMS = 48;
+const WAITING = 1_024;
+const target = (name: number | string) => `/v1/chains/43114/blocks/${name}`;
+
+/** Requests that the upstream holds back until they are told to go on. */
+function holdBack({ standIn }: UpstreamService): ServerResponse[] {
+  const held: ServerResponse[] = [];
+  standIn.behaviour = (_request, response) => held.push(response);
+  return held;
+}
+
+test('uses 64 connections; who waits for one goes on in turn as soon as one is free', async () => {
+  await using service = await startUpstreamService({ settings: { timeoutMs: 60_000 } });
+  const held = holdBack(service);
+  const asked = Array.from({ length: CONNECTIONS + 3 }, (_, index) => service.get(target(index)));
+  await expect.poll(() => service.received()).toBe(CONNECTIONS + 3);
+  await expect.poll(() => held.length).toBe(CONNECTIONS);
+  const arrivals = () => service.standIn.arrivals.slice(CONNECTIONS).map((arrival) => arrival.target);
+  for (let freed = 0; freed < 3; freed += 1) {
+    sendJson(held[freed] as ServerResponse, 200, {});
+    await expect.poll(() => arrivals().length).toBe(freed + 1);
+  }
+  expect(new Set(arrivals()).size).toBe(3);
+  for (const response of held.slice(3)) sendJson(response, 200, {});
+  expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(Array(CONNECTIONS + 3).fill(200));
+});
+
+test('who gets no connection in time is told so, and the upstream is not blamed', async () => {
+  await using service = await startUpstreamService({ settings: { timeoutMs: 400 } });
+  const held = holdBack(service);
+  // The list of blockchains has three times as long.
+  const blockchains = '/v1/networks/fuji/blockchains';
+  const first = Array.from({ length: CONNECTIONS }, (_, index) => service.get(`${blockchains}?n=${index}`));
+  await expect.poll(() => held.length).toBe(CONNECTIONS);
+  const waiting = await Promise.all(
+    Array.from({ length: 30 }, (_, index) => service.get(`/v1/networks/fuji/validators?n=${index}`)),
+  );
+  for (const { status, headers, body } of waiting) {
+    expect([status, headers.get('retry-after'), body['message']]).toEqual([
+      503,
+      '1',
+      'the data API of fuji had no connection free within 400 ms',
+    ]);
+  }
+  expect(held).toHaveLength(CONNECTIONS);
+  expect(await service.metric('upstream_requests_total{upstream="fuji",outcome="overloaded"}')).toBe(30);
+  expect(await service.metric('upstream_circuit_open{upstream="fuji"}')).toBe(0);
+  for (const response of held) sendJson(response, 200, {});
+  await Promise.all(first);
+});
+
+test('clients that leave the queue leave room in it', async () => {
+  await using service = await startUpstreamService({ settings: { timeoutMs: 60_000 } });
+  const held = holdBack(service);
+  const first = Array.from({ length: CONNECTIONS }, (_, index) => service.get(target(index)));
+  await expect.poll(() => held.length).toBe(CONNECTIONS);
+  const left = 'upstream_requests_total{upstream="evm",outcome="left"}';
+  for (let round = 1; round <= 3; round += 1) {
+    const sockets = await Promise.all(Array.from({ length: WAITING / 2 }, (_, index) => ask(service, target(index))));
+    await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + (round * WAITING) / 2);
+    for (const socket of sockets) socket.destroy();
+    await expect.poll(() => service.metric(left), { timeout: 10_000 }).toBe((round * WAITING) / 2);
+  }
+  const next = service.get(target('777'));
+  await expect.poll(() => service.received()).toBe(CONNECTIONS + (3 * WAITING) / 2 + 1);
+  // Nobody who has left takes a turn.
+  for (const response of held.splice(0)) sendJson(response, 200, {});
+  await expect.poll(() => held.length).toBe(1);
+  expect(service.standIn.arrivals.at(-1)?.target).toBe(target('777'));
+  sendJson(held[0] as ServerResponse, 200, {});
+  expect((await next).status).toBe(200);
+  await Promise.all(first);
+});
+
+test('beyond 1,024 that wait, the next one is refused at once', async () => {
+  await using service = await startUpstreamService({ settings: { timeoutMs: 60_000 } });
+  const held = holdBack(service);
+  const sockets = await Promise.all(
+    Array.from({ length: CONNECTIONS + WAITING }, (_, index) => ask(service, target(index))),
+  );
+  await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + WAITING);
+  await expect.poll(() => held.length).toBe(CONNECTIONS);
+  const { status, body, headers } = await service.get(target('777'));
+  expect([status, headers.get('retry-after'), body['message']]).toEqual([
+    503,
+    '1',
+    'the data API of EVM chains has too many requests waiting for a connection',
+  ]);
+  for (const socket of sockets) socket.destroy();
+});
+
+test.each([0, 1_000_000])(
+  'long answers leave connections to others, however slow their readers (cache %i)',
+  async (cacheBytes) => {
+    await using service = await startUpstreamService({ settings: { timeoutMs: 60_000, cacheBytes } });
+    let closed = 0;
+    service.standIn.behaviour = (request, response) => {
+      if (request.url?.includes('long') !== true) return sendJson(response, 200, {});
+      // Endless, as fast as it is taken.
+      const chunk = 'x'.repeat(100_000);
+      const write = (): void => {
+        while (!response.destroyed && response.write(chunk));
+      };
+      response.on('drain', write).on('close', () => {
+        closed += 1;
+      });
+      response.writeHead(200, { 'content-type': 'application/json' });
+      write();
+    };
+    const long = (index: number) => `${target(index)}?long=${index}`;
+    const readers: Socket[] = [];
+    for (let index = 0; index < STREAMS; index += 1) {
+      const reader = await ask(service, long(index));
+      await once(reader, 'readable');
+      readers.push(reader);
+    }
+    const { status, body, headers } = await service.get(long(STREAMS));
+    expect([status, headers.get('retry-after'), body['message']]).toEqual([
+      503,
+      '1',
+      'the data API of EVM chains has too many long answers under way',
+    ]);
+    // Too long to be parsed, and short enough to be read whole where it cannot be streamed.
+    const medium = { text: 'x'.repeat(200_000) };
+    service.standIn.behaviour = (_request, response) => sendJson(response, 200, medium);
+    expect((await service.get(target(7))).body).toEqual(medium);
+    service.standIn.behaviour = (_request, response) => sendJson(response, 200, {});
+    const short = await Promise.all(Array.from({ length: 100 }, (_, index) => service.get(target(index))));
+    expect(new Set(short.map((answer) => answer.status))).toEqual(new Set([200]));
+    const before = closed;
+    for (const reader of readers) reader.destroy();
+    await expect.poll(() => closed - before).toBe(STREAMS);
+    const next = await ask(service, long(99));
+    await once(next, 'readable');
+    expect(String(next.read())).toContain('200 OK');
+    next.destroy();
+  },
+);
+
+/** Sends a request and reads nothing. */
+async function ask(service: UpstreamService, path: string): Promise<Socket> {
+  const { hostname, port } = new URL(service.url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  await once(socket, 'connect');
+  socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
+  return socket;
+}
