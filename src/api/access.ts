@@ -110,7 +110,7 @@ async function createLimit(
     max: (request: FastifyRequest) => unitsOf(request) ?? 0,
     timeWindow: WINDOW_MS,
     keyGenerator: ({ apiKey, ip }: FastifyRequest) =>
-      apiKey === undefined ? `units:address:${normalizeIP(ip)}` : `units:key:${apiKey.name}`,
+      apiKey === undefined ? `units:address:${ip.includes(':') ? normalizeIP(ip) : ip}` : `units:key:${apiKey.name}`,
   };
   /** One for each cost there is: those of the routes, and of batches of each length allowed. */
   const limits = new Map<number, ReturnType<Server['createRateLimit']>>();

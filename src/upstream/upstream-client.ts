@@ -199,16 +199,6 @@ class UndiciUpstreamClient implements UpstreamClient {
     const streamedFrom = request.isKept ? MAX_WHOLE_BYTES : STREAMED_FROM_BYTES;
     let exchange = new Exchange(this.#rules, streamedFrom);
     let isWaiting = false;
-    const attempt = async (): Promise<RawAnswer> => {
-      if (this.#free > 0) {
-        this.#free -= 1;
-      } else {
-        isWaiting = true;
-        await this.#untilFree(exchange);
-        isWaiting = false;
-      }
-      return this.#dispatch(request, exchange);
-    };
     const cancelDeadline = this.#clock.after(timeoutMs, () =>
       exchange.abort(
         isWaiting
@@ -224,11 +214,22 @@ class UndiciUpstreamClient implements UpstreamClient {
     };
     let answer: RawAnswer | undefined;
     try {
-      answer = await attempt().catch((error: unknown) => {
-        if (request.method !== 'GET' || !BROKEN_CONNECTION.has(codeOf(error))) throw error;
-        exchange = new Exchange(this.#rules, streamedFrom);
-        return attempt();
-      });
+      for (let isRepeated = false; answer === undefined; isRepeated = true) {
+        if (this.#free > 0) {
+          this.#free -= 1;
+        } else {
+          isWaiting = true;
+          await this.#untilFree(exchange);
+          isWaiting = false;
+        }
+        try {
+          answer = await this.#dispatch(request, exchange);
+        } catch (error) {
+          const mayRepeat = request.method === 'GET' && !isRepeated && BROKEN_CONNECTION.has(codeOf(error));
+          if (!mayRepeat) throw error;
+          exchange = new Exchange(this.#rules, streamedFrom);
+        }
+      }
       return this.#present(request, answer);
     } catch (error) {
       signal.throwIfAborted();
