@@ -280,7 +280,7 @@ function registerNodeRpc(scope: Server, pass: Pass, limits: RpcLimits, chargeCal
     summary: "JSON-RPC of the network's X-Chain and P-Chain, and of other blockchains",
     description:
       `A batch has at most ${limits.maxBatch} calls, and costs as many as it has: one that costs more than a minute's units ` +
-      `is refused with 400. A body has at most ${RPC_BODY_LIMIT} bytes.`,
+      `is refused with 400; avalanchego itself answers batches with an error. A body has at most ${RPC_BODY_LIMIT} bytes.`,
     params: RPC_PARAMS,
     response: { 200: Type.Object({}, { description: 'A JSON-RPC response, or a list of them' }), ...ERRORS },
     // The text, checked call by call; this is for the document.
