@@ -82,7 +82,7 @@ const CONNECT_TIMEOUT_MS = 3_000;
 /** An upstream's headers are some hundred bytes; undici refuses more than this, which is Node's own limit. */
 const MAX_HEADER_BYTES = 16 * 1024;
 /** Ten in a row are no accident; five seconds are a restart, and little enough to wait after one. */
-const BREAKER_LIMITS = { maxFailures: 10, minTargets: 3, openMs: 5_000 };
+const BREAKER_LIMITS = { maxFailures: 10, minTargets: 2, openMs: 5_000 };
 /** Whoever finds the upstream or its connections busy may find them free a moment later. */
 const BUSY_RETRY_MS = 1_000;
 
