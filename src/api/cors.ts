@@ -9,7 +9,7 @@ const REQUEST_HEADERS = ['content-type', 'x-service-api-key', 'x-glacier-api-key
 const EXPOSED_HEADERS = [
   ...['retry-after', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'],
   ...['etag', 'age', 'deprecation', 'sunset'],
-];
+].join(', ');
 /** As long as Chromium believes a preflight at most. */
 const PREFLIGHT_MAX_AGE_SECONDS = 7_200;
 
