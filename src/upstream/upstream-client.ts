@@ -159,6 +159,7 @@ class UndiciUpstreamClient implements UpstreamClient {
       bodyTimeout: 0,
     });
   }
+
   async request(request: UpstreamRequest): Promise<UpstreamResponse> {
     request.signal.throwIfAborted();
     if (this.#free === 0 && this.#waiting.size >= MAX_WAITING) {

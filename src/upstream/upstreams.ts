@@ -59,7 +59,7 @@ export function createUpstreams(options: UpstreamsOptions): Upstreams {
     const onCircuit = (isOpen: boolean): void => {
       metrics.isCircuitOpen.set({ upstream: name }, Number(isOpen));
       if (isOpen)
-        logger.warn({ upstream: name }, 'an upstream fails, and is left alone: one request in five seconds tries');
+        logger.warn({ upstream: name }, 'an upstream fails, and is left alone: now and then one request tries');
       else logger.info({ upstream: name }, 'an upstream that failed answers again');
     };
     clients.set(name, createUpstreamClient({ name: role, endpoint, clock, maxResponseBytes, onCircuit }));

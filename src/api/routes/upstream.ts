@@ -97,7 +97,7 @@ type Pass = (
     readonly body?: string | null;
     /** Default true. */
     readonly isDocumented?: boolean;
-    /** Told of the status before it is sent on; 0 where there was no answer. */
+    /** Told of the upstream's status before it is sent on. */
     readonly onStatus?: (status: number) => void;
   },
 ) => FastifyReply;
@@ -128,7 +128,6 @@ function createPass(timeoutMs: number): Pass {
         sendUpstreamAnswer(request, reply, answer);
       },
       onError(_reply, { error }) {
-        onStatus?.(0);
         // Wrapped by reply-from as an error of its own.
         reply.send(error.cause instanceof Error ? error.cause : error);
       },
