@@ -38,6 +38,11 @@ export class FakeClock implements Clock {
     return () => void this.#timers.delete(timer);
   }
 
+  /** The event loop's own turn: no virtual time passes. */
+  afterTurn(callback: () => void): void {
+    setImmediate(callback);
+  }
+
   /** Timers armed and neither run nor cancelled: 0 after the work is done, or something leaks. */
   get pendingTimers(): number {
     return this.#timers.size;

@@ -6,6 +6,8 @@ export interface Clock {
   monotonicMs(): number;
   /** Calls back once after `delayMs` (24 days where it is longer), unless the returned function is called before. */
   after(delayMs: number, callback: () => void): () => void;
+  /** Calls back after the event loop had a turn for whatever else is waiting: long work is cut into pieces with it. */
+  afterTurn(callback: () => void): void;
 }
 
 /** The most that `setTimeout` takes: it fires after 1 ms where the delay is longer, which turns a long wait into a busy loop. */
@@ -18,6 +20,7 @@ export const systemClock: Clock = {
     const timer = setTimeout(callback, Math.min(delayMs, MAX_DELAY_MS));
     return () => clearTimeout(timer);
   },
+  afterTurn: (callback) => void setImmediate(callback),
 };
 
 /** Uniform in [0, 1), as `Math.random`: a port, so that jitter is repeatable in tests. */
@@ -39,5 +42,12 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
       resolve();
     });
     signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}
+
+/** Resolves after a turn of the event loop. */
+export function nextTurn(clock: Clock): Promise<void> {
+  return new Promise((resolve) => {
+    clock.afterTurn(resolve);
   });
 }

@@ -1,0 +1,115 @@
+import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
+import type { NodeID, SubnetID } from '../primitives/ids.ts';
+import type { RedisAddress } from '../primitives/redis-address.ts';
+
+/** What the service is told to do: checked whole, complete with its defaults, and frozen. A section for each of its consumers. */
+export interface Config {
+  readonly server: ServerConfig;
+  readonly log: { readonly level: LogLevelName };
+  readonly access: AccessConfig;
+  /** Both paths or neither; without them the identity lives as long as the process. All networks know us by the same one. */
+  readonly identity: IdentityConfig | undefined;
+  readonly bls: { readonly backend: 'noble' | 'native'; readonly workers: number };
+  readonly aggregation: AggregationConfig;
+  readonly store: StoreConfig;
+  readonly upstream: UpstreamConfig;
+  /** At least one; no two share a name. */
+  readonly networks: readonly NetworkConfig[];
+}
+
+export type LogLevelName = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
+
+export interface ServerConfig {
+  readonly host: string;
+  readonly port: number;
+  /** Origins of pages that may use the service from a browser, as browsers write them; `*` alone is all. */
+  readonly corsOrigins: readonly string[];
+  /** For requests under way when the service stops. */
+  readonly shutdownTimeoutMs: number;
+  /** Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks. */
+  readonly trustedProxies: readonly string[];
+}
+
+export interface AccessConfig {
+  readonly apiKeys: readonly ApiKeyConfig[];
+  /** Units for each client address; 0 is no limit, for keys neither. */
+  readonly unitsPerMinute: number;
+}
+
+export interface ApiKeyConfig {
+  readonly name: string;
+  /** In lower-case hex. */
+  readonly sha256: string;
+  readonly unitsPerMinute: number;
+  readonly routes: readonly ('aggregation' | 'data' | 'rpc')[];
+}
+
+export interface IdentityConfig {
+  readonly certificatePath: string;
+  readonly privateKeyPath: string;
+}
+
+/** Of each network. */
+export interface AggregationConfig {
+  readonly requestTimeoutMs: number;
+  readonly peerTimeoutMs: number;
+  readonly hedgeAfterMs: number;
+  readonly connectTimeoutMs: number;
+  readonly maxAggregationsInFlight: number;
+  readonly maxQueriesInFlight: number;
+  readonly maxConcurrentQueries: number;
+  readonly signatureCacheSize: number;
+  readonly signatureCachePerSigner: number;
+  readonly resultCacheBytes: number;
+}
+
+export interface StoreConfig {
+  /** A folder for what is to outlive the process. */
+  readonly path: string | undefined;
+  /** The Redis that replicas share, and what their keys in it start with. */
+  readonly shared: { readonly address: RedisAddress; readonly keyPrefix: string } | undefined;
+}
+
+/** The services that requests are passed on to. */
+export interface UpstreamConfig {
+  readonly endpoints: {
+    readonly mainnet?: ApiEndpoint;
+    readonly fuji?: ApiEndpoint;
+    readonly evm?: ApiEndpoint;
+    readonly metrics?: ApiEndpoint;
+    readonly node?: ApiEndpoint;
+  };
+  readonly passUnknown: boolean;
+  readonly rpcMethods: readonly string[];
+  readonly maxRpcBatch: number;
+  readonly timeoutMs: number;
+  readonly maxResponseBytes: number;
+  /** 0 is no cache. */
+  readonly cacheBytes: number;
+}
+
+/** One Avalanche network, under the name that is its key in the file. */
+export interface NetworkConfig {
+  /** Its first name in paths. `mainnet` and `fuji` are the public networks; any other name is a network of one's own. */
+  readonly name: string;
+  /** Further names in paths; no two networks share one. */
+  readonly aliases: readonly string[];
+  /** The network is run by this process itself; its API is known when it is up, and `pChainApi` and `infoApi` are empty. */
+  readonly embedded: { readonly validators: number } | undefined;
+  readonly pChainApi: readonly ApiEndpoint[];
+  readonly infoApi: readonly ApiEndpoint[];
+  /** The data API that names the transactions of L1 validations which the index does not have. */
+  readonly dataApi: ApiEndpoint | undefined;
+  readonly apiTimeoutMs: number;
+  readonly trackedSubnetIDs: readonly SubnetID[];
+  readonly manuallyTrackedPeers: readonly { readonly nodeID: NodeID; readonly host: string; readonly port: number }[];
+  readonly allowPrivateAddresses: boolean;
+  readonly dialsPerSecond: number;
+  readonly validatorRefreshMs: number;
+  readonly readyQuorumNum: bigint;
+  readonly l1Index: {
+    /** P-Chain blocks below the newest; without a store only. */
+    readonly lookback: bigint;
+    readonly blocksPerSecond: number;
+  };
+}

@@ -1,0 +1,43 @@
+import type { Aggregator } from '../aggregator/aggregate.ts';
+import type { NodeID, SubnetID } from '../primitives/ids.ts';
+
+/** One Avalanche network that the service serves, with all that belongs to it. */
+export interface Network extends AsyncDisposable {
+  /** Its key in the configuration, and its first name in paths. */
+  readonly name: string;
+  /** All names under which paths may call it. */
+  readonly pathNames: readonly string[];
+  /** Fails with `network_unavailable` until the network is known and open. */
+  readonly aggregator: Aggregator;
+  readiness(): NetworkReadiness;
+  /** Resolves as soon as {@link readiness} is `up`; rejects with the signal's reason. */
+  untilUp(signal: AbortSignal): Promise<void>;
+}
+
+export interface NetworkReadiness {
+  readonly name: string;
+  readonly status: NetworkStatus;
+  /** Why it is not `up`, in words for operators; undefined where it is. */
+  readonly reason: string | undefined;
+  /** Under which validators know this service; undefined until the network is open. */
+  readonly nodeID: NodeID | undefined;
+  /** The primary network first, then the tracked subnets. */
+  readonly subnets: readonly SubnetReadiness[];
+}
+
+/**
+ * `starting`: never been up, and still within the time that a start takes.
+ * `up`: the primary network and every tracked subnet have enough weight connected.
+ * `degraded`: the primary network has, some tracked subnet has not.
+ * `down`: the primary network has not, or the network's API is of another network.
+ */
+export type NetworkStatus = 'starting' | 'up' | 'degraded' | 'down';
+
+export interface SubnetReadiness {
+  readonly subnetID: SubnetID;
+  readonly isUp: boolean;
+  /** Why it is not up; undefined where it is. */
+  readonly reason: string | undefined;
+  /** Undefined until the validator set was read once. */
+  readonly connected: { readonly weight: bigint; readonly totalWeight: bigint } | undefined;
+}

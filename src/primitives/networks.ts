@@ -1,0 +1,55 @@
+import { type BlockchainID, P_CHAIN_ID } from './ids.ts';
+
+/** What is known of a public network before anything is asked of it. Of any other network all of this is undefined. */
+export interface PublicNetwork {
+  /** As it stands in paths and in the configuration. */
+  readonly name: 'mainnet' | 'fuji';
+  /** Other names of the same network in paths. */
+  readonly aliases: readonly string[];
+  readonly networkID: number;
+  readonly xChainID: BlockchainID;
+  readonly cChainID: BlockchainID;
+  /** The number of its C-Chain as an EVM chain. */
+  readonly evmChainID: string;
+  /** Unix seconds from which on there are L1s: the Etna upgrade (avalanchego `upgrade/upgrade.go`). */
+  readonly l1StartTime: bigint;
+}
+
+export const MAINNET: PublicNetwork = {
+  name: 'mainnet',
+  aliases: [],
+  networkID: 1,
+  xChainID: '2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByM' as BlockchainID,
+  cChainID: '2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5' as BlockchainID,
+  evmChainID: '43114',
+  l1StartTime: BigInt(Date.UTC(2024, 11, 16, 17) / 1_000),
+};
+
+export const FUJI: PublicNetwork = {
+  name: 'fuji',
+  aliases: ['testnet'],
+  networkID: 5,
+  xChainID: '2JVSBoinj9C2J33VntvzYtVJNZdN2NKiwwKjcumHUWEb5DbBrm' as BlockchainID,
+  cChainID: 'yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp' as BlockchainID,
+  evmChainID: '43113',
+  l1StartTime: BigInt(Date.UTC(2024, 10, 25, 16) / 1_000),
+};
+
+export const PUBLIC_NETWORKS: readonly PublicNetwork[] = [MAINNET, FUJI];
+
+/** The public network that goes by a name in paths; undefined for any other name. */
+export function publicNetworkNamed(name: string): PublicNetwork | undefined {
+  return PUBLIC_NETWORKS.find((network) => network.name === name || network.aliases.includes(name));
+}
+
+/** API providers serve the chains of the primary network under these names, and not always under their IDs. */
+export const CHAIN_ALIASES: ReadonlyMap<BlockchainID, 'P' | 'X' | 'C'> = new Map([
+  [P_CHAIN_ID, 'P'],
+  ...PUBLIC_NETWORKS.flatMap(
+    ({ xChainID, cChainID }) =>
+      [
+        [xChainID, 'X'],
+        [cChainID, 'C'],
+      ] as const,
+  ),
+]);
