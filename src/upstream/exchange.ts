@@ -11,30 +11,32 @@ export interface RawAnswer {
 }
 
 export interface ExchangeRules {
-  /** Beyond this a body can only be streamed. */
+  /** A longer body is streamed if it may be. */
+  readonly streamedFromBytes: number;
+  /** A longer body can only be streamed. */
   readonly maxWholeBytes: number;
+  /** A longer body is an error. */
   readonly maxBytes: number;
-  /** What is wrong with an answer whose body need not be read therefore. */
+  /** What is wrong with the head of an answer. Where something is, the body is not read. */
   readonly findProblem: (status: number, headers: IncomingHttpHeaders) => Error | undefined;
   /** The error of a body beyond `maxBytes`. */
   readonly tooLong: () => Error;
-  /** Whether one more body may be streamed; where it says yes, that body counts as one until {@link onOver}. */
+  /** Whether one more body may be streamed; where it says yes, that body counts as a stream until {@link onOver}. */
   readonly takeStream: () => boolean;
-  /** The error of a body that can only be streamed, and may not. */
+  /** The error of a body that can only be streamed, and may not be. */
   readonly noStream: () => Error;
-  /** Called once, when its connection is free again. */
+  /** Called once, when the connection is free again. */
   readonly onOver: (exchange: Exchange) => void;
 }
 
 /**
- * One request on its way to an upstream, and its answer on its way back. It takes undici's calls itself instead of its
- * `request`, whose streams and signals cost more than all else that is done for a short answer.
+ * One request on its way to an upstream, and its answer on its way back. It is a handler of undici's `dispatch`: the streams and
+ * signals of undici's `request` cost more than everything else that is done for a short answer.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   /** Rejects with undici's error, one of {@link ExchangeRules}, or the reason of {@link abort}. */
   readonly answer: Promise<RawAnswer>;
   readonly #rules: ExchangeRules;
-  readonly #streamedFrom: number;
   readonly #resolve: (answer: RawAnswer) => void;
   readonly #reject: (reason: unknown) => void;
   #controller: Dispatcher.DispatchController | undefined;
@@ -45,10 +47,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #stream: Readable | undefined;
   #failure: Error | undefined;
 
-  /** @param streamedFrom bytes beyond which a body is streamed if it may be */
-  constructor(rules: ExchangeRules, streamedFrom: number) {
+  constructor(rules: ExchangeRules) {
     this.#rules = rules;
-    this.#streamedFrom = streamedFrom;
     const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>();
     this.answer = promise;
     this.#resolve = resolve;
@@ -59,7 +59,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return this.#stream !== undefined;
   }
 
-  /** Ends it where it is: before it is connected, before its answer, or in the middle of a streamed body. */
+  /** Ends the exchange at any stage: before it is connected, before its answer, or in the middle of a streamed body. */
   abort(reason: Error): void {
     this.#failure ??= reason;
     this.#reject(reason);
@@ -69,7 +69,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // Aborted while it was still being connected.
+    // It was aborted while the connection was being made.
     if (this.#failure !== undefined) controller.abort(this.#failure);
   }
 
@@ -85,11 +85,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#length += chunk.length;
     if (this.#length > this.#rules.maxBytes) {
-      // Where the status has gone out already, cutting the connection is what tells the client.
+      // Where the status has gone out already, only a broken connection can tell the client.
       this.abort(this.#rules.tooLong());
     } else if (this.#stream === undefined) {
       this.#chunks.push(chunk);
-      if (this.#length > this.#streamedFrom && this.#rules.takeStream()) this.#startStream(controller);
+      if (this.#length > this.#rules.streamedFromBytes && this.#rules.takeStream()) this.#startStream(controller);
       else if (this.#length > this.#rules.maxWholeBytes) this.abort(this.#rules.noStream());
     } else if (!this.#stream.push(chunk)) {
       controller.pause();
@@ -119,12 +119,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
     const stream = new Readable({
       read: () => controller.resume(),
       destroy: (error, callback) => {
-        // Nobody reads on: the connection is closed, as there may be much to come.
-        this.#controller?.abort(error ?? new Error('the answer is not read on'));
+        // Nobody reads the rest, which may be long: the connection is closed.
+        this.#controller?.abort(error ?? new Error('nobody reads the rest of the answer'));
         callback(error);
       },
     });
-    // One that breaks after its reader is gone has nobody else to hear its error.
+    // If it breaks after its reader has gone, nobody else listens for its error.
     stream.on('error', () => undefined);
     this.#stream = stream;
     for (const chunk of this.#chunks.splice(0)) stream.push(chunk);

@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../primitives/clock.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
-import type { UpstreamRefusal, UpstreamResponse, UpstreamSuccess } from './upstream-client.ts';
+import type { UpstreamRefusal, UpstreamResponse, UpstreamSuccess } from './upstream-answer.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 /** How long an answer may be served again. */
 export interface CachePolicy {
   readonly freshMs: number;
-  /** Where it says yes of the body of a 200, that body never changes, and is kept as long as there is room. */
+  /** Whether the body of a 200 never changes: then it is kept for a day. */
   readonly isImmutable?: (body: unknown) => boolean;
 }
 
-/** An answer with a whole body, and what a client needs to know to keep it itself. */
+/** A complete answer, and what a client needs to know to cache it, too. */
 export interface CachedResponse {
   readonly kind: 'cached';
   readonly response: WholeSuccess;
@@ -37,14 +37,18 @@ interface Entry {
   readonly isImmutable: boolean;
 }
 
-/** Nothing that never changes is told to be kept longer than a day: an upstream may have had it wrong. */
+/** Even what never changes is kept no longer than a day: the upstream may have been wrong. */
 const IMMUTABLE_MS = 24 * 60 * 60 * 1_000;
 /** Key, headers and the entry itself, beside the body. */
 const ENTRY_OVERHEAD_BYTES = 512;
-/** Targets known to have answers too long to keep, so that they are not begun twice each time. */
+/** Targets known to have answers too long to keep: otherwise each request for one would be sent twice. */
 const MAX_LONG_TARGETS = 1_000;
 
-/** Answers of upstreams for a short while, bounded by bytes; equal requests under way share one. */
+/**
+ * Answers of upstreams for a short while, bounded by bytes; equal requests under way share one. `FreshCache` does not fit: it is
+ * bounded by a number of values, which here differ in size by a factor of a thousand; it does not tell how old a value is, which the
+ * headers say; and it has one way to load a value, which here belongs to the request.
+ */
 export class ResponseCache {
   readonly #clock: Clock;
   readonly #entries: LRUCache<string, Entry>;
@@ -60,10 +64,10 @@ export class ResponseCache {
   }
 
   /**
-   * The kept answer, or that of `fetch`. A plain response is one that must not be kept: a refusal, or one too long.
+   * The kept answer, or that of `fetch`. A plain response is one that is not kept: a refusal, or an answer that is too long.
    *
    * @param key the upstream and the target
-   * @param fetch told whether its answer is to be kept, and so wanted whole
+   * @param fetch is told whether its answer will be kept, and so is wanted whole
    */
   async get(
     key: string,
@@ -85,7 +89,7 @@ export class ResponseCache {
       case 'passed':
         return fetched.response;
       case 'too long':
-        // A stream cannot be shared: each reads at its own pace.
+        // A stream cannot be shared: each client reads at its own pace.
         return fetch(signal, false);
     }
   }
@@ -127,9 +131,9 @@ function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'));
   } catch (cause) {
-    throw new UpstreamError('invalid answer', 'the upstream answered with broken JSON', { cause });
+    throw new UpstreamError('upstream_invalid_answer', 'the upstream answered with broken JSON', { cause });
   }
 }
 
-/** 132 bits: no two bodies of one target will ever share it. */
+/** 132 bits: no two bodies of one target will ever have the same. */
 const ETAG_CHARACTERS = 22;

@@ -1,56 +1,40 @@
-import { isUtf8 } from 'node:buffer';
-import type { IncomingHttpHeaders } from 'node:http';
-import type { Readable } from 'node:stream';
-import { Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import type { Clock } from '../primitives/clock.ts';
+import type { OpenHttp } from '../primitives/http-port.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
+import { ConnectionSlots, MAX_CONNECTIONS } from './connection-slots.ts';
+import { EndpointAddress } from './endpoint-address.ts';
 import { Exchange, type ExchangeRules, type RawAnswer } from './exchange.ts';
-import { findRefusalMessage } from './refusal-message.ts';
-import { mayHaveArrived, UpstreamError } from './upstream-error.ts';
+import { FailingSubjects } from './failing-subjects.ts';
+import {
+  findBodyProblem,
+  findHeadProblem,
+  presentRefusal,
+  presentSuccess,
+  type UpstreamResponse,
+} from './upstream-answer.ts';
+import { neverConnected, UpstreamError } from './upstream-error.ts';
 
 export interface UpstreamRequest {
   readonly method: 'GET' | 'POST';
   /** Path and query, sent below the base URL byte for byte. */
   readonly target: string;
+  /** What it is about: a chain, or a list that is of no chain. Failures of one subject do not count against others. */
+  readonly subject: string;
   /** JSON. */
   readonly body?: string;
   /** For the whole answer, its body included. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Whether it is known to exist there: what else is asked for may well be slow, or fail, without the upstream's being ill. */
-  readonly isDocumented: boolean;
-  /** Whether the answer is read whole where that can be, to be kept. */
+  /** Whether the answer will be kept, and so is read whole if it is not too long. */
   readonly isKept: boolean;
-}
-
-/** What an upstream answered: a success, or an error of its own. */
-export type UpstreamResponse = UpstreamSuccess | UpstreamRefusal;
-
-export interface UpstreamSuccess {
-  readonly kind: 'success';
-  /** 2xx. */
-  readonly status: number;
-  /** Those of {@link PASSED_HEADERS} that the upstream sent, and the length of a stream where it is known. */
-  readonly headers: Readonly<Record<string, string>>;
-  /**
-   * Whole where it is short: then it came to its end, and looks like JSON, or is empty. A stream where it is longer; who does
-   * not read it to the end must destroy it.
-   */
-  readonly body: Buffer | Readable;
-}
-
-export interface UpstreamRefusal {
-  readonly kind: 'refusal';
-  /** 4xx or 5xx. */
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  /** In the upstream's words, with nothing of our keys in them; undefined where it has none. */
-  readonly message: string | undefined;
 }
 
 /** One upstream service. When it is disposed, its connections close and requests in flight fail. */
 export interface UpstreamClient extends AsyncDisposable {
+  /** Whether the upstream is left alone because it is down. */
+  readonly isCircuitOpen: boolean;
   /** @throws {UpstreamError}, or the signal's reason where the caller aborted */
   request(request: UpstreamRequest): Promise<UpstreamResponse>;
 }
@@ -60,37 +44,30 @@ export interface UpstreamClientOptions {
   readonly name: string;
   readonly endpoint: ApiEndpoint;
   readonly clock: Clock;
+  readonly openHttp: OpenHttp;
   readonly maxResponseBytes: number;
-  /** Told when the circuit opens, and when it closes again. */
+  /** Called when the circuit opens, and when it closes again. */
   readonly onCircuit: (isOpen: boolean) => void;
 }
 
-/** Beyond this an answer can only be streamed, so that memory does not grow with what upstreams send. */
+/** Longer answers can only be streamed, so that memory does not grow with what upstreams send. */
 const MAX_WHOLE_BYTES = 256 * 1024;
-/** Beyond this one that need not be kept is streamed: to hold it back costs more than to pass it on as it comes. */
+/** Longer answers that need not be kept are streamed: holding them back would cost more than passing them on as they come. */
 const STREAMED_FROM_BYTES = 64 * 1024;
-/** Up to here a whole answer is parsed to see that it is JSON: a tenth of a millisecond of the event loop. */
-const MAX_PARSED_BYTES = 16 * 1024;
-/** Keep-alive connections to one upstream, and so the requests in flight there. */
-const MAX_CONNECTIONS = 64;
-/** Streamed answers take as long as their readers: those must leave connections to others. */
-const MAX_STREAMS = 48;
-/** Requests that may wait for a connection; their deadline runs meanwhile. */
-const MAX_WAITING = 1_024;
 /** A few round trips to the other side of the world. */
 const CONNECT_TIMEOUT_MS = 3_000;
+/** For any answer to a request that asks for nothing. */
+const PROBE_TIMEOUT_MS = 3_000;
 /** An upstream's headers are some hundred bytes; undici refuses more than this, which is Node's own limit. */
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Ten in a row are no accident; five seconds are a restart, and little enough to wait after one. */
-const BREAKER_LIMITS = { maxFailures: 10, minTargets: 2, openMs: 5_000 };
+/** Ten in a row are no accident. */
+const MAX_FAILURES = 10;
+/** A restart takes about as long, and it is not long to wait after one. */
+const OPEN_MS = 5_000;
+/** Connections for a subject that fails: one could hang, and the other one shows whether it works again. */
+const MAX_CONNECTIONS_OF_FAILING = 2;
 /** Whoever finds the upstream or its connections busy may find them free a moment later. */
 const BUSY_RETRY_MS = 1_000;
-
-/**
- * Headers of an answer that say something about its content. All else is dropped: what belongs to the upstream's own
- * connection, cookies, its rate limits (ours count here), and names of what runs there.
- */
-const PASSED_HEADERS = ['content-type', 'retry-after', 'deprecation', 'sunset'];
 
 /** Causes of a GET's failure after which it is sent once more: the connection was there, and broke. */
 const BROKEN_CONNECTION = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
@@ -98,58 +75,35 @@ const BROKEN_CONNECTION = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 /** What gateways say of the service behind them, and services of themselves. Any other error is about what was asked. */
 const UNHEALTHY_STATUSES = new Set([502, 503, 504]);
 
-const JSON_TYPE = /^application\/(json|[\w.-]+\+json)\s*(;|$)/i;
-
-/** Shorter values are no keys, and words of every sentence. */
-const MIN_SECRET_LENGTH = 4;
-
 export function createUpstreamClient(options: UpstreamClientOptions): UpstreamClient {
-  return new UndiciUpstreamClient(options);
+  return new PooledUpstreamClient(options);
 }
 
-class UndiciUpstreamClient implements UpstreamClient {
+class PooledUpstreamClient implements UpstreamClient {
   readonly #name: string;
   readonly #clock: Clock;
+  readonly #address: EndpointAddress;
   readonly #breaker: CircuitBreaker;
-  readonly #onCircuit: (isOpen: boolean) => void;
-  readonly #pool: Pool;
-  readonly #pathPrefix: string;
-  readonly #ownQuery: string;
-  readonly #ownHeaders: Readonly<Record<string, string>>;
-  readonly #secrets: readonly string[];
-  readonly #rules: ExchangeRules;
-  #free = MAX_CONNECTIONS;
-  #streams = 0;
-  /** Each starts one request; in the order of their coming. */
-  readonly #waiting = new Set<() => void>();
+  readonly #subjects = new FailingSubjects();
+  readonly #slots = new ConnectionSlots();
+  readonly #maxResponseBytes: number;
+  readonly #http: Dispatcher;
 
-  constructor({ name, endpoint, clock, maxResponseBytes, onCircuit }: UpstreamClientOptions) {
-    const url = new URL(endpoint.baseUrl);
-    for (const [key, value] of Object.entries(endpoint.queryParameters ?? {})) url.searchParams.append(key, value);
+  constructor({ name, endpoint, clock, openHttp, maxResponseBytes, onCircuit }: UpstreamClientOptions) {
     this.#name = name;
     this.#clock = clock;
-    this.#breaker = new CircuitBreaker(clock, BREAKER_LIMITS);
-    this.#onCircuit = onCircuit;
-    this.#pathPrefix = url.pathname.replace(/\/+$/, '');
-    this.#ownQuery = url.search.slice(1);
-    const headers = Object.entries(endpoint.httpHeaders ?? {}).map(([key, value]) => [key.toLowerCase(), value]);
-    this.#ownHeaders = {
-      accept: 'application/json',
-      'accept-encoding': 'identity',
-      ...Object.fromEntries(headers),
-    };
-    this.#secrets = findSecrets(url, endpoint);
-    this.#rules = {
-      maxWholeBytes: MAX_WHOLE_BYTES,
-      maxBytes: maxResponseBytes,
-      findProblem: (status, answerHeaders) => this.#findProblem(status, answerHeaders),
-      tooLong: () => this.#invalid(`sent more than the ${maxResponseBytes} bytes allowed`),
-      takeStream: () => this.#takeStream(),
-      noStream: () => this.#busy('has too many long answers under way'),
-      onOver: (exchange) => this.#release(exchange),
-    };
-    this.#pool = new Pool(url.origin, {
-      connections: MAX_CONNECTIONS,
+    this.#address = new EndpointAddress(endpoint);
+    this.#maxResponseBytes = maxResponseBytes;
+    this.#breaker = new CircuitBreaker({
+      clock,
+      maxFailures: MAX_FAILURES,
+      openMs: OPEN_MS,
+      probe: () => this.#probe(),
+      onChange: onCircuit,
+    });
+    this.#http = openHttp(this.#address.origin, {
+      // One more for the probe, which must not wait for those that hang.
+      connections: MAX_CONNECTIONS + 1,
       pipelining: 1,
       allowH2: false,
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -160,51 +114,66 @@ class UndiciUpstreamClient implements UpstreamClient {
     });
   }
 
+  get isCircuitOpen(): boolean {
+    return this.#breaker.isOpen;
+  }
+
   async request(request: UpstreamRequest): Promise<UpstreamResponse> {
     request.signal.throwIfAborted();
-    if (this.#free === 0 && this.#waiting.size >= MAX_WAITING) {
-      throw this.#busy('has too many requests waiting for a connection');
-    }
-    const waitMs = this.#breaker.admit();
-    if (waitMs > 0) {
-      throw new UpstreamError('circuit open', `the ${this.#name} failed repeatedly and is left alone for a moment`, {
-        retryAfterMs: waitMs,
-      });
-    }
+    this.#admit(request.subject);
     try {
       const response = await this.#send(request);
-      this.#judge(request, UNHEALTHY_STATUSES.has(response.status) ? 'target failed' : 'well');
+      this.#breaker.answered();
+      if (UNHEALTHY_STATUSES.has(response.status)) this.#subjects.failed(request.subject);
+      else this.#subjects.succeeded(request.subject);
       return response;
     } catch (error) {
-      this.#judge(request, findVerdict(error));
+      this.#judge(request.subject, error);
       throw error;
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#pool.destroy();
+    await this.#http.destroy();
   }
 
-  #judge({ target, isDocumented }: UpstreamRequest, verdict: Verdict): void {
-    const wasOpen = this.#breaker.isOpen;
-    if (verdict === 'well') this.#breaker.succeeded();
-    else if (verdict === 'host failed') this.#breaker.failed(undefined);
-    else if (verdict === 'target failed' && isDocumented) this.#breaker.failed(target.split('?', 1)[0]);
-    else this.#breaker.abandoned();
-    if (this.#breaker.isOpen !== wasOpen) this.#onCircuit(!wasOpen);
+  #admit(subject: string): void {
+    if (this.#slots.isFull(subject)) throw this.#busy('has too many requests waiting for a connection');
+    if (this.#subjects.isFailing(subject) && this.#slots.heldBy(subject) >= MAX_CONNECTIONS_OF_FAILING) {
+      throw this.#failing('failed repeatedly for requests like this one, of which only a few are sent', OPEN_MS);
+    }
+    const waitMs = this.#breaker.admit();
+    if (waitMs > 0) throw this.#failing('failed repeatedly and is left alone for a moment', waitMs);
   }
 
-  /** One deadline over both attempts, and over the body. */
+  /** What the failure of a request says of the upstream, and of the subject it was about. */
+  #judge(subject: string, error: unknown): void {
+    if (!(error instanceof UpstreamError)) {
+      this.#breaker.abandoned(); // the client left
+    } else if (error.code === 'upstream_invalid_answer') {
+      this.#breaker.answered();
+    } else if (error.code === 'upstream_timeout' || error.code === 'upstream_unreachable') {
+      if (neverConnected(error)) {
+        this.#breaker.notConnected();
+      } else {
+        this.#breaker.unanswered();
+        this.#subjects.failed(subject);
+      }
+    } else {
+      this.#breaker.abandoned(); // it was never sent
+    }
+  }
+
+  /** Sends a request with one deadline over both attempts, and over the body. */
   async #send(request: UpstreamRequest): Promise<UpstreamResponse> {
     const { timeoutMs, signal } = request;
-    const streamedFrom = request.isKept ? MAX_WHOLE_BYTES : STREAMED_FROM_BYTES;
-    let exchange = new Exchange(this.#rules, streamedFrom);
+    let exchange = this.#createExchange(request);
     let isWaiting = false;
     const cancelDeadline = this.#clock.after(timeoutMs, () =>
       exchange.abort(
         isWaiting
           ? this.#busy(`had no connection free within ${timeoutMs} ms`)
-          : new UpstreamError('too slow', `the ${this.#name} did not answer within ${timeoutMs} ms`),
+          : new UpstreamError('upstream_timeout', `the ${this.#name} did not answer within ${timeoutMs} ms`),
       ),
     );
     const onAbort = (): void => exchange.abort(signal.reason);
@@ -216,11 +185,10 @@ class UndiciUpstreamClient implements UpstreamClient {
     let answer: RawAnswer | undefined;
     try {
       for (let isRepeated = false; answer === undefined; isRepeated = true) {
-        if (this.#free > 0) {
-          this.#free -= 1;
-        } else {
+        const slot = this.#slots.take(request.subject, exchange.answer);
+        if (slot !== undefined) {
           isWaiting = true;
-          await this.#untilFree(exchange);
+          await slot;
           isWaiting = false;
         }
         try {
@@ -228,7 +196,7 @@ class UndiciUpstreamClient implements UpstreamClient {
         } catch (error) {
           const mayRepeat = request.method === 'GET' && !isRepeated && BROKEN_CONNECTION.has(codeOf(error));
           if (!mayRepeat) throw error;
-          exchange = new Exchange(this.#rules, streamedFrom);
+          exchange = this.#createExchange(request);
         }
       }
       return this.#present(request, answer);
@@ -241,164 +209,90 @@ class UndiciUpstreamClient implements UpstreamClient {
     }
   }
 
-  /** Resolves when a connection is this exchange's. @throws the exchange's error where it is aborted before */
-  async #untilFree(exchange: Exchange): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.add(resolve);
-    try {
-      await Promise.race([promise, exchange.answer]);
-    } catch (error) {
-      // Where its turn had come in the same moment, the next one has it.
-      if (!this.#waiting.delete(resolve)) this.#passOn();
-      throw error;
-    }
+  #createExchange({ subject, isKept }: UpstreamRequest): Exchange {
+    const rules: ExchangeRules = {
+      maxWholeBytes: MAX_WHOLE_BYTES,
+      streamedFromBytes: isKept ? MAX_WHOLE_BYTES : STREAMED_FROM_BYTES,
+      maxBytes: this.#maxResponseBytes,
+      findProblem: (status, headers) => {
+        const problem = findHeadProblem(status, headers);
+        return problem === undefined ? undefined : this.#invalid(problem);
+      },
+      tooLong: () => this.#invalid(`sent more than the ${this.#maxResponseBytes} bytes allowed`),
+      takeStream: () => this.#slots.takeStream(),
+      noStream: () => this.#busy('has too many long answers under way'),
+      onOver: ({ isStreaming }) => {
+        if (isStreaming) this.#slots.returnStream();
+        this.#slots.release(subject);
+      },
+    };
+    return new Exchange(rules);
   }
 
   #dispatch({ method, target, body }: UpstreamRequest, exchange: Exchange): Promise<RawAnswer> {
-    const headers = body === undefined ? this.#ownHeaders : { ...this.#ownHeaders, 'content-type': 'application/json' };
-    this.#pool.dispatch({ method, path: this.#path(target), headers, body: body ?? null }, exchange);
+    const own = this.#address.headers;
+    const headers = body === undefined ? own : { ...own, 'content-type': 'application/json' };
+    this.#http.dispatch({ method, path: this.#address.path(target), headers, body: body ?? null }, exchange);
     return exchange.answer;
   }
 
-  #release(exchange: Exchange): void {
-    if (exchange.isStreaming) this.#streams -= 1;
-    this.#passOn();
+  /** Asks for the root of the API, which is nothing: any answer at all is enough. */
+  async #probe(): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const enough = new Error('nobody reads the answer to a probe');
+    let controller: Dispatcher.DispatchController | undefined;
+    let isOver = false;
+    const end = (isUp: boolean): void => {
+      if (isOver) return;
+      isOver = true;
+      cancelDeadline();
+      resolve(isUp);
+      controller?.abort(enough);
+    };
+    const cancelDeadline = this.#clock.after(PROBE_TIMEOUT_MS, () => end(false));
+    this.#http.dispatch(
+      { method: 'GET', path: this.#address.path('/'), headers: this.#address.headers },
+      {
+        onRequestStart(started) {
+          controller = started;
+          if (isOver) started.abort(enough);
+        },
+        onResponseStart: () => end(true),
+        onResponseData: () => undefined,
+        onResponseEnd: () => undefined,
+        onResponseError: () => end(false),
+      },
+    );
+    return promise;
   }
 
-  /** Gives a free connection to who has waited longest. */
-  #passOn(): void {
-    const [next] = this.#waiting;
-    if (next === undefined) {
-      this.#free += 1;
-    } else {
-      this.#waiting.delete(next);
-      next();
-    }
-  }
-
-  #path(target: string): string {
-    if (this.#ownQuery === '') return `${this.#pathPrefix}${target}`;
-    return `${this.#pathPrefix}${target}${target.includes('?') ? '&' : '?'}${this.#ownQuery}`;
-  }
-
-  /** A redirect could lead to any host, with our key; what is encoded, or a part, was not asked for and could not be checked. */
-  #findProblem(status: number, headers: IncomingHttpHeaders): UpstreamError | undefined {
-    if (status > 599 || status === 205 || status === 206) return this.#invalid(`answered with status ${status}`);
-    if (status >= 300 && status < 400) return this.#invalid('answered with a redirect, which is not followed');
-    const encoding = headers['content-encoding'] ?? 'identity';
-    return encoding === 'identity' || encoding === ''
-      ? undefined
-      : this.#invalid('answered in an encoding it was not asked for');
-  }
-
-  #takeStream(): boolean {
-    if (this.#streams >= MAX_STREAMS) return false;
-    this.#streams += 1;
-    return true;
-  }
-
-  /** @throws {UpstreamError} on a success that is no JSON; only a POST, or a 204, may be answered with nothing */
-  #present({ method }: UpstreamRequest, { status, headers, body }: RawAnswer): UpstreamResponse {
-    const passed = pickPassed(headers);
-    const isWhole = Buffer.isBuffer(body);
-    if (status >= 400) {
-      if (!isWhole) body.destroy();
-      const message = isWhole ? findRefusalMessage(body.toString('utf8')) : undefined;
-      return { kind: 'refusal', status, headers: passed, message: message && this.#redact(message) };
-    }
-    const mayBeEmpty = status === 204 || method === 'POST';
-    if (!(isWhole && body.length === 0 && mayBeEmpty)) {
-      const problem = !JSON_TYPE.test(headers['content-type'] ?? '')
-        ? 'did not answer with JSON'
-        : isWhole && !isJson(body)
-          ? 'answered with broken JSON'
-          : undefined;
-      if (problem !== undefined) {
-        if (!isWhole) body.destroy();
-        throw this.#invalid(problem);
-      }
-    }
-    // Of a stream its client cannot know the length otherwise, and chunks are more work for both.
-    const { 'content-length': length } = headers;
-    const isMeasured = !isWhole && length !== undefined;
-    return { kind: 'success', status, headers: isMeasured ? { ...passed, 'content-length': length } : passed, body };
-  }
-
-  #redact(message: string): string {
-    return this.#secrets.reduce((text, secret) => text.replaceAll(secret, '…'), message);
+  /** @throws {UpstreamError} on a success that is not JSON */
+  #present({ method }: UpstreamRequest, answer: RawAnswer): UpstreamResponse {
+    const { status, body } = answer;
+    const problem = status < 400 ? findBodyProblem(method, answer) : undefined;
+    if (!Buffer.isBuffer(body) && (status >= 400 || problem !== undefined)) body.destroy();
+    if (problem !== undefined) throw this.#invalid(problem);
+    return status < 400 ? presentSuccess(answer) : presentRefusal(answer, (text) => this.#address.redact(text));
   }
 
   #invalid(problem: string): UpstreamError {
-    return new UpstreamError('invalid answer', `the ${this.#name} ${problem}`);
+    return new UpstreamError('upstream_invalid_answer', `the ${this.#name} ${problem}`);
   }
 
   #busy(problem: string): UpstreamError {
-    return new UpstreamError('overloaded', `the ${this.#name} ${problem}`, { retryAfterMs: BUSY_RETRY_MS });
+    return new UpstreamError('upstream_overloaded', `the ${this.#name} ${problem}`, { retryAfterMs: BUSY_RETRY_MS });
+  }
+
+  #failing(problem: string, retryAfterMs: number): UpstreamError {
+    return new UpstreamError('upstream_failing', `the ${this.#name} ${problem}`, { retryAfterMs });
   }
 
   #failure(cause: unknown): UpstreamError {
     const code = codeOf(cause);
     const isInvalid = code === 'UND_ERR_HEADERS_OVERFLOW' || code.startsWith('HPE_') || code === 'HTTPParserError';
     return isInvalid
-      ? new UpstreamError('invalid answer', `the ${this.#name} sent no valid HTTP (${code})`, { cause })
-      : new UpstreamError('unreachable', `the ${this.#name} cannot be reached (${code})`, { cause });
-  }
-}
-
-/** What the end of a request says of the upstream. */
-type Verdict = 'well' | 'host failed' | 'target failed' | 'nothing';
-
-function findVerdict(error: unknown): Verdict {
-  if (!(error instanceof UpstreamError)) return 'nothing'; // the client left
-  // From the connection: there was none, or what was asked for may be what broke it.
-  if (error.cause !== undefined) return mayHaveArrived(error) ? 'target failed' : 'host failed';
-  switch (error.code) {
-    case 'too slow':
-      return 'target failed';
-    case 'invalid answer':
-      return 'well'; // of this one target, over a connection that works
-    case 'overloaded':
-    case 'unreachable':
-    case 'not configured':
-    case 'circuit open':
-      return 'nothing';
-  }
-}
-
-/** Whatever of our own an upstream could repeat in a sentence about the URL or the headers that it got. */
-function findSecrets({ pathname, search }: URL, { queryParameters = {}, httpHeaders = {} }: ApiEndpoint): string[] {
-  const values = [...Object.values(queryParameters), ...Object.values(httpHeaders)];
-  return [search.slice(1), pathname.replace(/\/+$/, ''), ...values, ...values.map(encodeURIComponent)]
-    .filter((text) => text.length >= MIN_SECRET_LENGTH)
-    .toSorted((a, b) => b.length - a.length);
-}
-
-function pickPassed(headers: IncomingHttpHeaders): Record<string, string> {
-  const passed: Record<string, string> = {};
-  for (const name of PASSED_HEADERS) {
-    const value = headers[name];
-    if (typeof value === 'string') passed[name] = value;
-  }
-  return passed;
-}
-
-/** A longer text is looked at from both ends: that tells JSON from a page of HTML, and from what was cut off. */
-function isJson(body: Buffer): boolean {
-  if (body.length > MAX_PARSED_BYTES) {
-    const ends =
-      body.toString('latin1', 0, 64).trimStart().slice(0, 1) +
-      body
-        .toString('latin1', body.length - 64)
-        .trimEnd()
-        .slice(-1);
-    return ends === '{}' || ends === '[]';
-  }
-  if (!isUtf8(body)) return false;
-  try {
-    JSON.parse(body.toString('utf8'));
-    return true;
-  } catch {
-    return false;
+      ? new UpstreamError('upstream_invalid_answer', `the ${this.#name} sent no valid HTTP (${code})`, { cause })
+      : new UpstreamError('upstream_unreachable', `the ${this.#name} cannot be reached (${code})`, { cause });
   }
 }
 

@@ -1,0 +1,110 @@
+/** Keep-alive connections to one upstream, and so the requests in flight there. */
+export const MAX_CONNECTIONS = 64;
+/** Of one subject: a chain whose requests all hang must leave connections to others. */
+const MAX_CONNECTIONS_OF_SUBJECT = 48;
+/** Streamed answers take as long as their readers: those must leave connections to others. */
+const MAX_STREAMS = 48;
+/** Requests that may wait for a connection; their deadline runs meanwhile. */
+const MAX_WAITING = 1_024;
+/** For the same reason as with connections. */
+const MAX_WAITING_OF_SUBJECT = 768;
+
+interface Waiter {
+  readonly subject: string;
+  /** Starts the request. */
+  readonly go: () => void;
+}
+
+/**
+ * Who may use one of the connections to an upstream, and who waits for one. Those who wait are served in the order in which they
+ * came, except that requests for one subject cannot take all connections.
+ */
+export class ConnectionSlots {
+  #free = MAX_CONNECTIONS;
+  #streams = 0;
+  readonly #held = new Map<string, number>();
+  readonly #waiting = new Set<Waiter>();
+  readonly #waitingOf = new Map<string, number>();
+
+  /** How many connections requests for a subject use. */
+  heldBy(subject: string): number {
+    return this.#held.get(subject) ?? 0;
+  }
+
+  /** Whether a request for a subject could neither start nor wait. */
+  isFull(subject: string): boolean {
+    if (this.#isFreeFor(subject)) return false;
+    return this.#waiting.size >= MAX_WAITING || (this.#waitingOf.get(subject) ?? 0) >= MAX_WAITING_OF_SUBJECT;
+  }
+
+  /**
+   * Takes a connection, which has to be released.
+   *
+   * @param cancelled rejects where the request is given up while it waits
+   * @returns undefined where a connection was free; else a promise that resolves when there is one, or rejects with `cancelled`
+   */
+  take(subject: string, cancelled: Promise<unknown>): Promise<void> | undefined {
+    if (!this.#isFreeFor(subject)) return this.#wait(subject, cancelled);
+    this.#hold(subject);
+    return undefined;
+  }
+
+  release(subject: string): void {
+    this.#free += 1;
+    add(this.#held, subject, -1);
+    for (const waiter of this.#waiting) {
+      if (!this.#isFreeFor(waiter.subject)) continue;
+      this.#leave(waiter);
+      this.#hold(waiter.subject);
+      waiter.go();
+      return;
+    }
+  }
+
+  /** Whether one more answer may be streamed; where it says yes, the stream has to be returned. */
+  takeStream(): boolean {
+    if (this.#streams >= MAX_STREAMS) return false;
+    this.#streams += 1;
+    return true;
+  }
+
+  returnStream(): void {
+    this.#streams -= 1;
+  }
+
+  #isFreeFor(subject: string): boolean {
+    return this.#free > 0 && this.heldBy(subject) < MAX_CONNECTIONS_OF_SUBJECT;
+  }
+
+  #hold(subject: string): void {
+    this.#free -= 1;
+    add(this.#held, subject, 1);
+  }
+
+  async #wait(subject: string, cancelled: Promise<unknown>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiter: Waiter = { subject, go: resolve };
+    this.#waiting.add(waiter);
+    add(this.#waitingOf, subject, 1);
+    try {
+      await Promise.race([promise, cancelled]);
+    } catch (error) {
+      // Its turn may have come at the same moment: then the next one has it.
+      if (this.#waiting.has(waiter)) this.#leave(waiter);
+      else this.release(subject);
+      throw error;
+    }
+  }
+
+  #leave(waiter: Waiter): void {
+    this.#waiting.delete(waiter);
+    add(this.#waitingOf, waiter.subject, -1);
+  }
+}
+
+/** Counts of 0 are not kept: subjects are as many as there are chains. */
+function add(counts: Map<string, number>, subject: string, change: 1 | -1): void {
+  const count = (counts.get(subject) ?? 0) + change;
+  if (count === 0) counts.delete(subject);
+  else counts.set(subject, count);
+}

@@ -1,0 +1,41 @@
+import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
+
+/** Shorter values are no keys, and are part of many sentences. */
+const MIN_SECRET_LENGTH = 4;
+
+/** Where an upstream is, and what of our own goes with every request to it. */
+export class EndpointAddress {
+  readonly origin: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly #pathPrefix: string;
+  readonly #ownQuery: string;
+  readonly #secrets: readonly string[];
+
+  constructor({ baseUrl, queryParameters = {}, httpHeaders = {} }: ApiEndpoint) {
+    const url = new URL(baseUrl);
+    for (const [key, value] of Object.entries(queryParameters)) url.searchParams.append(key, value);
+    this.origin = url.origin;
+    this.#pathPrefix = url.pathname.replace(/\/+$/, '');
+    this.#ownQuery = url.search.slice(1);
+    this.headers = {
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+      ...Object.fromEntries(Object.entries(httpHeaders).map(([key, value]) => [key.toLowerCase(), value])),
+    };
+    const values = [...Object.values(queryParameters), ...Object.values(httpHeaders)];
+    this.#secrets = [this.#ownQuery, this.#pathPrefix, ...values, ...values.map(encodeURIComponent)]
+      .filter((text) => text.length >= MIN_SECRET_LENGTH)
+      .toSorted((a, b) => b.length - a.length);
+  }
+
+  /** @param target path and query, which stay as they are byte for byte */
+  path(target: string): string {
+    if (this.#ownQuery === '') return `${this.#pathPrefix}${target}`;
+    return `${this.#pathPrefix}${target}${target.includes('?') ? '&' : '?'}${this.#ownQuery}`;
+  }
+
+  /** Takes out of a text whatever of our own an upstream may repeat in a sentence about the URL or the headers that it got. */
+  redact(text: string): string {
+    return this.#secrets.reduce((redacted, secret) => redacted.replaceAll(secret, '…'), text);
+  }
+}
