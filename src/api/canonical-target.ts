@@ -1,20 +1,31 @@
 /**
- * The rule by which a request target is passed on as it came: read by any server, it must mean what it means to us. URLs
- * that some servers mend or decode and others do not (dot segments, encoded slashes, twice encoded characters, empty
- * segments) are refused instead of being mended.
+ * The rule by which a request target is passed on as it came: to any server it must mean what it means to us. URLs that some
+ * servers correct or decode and others do not (dot segments, encoded slashes, characters encoded twice, empty segments) are
+ * refused instead of being corrected. One escape is an exception: see {@link unescapeColons}.
  */
 
 /** What a path holds literally, by RFC 3986, without `;`, which some servers take for the start of parameters. */
 const PATH_CHARACTERS = /^[A-Za-z0-9\-._~:@!$&'()*+,=/%]*$/;
 /** Visible ASCII without `#`, and without `;`, which some servers take for `&`. */
 const QUERY_CHARACTERS = /^[!-"$-:<-~]*$/;
-/** Characters whose escape means the same as they themselves, or that some server gives a meaning after decoding. */
+/** Characters whose escape means the same as the character, or to which some server gives a meaning after decoding. */
 const NEEDLESSLY_ESCAPED = /[A-Za-z0-9\-._~:@/\\%?#;\p{Cc}]/u;
+const ESCAPED_COLON = /%3A/gi;
 
 export interface RequestTarget {
   readonly path: string;
   /** Without the question mark; empty where there is none. */
   readonly query: string;
+}
+
+/**
+ * The same request target with `:` for each `%3A` in its path. Some clients escape the colon of `transactions:listErc20`, and every
+ * server reads both alike. So the target is rewritten before it is routed, and goes to the upstream with the colon.
+ */
+export function unescapeColons(url: string): string {
+  if (!url.includes('%')) return url;
+  const { path } = splitTarget(url);
+  return path.replace(ESCAPED_COLON, ':') + url.slice(path.length);
 }
 
 /** What is wrong with a request target, in words that go after `the`; undefined where nothing is. */
@@ -35,10 +46,10 @@ function findPathProblem(path: string): string | undefined {
   return path.includes('%') ? findEscapeProblem(path) : undefined;
 }
 
-/** Names and values are looked at when they are decoded: whatever may be escaped, may be so here. */
+/** Names and values are checked after decoding: so any character may be escaped here. */
 function findQueryProblem(query: string): string | undefined {
   if (!QUERY_CHARACTERS.test(query)) return 'has a character that must be escaped';
-  return query.includes('%') && !isUtf8(query) ? 'has an escape that is broken, or of no UTF-8' : undefined;
+  return query.includes('%') && !isUtf8(query) ? 'has an escape that is broken or not UTF-8' : undefined;
 }
 
 function findEscapeProblem(path: string): string | undefined {

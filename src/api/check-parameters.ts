@@ -1,12 +1,12 @@
 import type { TSchema } from 'typebox';
-import { BadRequest } from './error-handler.ts';
+import { badRequest } from './http-error.ts';
 import { PARAMETER_FORMATS, type ParameterFormatName } from './parameter-formats.ts';
 
-/** The keywords that schemas of path and query parameters are made of. One without an entry here is a programmer's error. */
+/** The keywords of JSON Schema that schemas of path and query parameters may use. */
 interface ParameterSchema {
   readonly type?: 'string' | 'integer' | 'number' | 'array';
   readonly enum?: readonly string[];
-  /** Its `pattern` is in the schema for others: the format's own check is more than that. */
+  /** The schema's `pattern` is there for others: the format's own check looks at more. */
   readonly format?: ParameterFormatName;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -24,16 +24,16 @@ interface ObjectSchema {
 export type Parameters = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * Checks parameters against the schema that documents them. They are texts, and are passed on as the texts they are: so
- * they are not converted, and `1e2` or `0x10` is no integer, whatever an upstream would make of it. Unknown ones are not
- * looked at, but for names that some server takes for known ones.
+ * Checks parameters against the schema that documents them. They are texts, and are passed on as they came. So they are not
+ * converted, and `1e2` or `0x10` is not an integer, whatever an upstream would make of it. Unknown parameters pass, except for
+ * those whose name some server would take for a known one.
  *
- * @throws {BadRequest} naming the parameter
+ * @throws {HttpError} `invalid_request`, naming the parameter
  */
 export function checkParameters(schema: TSchema, values: Parameters): void {
   const { properties, required = [] } = schema as unknown as ObjectSchema;
   for (const name of required) {
-    if (values[name] === undefined || values[name] === '') throw new BadRequest(`${name} is missing`);
+    if (values[name] === undefined || values[name] === '') throw badRequest(`${name} is missing`);
   }
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined) continue;
@@ -42,19 +42,19 @@ export function checkParameters(schema: TSchema, values: Parameters): void {
       const plain = undecorated(name);
       const meant = Object.keys(properties).find((known) => known.toLowerCase() === plain);
       if (meant === undefined) continue;
-      throw new BadRequest(`${meant} must be written so, is ${JSON.stringify(name.slice(0, MAX_SHOWN_LENGTH))}`);
+      throw badRequest(`${meant} must be written exactly so, not ${JSON.stringify(name.slice(0, MAX_SHOWN_LENGTH))}`);
     }
     const problem = parameter.type === 'array' ? findListProblem(parameter, value) : findProblem(parameter, value);
-    if (problem !== undefined) throw new BadRequest(`${name} ${problem}`);
+    if (problem !== undefined) throw badRequest(`${name} ${problem}`);
   }
 }
 
-/** As much of a name as is shown to who sent it. */
+/** As much of a name as an error repeats. */
 const MAX_SHOWN_LENGTH = 100;
 
 /**
- * What the most lenient of servers may take a name for: `pageSize[]`, `[pageSize]`, `pageSize.x` and `pagesize` are `pageSize`
- * to one or another, and so is what has blanks (a `+` may be one) or invisible characters in it.
+ * What the most lenient server may take a name for: `pageSize[]`, `[pageSize]`, `pageSize.x` and `pagesize` are `pageSize` to one
+ * server or another, and so is a name with blanks (a `+` may be one) or invisible characters in it.
  */
 function undecorated(name: string): string {
   return name
@@ -87,14 +87,31 @@ function findProblem(schema: ParameterSchema, value: string | readonly string[])
 }
 
 function findNumberProblem({ type, minimum = 0, maximum }: ParameterSchema, text: string): string | undefined {
-  const [, whole, decimals = ''] = /^(0|[1-9]\d{0,15})(?:\.(\d+))?$/.exec(text) ?? [];
-  if (whole !== undefined && (type === 'number' || decimals === '')) {
-    // Apart, as `100.000000000000001` is 100 to a double.
-    const integer = Number(whole);
-    const greatest = maximum ?? Number.MAX_SAFE_INTEGER;
-    if (integer >= minimum && (integer < greatest || (integer === greatest && !/[1-9]/.test(decimals))))
-      return undefined;
+  const [isNumber, , decimals] = DECIMAL.exec(text) ?? [];
+  if (
+    isNumber !== undefined &&
+    (type === 'number' || decimals === undefined) &&
+    compareDecimals(text, String(minimum)) >= 0 &&
+    (maximum === undefined || compareDecimals(text, String(maximum)) <= 0)
+  ) {
+    return undefined;
   }
-  const range = maximum === undefined ? `of at least ${minimum}` : `from ${minimum} to ${maximum}`;
+  const range =
+    maximum === undefined ? `of at least ${minimum} with up to ${MAX_DIGITS} digits` : `from ${minimum} to ${maximum}`;
   return `must be ${type === 'integer' ? 'an integer' : 'a number'} ${range}`;
+}
+
+/** What 64 bits hold: block numbers and heights have no more. */
+const MAX_DIGITS = 20;
+const DECIMAL = /^(0|[1-9]\d{0,19})(\.\d+)?$/;
+
+/** By all of their digits: as doubles, `100.000000000000000001` would be 100. Negative, 0 or positive, as with `sort`. */
+export function compareDecimals(a: string, b: string): number {
+  const [wholeA = '', fractionA = ''] = a.split('.', 2);
+  const [wholeB = '', fractionB = ''] = b.split('.', 2);
+  if (wholeA.length !== wholeB.length) return wholeA.length - wholeB.length;
+  const digits = Math.max(fractionA.length, fractionB.length);
+  const textA = wholeA + fractionA.padEnd(digits, '0');
+  const textB = wholeB + fractionB.padEnd(digits, '0');
+  return textA === textB ? 0 : textA < textB ? -1 : 1;
 }

@@ -1,15 +1,16 @@
 import { bech32 } from '@scure/base';
 import { parseHexOrCb58Id, parseId, parseNodeID } from '../primitives/ids.ts';
+import { PUBLIC_NETWORKS } from '../primitives/networks.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 
-/** A form of parameters that JSON Schema has no word for. */
+/** A form of parameters for which JSON Schema has no keyword. */
 export interface ParameterFormat {
   /**
-   * What passes matches it, so that generators and validators of the document need not guess. More may match where a
-   * checksum counts, too.
+   * Everything that passes matches it, so that generators and validators of the document need not guess. Where there is a checksum,
+   * more matches than passes.
    */
   readonly pattern: string;
-  /** Says what is wrong with a text, in words that go after the parameter's name; undefined where nothing is. */
+  /** What is wrong with a text, in words that go after the parameter's name; undefined where nothing is. */
   readonly findProblem: (text: string) => string | undefined;
 }
 
@@ -19,19 +20,23 @@ const CB58_ID = `${CB58}{37,50}`;
 const ANY_ID = `0x[0-9a-fA-F]{64}|[0-9a-fA-F]{64}|${CB58_ID}`;
 /** 20 bytes and a checksum of four. */
 const NODE_ID = `NodeID-${CB58}{25,33}`;
-/** What fits 63 bits. */
-const NUMBER = '[1-9][0-9]{0,18}';
+/** As many digits as 64 bits have. */
+const NUMBER = '[1-9][0-9]{0,19}';
 
-/** Which human-readable part bech32 addresses of a network have; `testnet` is an old name of fuji. */
-const ADDRESS_PREFIXES = { mainnet: 'avax', fuji: 'fuji', testnet: 'fuji' } as const;
-export type PathNetwork = keyof typeof ADDRESS_PREFIXES;
-export const PATH_NETWORKS = Object.keys(ADDRESS_PREFIXES) as PathNetwork[];
+/** The human-readable part of bech32 addresses of a public network. */
+const ADDRESS_PREFIXES = { mainnet: 'avax', fuji: 'fuji' } as const;
+/** Of each name that a public network has in paths, how its addresses start. */
+const ADDRESS_PREFIX_OF = new Map(
+  PUBLIC_NETWORKS.flatMap(({ name, aliases }) =>
+    [name, ...aliases].map((pathName) => [pathName, ADDRESS_PREFIXES[name]] as const),
+  ),
+);
 
 /** 20 bytes and a checksum of six characters. EVM addresses are for atomic transactions of the C-Chain. */
-const ADDRESS = `0x[0-9a-fA-F]{40}|(?:[PX]-)?(?:${[...new Set(Object.values(ADDRESS_PREFIXES))].join('|')})1[02-9ac-hj-np-z]{38}`;
-const ADDRESS_PROBLEM = 'must be addresses such as P-avax1…, X-fuji1… or 0x…, with commas between';
+const ADDRESS = `0x[0-9a-fA-F]{40}|(?:[PX]-)?(?:${Object.values(ADDRESS_PREFIXES).join('|')})1[02-9ac-hj-np-z]{38}`;
+const ADDRESS_PROBLEM = 'must be addresses such as P-avax1…, X-fuji1… or 0x…, separated by commas';
 
-const nodeID = parsed(NODE_ID, 'must be NodeID- and the cb58 of 20 bytes', parseNodeID);
+const nodeID = parsed(NODE_ID, 'must be NodeID- followed by 20 bytes in cb58', parseNodeID);
 
 /** The formats that parameters' schemas name. */
 export const PARAMETER_FORMATS = {
@@ -41,21 +46,22 @@ export const PARAMETER_FORMATS = {
     'must be the number of an EVM chain or the ID of a blockchain',
     (text) => isChainNumber(text) || parseAnyId(text),
   ),
-  'evm-address': matching('0x[0-9a-fA-F]{40}', 'must be 0x and 40 hex digits'),
-  'evm-hash': matching('0x[0-9a-fA-F]{64}', 'must be 0x and 64 hex digits'),
+  'evm-address': matching('0x[0-9a-fA-F]{40}', 'must be 0x followed by 40 hex digits'),
+  'evm-hash': matching('0x[0-9a-fA-F]{64}', 'must be 0x followed by 64 hex digits'),
   'evm-block-id': matching(
     `0x[0-9a-fA-F]{64}|0|${NUMBER}`,
-    'must be the number of a block, or its hash of 0x and 64 hex digits',
+    'must be the number of a block, or its hash: 0x followed by 64 hex digits',
   ),
   'token-id': parsed('0x[0-9a-fA-F]{1,64}|[0-9]{1,78}', 'must be a number of up to 256 bits', (text) => {
     if (BigInt(text) >= 2n ** 256n) throw new ParseError('token-id', 'must be a number of up to 256 bits');
   }),
   'node-id': nodeID,
   'node-id-list': listed(nodeID),
-  // The validators' filter takes any part of a NodeID.
+  // The filter of validators takes any part of a NodeID.
   'node-id-part-list': listed(matching('[A-Za-z0-9-]{1,64}', 'must hold NodeIDs or parts of them')),
   'address-list': listed(parsed(ADDRESS, ADDRESS_PROBLEM, parseAddress)),
-  'transaction-type': matching('[A-Za-z0-9]{1,64}Tx', 'must be a transaction type such as AddValidatorTx'),
+  // The specification names some types and leaves the list open: UNKNOWN is one, too.
+  'transaction-type': matching('[A-Za-z0-9_]{1,64}', 'must be a transaction type such as AddValidatorTx'),
   // Every unit of the native token there can be: 720 million, with nine digits after the point.
   'delegation-capacity': matching(
     '0|[1-9][0-9]{0,16}|[1-6][0-9]{17}|7[01][0-9]{16}|720{16}',
@@ -70,30 +76,34 @@ export const PARAMETER_FORMATS = {
 
 export type ParameterFormatName = keyof typeof PARAMETER_FORMATS;
 
-/** Whether a text of the format `evm-chain-id` is a number, and not an ID. */
+/** Whether a text of the format `evm-chain-id` is a number and not an ID. */
 export function isChainNumber(text: string): boolean {
-  return /^[0-9]{1,19}$/.test(text);
+  return /^[0-9]{1,20}$/.test(text);
 }
 
-/** What is wrong with a list of addresses that are all well-formed: one of another network. */
-export function findForeignAddress(list: string, network: PathNetwork): string | undefined {
-  const prefix = ADDRESS_PREFIXES[network];
+/**
+ * What is wrong with a list of well-formed addresses: one of another network.
+ *
+ * @param network a name of a public network in paths
+ */
+export function findForeignAddress(list: string, network: string): string | undefined {
+  const prefix = ADDRESS_PREFIX_OF.get(network);
   const foreign = list
     .split(',')
     .find((address) => !address.startsWith('0x') && !address.replace(/^[PX]-/, '').startsWith(`${prefix}1`));
   return foreign === undefined ? undefined : `must be addresses of ${network}, which start with ${prefix}1`;
 }
 
-/** As much of a text as is shown to who sent it. */
+/** As much of a text as an error repeats. */
 const MAX_SHOWN_LENGTH = 90;
 
-/** A format that a regular expression says all of. */
+/** A format that a regular expression describes completely. */
 function matching(source: string, problem: string): ParameterFormat {
   const pattern = new RegExp(`^(?:${source})$`);
   return { pattern: pattern.source, findProblem: (text) => (pattern.test(text) ? undefined : problem) };
 }
 
-/** A format whose texts match, and are parsed without a {@link ParseError}. */
+/** A format whose texts match a regular expression and can be parsed without a {@link ParseError}. */
 function parsed(source: string, problem: string, parse: (text: string) => unknown): ParameterFormat {
   const { pattern, findProblem } = matching(source, problem);
   return {
@@ -112,7 +122,7 @@ function parsed(source: string, problem: string, parse: (text: string) => unknow
   };
 }
 
-/** Texts of a format with commas between. */
+/** Texts of a format, separated by commas. */
 function listed({ pattern, findProblem }: ParameterFormat): ParameterFormat {
   const item = pattern.slice(1, -1);
   return {
@@ -131,7 +141,7 @@ function parseAnyId(text: string): unknown {
   return parseHexOrCb58Id(text, 'ID');
 }
 
-/** Looks at the checksum, which hex has none of. @throws {ParseError} */
+/** Checks the checksum, which hex does not have. @throws {ParseError} */
 function parseAddress(text: string): void {
   if (text.startsWith('0x')) return;
   if (bech32.decodeUnsafe(text.replace(/^[PX]-/, '')) === undefined) {

@@ -1,5 +1,3 @@
-import { BadRequest } from './error-handler.ts';
-
 export interface RpcLimits {
   /** Names of the methods let through, as the node spells them. */
   readonly methods: ReadonlySet<string>;
@@ -13,63 +11,113 @@ export interface CheckedCalls {
   readonly count: number;
 }
 
+/** By JSON-RPC 2.0. */
+const RPC_CODES = { parse: -32_700, request: -32_600, method: -32_601, params: -32_602 } as const;
+
+/** A mistake in a JSON-RPC body. It is answered in the form that a JSON-RPC client reads, under HTTP 400. */
+export class RpcCallError extends Error {
+  override readonly name = 'RpcCallError';
+  readonly status = 400;
+  readonly #rpcCode: number;
+  readonly #id: string;
+
+  /** @param id as the call has it, in JSON; `null` where there is none */
+  constructor(
+    kind: keyof typeof RPC_CODES,
+    message: string,
+    { id = 'null', cause }: { id?: string; cause?: unknown } = {},
+  ) {
+    super(message, { cause });
+    this.#rpcCode = RPC_CODES[kind];
+    this.#id = id;
+  }
+
+  /** The answer's body. `data` has what programs read in the service's other errors. */
+  toJson(): string {
+    const data = { code: 'invalid_request', statusCode: this.status };
+    const error = JSON.stringify({ code: this.#rpcCode, message: this.message, data });
+    return `{"jsonrpc":"2.0","id":${this.#id},"error":${error}}`;
+  }
+}
+
 const KNOWN_FIELDS = new Set(['jsonrpc', 'id', 'method', 'params']);
-/** Parameters of the node's methods have four levels at most; what reads a body by recursion must not run out of stack. */
+/** Parameters of the node's methods have four levels at most; whoever reads a body by recursion must not run out of stack. */
 const MAX_DEPTH = 32;
 
 /**
- * Checks a JSON-RPC request or batch, each of its calls. The node would take `Method` for `method`, and the last of two
- * equal fields: so each call is put together anew from the fields that were checked, and fields that do not belong there are
- * refused. `id` and `params` stay as they were written, with all digits of their numbers.
+ * Checks a JSON-RPC request or batch, each of its calls. The node would take `Method` for `method`, and the last of two equal
+ * fields. So each call is put together anew from the fields that were checked, and unknown fields are refused. `id` and `params`
+ * stay as they were written, with all digits of their numbers.
  *
- * @throws {BadRequest} naming the field
+ * @throws {RpcCallError} naming the field, and with the ID of the call that is wrong
  */
 export function checkRpcCalls(text: string, limits: RpcLimits): CheckedCalls {
   const parsed = parseJson(text);
   if (!Array.isArray(parsed)) return { body: checkCall(parsed, text, '', limits), count: 1 };
-  if (parsed.length === 0) throw new BadRequest('body is an empty batch: at least one call is needed');
+  if (parsed.length === 0) throw new RpcCallError('request', 'body is an empty batch: at least one call is needed');
   if (parsed.length > limits.maxBatch) {
-    throw new BadRequest(`body is a batch of ${parsed.length} calls, at most ${limits.maxBatch} are allowed`);
+    throw new RpcCallError(
+      'request',
+      `body is a batch of ${parsed.length} calls, at most ${limits.maxBatch} are allowed`,
+    );
   }
   const calls = splitJson(text).map((source, index) => checkCall(parsed[index], source, `[${index}]`, limits));
   return { body: `[${calls.join(',')}]`, count: calls.length };
 }
 
-/** The call's JSON, from its value and the text that it was parsed from. */
+/** The call's JSON, from its value and the text from which it was parsed. */
 function checkCall(call: unknown, source: string, at: string, { methods }: RpcLimits): string {
   const name = (field: string): string => (at === '' ? field : `${at}.${field}`);
   if (typeof call !== 'object' || call === null || Array.isArray(call)) {
-    throw new BadRequest(`${at === '' ? 'body' : at} must be an object {jsonrpc, id, method, params}`);
+    throw new RpcCallError('request', `${at === '' ? 'body' : at} must be an object {jsonrpc, id, method, params}`);
   }
-  const unknown = Object.keys(call).find((field) => !KNOWN_FIELDS.has(field));
-  if (unknown !== undefined) throw new BadRequest(`unknown field ${JSON.stringify(name(unknown).slice(0, 100))}`);
   const { jsonrpc, id, method, params } = call as Readonly<Record<string, unknown>>;
-  if (jsonrpc !== '2.0') throw new BadRequest(`${name('jsonrpc')} must be "2.0"`);
-  if (typeof id !== 'number' && typeof id !== 'string')
-    throw new BadRequest(`${name('id')} must be a number or a string`);
-  if (typeof method !== 'string') throw new BadRequest(`${name('method')} must be a string`);
-  if (!methods.has(method)) {
-    throw new BadRequest(
-      `${name('method')} ${JSON.stringify(method.slice(0, 100))} is not allowed here; allowed are: ${[...methods].join(', ')}`,
-    );
-  }
-  if (params !== undefined && (typeof params !== 'object' || params === null || Array.isArray(params))) {
-    throw new BadRequest(`${name('params')} must be an object`);
+  if (typeof id !== 'number' && typeof id !== 'string') {
+    throw new RpcCallError('request', `${name('id')} must be a number or a string`);
   }
   const written = sourcesOf(source);
-  const withParams = params === undefined ? '' : `,"params":${written.get('params')}`;
-  return `{"jsonrpc":"2.0","id":${written.get('id')},"method":${JSON.stringify(method)}${withParams}}`;
+  const writtenId = String(written.get('id'));
+  const fail = (kind: keyof typeof RPC_CODES, message: string): never => {
+    throw new RpcCallError(kind, message, { id: writtenId });
+  };
+  const unknown = Object.keys(call).find((field) => !KNOWN_FIELDS.has(field));
+  if (unknown !== undefined)
+    fail('request', `unknown field ${JSON.stringify(name(unknown).slice(0, MAX_SHOWN_LENGTH))}`);
+  if (jsonrpc !== '2.0') fail('request', `${name('jsonrpc')} must be "2.0"`);
+  if (typeof method !== 'string') return fail('request', `${name('method')} must be a string`);
+  if (!methods.has(method)) {
+    const shown = JSON.stringify(method.slice(0, MAX_SHOWN_LENGTH));
+    fail('method', `${name('method')} ${shown} is not allowed here; allowed are: ${[...methods].join(', ')}`);
+  }
+  if (!areParams(params)) fail('params', `${name('params')} must be an object, or a list with one object in it`);
+  const withParams = isNothing(params) ? '' : `,"params":${written.get('params')}`;
+  return `{"jsonrpc":"2.0","id":${writtenId},"method":${JSON.stringify(method)}${withParams}}`;
+}
+
+/** As much of a client's text as an error repeats. */
+const MAX_SHOWN_LENGTH = 100;
+
+/** What a node takes: no parameters, or one object with all of them, which may be in a list of its own. */
+function areParams(params: unknown): boolean {
+  if (isNothing(params)) return true;
+  const [only, ...more] = [params].flat();
+  return more.length === 0 && typeof only === 'object' && only !== null && !Array.isArray(only);
+}
+
+/** Clients write that there are no parameters in all these ways. None of them goes to the node. */
+function isNothing(params: unknown): boolean {
+  return params === undefined || params === null || (Array.isArray(params) && params.length === 0);
 }
 
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new BadRequest('body is not valid JSON', { cause });
+    throw new RpcCallError('parse', 'body is not valid JSON', { cause });
   }
 }
 
-/** Of each field of an object its value as it is written; of equal fields that of the last, as `JSON.parse` has it. */
+/** The value of each field of an object as it is written; of equal fields the last one counts, as with `JSON.parse`. */
 function sourcesOf(object: string): ReadonlyMap<string, string> {
   return new Map(
     splitJson(object).map((member) => {
@@ -82,7 +130,7 @@ function sourcesOf(object: string): ReadonlyMap<string, string> {
 /**
  * What is written between the brackets and commas of an array or object that is valid JSON and not empty.
  *
- * @throws {BadRequest} where it is nested too deep
+ * @throws {RpcCallError} where it is nested too deep
  */
 function splitJson(text: string): string[] {
   const parts: string[] = [];
@@ -97,7 +145,7 @@ function splitJson(text: string): string[] {
       case '{':
         depth += 1;
         if (depth === 1) start = at + 1;
-        if (depth > MAX_DEPTH) throw new BadRequest(`body is nested in more than ${MAX_DEPTH} levels`);
+        if (depth > MAX_DEPTH) throw new RpcCallError('request', `body is nested in more than ${MAX_DEPTH} levels`);
         break;
       case ']':
       case '}':
@@ -115,7 +163,7 @@ function splitJson(text: string): string[] {
   return parts;
 }
 
-/** Where the quotation mark is that ends the text begun by the one at `start`. */
+/** The index of the quotation mark that ends the text begun by the one at `start`. */
 function endOfText(json: string, start: number): number {
   let at = start + 1;
   while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1;

@@ -1,34 +1,57 @@
 import { type TObject, type TSchema, Type } from 'typebox';
-import { type BlockchainID, P_CHAIN_ID, PRIMARY_NETWORK_ID, parseHexOrCb58Id } from '../primitives/ids.ts';
-import { ParseError } from '../primitives/parse-error.ts';
+import { type BlockchainID, PRIMARY_NETWORK_ID, parseHexOrCb58Id } from '../primitives/ids.ts';
+import { PUBLIC_NETWORKS } from '../primitives/networks.ts';
 import type { CachePolicy } from '../upstream/response-cache.ts';
 import type { Parameters } from './check-parameters.ts';
+import {
+  addresses,
+  blockchainId,
+  blockId,
+  blockRange,
+  capacity,
+  chainId,
+  evmAddress,
+  FEE_EFFECT,
+  fee,
+  formatted,
+  network,
+  oneOf,
+  paged,
+  pageToken,
+  seconds,
+  sortOrder,
+  timeRange,
+  timestamp,
+  uptime,
+  xChainId,
+} from './data-api-parameters.ts';
 import * as records from './data-api-records.ts';
 import {
-  findForeignAddress,
-  isChainNumber,
-  PARAMETER_FORMATS,
-  PATH_NETWORKS,
-  type ParameterFormatName,
-  type PathNetwork,
-} from './parameter-formats.ts';
+  type Conflict,
+  findEmptyBlockRange,
+  findEmptyRange,
+  findForeign,
+  findMisplacedSort,
+  findMisplacedValidation,
+  findMissingAddresses,
+} from './parameter-conflicts.ts';
+import { isChainNumber } from './parameter-formats.ts';
 
-/** One documented endpoint of an upstream: what is checked at the edge, and what the OpenAPI document says of it. */
+/** One documented endpoint of an upstream: what is checked before a request is passed on, and what the OpenAPI document says. */
 export interface UpstreamEndpointDefinition {
-  readonly method: 'GET' | 'POST';
   /** In Fastify's form: `::` is a colon. */
   readonly path: string;
   readonly service: 'data API' | 'metrics service';
   readonly operationId: string;
   readonly tag: string;
   readonly summary: string;
-  /** For the document: what `findConflict` looks at. */
+  /** For the document: what `findConflict` checks. */
   readonly rules?: string;
   readonly params: TObject;
   readonly query: TObject;
   /**
-   * What no schema of a single parameter says: the parameter and the problem, in words that go after its name; each has been
-   * checked by its schema before. Those of the path come apart: a query may have others by their names.
+   * Checks what no schema of a single parameter can say; each parameter has been checked by its schema before. Parameters of the path
+   * are given apart, as a query may have others of the same name.
    */
   readonly findConflict?: (query: Parameters, path: Parameters) => Conflict | undefined;
   readonly response: TSchema;
@@ -37,89 +60,21 @@ export interface UpstreamEndpointDefinition {
   readonly patience?: number;
 }
 
-type Conflict = readonly [name: string, problem: string];
-
 /**
- * Three seconds for what changes with each block, every second or two. Not lists alone: a block of a number is another one
- * after a reorganization, which some EVM chains have; and a transaction changes after it was accepted. On the primary network
- * its outputs are consumed and its reward is paid later, on EVM chains the price and the NFT metadata beside it move.
+ * Three seconds for what changes with each block, every second or two. These are not only lists. The block of a number is another
+ * one after a reorganization, which some EVM chains have. And a transaction changes after it was accepted: on the primary network
+ * its outputs are consumed and its reward is paid later; on EVM chains the price and the NFT metadata beside it change.
  */
 const changing = (): CachePolicy => ({ freshMs: 3_000 });
-/** A registered blockchain stays, a day's figure as well; a new one is not waited for by the second. */
+/** A registered blockchain stays, and so does a day's figure; nobody waits for a new one by the second. */
 const changingSlowly = (): CachePolicy => ({ freshMs: 30_000 });
-/** The one record that never changes is a block asked for by its hash, once it is there. */
+/** The one record that never changes is a block asked for by its hash, once it exists. */
 const evmBlock = ({ blockId }: Parameters): CachePolicy =>
   typeof blockId === 'string' && blockId.startsWith('0x')
     ? { ...changing(), isImmutable: (body) => hasText(body, 'blockHash') }
     : changing();
-/** The longest list of all, with the genesis of each blockchain, takes its time. */
+/** The longest list of all, with the genesis of each blockchain, takes longer than others. */
 const LONG_LIST_PATIENCE = 3;
-
-function oneOf(values: readonly string[], description?: string) {
-  return Type.Enum([...values], { type: 'string', ...(description !== undefined && { description }) });
-}
-
-function formatted(format: ParameterFormatName, description?: string) {
-  const { pattern } = PARAMETER_FORMATS[format];
-  return Type.String({ format, pattern, ...(description !== undefined && { description }) });
-}
-
-const network = oneOf(PATH_NETWORKS, 'testnet is an old name of fuji');
-
-const X_CHAIN_IDS = [
-  '2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByM',
-  '2JVSBoinj9C2J33VntvzYtVJNZdN2NKiwwKjcumHUWEb5DbBrm',
-];
-/** The C-Chains of mainnet and fuji, with the numbers that they have as EVM chains. */
-const C_CHAINS: Readonly<Record<string, string>> = {
-  '2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5': '43114',
-  yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp: '43113',
-};
-const blockchainId = oneOf(
-  ['p-chain', 'x-chain', 'c-chain', P_CHAIN_ID, ...X_CHAIN_IDS, ...Object.keys(C_CHAINS)],
-  'Alias or ID of a chain of the primary network',
-);
-const xChainId = oneOf(['x-chain', ...X_CHAIN_IDS], 'Alias or ID of the X-Chain');
-
-const chainId = formatted('evm-chain-id', 'Number of an EVM chain, or ID of its blockchain');
-const evmAddress = formatted('evm-address');
-const blockId = formatted('evm-block-id', 'Number or hash of a block');
-
-const pageToken = Type.Optional(Type.String({ description: '`nextPageToken` of the page before' }));
-const sortOrder = Type.Optional(oneOf(['asc', 'desc'], 'By timestamp, or by sortBy'));
-const timestamp = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Unix time' });
-const timeRange = {
-  startTimestamp: Type.Optional({ ...timestamp, description: 'Unix time after which items are' }),
-  endTimestamp: Type.Optional({ ...timestamp, description: 'Unix time before which items are' }),
-};
-const addresses = formatted(
-  'address-list',
-  'Addresses with commas between: avax1… on mainnet and fuji1… on fuji, with P- or X- before it or not, or 0x… for atomic transactions of the C-Chain',
-);
-
-function paged(defaultSize: number, minimum: number, maximum: number) {
-  return { pageToken, pageSize: Type.Optional(Type.Integer({ minimum, maximum, default: defaultSize })) };
-}
-
-/** Numbers in the specification, integers here: a block is counted, and what half a block or `1.0` means is said nowhere. */
-const blockRange = {
-  startBlock: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'First block; the default is genesis' }),
-  ),
-  endBlock: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: Number.MAX_SAFE_INTEGER,
-      description: 'The block after the last one; the default is to go on to the latest',
-    }),
-  ),
-};
-
-const capacity = Type.Optional(formatted('delegation-capacity', 'In the smallest unit, from 0 to 720000000000000000'));
-const seconds = Type.Optional(Type.Number({ minimum: 0, maximum: 2_147_483_647, description: 'Seconds' }));
-/** Not declared as defaults: a form that filled them in would exclude those validations, too. */
-const fee = { minimum: 2, maximum: 100 };
-const uptime = { minimum: 0, maximum: 100, description: 'Percent' };
 
 const NETWORK_PATH = '/v1/networks/:network';
 const CHAIN_PATH = '/v1/chains/:chainId';
@@ -130,7 +85,6 @@ const BLOCK_RANGE_RULE = 'startBlock must be below endBlock, which is not part o
 
 export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
   {
-    method: 'GET',
     path: `${NETWORK_PATH}/blockchains/:blockchainId/transactions`,
     service: 'data API',
     operationId: 'listPrimaryNetworkTransactions',
@@ -142,7 +96,7 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
       sortOrder,
       addresses: Type.Optional(addresses),
       l1ValidationId: Type.Optional(
-        formatted('primary-network-id', 'Only on the P-Chain: transactions of an L1 validation'),
+        formatted('primary-network-id', 'Only on the P-Chain: transactions related to this L1 validation'),
       ),
       txTypes: Type.Optional(
         Type.Array(formatted('transaction-type'), { maxItems: 100, description: 'Only with addresses' }),
@@ -156,18 +110,13 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
         description: 'Unix time before which items are; only with addresses',
       }),
     }),
-    rules: `${OF_NETWORK} txTypes, startTimestamp and endTimestamp are filters that need addresses; l1ValidationId is one of the P-Chain only.`,
+    rules: `${OF_NETWORK} txTypes, startTimestamp and endTimestamp are filters that need addresses; l1ValidationId is a filter of the P-Chain only.`,
     findConflict: (query, path) =>
-      findForeign(query, 'addresses', path) ??
-      findMissingAddresses(query) ??
-      (query['l1ValidationId'] !== undefined && !['p-chain', P_CHAIN_ID].includes(one(path, 'blockchainId'))
-        ? ['l1ValidationId', 'is a filter of the P-Chain only']
-        : undefined),
+      findForeign(query, 'addresses', path) ?? findMissingAddresses(query) ?? findMisplacedValidation(query, path),
     response: records.PrimaryNetworkTransactions,
     cache: changing,
   },
   {
-    method: 'GET',
     path: `${NETWORK_PATH}/blockchains/:blockchainId/transactions/:txHash`,
     service: 'data API',
     operationId: 'getPrimaryNetworkTransaction',
@@ -183,7 +132,6 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     cache: changing,
   },
   {
-    method: 'GET',
     path: `${NETWORK_PATH}/blockchains`,
     service: 'data API',
     operationId: 'listBlockchains',
@@ -196,7 +144,6 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     patience: LONG_LIST_PATIENCE,
   },
   {
-    method: 'GET',
     path: `${NETWORK_PATH}/validators`,
     service: 'data API',
     operationId: 'listValidators',
@@ -206,11 +153,11 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     query: Type.Object({
       ...paged(10, 1, 100),
       sortOrder,
-      nodeIds: Type.Optional(formatted('node-id-part-list', 'NodeIDs or parts of them, with commas between')),
+      nodeIds: Type.Optional(formatted('node-id-part-list', 'NodeIDs or parts of them, separated by commas')),
       sortBy: Type.Optional(
         oneOf(
           ['blockIndex', 'delegationCapacity', 'timeRemaining', 'delegationFee', 'uptimePerformance'],
-          "delegationFee only on mainnet and with subnetId the primary network's",
+          "delegationFee only on mainnet and with the primary network's subnetId",
         ),
       ),
       validationStatus: Type.Optional(oneOf(['completed', 'active', 'pending', 'removed'])),
@@ -218,21 +165,11 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
       maxDelegationCapacity: capacity,
       minTimeRemaining: seconds,
       maxTimeRemaining: seconds,
-      minFeePercentage: Type.Optional(
-        Type.Number({
-          ...fee,
-          description: 'Percent, 2 by default; where it is given, validations of subnets are excluded',
-        }),
-      ),
-      maxFeePercentage: Type.Optional(
-        Type.Number({
-          ...fee,
-          description: 'Percent, 100 by default; where it is given, validations of subnets are excluded',
-        }),
-      ),
+      minFeePercentage: Type.Optional(Type.Number({ ...fee, default: 2, description: FEE_EFFECT })),
+      maxFeePercentage: Type.Optional(Type.Number({ ...fee, default: 100, description: FEE_EFFECT })),
       minUptimePerformance: Type.Optional(Type.Number({ ...uptime, default: 90 })),
       maxUptimePerformance: Type.Optional(Type.Number({ ...uptime, default: 100 })),
-      subnetId: Type.Optional(formatted('primary-network-id', 'All subnets where it is missing')),
+      subnetId: Type.Optional(formatted('primary-network-id', 'All subnets by default')),
     }),
     rules: `No minimum may be above its maximum. sortBy=delegationFee works on mainnet only, and with subnetId=${PRIMARY_NETWORK_ID}.`,
     findConflict: (query, path) =>
@@ -245,7 +182,6 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     cache: changing,
   },
   {
-    method: 'GET',
     path: `${NETWORK_PATH}/delegators`,
     service: 'data API',
     operationId: 'listDelegators',
@@ -257,7 +193,7 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
       sortOrder,
       rewardAddresses: Type.Optional(addresses),
       delegationStatus: Type.Optional(oneOf(['completed', 'active', 'pending'])),
-      nodeIds: Type.Optional(formatted('node-id-list', 'NodeIDs with commas between')),
+      nodeIds: Type.Optional(formatted('node-id-list', 'NodeIDs, separated by commas')),
     }),
     rules: OF_NETWORK,
     findConflict: (query, path) => findForeign(query, 'rewardAddresses', path),
@@ -265,7 +201,6 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     cache: changing,
   },
   {
-    method: 'GET',
     path: `${NETWORK_PATH}/blockchains/:blockchainId/vertices`,
     service: 'data API',
     operationId: 'listVertices',
@@ -277,7 +212,6 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     cache: changing,
   },
   {
-    method: 'GET',
     path: `${NETWORK_PATH}/blockchains/:blockchainId/vertices::listByHeight`,
     service: 'data API',
     operationId: 'listVerticesByHeight',
@@ -285,7 +219,7 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     summary: 'Vertices of the X-Chain at a height',
     params: Type.Object({ network, blockchainId: xChainId }),
     query: Type.Object({
-      vertexHeight: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+      vertexHeight: Type.Integer({ minimum: 0 }),
       ...paged(10, 1, 100),
       sortOrder,
     }),
@@ -293,7 +227,6 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     cache: changing,
   },
   {
-    method: 'GET',
     path: `${NETWORK_PATH}/blockchains/:blockchainId/nodes/:nodeId/blocks`,
     service: 'data API',
     operationId: 'listBlocksOfNode',
@@ -309,7 +242,6 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     cache: changing,
   },
   {
-    method: 'GET',
     path: `${NETWORK_PATH}/addresses::listChainIds`,
     service: 'data API',
     operationId: 'listChainIdsOfAddresses',
@@ -323,7 +255,6 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     cache: changing,
   },
   {
-    method: 'GET',
     path: `${CHAIN_PATH}/addresses/:address/transactions::listErc20`,
     service: 'data API',
     operationId: 'listErc20Transfers',
@@ -337,7 +268,6 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     cache: changing,
   },
   {
-    method: 'GET',
     path: `${CHAIN_PATH}/addresses/:address/transactions::listInternals`,
     service: 'data API',
     operationId: 'listInternalTransactions',
@@ -351,7 +281,6 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     cache: changing,
   },
   {
-    method: 'GET',
     path: `${CHAIN_PATH}/tokens/:address/transfers`,
     service: 'data API',
     operationId: 'listTokenTransfers',
@@ -365,7 +294,6 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     cache: changing,
   },
   {
-    method: 'GET',
     path: `${CHAIN_PATH}/blocks/:blockId`,
     service: 'data API',
     operationId: 'getEvmBlock',
@@ -377,7 +305,6 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     cache: evmBlock,
   },
   {
-    method: 'GET',
     path: `${CHAIN_PATH}/blocks/:blockId/transactions`,
     service: 'data API',
     operationId: 'listBlockTransactions',
@@ -389,7 +316,6 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     cache: changing,
   },
   {
-    method: 'GET',
     path: `${CHAIN_PATH}/transactions/:txHash`,
     service: 'data API',
     operationId: 'getEvmTransaction',
@@ -401,7 +327,6 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     cache: changing,
   },
   {
-    method: 'GET',
     path: `${CHAIN_PATH}/nfts/collections/:address/tokens`,
     service: 'data API',
     operationId: 'listNftTokens',
@@ -413,12 +338,11 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     cache: changing,
   },
   {
-    method: 'GET',
     path: '/v1/avg_tps/:chainId',
     service: 'metrics service',
     operationId: 'getAverageTps',
     tag: 'Metrics',
-    summary: 'Average transactions a second of a chain, a point a day, newest first',
+    summary: 'Average transactions per second of a chain, one point a day, newest first',
     params: Type.Object({ chainId }),
     query: Type.Object({ pageToken }),
     response: records.AverageTps,
@@ -426,7 +350,7 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
   },
 ];
 
-/** Fastify's own form of a path with a colon after a parameter needs a pattern, as the colon could be part of its name. */
+/** Where a colon follows a parameter, Fastify needs a pattern: else the colon would be part of the parameter. */
 export const REINDEX_PATH = `${CHAIN_PATH}/nfts/collections/:address/tokens/:tokenId([^:/]+)::reindex`;
 export const REINDEX_PARAMS = Type.Object({
   chainId,
@@ -438,60 +362,15 @@ export const RPC_PATH = '/ext/bc/:chain';
 export const RPC_PARAMS = Type.Object({ chain: formatted('rpc-chain', 'X, P, or the ID of a blockchain') });
 
 /**
- * One name for a chain, whatever of its names a path has: of the C-Chains the number, of another blockchain's ID the cb58. That
- * another chain's number and ID are one is known to the data API only.
+ * One name for a chain, whichever of its names a path has: for the C-Chains the number, for another blockchain's ID the cb58. Only
+ * the data API knows which number and which ID of other chains belong together.
  *
  * @param text of the format `evm-chain-id`
  */
 export function canonicalChainId(text: string): string {
   if (isChainNumber(text)) return text;
   const id = parseHexOrCb58Id<BlockchainID>(text, 'chainId');
-  return C_CHAINS[id] ?? id;
-}
-
-function one(parameters: Parameters, name: string): string {
-  const value = parameters[name];
-  return typeof value === 'string' ? value : '';
-}
-
-function findForeign(query: Parameters, name: string, path: Parameters): Conflict | undefined {
-  if (query[name] === undefined) return undefined;
-  const problem = findForeignAddress(one(query, name), one(path, 'network') as PathNetwork);
-  return problem === undefined ? undefined : [name, problem];
-}
-
-function findMissingAddresses(query: Parameters): Conflict | undefined {
-  if (query['addresses'] !== undefined) return undefined;
-  const filter = ['txTypes', 'startTimestamp', 'endTimestamp'].find((name) => query[name] !== undefined);
-  return filter === undefined ? undefined : [filter, 'is a filter that needs addresses'];
-}
-
-function findMisplacedSort(query: Parameters, path: Parameters): Conflict | undefined {
-  if (query['sortBy'] !== 'delegationFee') return undefined;
-  const isAllowed = path['network'] === 'mainnet' && isPrimaryNetwork(one(query, 'subnetId'));
-  return isAllowed
-    ? undefined
-    : ['sortBy', `delegationFee works on mainnet only, and with subnetId ${PRIMARY_NETWORK_ID}`];
-}
-
-function isPrimaryNetwork(subnetId: string): boolean {
-  try {
-    return parseHexOrCb58Id(subnetId, 'subnetId') === PRIMARY_NETWORK_ID;
-  } catch (error) {
-    if (error instanceof ParseError) return false;
-    throw error;
-  }
-}
-
-/** Capacities exceed 2^53, but no two that are as close as doubles are make a difference to anybody. */
-function findEmptyRange(query: Parameters, min: string, max: string): Conflict | undefined {
-  const isEmpty = query[min] !== undefined && query[max] !== undefined && Number(query[min]) > Number(query[max]);
-  return isEmpty ? [min, `must not be above ${max}`] : undefined;
-}
-
-function findEmptyBlockRange({ startBlock, endBlock }: Parameters): Conflict | undefined {
-  if (startBlock === undefined || endBlock === undefined || Number(startBlock) < Number(endBlock)) return undefined;
-  return ['startBlock', 'must be below endBlock, which is not part of the range'];
+  return PUBLIC_NETWORKS.find(({ cChainID }) => cChainID === id)?.evmChainID ?? id;
 }
 
 function hasText(body: unknown, field: string): boolean {

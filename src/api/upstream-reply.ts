@@ -2,32 +2,50 @@ import { isUtf8 } from 'node:buffer';
 import { STATUS_CODES } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CachedResponse } from '../upstream/response-cache.ts';
-import type { UpstreamResponse } from '../upstream/upstream-client.ts';
+import type { UpstreamRefusal, UpstreamSuccess } from '../upstream/upstream-answer.ts';
+import type { UpstreamAnswer } from '../upstream/upstreams.ts';
+import { createErrorBody } from './error-body.ts';
 
-/** Beyond this it costs less to leave a body in bytes. */
+/** Longer bodies stay bytes: decoding them would cost more than it saves. */
 const MAX_TEXT_BYTES = 16 * 1024;
 
-/** Sends an upstream's answer on: a success as it came, an error with its status and in the service's one form. */
-export function sendUpstreamAnswer(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  answer: CachedResponse | UpstreamResponse,
-): FastifyReply {
-  if (answer.kind === 'cached') return sendCached(request, reply, answer);
-  const { status, headers } = answer;
-  if (answer.kind === 'refusal') {
-    const { 'retry-after': retryAfter } = headers;
-    if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
-    const error = STATUS_CODES[status] ?? 'Error';
-    return reply
-      .status(status)
-      .type('application/json; charset=utf-8')
-      .send({ message: answer.message ?? `the upstream answered: ${error}`, statusCode: status, error });
+/** Sends an upstream's answer on: a success as it came, an error with its status and in the form of all errors of the service. */
+export function sendUpstreamAnswer(request: FastifyRequest, reply: FastifyReply, answer: UpstreamAnswer): FastifyReply {
+  switch (answer.kind) {
+    case 'cached':
+      return sendCached(request, reply, answer);
+    case 'success':
+      return sendSuccess(request, reply, answer);
+    case 'refusal': {
+      const { status, message = `the upstream answered: ${STATUS_CODES[status] ?? status}` } = answer;
+      return sendRefusal(reply, answer, JSON.stringify(createErrorBody('upstream_error', status, message)));
+    }
   }
-  const { body } = answer;
+}
+
+/** The same for a node's answer. Its JSON-RPC errors stay JSON-RPC, whatever the status above them: clients look for the call's ID. */
+export function sendRpcAnswer(request: FastifyRequest, reply: FastifyReply, answer: UpstreamAnswer): FastifyReply {
+  return answer.kind === 'refusal' && answer.rpcBody !== undefined
+    ? sendRefusal(reply, answer, answer.rpcBody)
+    : sendUpstreamAnswer(request, reply, answer);
+}
+
+function sendRefusal(reply: FastifyReply, { status, headers }: UpstreamRefusal, json: string): FastifyReply {
+  const { 'retry-after': retryAfter } = headers;
+  if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
+  return reply.status(status).type('application/json; charset=utf-8').send(json);
+}
+
+function sendSuccess(request: FastifyRequest, reply: FastifyReply, answer: UpstreamSuccess): FastifyReply {
+  const { status, headers, body } = answer;
   reply.status(status).headers({ ...headers, 'cache-control': 'no-store' });
-  if (!Buffer.isBuffer(body)) return reply.send(body);
-  return body.length === 0 ? reply.removeHeader('content-type').send() : reply.send(fitToSend(body));
+  if (Buffer.isBuffer(body)) {
+    return body.length === 0 ? reply.removeHeader('content-type').send() : reply.send(fitToSend(body));
+  }
+  if (request.method !== 'HEAD') return reply.send(body);
+  // Node leaves the body of an answer to HEAD out by itself; but a stream would first be read to its end.
+  body.destroy();
+  return reply.send();
 }
 
 function sendCached(request: FastifyRequest, reply: FastifyReply, cached: CachedResponse): FastifyReply {
@@ -43,7 +61,7 @@ function sendCached(request: FastifyRequest, reply: FastifyReply, cached: Cached
     : reply.status(response.status).send(fitToSend(response.body));
 }
 
-/** Node writes a text together with the headers before it; a buffer costs a second piece, and that more than the decoding. */
+/** Node writes a text in one piece with the headers. A buffer is a second piece, which costs more than decoding a short body. */
 function fitToSend(body: Buffer): Buffer | string {
   return body.length <= MAX_TEXT_BYTES && isUtf8(body) ? body.toString('utf8') : body;
 }

@@ -71,7 +71,10 @@ export class CircuitBreaker {
 
   /** A connection was made, and no answer came: the host may be down, or only what was asked for. */
   unanswered(): void {
-    if (this.#state.kind === 'trying' || (this.#state.kind === 'closed' && this.#count() >= this.#options.maxFailures)) {
+    if (
+      this.#state.kind === 'trying' ||
+      (this.#state.kind === 'closed' && this.#count() >= this.#options.maxFailures)
+    ) {
       void this.#probe();
     }
   }

@@ -26,7 +26,10 @@ export function findRefusalWords(text: string, redact: (text: string) => string)
   } catch {
     return NOTHING;
   }
-  const rpcMessage = [body].flat().map(rpcMessageOf).find((message) => message !== undefined);
+  const rpcMessage = [body]
+    .flat()
+    .map(rpcMessageOf)
+    .find((message) => message !== undefined);
   return {
     message: rpcMessage === undefined ? messageOf(body, redact) : cut(redact(rpcMessage)),
     rpcBody: rpcMessage === undefined ? undefined : redactStrings(text, redact),

@@ -67,7 +67,10 @@ export function presentSuccess({ status, headers, body }: RawAnswer): UpstreamSu
 }
 
 /** @param redact takes our keys out of a text */
-export function presentRefusal({ status, headers, body }: RawAnswer, redact: (text: string) => string): UpstreamRefusal {
+export function presentRefusal(
+  { status, headers, body }: RawAnswer,
+  redact: (text: string) => string,
+): UpstreamRefusal {
   const text = Buffer.isBuffer(body) ? body.toString('utf8') : '';
   return { kind: 'refusal', status, headers: pickPassed(headers), ...findRefusalWords(text, redact) };
 }
