@@ -15,7 +15,7 @@ const bytes = (length: number) =>
 const cb58Id = bytes(32).map((id) => idFromBytes(id, 'ID') as string);
 const hexId = fc.tuple(fc.constantFrom('', '0x'), bytes(32)).map(([prefix, id]) => `${prefix}${bytesToHex(id)}`);
 const anyId = fc.oneof(cb58Id, hexId);
-const chainNumber = fc.bigInt({ min: 1n, max: 10n ** 19n - 1n }).map(String);
+const chainNumber = fc.bigInt({ min: 1n, max: 10n ** 20n - 1n }).map(String);
 const evmAddress = bytes(20).map((address) => `0x${bytesToHex(address)}`);
 const nodeID = bytes(20).map((id) => nodeIDFromBytes(id) as string);
 const bech32Address = fc
@@ -57,7 +57,13 @@ const FORMATS: Readonly<Record<ParameterFormatName, readonly [good: fc.Arbitrary
   ],
   'address-list': [listOf(fc.oneof(evmAddress, bech32Address)), false],
   'transaction-type': [
-    fc.constantFrom('AddValidatorTx', 'AddDelegatorTx', 'ConvertSubnetToL1Tx', 'IncreaseL1ValidatorBalanceTx'),
+    fc.constantFrom(
+      'AddValidatorTx',
+      'AddDelegatorTx',
+      'ConvertSubnetToL1Tx',
+      'IncreaseL1ValidatorBalanceTx',
+      'UNKNOWN',
+    ),
     true,
   ],
   'delegation-capacity': [fc.bigInt({ min: 0n, max: 720_000_000_000_000_000n }).map(String), true],

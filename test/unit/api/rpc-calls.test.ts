@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { BadRequest } from '../../../src/api/error-handler.ts';
-import { checkRpcCalls } from '../../../src/api/rpc-calls.ts';
+import { checkRpcCalls, RpcCallError } from '../../../src/api/rpc-calls.ts';
 
 const LIMITS = { methods: new Set(['platform.getHeight', 'avm.getTx']), maxBatch: 20 };
 const check = (text: string) => checkRpcCalls(text, LIMITS);
@@ -66,6 +65,54 @@ describe('the calls of a JSON-RPC body', () => {
     expect(() => check(`{"id":7,${METHOD},"__proto__":{"id":8}}`)).toThrow('unknown field "__proto__"');
   });
 
+  test.each(['', ',"params":null', ',"params":[]', ', "params" : [ ] '])(
+    'have no params where they say so by %j',
+    (none) => {
+      expect(check(`{"id":1,${METHOD}${none}}`).body).toBe(`{"jsonrpc":"2.0","id":1,"method":"avm.getTx"}`);
+    },
+  );
+
+  test.each(['{}', '[{}]', '[ {"a":[1.10]} ]'])('may have the params %s, which go on as they are', (written) => {
+    expect(check(`{"id":1,${METHOD},"params":${written}}`).body).toBe(
+      `{"jsonrpc":"2.0","id":1,"method":"avm.getTx","params":${written}}`,
+    );
+  });
+
+  test.each(['1', '"x"', 'true', '[1]', '[null]', '[[{}]]', '[{},{}]', '[[]]'])(
+    'cannot have the params %s',
+    (written) => {
+      expect(() => check(`{"id":1,${METHOD},"params":${written}}`)).toThrow(
+        'params must be an object, or a list with one object in it',
+      );
+    },
+  );
+
+  test.each<[string, number, string]>([
+    [`{"id":18446744073709551616,"jsonrpc":"2.0","method":"admin.x"}`, -32_601, '18446744073709551616'],
+    [`{"id":1,${METHOD}},{"id":"\\u0032","jsonrpc":"2.0","method":"admin.x"}`, -32_601, '"\\u0032"'],
+    [`{"id":7,${METHOD},"params":1}`, -32_602, '7'],
+    ['{"id":7,"method":"avm.getTx"}', -32_600, '7'],
+    ['{"id":7,"jsonrpc":"2.0"}', -32_600, '7'],
+    [`{"id":7,${METHOD},"x":1}`, -32_600, '7'],
+    [`{"id":null,${METHOD}}`, -32_600, 'null'],
+    ['{}', -32_600, 'null'],
+    ['7', -32_600, 'null'],
+    ['{', -32_700, 'null'],
+  ])('that are wrong are answered in JSON-RPC: %s', (calls, code, id) => {
+    let error: unknown;
+    try {
+      check(calls.includes('},{') ? `[${calls}]` : calls);
+    } catch (thrown) {
+      error = thrown;
+    }
+    if (!(error instanceof RpcCallError)) throw new Error('a wrong call passed');
+    const json = error.toJson();
+    expect(json).toContain(`{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":`);
+    expect(JSON.parse(json)).toMatchObject({
+      error: { message: error.message, data: { code: 'invalid_request', statusCode: 400 } },
+    });
+  });
+
   test.each(['null', 'true', '{}', '[1]'])('have an id that is a number or a text, and not %s', (id) => {
     expect(() => check(`{"id":${id},${METHOD}}`)).toThrow(/^id must be a number or a string$/);
     expect(() => check(`[{"id":1,${METHOD}},{"id":${id},${METHOD}}]`)).toThrow(/^\[1\]\.id must be/);
@@ -110,7 +157,7 @@ describe('the calls of a JSON-RPC body', () => {
         try {
           check(body);
         } catch (error) {
-          expect(error).toBeInstanceOf(BadRequest);
+          expect(error).toBeInstanceOf(RpcCallError);
         }
       }),
     );

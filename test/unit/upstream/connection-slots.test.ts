@@ -1,0 +1,123 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ConnectionSlots, MAX_CONNECTIONS } from '../../../src/upstream/connection-slots.ts';
+
+const OF_SUBJECT = 48;
+const WAITING = 1_024;
+const WAITING_OF_SUBJECT = 768;
+const never = new Promise<never>(() => undefined);
+
+function fill(slots: ConnectionSlots): void {
+  for (let index = 0; index < MAX_CONNECTIONS; index += 1) slots.take(`subject ${index % 2}`, never);
+}
+
+test('gives as many connections at once as there are, and 48 of them to one subject', () => {
+  const slots = new ConnectionSlots();
+  for (let index = 0; index < OF_SUBJECT; index += 1) expect(slots.take('a', never)).toBeUndefined();
+  expect(slots.take('a', never)).toBeInstanceOf(Promise);
+  for (let index = OF_SUBJECT; index < MAX_CONNECTIONS; index += 1) expect(slots.take('b', never)).toBeUndefined();
+  expect([slots.heldBy('a'), slots.heldBy('b'), slots.heldBy('c')]).toEqual([OF_SUBJECT, 16, 0]);
+  expect(slots.take('c', never)).toBeInstanceOf(Promise);
+});
+
+test('serves those who wait in the order of their coming, but nobody beyond the share of a subject', async () => {
+  const slots = new ConnectionSlots();
+  for (let index = 0; index < OF_SUBJECT; index += 1) slots.take('a', never);
+  for (let index = OF_SUBJECT; index < MAX_CONNECTIONS; index += 1) slots.take('b', never);
+  const order: string[] = [];
+  const wait = (name: string, subject: string) => slots.take(subject, never)?.then(() => order.push(name));
+  const waiting = [wait('a 1', 'a'), wait('c 1', 'c'), wait('a 2', 'a'), wait('c 2', 'c')];
+  slots.release('b');
+  await waiting[1];
+  slots.release('a');
+  await waiting[0];
+  slots.release('b');
+  await waiting[3];
+  slots.release('a');
+  await waiting[2];
+  expect(order).toEqual(['c 1', 'a 1', 'c 2', 'a 2']);
+});
+
+test('is full for a subject before it is full for all', () => {
+  const slots = new ConnectionSlots();
+  expect(slots.isFull('a')).toBe(false);
+  fill(slots);
+  for (let index = 0; index < WAITING_OF_SUBJECT; index += 1) slots.take('a', never);
+  expect([slots.isFull('a'), slots.isFull('b')]).toEqual([true, false]);
+  for (let index = WAITING_OF_SUBJECT; index < WAITING; index += 1) slots.take('b', never);
+  expect([slots.isFull('b'), slots.isFull('c')]).toEqual([true, true]);
+});
+
+test('one that is given up while it waits takes no turn, and in the moment of its turn passes it on', async () => {
+  const slots = new ConnectionSlots();
+  fill(slots);
+  const gone = new Error('gone');
+  const early = Promise.withResolvers<never>();
+  const late = Promise.withResolvers<never>();
+  const first = slots.take('a', early.promise);
+  const second = slots.take('a', late.promise);
+  const third = slots.take('a', never);
+  early.reject(gone);
+  await expect(first).rejects.toBe(gone);
+  // The rejection is there before the turn is heard of.
+  late.reject(gone);
+  await late.promise.catch(() => undefined);
+  slots.release('subject 0');
+  await expect(second).rejects.toBe(gone);
+  await third;
+  expect(slots.heldBy('a')).toBe(1);
+});
+
+test('streams are 48 at most', () => {
+  const slots = new ConnectionSlots();
+  for (let index = 0; index < 48; index += 1) expect(slots.takeStream()).toBe(true);
+  expect(slots.takeStream()).toBe(false);
+  slots.returnStream();
+  expect([slots.takeStream(), slots.takeStream()]).toEqual([true, false]);
+});
+
+test('whoever comes and goes, connections are neither lost nor made up', async () => {
+  const step = fc.record({
+    kind: fc.constantFrom('take', 'release', 'cancel'),
+    subject: fc.constantFrom('a', 'b', 'c'),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 100, maxLength: 400 }), async (steps) => {
+      const slots = new ConnectionSlots();
+      const held: string[] = [];
+      const waiting: { readonly subject: string; readonly cancel: () => void }[] = [];
+      for (const { kind, subject } of steps) {
+        if (kind === 'take') {
+          const { promise, reject } = Promise.withResolvers<never>();
+          const slot = slots.take(subject, promise);
+          if (slot === undefined) {
+            held.push(subject);
+            continue;
+          }
+          const waiter = { subject, cancel: () => reject(new Error('gone')) };
+          waiting.push(waiter);
+          const leave = () => waiting.splice(waiting.indexOf(waiter), 1);
+          slot.then(
+            () => (leave(), held.push(subject)),
+            () => leave(),
+          );
+        } else if (kind === 'release') {
+          const index = held.indexOf(subject);
+          if (index >= 0) slots.release(held.splice(index, 1)[0] ?? '');
+        } else {
+          waiting.find((waiter) => waiter.subject === subject)?.cancel();
+        }
+        for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
+        const counts = ['a', 'b', 'c'].map((each) => held.filter((other) => other === each).length);
+        expect(['a', 'b', 'c'].map((each) => slots.heldBy(each))).toEqual(counts);
+        expect(held.length).toBeLessThanOrEqual(MAX_CONNECTIONS);
+        expect(Math.max(...counts)).toBeLessThanOrEqual(OF_SUBJECT);
+        // Nobody waits while there is a connection for it.
+        if (held.length < MAX_CONNECTIONS) {
+          for (const waiter of waiting) expect(slots.heldBy(waiter.subject)).toBe(OF_SUBJECT);
+        }
+      }
+    }),
+    { numRuns: 20 },
+  );
+});
