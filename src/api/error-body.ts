@@ -1,7 +1,9 @@
 import { STATUS_CODES } from 'node:http';
-import type { ErrorCode } from './error-codes.ts';
+import { type TSchema, Type } from 'typebox';
+import { AggregationDetails } from './aggregation-details.ts';
+import { ERROR_CODES, type ErrorCode, type ErrorOrigin, type ErrorStatus } from './error-codes.ts';
 
-/** The one form of every error answer: the specification's three fields, and what programs can act on beside them. */
+/** The one form of every error answer: the specification's three fields, and beside them what programs can act on. */
 export interface ErrorBody {
   /** A list only where an upstream sent one. */
   readonly message: string | readonly string[];
@@ -25,4 +27,79 @@ export function createErrorBody(
     code,
     ...(details === undefined ? {} : { details }),
   };
+}
+
+/** Schemas of the error answers of a route that passes requests on. */
+export function errorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {
+  const message = Type.Union([Type.String(), Type.Array(Type.String())], {
+    description: 'What is wrong, and what is allowed; a list where the upstream sent one',
+  });
+  return describeErrors(statuses, ['upstream', 'api'], 'Error', { message });
+}
+
+/** Schemas of the error answers of an aggregation route. */
+export function aggregationErrorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {
+  return describeErrors(statuses, ['aggregator', 'api'], 'AggregationError', {
+    message: Type.String({ description: 'What is wrong, and what is allowed' }),
+    details: Type.Optional(AggregationDetails),
+  });
+}
+
+/** Schemas of the error answers of a route that asks neither validators nor an upstream. */
+export function plainErrorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {
+  return describeErrors(statuses, ['api'], 'PlainError', {
+    message: Type.String({ description: 'What is wrong, and what is allowed' }),
+  });
+}
+
+function describeErrors(
+  statuses: readonly ErrorStatus[],
+  origins: readonly ErrorOrigin[],
+  name: string,
+  { message, ...more }: { readonly message: TSchema } & Record<string, TSchema>,
+): Record<number, TSchema> {
+  return Object.fromEntries(
+    statuses.map((statusCode) => {
+      const codes = codesOf(statusCode, origins);
+      const error = STATUS_CODES[statusCode] ?? 'Error';
+      const schema = Type.Object(
+        {
+          message,
+          statusCode: Type.Integer({ description: 'The HTTP status' }),
+          error: Type.String({ description: 'The reason phrase of the status' }),
+          code: Type.Enum([...codes], {
+            type: 'string',
+            description: codes.map((code) => `- \`${code}\`: ${describeCode(code)}`).join('\n'),
+          }),
+          ...more,
+        },
+        {
+          // The OpenAPI document has it once, under this name.
+          title: `${name}${statusCode}`,
+          description: codes.map((code) => ERROR_CODES[code].meaning).join('; or: '),
+          examples: [{ message: 'what is wrong, and what is allowed', statusCode, error, code: codes[0] }],
+        },
+      );
+      return [statusCode, schema];
+    }),
+  );
+}
+
+function codesOf(status: ErrorStatus, origins: readonly ErrorOrigin[]): ErrorCode[] {
+  return (Object.keys(ERROR_CODES) as ErrorCode[]).filter((code) => {
+    const entry = ERROR_CODES[code];
+    const isPossible = entry.status === status || entry.status === 'as_upstream';
+    return isPossible && entry.raisedBy.some((origin) => origins.includes(origin));
+  });
+}
+
+const ADVICE = {
+  never: 'The same request will always fail',
+  after_change: 'The same request fails until something has changed',
+  may_pass: 'The same request may succeed later',
+} as const;
+
+function describeCode(code: ErrorCode): string {
+  const { meaning, retry, action } = ERROR_CODES[code];
+  return `${meaning}. ${ADVICE[retry]}. ${action}.`;
 }

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import type { ErrorCode } from './error-codes.ts';
 
 /** What the HTTP side answers with an error of its own. The status is that of the code. */
@@ -31,6 +32,12 @@ export function rateLimited(message: string, retryAfterMs: number): HttpError {
 export function unknownNetwork(name: string, served: readonly string[]): HttpError {
   const shown = JSON.stringify(name.slice(0, MAX_SHOWN_LENGTH));
   return new HttpError('unknown_network', `network ${shown} is not served here; served: ${served.join(', ')}`);
+}
+
+/** 404. The query stays out: it may hold what is nobody's business. */
+export function noSuchRoute({ method, url }: Pick<FastifyRequest, 'method' | 'url'>): HttpError {
+  const [path] = url.split('?', 1);
+  return new HttpError('not_found', `no route ${method} ${path}; the routes are listed in /openapi.json`);
 }
 
 /** As much of a client's text as an error repeats. */

@@ -81,12 +81,15 @@ const MessagesSchema = Type.Object(
 );
 
 const tags = ['Embedded network'];
+/** Free, and open to everybody who can reach a network made for trying things out. */
+const config = { access: { group: 'operations', units: 0 } } as const;
 
 /** What only a service on the embedded network has: requests to try, messages to sign, and where its nodes are. */
 export function registerDevnetRoutes(server: Server, devnet: Devnet): void {
   server.get(
     '/devnet/examples',
     {
+      config,
       schema: {
         operationId: 'devnetExamples',
         tags,
@@ -99,6 +102,7 @@ export function registerDevnetRoutes(server: Server, devnet: Devnet): void {
   server.post(
     '/devnet/messages',
     {
+      config,
       schema: {
         operationId: 'devnetMessages',
         tags,
@@ -115,6 +119,7 @@ export function registerDevnetRoutes(server: Server, devnet: Devnet): void {
   server.get(
     '/devnet/network',
     {
+      config,
       schema: {
         operationId: 'devnetNetwork',
         tags,

@@ -1,22 +1,19 @@
 import type { FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
-import type { Aggregator } from '../../aggregator/aggregate.ts';
-import type { AggregationRequest, AggregationResult } from '../../aggregator/aggregation-request.ts';
-import { unwrapJustification } from '../../aggregator/l1-justification.ts';
-import type { L1Messages } from '../../aggregator/l1-messages.ts';
+import { type Static, Type } from 'typebox';
+import type { AggregationResult } from '../../aggregator/aggregation-request.ts';
+import type { Network } from '../../network/network.ts';
 import { bytesToHex } from '../../primitives/bytes.ts';
-import { errorResponses } from '../error-body.ts';
+import { aggregationErrorResponses } from '../error-body.ts';
+import { unknownNetwork } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
 import {
   AGGREGATION_BODY_LIMIT,
   AggregationBody,
-  DEFAULT_QUORUM_PERCENTAGE,
-  DESTINATION_DESCRIPTION,
-  type ParsedAggregationRequest,
   parseAggregationRequest,
-  parseDestination,
-  parseTxHash,
+  parseTransactionRequest,
+  TransactionQuery,
 } from '../parse-aggregation-request.ts';
+import { AGGREGATION_ACCESS } from '../route-access.ts';
 import { untilClientGone } from '../until-client-gone.ts';
 
 const SignedMessageBody = Type.Object(
@@ -35,27 +32,29 @@ const SignedMessageBody = Type.Object(
 
 const RESPONSES = {
   201: SignedMessageBody,
-  ...errorResponses(400, 404, 500, 502, 503),
+  ...aggregationErrorResponses(400, 404, 500, 502, 503),
 };
-const PATH = '/v1/signatureAggregator/:network/aggregateSignatures';
+export const AGGREGATION_PATH = '/v1/signatureAggregator/:network/aggregateSignatures';
 const tags = ['Signature aggregation'];
 
-/** @param networks the names of `{network}` that this service serves */
-export function registerAggregateSignatures(
-  server: Server,
-  {
-    aggregator,
-    l1Messages,
-    networks,
-  }: { readonly aggregator: Aggregator; readonly l1Messages: L1Messages; readonly networks: readonly string[] },
-): void {
-  const network = Type.Enum([...networks], { type: 'string' });
-  // Before the body is read: a request for a network that is not here costs nothing.
-  const onRequest = async (request: FastifyRequest): Promise<void> => requireNetwork(request, networks);
+export function registerAggregateSignatures(server: Server, networks: readonly Network[]): void {
+  const byName = new Map(networks.flatMap((network) => network.pathNames.map((name) => [name, network] as const)));
+  const served = [...byName.keys()];
+  const network = Type.Enum(served, { type: 'string' });
+
+  function networkOf({ params }: FastifyRequest): Network {
+    const { network: name } = params as { network: string };
+    const found = byName.get(name);
+    if (found === undefined) throw unknownNetwork(name, served);
+    return found;
+  }
+  // Before the body is read: a request for a network that is not here costs nothing more.
+  const onRequest = async (request: FastifyRequest): Promise<void> => void networkOf(request);
 
   server.post(
-    PATH,
+    AGGREGATION_PATH,
     {
+      config: { access: AGGREGATION_ACCESS },
       bodyLimit: AGGREGATION_BODY_LIMIT,
       schema: {
         operationId: 'aggregateSignatures',
@@ -68,15 +67,16 @@ export function registerAggregateSignatures(
       onRequest,
     },
     async (request, reply) => {
-      const signal = untilClientGone(reply);
-      const complete = await completeRequest(parseAggregationRequest(request.body), signal);
-      return reply.status(201).send(present(await aggregator.aggregate(complete, signal)));
+      const asked = parseAggregationRequest(request.body);
+      const result = await networkOf(request).aggregator.aggregate(asked, { signal: untilClientGone(reply) });
+      return reply.status(201).send(present(result));
     },
   );
 
   server.get(
-    `${PATH}/:txHash`,
+    `${AGGREGATION_PATH}/:txHash`,
     {
+      config: { access: AGGREGATION_ACCESS },
       schema: {
         operationId: 'aggregateSignaturesOfTransaction',
         tags,
@@ -89,55 +89,20 @@ export function registerAggregateSignatures(
           network,
           txHash: Type.String({ description: 'ID of an accepted P-Chain transaction, in cb58 or hex' }),
         }),
-        querystring: Type.Object(
-          {
-            destinationBlockchainId: Type.Optional(
-              Type.String({
-                description: `${DESTINATION_DESCRIPTION}. The default is the chain of the L1's validator manager where the API serves it, else the proposed height`,
-              }),
-            ),
-          },
-          { additionalProperties: false },
-        ),
+        querystring: TransactionQuery,
         response: RESPONSES,
       },
       onRequest,
     },
     async (request, reply) => {
-      const signal = untilClientGone(reply);
-      const txID = parseTxHash(request.params.txHash);
-      const { destinationBlockchainId } = request.query;
-      const chosen = destinationBlockchainId === undefined ? undefined : parseDestination(destinationBlockchainId);
-      const { managerChainID, ...found } = await l1Messages.ofTransaction(txID, signal);
-      const result = await aggregator.aggregate(
-        {
-          ...found,
-          quorumNum: BigInt(DEFAULT_QUORUM_PERCENTAGE),
-          quorumBuffer: 0n,
-          pChainHeight: 0n,
-          destination: { chainID: chosen ?? managerChainID, isRequired: chosen !== undefined },
-        },
-        signal,
-      );
+      const asked = parseTransactionRequest(request.params.txHash, request.query);
+      const result = await networkOf(request).aggregator.aggregate(asked, { signal: untilClientGone(reply) });
       return reply.status(201).send(present(result));
     },
   );
-
-  async function completeRequest(parsed: ParsedAggregationRequest, signal: AbortSignal): Promise<AggregationRequest> {
-    const { message, justification } = parsed;
-    if (message !== undefined)
-      return { ...parsed, message, justification: unwrapJustification(message, justification) };
-    const found = await l1Messages.ofJustification(justification, signal);
-    return {
-      ...parsed,
-      message: found.message,
-      justification: found.justification,
-      signingSubnetID: parsed.signingSubnetID ?? found.signingSubnetID,
-    };
-  }
 }
 
-function present(result: AggregationResult) {
+function present(result: AggregationResult): Static<typeof SignedMessageBody> {
   return {
     signedMessage: bytesToHex(result.signedMessage),
     pChainHeight: Number(result.pChainHeight),
@@ -146,15 +111,4 @@ function present(result: AggregationResult) {
     totalWeight: String(result.totalWeight),
     signers: [...result.signers],
   };
-}
-
-function requireNetwork(request: FastifyRequest, networks: readonly string[]): void {
-  const { network } = request.params as { network: string };
-  if (networks.includes(network)) return;
-  throw Object.assign(
-    new Error(`network ${JSON.stringify(network)} is not served here; served: ${networks.join(', ')}`),
-    {
-      statusCode: 404,
-    },
-  );
 }
