@@ -45,8 +45,7 @@ function checkCall(call: unknown, source: string, at: string, { methods }: RpcLi
   if (unknown !== undefined) throw badRequest(`unknown field ${JSON.stringify(name(unknown).slice(0, 100))}`);
   const { jsonrpc, id, method, params } = call as Readonly<Record<string, unknown>>;
   if (jsonrpc !== '2.0') throw badRequest(`${name('jsonrpc')} must be "2.0"`);
-  if (typeof id !== 'number' && typeof id !== 'string')
-    throw badRequest(`${name('id')} must be a number or a string`);
+  if (typeof id !== 'number' && typeof id !== 'string') throw badRequest(`${name('id')} must be a number or a string`);
   if (typeof method !== 'string') throw badRequest(`${name('method')} must be a string`);
   if (!methods.has(method)) {
     throw badRequest(

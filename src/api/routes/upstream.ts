@@ -13,8 +13,8 @@ import { errorResponses } from '../error-body.ts';
 import { handleNotFound } from '../error-handler.ts';
 import { badRequest, ClientGone, type HttpError, rateLimited } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
-import { checkRpcCalls, type RpcLimits } from '../rpc-calls.ts';
 import { DATA_ACCESS, RPC_ACCESS } from '../route-access.ts';
+import { checkRpcCalls, type RpcLimits } from '../rpc-calls.ts';
 import { untilClientGone } from '../until-client-gone.ts';
 import {
   canonicalChainId,
@@ -53,10 +53,7 @@ interface Passage {
 /** reply-from hands the headers down as they are: the only way there is to tell one request from another. */
 const PASSAGE = Symbol('passage');
 
-export async function registerUpstreamRoutes(
-  server: Server,
-  options: UpstreamRouteOptions,
-): Promise<void> {
+export async function registerUpstreamRoutes(server: Server, options: UpstreamRouteOptions): Promise<void> {
   const { upstreams, timeoutMs, limits } = options;
   await server.register(async (scope: Server) => {
     scope.addHook('onRequest', ({ raw }, _reply, done) => done(findTargetError(raw.url ?? '')));
@@ -297,9 +294,7 @@ function registerNodeRpc(scope: Server, pass: Pass, limits: RpcLimits): void {
     },
     async handler(request, reply) {
       if (typeof request.body !== 'string' || request.body === '') {
-        throw badRequest(
-          'body is missing: a JSON-RPC call is needed, with the header content-type: application/json',
-        );
+        throw badRequest('body is missing: a JSON-RPC call is needed, with the header content-type: application/json');
       }
       const { body, count } = checkRpcCalls(request.body, limits);
       await chargeMore(request, reply, (count - 1) * RPC_ACCESS.units);
