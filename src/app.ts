@@ -1,14 +1,16 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { createAggregator } from './aggregator/aggregate.ts';
+import { type CompleteAggregator, createAggregator } from './aggregator/aggregate.ts';
 import { createAggregatorMetrics } from './aggregator/aggregator-metrics.ts';
-import { createL1Messages } from './aggregator/l1-messages.ts';
-import { createValidatorConnections } from './aggregator/validator-connections.ts';
+import { unwrapJustification } from './aggregator/l1-justification.ts';
+import { createL1Messages, type L1Messages } from './aggregator/l1-messages.ts';
+import { createValidatorConnections, type Readiness } from './aggregator/validator-connections.ts';
 import type { Server } from './api/http-server.ts';
 import { createServer } from './api/server.ts';
 import { createBlsService } from './bls/aggregation.ts';
 import { loadBackend } from './bls/load-backend.ts';
 import { startWorkerPool } from './bls/worker-pool.ts';
 import { type Config, ConfigError, type NetworkName } from './config/config.ts';
+import type { Network } from './network/network.ts';
 import { createIdentity, type Identity, loadOrCreateIdentity } from './p2p/identity.ts';
 import { createPeerNetwork } from './p2p/peer-network.ts';
 import { createChainApi } from './pchain/chain-api.ts';
@@ -29,6 +31,7 @@ import { createSharedLimitCounters } from './store/shared-limit-counters.ts';
 import { createMemorySignatureStore } from './store/signature-store.ts';
 import { openValidationStore } from './store/validation-store.ts';
 import type { Logger } from './telemetry/logger.ts';
+import { createMetrics } from './telemetry/metrics.ts';
 import { createUpstreams } from './upstream/upstreams.ts';
 import { createWarpSet } from './validators/warp-set.ts';
 
@@ -194,12 +197,18 @@ export async function startApp(
   const upstreams = opened.use(createUpstreams({ endpoints, clock, logger, registry, maxResponseBytes, cacheBytes }));
   const limits = await openLimitCounters(opened, { config, logger, clock, random }, registry);
   const server = await createServer({
-    aggregator,
-    l1Messages,
-    networks: PATH_NAMES[config.network],
-    nodeID: identity.nodeID,
-    readiness: () => connections.readiness(),
+    networks: [
+      adaptNetwork({
+        pathNames: PATH_NAMES[config.network],
+        nodeID: identity.nodeID,
+        aggregator,
+        l1Messages,
+        readiness: () => connections.readiness(),
+      }),
+    ],
+    version: '0.1.0',
     registry,
+    metrics: createMetrics(registry),
     logger,
     clock,
     drainTimeoutMs: config.shutdownTimeoutMs,
@@ -243,6 +252,74 @@ export async function startApp(
     server,
     untilReady: (waiting) => network.waitUntil(() => connections.readiness().isReady, waiting),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+/** Until networks are values: the one network, as the API sees one. */
+function adaptNetwork({
+  pathNames,
+  nodeID,
+  aggregator,
+  l1Messages,
+  readiness,
+}: {
+  pathNames: readonly string[];
+  nodeID: NodeID;
+  aggregator: CompleteAggregator;
+  l1Messages: L1Messages;
+  readiness: () => Readiness;
+}): Network {
+  const [name = 'local'] = pathNames;
+  return {
+    name,
+    pathNames,
+    aggregator: {
+      async aggregate(request, { signal }) {
+        const { subject, quorumNum = 67n, quorumBuffer = 0n, pChainHeight = 0n, destinationChainID } = request;
+        const chosen = destinationChainID && { chainID: destinationChainID, isRequired: true };
+        const common = { quorumNum, quorumBuffer, pChainHeight };
+        if (subject.kind === 'message') {
+          const { message } = subject;
+          const justification = unwrapJustification(message, subject.justification);
+          const { signingSubnetID } = request;
+          return aggregator.aggregate(
+            { ...common, message, justification, signingSubnetID, destination: chosen },
+            signal,
+          );
+        }
+        const { managerChainID, ...found } =
+          subject.kind === 'transaction'
+            ? await l1Messages.ofTransaction(subject.txID, signal)
+            : await l1Messages.ofJustification(subject.justification, signal);
+        const manager = subject.kind === 'transaction' ? { chainID: managerChainID, isRequired: false } : undefined;
+        return aggregator.aggregate(
+          {
+            ...common,
+            ...found,
+            signingSubnetID: request.signingSubnetID ?? found.signingSubnetID,
+            destination: chosen ?? manager,
+          },
+          signal,
+        );
+      },
+    },
+    readiness() {
+      const { isReady, subnets } = readiness();
+      return {
+        name,
+        status: isReady ? 'up' : 'down',
+        reason: isReady ? undefined : 'too little weight is connected',
+        nodeID,
+        subnets: subnets.map(({ subnetID, connected }) => ({
+          subnetID,
+          isUp: connected?.isEnough === true,
+          reason: undefined,
+          connected,
+        })),
+      };
+    },
+    untilUp: () => Promise.reject(new Error('not here')),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
 

@@ -5,14 +5,21 @@ import { JobsOverloaded } from '../bls/job-runner.ts';
 import { PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
 import type { SignatureStore } from '../store/signature-store.ts';
-import { type AggregationRequest, type AggregationResult, requestKey, signatureKey } from './aggregation-request.ts';
-import { AggregatorError } from './aggregator-error.ts';
+import {
+  type AggregationRequest,
+  type AggregationResult,
+  type CompleteRequest,
+  requestKey,
+  signatureKey,
+} from './aggregation-request.ts';
+import { type AggregationReport, AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from './aggregator-metrics.ts';
 import { type CollectionDeps, type CollectionLimits, collectSignatures } from './collect-signatures.ts';
 import { describeInsufficientWeight, describeNotConnected } from './failure-message.ts';
 import type { SignatureSource } from './signature-source.ts';
 import { createSigningResolver, type Signing, type SigningResolverOptions } from './signing-resolver.ts';
 import { createSuspects } from './suspects.ts';
+import type { TallySummary } from './tally.ts';
 
 export interface AggregatorLimits extends CollectionLimits {
   /** Different aggregations under way at once; one more is refused as overloaded. Equal ones count once. */
@@ -34,15 +41,19 @@ export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolve
 }
 
 export interface Aggregator {
+  aggregate(request: AggregationRequest, options: { readonly signal: AbortSignal }): Promise<AggregationResult>;
+}
+
+export interface CompleteAggregator {
   /**
    * The signed message for a request. Equal requests under way share one run; a caller's abort ends only its own wait.
    *
    * @throws {AggregatorError}, or the signal's reason
    */
-  aggregate(request: AggregationRequest, signal: AbortSignal): Promise<AggregationResult>;
+  aggregate(request: CompleteRequest, signal: AbortSignal): Promise<AggregationResult>;
 }
 
-export function createAggregator(options: AggregatorOptions): Aggregator {
+export function createAggregator(options: AggregatorOptions): CompleteAggregator {
   const { metrics, limits, clock } = options;
   const signingResolver = createSigningResolver({ ...options, resolveTimeoutMs: limits.resolveTimeoutMs });
   const flights = new SingleFlight<string, AggregationResult>();
@@ -57,10 +68,10 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     querying: pLimit(limits.maxQueriesInFlight),
   };
 
-  async function aggregate(request: AggregationRequest, signal: AbortSignal): Promise<AggregationResult> {
+  async function aggregate(request: CompleteRequest, signal: AbortSignal): Promise<AggregationResult> {
     const startMs = clock.monotonicMs();
     metrics.inFlight.inc();
-    let outcome: RequestOutcome = 'internal error';
+    let outcome: RequestOutcome = 'internal_error';
     try {
       const result = await run(request, signal);
       outcome = 'signed';
@@ -75,7 +86,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     }
   }
 
-  async function run(request: AggregationRequest, signal: AbortSignal): Promise<AggregationResult> {
+  async function run(request: CompleteRequest, signal: AbortSignal): Promise<AggregationResult> {
     let signing = await signingResolver.resolve(request, signal);
     for (let rebuilds = 0; ; rebuilds += 1) {
       const { result, isNew } = await sign(request, signing, signal);
@@ -89,7 +100,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   }
 
   async function sign(
-    request: AggregationRequest,
+    request: CompleteRequest,
     signing: Signing,
     signal: AbortSignal,
   ): Promise<{ result: AggregationResult; isNew: boolean }> {
@@ -121,7 +132,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   }
 
   async function collect(
-    request: AggregationRequest & { readonly signingSubnetID: SubnetID },
+    request: CompleteRequest & { readonly signingSubnetID: SubnetID },
     { sourceSubnetID, warpSet, pChainHeight, avoided }: Signing,
     signal: AbortSignal,
   ): Promise<{ result: AggregationResult; isTargetReached: boolean }> {
@@ -166,10 +177,12 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
           reachableWeight < details.neededWeight &&
           details.totalWeight - details.withoutKey.weight >= details.neededWeight;
         if (isForWantOfConnections)
-          throw new AggregatorError('not connected', describeNotConnected(details), { details });
+          throw new AggregatorError('not_connected', describeNotConnected(details), {
+            report: toReport(request, pChainHeight, details),
+          });
         const isOfL1 = sourceSubnetID !== PRIMARY_NETWORK_ID;
-        throw new AggregatorError('insufficient weight', describeInsufficientWeight(quorumNum, isOfL1, details), {
-          details,
+        throw new AggregatorError('insufficient_weight', describeInsufficientWeight(quorumNum, isOfL1, details), {
+          report: toReport(request, pChainHeight, details),
         });
       }
     }
@@ -195,4 +208,12 @@ function createObjectNames(): (object: object) => number {
     names.set(object, last);
     return last;
   };
+}
+
+function toReport(
+  { message, signingSubnetID }: CompleteRequest & { readonly signingSubnetID: SubnetID },
+  pChainHeight: bigint,
+  tally: TallySummary,
+): AggregationReport {
+  return { messageID: message.id, sourceChainID: message.sourceChainID, signingSubnetID, pChainHeight, tally };
 }

@@ -1,10 +1,26 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '../primitives/bytes.ts';
-import type { BlockchainID, NodeID, SubnetID } from '../primitives/ids.ts';
+import type { BlockchainID, NodeID, SubnetID, TxID } from '../primitives/ids.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 
 /** What one client asks for. */
 export interface AggregationRequest {
+  readonly subject: Subject;
+  readonly signingSubnetID?: SubnetID | undefined;
+  readonly quorumNum?: bigint | undefined;
+  readonly quorumBuffer?: bigint | undefined;
+  readonly pChainHeight?: bigint | undefined;
+  readonly destinationChainID?: BlockchainID | undefined;
+}
+
+export type Subject =
+  | { readonly kind: 'message'; readonly message: UnsignedMessage; readonly justification: Uint8Array }
+  | { readonly kind: 'justification'; readonly justification: Uint8Array }
+  | { readonly kind: 'transaction'; readonly txID: TxID };
+
+export const DEFAULT_QUORUM_NUM = 67n;
+
+export interface CompleteRequest {
   readonly message: UnsignedMessage;
   /** Empty where none was given. */
   readonly justification: Uint8Array;
@@ -40,7 +56,7 @@ export interface AggregationResult {
 }
 
 /** Two requests with the same key have the same answer. */
-export function requestKey(request: AggregationRequest): string {
+export function requestKey(request: CompleteRequest): string {
   const { message, signingSubnetID, quorumNum, quorumBuffer, pChainHeight } = request;
   return [signatureKey(request), message.networkID, signingSubnetID, quorumNum, quorumBuffer, pChainHeight].join('|');
 }
@@ -49,9 +65,6 @@ export function requestKey(request: AggregationRequest): string {
  * What a validator's signature depends on: the message, and the justification it was asked with. A signature got with a good
  * justification says nothing of what the validator would do without one, so the two never share a cache entry.
  */
-export function signatureKey({
-  message,
-  justification,
-}: Pick<AggregationRequest, 'message' | 'justification'>): string {
+export function signatureKey({ message, justification }: Pick<CompleteRequest, 'message' | 'justification'>): string {
   return justification.length === 0 ? message.id : `${message.id}/${bytesToHex(sha256(justification))}`;
 }

@@ -15,7 +15,7 @@ export interface AggregatorMetrics {
 }
 
 /** An internal error is a bug of ours. */
-export type RequestOutcome = 'signed' | 'aborted' | 'internal error' | AggregatorErrorCode;
+export type RequestOutcome = 'signed' | 'aborted' | 'internal_error' | AggregatorErrorCode;
 
 export function createAggregatorMetrics(registry: Registry): AggregatorMetrics {
   const registers = [registry];

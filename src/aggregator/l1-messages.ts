@@ -121,7 +121,7 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
     const { subnetID } = recognized;
     const subnet = await directory.getSubnet(subnetID, signal);
     if (subnet === undefined) {
-      throw new AggregatorError('unknown subnet', `justification: the P-Chain knows no subnet ${subnetID}`);
+      throw new AggregatorError('unknown_subnet', `justification: the P-Chain knows no subnet ${subnetID}`);
     }
     const { managerChainID } = subnet;
     if (subnet.conversionID === undefined || managerChainID === undefined) {
@@ -181,7 +181,7 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
     } catch (cause) {
       if (!(cause instanceof ParseError)) throw cause;
       // Its ID says that these are its bytes: it is of a form that came after this version.
-      throw new AggregatorError('api invalid', `transaction ${txID} cannot be read: ${cause.message}`, { cause });
+      throw new AggregatorError('p_chain_invalid', `transaction ${txID} cannot be read: ${cause.message}`, { cause });
     }
     transactions.set(txID, transaction);
     return transaction;
@@ -288,7 +288,7 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
     const where =
       range === undefined ? 'no P-Chain block was read yet' : `P-Chain blocks ${range.from} to ${range.to} were read`;
     return new AggregatorError(
-      isReading ? 'not yet known' : 'justification not found',
+      isReading ? 'justification_pending' : 'justification_not_found',
       `${field}: ${what}, which the message needs as its justification, was not found: ${where}` +
         `${isReading ? ', and more are being read' : ''}; give the justification by POST${isReading ? ', or try again later' : ''}`,
     );
@@ -301,11 +301,11 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof ApiError) {
-        const code = error.kind === 'unavailable' ? 'api unavailable' : 'api invalid';
+        const code = error.kind === 'unavailable' ? 'p_chain_unavailable' : 'p_chain_invalid';
         throw new AggregatorError(code, `the P-Chain API failed: ${error.message}`, { cause: error });
       }
       if (deadline.signal.aborted && error === deadline.signal.reason) {
-        throw new AggregatorError('api unavailable', 'the P-Chain API did not answer in time', { cause: error });
+        throw new AggregatorError('p_chain_unavailable', 'the P-Chain API did not answer in time', { cause: error });
       }
       throw error;
     }
@@ -355,11 +355,11 @@ function withoutMessage(txID: TxID, name: string): AggregatorError {
 }
 
 function invalid(field: string, problem: string): AggregatorError {
-  return new AggregatorError('invalid request', `${field}: ${problem}`);
+  return new AggregatorError('invalid_request', `${field}: ${problem}`);
 }
 
 function unknown(problem: string): AggregatorError {
-  return new AggregatorError('unknown transaction', `txHash: ${problem}`);
+  return new AggregatorError('unknown_transaction', `txHash: ${problem}`);
 }
 
 /** The code of all that the reference node's methods refuse, such as what is not there. */

@@ -8,7 +8,7 @@ import { startDeadline } from '../primitives/deadline.ts';
 import type { NodeID, SubnetID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
-import type { AggregationRequest, Destination } from './aggregation-request.ts';
+import type { CompleteRequest, Destination } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 
 export interface SigningResolverOptions {
@@ -25,9 +25,9 @@ export interface SigningResolverOptions {
 /** Finds out from the P-Chain who must sign a request's message, and at which height. */
 export interface SigningResolver {
   /** @throws {AggregatorError}, or the signal's reason */
-  resolve(request: AggregationRequest, signal: AbortSignal): Promise<Signing>;
+  resolve(request: CompleteRequest, signal: AbortSignal): Promise<Signing>;
   /** As {@link resolve}, after the fact: a failure to ask once more does not undo what was signed. */
-  resolveAgain(request: AggregationRequest, before: Signing, signal: AbortSignal): Promise<Signing>;
+  resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing>;
 }
 
 export interface Signing extends SignersAtHeight {
@@ -59,10 +59,10 @@ function indicesOf({ validators }: WarpSet, nodeIDs: ReadonlySet<NodeID>): Reado
 export function createSigningResolver(options: SigningResolverOptions): SigningResolver {
   const { networkID, directory, validatorSets, epochs, funds, clock, resolveTimeoutMs } = options;
 
-  async function resolve(request: AggregationRequest, parent: AbortSignal): Promise<Signing> {
+  async function resolve(request: CompleteRequest, parent: AbortSignal): Promise<Signing> {
     if (request.message.networkID !== networkID) {
       throw new AggregatorError(
-        'invalid request',
+        'invalid_request',
         `message is of network ID ${request.message.networkID}, this service serves network ID ${networkID}`,
       );
     }
@@ -72,7 +72,7 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
       const sourceSubnetID = await directory.validatedBy(request.message.sourceChainID, signal);
       if (sourceSubnetID === undefined) {
         throw new AggregatorError(
-          'unknown source chain',
+          'unknown_source_chain',
           `message has the source chain ${request.message.sourceChainID}, which the P-Chain does not know`,
         );
       }
@@ -85,7 +85,7 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
   }
 
   async function chooseHeight(
-    { pChainHeight, destination }: AggregationRequest,
+    { pChainHeight, destination }: CompleteRequest,
     signingSubnetID: SubnetID,
     signal: AbortSignal,
   ): Promise<SignersAtHeight> {
@@ -103,7 +103,7 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
     return { ...signing, avoided: indicesOf(signing.warpSet, runningOut) };
   }
 
-  async function resolveAgain(request: AggregationRequest, before: Signing, signal: AbortSignal): Promise<Signing> {
+  async function resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing> {
     try {
       return await resolve(request, signal);
     } catch (error) {
@@ -139,7 +139,7 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
     if (!destination.isRequired) return undefined;
     if (!(await directory.exists(signingSubnetID, signal))) return undefined;
     throw new AggregatorError(
-      'no validators yet',
+      'no_validators_yet',
       `destinationBlockchainId: the epoch of blockchain ${destination.chainID} is of P-Chain height ${height}, at which subnet ` +
         `${signingSubnetID} has no validators; try again when its next epoch has begun`,
     );
@@ -148,7 +148,7 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
   async function epochHeight({ chainID, isRequired }: Destination, signal: AbortSignal): Promise<bigint | undefined> {
     if (isRequired && (await directory.validatedBy(chainID, signal)) === undefined) {
       throw new AggregatorError(
-        'invalid request',
+        'invalid_request',
         `destinationBlockchainId: the P-Chain knows no blockchain ${chainID}`,
       );
     }
@@ -161,7 +161,7 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
       if (!isRequired && (error instanceof ApiError || deadline.signal.aborted)) return undefined;
       if (!(error instanceof ApiError) || error.kind === 'unavailable') throw error;
       throw new AggregatorError(
-        'invalid request',
+        'invalid_request',
         `destinationBlockchainId: the configured API does not tell the epoch of blockchain ${chainID} (${error.message}); ` +
           'give pChainHeight instead',
         { cause: error },
@@ -190,17 +190,17 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
   ): Promise<AggregatorError> {
     const subnet = await directory.getSubnet(subnetID, signal);
     if (subnet === undefined) {
-      return new AggregatorError('unknown subnet', `signingSubnetId: the P-Chain knows no subnet ${subnetID}`);
+      return new AggregatorError('unknown_subnet', `signingSubnetId: the P-Chain knows no subnet ${subnetID}`);
     }
     if (!isPinned && subnet.conversionID !== undefined) {
       return new AggregatorError(
-        'no validators yet',
+        'no_validators_yet',
         `signingSubnetId: L1 ${subnetID} has no validators at P-Chain height ${height}, the one proposed now, which ` +
           'trails its conversion; try again in a moment',
       );
     }
     return new AggregatorError(
-      'invalid request',
+      'invalid_request',
       `signingSubnetId: subnet ${subnetID} has no validators at P-Chain height ${height}`,
     );
   }
@@ -208,24 +208,24 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
   return { resolve, resolveAgain };
 }
 
-function fromApi(error: unknown, request: AggregationRequest, signal: AbortSignal): unknown {
+function fromApi(error: unknown, request: CompleteRequest, signal: AbortSignal): unknown {
   if (error instanceof HeightNotReached) {
     if (request.pChainHeight === 0n) {
-      return new AggregatorError('api unavailable', `a P-Chain API node lags behind: ${error.message}`, {
+      return new AggregatorError('p_chain_unavailable', `a P-Chain API node lags behind: ${error.message}`, {
         cause: error,
       });
     }
-    return new AggregatorError('invalid request', `pChainHeight: ${error.message}`, { cause: error });
+    return new AggregatorError('invalid_request', `pChainHeight: ${error.message}`, { cause: error });
   }
   if (error instanceof ParseError) {
-    return new AggregatorError('api invalid', `the P-Chain API gave a ${error.message}`, { cause: error });
+    return new AggregatorError('p_chain_invalid', `the P-Chain API gave a ${error.message}`, { cause: error });
   }
   if (error instanceof ApiError) {
-    const code = error.kind === 'unavailable' ? 'api unavailable' : 'api invalid';
+    const code = error.kind === 'unavailable' ? 'p_chain_unavailable' : 'p_chain_invalid';
     return new AggregatorError(code, `the P-Chain API failed: ${error.message}`, { cause: error });
   }
   if (signal.aborted && error === signal.reason) {
-    return new AggregatorError('api unavailable', 'the P-Chain API did not answer in time', { cause: error });
+    return new AggregatorError('p_chain_unavailable', 'the P-Chain API did not answer in time', { cause: error });
   }
   return error;
 }

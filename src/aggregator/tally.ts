@@ -1,3 +1,4 @@
+import type { NodeID } from '../primitives/ids.ts';
 import { quorumWeight } from '../validators/quorum.ts';
 import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
 import type { PeerFailure } from './signature-source.ts';
@@ -75,7 +76,7 @@ export interface WeightCount {
 }
 
 /** What the validators did, for the client that got no signed message, and for logs. */
-export interface TallySummary {
+export interface FlatSummary {
   readonly neededWeight: bigint;
   readonly signedWeight: bigint;
   readonly totalWeight: bigint;
@@ -94,6 +95,30 @@ export interface TallySummary {
   readonly notAsked: WeightCount;
   /** Validators without a BLS key and inactive ones: in the total, unable to sign. */
   readonly withoutKey: WeightCount;
+}
+
+export interface TallySummary extends FlatSummary {
+  readonly outcomes: {
+    readonly [Kind in
+      | 'signed'
+      | 'silent'
+      | 'ignored'
+      | 'invalid_signature'
+      | 'unanswered'
+      | 'not_asked'
+      | 'without_key']: WeightCount;
+  } & Pick<FlatSummary, 'refused' | 'unreachable'>;
+  readonly missing: readonly MissingValidator[];
+  readonly missingOmitted: number;
+}
+
+export interface MissingValidator {
+  readonly nodeID: NodeID;
+  readonly weight: bigint;
+  readonly outcome: string;
+  readonly code?: number;
+  readonly text?: string;
+  readonly reason?: string;
 }
 
 /** Most distinct reasons listed for one outcome: peers choose the texts, so there may be as many as peers. */
@@ -135,7 +160,7 @@ export function summarizeTally(
       );
     }
   }
-  return {
+  const flat: FlatSummary = {
     neededWeight: tally.neededWeight,
     signedWeight: tally.signedWeight,
     totalWeight: tally.warpSet.totalWeight,
@@ -143,6 +168,22 @@ export function summarizeTally(
     unreachable: { ...outcomes.unreachable, reasons: heaviest(unreachableReasons) },
     refused: { ...outcomes.refused, reasons: heaviest(refusedReasons) },
     withoutKey: tally.warpSet.keyless,
+  };
+  return {
+    ...flat,
+    outcomes: {
+      signed: flat.signed,
+      refused: flat.refused,
+      silent: flat.timedOut,
+      ignored: flat.ignored,
+      unreachable: flat.unreachable,
+      invalid_signature: flat.invalidSignature,
+      unanswered: flat.unanswered,
+      not_asked: flat.notAsked,
+      without_key: flat.withoutKey,
+    },
+    missing: [],
+    missingOmitted: 0,
   };
 }
 

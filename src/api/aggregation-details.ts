@@ -45,7 +45,9 @@ export const AggregationDetails = Type.Object(
         outcome: Type.String({ description: 'One of the names under outcomes' }),
         code: Type.Optional(Type.Integer({ description: "The validator's own error code, of one that refused" })),
         text: Type.Optional(Type.String({ description: VALIDATORS_TEXT })),
-        reason: Type.Optional(Type.String({ description: 'Why it is unreachable, or what is wrong with its signature' })),
+        reason: Type.Optional(
+          Type.String({ description: 'Why it is unreachable, or what is wrong with its signature' }),
+        ),
       }),
       { description: 'Validators that did not sign, the heaviest first' },
     ),

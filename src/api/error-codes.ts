@@ -73,7 +73,8 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
     status: 400,
     meaning: 'The transaction exists, but the P-Chain signs no message about it',
     retry: 'never',
-    action: 'Give the ID of a transaction that converts a subnet, or that registers, changes or removes an L1 validator',
+    action:
+      'Give the ID of a transaction that converts a subnet, or that registers, changes or removes an L1 validator',
   },
   message_superseded: {
     raisedBy: ['aggregator'],

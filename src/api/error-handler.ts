@@ -59,7 +59,10 @@ function answerTo(error: FastifyError, request: FastifyRequest): ErrorAnswer {
   }
   // The client learns nothing of a bug but that it happened; the log has the stack.
   if ((error.statusCode ?? 500) >= 500) {
-    return { code: 'internal_error', message: `internal error: the service's log has more, under request ${request.id}` };
+    return {
+      code: 'internal_error',
+      message: `internal error: the service's log has more, under request ${request.id}`,
+    };
   }
   return answerToFastify(error, request);
 }

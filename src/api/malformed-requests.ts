@@ -32,7 +32,8 @@ export function answerMalformed(
   { log, headers, hasBegunAnswer }: MalformedRequestOptions,
 ): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
-  const [code, message] = ANSWERS[error.code ?? ''] ?? (['invalid_request', 'this is not a valid HTTP request'] as const);
+  const [code, message] =
+    ANSWERS[error.code ?? ''] ?? (['invalid_request', 'this is not a valid HTTP request'] as const);
   const requestID = randomUUID();
   log.malformed(requestID, code, error.code ?? error.name);
   if (!socket.writable || hasBegunAnswer(socket)) {

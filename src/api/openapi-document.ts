@@ -115,8 +115,10 @@ export async function registerOpenApi(server: Server, { isLimited, example }: Op
     // The plugin's routes cannot declare themselves, and it would serialise the document anew for each request.
     scope.addHook('onRoute', (route) => {
       route.config = { ...route.config, access: OPERATIONS_ACCESS };
-      if (route.url === '/docs/json') route.handler = async (request, reply) => sendDocument(request, reply, document.json());
-      if (route.url === '/docs/yaml') route.handler = async (request, reply) => sendDocument(request, reply, document.yaml());
+      if (route.url === '/docs/json')
+        route.handler = async (request, reply) => sendDocument(request, reply, document.json());
+      if (route.url === '/docs/yaml')
+        route.handler = async (request, reply) => sendDocument(request, reply, document.yaml());
     });
     await scope.register(fastifySwaggerUi, {
       routePrefix: '/docs',
@@ -197,7 +199,10 @@ function operationsOf({ paths = {} }: Document): Operation[] {
 function addResponses({ responses }: Operation, added: Readonly<Record<string, object>>): void {
   for (const [status, schema] of Object.entries(added)) {
     const { description, examples: [example] = [], ...body } = schema as { description?: string; examples?: object[] };
-    responses[status] ??= { description, content: { 'application/json': { schema: body, ...(example && { example }) } } };
+    responses[status] ??= {
+      description,
+      content: { 'application/json': { schema: body, ...(example && { example }) } },
+    };
   }
 }
 

@@ -1,5 +1,5 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import fastify, { type FastifyReply, type FastifyRequest, LogController } from 'fastify';
+import fastify, { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Network } from '../network/network.ts';
 import type { Clock } from '../primitives/clock.ts';
@@ -95,6 +95,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 /** Without hooks and routes: how connections, errors and bodies are handled. */
 function createBareServer({ logger, clock, drainTimeoutMs, access, corsOrigins = [] }: ServerOptions, log: RequestLog) {
   const trustedProxies = access?.trustedProxies ?? [];
+  const loggerInstance: FastifyBaseLogger = logger;
   const handleError = createErrorHandler(log);
   const ofMalformed = {
     log,
@@ -116,7 +117,7 @@ function createBareServer({ logger, clock, drainTimeoutMs, access, corsOrigins =
       ),
     // What still comes over an open connection while the service stops is answered, and its connection ends with the answer.
     return503OnClosing: false,
-    loggerInstance: logger,
+    loggerInstance,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: requestIDOf,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
@@ -143,9 +144,7 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 function registerMetrics(server: Server, registry: Registry): void {
-  server.get(
-    '/metrics',
-    { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } },
-    async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()),
+  server.get('/metrics', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, async (_request, reply) =>
+    reply.type(registry.contentType).send(await registry.metrics()),
   );
 }

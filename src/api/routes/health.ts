@@ -65,7 +65,8 @@ export function registerHealth(server: Server, networks: readonly Network[]): vo
         operationId: 'ready',
         tags,
         summary: 'Whether the service can serve requests',
-        description: 'Ready is a service with at least one network that is `up` or `degraded`, and none that is `starting`.',
+        description:
+          'Ready is a service with at least one network that is `up` or `degraded`, and none that is `starting`.',
         response: {
           200: Type.Object(SERVICE, { description: 'It can' }),
           503: Type.Object(SERVICE, { description: 'It cannot, or not yet' }),

@@ -19,7 +19,10 @@ export function registerStartPage(server: Server, networks: readonly Network[], 
     reply.header('vary', vary === undefined ? 'Accept' : `${String(vary)}, Accept`);
     // Browsers name HTML; programs that name nothing, or anything, get JSON.
     if (request.headers.accept?.includes('text/html') !== true) return sendDocument(request, reply, json);
-    reply.header('content-security-policy', "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+    reply.header(
+      'content-security-policy',
+      "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    );
     return sendDocument(request, reply, html);
   });
 }
