@@ -194,7 +194,7 @@ export async function startApp(
     },
   });
   const { endpoints, maxResponseBytes, cacheBytes, ...upstream } = config.upstream;
-  const upstreams = opened.use(createUpstreams({ endpoints, clock, logger, registry, maxResponseBytes, cacheBytes }));
+  const upstreams = opened.use(createUpstreams({ endpoints, clock, logger, metrics: createMetrics(registry), maxResponseBytes, cacheBytes }));
   const limits = await openLimitCounters(opened, { config, logger, clock, random }, registry);
   const server = await createServer({
     networks: [

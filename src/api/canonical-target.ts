@@ -9,7 +9,7 @@ const PATH_CHARACTERS = /^[A-Za-z0-9\-._~:@!$&'()*+,=/%]*$/;
 /** Visible ASCII without `#`, and without `;`, which some servers take for `&`. */
 const QUERY_CHARACTERS = /^[!-"$-:<-~]*$/;
 /** Characters whose escape means the same as the character, or to which some server gives a meaning after decoding. */
-const NEEDLESSLY_ESCAPED = /[A-Za-z0-9\-._~:@/\\%?#;\p{Cc}]/u;
+const NEEDLESSLY_ESCAPED = /[A-Za-z0-9\-._~@/\\%?#;\p{Cc}]/u;
 const ESCAPED_COLON = /%3A/gi;
 
 export interface RequestTarget {

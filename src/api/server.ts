@@ -6,6 +6,7 @@ import type { Clock } from '../primitives/clock.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { type AccessOptions, registerAccess } from './access.ts';
+import { unescapeColons } from './canonical-target.ts';
 import { allowOrigin, registerCors } from './cors.ts';
 import { DrainingServer } from './draining-server.ts';
 import { createErrorHandler, handleNotFound } from './error-handler.ts';
@@ -120,6 +121,7 @@ function createBareServer({ logger, clock, drainTimeoutMs, access, corsOrigins =
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: requestIDOf,
+    rewriteUrl: ({ url = '' }) => unescapeColons(url),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     bodyLimit: DEFAULT_BODY_LIMIT,

@@ -18,6 +18,7 @@ export function sendUpstreamAnswer(request: FastifyRequest, reply: FastifyReply,
       return sendSuccess(request, reply, answer);
     case 'refusal': {
       const { status, message = `the upstream answered: ${STATUS_CODES[status] ?? status}` } = answer;
+      request.errorCode = 'upstream_error';
       return sendRefusal(reply, answer, JSON.stringify(createErrorBody('upstream_error', status, message)));
     }
   }
@@ -25,9 +26,9 @@ export function sendUpstreamAnswer(request: FastifyRequest, reply: FastifyReply,
 
 /** The same for a node's answer. Its JSON-RPC errors stay JSON-RPC, whatever the status above them: clients look for the call's ID. */
 export function sendRpcAnswer(request: FastifyRequest, reply: FastifyReply, answer: UpstreamAnswer): FastifyReply {
-  return answer.kind === 'refusal' && answer.rpcBody !== undefined
-    ? sendRefusal(reply, answer, answer.rpcBody)
-    : sendUpstreamAnswer(request, reply, answer);
+  if (answer.kind !== 'refusal' || answer.rpcBody === undefined) return sendUpstreamAnswer(request, reply, answer);
+  request.errorCode = 'upstream_error';
+  return sendRefusal(reply, answer, answer.rpcBody);
 }
 
 function sendRefusal(reply: FastifyReply, { status, headers }: UpstreamRefusal, json: string): FastifyReply {

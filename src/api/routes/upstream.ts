@@ -10,8 +10,7 @@ import { findTargetProblem, splitTarget } from '../canonical-target.ts';
 import { checkParameters, type Parameters } from '../check-parameters.ts';
 import { DATA_NETWORKS } from '../data-api-parameters.ts';
 import { errorResponses } from '../error-body.ts';
-import { handleNotFound } from '../error-handler.ts';
-import { badRequest, ClientGone, type HttpError, rateLimited, unknownNetwork } from '../http-error.ts';
+import { badRequest, ClientGone, type HttpError, noSuchRoute, rateLimited, unknownNetwork } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
 import { DATA_ACCESS, RPC_ACCESS } from '../route-access.ts';
 import { type CheckedCalls, checkRpcCalls, RpcCallError, type RpcLimits } from '../rpc-calls.ts';
@@ -38,9 +37,7 @@ export interface UpstreamRouteOptions {
   readonly rpc: RpcLimits;
 }
 
-const ERRORS = errorResponses(400, 401, 403, 404, 429, 431, 500, 502, 503);
-/** Of routes that read a body. */
-const BODY_ERRORS = errorResponses(413, 415);
+const ERRORS = errorResponses(400, 401, 403, 404, 429, 500, 502, 503);
 /** A full batch of 20 calls that ask for the UTXOs of a hundred addresses each. */
 const RPC_BODY_LIMIT = 100 * 1024;
 /** Requests that the specification does not name: what each of them is about is not known. */
@@ -164,7 +161,7 @@ function registerReindex(scope: Server, ask: Ask, limits: LimitCounters): void {
     tags: ['EVM chains'],
     summary: "Index a token's metadata again, at most once an hour",
     params: REINDEX_PARAMS,
-    response: { 201: Type.Null({ description: 'No body' }), ...ERRORS, ...BODY_ERRORS },
+    response: { 201: Type.Null({ description: 'No body' }), ...ERRORS },
   };
   scope.route({
     method: 'POST',
@@ -206,7 +203,7 @@ function registerNodeRpc(scope: Server, ask: Ask, limits: RpcLimits): void {
     schema: {
       ...rpcSchema(limits, RPC_BODY_LIMIT),
       params: RPC_PARAMS,
-      response: { ...ERRORS, ...BODY_ERRORS, ...rpcResponses(ERRORS) },
+      response: { ...ERRORS, ...rpcResponses(ERRORS) },
     },
     // The body's schema is there for the document; the check itself names fields of single calls.
     validatorCompiler: (route) => (values) => {
@@ -216,6 +213,7 @@ function registerNodeRpc(scope: Server, ask: Ask, limits: RpcLimits): void {
     async handler(request, reply) {
       const calls = readCalls(request.body, limits);
       if (calls instanceof RpcCallError) {
+        request.errorCode = 'invalid_request';
         return reply.status(calls.status).type('application/json; charset=utf-8').send(calls.toJson());
       }
       await chargeMore(request, reply, (calls.count - 1) * RPC_ACCESS.units);
@@ -253,7 +251,7 @@ function registerUnknown(scope: Server, ask: Ask): void {
     schema: { hide: true },
     async handler(request: FastifyRequest, reply: FastifyReply) {
       const { path } = splitTarget(request.raw.url ?? '');
-      if (CHECKED_PATHS.some((pattern) => pattern.test(path))) return handleNotFound(request, reply);
+      if (CHECKED_PATHS.some((pattern) => pattern.test(path))) throw noSuchRoute(request);
       const [, network] = /^\/v1\/networks\/([^/]+)/.exec(path) ?? [];
       const answer = await ask(request, reply, { upstream: upstreamOf(network), subject: UNKNOWN_SUBJECT });
       return sendUpstreamAnswer(request, reply, answer);

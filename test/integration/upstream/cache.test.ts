@@ -126,6 +126,18 @@ describe('the cache', () => {
     expect([status, headers.get('cache-control')]).toEqual([200, 'public, max-age=86400, immutable']);
   });
 
+  test('is filled by HEAD, and serves it', async () => {
+    const head = async () => {
+      const { status, headers } = await fetch(`${service.url}${BLOCK}`, { method: 'HEAD' });
+      return [status, headers.get('etag'), headers.get('content-length')];
+    };
+    const first = await head();
+    const { headers } = await service.get(BLOCK);
+    expect(first).toEqual([200, headers.get('etag'), headers.get('content-length')]);
+    expect(await head()).toEqual(first);
+    expect(arrivals()).toBe(1);
+  });
+
   test('keeps no POST and nothing unknown', async () => {
     service.standIn.behaviour = (_request, response) => sendJson(response, 200, {});
     for (let count = 0; count < 2; count += 1) {
@@ -160,10 +172,10 @@ describe('the cache', () => {
     service.standIn.behaviour = (_request, response) => sendJson(response, 404, {});
     await service.get(`${BLOCK}?x=1`);
     const metrics = await (await fetch(`${service.url}/metrics`)).text();
-    expect(metrics).toContain('upstream_requests_total{upstream="evm",outcome="ok"} 1');
-    expect(metrics).toContain('upstream_requests_total{upstream="evm",outcome="refused"} 1');
-    expect(metrics).toContain('upstream_cache_hits_total{upstream="evm"} 2');
-    expect(metrics).toContain('upstream_request_duration_seconds_count{upstream="evm"} 2');
+    expect(metrics).toContain('signature_aggregator_upstream_requests_total{upstream="evm",outcome="ok"} 1');
+    expect(metrics).toContain('signature_aggregator_upstream_requests_total{upstream="evm",outcome="refused"} 1');
+    expect(metrics).toContain('signature_aggregator_upstream_cache_hits_total{upstream="evm"} 2');
+    expect(metrics).toContain('signature_aggregator_upstream_request_duration_seconds_count{upstream="evm"} 2');
   });
 
   test('can be turned off', async () => {

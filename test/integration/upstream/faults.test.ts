@@ -24,12 +24,13 @@ afterEach(async () => {
   await service[Symbol.asyncDispose]();
 });
 
-async function expectAnswer(status: number, message: RegExp, target = TARGET) {
+async function expectAnswer(status: number, message: RegExp, code: string, target = TARGET) {
   const answer = await service.get(target);
   expect(answer.body).toEqual({
     message: expect.stringMatching(message),
     statusCode: status,
     error: { 502: 'Bad Gateway', 503: 'Service Unavailable' }[status],
+    code,
   });
   expect(answer.status).toBe(status);
   expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -42,16 +43,18 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
   });
 
   describe('errors of the upstream keep their status and get the one form', () => {
-    test.each<[number, string, string, string, string]>([
+    test.each<[number, string, string, string | string[], string]>([
       [404, 'application/json', '{"message":"no block","statusCode":404,"error":"Not Found"}', 'no block', 'Not Found'],
       [
         400,
         'application/json',
         '{"message":["a is wrong","b too"],"error":"Bad Request","statusCode":400}',
-        'a is wrong; b too',
+        ['a is wrong', 'b too'],
         'Bad Request',
       ],
+      [400, 'application/json', '{"message":["a is wrong"]}', ['a is wrong'], 'Bad Request'],
       [400, 'application/json', '{"error":"undecodable"}', 'undecodable', 'Bad Request'],
+      [500, 'application/json', '{"jsonrpc":"2.0","error":{"code":1,"message":"no"}}', 'no', 'Internal Server Error'],
       [
         500,
         'text/html',
@@ -66,8 +69,30 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       service.standIn.behaviour = (_request, response) =>
         response.writeHead(status, { 'content-type': type }).end(body);
       const answer = await service.get(TARGET);
-      expect([answer.status, answer.body]).toEqual([status, { message, statusCode: status, error }]);
+      expect([answer.status, answer.body]).toEqual([
+        status,
+        { message, statusCode: status, error, code: 'upstream_error' },
+      ]);
       expect(service.standIn.arrivals).toHaveLength(1);
+    });
+
+    test('a JSON-RPC error stays one to a JSON-RPC client, whatever its status', async () => {
+      for (const [status, text] of [
+        [500, '{"jsonrpc":"2.0", "error":{"code":-32000,"message":"no such block"},"id":18446744073709551616}'],
+        [400, '[{"jsonrpc":"2.0","error":{"code":-32601,"message":"no such method"},"id":1}]'],
+      ] as const) {
+        service.standIn.behaviour = (_request, response) =>
+          response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '7' }).end(text);
+        const answer = await service.post('/ext/bc/P', { jsonrpc: '2.0', id: 1, method: 'platform.getHeight' });
+        expect([answer.status, answer.text, answer.headers.get('retry-after')]).toEqual([status, text, '7']);
+        expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+      }
+      service.standIn.behaviour = (_request, response) => sendJson(response, 500, { message: 'the gateway is tired' });
+      const answer = await service.post('/ext/bc/P', { jsonrpc: '2.0', id: 1, method: 'platform.getHeight' });
+      expect([answer.status, answer.body]).toMatchObject([
+        500,
+        { message: 'the gateway is tired', code: 'upstream_error' },
+      ]);
     });
 
     test('429 keeps its Retry-After', async () => {
@@ -116,7 +141,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
 
     test('a connection broken twice: 502, and no third time', async () => {
       service.standIn.behaviour = (request) => request.socket.destroy();
-      await expectAnswer(502, /cannot be reached/);
+      await expectAnswer(502, /cannot be reached/, 'upstream_unreachable');
       expect(service.standIn.arrivals).toHaveLength(2);
     });
 
@@ -132,7 +157,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
         response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
         response.write('{"a":', () => request.socket.destroy());
       };
-      await expectAnswer(502, /cannot be reached/);
+      await expectAnswer(502, /cannot be reached/, 'upstream_unreachable');
     });
 
     test('broken in the middle of a long body: the connection ends, and nobody takes it for whole', async () => {
@@ -145,7 +170,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
 
     test('silent: 503 with a time to come again', async () => {
       service.standIn.behaviour = () => undefined;
-      const { headers } = await expectAnswer(503, /did not answer within 300 ms/);
+      const { headers } = await expectAnswer(503, /did not answer within 300 ms/, 'upstream_timeout');
       expect(headers.get('retry-after')).toBe('5');
       expect(service.standIn.arrivals).toHaveLength(1);
     });
@@ -156,7 +181,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
         const timer = setInterval(() => response.write(' '), 5);
         response.on('close', () => clearInterval(timer));
       };
-      await expectAnswer(503, /did not answer within 300 ms/);
+      await expectAnswer(503, /did not answer within 300 ms/, 'upstream_timeout');
     });
 
     test('others are answered while one hangs in its body', async () => {
@@ -165,7 +190,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
         response.writeHead(200, { 'content-type': 'application/json' }).write('{');
       };
       let isHanging = true;
-      const hanging = expectAnswer(503, /did not answer within 300 ms/).finally(() => {
+      const hanging = expectAnswer(503, /did not answer within 300 ms/, 'upstream_timeout').finally(() => {
         isHanging = false;
       });
       let answered = 0;
@@ -208,7 +233,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
         });
         response.write('{');
       };
-      await expectAnswer(502, /sent more than the 1000000 bytes allowed/);
+      await expectAnswer(502, /sent more than the 1000000 bytes allowed/, 'upstream_invalid_answer');
     });
 
     test('a long body within the limit comes whole', async () => {
@@ -225,7 +250,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
     ])('content type %j: 502', async (type, body) => {
       service.standIn.behaviour = (_request, response) =>
         response.writeHead(200, type === '' ? {} : { 'content-type': type }).end(body);
-      await expectAnswer(502, /did not answer with JSON/);
+      await expectAnswer(502, /did not answer with JSON/, 'upstream_invalid_answer');
     });
 
     test.each(['{"a":', '{"a":1}}', '<html>', `{"a":"${'x'.repeat(50_000)}"`, `[${'1,'.repeat(25_000)}1}`])(
@@ -233,7 +258,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       async (body) => {
         service.standIn.behaviour = (_request, response) =>
           response.writeHead(200, { 'content-type': 'application/json' }).end(body);
-        await expectAnswer(502, /answered with broken JSON/);
+        await expectAnswer(502, /answered with broken JSON/, 'upstream_invalid_answer');
       },
     );
 
@@ -242,20 +267,24 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
         for (let index = 0; index < 20; index += 1) response.setHeader(`x-${index}`, 'x'.repeat(1_000));
         sendJson(response, 200, {});
       };
-      await expectAnswer(502, /sent no valid HTTP/);
+      await expectAnswer(502, /sent no valid HTTP/, 'upstream_invalid_answer');
     });
 
     test('no HTTP at all: 502', async () => {
       service.standIn.behaviour = (request) => request.socket.end('hello\r\n\r\n');
-      await expectAnswer(502, /sent no valid HTTP/);
+      await expectAnswer(502, /sent no valid HTTP/, 'upstream_invalid_answer');
     });
 
-    test('a redirect is not followed, nor told', async () => {
+    test('a redirect is neither followed nor passed on', async () => {
       await using elsewhere = await startUpstreamService();
       for (const status of [301, 302, 303, 307, 308]) {
         service.standIn.behaviour = (_request, response) =>
           response.writeHead(status, { location: `${elsewhere.standIn.baseUrl}/v1/secret` }).end();
-        const { headers } = await expectAnswer(502, /answered with a redirect, which is not followed/);
+        const { headers } = await expectAnswer(
+          502,
+          /answered with a redirect, which is not followed/,
+          'upstream_invalid_answer',
+        );
         expect(headers.get('location')).toBeNull();
       }
       expect(elsewhere.standIn.arrivals).toEqual([]);
@@ -263,16 +292,16 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
 
     test.each([205, 206])('status %i, which nobody asked for: 502', async (status) => {
       service.standIn.behaviour = (_request, response) => sendJson(response, status, {});
-      await expectAnswer(502, new RegExp(`answered with status ${status}`));
+      await expectAnswer(502, new RegExp(`answered with status ${status}`), 'upstream_invalid_answer');
     });
 
     test('nothing at all where JSON was asked for: 502; a 204 may be empty', async () => {
       service.standIn.behaviour = (_request, response) =>
         response.writeHead(200, { 'content-type': 'text/html' }).end();
-      await expectAnswer(502, /did not answer with JSON/);
+      await expectAnswer(502, /did not answer with JSON/, 'upstream_invalid_answer');
       service.standIn.behaviour = (_request, response) =>
         response.writeHead(200, { 'content-type': 'application/json' }).end();
-      await expectAnswer(502, /broken JSON/);
+      await expectAnswer(502, /broken JSON/, 'upstream_invalid_answer');
       service.standIn.behaviour = (_request, response) => response.writeHead(204).end();
       const { status, text } = await service.get(TARGET);
       expect([status, text]).toEqual([204, '']);
@@ -282,7 +311,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       const body = gzipSync(JSON.stringify({ text: randomBytes(length).toString('hex') }));
       service.standIn.behaviour = (_request, response) =>
         response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(body);
-      await expectAnswer(502, /in an encoding it was not asked for/);
+      await expectAnswer(502, /in an encoding it was not asked for/, 'upstream_invalid_answer');
       expect(service.standIn.arrivals[0]?.headers['accept-encoding']).toBe('identity');
     });
 
@@ -312,7 +341,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
         asked.push(performance.now());
         if (asked.length === 1) setTimeout(() => request.socket.destroy(), TIMEOUT_MS / 2);
       };
-      await expectAnswer(503, /did not answer within 300 ms/);
+      await expectAnswer(503, /did not answer within 300 ms/, 'upstream_timeout');
       expect(asked).toHaveLength(2);
       const [first = 0, second = 0] = asked;
       expect(performance.now() - second).toBeLessThan(performance.now() - first);
@@ -330,7 +359,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       };
       await expect(service.get(TARGET)).rejects.toThrow();
       await expect.poll(() => closed).toBe(true);
-      expect(await service.metric('upstream_requests_total{upstream="evm",outcome="too slow"}')).toBe(1);
+      expect(await service.metric('upstream_requests_total{upstream="evm",outcome="upstream_timeout"}')).toBe(1);
     });
 
     test('what an upstream says of our request has nothing of our keys', async () => {
@@ -350,6 +379,15 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       expect(status).toBe(404);
       expect(body['message']).toContain('/v1/chains/1/blocks/7?x=1');
       for (const part of ['k3y', 's3cret']) expect(text).not.toContain(part);
+
+      await using node = await startUpstreamService({
+        settings: { nodeRpc: { ...endpoint, baseUrl: service.standIn.baseUrl } },
+      });
+      service.standIn.behaviour = (_request, response, { target }) =>
+        sendJson(response, 500, { jsonrpc: '2.0', id: 1, error: { code: 1, message: `${target} "${secret}"` } });
+      const rpc = await node.post('/ext/bc/P', { jsonrpc: '2.0', id: 1, method: 'platform.getHeight' });
+      expect([rpc.status, rpc.body['id']]).toEqual([500, 1]);
+      for (const part of ['k3y', 's3cret']) expect(rpc.text).not.toContain(part);
     });
 
     test('a client that leaves takes its request with it', async () => {
@@ -385,8 +423,20 @@ describe('an upstream that is not configured', () => {
     });
     const { status, body, headers } = await bare.get(target);
     expect([status, headers.get('retry-after')]).toEqual([503, null]);
+    expect(body['code']).toBe('upstream_not_configured');
     expect(body['message']).toMatch(new RegExp(`the setting ${setting.replaceAll('.', '\\.')} is missing`));
     const rpc = await bare.post('/ext/bc/P', { jsonrpc: '2.0', id: 1, method: 'platform.getHeight' });
     expect([rpc.status, rpc.body['message']]).toEqual([503, expect.stringContaining('upstream.nodeRpc')]);
   });
+});
+
+test('an upstream can be added while the service runs', async () => {
+  await using running = await startUpstreamService({ settings: { nodeRpc: undefined } });
+  const call = { jsonrpc: '2.0', id: 1, method: 'platform.getHeight' };
+  expect((await running.post('/ext/bc/P', call)).body['code']).toBe('upstream_not_configured');
+  expect(await running.metric('upstream_circuit_open{upstream="node"}')).toBe(Number.NaN);
+  running.upstreams.open('node', { baseUrl: running.standIn.baseUrl });
+  expect((await running.post('/ext/bc/P', call)).body).toEqual({ jsonrpc: '2.0', id: 1, result: { height: '7' } });
+  expect(await running.metric('upstream_circuit_open{upstream="node"}')).toBe(0);
+  expect(() => running.upstreams.open('node', { baseUrl: running.standIn.baseUrl })).toThrow('is open already');
 });

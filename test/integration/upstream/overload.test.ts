@@ -2,13 +2,15 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
+import { FakeClock } from '../../fake-clock.ts';
 import { sendJson } from './stand-in.ts';
 import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
 
 const CONNECTIONS = 64;
 const STREAMS = 48;
 const WAITING = 1_024;
-const target = (name: number | string) => `/v1/chains/43114/blocks/${name}`;
+/** Of many chains: one chain may not take all connections. */
+const target = (name: number | string) => `/v1/chains/${1 + (Number(name) % 4)}/blocks/${name}`;
 
 /** Requests that the upstream holds back until they are told to go on. */
 function holdBack({ standIn }: UpstreamService): ServerResponse[] {
@@ -36,9 +38,14 @@ test('uses 64 connections; who waits for one goes on in turn as soon as one is f
 test('who gets no connection in time is told so, and the upstream is not blamed', async () => {
   await using service = await startUpstreamService({ settings: { timeoutMs: 400 } });
   const held = holdBack(service);
-  // The list of blockchains has three times as long.
-  const blockchains = '/v1/networks/fuji/blockchains';
-  const first = Array.from({ length: CONNECTIONS }, (_, index) => service.get(`${blockchains}?n=${index}`));
+  const { signal } = new AbortController();
+  const first = Array.from({ length: CONNECTIONS }, (_, index) =>
+    service.upstreams.request(
+      'fuji',
+      { method: 'GET', target: `/held/${index}`, subject: `${index % 2}`, timeoutMs: 60_000, signal },
+      undefined,
+    ),
+  );
   await expect.poll(() => held.length).toBe(CONNECTIONS);
   const waiting = await Promise.all(
     Array.from({ length: 30 }, (_, index) => service.get(`/v1/networks/fuji/validators?n=${index}`)),
@@ -51,10 +58,43 @@ test('who gets no connection in time is told so, and the upstream is not blamed'
     ]);
   }
   expect(held).toHaveLength(CONNECTIONS);
-  expect(await service.metric('upstream_requests_total{upstream="fuji",outcome="overloaded"}')).toBe(30);
+  expect(await service.metric('upstream_requests_total{upstream="fuji",outcome="upstream_overloaded"}')).toBe(30);
   expect(await service.metric('upstream_circuit_open{upstream="fuji"}')).toBe(0);
   for (const response of held) sendJson(response, 200, {});
   await Promise.all(first);
+});
+
+test('a chain that hangs leaves connections to the others, and is soon answered at once', async () => {
+  const clock = new FakeClock();
+  await using service = await startUpstreamService({ clock, settings: { timeoutMs: 10_000 } });
+  service.standIn.behaviour = (request, response) => {
+    if (request.url?.includes('/chains/666/') !== true) sendJson(response, 200, {});
+  };
+  const hanging = (index: number) => `/v1/chains/666/blocks/${index}`;
+  const hung = Array.from({ length: 100 }, (_, index) => service.get(hanging(index)));
+  await expect.poll(() => service.received()).toBe(100);
+  for (let index = 0; index < 10; index += 1) expect((await service.get(target(index))).status).toBe(200);
+  await clock.advance(10_000);
+  expect(new Set((await Promise.all(hung)).map(({ status }) => status))).toEqual(new Set([503]));
+
+  // Only two at a time are still sent.
+  const again = Array.from({ length: 50 }, (_, index) => service.get(`${hanging(index)}?again`));
+  const refused = (await firstOf(again, 48)).filter(({ body }) => body['code'] === 'upstream_failing');
+  expect(refused).toHaveLength(48);
+  expect(refused[0]?.headers.get('retry-after')).toBe('5');
+  const arrived = () => service.standIn.arrivals.filter((arrival) => arrival.target.endsWith('again')).length;
+  await expect.poll(arrived).toBe(2);
+  expect((await service.get(target(7))).status).toBe(200);
+  await clock.advance(10_000);
+  await Promise.all(again);
+  expect(arrived()).toBe(2);
+  expect(await service.metric('upstream_circuit_open{upstream="evm"}')).toBe(0);
+
+  // One that is answered is enough.
+  service.standIn.behaviour = (_request, response) => sendJson(response, 200, {});
+  expect((await service.get(hanging(1))).status).toBe(200);
+  const healed = await Promise.all(Array.from({ length: 50 }, (_, index) => service.get(hanging(index))));
+  expect(new Set(healed.map(({ status }) => status))).toEqual(new Set([200]));
 });
 
 test('clients that leave the queue leave room in it', async () => {
@@ -144,6 +184,20 @@ test.each([0, 1_000_000])(
     next.destroy();
   },
 );
+
+/** The first of some promises to be fulfilled, in the order in which they are. */
+async function firstOf<Value>(promises: readonly Promise<Value>[], count: number): Promise<Value[]> {
+  const values: Value[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  for (const each of promises) {
+    void each.then((value) => {
+      values.push(value);
+      if (values.length === count) resolve();
+    });
+  }
+  await promise;
+  return values.slice(0, count);
+}
 
 /** Sends a request and reads nothing. */
 async function ask(service: UpstreamService, path: string): Promise<Socket> {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { findTargetProblem, splitTarget } from '../../../src/api/canonical-target.ts';
 import { checkParameters } from '../../../src/api/check-parameters.ts';
-import { BadRequest } from '../../../src/api/error-handler.ts';
+import { badRequest } from '../../../src/api/http-error.ts';
 import { UPSTREAM_ENDPOINTS } from '../../../src/api/upstream-endpoints.ts';
 import { sendJson } from './stand-in.ts';
 import { ANSWERS, SUBNET_ID, TX_ID } from './stand-in-records.ts';
@@ -38,8 +38,7 @@ const targets = () => service.standIn.arrivals.map(({ target }) => target);
 
 describe('what reaches the upstream is what was checked', () => {
   test.each([
-    '/v1/networks/fuji/addresses%3AlistChainIds',
-    '/v1/networks/fuji/blockchains/x-chain/vertices%3alistByHeight',
+    '/v1/networks/fuji/addresses%253AlistChainIds',
     '/v1/chains/1%2F..%2F2/blocks/3',
     '/v1/chains/1/blocks/..%2f..%2fadmin',
     '/v1/networks/fuji/../../admin',
@@ -133,7 +132,7 @@ describe('what reaches the upstream is what was checked', () => {
         const good = { vertexHeight: '7', addresses: `0x${'ab'.repeat(20)}` };
         const needed = Object.fromEntries(Object.entries(good).filter(([each]) => query.required?.includes(each)));
         expect(() => checkParameters(query, { ...needed, [decorated]: '1' })).toThrow(
-          new BadRequest(`${name} must be written so, is ${JSON.stringify(decorated)}`),
+          badRequest(`${name} must be written exactly so, not ${JSON.stringify(decorated)}`),
         );
       }),
     );
@@ -183,11 +182,49 @@ describe('what reaches the upstream is what was checked', () => {
     service.standIn.behaviour = (_request, response) => sendJson(response, 200, { new: true });
     expect((await service.get(target)).body).toEqual({ new: true });
     expect(targets()).toEqual([target]);
-    for (const method of ['PUT', 'DELETE', 'POST', 'PATCH', 'HEAD']) {
+    for (const method of ['PUT', 'DELETE', 'POST', 'PATCH']) {
       const response = await fetch(`${service.url}${target}`, { method });
       expect(response.status).toBe(404);
     }
     expect(targets()).toEqual([target]);
+    const head = await fetch(`${service.url}${target}`, { method: 'HEAD' });
+    expect([head.status, await head.text()]).toEqual([200, '']);
+    expect(service.standIn.arrivals.map(({ method }) => method)).toEqual(['GET', 'GET']);
+  });
+
+  test('HEAD of a long answer has its length, and leaves the rest of it', async () => {
+    const left = Promise.withResolvers<void>();
+    service.standIn.behaviour = (_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '900000' });
+      response.write(`"${'x'.repeat(300_000)}`);
+      response.on('close', () => left.resolve());
+    };
+    const head = await fetch(`${service.url}/v1/chains/1/blocks/2`, { method: 'HEAD' });
+    expect([head.status, head.headers.get('content-length')]).toEqual([200, '900000']);
+    await left.promise;
+  });
+
+  test.each<[string, string]>([
+    ['/v1/networks/fuji/blockchains/x-chain/vertices%3AlistByHeight?vertexHeight=7', 'listVerticesByHeight'],
+    [`/v1/networks/fuji/addresses%3alistChainIds?addresses=0x${'ab'.repeat(20)}`, 'listChainIdsOfAddresses'],
+    [`/v1/chains/1/addresses/0x${'ab'.repeat(20)}/transactions%3AlistErc20?pageToken=%3A`, 'listErc20Transfers'],
+  ])('%s is the path with a colon, and goes out as that', async (target, operation) => {
+    const { status, body } = await service.get(target);
+    const { nextPageToken: _, ...expected } = ANSWERS[operation as keyof typeof ANSWERS] as Record<string, unknown>;
+    expect(status).toBe(200);
+    expect(body).toMatchObject(expected);
+    const [path, query] = target.split('?');
+    expect(targets()).toEqual([`${path?.replace(/%3a/i, ':')}?${query}`]);
+    // The rules are those of the route.
+    expect((await service.get(`${path}?pageSize=0&${query}`)).status).toBe(
+      operation === 'listChainIdsOfAddresses' ? 200 : 400,
+    );
+  });
+
+  test('%3A in the path of a reindexing is a colon, too', async () => {
+    expect((await service.post(REINDEX.replace('145:', '199%3A'))).status).toBe(201);
+    expect((await service.post(REINDEX.replace('145:', '199:'))).status).toBe(429);
+    expect(targets()).toEqual([REINDEX.replace('145:', '199:')]);
   });
 
   test('unknown GETs do not pass where they are turned off', async () => {
@@ -379,7 +416,7 @@ describe('the node RPC', () => {
     for (const [body, message] of refused) {
       const answer = await service.post('/ext/bc/P', body);
       expect(answer.status).toBe(400);
-      expect(answer.body['message']).toContain(message);
+      expect(answer.body).toMatchObject({ jsonrpc: '2.0', error: { message: expect.stringContaining(message) } });
     }
     expect(bodies()).toEqual([JSON.stringify(good)]);
   });
@@ -392,7 +429,8 @@ describe('the node RPC', () => {
     ['method', { jsonrpc: '2.0', id: 1 }],
     ['jsonrpc', { id: 1, method: 'platform.getHeight' }],
     ['id', { jsonrpc: '2.0', method: 'platform.getHeight' }],
-    ['params', call('platform.getHeight', [])],
+    ['params', call('platform.getHeight', [{}, {}])],
+    ['params', call('platform.getHeight', [[]])],
     ['params', call('platform.getHeight', 'x')],
     ['unknown field "Method"', { ...call('platform.getHeight'), Method: 'admin.lockProfile' }],
     ['body', '7'],
@@ -401,9 +439,35 @@ describe('the node RPC', () => {
   ])('refuses what is wrong with %s: %j', async (name, body) => {
     const answer = await service.post('/ext/bc/P', body);
     expect(answer.status).toBe(400);
-    expect(String(answer.body['message']).slice(0, name.length)).toBe(name);
+    expect(answer.body).toMatchObject({
+      jsonrpc: '2.0',
+      error: {
+        message: expect.stringMatching(new RegExp(`^${name}`)),
+        data: { code: 'invalid_request', statusCode: 400 },
+      },
+    });
     expect(bodies()).toEqual([]);
   });
+
+  test('answers an undocumented method in JSON-RPC, with the ID of its call', async () => {
+    const answer = await service.post('/ext/bc/P', '{"jsonrpc":"2.0","id":18446744073709551616,"method":"admin.x"}');
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([400, 'application/json; charset=utf-8']);
+    expect(answer.text).toMatch(
+      /^\{"jsonrpc":"2\.0","id":18446744073709551616,"error":\{"code":-32601,"message":"method \\"admin\.x\\" is not/,
+    );
+    const inBatch = await service.post('/ext/bc/P', [call('platform.getHeight'), call('admin.x', undefined, 'second')]);
+    expect(inBatch.body).toMatchObject({ id: 'second', error: { code: -32_601, data: { code: 'invalid_request' } } });
+    expect(bodies()).toEqual([]);
+  });
+
+  test.each([null, [], {}, [{}], [{ height: 7 }]])(
+    'passes the params %j on, or leaves out what is none',
+    async (params) => {
+      expect((await service.post('/ext/bc/P', { ...call('platform.getHeight'), params })).status).toBe(200);
+      const isNone = params === null || (Array.isArray(params) && params.length === 0);
+      expect(bodies()).toEqual([JSON.stringify(call('platform.getHeight', isNone ? undefined : params))]);
+    },
+  );
 
   test('sends of two equal fields the one that was checked', async () => {
     await service.post('/ext/bc/P', '{"jsonrpc":"2.0","id":1,"method":"admin.x","method":"platform.getHeight"}');
@@ -418,11 +482,14 @@ describe('the node RPC', () => {
       expect(answer.body['message']).toBe('chain must be X, P or the ID of a blockchain in cb58');
     }
     expect((await service.post('/ext/bc/C/rpc', good)).status).toBe(404);
-    expect((await service.post('/ext/bc/P', good, { 'content-type': 'text/plain' })).status).toBe(400);
-    expect((await service.post('/ext/bc/P')).status).toBe(400);
+    expect((await service.post('/ext/bc/P', good, { 'content-type': 'text/plain' })).body['code']).toBe(
+      'unsupported_media_type',
+    );
+    const empty = await service.post('/ext/bc/P');
+    expect([empty.status, empty.body]).toMatchObject([400, { id: null, error: { code: -32_700 } }]);
     const tooLong = await service.post('/ext/bc/P', `{"jsonrpc":"${'x'.repeat(102_400)}"}`);
     expect([tooLong.status, tooLong.body['message']]).toEqual([
-      400,
+      413,
       'body is larger than the 102400 bytes allowed here',
     ]);
     expect(targets()).toEqual([]);
@@ -454,5 +521,5 @@ test('answers keep every field, and nothing of the upstream’s connection', asy
   const names = [...headers.keys()].filter(
     (name) => !['connection', 'keep-alive', 'date', 'content-length'].includes(name),
   );
-  expect(names.toSorted()).toEqual(['cache-control', 'content-type']);
+  expect(names.toSorted()).toEqual(['cache-control', 'content-type', 'x-content-type-options', 'x-request-id']);
 });

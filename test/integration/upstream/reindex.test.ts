@@ -115,7 +115,7 @@ test('a token has up to 256 bits', async () => {
 test.each([
   ['chainId', { chain: 'fuji' }],
   ['chainId', { chain: '0' }],
-  ['chainId', { chain: '9'.repeat(20) }],
+  ['chainId', { chain: '9'.repeat(21) }],
   ['chainId', { chain: `0x${'0'.repeat(63)}` }],
   ['address', { collection: COLLECTION.slice(0, -1) }],
   ['address', { collection: COLLECTION.slice(2) }],

@@ -5,8 +5,8 @@ import { parseConfig, type UpstreamConfig } from '../../../src/config/config.ts'
 import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
 import { createMemoryLimitCounters, type LimitCounters } from '../../../src/store/limit-counters.ts';
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
-import { createMetrics } from '../../../src/telemetry/metrics.ts';
-import { createUpstreams } from '../../../src/upstream/upstreams.ts';
+import { createMetrics, METRIC_PREFIX } from '../../../src/telemetry/metrics.ts';
+import { createUpstreams, type Upstreams } from '../../../src/upstream/upstreams.ts';
 import { scriptedNetwork } from '../../unit/api/api-fixture.ts';
 import { type StandIn, startStandIn } from './stand-in.ts';
 
@@ -20,9 +20,10 @@ export interface Answer {
 export interface UpstreamService extends AsyncDisposable {
   readonly url: string;
   readonly standIn: StandIn;
+  readonly upstreams: Upstreams;
   /** How many requests have come in. */
   received(): number;
-  /** The value of a sample as it stands in /metrics, labels included; NaN where it is not there. */
+  /** The value of a sample as it stands in /metrics after the prefix, labels included; NaN where it is not there. */
   metric(sample: string): Promise<number>;
   get(target: string, headers?: Record<string, string>): Promise<Answer>;
   post(target: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
@@ -66,11 +67,12 @@ export async function startUpstreamService({
   const standIn = opened.use(await startStandIn());
   const upstream = upstreamConfig(standIn, settings);
   const registry = new Registry();
-  const upstreams = opened.use(createUpstreams({ ...upstream, clock, logger, registry }));
+  const metrics = createMetrics(registry);
+  const upstreams = opened.use(createUpstreams({ ...upstream, clock, logger, metrics }));
   const server = await createServer({
     networks: [scriptedNetwork({ pathNames: ['mainnet', 'fuji', 'testnet'] })],
     version: '1.2.3',
-    metrics: createMetrics(registry),
+    metrics,
     registry,
     logger,
     clock: systemClock,
@@ -107,10 +109,11 @@ export async function startUpstreamService({
   return {
     url,
     standIn,
+    upstreams,
     received: () => received,
     async metric(sample) {
-      const line = (await registry.metrics()).split('\n').find((text) => text.startsWith(`${sample} `));
-      return Number(line?.slice(sample.length + 1));
+      const line = (await registry.metrics()).split('\n').find((text) => text.startsWith(`${METRIC_PREFIX}${sample} `));
+      return Number(line?.split(' ').at(-1));
     },
     get: (target, headers = {}) => ask(target, { headers }),
     post: (target, body, headers = {}) =>
