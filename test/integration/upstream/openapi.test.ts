@@ -15,6 +15,8 @@ interface Schema {
   readonly maximum?: number;
   readonly default?: unknown;
   readonly enum?: readonly string[];
+  readonly deprecated?: boolean;
+  readonly $ref?: string;
   readonly format?: string;
   readonly pattern?: string;
   readonly description?: string;
@@ -59,6 +61,13 @@ function operations(): { path: string; method: string; operation: Operation }[] 
   );
 }
 
+/** Schemas that stand once in the document. */
+function resolve(schema: Schema | undefined): Schema {
+  const name = schema?.$ref?.split('/').at(-1);
+  const { schemas } = document.components as { readonly schemas: Readonly<Record<string, Schema>> };
+  return (name === undefined ? schema : schemas[name]) ?? {};
+}
+
 function operationOf(operationId: string): Operation {
   return operations().find(({ operation }) => operation.operationId === operationId)!.operation;
 }
@@ -81,17 +90,17 @@ const EXAMPLES: Readonly<Record<string, readonly [good: string, bad: string]>> =
   'node-id-list': [NODE_ID, 'x'],
   'node-id-part-list': ['abc', '%20'],
   'address-list': [ADDRESS, 'x'],
-  'transaction-type': ['AddValidatorTx', 'x'],
+  'transaction-type': ['AddValidatorTx', 'x-y'],
   'delegation-capacity': ['720000000000000000', '720000000000000001'],
   'rpc-chain': ['P', 'C'],
 };
 
 /**
- * The ranges and defaults of all numbers, from the tables of the API's documents: least, greatest, default. Where they say
- * "0 or more", and of blocks, the greatest is what JSON numbers are sure to hold.
+ * The ranges and defaults of all numbers, from the tables of the specification: least, greatest, default. Where it says "0 or more",
+ * and of blocks, there is no greatest.
  */
-const UNBOUNDED = 9_007_199_254_740_991;
-type Range = readonly [minimum: number, maximum: number, byDefault?: number];
+const UNBOUNDED = undefined;
+type Range = readonly [minimum: number, maximum: number | undefined, byDefault?: number];
 const PAGE: Readonly<Record<string, Range>> = { pageSize: [1, 100, 10] };
 const TIMES: Readonly<Record<string, Range>> = { startTimestamp: [0, UNBOUNDED], endTimestamp: [0, UNBOUNDED] };
 const BLOCKS: Readonly<Record<string, Range>> = { startBlock: [0, UNBOUNDED], endBlock: [0, UNBOUNDED] };
@@ -103,9 +112,8 @@ const RANGES: Readonly<Record<keyof typeof ANSWERS, Readonly<Record<string, Rang
     ...PAGE,
     minTimeRemaining: [0, 2_147_483_647],
     maxTimeRemaining: [0, 2_147_483_647],
-    // Their defaults are told and not declared: given, they would exclude subnets' validations.
-    minFeePercentage: [2, 100],
-    maxFeePercentage: [2, 100],
+    minFeePercentage: [2, 100, 2],
+    maxFeePercentage: [2, 100, 100],
     minUptimePerformance: [0, 100, 90],
     maxUptimePerformance: [0, 100, 100],
   },
@@ -157,9 +165,10 @@ const RULES: Readonly<Partial<Record<keyof typeof ANSWERS, RegExp>>> = {
 function valuesOf({ name, schema }: Parameter): { good: string[]; bad: string[] } {
   if (schema.enum !== undefined) return { good: [...schema.enum], bad: ['x'] };
   const { minimum, maximum } = schema;
-  if (minimum !== undefined && maximum !== undefined) {
-    const above = maximum === Number.MAX_SAFE_INTEGER ? '9007199254740992' : String(maximum + 1);
-    return { good: [String(minimum), String(maximum)], bad: [String(minimum - 1), above, 'x'] };
+  if (minimum !== undefined) {
+    const greatest = maximum === undefined ? '18446744073709551615' : String(maximum);
+    const above = maximum === undefined ? [] : [String(maximum + 1)];
+    return { good: [String(minimum), greatest], bad: [String(minimum - 1), ...above, 'x'] };
   }
   const example = EXAMPLES[schema.items?.format ?? schema.format ?? ''];
   if (example === undefined) {
@@ -184,7 +193,15 @@ describe('/openapi.json', () => {
     expect(ids.toSorted()).toEqual(
       [
         ...UPSTREAM_ENDPOINTS.map(({ operationId }) => operationId),
-        ...['aggregateSignatures', 'aggregateSignaturesOfTransaction', 'reindexNftToken', 'callNode', 'live', 'ready'],
+        ...[
+          'aggregateSignatures',
+          'aggregateSignaturesOfTransaction',
+          'reindexNftToken',
+          'callNode',
+          'live',
+          'ready',
+          'readyNetwork',
+        ],
       ].toSorted(),
     );
     expect(Object.keys(document.paths)).toEqual(
@@ -205,11 +222,18 @@ describe('/openapi.json', () => {
       expect(described.every(({ required }) => required)).toBe(true);
       if (path.startsWith('/health')) continue;
       const errors = Object.entries(operation.responses).filter(([status]) => Number(status) >= 400);
-      expect(errors.map(([status]) => Number(status))).toEqual([400, 401, 403, 404, 429, 500, 502, 503]);
+      const withBody = operation.requestBody === undefined ? [] : [413, 415];
+      expect(errors.map(([status]) => Number(status))).toEqual(
+        [400, 401, 403, 404, 408, 429, 431, 500, 502, 503, ...withBody].toSorted((a, b) => a - b),
+      );
       for (const [, { content }] of errors) {
-        expect(Object.keys(content?.['application/json'].schema.properties ?? {})).toEqual(
-          expect.arrayContaining(['message', 'statusCode', 'error']),
+        const schema = resolve(content?.['application/json'].schema);
+        // A JSON-RPC call that is wrong is answered in JSON-RPC.
+        const forms = schema.anyOf?.map(resolve) ?? [schema];
+        expect(forms.map(({ properties = {} }) => Object.keys(properties))).toContainEqual(
+          expect.arrayContaining(['message', 'statusCode', 'error', 'code']),
         );
+        expect(forms).toHaveLength(operation.operationId === 'callNode' && schema.anyOf !== undefined ? 2 : 1);
       }
       expect(operation.security).toEqual([{}, { serviceApiKey: [] }, { glacierApiKey: [] }]);
     }
@@ -244,7 +268,7 @@ describe('/openapi.json', () => {
         for (const value of bad) {
           const bad400 = target({ [parameter.name]: value }, besides(parameter.name, value, operation.operationId));
           const { status, body } = await service.get(bad400);
-          expect({ bad400, status }).toEqual({ bad400, status: 400 });
+          expect({ bad400, status }).toEqual({ bad400, status: parameter.name === 'network' ? 404 : 400 });
           expect(String(body['message']).startsWith(`${parameter.name} `)).toBe(true);
           checked += 1;
         }
@@ -271,11 +295,23 @@ describe('/openapi.json', () => {
     },
   );
 
-  test('tells the defaults of fees, and what they leave out', () => {
+  test('has numbers where the specification says number', () => {
+    for (const [operationId, names] of [
+      ['listErc20Transfers', ['startBlock', 'endBlock']],
+      ['listInternalTransactions', ['startBlock', 'endBlock']],
+      ['listTokenTransfers', ['startBlock', 'endBlock']],
+      ['listValidators', ['minTimeRemaining', 'maxTimeRemaining', 'minFeePercentage', 'maxUptimePerformance']],
+    ] as const) {
+      const types = names.map((name) => parametersOf(operationId).find((each) => each.name === name)?.schema.type);
+      expect([operationId, types]).toEqual([operationId, names.map(() => 'number')]);
+    }
+  });
+
+  test('tells what fees leave out', () => {
     const fees = parametersOf('listValidators').filter(({ name }) => name.endsWith('FeePercentage'));
     expect(fees.map(({ name, description }) => [name, description])).toEqual([
-      ['minFeePercentage', expect.stringMatching(/2 by default.*validations of subnets are excluded/)],
-      ['maxFeePercentage', expect.stringMatching(/100 by default.*validations of subnets are excluded/)],
+      ['minFeePercentage', expect.stringMatching(/validations of subnets are excluded/)],
+      ['maxFeePercentage', expect.stringMatching(/validations of subnets are excluded/)],
     ]);
   });
 
@@ -303,8 +339,24 @@ describe('/openapi.json', () => {
   test('names the methods of the node that are let through, and the form of the chain', async () => {
     const operation = operationOf('callNode');
     const body = operation.requestBody?.content?.['application/json'].schema;
-    const methods = body?.anyOf?.[0]?.properties?.['method']?.enum ?? [];
+    const named = body?.anyOf?.[0]?.properties?.['method']?.anyOf ?? [];
+    const methods = named.flatMap((each) => each.enum ?? []);
     expect(methods).toContain('platform.getCurrentValidators');
+    // By the specification's table.
+    expect(named.filter(({ deprecated }) => deprecated).map((each) => [each.enum?.[0], each.description])).toEqual(
+      expect.arrayContaining([
+        ['avm.getAllBalances', 'Deprecated as of avalanchego v1.9.12'],
+        ['avm.getBalance', 'Deprecated as of avalanchego v1.9.12'],
+        ['avm.getTxStatus', 'Deprecated as of avalanchego v1.10.0'],
+        ['platform.getBalance', 'Deprecated as of avalanchego v1.9.12'],
+        ['platform.getBlockchains', 'Deprecated as of avalanchego v1.9.12'],
+      ]),
+    );
+    // One call or a list of them, and the same for the answer.
+    expect(body?.anyOf?.map(({ type }) => type)).toEqual(['object', 'array']);
+    const answer = operation.responses['200']?.content?.['application/json'].schema;
+    expect(answer?.anyOf?.map(({ type }) => type)).toEqual(['object', 'array']);
+    expect(Object.keys(answer?.anyOf?.[0]?.properties ?? {})).toEqual(['jsonrpc', 'id', 'result', 'error']);
     const [good, bad] = EXAMPLES['rpc-chain'] ?? [];
     const call = (method: string, chain = good) => service.post(`/ext/bc/${chain}`, { jsonrpc: '2.0', id: 1, method });
     for (const method of methods) expect([method, (await call(method)).status]).toEqual([method, 200]);
@@ -325,7 +377,8 @@ describe('/openapi.json', () => {
         const expected = [
           ...(path.startsWith('/health') ? [] : limits),
           ...(isCached && ['200', '304'].includes(status) ? caching : []),
-          ...(status === '429' || status === '503' ? ['retry-after'] : []),
+          ...(status === '429' || Number(status) >= 500 ? ['retry-after'] : []),
+          'x-request-id',
         ];
         expect([operation.operationId, status, Object.keys(headers).toSorted()]).toEqual([
           operation.operationId,
