@@ -162,7 +162,11 @@ describe('400 for what the caller can mend', () => {
     ],
     ['a subnet that is a number', { message, signingSubnetId: 1 }, 'signingSubnetId must be a string'],
     ['a percentage that is no integer', { message, quorumPercentage: 67.5 }, 'quorumPercentage must be an integer'],
-    ['a percentage in quotes', { message, quorumPercentage: '67' }, 'quorumPercentage must be an integer, without quotes'],
+    [
+      'a percentage in quotes',
+      { message, quorumPercentage: '67' },
+      'quorumPercentage must be an integer, without quotes',
+    ],
     ['a percentage that is a word', { message, quorumPercentage: 'all' }, 'quorumPercentage must be an integer'],
     ['null as percentage', { message, quorumPercentage: null }, 'quorumPercentage must be an integer'],
     ['true as percentage', { message, quorumPercentage: true }, 'quorumPercentage must be an integer'],
@@ -234,7 +238,12 @@ describe('404', () => {
     const url = PATH.replace('fuji', 'mainnet');
     const expected = 'network "mainnet" is not served here; served: fuji, testnet';
     expectError(await server.inject({ method: 'POST', url, payload: { message } }), 404, expected, 'unknown_network');
-    expectError(await server.inject({ method: 'POST', url, headers: JSON_TYPE, payload: '{' }), 404, expected, 'unknown_network');
+    expectError(
+      await server.inject({ method: 'POST', url, headers: JSON_TYPE, payload: '{' }),
+      404,
+      expected,
+      'unknown_network',
+    );
     expectError(await server.inject({ method: 'POST', url }), 404, expected, 'unknown_network');
   });
 
