@@ -14,7 +14,7 @@ import type { AggregatorMetrics } from './aggregator-metrics.ts';
 import { afterFailure, planQueries, type QueryLimits } from './query-plan.ts';
 import type { PeerFailure, SignatureSource } from './signature-source.ts';
 import type { Suspects } from './suspects.ts';
-import { createTally, summarizeTally, type TallySummary } from './tally.ts';
+import { createTally, type FlatSummary, summarizeTally, type TallySummary } from './tally.ts';
 
 export interface CollectionLimits extends QueryLimits {
   /** Whole time of one collection. */
@@ -62,7 +62,7 @@ export type CollectionOutcome =
     }
   | {
       readonly kind: 'insufficient';
-      readonly summary: TallySummary;
+      readonly summary: TallySummary & FlatSummary;
       /** Weight of the validators that could be reached at all, whatever they answered. */
       readonly reachableWeight: bigint;
     };

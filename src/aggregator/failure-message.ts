@@ -1,7 +1,7 @@
-import type { TallySummary, WeightCount } from './tally.ts';
+import type { FlatSummary, WeightCount } from './tally.ts';
 
 /** Clients look for "threshold of stake" and for the inequality: both are part of the interface. */
-export function describeInsufficientWeight(quorumNum: bigint, isOfL1: boolean, summary: TallySummary): string {
+export function describeInsufficientWeight(quorumNum: bigint, isOfL1: boolean, summary: FlatSummary): string {
   const { totalWeight, signedWeight } = summary;
   // At a quorum of 0 the inequality would be false: what is missing there is any signature at all.
   const inequality = quorumNum === 0n ? 'nobody signed' : `${quorumNum}*${totalWeight} > 100*${signedWeight}`;
@@ -9,7 +9,7 @@ export function describeInsufficientWeight(quorumNum: bigint, isOfL1: boolean, s
   return `failed to collect a threshold of stake: signature weight is insufficient: ${inequality}${reason}`;
 }
 
-export function describeNotConnected({ neededWeight, totalWeight, unreachable, withoutKey }: TallySummary): string {
+export function describeNotConnected({ neededWeight, totalWeight, unreachable, withoutKey }: FlatSummary): string {
   const reachable = totalWeight - unreachable.weight - withoutKey.weight;
   const [main] = unreachable.reasons;
   const why = main === undefined ? '' : ` (refused or unreachable: ${main.reason})`;
@@ -20,7 +20,7 @@ export function describeNotConnected({ neededWeight, totalWeight, unreachable, w
 }
 
 /** The heaviest cause, in words, so that a person who sees only the message knows where to look. */
-function mainReason(isOfL1: boolean, summary: TallySummary): string {
+function mainReason(isOfL1: boolean, summary: FlatSummary): string {
   const {
     neededWeight,
     signedWeight,

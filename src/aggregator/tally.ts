@@ -97,7 +97,7 @@ export interface FlatSummary {
   readonly withoutKey: WeightCount;
 }
 
-export interface TallySummary extends FlatSummary {
+export interface TallySummary extends Pick<FlatSummary, 'neededWeight' | 'signedWeight' | 'totalWeight'> {
   readonly outcomes: {
     readonly [Kind in
       | 'signed'
@@ -128,7 +128,7 @@ const MAX_REASONS = 8;
 export function summarizeTally(
   tally: Tally,
   whyUnreachable: (validator: WarpValidator) => string | undefined,
-): TallySummary {
+): TallySummary & FlatSummary {
   const none = (): { weight: bigint; count: number } => ({ weight: 0n, count: 0 });
   const outcomes = {
     signed: none(),

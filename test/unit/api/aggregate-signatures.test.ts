@@ -27,6 +27,8 @@ import {
 } from './api-fixture.ts';
 
 const { unsignedMessage, signed } = readCase('c_warp_0');
+if (signed === undefined) throw new Error('the vector has no signed message');
+const { signedMessage } = signed;
 const message = bytesToHex(unsignedMessage);
 const JSON_TYPE = { 'content-type': 'application/json' };
 
@@ -123,7 +125,7 @@ describe('400 for what the caller can mend', () => {
     ['only an empty justification', { justification: '' }, /^message is missing: either message or justification/],
     [
       'a message that is signed already',
-      { message: bytesToHex(signed.signedMessage) },
+      { message: bytesToHex(signedMessage) },
       `message is signed already: to have it signed anew, send only its unsigned part, which is its first ${unsignedMessage.length} bytes`,
     ],
     ['trailing bytes', { message: `${message}00` }, 'message is not a Warp message: UnsignedMessage: 1 trailing bytes'],
@@ -392,7 +394,7 @@ describe('an aggregation that fails', () => {
     const { components } = (await server.inject('/openapi.json')).json();
     const check = Schema.Compile(closed(components.schemas.AggregationError500) as TSchema);
     expect(check.Check(response.json())).toBe(true);
-    expect(check.Check({ ...response.json(), code: 'made up' })).toBe(false);
+    expect(check.Check({ ...(response.json() as object), code: 'made up' })).toBe(false);
   });
 
   test('is one line at warn, from which the validators can be told', async () => {
