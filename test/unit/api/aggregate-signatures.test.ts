@@ -122,7 +122,6 @@ describe('400 for what the caller can mend', () => {
     ['no digits', { message: '0x' }, /^message is not a Warp message: UnsignedMessage: too short/],
     ['an empty message', { message: '' }, /^message is empty: give it in hex, or leave it out/],
     ['an empty message beside a justification', { message: '', justification: '0a' }, /^message is empty/],
-    ['only an empty justification', { justification: '' }, /^message is missing: either message or justification/],
     [
       'a message that is signed already',
       { message: bytesToHex(signedMessage) },

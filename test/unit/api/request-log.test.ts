@@ -67,7 +67,7 @@ describe('the access line', () => {
     await server.inject({ method: 'POST', url: `${PATH}?secret=1`, headers, payload: PAYLOAD });
     const [line, ...others] = lines();
     expect(others).toEqual([]);
-    const { time, pid, hostname, ...fields } = line!;
+    const { time: _time, pid: _pid, hostname: _hostname, ...fields } = line!;
     expect(fields).toEqual({
       level: INFO,
       requestId: 'mine',
