@@ -29,6 +29,7 @@ import { createSharedLimitCounters } from './store/shared-limit-counters.ts';
 import { createMemorySignatureStore } from './store/signature-store.ts';
 import { openValidationStore } from './store/validation-store.ts';
 import type { Logger } from './telemetry/logger.ts';
+import { createMetrics, type Metrics } from './telemetry/metrics.ts';
 import { createUpstreams } from './upstream/upstreams.ts';
 import { createWarpSet } from './validators/warp-set.ts';
 
@@ -74,6 +75,7 @@ export async function startApp(
 ): Promise<App> {
   await using opened = new AsyncDisposableStack();
   const registry = new Registry();
+  const shared = createMetrics(registry);
   collectDefaultMetrics({ register: registry });
 
   // First, as a backend that is missing is refused at once; closed last, when nobody asks for anything any more.
@@ -87,7 +89,7 @@ export async function startApp(
     callTimeoutMs: 2 * apiTimeoutMs,
     asideBaseMs: apiTimeoutMs,
   };
-  const rpc = { clock, random, registry, limits: apiLimits };
+  const rpc = { clock, random, metrics: shared, limits: apiLimits };
   const pChain = opened.use(createJsonRpcClient({ endpoints: config.pChainApi, ...rpc }));
   const info = opened.use(createJsonRpcClient({ endpoints: config.infoApi, ...rpc }));
   const api = createNodeApi(pChain, info);
@@ -126,7 +128,7 @@ export async function startApp(
       keepMs: 10 * config.validatorRefreshMs,
     }),
   );
-  const directory = createSubnetDirectory(api);
+  const directory = createSubnetDirectory(api, clock);
   const chains = createChainApi(opened.use(createJsonRpcClient({ endpoints: config.pChainApi, ...rpc })));
   const store = opened.use(openValidationStore({ directory: config.storePath, networkID }));
   const index = opened.use(
@@ -136,7 +138,7 @@ export async function startApp(
       store,
       clock,
       logger,
-      registry,
+      metrics: shared,
       l1StartTime: L1_START_TIMES[config.network],
       limits: {
         ...DEFAULT_INDEX_LIMITS,
@@ -192,7 +194,7 @@ export async function startApp(
   });
   const { endpoints, maxResponseBytes, cacheBytes, ...upstream } = config.upstream;
   const upstreams = opened.use(createUpstreams({ endpoints, clock, logger, registry, maxResponseBytes, cacheBytes }));
-  const limits = await openLimitCounters(opened, { config, logger, clock, random }, registry);
+  const limits = await openLimitCounters(opened, { config, logger, clock, random }, shared);
   const server = await createServer({
     aggregator,
     l1Messages,
@@ -281,13 +283,13 @@ async function refuseOtherNetwork(expected: number, ask: () => Promise<number>):
 async function openLimitCounters(
   opened: AsyncDisposableStack,
   { config, ...ports }: Pick<AppOptions, 'config' | 'logger' | 'clock' | 'random'>,
-  registry: Registry,
+  metrics: Metrics,
 ): Promise<LimitCounters> {
   const own = createMemoryLimitCounters(ports.clock);
   if (config.sharedStore === undefined) return own;
   // Only where it is asked for: the client library takes a tenth of a second to load, and 25 MB.
   const { openSharedStore } = await import('./store/shared-store.ts');
-  return createSharedLimitCounters(opened.use(openSharedStore({ ...config.sharedStore, ...ports, registry })), own);
+  return createSharedLimitCounters(opened.use(openSharedStore({ ...config.sharedStore, ...ports, metrics })), own);
 }
 
 async function openIdentity({ stakingIdentity }: Config): Promise<Identity> {

@@ -173,7 +173,7 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
   async function findRunningOut(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlySet<NodeID>> {
     using deadline = startDeadline(clock, OPTIONAL_QUESTION_MS, 'asking for balances', signal);
     try {
-      return await funds.runningOut(subnetID, deadline.signal);
+      return await funds.soonInactive(subnetID, deadline.signal);
     } catch (error) {
       signal.throwIfAborted();
       // Without balances nobody is avoided, as if all were well.

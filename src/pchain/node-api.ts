@@ -1,12 +1,9 @@
 import { isIP, isIPv4 } from 'node:net';
-import { sha256 } from '@noble/hashes/sha2.js';
 import { LRUCache } from 'lru-cache';
-import { equalBytes } from '../primitives/bytes.ts';
 import {
   type BlockchainID,
-  ID_LENGTH,
+  EMPTY_ID,
   idBytes,
-  idFromBytes,
   type NodeID,
   parseId,
   parseNodeID,
@@ -16,6 +13,7 @@ import {
 } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { Validator } from '../validators/validator.ts';
+import { parseEncodedTransaction, TRANSACTION_RESPONSE_BYTES } from './encoded-transaction.ts';
 import {
   readArray,
   readBoolean,
@@ -133,8 +131,6 @@ const INFO_PATH = '/ext/info';
 
 /** IDs, heights, versions: the longest of them lists the versions of a node's VMs, under 100 bytes each. */
 const SCALAR_BYTES = 256 * 1024;
-/** A transaction fits into a network message of 2 MiB, which hex doubles. */
-const TX_BYTES = 5 * 1024 * 1024;
 /** A block of at most 2 MiB as JSON, in which a proof of possession takes seven characters a byte. */
 const BLOCK_BYTES = 16 * 1024 * 1024;
 /**
@@ -146,8 +142,6 @@ const LIST_BYTES = 16 * 1024 * 1024;
  * NodeIDs found well formed before, about 3 MB: twice the validators the network is planned for, so that they all stay.
  */
 const MAX_KNOWN_NODE_IDS = 20_000;
-
-const EMPTY_ID = '11111111111111111111111111111111LpoYY';
 
 /** @param pChain and @param info may be one client where both APIs have the same base URL */
 export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeApi {
@@ -192,8 +186,8 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeA
       callPChain('platform.validatedBy', { blockchainID }, SCALAR_BYTES, parseValidatedBy, signal),
     getSubnet: (subnetID, signal) => callPChain('platform.getSubnet', { subnetID }, SCALAR_BYTES, parseSubnet, signal),
     getTx: (txID, signal) => {
-      const parseResult = (result: unknown): Uint8Array => parseTx(result, txID);
-      return callPChain('platform.getTx', { txID, encoding: 'hex' }, TX_BYTES, parseResult, signal);
+      const parseResult = (result: unknown): Uint8Array => parseEncodedTransaction(result, txID);
+      return callPChain('platform.getTx', { txID, encoding: 'hex' }, TRANSACTION_RESPONSE_BYTES, parseResult, signal);
     },
     getTxStatus: (txID, signal) => callPChain('platform.getTxStatus', { txID }, SCALAR_BYTES, parseTxStatus, signal),
     getBlockByHeight: (height, signal) => {
@@ -272,24 +266,6 @@ function parseSubnet(result: unknown): Subnet {
     managerAddress:
       readOptional(subnet.managerAddress, (field) => readHex(field, 'managerAddress')) ?? new Uint8Array(),
   };
-}
-
-const TX_CHECKSUM_LENGTH = 4;
-
-/**
- * The `hex` encoding ends with the last 4 bytes of the SHA-256 of what it encodes; the SHA-256 of a transaction is its
- * ID.
- */
-function parseTx(result: unknown, txID: TxID): Uint8Array {
-  const encoded = readHex(readObject(result, 'result').tx, 'tx');
-  const bytes = encoded.slice(0, -TX_CHECKSUM_LENGTH);
-  const hash = sha256(bytes);
-  const checksum = encoded.subarray(bytes.length);
-  if (!equalBytes(hash.subarray(ID_LENGTH - TX_CHECKSUM_LENGTH), checksum)) {
-    throw new ParseError('tx', 'has a wrong checksum');
-  }
-  if (idFromBytes<TxID>(hash, 'txID') !== txID) throw new ParseError('tx', 'is not the transaction asked for');
-  return bytes;
 }
 
 const TX_STATUSES = ['Unknown', 'Processing', 'Committed', 'Aborted', 'Dropped'] as const;

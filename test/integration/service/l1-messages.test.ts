@@ -12,6 +12,7 @@ import { createNodeApi, type NodeApi } from '../../../src/pchain/node-api.ts';
 import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
 import { systemClock } from '../../../src/primitives/clock.ts';
 import { idBytes, type TxID } from '../../../src/primitives/ids.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { encodeJustification } from '../../../src/warp/justification.ts';
 import { encodeL1Message, parseL1Message, registrationValidationID } from '../../../src/warp/l1-message.ts';
 import { encodeWarpPayload, parseWarpPayload } from '../../../src/warp/payload.ts';
@@ -29,7 +30,12 @@ let api: NodeApi;
 beforeAll(async () => {
   service = await startService(8);
   const endpoints = [{ baseUrl: service.devnet.apiUrl }];
-  const client = createJsonRpcClient({ endpoints, clock: systemClock, random: Math.random, registry: new Registry() });
+  const client = createJsonRpcClient({
+    endpoints,
+    clock: systemClock,
+    random: Math.random,
+    metrics: createMetrics(new Registry()),
+  });
   api = createNodeApi(client, client);
 }, TIMEOUT_MS);
 afterAll(async () => {

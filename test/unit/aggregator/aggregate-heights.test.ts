@@ -85,7 +85,7 @@ function createHarness() {
       at: async (_, height) => state.sets.get(height) ?? setOf(),
     },
     epochs: { heightOf: async (_, signal) => state.epoch(signal) },
-    funds: { runningOut: async (_, signal) => state.funds(signal) },
+    funds: { soonInactive: async (_, signal) => state.funds(signal) },
     source,
     store: createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
     bls: createInlineBls(modelBackend),

@@ -130,10 +130,10 @@ function createHarness(limits: Partial<AggregatorLimits> = {}) {
   }
   const aggregator = createAggregator({
     networkID: NETWORK_ID,
-    directory: createSubnetDirectory(api),
+    directory: createSubnetDirectory(api, clock),
     validatorSets: createValidatorSets({ api, clock, build: createWarpSet }),
     epochs: { heightOf: async () => undefined },
-    funds: { runningOut: async () => new Set() },
+    funds: { soonInactive: async () => new Set() },
     source,
     store: createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
     bls: createInlineBls(modelBackend),
