@@ -32,7 +32,7 @@ export function readBoolean(value: unknown, what: string): boolean {
 }
 
 /**
- * The reference node writes 64-bit integers as decimal strings and reads both forms (`utils/json/uint64.go`); so do we.
+ * The reference node writes 64-bit integers as decimal strings and reads both forms (`utils/json/uint64.go`); so does this.
  */
 export function readU64(value: unknown, what: string): bigint {
   const integer = asInteger(value);

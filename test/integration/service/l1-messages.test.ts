@@ -122,8 +122,11 @@ describe('GET by transaction', { timeout: TIMEOUT_MS }, () => {
     });
 
     test('an unknown transaction with 404', async () => {
-      const message = `txHash: neither the P-Chain nor the X-Chain knows a transaction ${UNKNOWN_ID}`;
+      const message =
+        `txHash: neither the P-Chain nor the X-Chain knows a transaction ${UNKNOWN_ID}; a 0x… hash may be of a C-Chain ` +
+        'transaction: its Warp message is in the log of SendWarpMessage, give that by POST';
       expectError(await ofTransaction(UNKNOWN_ID), 404, message);
+      expectError(await ofTransaction(`0x${bytesToHex(idBytes(UNKNOWN_ID as TxID))}`), 404, message);
     });
 
     test('one not yet accepted with 404', async () => {
@@ -253,7 +256,8 @@ describe('POST with a justification and no message', { timeout: TIMEOUT_MS }, ()
 
   test('a Warp message that holds something else is refused with 400', async () => {
     const message = service.devnet.emit('C', Buffer.from('hello'));
-    expectError(await post(message.bytes), 400, ACCEPTED);
+    const problem = 'this is a Warp message: to have it signed, give it as the message; ';
+    expectError(await post(message.bytes), 400, ACCEPTED.replace('without', `${problem}without`));
   });
 
   test('an unknown subnet is 404, the primary network 400', async () => {
