@@ -225,7 +225,7 @@ test('an answer that the event loop was too busy to read in time is none that is
 });
 
 test('answers that make no sense are none', async () => {
-  const nonsense = 'the script was not answered by its result';
+  const nonsense = 'the answer is not one of the script';
   await using standIn = await startObedient();
   using adding = open(standIn.port);
   await adding.log.until(CONNECTED);
