@@ -10,6 +10,7 @@ import { systemClock } from '../src/primitives/clock.ts';
 import type { BlockchainID, SubnetID } from '../src/primitives/ids.ts';
 import { openValidationStore } from '../src/store/validation-store.ts';
 import { createLogger } from '../src/telemetry/logger.ts';
+import { createMetrics } from '../src/telemetry/metrics.ts';
 import { type RegisterL1Validator, registrationValidationID } from '../src/warp/l1-message.ts';
 
 const SIZES = [1_000, 10_000];
@@ -99,7 +100,7 @@ function open(chain: ReturnType<typeof createChain>, directory: string) {
     store,
     clock: systemClock,
     logger: createLogger('warn'),
-    registry: new Registry(),
+    metrics: createMetrics(new Registry()),
     l1StartTime: undefined,
     limits: { ...DEFAULT_INDEX_LIMITS, lookback: undefined, maxBlocksPerSecond: 1_000_000 },
   });

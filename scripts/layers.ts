@@ -3,8 +3,8 @@ const LEVELS: readonly (readonly string[])[] = [
   ['primitives'],
   ['telemetry', 'warp'],
   ['bls'],
-  ['validators'],
-  ['pchain', 'p2p', 'store'],
+  ['validators', 'store'],
+  ['pchain', 'p2p'],
   ['aggregator', 'upstream'],
   ['api', 'devnet'],
 ];

@@ -165,11 +165,13 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
         const isForWantOfConnections =
           reachableWeight < details.neededWeight &&
           details.totalWeight - details.withoutKey.weight >= details.neededWeight;
+        const { id: messageID, sourceChainID } = message;
+        const report = { messageID, sourceChainID, signingSubnetID, pChainHeight, tally: details };
         if (isForWantOfConnections)
-          throw new AggregatorError('not connected', describeNotConnected(details), { details });
+          throw new AggregatorError('not_connected', describeNotConnected(details), { report });
         const isOfL1 = sourceSubnetID !== PRIMARY_NETWORK_ID;
-        throw new AggregatorError('insufficient weight', describeInsufficientWeight(quorumNum, isOfL1, details), {
-          details,
+        throw new AggregatorError('insufficient_weight', describeInsufficientWeight(quorumNum, isOfL1, details), {
+          report,
         });
       }
     }

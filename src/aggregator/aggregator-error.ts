@@ -1,46 +1,69 @@
+import type { BlockchainID, SubnetID } from '../primitives/ids.ts';
 import type { TallySummary } from './tally.ts';
 
-/**
- * Why a request got no signed message: a closed set, which `api` maps to HTTP statuses in one place.
- */
+/** Why a request got no signed message: a closed set. What each means to a client is said by `api`. */
 export type AggregatorErrorCode =
-  /** The caller can mend it; the message starts with the request's field at fault. */
-  | 'invalid request'
-  /** No such blockchain, as far as the P-Chain knows. */
-  | 'unknown source chain'
-  | 'unknown subnet'
-  /** No such transaction was accepted. */
-  | 'unknown transaction'
-  /** The message needs a justification that was not given and cannot be found. */
-  | 'justification not found'
-  /** The same; but the search goes on, and may find it in a while. */
-  | 'not yet known'
-  /** The signing subnet has no validators at the destination's or the proposed height; there it may have some in a while. */
-  | 'no validators yet'
-  /** Validators answered, and the quorum is out of reach. */
-  | 'insufficient weight'
-  /** Too little weight is connected to reach the quorum; it may be in a moment. */
-  | 'not connected'
-  /** The P-Chain API could not be asked. */
-  | 'api unavailable'
-  /** The P-Chain API answered what cannot be right. */
-  | 'api invalid'
-  /** More aggregations are in flight than the service takes at once. */
-  | 'overloaded';
+  | 'invalid_request'
+  | 'wrong_network'
+  | 'height_not_reached'
+  | 'no_message_in_transaction'
+  | 'message_superseded'
+  | 'validation_not_over'
+  | 'signing_refused'
+  | 'unknown_source_chain'
+  | 'unknown_subnet'
+  | 'unknown_transaction'
+  | 'justification_not_found'
+  | 'justification_pending'
+  | 'no_validators_yet'
+  | 'not_connected'
+  | 'insufficient_weight'
+  | 'p_chain_unavailable'
+  | 'p_chain_invalid'
+  | 'overloaded'
+  | 'network_unavailable';
+
+/** The part of a request that an error is about. */
+export type RequestField =
+  | 'message'
+  | 'justification'
+  | 'transaction'
+  | 'signingSubnetID'
+  | 'quorumNum'
+  | 'quorumBuffer'
+  | 'pChainHeight'
+  | 'destinationChainID';
+
+export interface AggregationReport {
+  readonly messageID: string;
+  readonly sourceChainID: BlockchainID;
+  readonly signingSubnetID: SubnetID;
+  readonly pChainHeight: bigint;
+  readonly tally: TallySummary;
+}
 
 export class AggregatorError extends Error {
   override readonly name = 'AggregatorError';
   readonly code: AggregatorErrorCode;
+  readonly field: RequestField | undefined;
   /** What the validators did, where any were asked. */
-  readonly details: TallySummary | undefined;
+  readonly report: AggregationReport | undefined;
+  readonly retryAfterMs: number | undefined;
 
   constructor(
     code: AggregatorErrorCode,
     message: string,
-    { details, cause }: { details?: TallySummary; cause?: unknown } = {},
+    {
+      field,
+      report,
+      retryAfterMs,
+      cause,
+    }: { field?: RequestField; report?: AggregationReport; retryAfterMs?: number; cause?: unknown } = {},
   ) {
     super(message, { cause });
     this.code = code;
-    this.details = details;
+    this.field = field;
+    this.report = report;
+    this.retryAfterMs = retryAfterMs;
   }
 }

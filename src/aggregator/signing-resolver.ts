@@ -62,7 +62,7 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
   async function resolve(request: AggregationRequest, parent: AbortSignal): Promise<Signing> {
     if (request.message.networkID !== networkID) {
       throw new AggregatorError(
-        'invalid request',
+        'invalid_request',
         `message is of network ID ${request.message.networkID}, this service serves network ID ${networkID}`,
       );
     }
@@ -72,7 +72,7 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
       const sourceSubnetID = await directory.validatedBy(request.message.sourceChainID, signal);
       if (sourceSubnetID === undefined) {
         throw new AggregatorError(
-          'unknown source chain',
+          'unknown_source_chain',
           `message has the source chain ${request.message.sourceChainID}, which the P-Chain does not know`,
         );
       }
@@ -139,7 +139,7 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
     if (!destination.isRequired) return undefined;
     if (!(await directory.exists(signingSubnetID, signal))) return undefined;
     throw new AggregatorError(
-      'no validators yet',
+      'no_validators_yet',
       `destinationBlockchainId: the epoch of blockchain ${destination.chainID} is of P-Chain height ${height}, at which subnet ` +
         `${signingSubnetID} has no validators; try again when its next epoch has begun`,
     );
@@ -148,7 +148,7 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
   async function epochHeight({ chainID, isRequired }: Destination, signal: AbortSignal): Promise<bigint | undefined> {
     if (isRequired && (await directory.validatedBy(chainID, signal)) === undefined) {
       throw new AggregatorError(
-        'invalid request',
+        'invalid_request',
         `destinationBlockchainId: the P-Chain knows no blockchain ${chainID}`,
       );
     }
@@ -161,7 +161,7 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
       if (!isRequired && (error instanceof ApiError || deadline.signal.aborted)) return undefined;
       if (!(error instanceof ApiError) || error.kind === 'unavailable') throw error;
       throw new AggregatorError(
-        'invalid request',
+        'invalid_request',
         `destinationBlockchainId: the configured API does not tell the epoch of blockchain ${chainID} (${error.message}); ` +
           'give pChainHeight instead',
         { cause: error },
@@ -173,7 +173,7 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
   async function findRunningOut(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlySet<NodeID>> {
     using deadline = startDeadline(clock, OPTIONAL_QUESTION_MS, 'asking for balances', signal);
     try {
-      return await funds.runningOut(subnetID, deadline.signal);
+      return await funds.soonInactive(subnetID, deadline.signal);
     } catch (error) {
       signal.throwIfAborted();
       // Without balances nobody is avoided, as if all were well.
@@ -190,17 +190,17 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
   ): Promise<AggregatorError> {
     const subnet = await directory.getSubnet(subnetID, signal);
     if (subnet === undefined) {
-      return new AggregatorError('unknown subnet', `signingSubnetId: the P-Chain knows no subnet ${subnetID}`);
+      return new AggregatorError('unknown_subnet', `signingSubnetId: the P-Chain knows no subnet ${subnetID}`);
     }
     if (!isPinned && subnet.conversionID !== undefined) {
       return new AggregatorError(
-        'no validators yet',
+        'no_validators_yet',
         `signingSubnetId: L1 ${subnetID} has no validators at P-Chain height ${height}, the one proposed now, which ` +
           'trails its conversion; try again in a moment',
       );
     }
     return new AggregatorError(
-      'invalid request',
+      'invalid_request',
       `signingSubnetId: subnet ${subnetID} has no validators at P-Chain height ${height}`,
     );
   }
@@ -211,21 +211,21 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
 function fromApi(error: unknown, request: AggregationRequest, signal: AbortSignal): unknown {
   if (error instanceof HeightNotReached) {
     if (request.pChainHeight === 0n) {
-      return new AggregatorError('api unavailable', `a P-Chain API node lags behind: ${error.message}`, {
+      return new AggregatorError('p_chain_unavailable', `a P-Chain API node lags behind: ${error.message}`, {
         cause: error,
       });
     }
-    return new AggregatorError('invalid request', `pChainHeight: ${error.message}`, { cause: error });
+    return new AggregatorError('invalid_request', `pChainHeight: ${error.message}`, { cause: error });
   }
   if (error instanceof ParseError) {
-    return new AggregatorError('api invalid', `the P-Chain API gave a ${error.message}`, { cause: error });
+    return new AggregatorError('p_chain_invalid', `the P-Chain API gave a ${error.message}`, { cause: error });
   }
   if (error instanceof ApiError) {
-    const code = error.kind === 'unavailable' ? 'api unavailable' : 'api invalid';
+    const code = error.kind === 'unavailable' ? 'p_chain_unavailable' : 'p_chain_invalid';
     return new AggregatorError(code, `the P-Chain API failed: ${error.message}`, { cause: error });
   }
   if (signal.aborted && error === signal.reason) {
-    return new AggregatorError('api unavailable', 'the P-Chain API did not answer in time', { cause: error });
+    return new AggregatorError('p_chain_unavailable', 'the P-Chain API did not answer in time', { cause: error });
   }
   return error;
 }

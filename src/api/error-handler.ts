@@ -6,18 +6,25 @@ import { createErrorBody, type ErrorStatus } from './error-body.ts';
 
 /** The one place where a code becomes a status. */
 const STATUS_OF: Readonly<Record<AggregatorErrorCode, ErrorStatus>> = {
-  'invalid request': 400,
-  'unknown source chain': 404,
-  'unknown subnet': 404,
-  'unknown transaction': 404,
-  'justification not found': 404,
-  'not yet known': 503,
-  'no validators yet': 503,
-  'insufficient weight': 500,
-  'not connected': 503,
+  wrong_network: 400,
+  height_not_reached: 400,
+  no_message_in_transaction: 400,
+  message_superseded: 400,
+  validation_not_over: 400,
+  signing_refused: 400,
+  network_unavailable: 503,
+  invalid_request: 400,
+  unknown_source_chain: 404,
+  unknown_subnet: 404,
+  unknown_transaction: 404,
+  justification_not_found: 404,
+  justification_pending: 503,
+  no_validators_yet: 503,
+  insufficient_weight: 500,
+  not_connected: 503,
   overloaded: 503,
-  'api unavailable': 503,
-  'api invalid': 502,
+  p_chain_unavailable: 503,
+  p_chain_invalid: 502,
 };
 
 const STATUS_OF_UPSTREAM: Readonly<Record<UpstreamErrorCode, ErrorStatus>> = {
@@ -34,10 +41,10 @@ const STATUS_OF_UPSTREAM: Readonly<Record<UpstreamErrorCode, ErrorStatus>> = {
  * as one aggregation ends.
  */
 const RETRY_AFTER_SECONDS = {
-  'not connected': 5,
-  'api unavailable': 5,
-  'not yet known': 10,
-  'no validators yet': 10,
+  not_connected: 5,
+  p_chain_unavailable: 5,
+  justification_pending: 10,
+  no_validators_yet: 10,
   overloaded: 1,
 } as const;
 
@@ -83,7 +90,9 @@ export function handleError(error: FastifyError, request: FastifyRequest, reply:
       reply.header('retry-after', RETRY_AFTER_SECONDS[error.code as keyof typeof RETRY_AFTER_SECONDS]);
     }
     if (status >= 500) request.log.warn({ code: error.code, reason: error.message }, 'aggregation failed');
-    sendError(reply, status, error.message, error.details && presentDetails(error.details));
+    const field = error.field === 'transaction' ? 'txHash' : error.field;
+    const message = field === undefined ? error.message : `${field}: ${error.message}`;
+    sendError(reply, status, message, error.report && presentDetails(error.report.tally));
   } else if (error instanceof UpstreamError) {
     setRetryAfter(reply, error.retryAfterMs ?? (error.code === 'too slow' ? UPSTREAM_RETRY_MS : undefined));
     sendError(reply, STATUS_OF_UPSTREAM[error.code], error.message);

@@ -108,7 +108,7 @@ export function openNetworkParts(
       keepMs: KEEP_REFRESHES * network.validatorRefreshMs,
     }),
   );
-  const directory = createSubnetDirectory(api.node);
+  const directory = createSubnetDirectory(api.node, clock);
   const chains = createChainApi(api.openClient());
   const aggregator = createAggregator({
     networkID,

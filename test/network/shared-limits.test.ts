@@ -12,6 +12,7 @@ import { type Clock, systemClock } from '../../src/primitives/clock.ts';
 import { createMemoryLimitCounters, type LimitCounters } from '../../src/store/limit-counters.ts';
 import { createSharedLimitCounters } from '../../src/store/shared-limit-counters.ts';
 import { openSharedStore } from '../../src/store/shared-store.ts';
+import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { startService } from '../integration/service/running-service.ts';
 import { sendJson } from '../integration/upstream/stand-in.ts';
@@ -49,7 +50,7 @@ function openLimits(url: string, clock: Clock = new FakeClock()): SharedLimits {
   const { sharedStore } = parseConfig({ ...file, sharedStoreUrl: url, sharedStoreKeyPrefix: PREFIX }, {}, {});
   const log = createLogLines();
   const registry = new Registry();
-  const ports = { clock, random: Math.random, logger: log.logger, registry };
+  const ports = { clock, random: Math.random, logger: log.logger, metrics: createMetrics(registry) };
   const store = openSharedStore({ ...sharedStore!, ...ports });
   return {
     limits: createSharedLimitCounters(store, createMemoryLimitCounters(clock)),
@@ -252,7 +253,7 @@ describe('a store that fails', { timeout: 30_000 }, () => {
     expect([await remaining(a), await remaining(a), await remaining(b)]).toEqual([19, 18, 17]);
     await own.kill();
     await Promise.all([a.log.until(AWAY), b.log.until(AWAY)]);
-    expect(await a.metric('shared_store_connected')).toBe(0);
+    expect(await a.metric('signature_aggregator_shared_store_connected')).toBe(0);
     // What each has counted itself still counts.
     expect([await remaining(a), await remaining(b)]).toEqual([17, 18]);
     for (let left = 16; left >= 0; left -= 1) await remaining(a);
@@ -269,7 +270,7 @@ describe('a store that fails', { timeout: 30_000 }, () => {
     expect((await b.service.post(REINDEX)).status).toBe(429);
     for (const { log, metric } of [a, b]) {
       expect([log.count(AWAY), log.count(CONNECTED)]).toEqual([1, 2]);
-      expect(await metric('shared_store_connected')).toBe(1);
+      expect(await metric('signature_aggregator_shared_store_connected')).toBe(1);
     }
   });
 
@@ -283,8 +284,8 @@ describe('a store that fails', { timeout: 30_000 }, () => {
     for (let left = 17; left >= 8; left -= 1) expect(await remaining(a)).toBe(left);
     // Were each to wait for the store's 200 ms, it would be longer.
     expect(performance.now() - startMs).toBeLessThan(11 * 200);
-    expect(await a.metric('shared_store_requests_total{outcome="failed"}')).toBe(1);
-    expect(await a.metric('shared_store_requests_total{outcome="away"}')).toBe(10);
+    expect(await a.metric('signature_aggregator_shared_store_requests_total{outcome="failed"}')).toBe(1);
+    expect(await a.metric('signature_aggregator_shared_store_requests_total{outcome="away"}')).toBe(10);
     expect((await a.service.post(REINDEX)).status).toBe(201);
     expect((await a.service.post(REINDEX)).status).toBe(429);
 
@@ -292,7 +293,7 @@ describe('a store that fails', { timeout: 30_000 }, () => {
     await a.log.until(CONNECTED, 2);
     expect([a.log.count(AWAY), a.log.count(CONNECTED)]).toEqual([1, 2]);
     await remaining(a);
-    expect(await a.metric('shared_store_requests_total{outcome="failed"}')).toBe(1);
+    expect(await a.metric('signature_aggregator_shared_store_requests_total{outcome="failed"}')).toBe(1);
   });
 
   test('is frozen when the service stops: it stops all the same', async () => {
@@ -369,7 +370,7 @@ test('rediss:// is TLS, to a server that somebody vouches for', async () => {
   const trusting = opened.use(openLimits(`rediss://127.0.0.1:${secure.port}`));
   await trusting.log.until(CONNECTED);
   expect((await trusting.limits.add('a', 2, 60_000)).used).toBe(2);
-  expect(await trusting.metric('shared_store_requests_total{outcome="answered"}')).toBe(1);
+  expect(await trusting.metric('signature_aggregator_shared_store_requests_total{outcome="answered"}')).toBe(1);
 });
 
 test('whole services share by their configuration, and are as ready without the store', async () => {
@@ -381,7 +382,7 @@ test('whole services share by their configuration, and are as ready without the 
   await using one = await startService(5, { settings });
   await using other = await one.another(settings);
   for (const { metric } of [one, other]) {
-    await expect.poll(() => metric('shared_store_connected'), { timeout: 15_000 }).toBe(1);
+    await expect.poll(() => metric('signature_aggregator_shared_store_connected'), { timeout: 15_000 }).toBe(1);
   }
   const left = async (service: Pick<typeof one, 'post'>) => {
     const { headers } = await service.post({});

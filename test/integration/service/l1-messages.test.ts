@@ -12,6 +12,7 @@ import { createNodeApi, type NodeApi } from '../../../src/pchain/node-api.ts';
 import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
 import { systemClock } from '../../../src/primitives/clock.ts';
 import { idBytes, type TxID } from '../../../src/primitives/ids.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { encodeJustification } from '../../../src/warp/justification.ts';
 import { encodeL1Message, parseL1Message, registrationValidationID } from '../../../src/warp/l1-message.ts';
 import { encodeWarpPayload, parseWarpPayload } from '../../../src/warp/payload.ts';
@@ -29,7 +30,12 @@ let api: NodeApi;
 beforeAll(async () => {
   service = await startService(8);
   const endpoints = [{ baseUrl: service.devnet.apiUrl }];
-  const client = createJsonRpcClient({ endpoints, clock: systemClock, random: Math.random, registry: new Registry() });
+  const client = createJsonRpcClient({
+    endpoints,
+    clock: systemClock,
+    random: Math.random,
+    metrics: createMetrics(new Registry()),
+  });
   api = createNodeApi(client, client);
 }, TIMEOUT_MS);
 afterAll(async () => {
@@ -116,8 +122,11 @@ describe('GET by transaction', { timeout: TIMEOUT_MS }, () => {
     });
 
     test('an unknown transaction with 404', async () => {
-      const message = `txHash: neither the P-Chain nor the X-Chain knows a transaction ${UNKNOWN_ID}`;
+      const message =
+        `txHash: neither the P-Chain nor the X-Chain knows a transaction ${UNKNOWN_ID}; a 0x… hash may be of a C-Chain ` +
+        'transaction: its Warp message is in the log of SendWarpMessage, give that by POST';
       expectError(await ofTransaction(UNKNOWN_ID), 404, message);
+      expectError(await ofTransaction(`0x${bytesToHex(idBytes(UNKNOWN_ID as TxID))}`), 404, message);
     });
 
     test('one not yet accepted with 404', async () => {
@@ -247,7 +256,8 @@ describe('POST with a justification and no message', { timeout: TIMEOUT_MS }, ()
 
   test('a Warp message that holds something else is refused with 400', async () => {
     const message = service.devnet.emit('C', Buffer.from('hello'));
-    expectError(await post(message.bytes), 400, ACCEPTED);
+    const problem = 'this is a Warp message: to have it signed, give it as the message; ';
+    expectError(await post(message.bytes), 400, ACCEPTED.replace('without', `${problem}without`));
   });
 
   test('an unknown subnet is 404, the primary network 400', async () => {

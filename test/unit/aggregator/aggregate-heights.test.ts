@@ -85,7 +85,7 @@ function createHarness() {
       at: async (_, height) => state.sets.get(height) ?? setOf(),
     },
     epochs: { heightOf: async (_, signal) => state.epoch(signal) },
-    funds: { runningOut: async (_, signal) => state.funds(signal) },
+    funds: { soonInactive: async (_, signal) => state.funds(signal) },
     source,
     store: createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
     bls: createInlineBls(modelBackend),
@@ -170,11 +170,11 @@ describe('a destination', () => {
     const { state, failure } = createHarness();
     state.epoch = () => Promise.reject(new ApiError('invalid response', 'HTTP status 404'));
     expect(await failure(asked(true))).toMatchObject({
-      code: 'invalid request',
+      code: 'invalid_request',
       message: `destinationBlockchainId: the configured API does not tell the epoch of blockchain ${DESTINATION} (HTTP status 404); give pChainHeight instead`,
     });
     expect(await failure(asked(true, UNKNOWN))).toMatchObject({
-      code: 'invalid request',
+      code: 'invalid_request',
       message: `destinationBlockchainId: the P-Chain knows no blockchain ${UNKNOWN}`,
     });
   });
@@ -182,7 +182,7 @@ describe('a destination', () => {
   test('that was asked for and whose API is down is no error of the caller', async () => {
     const { state, failure } = createHarness();
     state.epoch = () => Promise.reject(new ApiError('unavailable', 'no answer'));
-    expect(await failure(asked(true))).toMatchObject({ code: 'api unavailable' });
+    expect(await failure(asked(true))).toMatchObject({ code: 'p_chain_unavailable' });
   });
 
   test('in whose epoch there are no validators yet: later, or at the proposed height', async () => {
@@ -190,7 +190,7 @@ describe('a destination', () => {
     state.sets.delete(EPOCH);
     expect(await aggregate(asked(false))).toMatchObject({ pChainHeight: PROPOSED });
     expect(await failure(asked(true))).toMatchObject({
-      code: 'no validators yet',
+      code: 'no_validators_yet',
       message: `destinationBlockchainId: the epoch of blockchain ${DESTINATION} is of P-Chain height 80, at which subnet ${SUBNET} has no validators; try again when its next epoch has begun`,
     });
   });
@@ -201,11 +201,11 @@ test('an L1 whose conversion the proposed height trails has no validators yet', 
   state.sets.clear();
   for (const more of [{}, asked(false)]) {
     expect(await failure(more)).toMatchObject({
-      code: 'no validators yet',
+      code: 'no_validators_yet',
       message: `signingSubnetId: L1 ${SUBNET} has no validators at P-Chain height 100, the one proposed now, which trails its conversion; try again in a moment`,
     });
   }
-  expect(await failure({ pChainHeight: 90n })).toMatchObject({ code: 'invalid request' });
+  expect(await failure({ pChainHeight: 90n })).toMatchObject({ code: 'invalid_request' });
 });
 
 describe('validators about to run out of balance', () => {
@@ -285,7 +285,7 @@ describe('a validator set that changes meanwhile', () => {
         { ...(signers[0] as (typeof signers)[number]), weight: 10n },
       ]),
     );
-    expect(await harness.failure({})).toMatchObject({ code: 'not connected' });
+    expect(await harness.failure({})).toMatchObject({ code: 'not_connected' });
   });
 
   test('is of no interest at a pinned height', async () => {

@@ -130,10 +130,10 @@ function createHarness(limits: Partial<AggregatorLimits> = {}) {
   }
   const aggregator = createAggregator({
     networkID: NETWORK_ID,
-    directory: createSubnetDirectory(api),
+    directory: createSubnetDirectory(api, clock),
     validatorSets: createValidatorSets({ api, clock, build: createWarpSet }),
     epochs: { heightOf: async () => undefined },
-    funds: { runningOut: async () => new Set() },
+    funds: { soonInactive: async () => new Set() },
     source,
     store: createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
     bls: createInlineBls(modelBackend),
@@ -327,7 +327,7 @@ describe('equal requests', () => {
   test('a failure is not kept', async () => {
     const { start, finish, failure, silence, source } = createHarness();
     silence(1, 2);
-    expect((await failure()).code).toBe('insufficient weight');
+    expect((await failure()).code).toBe('insufficient_weight');
     for (const { nodeID, sign } of signers) {
       source.add(nodeID, ({ message }) => ({ afterMs: 0, outcome: { kind: 'signature', signature: sign(message) } }));
     }
@@ -361,7 +361,7 @@ describe('what fails', () => {
     const { failure, api } = createHarness();
     const error = await failure({ message });
     expect([error.code, error.message]).toEqual([
-      'invalid request',
+      'invalid_request',
       'message is of network ID 5, this service serves network ID 1337',
     ]);
     expect(api.calls).toEqual([]);
@@ -370,58 +370,63 @@ describe('what fails', () => {
   test('an unknown source chain', async () => {
     const message = createUnsignedMessage(NETWORK_ID, UNKNOWN_CHAIN, Uint8Array.of(1));
     await expectFailure(
-      'unknown source chain',
+      'unknown_source_chain',
       `message has the source chain ${UNKNOWN_CHAIN}, which the P-Chain does not know`,
       { message },
     );
   });
 
   test('an unknown subnet', async () => {
-    await expectFailure('unknown subnet', `signingSubnetId: the P-Chain knows no subnet ${UNKNOWN_SUBNET}`, {
+    await expectFailure('unknown_subnet', `signingSubnetId: the P-Chain knows no subnet ${UNKNOWN_SUBNET}`, {
       signingSubnetID: UNKNOWN_SUBNET,
     });
   });
 
   test('a subnet without validators at that height', async () => {
     await expectFailure(
-      'invalid request',
+      'invalid_request',
       `signingSubnetId: subnet ${EMPTY_SUBNET} has no validators at P-Chain height 98`,
       { signingSubnetID: EMPTY_SUBNET },
     );
   });
 
   test("a height above the chain's", async () => {
-    await expectFailure('invalid request', /^pChainHeight: P-Chain height 101 is above the chain's height 100$/, {
+    await expectFailure('invalid_request', /^pChainHeight: P-Chain height 101 is above the chain's height 100$/, {
       pChainHeight: 101n,
     });
   });
 
   test('an API node that lags behind the one that gave the height is not the caller to blame', async () => {
-    await expectFailure('api unavailable', /a P-Chain API node lags behind/, {}, ({ api }) => {
+    await expectFailure('p_chain_unavailable', /a P-Chain API node lags behind/, {}, ({ api }) => {
       api.height = 90n;
     });
   });
 
   test('an API that is down', async () => {
-    await expectFailure('api unavailable', 'the P-Chain API failed: no connection', {}, ({ api }) => {
+    await expectFailure('p_chain_unavailable', 'the P-Chain API failed: no connection', {}, ({ api }) => {
       api.failure = new ApiError('unavailable', 'no connection');
     });
   });
 
   test('an API that goes down after the first questions', async () => {
-    await expectFailure('api unavailable', /the P-Chain API failed/, { signingSubnetID: UNKNOWN_SUBNET }, ({ api }) => {
-      api.getSubnet = () => Promise.reject(new ApiError('unavailable', 'no connection'));
-    });
+    await expectFailure(
+      'p_chain_unavailable',
+      /the P-Chain API failed/,
+      { signingSubnetID: UNKNOWN_SUBNET },
+      ({ api }) => {
+        api.getSubnet = () => Promise.reject(new ApiError('unavailable', 'no connection'));
+      },
+    );
   });
 
   test('an API that answers nonsense', async () => {
-    await expectFailure('api invalid', 'the P-Chain API failed: no JSON', {}, ({ api }) => {
+    await expectFailure('p_chain_invalid', 'the P-Chain API failed: no JSON', {}, ({ api }) => {
       api.failure = new ApiError('invalid response', 'no JSON');
     });
   });
 
   test('an API that gives a validator set that cannot be', async () => {
-    await expectFailure('api invalid', /weights sum to \d+, beyond u64/, {}, ({ api }) => {
+    await expectFailure('p_chain_invalid', /weights sum to \d+, beyond u64/, {}, ({ api }) => {
       api.sets.set(SUBNET, () => validatorSet(2n ** 63n, 2n ** 63n));
     });
   });
@@ -430,19 +435,23 @@ describe('what fails', () => {
     const harness = createHarness();
     harness.api.hangs = true;
     const error = await harness.failure();
-    expect([error.code, error.message]).toEqual(['api unavailable', 'the P-Chain API did not answer in time']);
+    expect([error.code, error.message]).toEqual(['p_chain_unavailable', 'the P-Chain API did not answer in time']);
     expect(harness.clock.monotonicMs()).toBe(LIMITS.resolveTimeoutMs);
     expect(harness.leftovers()).toEqual(NOTHING_LEFT);
   });
 
   test('too little weight that signs, with the inequality that clients look for, and who did what', async () => {
     const error = await expectFailure(
-      'insufficient weight',
+      'insufficient_weight',
       'failed to collect a threshold of stake: signature weight is insufficient: 67*100 > 100*60 (no answer from 1)',
       {},
       ({ silence }) => silence(1),
     );
-    expect(error.details).toMatchObject({ neededWeight: 67n, signedWeight: 60n, timedOut: { weight: 40n, count: 1 } });
+    expect(error.report?.tally).toMatchObject({
+      neededWeight: 67n,
+      signedWeight: 60n,
+      timedOut: { weight: 40n, count: 1 },
+    });
   });
 
   test('nodes of an L1 that live and are silent about its blockchain: they do not admit us, as far as one can tell', async () => {
@@ -450,17 +459,17 @@ describe('what fails', () => {
       harness.source.add(nodeOf(1), () => ({ afterMs: LIMITS.peerTimeoutMs - 1, outcome: { kind: 'ignored' } }));
     const inequality = 'failed to collect a threshold of stake: signature weight is insufficient: 67*100 > 100*60';
     const error = await expectFailure(
-      'insufficient weight',
+      'insufficient_weight',
       `${inequality} (1 refused or unreachable: not admitted: connected, but silent about this blockchain; they may run it ` +
         "for the peers on their subnet's list only (validatorOnly, allowedNodes), or not at all)",
       {},
       silent,
     );
-    expect(error.details).toMatchObject({ ignored: { weight: 40n, count: 1 }, timedOut: { count: 0 } });
+    expect(error.report?.tally).toMatchObject({ ignored: { weight: 40n, count: 1 }, timedOut: { count: 0 } });
     // A chain of the primary network is open to all: there silence is just that.
     const message = createUnsignedMessage(NETWORK_ID, P_CHAIN_ID, Uint8Array.of(1));
     await expectFailure(
-      'insufficient weight',
+      'insufficient_weight',
       `${inequality} (no answer from 1)`,
       { message, signingSubnetID: SUBNET },
       silent,
@@ -469,7 +478,7 @@ describe('what fails', () => {
 
   test("refusals, with the validators' own words", async () => {
     await expectFailure(
-      'insufficient weight',
+      'insufficient_weight',
       'failed to collect a threshold of stake: signature weight is insufficient: 67*100 > 100*0 ' +
         '(refused by 1: unregistered handler (code -2))',
       {},
@@ -486,7 +495,7 @@ describe('what fails', () => {
 
   test('a quorum of 0 that nobody signs: no inequality that would be false', async () => {
     await expectFailure(
-      'insufficient weight',
+      'insufficient_weight',
       'failed to collect a threshold of stake: signature weight is insufficient: nobody signed (no answer from 4)',
       { quorumNum: 0n },
       ({ silence }) => silence(1, 2, 3, 4),
@@ -494,7 +503,7 @@ describe('what fails', () => {
   });
 
   test('validators without a key: time will not mend it, even where nobody is connected', async () => {
-    await expectFailure('insufficient weight', /\(1 without an active BLS key\)$/, {}, ({ api, source }) => {
+    await expectFailure('insufficient_weight', /\(1 without an active BLS key\)$/, {}, ({ api, source }) => {
       const [heaviest, ...others] = validatorSet(40n, 30n, 20n, 10n);
       api.sets.set(SUBNET, () => [{ ...(heaviest as Validator), publicKey: undefined }, ...others]);
       for (const { nodeID } of signers.slice(2)) source.disconnect(nodeID);
@@ -503,14 +512,14 @@ describe('what fails', () => {
 
   test('too little weight connected, which may change', async () => {
     const error = await expectFailure(
-      'not connected',
+      'not_connected',
       'too little weight is connected: the quorum needs 67 of 100, 60 can be reached, 40 cannot (refused or ' +
         'unreachable: no address known); ' +
         'try again in a moment',
       {},
       ({ source }) => source.disconnect(nodeOf(1)),
     );
-    expect(error.details?.unreachable.weight).toBe(40n);
+    expect(error.report?.tally.unreachable.weight).toBe(40n);
   });
 });
 

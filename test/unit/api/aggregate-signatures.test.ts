@@ -4,7 +4,7 @@ import type { AggregationRequest } from '../../../src/aggregator/aggregation-req
 import { AggregatorError, type AggregatorErrorCode } from '../../../src/aggregator/aggregator-error.ts';
 import type { TallySummary } from '../../../src/aggregator/tally.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
-import { idBytes, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
+import { idBytes, P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
 import { MAX_PAYLOAD_LENGTH } from '../../../src/warp/unsigned-message.ts';
 import { settle } from '../../fake-clock.ts';
 import { readCase } from '../../vectors/vectors.ts';
@@ -239,13 +239,13 @@ const SUMMARY: TallySummary = {
 
 describe('an aggregation that fails', () => {
   test.each<[AggregatorErrorCode, number, string | undefined]>([
-    ['invalid request', 400, undefined],
-    ['unknown source chain', 404, undefined],
-    ['unknown subnet', 404, undefined],
-    ['insufficient weight', 500, undefined],
-    ['api invalid', 502, undefined],
-    ['api unavailable', 503, '5'],
-    ['not connected', 503, '5'],
+    ['invalid_request', 400, undefined],
+    ['unknown_source_chain', 404, undefined],
+    ['unknown_subnet', 404, undefined],
+    ['insufficient_weight', 500, undefined],
+    ['p_chain_invalid', 502, undefined],
+    ['p_chain_unavailable', 503, '5'],
+    ['not_connected', 503, '5'],
     ['overloaded', 503, '1'],
   ])('%s is a %i', async (code, status, retryAfter) => {
     const { aggregator } = scriptedAggregator(async () => {
@@ -259,7 +259,15 @@ describe('an aggregation that fails', () => {
 
   test('says what every outcome weighs, in strings that hold 64 bits', async () => {
     const { aggregator } = scriptedAggregator(async () => {
-      throw new AggregatorError('insufficient weight', 'too little', { details: SUMMARY });
+      throw new AggregatorError('insufficient_weight', 'too little', {
+        report: {
+          messageID: 'x',
+          sourceChainID: P_CHAIN_ID,
+          signingSubnetID: PRIMARY_NETWORK_ID,
+          pChainHeight: 1n,
+          tally: SUMMARY,
+        },
+      });
     });
     expect(expectError(await post({ message }, aggregator), 500, 'too little')).toEqual({
       weightNeeded: '1152921504606846977',

@@ -115,13 +115,13 @@ describe('GET by transaction', () => {
   });
 
   test.each([
-    ['invalid request', 400, undefined],
-    ['unknown transaction', 404, undefined],
-    ['justification not found', 404, undefined],
-    ['not yet known', 503, '10'],
-    ['no validators yet', 503, '10'],
-    ['api unavailable', 503, '5'],
-    ['api invalid', 502, undefined],
+    ['invalid_request', 400, undefined],
+    ['unknown_transaction', 404, undefined],
+    ['justification_not_found', 404, undefined],
+    ['justification_pending', 503, '10'],
+    ['no_validators_yet', 503, '10'],
+    ['p_chain_unavailable', 503, '5'],
+    ['p_chain_invalid', 502, undefined],
   ] as const)('%s is %i', async (code, status, retryAfter) => {
     const { response } = await get(TX, new AggregatorError(code, 'because'));
     expectError(response, status, 'because');

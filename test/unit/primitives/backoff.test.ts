@@ -1,26 +1,20 @@
-import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { backoffMs } from '../../../src/primitives/backoff.ts';
+import { mayStatusPass } from '../../../src/primitives/http-statuses.ts';
 
-describe('backoffMs', () => {
-  it('doubles from the first pause to the longest', () => {
-    const limits = { baseMs: 100, maxMs: 1_000 };
-    expect([1, 2, 3, 4, 5, 50].map((failures) => backoffMs(failures, limits))).toEqual([
-      100, 200, 400, 800, 1_000, 1_000,
-    ]);
-  });
+const LIMITS = { baseMs: 100, maxMs: 1_000 };
 
-  it('is at least half of that with jitter, and at most all of it', () => {
-    const failures = fc.integer({ min: 1, max: 2_000 });
-    const jitter = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
-    fc.assert(
-      fc.property(failures, jitter, (count, random) => {
-        const limits = { baseMs: 250, maxMs: 30_000 };
-        const fullMs = backoffMs(count, limits);
-        const pauseMs = backoffMs(count, limits, () => random);
-        expect(pauseMs).toBeGreaterThanOrEqual(fullMs / 2);
-        expect(pauseMs).toBeLessThanOrEqual(fullMs);
-      }),
-    );
-  });
+test('pauses double with each failure up to the longest, however many there were', () => {
+  const pauses = [1, 2, 3, 4, 5, 5_000].map((failures) => backoffMs(failures, LIMITS));
+  expect(pauses).toEqual([100, 200, 400, 800, 1_000, 1_000]);
+});
+
+test('with randomness, half of a pause is random', () => {
+  const pauses = [0, 0.5, 1].map((random) => backoffMs(2, LIMITS, () => random));
+  expect(pauses).toEqual([100, 150, 200]);
+});
+
+test('statuses that may pass are those of a server that failed, was too slow, or is asked too often', () => {
+  const statuses = [200, 301, 400, 401, 403, 404, 408, 409, 429, 499, 500, 502, 503, 504, 599];
+  expect(statuses.filter(mayStatusPass)).toEqual([408, 429, 500, 502, 503, 504, 599]);
 });

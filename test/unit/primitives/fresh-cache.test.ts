@@ -1,89 +1,132 @@
-import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { FreshCache } from '../../../src/primitives/fresh-cache.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { describe, expect, test } from 'vitest';
+import { FreshCache, type FreshCacheOptions } from '../../../src/primitives/fresh-cache.ts';
+import { FakeClock, settle } from '../../fake-clock.ts';
 
-const never = new AbortController().signal;
+const SIGNAL = new AbortController().signal;
 
-function createCache(maxAgeMs: number | ((value: number) => number), max = 10) {
+/** Values count the loads: a1, a2, b3. */
+function createHarness(options: Partial<FreshCacheOptions<string, string>> = {}) {
   const clock = new FakeClock();
-  const loads: string[] = [];
-  let next = 0;
-  const cache = new FreshCache<string, number>({
+  const state = { loads: 0, failure: undefined as Error | undefined };
+  const cache = new FreshCache<string, string>({
     clock,
-    max,
-    maxAgeMs,
+    max: 3,
+    maxAgeMs: 1_000,
     async load(key) {
-      loads.push(key);
-      next += 1;
-      return next;
+      state.loads += 1;
+      if (state.failure !== undefined) throw state.failure;
+      return `${key}${state.loads}`;
     },
+    ...options,
   });
-  return { clock, loads, cache };
+  return { clock, state, cache, get: (key: string) => cache.get(key, SIGNAL) };
 }
 
-describe('FreshCache', () => {
-  it('asks once for what many want at a time, and again when it has aged', async () => {
-    const { clock, loads, cache } = createCache(1_000);
-    expect(await Promise.all([cache.get('a', never), cache.get('a', never)])).toEqual([1, 1]);
+describe('the age of a value', () => {
+  test('is counted from when it came, and at its end the value is asked for again', async () => {
+    const { clock, cache, get } = createHarness();
+    await clock.advance(500);
+    expect(await get('a')).toBe('a1');
     await clock.advance(999);
-    expect(await cache.get('a', never)).toBe(1);
-    await clock.advance(2);
-    expect(await cache.get('a', never)).toBe(2);
-    expect(loads).toEqual(['a', 'a']);
-  });
-
-  it('keeps a value from time 0 on for no longer than its age', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 1, max: 5_000 }), fc.nat(10_000), async (ageMs, passedMs) => {
-        const { clock, cache } = createCache(ageMs);
-        await cache.get('a', never);
-        await clock.advance(passedMs);
-        // The library counts an age as over after it, not at it.
-        expect(cache.peek('a')).toBe(passedMs <= ageMs ? 1 : undefined);
-      }),
-    );
-  });
-
-  it('keeps nothing with an age of 0, and everything with one without end', async () => {
-    const { clock, loads, cache } = createCache((value) => (value === 1 ? 0 : Number.POSITIVE_INFINITY));
-    await cache.get('a', never);
+    expect([cache.peek('a'), await get('a')]).toEqual(['a1', 'a1']);
+    await clock.advance(1);
     expect(cache.peek('a')).toBeUndefined();
-    await cache.get('a', never);
-    await clock.advance(1e12);
-    expect(await cache.get('a', never)).toBe(2);
-    expect(loads).toHaveLength(2);
+    expect(await get('a')).toBe('a2');
   });
 
-  it('does not keep a failure', async () => {
-    const clock = new FakeClock();
-    let calls = 0;
-    const cache = new FreshCache<string, number>({
-      clock,
-      max: 1,
-      maxAgeMs: 1_000,
-      async load() {
-        calls += 1;
-        if (calls === 1) throw new Error('down');
-        return calls;
+  test('of one that came at time 0 ends as well', async () => {
+    const { clock, get } = createHarness();
+    expect(await get('a')).toBe('a1');
+    await clock.advance(1_000);
+    expect(await get('a')).toBe('a2');
+  });
+
+  test('depends on the value: 0 keeps it not at all, infinity for ever', async () => {
+    const { clock, get } = createHarness({
+      maxAgeMs: (_, key) => (key === 'never' ? 0 : Number.POSITIVE_INFINITY),
+    });
+    expect([await get('never'), await get('never')]).toEqual(['never1', 'never2']);
+    expect(await get('always')).toBe('always3');
+    await clock.advance(1e12);
+    expect(await get('always')).toBe('always3');
+  });
+});
+
+describe('loading', () => {
+  test('happens once for all who ask at the same time, and each key has its own', async () => {
+    const { get } = createHarness();
+    expect(await Promise.all([get('a'), get('a'), get('b')])).toEqual(['a1', 'a1', 'b2']);
+  });
+
+  test('that fails is not kept', async () => {
+    const { state, get } = createHarness();
+    state.failure = new Error('no answer');
+    await expect(get('a')).rejects.toBe(state.failure);
+    state.failure = undefined;
+    expect(await get('a')).toBe('a2');
+  });
+
+  test('is given up when the last who waits has left', async () => {
+    let given: AbortSignal | undefined;
+    const { cache } = createHarness({
+      load: (_, signal) => {
+        given = signal;
+        return new Promise(() => undefined);
       },
     });
-    await expect(cache.get('a', never)).rejects.toThrow('down');
-    expect(await cache.get('a', never)).toBe(2);
+    const [first, second] = [new AbortController(), new AbortController()];
+    const waits = [first, second].map(({ signal }) => cache.get('a', signal).catch((error: unknown) => error));
+    first.abort('one left');
+    await settle();
+    expect(given?.aborted).toBe(false);
+    second.abort('all left');
+    expect(await Promise.all(waits)).toEqual(['one left', 'all left']);
+    expect(given?.aborted).toBe(true);
+    await expect(cache.get('a', AbortSignal.abort('gone before'))).rejects.toBe('gone before');
   });
 
-  it('holds no more than its bound, and drops what was used longest ago', async () => {
-    const { cache } = createCache(1_000, 2);
-    await cache.get('a', never);
-    await cache.get('b', never);
-    await cache.get('a', never);
-    await cache.get('c', never);
-    expect([cache.size, cache.peek('a'), cache.peek('b')]).toEqual([2, 1, undefined]);
+  test('keeps what comes, also undefined', async () => {
+    let loads = 0;
+    const clock = new FakeClock();
+    const cache = new FreshCache<string, undefined>({
+      clock,
+      max: 1,
+      maxAgeMs: 1,
+      load: async () => void (loads += 1),
+    });
+    await cache.get('a', SIGNAL);
+    await cache.get('a', SIGNAL);
+    expect(loads).toBe(1);
+  });
+});
+
+describe('room', () => {
+  test('is for so many values, the least recently used of which goes first', async () => {
+    const { cache, get } = createHarness();
+    for (const key of ['a', 'b', 'c', 'a', 'd']) await get(key);
+    expect(cache.size).toBe(3);
+    expect(['a', 'b', 'c', 'd'].map((key) => cache.peek(key) !== undefined)).toEqual([true, false, true, true]);
   });
 
-  it('rejects at once with the reason of a signal that has aborted', async () => {
-    const { cache, loads } = createCache(1_000);
-    await expect(cache.get('a', AbortSignal.abort(new Error('left')))).rejects.toThrow('left');
-    expect(loads).toEqual([]);
+  test('may be bounded by what values take, and what is beyond that alone is given, but not kept', async () => {
+    const { cache, get } = createHarness({ size: { max: 5, of: (value) => value.length } });
+    await get('a');
+    await get('bb');
+    expect([cache.peek('a'), cache.peek('bb')]).toEqual(['a1', 'bb2']);
+    await get('c');
+    expect([cache.peek('a'), cache.peek('bb'), cache.peek('c')]).toEqual([undefined, 'bb2', 'c3']);
+    expect(await get('long one')).toBe('long one4');
+    expect(cache.peek('long one')).toBeUndefined();
   });
+});
+
+test('what is set is kept as what is loaded, and can be deleted', async () => {
+  const { cache, get } = createHarness({ maxAgeMs: (value) => (value === 'not to be kept' ? 0 : 1_000) });
+  cache.set('a', 'set');
+  expect(await get('a')).toBe('set');
+  cache.set('a', 'not to be kept');
+  expect(cache.peek('a')).toBeUndefined();
+  cache.set('a', 'set');
+  cache.delete('a');
+  expect(await get('a')).toBe('a1');
 });
