@@ -29,6 +29,7 @@ import { createSharedLimitCounters } from './store/shared-limit-counters.ts';
 import { createMemorySignatureStore } from './store/signature-store.ts';
 import { openValidationStore } from './store/validation-store.ts';
 import type { Logger } from './telemetry/logger.ts';
+import { createMetrics } from './telemetry/metrics.ts';
 import { createUpstreams } from './upstream/upstreams.ts';
 import { createWarpSet } from './validators/warp-set.ts';
 
@@ -103,7 +104,7 @@ export async function startApp(
       clock,
       random,
       logger,
-      registry,
+      metrics: createMetrics(registry),
       nodeVersion: (deadline) => api.getNodeVersion(deadline),
       bootstrapPeers: (deadline) => findFirstPeers(api, config, deadline),
       allowPrivateAddresses: config.allowPrivateAddresses,

@@ -7,12 +7,13 @@ import { encodeMessage } from './messages.ts';
 /** What became of an AppRequest. A peer's failure is a value: only the caller's own signal makes a request reject. */
 export type AppOutcome =
   | { readonly kind: 'response'; readonly bytes: Uint8Array }
-  /** The codes are the VM's own above 0; −1 undefined, −2 no handler, −3 not a validator, −4 throttled. */
-  | { readonly kind: 'error'; readonly code: number; readonly message: string }
-  | { readonly kind: 'timeout' }
-  /** No answer in time, though the peer has read the request and lives: it answered a Ping that was sent after it. */
+  /** An AppError. Codes above 0 are the VM's own; −1 undefined, −2 no handler, −3 not a validator, −4 throttled. */
+  | { readonly kind: 'refused'; readonly code: number; readonly text: string }
+  /** No answer in time. */
+  | { readonly kind: 'silent' }
+  /** No answer in time, though the peer has read the request: it answered a Ping that was sent after it. */
   | { readonly kind: 'ignored' }
-  /** It was not sent, or the connection ended before an answer. */
+  /** The request was not sent, or the connection ended before an answer. */
   | { readonly kind: 'unreachable'; readonly reason: string };
 
 export interface AppRequestOptions {
@@ -20,11 +21,11 @@ export interface AppRequestOptions {
   readonly signal: AbortSignal;
 }
 
-/** Nodes cut longer deadlines, and drop requests with absurd ones in silence. */
+/** Nodes shorten longer deadlines to this, and drop requests with absurd ones without a word. */
 const MAX_DEADLINE_MS = 10_000;
 const U32_END = 2 ** 32;
-/** Characters kept of a peer's text, which is shown to callers and would else be bounded by the frame alone. */
-const MAX_ERROR_MESSAGE_LENGTH = 512;
+/** Characters kept of a peer's text. It is shown to callers, and otherwise only the frame bounds it. */
+const MAX_REFUSAL_TEXT_LENGTH = 512;
 
 interface Pending {
   readonly chainID: Uint8Array;
@@ -56,7 +57,7 @@ export class AppRequests {
   /**
    * Sends one request and waits for its end.
    *
-   * @param transmit sends a payload, and says why where it cannot
+   * @param transmit sends a payload; where it cannot, it returns the reason
    * @throws the signal's reason, and nothing else
    */
   send(
@@ -68,7 +69,7 @@ export class AppRequests {
   ): Promise<AppOutcome> {
     const { timeoutMs, signal } = options;
     if (signal.aborted) return Promise.reject(signal.reason);
-    if (timeoutMs <= 0) return Promise.resolve({ kind: 'timeout' });
+    if (timeoutMs <= 0) return Promise.resolve({ kind: 'silent' });
     if (this.#size >= this.#maxPending) {
       return Promise.resolve({ kind: 'unreachable', reason: `${this.#maxPending} requests are waiting already` });
     }
@@ -100,7 +101,7 @@ export class AppRequests {
         forget();
         reject(signal.reason);
       };
-      const cancelTimer = this.#clock.after(timeoutMs, () => settle({ kind: 'timeout' }));
+      const cancelTimer = this.#clock.after(timeoutMs, () => settle({ kind: 'silent' }));
       signal.addEventListener('abort', onAbort, { once: true });
       ofNode.set(requestId, { chainID: chainBytes, settle });
       this.#pending.set(nodeID, ofNode);
@@ -108,19 +109,20 @@ export class AppRequests {
     });
   }
 
-  /** An answer to nobody's question, such as a late one, is ignored. */
+  /** An answer that no request waits for, such as a late one, is dropped. */
   onResponse(nodeID: NodeID, response: AppResponse): void {
     this.#find(nodeID, response)?.settle({ kind: 'response', bytes: response.appBytes });
   }
 
   onError(nodeID: NodeID, error: AppError): void {
-    const message = error.errorMessage.slice(0, MAX_ERROR_MESSAGE_LENGTH);
-    this.#find(nodeID, error)?.settle({ kind: 'error', code: error.errorCode, message });
+    const text = error.errorMessage.slice(0, MAX_REFUSAL_TEXT_LENGTH);
+    this.#find(nodeID, error)?.settle({ kind: 'refused', code: error.errorCode, text });
   }
 
   onDisconnected(nodeID: NodeID, reason: string): void {
-    for (const pending of [...(this.#pending.get(nodeID)?.values() ?? [])])
+    for (const pending of [...(this.#pending.get(nodeID)?.values() ?? [])]) {
       pending.settle({ kind: 'unreachable', reason });
+    }
   }
 
   #find(nodeID: NodeID, answer: { chainId: Uint8Array; requestId: number }): Pending | undefined {

@@ -100,7 +100,7 @@ describe('AppRequests', () => {
               if (step.do === 'fail') requests.onError(nodeID, create(AppErrorSchema, { chainId, requestId }));
               if (step.do === 'abort') request.controller.abort(new Error('aborted'));
               if (!expected.has(request))
-                expected.set(request, { answer: 'response', fail: 'error', abort: 'aborted' }[step.do]);
+                expected.set(request, { answer: 'response', fail: 'refused', abort: 'aborted' }[step.do]);
               break;
             }
             case 'disconnect':
@@ -111,7 +111,7 @@ describe('AppRequests', () => {
             case 'wait':
               await clock.advance(step.ms);
               for (const request of waiting())
-                if (request.dueMs <= clock.monotonicMs()) expected.set(request, 'timeout');
+                if (request.dueMs <= clock.monotonicMs()) expected.set(request, 'silent');
               break;
           }
           expect(requests.size).toBe(waiting().length);
@@ -138,7 +138,7 @@ describe('AppRequests', () => {
     requests.onResponse(node(1), create(AppResponseSchema, { chainId, requestId: 3 }));
     expect(requests.size).toBe(1);
     await clock.advance(10);
-    expect(await outcome).toEqual({ kind: 'timeout' });
+    expect(await outcome).toEqual({ kind: 'silent' });
   });
 
   it('says why a request could not be sent', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   chooseGossipSources,
   type DialCandidate,
-  nextBackoffMs,
+  nextRedialPauseMs,
   permittedEndpoints,
   planDials,
   planDisconnects,
@@ -69,24 +69,24 @@ describe('planDisconnects', () => {
   });
 });
 
-describe('nextBackoffMs', () => {
-  const limits = { initialMs: 1_000, maxMs: 60_000 };
+describe('nextRedialPauseMs', () => {
+  const limits = { initialBackoffMs: 1_000, maxBackoffMs: 60_000 };
 
   it('starts at 1 to 2 s, grows at most twofold, and ends between 45 and 60 s', () => {
     fc.assert(
       fc.property(fc.array(randoms, { minLength: 60, maxLength: 60 }), (draws) => {
         let previous = 0;
         for (const draw of draws) {
-          const next = nextBackoffMs(previous, limits, () => draw);
-          expect(next).toBeLessThanOrEqual(limits.maxMs);
-          expect(next).toBeGreaterThanOrEqual(Math.min(previous === 0 ? limits.initialMs : previous, 45_000));
-          expect(next).toBeLessThanOrEqual(Math.max(previous, limits.initialMs) * 2);
+          const next = nextRedialPauseMs(previous, limits, () => draw);
+          expect(next).toBeLessThanOrEqual(limits.maxBackoffMs);
+          expect(next).toBeGreaterThanOrEqual(Math.min(previous === 0 ? limits.initialBackoffMs : previous, 45_000));
+          expect(next).toBeLessThanOrEqual(Math.max(previous, limits.initialBackoffMs) * 2);
           previous = next;
         }
       }),
     );
     let settled = 0;
-    for (let round = 0; round < 100; round += 1) settled = nextBackoffMs(settled, limits, () => 0.5);
+    for (let round = 0; round < 100; round += 1) settled = nextRedialPauseMs(settled, limits, () => 0.5);
     expect(settled).toBe(52_500);
   });
 });
