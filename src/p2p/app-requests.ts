@@ -27,6 +27,14 @@ const U32_END = 2 ** 32;
 /** Characters kept of a peer's text. It is shown to callers, and otherwise only the frame bounds it. */
 const MAX_REFUSAL_TEXT_LENGTH = 512;
 
+/** A connection, as far as a request needs it. */
+export interface RequestTarget {
+  /** Sends a payload. Where it cannot, it returns the reason. */
+  send(payload: Uint8Array): string | undefined;
+  /** Sends a Ping. The function returned says whether its Pong has come by the time of the call. */
+  ping(): () => boolean;
+}
+
 interface Pending {
   readonly chainID: Uint8Array;
   settle(outcome: AppOutcome): void;
@@ -55,9 +63,9 @@ export class AppRequests {
   }
 
   /**
-   * Sends one request and waits for its end.
+   * Sends one request and waits for its end. Halfway through the time it sends a Ping after it, to tell a node that ignores
+   * the request from one that is silent altogether.
    *
-   * @param transmit sends a payload; where it cannot, it returns the reason
    * @throws the signal's reason, and nothing else
    */
   send(
@@ -65,7 +73,7 @@ export class AppRequests {
     chainID: BlockchainID,
     appBytes: Uint8Array,
     options: AppRequestOptions,
-    transmit: (payload: Uint8Array) => string | undefined,
+    target: RequestTarget,
   ): Promise<AppOutcome> {
     const { timeoutMs, signal } = options;
     if (signal.aborted) return Promise.reject(signal.reason);
@@ -77,7 +85,7 @@ export class AppRequests {
     const ofNode = this.#pending.get(nodeID) ?? new Map<number, Pending>();
     const requestId = this.#takeID(ofNode);
     const chainBytes = this.#chainBytes(chainID);
-    const failure = transmit(
+    const failure = target.send(
       encodeMessage({
         case: 'appRequest',
         value: { chainId: chainBytes, requestId, deadline: deadlineNs(timeoutMs), appBytes },
@@ -86,7 +94,9 @@ export class AppRequests {
     if (failure !== undefined) return Promise.resolve({ kind: 'unreachable', reason: failure });
 
     return new Promise((resolve, reject) => {
+      let isAlive = (): boolean => false;
       const forget = (): void => {
+        cancelPing();
         cancelTimer();
         signal.removeEventListener('abort', onAbort);
         this.#size -= 1;
@@ -101,7 +111,10 @@ export class AppRequests {
         forget();
         reject(signal.reason);
       };
-      const cancelTimer = this.#clock.after(timeoutMs, () => settle({ kind: 'silent' }));
+      const cancelPing = this.#clock.after(timeoutMs / 2, () => {
+        isAlive = target.ping();
+      });
+      const cancelTimer = this.#clock.after(timeoutMs, () => settle({ kind: isAlive() ? 'ignored' : 'silent' }));
       signal.addEventListener('abort', onAbort, { once: true });
       ofNode.set(requestId, { chainID: chainBytes, settle });
       this.#pending.set(nodeID, ofNode);

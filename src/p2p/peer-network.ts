@@ -240,17 +240,11 @@ class DialingPeerNetwork implements PeerNetwork {
     const { clock } = this.#options;
     const startMs = clock.monotonicMs();
     let kind: AppOutcome['kind'] | 'aborted' = 'aborted';
-    let isAlive = (): boolean => false;
-    const cancelPing = clock.after(options.timeoutMs / 2, () => {
-      isAlive = peer.ping();
-    });
     try {
-      let outcome = await this.#requests.send(nodeID, chainID, appBytes, options, (payload) => peer.send(payload));
-      if (outcome.kind === 'silent' && isAlive()) outcome = { kind: 'ignored' };
+      const outcome = await this.#requests.send(nodeID, chainID, appBytes, options, peer);
       kind = outcome.kind;
       return outcome;
     } finally {
-      cancelPing();
       this.#metrics.onAppRequest(kind, (clock.monotonicMs() - startMs) / 1000);
     }
   }

@@ -4,10 +4,11 @@ import { ParseError } from '../primitives/parse-error.ts';
 import type { Endpoint } from './address-book.ts';
 import { parseStakingCertificate, type StakingCertificate } from './certificate.ts';
 import type { Connection, Dial } from './dial.ts';
-import { encodeFrame, FrameDecoder } from './frames.ts';
+import { encodeFrame } from './frames.ts';
 import type { AppError, AppResponse, Handshake, PeerList } from './gen/p2p_pb.js';
 import { type PeerHandshake, parseHandshake } from './handshake.ts';
 import { encodeMessage, type PeerMessageInit, parseMessage } from './messages.ts';
+import { PacedInbox } from './paced-inbox.ts';
 
 /** Why a connection ended, as a label; the reason beside it is for people. */
 export type CloseCause =
@@ -103,8 +104,6 @@ export interface PeerEvents {
   onBytes(direction: 'sent' | 'received', count: number): void;
 }
 
-/** How long a peer may keep us busy between two ticks: a fifth of the time, so that no single peer can starve the others. */
-const MAX_BUSY_MS_PER_TICK = 50;
 /** 64 entries of a PeerList with certificates of 2 KiB. Longer messages belong to consensus, which we take no part in. */
 const MAX_MESSAGE_LENGTH = 256 * 1024;
 
@@ -126,13 +125,8 @@ export class Peer {
   readonly #limits: ConnectionLimits;
   readonly #events: PeerEvents;
   readonly #connection: Connection;
-  #isPaused = false;
-  readonly #decoder = new FrameDecoder();
+  readonly #inbox: PacedInbox;
   #state: PeerState;
-  /** Payloads that have come but are not handled yet, because the peer has used up its time. */
-  #inbox: Uint8Array[] = [];
-  #inboxNext = 0;
-  #busyMs = 0;
   #lastReceivedMs: number;
   #lastPingMs: number;
   #pingCount = 0;
@@ -154,6 +148,11 @@ export class Peer {
       onSecure: (certificate) => this.#onSecure(certificate),
       onData: (chunk) => this.#onData(chunk),
       onEnd: (reason) => this.#onEnd(reason),
+    });
+    this.#inbox = new PacedInbox({
+      clock: this.#clock,
+      handle: (payload, payloadMs) => this.#handlePayload(payload, payloadMs),
+      source: this.#connection,
     });
   }
 
@@ -183,7 +182,7 @@ export class Peer {
   close(cause: CloseCause, reason: string): void {
     if (this.#state.kind === 'closed') return;
     const readyForMs = this.#state.kind === 'ready' ? this.#clock.monotonicMs() - this.#state.sinceMs : undefined;
-    this.#inbox = [];
+    this.#inbox.clear();
     this.#connection.close();
     this.#setState({ kind: 'closed', cause, reason, readyForMs });
   }
@@ -200,13 +199,13 @@ export class Peer {
         if (nowMs >= state.untilMs) this.close('tls', `no answer to TLS within ${limits.tlsTimeoutMs} ms`);
         return;
       case 'handshaking':
-        this.#resume();
+        this.#inbox.tick();
         if (nowMs >= state.untilMs) {
           this.close('handshake', `no complete handshake within ${limits.handshakeTimeoutMs} ms`);
         }
         return;
       case 'ready':
-        this.#resume();
+        this.#inbox.tick();
         this.#keepAlive(nowMs);
         return;
       case 'closed':
@@ -255,45 +254,10 @@ export class Peer {
     if (this.#state.kind === 'closed') return;
     this.#events.onBytes('received', chunk.length);
     try {
-      const payloads = this.#decoder.push(chunk);
-      // A chunk that was read before the pause may still come while earlier payloads wait.
-      this.#inbox = [...this.#inbox.slice(this.#inboxNext), ...payloads];
-      this.#inboxNext = 0;
+      this.#inbox.push(chunk);
     } catch (error) {
       if (!(error instanceof ParseError)) throw error;
       this.close('protocol', `broke the protocol: ${error.message}`);
-      return;
-    }
-    this.#handleInbox();
-  }
-
-  #resume(): void {
-    // A message that took longer than one tick's share is paid off over several ticks.
-    this.#busyMs = Math.max(0, this.#busyMs - MAX_BUSY_MS_PER_TICK);
-    if (this.#isPaused && this.#busyMs <= MAX_BUSY_MS_PER_TICK) {
-      this.#isPaused = false;
-      this.#connection.resume();
-      this.#handleInbox();
-    }
-  }
-
-  #handleInbox(): void {
-    for (;;) {
-      if (this.#busyMs > MAX_BUSY_MS_PER_TICK) {
-        this.#isPaused = true;
-        this.#connection.pause();
-        return;
-      }
-      const payload = this.#inbox[this.#inboxNext];
-      if (payload === undefined) {
-        this.#inbox = [];
-        this.#inboxNext = 0;
-        return;
-      }
-      this.#inboxNext += 1;
-      const startMs = this.#clock.monotonicMs();
-      this.#handlePayload(payload, startMs);
-      this.#busyMs += this.#clock.monotonicMs() - startMs;
     }
   }
 
