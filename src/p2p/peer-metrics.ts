@@ -15,17 +15,17 @@ export interface PeerMetrics {
 }
 
 export interface PeerGauges {
-  connected(): number;
-  connecting(): number;
-  wanted(): number;
-  knownAddresses(): number;
-  pendingRequests(): number;
+  readonly connected: () => number;
+  readonly connecting: () => number;
+  readonly wanted: () => number;
+  readonly knownAddresses: () => number;
+  readonly pendingRequests: () => number;
 }
 
 /** Most answers take a few milliseconds, so these start lower than those of other durations. */
 const REQUEST_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** @param gauges read when the metrics are */
+/** @param gauges called whenever the metrics are read */
 export function createPeerMetrics(metrics: Metrics, gauges: PeerGauges): PeerMetrics {
   metrics.readGauge({ name: 'peer_connections', help: 'Peers that are ready for requests' }, gauges.connected);
   metrics.readGauge({ name: 'peer_connecting', help: 'Connections that are being set up' }, gauges.connecting);

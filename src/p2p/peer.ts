@@ -12,13 +12,13 @@ import { PacedInbox } from './paced-inbox.ts';
 
 /** Why a connection ended, as a label; the reason beside it is for people. */
 export type CloseCause =
-  /** TCP never came about. */
+  /** TCP failed or timed out. */
   | 'unreachable'
-  /** TLS never came about. */
+  /** TLS failed or timed out. */
   | 'tls'
   /** Another node answers at this address. */
   | 'wrong_node'
-  /** Closed after TLS without a word: only validators or listed nodes are let in, or our certificate was refused. */
+  /** The node closed after TLS without a word: it lets in only validators or listed nodes, or refused our certificate. */
   | 'not_admitted'
   /** Either side refused the other's Handshake, or it did not come. */
   | 'handshake'
@@ -26,7 +26,7 @@ export type CloseCause =
   | 'protocol'
   /** Nothing came for too long. */
   | 'silent'
-  /** It worked, then it broke. */
+  /** It was ready, then it broke. */
   | 'lost'
   /** We have no use for it any more. */
   | 'unwanted'
@@ -43,7 +43,7 @@ export type PeerState =
       readonly kind: 'handshaking';
       readonly untilMs: number;
       readonly certificate: StakingCertificate;
-      /** Undefined until the peer's own has come and was found good. */
+      /** Undefined until the peer's Handshake has come and passed our checks. */
       readonly handshake: PeerHandshake | undefined;
     }
   | { readonly kind: 'ready'; readonly sinceMs: number; readonly handshake: PeerHandshake }
@@ -76,7 +76,7 @@ export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
   // The reference node gives up TLS after 15 s, and one that is alive answers within a second.
   tlsTimeoutMs: 10_000,
   handshakeTimeoutMs: 10_000,
-  // The reference node drops us after 30 s; this leaves time for its ping, which comes every 22.5 s, to arrive.
+  // The reference node allows 30 s of silence; this adds a margin for a ping that is still on its way to us.
   silenceTimeoutMs: 35_000,
   pingAfterMs: 12_000,
   // Twice the longest frame; a signature request has some 300 bytes.
@@ -187,7 +187,7 @@ export class Peer {
     this.#setState({ kind: 'closed', cause, reason, readyForMs });
   }
 
-  /** Checks the deadlines, sends pings, and handles what a busy peer has sent and had to wait with. */
+  /** Checks the deadlines, sends pings, and goes on with messages that had to wait because the peer had sent too many. */
   tick(nowMs: number): void {
     const limits = this.#limits;
     const state = this.#state;

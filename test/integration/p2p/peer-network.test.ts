@@ -91,7 +91,7 @@ async function roundTrip(node: TestNode): Promise<void> {
 }
 
 describe('connecting', () => {
-  it('gets ready with the nodes it is told of, and shows the version and filter that nodes ask for', async () => {
+  it('gets ready with the first peers, and shows the version and filter that nodes ask for', async () => {
     const nodes = await Promise.all([startNode(), startNode(), startNode()]);
     const network = startNetwork(nodes);
     network.want('primary', idsOf(...nodes));
@@ -151,7 +151,7 @@ describe('connecting', () => {
     expect(node.sessionCount).toBe(0);
   });
 
-  it('knows no address where nobody has told one', async () => {
+  it('knows no address where nobody reports one', async () => {
     const network = startNetwork([]);
     const { nodeID } = createIdentity();
     network.want('l1', new Set([nodeID]));
@@ -188,7 +188,7 @@ describe('connecting', () => {
     expect(node.session.handshake?.version.minor).toBe(99);
   });
 
-  it('passes over told addresses that no socket takes', async () => {
+  it('passes over reported addresses that no socket takes', async () => {
     const node = await startNode();
     const { nodeID } = createIdentity();
     const network = startNetwork([], {

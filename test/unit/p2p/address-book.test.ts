@@ -38,7 +38,7 @@ describe('AddressBook', () => {
     );
   });
 
-  it('tries the signed address first, then what was told, and neither twice', () => {
+  it('tries the signed address first, then the reported one, and neither twice', () => {
     const book = createBook();
     expect(book.endpoints(node(1))).toEqual([]);
     expect(book.addReported(node(1), { host: '9.9.9.9', port: 1 })).toBe(true);

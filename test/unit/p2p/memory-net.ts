@@ -60,7 +60,7 @@ export class MemoryNet {
 
 /** One end. What is written arrives at the other one after {@link LATENCY_MS}, in order, unless that one has paused. */
 export class MemoryEnd implements Connection {
-  /** What the other end has shown; only a node's end has it here, the dialling one is told by its event. */
+  /** What the other end has shown, at the node's end only. The dialling end gets it by its event. */
   readonly certificate: Uint8Array | undefined;
   queuedBytes = 0;
   isOver = false;
