@@ -202,6 +202,22 @@ describe('nodes that nobody wants', () => {
     expect(schedule.takeDue(1_000)).toEqual([]);
   });
 
+  it('are looked through only so far, however many are known', () => {
+    let looks = 0;
+    const schedule = new DialSchedule({
+      limits: DEFAULT_DIAL_LIMITS,
+      random: () => 0.5,
+      nowMs: 0,
+      hasAddress: () => {
+        looks += 1;
+        return true;
+      },
+      knownNodes: () => nodes(10_000),
+    });
+    expect(schedule.takeDue(0)).toHaveLength(DEFAULT_DIAL_LIMITS.gossipSources);
+    expect(looks).toBe(256);
+  });
+
   it('are closed after their grace, except the sources', () => {
     const schedule = createSchedule({ limits: { gossipSources: 2 } });
     for (const nodeID of nodes(4)) schedule.want(nodeID, 0);
@@ -211,6 +227,8 @@ describe('nodes that nobody wants', () => {
     expect(schedule.dueDisconnects(301_001)).toEqual([node(0), node(1)]);
     schedule.want(node(0), 301_001);
     expect(schedule.dueDisconnects(301_003)).toEqual([node(1)]);
+    schedule.onClosed(node(1), { cause: 'unwanted', reason: 'not wanted any more', readyForMs: 301_003 }, 301_003);
+    expect(schedule.lastFailure(node(1))).toBeUndefined();
   });
 
   it('are remembered after a failure, so that others have their turn, and forgotten in the end', () => {

@@ -209,6 +209,119 @@ describe('a connection in memory', () => {
   });
 });
 
+describe('the network between its parts', () => {
+  it('goes on dialling in the same instant, and as soon as a connection makes room', async () => {
+    const nodes = Array.from({ length: 70 }, (_, index) => world.node({ host: `10.0.0.${index}` }));
+    const all = new Set(nodes.map(({ nodeID }) => nodeID));
+    const wide = world.network(nodes, { limits: { dialsPerSecond: 100 } });
+    wide.want('l1', all);
+    await world.clock.advance(0);
+    expect(world.net.dialCount).toBe(70);
+    await wide[Symbol.asyncDispose]();
+
+    world = new World();
+    const three = [1, 2, 3].map((index) => world.node({ host: `10.0.0.${index}` }));
+    const narrow = world.network(three, { limits: { maxConnecting: 1 } });
+    narrow.want('l1', new Set(three.map(({ nodeID }) => nodeID)));
+    await world.clock.advance(3 * 7 * LATENCY_MS);
+    expect(narrow.stats().connected).toBe(3);
+  });
+
+  it('follows the node version: asks again after a refused Handshake, and before long for new ones', async () => {
+    const asked: number[] = [];
+    const refusing = world.node({
+      host: '10.0.0.1',
+      onAccept: (end) => {
+        end.listen({ onData: () => end.close(), onEnd: () => undefined });
+        refusing.sendHandshake();
+      },
+    });
+    const change = {
+      nodeVersion: async () => {
+        asked.push(world.clock.monotonicMs());
+        return { ...NODE_VERSION, minor: 14 + asked.length };
+      },
+    };
+    const network = world.network([refusing], change);
+    network.want('l1', new Set([refusing.nodeID]));
+    await world.clock.advance(2_250);
+    expect(network.lastFailure(refusing.nodeID)).toBe('our handshake was refused: closed by the node');
+    expect(asked).toEqual([0, 2_000]);
+    await network[Symbol.asyncDispose]();
+
+    world = new World();
+    asked.length = 0;
+    const early = world.node({ host: '10.0.0.1' });
+    const late = world.node({ host: '10.0.0.2' });
+    const second = world.network([early, late], { ...change, limits: { gossipSources: 0 } });
+    second.want('l1', new Set([early.nodeID]));
+    await world.clock.advance(100_000);
+    expect(asked).toEqual([0]);
+    second.want('l2', new Set([late.nodeID]));
+    await world.clock.advance(1_000);
+    expect(asked).toHaveLength(2);
+    late.end?.close();
+    await world.clock.advance(3_000);
+    expect([early, late].map(({ handshake }) => handshake?.version.minor)).toEqual([15, 16]);
+  });
+
+  it('searches eagerly again when a node is wanted anew or was lost', async () => {
+    const node = world.node({ host: '10.0.0.1' });
+    const network = await world.connected(node);
+    const questions = (): number => node.received.filter(({ name }) => name === 'getPeerList').length;
+    network.want('l2', new Set([createIdentity().nodeID]));
+    // By now a question comes every 30 s.
+    await world.clock.advance(600_000);
+    const before = questions();
+    network.want('l3', new Set([createIdentity().nodeID]));
+    await world.clock.advance(5_000);
+    expect(questions() - before).toBeGreaterThanOrEqual(8);
+
+    await world.clock.advance(600_000);
+    node.end?.close();
+    await world.clock.advance(500);
+    const again = questions();
+    await world.clock.advance(5_000);
+    expect(questions() - again).toBeGreaterThanOrEqual(8);
+  });
+
+  it('asks for first peers with doubled pauses while the API fails', async () => {
+    const asked: number[] = [];
+    const network = world.network([], {
+      bootstrapPeers: () => {
+        asked.push(world.clock.monotonicMs());
+        return Promise.reject(new Error('the API is down'));
+      },
+    });
+    await world.clock.advance(100_000);
+    expect(asked).toEqual([0, 1_000, 3_000, 7_000, 15_000, 31_000, 61_000, 91_000]);
+    await network[Symbol.asyncDispose]();
+  });
+
+  it('leaves nothing open or uncounted when it is closed', async () => {
+    const registry = new Registry();
+    const node = world.node({ host: '10.0.0.1' });
+    let isAborted = false;
+    const network = world.network([node], { metrics: createMetrics(registry) });
+    const waiting = world.network([], {
+      nodeVersion: (signal) =>
+        new Promise((_, reject) =>
+          signal.addEventListener('abort', () => {
+            isAborted = true;
+            reject(signal.reason);
+          }),
+        ),
+    });
+    network.want('l1', new Set([node.nodeID]));
+    // Ready, and before the next tick.
+    await world.clock.advance(TICK_MS - 1);
+    await network[Symbol.asyncDispose]();
+    await waiting[Symbol.asyncDispose]();
+    expect(isAborted).toBe(true);
+    expect(await registry.metrics()).toMatch(/peer_traffic_bytes_total\{direction="sent"\} \d{3}/);
+  });
+});
+
 /** Some minutes of twenty nodes that come, go, refuse and hang; every message and every change with its time. */
 async function playScenario(): Promise<string[]> {
   world = new World();
