@@ -166,9 +166,9 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
       switch (outcome.kind) {
         case 'response':
           return signatureOutcome(outcome.bytes);
-        case 'error':
-          return { kind: 'refused', code: outcome.code, text: outcome.message.slice(0, MAX_REFUSAL_TEXT_LENGTH) };
-        case 'timeout':
+        case 'refused':
+          return { ...outcome, text: outcome.text.slice(0, MAX_REFUSAL_TEXT_LENGTH) };
+        case 'silent':
           return { kind: 'timed out' };
         case 'ignored':
         case 'unreachable':

@@ -45,7 +45,7 @@ beforeAll(async () => {
       clock: systemClock,
       random: Math.random,
       logger,
-      registry: new Registry(),
+      metrics: createMetrics(new Registry()),
       nodeVersion: (signal) => api.getNodeVersion(signal),
       bootstrapPeers: async (signal) => [
         { nodeID: await api.getNodeID(signal), ...(await api.getNodeIP(signal)) },

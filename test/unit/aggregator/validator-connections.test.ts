@@ -48,7 +48,7 @@ class FakePeerNetwork implements Pick<PeerNetwork, 'want' | 'unwant' | 'isConnec
   readonly wanted = new Map<string, readonly NodeID[]>();
   readonly connected = new Set<NodeID>();
   failure: string | undefined;
-  outcome: AppOutcome = { kind: 'timeout' };
+  outcome: AppOutcome = { kind: 'silent' };
   readonly requests: { nodeID: NodeID; chainID: BlockchainID; appBytes: Uint8Array }[] = [];
 
   want(name: string, nodeIDs: ReadonlySet<NodeID>): void {
@@ -267,7 +267,7 @@ describe('a signature request', () => {
   }
 
   test('goes to the source chain, as ACP-118 has it', async () => {
-    const { network } = await ask({ kind: 'timeout' });
+    const { network } = await ask({ kind: 'silent' });
     const [sent] = network.requests;
     expect(sent).toMatchObject({ nodeID: nodeOf(1), chainID: CHAIN });
     const { message, justification } = query;
@@ -276,8 +276,8 @@ describe('a signature request', () => {
 
   test.each<[string, AppOutcome, object]>([
     ['a signature', { kind: 'response', bytes: encodeSignatureResponse(signature) }, { kind: 'signature', signature }],
-    ['a refusal', { kind: 'error', code: 2, message: 'not found' }, { kind: 'refused', code: 2, text: 'not found' }],
-    ['a timeout', { kind: 'timeout' }, { kind: 'timed out' }],
+    ['a refusal', { kind: 'refused', code: 2, text: 'not found' }, { kind: 'refused', code: 2, text: 'not found' }],
+    ['a timeout', { kind: 'silent' }, { kind: 'timed out' }],
     ['the silence of one that lives', { kind: 'ignored' }, { kind: 'ignored' }],
     ['no connection', { kind: 'unreachable', reason: 'closed' }, { kind: 'unreachable', reason: 'closed' }],
   ])('gives %s', async (_, outcome, expected) => {
@@ -296,7 +296,7 @@ describe('a signature request', () => {
   });
 
   test("a peer's text is cut", async () => {
-    const { result } = await ask({ kind: 'error', code: 9, message: 'x'.repeat(10_000) });
+    const { result } = await ask({ kind: 'refused', code: 9, text: 'x'.repeat(10_000) });
     expect(result).toEqual({ kind: 'refused', code: 9, text: 'x'.repeat(300) });
   });
 });
