@@ -1,7 +1,7 @@
 import { cpus } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import * as blst from '@chainsafe/blst';
-import { type Aggregation, type BlsService, createBlsService, type Signer } from '../src/bls/aggregation.ts';
+import { type BlsAggregation, type BlsService, createBlsService, type Signer } from '../src/bls/aggregation.ts';
 import { type BackendName, loadBackend } from '../src/bls/load-backend.ts';
 import { startWorkerPool } from '../src/bls/worker-pool.ts';
 import { bytesToHex } from '../src/primitives/bytes.ts';
@@ -211,7 +211,7 @@ async function aggregate(bls: BlsService, { message, signatures }: Signed, signe
 }
 
 async function add(
-  aggregation: Aggregation,
+  aggregation: BlsAggregation,
   signers: readonly Signer[],
   signatures: readonly Uint8Array[],
 ): Promise<void> {

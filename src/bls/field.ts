@@ -1,4 +1,5 @@
 import { hexToBytes } from '@noble/hashes/utils.js';
+import { BLS_PUBLIC_KEY_LENGTH } from '../primitives/bls-lengths.ts';
 import { createFieldModule, FIELD_ORDER, FP_BYTES, LIMB_BITS, LIMBS, toLimbs } from './field-module.ts';
 
 /**
@@ -11,8 +12,8 @@ export const { mul, square, add, sub, mul2, square2, add2, sub2 } = field;
 const words = new Uint32Array(field.memory.buffer);
 
 export const FP2_BYTES = 2 * FP_BYTES;
-/** Bytes of one coefficient in the encodings of the standard. */
-export const COEFFICIENT_BYTES = 48;
+/** Bytes of one coefficient in standard encodings. A compressed public key is one coefficient. */
+export const COEFFICIENT_BYTES = BLS_PUBLIC_KEY_LENGTH;
 const R = 1n << BigInt(LIMB_BITS * LIMBS);
 
 let allocated = 0;
