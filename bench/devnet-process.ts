@@ -7,7 +7,7 @@ import { createLogger } from '../src/telemetry/logger.ts';
 
 /**
  * The embedded network in a process of its own, so that what is measured is the service and not its validators. Prints one
- * JSON line when it stands; ends with its parent.
+ * JSON line when it is up, and ends with its parent.
  */
 const devnet = await startDevnet({
   validators: Number(process.argv[2]),

@@ -6,13 +6,13 @@ import type { AppRequest } from '../p2p/gen/p2p_pb.js';
 import { compareNodeVersions, createHandshake, type NodeVersion } from '../p2p/handshake.ts';
 import { createIdentityContext, type Identity } from '../p2p/identity.ts';
 import { type SignedAddress, signAddress } from '../p2p/signed-address.ts';
+import { BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
 import type { Clock } from '../primitives/clock.ts';
 import type { BlockchainID, NodeID, SubnetID } from '../primitives/ids.ts';
 import { idBytes, PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { encodeSignatureResponse } from '../warp/signature-request.ts';
-import { SIGNATURE_LENGTH } from '../warp/signed-message.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 import type { AppRequestJudge, Verdict } from './app-request-judge.ts';
 import type { Behaviour } from './behaviour.ts';
@@ -291,7 +291,8 @@ export class DevnetValidator implements ConnectionHost {
     const { keys } = this.#surroundings;
     const behaviour = this.#behaviour;
     // No point is encoded so: its flags say infinity, and the rest is not zero.
-    if (behaviour.kind === 'garbage signature') return new Uint8Array(behaviour.length ?? SIGNATURE_LENGTH).fill(0xff);
+    if (behaviour.kind === 'garbage signature')
+      return new Uint8Array(behaviour.length ?? BLS_SIGNATURE_LENGTH).fill(0xff);
     const isWrong = behaviour.kind === 'wrong signature';
     return keys.sign(this.#role.keyIndex, isWrong ? Uint8Array.of(...bytes, 0) : bytes);
   }

@@ -1,16 +1,16 @@
+import { BLS_PUBLIC_KEY_LENGTH, BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
 import { ByteReader } from '../primitives/byte-reader.ts';
 import { type BlockchainID, ID_LENGTH, idFromBytes, type SubnetID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import { type ConversionData, type ConversionValidator, MAX_MANAGER_ADDRESS_LENGTH } from '../warp/conversion-data.ts';
 import {
-  BLS_PUBLIC_KEY_LENGTH,
   type L1ValidatorWeight,
   MAX_NODE_ID_LENGTH,
   parseL1Message,
   type RegisterL1Validator,
 } from '../warp/l1-message.ts';
 import { parseWarpPayload } from '../warp/payload.ts';
-import { parseSignedMessage, SIGNATURE_LENGTH } from '../warp/signed-message.ts';
+import { parseSignedMessage } from '../warp/signed-message.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../warp/unsigned-message.ts';
 
 /** A P-Chain transaction, as far as L1s are concerned: one of the three about which there is a Warp message, or any other. */
@@ -83,7 +83,7 @@ export function parsePChainTransaction(bytes: Uint8Array): PChainTransaction {
     case 'RegisterL1ValidatorTx':
       skipBase(reader);
       reader.u64('balance');
-      reader.bytes(SIGNATURE_LENGTH, 'proofOfPossession');
+      reader.bytes(BLS_SIGNATURE_LENGTH, 'proofOfPossession');
       return registrationOf(reader.lengthPrefixed(MAX_SIGNED_MESSAGE_LENGTH, 'message'));
     case 'SetL1ValidatorWeightTx':
       skipBase(reader);
@@ -162,7 +162,7 @@ function readConversion(reader: ByteReader): ConversionData {
     const weight = reader.u64('weight');
     reader.u64('balance');
     const blsPublicKey = reader.bytes(BLS_PUBLIC_KEY_LENGTH, 'publicKey');
-    reader.bytes(SIGNATURE_LENGTH, 'proofOfPossession');
+    reader.bytes(BLS_SIGNATURE_LENGTH, 'proofOfPossession');
     skipOwners(reader);
     skipOwners(reader);
     validators.push({ nodeID, blsPublicKey, weight });
