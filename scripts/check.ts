@@ -10,7 +10,9 @@ import { checkFormat } from './checks/format.ts';
 import { checkGeneratedCode } from './checks/generated-code.ts';
 import { checkLayerPlaces } from './checks/layer-places.ts';
 import { checkLint } from './checks/lint.ts';
+import { checkMentions } from './checks/mentions.ts';
 import type { CheckResult } from './checks/project.ts';
+import { referenceSteps } from './checks/references.ts';
 import { checkTypes } from './checks/type-check.ts';
 
 const STEPS: Record<string, () => CheckResult | Promise<CheckResult>> = {
@@ -20,6 +22,8 @@ const STEPS: Record<string, () => CheckResult | Promise<CheckResult>> = {
   layers: checkLayerPlaces,
   'dead code': checkDeadCode,
   'generated code': checkGeneratedCode,
+  ...referenceSteps,
+  mentions: checkMentions,
 };
 
 let failed = 0;

@@ -21,7 +21,7 @@ interface Place {
   readonly files?: readonly string[];
 }
 
-const PLACES: ReadonlyMap<string, Place> = new Map([
+const PLACES: ReadonlyMap<string, Place> = new Map<string, Place>([
   ...LEVELS.flatMap((level, index) =>
     level.map((folder) => [folder, { folders: LEVELS.slice(0, index).flat() }] as const),
   ),
