@@ -2,7 +2,6 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { Registry } from 'prom-client';
 import { createServer, type ServerOptions } from '../../src/api/server.ts';
-import type { Devnet } from '../../src/devnet/devnet.ts';
 import { registerDevnetRoutes } from '../../src/devnet/devnet-routes.ts';
 import { systemClock } from '../../src/primitives/clock.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
@@ -63,7 +62,7 @@ function serverOfStubs(): ServerOptions {
       passUnknown: true,
       rpc: { methods: new Set(), maxBatch: 1 },
     },
-    registerMore: (server) => registerDevnetRoutes(server, {} as Devnet),
+    registerMore: (server) => registerDevnetRoutes(server, () => undefined, 'fuji'),
   };
 }
 
