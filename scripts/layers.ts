@@ -22,14 +22,21 @@ interface Place {
 }
 
 const PLACES: ReadonlyMap<string, Place> = new Map<string, Place>([
-  ...LEVELS.flatMap((level, index) =>
-    level.map((folder) => [folder, { folders: LEVELS.slice(0, index).flat() }] as const),
-  ),
-  // Stands aside: whoever needs a setting is handed it by src/app.ts, so that no layer knows the whole configuration.
+  ...LEVELS.flat().map((folder) => [folder, { folders: levelsBelow(folder) }] as const),
+  // Opens everything else by the settings of one network, and so knows their types.
+  ['network', { folders: [...levelsBelow('network'), 'config'] }],
+  // Stands aside: whoever else needs a setting is handed it by src/app.ts, so that no layer knows the whole configuration.
   ['config', { folders: ['primitives'] }],
   // On top of everything: the commands, which src/main.ts alone knows of.
   ['cli', { folders: [...LEVELS.flat(), 'config'], files: ['app.ts'] }],
 ]);
+
+function levelsBelow(folder: string): string[] {
+  return LEVELS.slice(
+    0,
+    LEVELS.findIndex((level) => level.includes(folder)),
+  ).flat();
+}
 
 /** The environment is read in src/config only; node/no-process-env does not see it when it is imported. */
 const ENVIRONMENT_IMPORTS = ['process', 'node:process'].map((name) => ({

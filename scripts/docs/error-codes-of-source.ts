@@ -87,9 +87,11 @@ function isGiven(node: Node, { parentOf }: Syntax): boolean {
     case 'BinaryExpression':
     case 'SwitchCase':
     case 'TSLiteralType':
-    case 'ArrayExpression':
     case 'MemberExpression':
       return false;
+    case 'ArrayExpression':
+      // A pair in a map from causes to codes, and no list of codes.
+      return parentOf(parent)?.type === 'Property';
     case 'Property':
       return parent.value === node;
     case 'CallExpression': {

@@ -19,7 +19,7 @@ const SUMMARIES_OF_HIDDEN: ReadonlyMap<string, string> = new Map([
   ['GET /metrics', 'Metrics in the format of Prometheus'],
   ['GET /openapi.json', 'The OpenAPI 3.1 document of the service'],
   ['GET /docs', 'A page to read it and to try it'],
-  ['GET /', 'Leads to the page'],
+  ['GET /', 'What is served here, and where to go from here'],
   ['GET /v1/*', 'Any other lookup of the data API, passed on unchecked but for its form, unless `passUnknown` is off'],
 ]);
 

@@ -27,6 +27,7 @@ describe('error codes of the source', () => {
     "const error = { code: 'not_found' };",
     "const code = isGone ? 'gone' : 'not_found';",
     "const BY_STATUS = { 404: 'not_found' };",
+    "const BY_CAUSE = { ENOENT: ['not_found', 'there is none'] };",
     "const f = () => 'not_found';",
   ])('%s raises one', (raising) => {
     expect(read(`{ not_found: ${ENTRY} }`, raising).problems).toEqual([]);
@@ -37,6 +38,7 @@ describe('error codes of the source', () => {
     "if (error.code === 'not_found') end();",
     "switch (code) { case 'not_found': end(); }",
     "const FINAL = new Set(['not_found']);",
+    "const FINAL = ['not_found'];",
     "const f = codes.has('not_found');",
     "const labels = { 'not_found': 1 };",
     '// not_found',

@@ -32,7 +32,7 @@ function mayImport(from: string, to: string): boolean {
   if (to === 'cli') return false;
   if (from === 'cli') return true;
   if (from === 'config') return to === 'primitives';
-  if (to === 'config') return false;
+  if (to === 'config') return from === 'network';
   return LEVELS[to]! < LEVELS[from]!;
 }
 
