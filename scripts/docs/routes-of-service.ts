@@ -3,8 +3,10 @@ import type { FastifyInstance, RouteOptions } from 'fastify';
 import { Registry } from 'prom-client';
 import { createServer, type ServerOptions } from '../../src/api/server.ts';
 import { registerDevnetRoutes } from '../../src/devnet/devnet-routes.ts';
+import type { Network } from '../../src/network/network.ts';
 import { systemClock } from '../../src/primitives/clock.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
+import { createMetrics } from '../../src/telemetry/metrics.ts';
 
 export interface ServedRoute {
   /** Such as `GET /v1/networks/{network}`. */
@@ -25,36 +27,33 @@ const SUMMARIES_OF_HIDDEN: ReadonlyMap<string, string> = new Map([
 
 /** Every route of the service on an embedded network, which has all that there are, by the options it is registered with. */
 export async function routesOfService(): Promise<ServedRoute[]> {
-  const routes = new Map<string, ServedRoute>();
+  const registered: RouteOptions[] = [];
   const onServer = (message: unknown): void => {
     const { fastify } = message as { fastify: FastifyInstance };
-    fastify.addHook('onRoute', (options) => {
-      for (const route of readRoute(options)) routes.set(route.name, route);
-    });
+    fastify.addHook('onRoute', (options) => void registered.push(options));
   };
   subscribe('fastify.initialization', onServer);
   try {
-    const server = await createServer(serverOfStubs());
+    const server = await createServer(partsOfNothing());
     await server.close();
   } finally {
     unsubscribe('fastify.initialization', onServer);
   }
-  return [...routes.values()];
+  // Now, as other hooks may have added to the options of a route.
+  const routes = registered.flatMap(readRoute);
+  return [...new Map(routes.map((route) => [route.name, route])).values()];
 }
 
 /** The routes say nothing of what stands behind them, so nothing stands there. */
-function serverOfStubs(): ServerOptions {
+function partsOfNothing(): ServerOptions {
   const nothing = {} as never;
+  const registry = new Registry();
   return {
-    aggregator: nothing,
-    l1Messages: nothing,
-    networks: ['mainnet'],
-    nodeID: nothing,
-    readiness: nothing,
-    registry: new Registry(),
+    networks: [{ name: 'mainnet', pathNames: ['mainnet'] } as unknown as Network],
+    version: '0.0.0',
+    registry,
+    metrics: createMetrics(registry),
     logger: createLogger('silent'),
-    clock: systemClock,
-    drainTimeoutMs: 1,
     upstream: {
       upstreams: nothing,
       limits: nothing,
@@ -62,15 +61,17 @@ function serverOfStubs(): ServerOptions {
       passUnknown: true,
       rpc: { methods: new Set(), maxBatch: 1 },
     },
+    clock: systemClock,
+    drainTimeoutMs: 1,
     registerMore: (server) => registerDevnetRoutes(server, () => undefined, 'fuji'),
   };
 }
 
 function readRoute({ method, url, schema, config }: RouteOptions): ServedRoute[] {
   // Fastify writes a colon that is one as two.
-  const path = url.replaceAll(/::|:(\w+)/g, (_, name?: string) => (name === undefined ? ':' : `{${name}}`));
+  const path = url.replaceAll(/::|:(\w+)(\([^)]*\))?/g, (_, name?: string) => (name === undefined ? ':' : `{${name}}`));
   // The files of the page at /docs.
-  if (path.startsWith('/docs/')) return [];
+  if (/^\/docs\/./.test(path)) return [];
   const access = (config as { access?: { group: string; units: number } } | undefined)?.access;
   return [method]
     .flat()

@@ -7,6 +7,7 @@ test('the routes of the service are read from their own options, hidden ones and
     expect.arrayContaining([
       'POST /v1/signatureAggregator/{network}/aggregateSignatures',
       'GET /v1/networks/{network}/addresses:listChainIds',
+      'POST /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex',
       'GET /v1/*',
       'POST /ext/bc/{chain}',
       'GET /metrics',
@@ -15,6 +16,8 @@ test('the routes of the service are read from their own options, hidden ones and
     ]),
   );
   expect(routes.get('GET /health/live')?.summary).toBe('Whether the process answers');
-  expect([...routes.values()].filter(({ summary }) => summary === '')).toEqual([]);
+  expect(routes.get('POST /ext/bc/{chain}')).toMatchObject({ group: 'rpc', units: '2' });
+  const incomplete = [...routes.values()].filter(({ group, units, summary }) => [group, units, summary].includes(''));
+  expect(incomplete).toEqual([]);
   expect([...routes.keys()].filter((name) => /HEAD|OPTIONS|\/docs\//.test(name))).toEqual([]);
 });
