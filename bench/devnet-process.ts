@@ -15,7 +15,7 @@ const devnet = await startDevnet({
   logger: createLogger('warn'),
 });
 const server = fastify().withTypeProvider<TypeBoxTypeProvider>();
-registerDevnetRoutes(server, devnet);
+registerDevnetRoutes(server, () => devnet, 'fuji');
 const url = await server.listen({ host: '127.0.0.1', port: 0 });
 console.log(JSON.stringify({ url, apiUrl: devnet.apiUrl }));
 process.stdin.on('end', () => process.exit(0)).resume();

@@ -59,7 +59,7 @@ export interface LedgerOptions {
   readonly timeOf: (height: bigint) => bigint;
 }
 
-/** The blocks and transactions behind the L1's history. Most blocks are empty: time alone makes them. */
+/** The blocks and transactions behind the L1's history. Most blocks are empty, as new ones come by the clock alone. */
 export class PChainLedger {
   readonly #options: LedgerOptions;
   readonly #transactions = new Map<TxID, LedgerTransaction>();
@@ -116,7 +116,7 @@ export class PChainLedger {
     return found;
   }
 
-  /** Heights only grow, so that blocks are made once, each upon the one before. */
+  /** Heights only grow, so that each block is made once, on top of the one before. */
   block(height: bigint): LedgerBlock {
     while (BigInt(this.#blocks.length) <= height) this.#blocks.push(this.#createBlock(BigInt(this.#blocks.length)));
     const found = this.#blocks[Number(height)];
@@ -179,7 +179,7 @@ export class PChainLedger {
         });
       }
       case 'deactivation':
-        // The balance ran out: time does that, not a transaction.
+        // The balance ran out, which takes no transaction.
         return undefined;
     }
   }
@@ -229,7 +229,7 @@ export class PChainLedger {
     });
   }
 
-  /** The signed message that the L1's manager had the P-Chain act on. Its signature was judged long ago. */
+  /** The signed message of the L1's manager that the P-Chain acted on. Nobody checks its signature again, so any bytes do. */
   #fromManager(message: L1Message, label: string): Uint8Array {
     const { seed, networkID, managerChainID, managerAddress } = this.#options;
     const payload = encodeWarpPayload({
