@@ -8,7 +8,10 @@ import { createServer } from './api/server.ts';
 import { createBlsService } from './bls/aggregation.ts';
 import { loadBackend } from './bls/load-backend.ts';
 import { startWorkerPool } from './bls/worker-pool.ts';
-import { type Config, ConfigError, type NetworkName } from './config/config.ts';
+import { ConfigError } from './config/problems.ts';
+import type { Config, NetworkConfig } from './config/settings.ts';
+import { type Devnet, startDevnet } from './devnet/devnet.ts';
+import { registerDevnetRoutes } from './devnet/devnet-routes.ts';
 import { createIdentity, type Identity, loadOrCreateIdentity } from './p2p/identity.ts';
 import { createPeerNetwork } from './p2p/peer-network.ts';
 import { createChainApi } from './pchain/chain-api.ts';
@@ -24,6 +27,7 @@ import { parseHex } from './primitives/bytes.ts';
 import { type Clock, type Random, sleep } from './primitives/clock.ts';
 import { startDeadline } from './primitives/deadline.ts';
 import type { NodeID } from './primitives/ids.ts';
+import { publicNetworkNamed } from './primitives/networks.ts';
 import { createMemoryLimitCounters, type LimitCounters } from './store/limit-counters.ts';
 import { createSharedLimitCounters } from './store/shared-limit-counters.ts';
 import { createMemorySignatureStore } from './store/signature-store.ts';
@@ -36,6 +40,8 @@ export interface App extends AsyncDisposable {
   readonly url: string;
   readonly nodeID: NodeID;
   readonly server: Server;
+  /** The embedded network, where the configuration has one. */
+  readonly devnet: Devnet | undefined;
   /** Rejects when the service must not go on: the API turned out to be of another network than configured. */
   readonly failed: Promise<never>;
   /** Resolves when the readiness quorum is connected; rejects with the signal's reason. */
@@ -47,29 +53,15 @@ export interface AppOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly random: Random;
-  /** Further routes, such as the embedded network's. */
+  /** What is being started, for a person who waits. */
+  readonly onProgress?: (text: string) => void;
+  /** Further routes, such as those of an embedded network that somebody else runs. */
   readonly registerMore?: (server: Server) => void;
 }
 
-/** The names by which a path may call each network. `testnet` is an old name of fuji; a local network answers to all. */
-const PATH_NAMES: Readonly<Record<NetworkName, readonly string[]>> = {
-  mainnet: ['mainnet'],
-  fuji: ['fuji', 'testnet'],
-  local: ['mainnet', 'fuji', 'testnet'],
-};
-
-/** A public network's ID is known before its API answers, so that the service can listen and say that it is not ready. */
-const NETWORK_IDS: Readonly<Partial<Record<NetworkName, number>>> = { mainnet: 1, fuji: 5 };
-
-/** When the Etna upgrade brought L1s, in Unix seconds (avalanchego `upgrade/upgrade.go`). */
-const L1_START_TIMES: Readonly<Partial<Record<NetworkName, bigint>>> = {
-  mainnet: BigInt(Date.UTC(2024, 11, 16, 17) / 1_000),
-  fuji: BigInt(Date.UTC(2024, 10, 25, 16) / 1_000),
-};
-
 /** The composition root: everything it opens, it closes, in reverse order. */
 export async function startApp(
-  { config, logger, clock, random, registerMore }: AppOptions,
+  { config, logger, clock, random, onProgress, registerMore }: AppOptions,
   signal: AbortSignal,
 ): Promise<App> {
   await using opened = new AsyncDisposableStack();
@@ -79,7 +71,23 @@ export async function startApp(
   // First, as a backend that is missing is refused at once; closed last, when nobody asks for anything any more.
   const blsThreads = opened.use(await startWorkerPool(config.bls));
 
-  const { apiTimeoutMs } = config;
+  const [networkConfig] = config.networks;
+  if (networkConfig === undefined || config.networks.length > 1) {
+    throw new ConfigError(['networks: must have exactly one network, until several can be served']);
+  }
+  const devnet =
+    networkConfig.embedded &&
+    opened.use(
+      await startDevnet({
+        validators: networkConfig.embedded.validators,
+        clock,
+        logger,
+        onProgress: (done, total) => onProgress?.(`starting validators: ${done} of ${total}`),
+      }),
+    );
+  const embeddedApi = devnet && [{ baseUrl: devnet.apiUrl }];
+  const { apiTimeoutMs } = networkConfig;
+  const pChainApi = embeddedApi ?? networkConfig.pChainApi;
   // One attempt ends before the request it is made for, so that the next base URL has its turn within the same request; one
   // that hangs is then put aside for longer than it costs.
   const apiLimits = {
@@ -88,11 +96,12 @@ export async function startApp(
     asideBaseMs: apiTimeoutMs,
   };
   const rpc = { clock, random, registry, limits: apiLimits };
-  const pChain = opened.use(createJsonRpcClient({ endpoints: config.pChainApi, ...rpc }));
-  const info = opened.use(createJsonRpcClient({ endpoints: config.infoApi, ...rpc }));
+  const pChain = opened.use(createJsonRpcClient({ endpoints: pChainApi, ...rpc }));
+  const info = opened.use(createJsonRpcClient({ endpoints: embeddedApi ?? networkConfig.infoApi, ...rpc }));
   const api = createNodeApi(pChain, info);
-  const knownNetworkID = NETWORK_IDS[config.network];
-  const networkID = knownNetworkID ?? (await askNetworkID(api, { config, logger, clock }, signal));
+  const publicNetwork = publicNetworkNamed(networkConfig.name);
+  const knownNetworkID = publicNetwork?.networkID;
+  const networkID = knownNetworkID ?? (await askNetworkID(api, { apiTimeoutMs, logger, clock }, signal));
 
   const identity = await openIdentity(config);
   logger.info({ nodeID: identity.nodeID }, 'staking identity');
@@ -105,9 +114,9 @@ export async function startApp(
       logger,
       registry,
       nodeVersion: (deadline) => api.getNodeVersion(deadline),
-      bootstrapPeers: (deadline) => findFirstPeers(api, config, deadline),
-      allowPrivateAddresses: config.allowPrivateAddresses,
-      limits: { dialsPerSecond: config.dialsPerSecond },
+      bootstrapPeers: (deadline) => findFirstPeers(api, networkConfig, deadline),
+      allowPrivateAddresses: networkConfig.allowPrivateAddresses,
+      limits: { dialsPerSecond: networkConfig.dialsPerSecond },
     }),
   );
   const validatorSets = createValidatorSets({ api, clock, build: createWarpSet });
@@ -119,37 +128,44 @@ export async function startApp(
       clock,
       logger,
       metrics,
-      trackedSubnetIDs: config.trackedSubnetIDs,
-      readyQuorumNum: config.readyQuorumNum,
-      refreshIntervalMs: config.validatorRefreshMs,
+      trackedSubnetIDs: networkConfig.trackedSubnetIDs,
+      readyQuorumNum: networkConfig.readyQuorumNum,
+      refreshIntervalMs: networkConfig.validatorRefreshMs,
       refreshTimeoutMs: 2 * apiTimeoutMs,
-      keepMs: 10 * config.validatorRefreshMs,
+      keepMs: 10 * networkConfig.validatorRefreshMs,
     }),
   );
   const directory = createSubnetDirectory(api);
-  const chains = createChainApi(opened.use(createJsonRpcClient({ endpoints: config.pChainApi, ...rpc })));
-  const store = opened.use(openValidationStore({ directory: config.storePath, networkID }));
+  const chains = createChainApi(opened.use(createJsonRpcClient({ endpoints: pChainApi, ...rpc })));
+  const store = opened.use(openValidationStore({ directory: config.store.path, networkID }));
   const index = opened.use(
     createValidationIndex({
       // A client of its own, so that reading blocks never takes the connections of those who wait.
-      api: createNodeApi(opened.use(createJsonRpcClient({ endpoints: config.pChainApi, ...rpc })), info),
+      api: createNodeApi(opened.use(createJsonRpcClient({ endpoints: pChainApi, ...rpc })), info),
       store,
       clock,
       logger,
       registry,
-      l1StartTime: L1_START_TIMES[config.network],
+      l1StartTime: publicNetwork?.l1StartTime,
       limits: {
         ...DEFAULT_INDEX_LIMITS,
-        lookback: config.storePath === undefined ? config.l1IndexLookback : undefined,
-        maxBlocksPerSecond: config.l1IndexBlocksPerSecond,
+        lookback: config.store.path === undefined ? networkConfig.l1Index.lookback : undefined,
+        maxBlocksPerSecond: networkConfig.l1Index.blocksPerSecond,
       },
     }),
   );
-  const [pathName = 'mainnet'] = PATH_NAMES[config.network];
+  const pathNames = [networkConfig.name, ...networkConfig.aliases];
+  // The data API knows the public names only.
+  const pathName = pathNames.find((name) => publicNetworkNamed(name) !== undefined) ?? networkConfig.name;
   const dataApi =
-    config.dataApi &&
+    networkConfig.dataApi &&
     opened.use(
-      createDataApi({ endpoint: config.dataApi, network: pathName, clock, timeoutMs: apiLimits.attemptTimeoutMs }),
+      createDataApi({
+        endpoint: networkConfig.dataApi,
+        network: pathName,
+        clock,
+        timeoutMs: apiLimits.attemptTimeoutMs,
+      }),
     );
   const l1Messages = createL1Messages({
     networkID,
@@ -170,24 +186,24 @@ export async function startApp(
     funds: createValidatorFunds(api, clock),
     source: connections,
     store: createMemorySignatureStore({
-      maxSignatures: config.signatureCacheSize,
-      maxPerSigner: config.signatureCachePerSigner,
+      maxSignatures: config.aggregation.signatureCacheSize,
+      maxPerSigner: config.aggregation.signatureCachePerSigner,
     }),
     bls: createBlsService(blsThreads, await loadBackend(config.bls.backend)),
     clock,
     metrics,
     limits: {
-      requestTimeoutMs: config.requestTimeoutMs,
-      peerTimeoutMs: config.peerTimeoutMs,
-      hedgeAfterMs: config.hedgeAfterMs,
-      connectTimeoutMs: config.connectTimeoutMs,
+      requestTimeoutMs: config.aggregation.requestTimeoutMs,
+      peerTimeoutMs: config.aggregation.peerTimeoutMs,
+      hedgeAfterMs: config.aggregation.hedgeAfterMs,
+      connectTimeoutMs: config.aggregation.connectTimeoutMs,
       reconnectGraceMs: RECONNECT_GRACE_MS,
       retryDelaysMs: RETRY_DELAYS_MS,
-      maxConcurrentQueries: config.maxConcurrentQueries,
-      maxQueriesInFlight: config.maxQueriesInFlight,
-      maxAggregationsInFlight: config.maxAggregationsInFlight,
+      maxConcurrentQueries: config.aggregation.maxConcurrentQueries,
+      maxQueriesInFlight: config.aggregation.maxQueriesInFlight,
+      maxAggregationsInFlight: config.aggregation.maxAggregationsInFlight,
       resolveTimeoutMs: apiTimeoutMs,
-      resultCacheBytes: config.resultCacheBytes,
+      resultCacheBytes: config.aggregation.resultCacheBytes,
     },
   });
   const { endpoints, maxResponseBytes, cacheBytes, ...upstream } = config.upstream;
@@ -196,14 +212,14 @@ export async function startApp(
   const server = await createServer({
     aggregator,
     l1Messages,
-    networks: PATH_NAMES[config.network],
+    networks: pathNames,
     nodeID: identity.nodeID,
     readiness: () => connections.readiness(),
     registry,
     logger,
     clock,
-    drainTimeoutMs: config.shutdownTimeoutMs,
-    corsOrigins: config.corsOrigins,
+    drainTimeoutMs: config.server.shutdownTimeoutMs,
+    corsOrigins: config.server.corsOrigins,
     upstream: {
       upstreams,
       limits,
@@ -212,18 +228,21 @@ export async function startApp(
       rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
     },
     access: {
-      apiKeys: config.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
-      unitsPerMinute: config.rateLimitPerMinute === 0 ? undefined : config.rateLimitPerMinute,
-      trustedProxies: config.trustedProxies,
+      apiKeys: config.access.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
+      unitsPerMinute: config.access.unitsPerMinute === 0 ? undefined : config.access.unitsPerMinute,
+      trustedProxies: config.server.trustedProxies,
       limits,
     },
-    ...(registerMore && { registerMore }),
+    registerMore: (server) => {
+      if (devnet !== undefined) registerDevnetRoutes(server, devnet);
+      registerMore?.(server);
+    },
   });
   opened.defer(() => {
     logger.info('stopping: no more requests are taken');
     return server.close();
   });
-  const url = await server.listen({ host: config.host, port: config.port });
+  const url = await server.listen({ host: config.server.host, port: config.server.port });
   logger.info({ url }, 'listening');
 
   const stopped = new AbortController();
@@ -231,7 +250,7 @@ export async function startApp(
   const failed =
     knownNetworkID === undefined
       ? new Promise<never>(() => undefined)
-      : refuseOtherNetwork(knownNetworkID, () => askNetworkID(api, { config, logger, clock }, stopped.signal));
+      : refuseOtherNetwork(knownNetworkID, () => askNetworkID(api, { apiTimeoutMs, logger, clock }, stopped.signal));
   // Heard by main; without a listener, the stop of the service would count as unhandled.
   failed.catch(() => undefined);
 
@@ -241,6 +260,7 @@ export async function startApp(
     failed,
     nodeID: identity.nodeID,
     server,
+    devnet,
     untilReady: (waiting) => network.waitUntil(() => connections.readiness().isReady, waiting),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
@@ -255,12 +275,12 @@ const API_RETRY_MS = 1_000;
 /** Asks until the API answers: a service may well start before its node. Rejects with the signal's reason. */
 async function askNetworkID(
   api: NodeApi,
-  { config, logger, clock }: Pick<AppOptions, 'config' | 'logger' | 'clock'>,
+  { apiTimeoutMs, logger, clock }: Pick<AppOptions, 'logger' | 'clock'> & { apiTimeoutMs: number },
   signal: AbortSignal,
 ): Promise<number> {
   for (;;) {
     try {
-      using deadline = startDeadline(clock, config.apiTimeoutMs, 'asking for the network ID', signal);
+      using deadline = startDeadline(clock, apiTimeoutMs, 'asking for the network ID', signal);
       return await api.getNetworkID(deadline.signal);
     } catch (error) {
       signal.throwIfAborted();
@@ -273,9 +293,9 @@ async function askNetworkID(
 async function refuseOtherNetwork(expected: number, ask: () => Promise<number>): Promise<never> {
   const networkID = await ask();
   if (networkID === expected) return new Promise<never>(() => undefined);
-  throw new ConfigError(
+  throw new ConfigError([
     `the info API is of network ID ${networkID}, but the configured network is ${expected}: check infoApi`,
-  );
+  ]);
 }
 
 async function openLimitCounters(
@@ -284,18 +304,18 @@ async function openLimitCounters(
   registry: Registry,
 ): Promise<LimitCounters> {
   const own = createMemoryLimitCounters(ports.clock);
-  if (config.sharedStore === undefined) return own;
+  if (config.store.shared === undefined) return own;
   // Only where it is asked for: the client library takes a tenth of a second to load, and 25 MB.
   const { openSharedStore } = await import('./store/shared-store.ts');
-  return createSharedLimitCounters(opened.use(openSharedStore({ ...config.sharedStore, ...ports, registry })), own);
+  return createSharedLimitCounters(opened.use(openSharedStore({ ...config.store.shared, ...ports, registry })), own);
 }
 
-async function openIdentity({ stakingIdentity }: Config): Promise<Identity> {
-  return stakingIdentity === undefined ? createIdentity() : loadOrCreateIdentity(stakingIdentity);
+async function openIdentity({ identity }: Config): Promise<Identity> {
+  return identity === undefined ? createIdentity() : loadOrCreateIdentity(identity);
 }
 
 /** Where discovery starts: the peers set by hand, the API node itself, and the peers it has. */
-async function findFirstPeers(api: NodeApi, config: Config, signal: AbortSignal) {
+async function findFirstPeers(api: NodeApi, config: NetworkConfig, signal: AbortSignal) {
   const known = await Promise.allSettled([api.getPeers(signal), ownAddress(api, signal)]);
   signal.throwIfAborted();
   return [
