@@ -9,6 +9,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join, relative, sep } from 'node:path';
 import { unplacedFolders } from './layers.ts';
+import { checkSettingsDocs } from './settings-docs.ts';
 
 interface Result {
   readonly ok: boolean;
@@ -34,6 +35,7 @@ const steps: Record<string, () => Result> = {
   layers,
   'dead code': deadCode,
   'generated code': generatedCode,
+  settings,
 };
 
 let failed = 0;
@@ -121,6 +123,13 @@ function generatedCode(): Result {
   } finally {
     rmSync(fresh, { recursive: true, force: true });
   }
+}
+
+/** That config/README.md and the schema of the settings say the same, and that each setting has its words. */
+function settings(): Result {
+  const { problems } = checkSettingsDocs();
+  const details = `${problems.join('\n')}\n(npm run generate writes the tables anew)`;
+  return { ok: problems.length === 0, summary: 'config/README.md is what the schema gives', details };
 }
 
 function result(status: number, missed: readonly string[], summary: string, details: string): Result {

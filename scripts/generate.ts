@@ -1,4 +1,5 @@
 // node scripts/generate.ts [OUTPUT]: writes the code generated from proto/ into OUTPUT (default: this project), without network.
+// Into this project also the tables of config/README.md.
 
 import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
@@ -23,3 +24,6 @@ for (const { folder, files } of GENERATED) {
     env: { ...process.env, PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}` },
   });
 }
+
+if (output === ROOT)
+  execFileSync(process.execPath, [join(import.meta.dirname, 'settings-docs.ts')], { stdio: 'inherit' });

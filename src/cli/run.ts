@@ -82,6 +82,7 @@ export function listenAdvice(error: NodeJS.ErrnoException): string | undefined {
       return 'this port needs more rights; take another one by --port or the setting server.port';
     case 'EADDRNOTAVAIL':
       return 'this machine has no such address; give another one by --host or the setting server.host';
+    case undefined:
     default:
       return undefined;
   }

@@ -96,7 +96,11 @@ export function parseConfig(
 
   const problems = new Problems({
     sourceOf,
-    isHidden: (path) => partAt(settings, path) !== partAt(written, path),
+    // A text that a variable of the environment was put into.
+    isHidden: (path) => {
+      const value = partAt(settings, path);
+      return typeof value === 'string' && value !== partAt(written, path);
+    },
     isCopy: (path) => derived.has(pathText(path)),
   });
   for (const { path, variable } of expanded.missing) {

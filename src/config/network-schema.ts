@@ -65,7 +65,7 @@ const Embedded = Type.Object(
   },
 );
 
-export const NetworkSchema = section(
+const NetworkSchema = section(
   'One network.',
   {
     aliases: Type.Array(Type.String({ pattern: NAME, allowed: NAME_ALLOWED, examples: ['testnet'] }), {
@@ -223,7 +223,9 @@ function checkNetworks(networks: Readonly<Record<string, unknown>>, report: Repo
     // Who writes it means the public network, which would be served as one of its own.
     if (known !== undefined && known.name !== name) {
       report(`is an old name of ${known.name}: write ${known.name}, which answers to both`, [name]);
-    } else if (known !== undefined && embedded.includes(name)) {
+      continue;
+    }
+    if (known !== undefined && embedded.includes(name)) {
       report(`must be left out: ${name} is a public network`, [name, 'embedded']);
     }
     const aliases = isObject(network) ? network['aliases'] : undefined;

@@ -126,7 +126,7 @@ function checkMap(schema: SettingSchema, value: Record<string, unknown>, path: P
 }
 
 /** `did you mean port?`, or what there is where nothing is near. */
-export function suggestion(written: string, known: readonly string[]): string {
+function suggestion(written: string, known: readonly string[]): string {
   const nearest = nearestName(written, known);
   return nearest === undefined ? `known are: ${known.join(', ')}` : `did you mean ${nearest}?`;
 }
@@ -164,6 +164,7 @@ export function allowedText(schema: SettingSchema): string {
       const items = schema.items?.allowed ?? (schema.items?.enum && `one of ${schema.items.enum.join(', ')}`);
       return `a list of ${minItems} to ${maxItems}${items === undefined ? '' : `, each ${items}`}`;
     }
+    case undefined:
     default:
       return 'an object';
   }

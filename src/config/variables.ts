@@ -73,6 +73,7 @@ export function parseVariable(text: string, schema: SettingSchema): unknown {
       } catch {
         return text;
       }
+    case undefined:
     default:
       return text;
   }

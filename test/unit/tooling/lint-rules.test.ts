@@ -72,6 +72,14 @@ const IMPORTS: Import[] = [
     }),
   ),
   ...FOLDERS.map((to) => ({ file: `src/imports-${to}`, path: `./${to}/target.ts`, allowed: true })),
+  ...FOLDERS.map((to) => ({ file: `src/cli/imports-${to}`, path: `../${to}/target.ts`, allowed: true })),
+  { file: 'src/cli/imports-app', path: '../app.ts', allowed: true },
+  ...['test', 'bench', 'scripts'].map((to) => ({
+    file: `src/cli/imports-${to}`,
+    path: `../../${to}/target.ts`,
+    allowed: false,
+  })),
+  ...FOLDERS.map((to) => ({ file: `src/${to}/imports-cli`, path: '../cli/target.ts', allowed: false })),
   ...['test', 'bench', 'scripts'].map((to) => ({
     file: `src/imports-${to}`,
     path: `../${to}/target.ts`,
@@ -157,7 +165,12 @@ let found: Map<string, string[]>;
 beforeAll(() => {
   project = mkdtempSync(join(tmpdir(), 'lint-rules-'));
   const target = 'export const thing = 1;\nexport type Thing = number;\n';
-  const targets = [...FOLDERS.map((folder) => `src/${folder}/target.ts`), 'test/target.ts', 'src/app.ts'];
+  const targets = [
+    ...FOLDERS.map((folder) => `src/${folder}/target.ts`),
+    'test/target.ts',
+    'src/app.ts',
+    'src/cli/target.ts',
+  ];
   for (const folder of FOLDERS) targets.push(`src/${folder}/deep/target.ts`);
   for (const file of targets) write(file, target);
   for (const { file, path } of IMPORTS) {
