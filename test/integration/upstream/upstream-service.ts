@@ -42,13 +42,15 @@ export interface UpstreamServiceOptions {
 /** The section of the configuration by which a stand-in is every upstream. */
 export function upstreamSettings({ baseUrl }: StandIn, settings: object = {}): object {
   const endpoint = { baseUrl };
-  return {
+  const section = {
     dataApi: { mainnet: endpoint, fuji: endpoint, evm: endpoint },
     metrics: endpoint,
     nodeRpc: endpoint,
     cacheBytes: 0,
     ...settings,
   };
+  // As a file has them: what is undefined is not there.
+  return JSON.parse(JSON.stringify(section)) as object;
 }
 
 /** The service's HTTP server before a stand-in of every upstream; nothing is aggregated. */
