@@ -25,11 +25,8 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
   const network = devnet.announced as { readonly url: string; readonly apiUrl: string };
   const service = opened.use(
     await startService({
-      pChainApi: [{ baseUrl: network.apiUrl }],
-      dialsPerSecond: 1_000,
-      requestTimeoutMs: 60_000,
-      peerTimeoutMs: 10_000,
-      hedgeAfterMs: 10_000,
+      network: { pChainApi: [{ baseUrl: network.apiUrl }], dialsPerSecond: 1_000 },
+      aggregation: { requestTimeoutMs: 60_000, peerTimeoutMs: 10_000, hedgeAfterMs: 10_000 },
     }),
   );
   const { url, startedMs: startMs } = service;

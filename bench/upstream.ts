@@ -40,16 +40,17 @@ async function benchSize(size: number, report: (row: Row) => void): Promise<void
   const { apiUrl } = await start('bench/devnet-process.ts', String(DEVNET_VALIDATORS));
   const service = async (cacheBytes: number, settings: object): Promise<string> => {
     const endpoints = { dataApi: { fuji: { baseUrl: upstream } } };
-    const all = { pChainApi: [{ baseUrl: apiUrl }], upstream: { ...endpoints, cacheBytes }, ...settings };
+    const network = { pChainApi: [{ baseUrl: apiUrl }] };
+    const all = { network, upstream: { ...endpoints, cacheBytes }, ...settings };
     return opened.use(await startService(all)).url;
   };
   const targets: Readonly<Record<string, string>> = {
     direct: String(upstream),
     'bare proxy': String(bare),
     // What is comparable to the bare proxy: parameters and answers are checked, and that is all.
-    'checked alone': await service(0, { rateLimitPerMinute: 0, corsOrigins: [] }),
-    checked: await service(0, { rateLimitPerMinute: RATE_LIMIT }),
-    cached: await service(CACHE_BYTES, { rateLimitPerMinute: RATE_LIMIT }),
+    'checked alone': await service(0, { access: { unitsPerMinute: 0 }, server: { port: 0, corsOrigins: [] } }),
+    checked: await service(0, { access: { unitsPerMinute: RATE_LIMIT } }),
+    cached: await service(CACHE_BYTES, { access: { unitsPerMinute: RATE_LIMIT } }),
   };
 
   const rounds: Record<string, Round[]> = {};

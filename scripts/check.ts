@@ -13,6 +13,7 @@ import { checkLint } from './checks/lint.ts';
 import { checkMentions } from './checks/mentions.ts';
 import type { CheckResult } from './checks/project.ts';
 import { referenceSteps } from './checks/references.ts';
+import { checkSettings } from './checks/settings.ts';
 import { checkTypes } from './checks/type-check.ts';
 
 const STEPS: Record<string, () => CheckResult | Promise<CheckResult>> = {
@@ -22,6 +23,7 @@ const STEPS: Record<string, () => CheckResult | Promise<CheckResult>> = {
   layers: checkLayerPlaces,
   'dead code': checkDeadCode,
   'generated code': checkGeneratedCode,
+  settings: checkSettings,
   ...referenceSteps,
   mentions: checkMentions,
 };

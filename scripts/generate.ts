@@ -36,4 +36,5 @@ if (process.argv[2] === undefined) {
     for (const problem of problems) console.error(problem);
     if (problems.length > 0) process.exitCode = 1;
   }
+  execFileSync(process.execPath, [join(import.meta.dirname, 'settings-docs.ts')], { stdio: 'inherit' });
 }

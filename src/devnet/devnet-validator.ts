@@ -291,7 +291,8 @@ export class DevnetValidator implements ConnectionHost {
     const { keys } = this.#surroundings;
     const behaviour = this.#behaviour;
     // This encodes no point: its flags say infinity, and the rest is not zero.
-    if (behaviour.kind === 'garbage signature') return new Uint8Array(behaviour.length ?? BLS_SIGNATURE_LENGTH).fill(0xff);
+    if (behaviour.kind === 'garbage signature')
+      return new Uint8Array(behaviour.length ?? BLS_SIGNATURE_LENGTH).fill(0xff);
     const isWrong = behaviour.kind === 'wrong signature';
     return keys.sign(this.#role.keyIndex, isWrong ? Uint8Array.of(...bytes, 0) : bytes);
   }

@@ -6,7 +6,9 @@ const TIMEOUT_MS = 30_000;
 const VALIDATORS = 10;
 
 /** Short, so that what depends on them is quick; what they mean is tested under virtual time with the aggregator. */
-const SETTINGS = { peerTimeoutMs: 500, hedgeAfterMs: 100, requestTimeoutMs: 4_000, connectTimeoutMs: 1_000 };
+const SETTINGS = {
+  aggregation: { peerTimeoutMs: 500, hedgeAfterMs: 100, requestTimeoutMs: 4_000, connectTimeoutMs: 1_000 },
+};
 
 describe('a service whose validators misbehave', { timeout: TIMEOUT_MS }, () => {
   let service: RunningService;

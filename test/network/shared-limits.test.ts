@@ -7,7 +7,7 @@ import { createClient } from '@redis/client';
 import { Registry } from 'prom-client';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ApiKey } from '../../src/api/access.ts';
-import { parseConfig } from '../../src/config/config.ts';
+import { parseConfig } from '../../src/config/load-config.ts';
 import { type Clock, systemClock } from '../../src/primitives/clock.ts';
 import { createMemoryLimitCounters, type LimitCounters } from '../../src/store/limit-counters.ts';
 import { createSharedLimitCounters } from '../../src/store/shared-limit-counters.ts';
@@ -46,12 +46,12 @@ interface SharedLimits extends Disposable {
 
 /** By default in a time that stands still: then the store is never late, however busy the machine is. */
 function openLimits(url: string, clock: Clock = new FakeClock()): SharedLimits {
-  const file = { network: 'local', pChainApi: [{ baseUrl: 'http://127.0.0.1' }] };
-  const { sharedStore } = parseConfig({ ...file, sharedStoreUrl: url, sharedStoreKeyPrefix: PREFIX }, {}, {});
+  const networks = { local: { pChainApi: [{ baseUrl: 'http://127.0.0.1' }] } };
+  const { config } = parseConfig({ networks, store: { sharedUrl: url, sharedKeyPrefix: PREFIX } }, {}, {});
   const log = createLogLines();
   const registry = new Registry();
   const ports = { clock, random: Math.random, logger: log.logger, metrics: createMetrics(registry) };
-  const store = openSharedStore({ ...sharedStore!, ...ports });
+  const store = openSharedStore({ ...config.store.shared!, ...ports });
   return {
     limits: createSharedLimitCounters(store, createMemoryLimitCounters(clock)),
     log,
@@ -375,10 +375,7 @@ test('rediss:// is TLS, to a server that somebody vouches for', async () => {
 
 test('whole services share by their configuration, and are as ready without the store', async () => {
   await using own = await startRedis();
-  const file = { network: 'local', pChainApi: [{ baseUrl: 'http://127.0.0.1' }] };
-  const environment = { SIGNATURE_AGGREGATOR_SHARED_STORE_URL: `redis://127.0.0.1:${own.port}` };
-  const { sharedStore } = parseConfig(file, {}, environment);
-  const settings = { sharedStore, rateLimitPerMinute: 100 };
+  const settings = { store: { sharedUrl: `redis://127.0.0.1:${own.port}` }, access: { unitsPerMinute: 100 } };
   await using one = await startService(5, { settings });
   await using other = await one.another(settings);
   for (const { metric } of [one, other]) {

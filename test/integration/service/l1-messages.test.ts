@@ -338,13 +338,12 @@ describe('without the blocks that hold a registration', { timeout: TIMEOUT_MS },
     });
     await new Promise<void>((resolve) => dataApi.listen(0, '127.0.0.1', resolve));
     const { port } = dataApi.address() as AddressInfo;
-    const settings = { l1IndexLookback: 0n };
+    const l1Index = { lookback: 0 };
     try {
       // The same network, as seen from two services that read no block but the newest.
-      await using without = await service.another(settings);
+      await using without = await service.another({ network: { l1Index } });
       await using helped = await service.another({
-        ...settings,
-        dataApi: { baseUrl: `http://127.0.0.1:${port}/data/` },
+        network: { l1Index, dataApi: { baseUrl: `http://127.0.0.1:${port}/data/` } },
       });
       const path = `${PATH}/${exampleTxID('SetL1ValidatorWeightTx that removes a registered validator')}`;
       // Until its first block is read it says so, and that it may know later.
@@ -374,12 +373,12 @@ test('a restart with a store reads no block again', { timeout: TIMEOUT_MS }, asy
   const reads = 'signature_aggregator_api_calls_total{method="platform.getBlockByHeight",outcome="ok"}';
   try {
     {
-      await using first = await service.another({ storePath });
+      await using first = await service.another({ store: { path: storePath } });
       while ((await first.metric('signature_aggregator_l1_index_highest_block')) === 0) await nextTurn();
       while ((await first.metric('signature_aggregator_l1_index_lowest_block')) > 0) await nextTurn();
       expect(await first.metric(reads)).toBeGreaterThan(200);
     }
-    await using again = await service.another({ storePath });
+    await using again = await service.another({ store: { path: storePath } });
     expect(contentOf(await again.get(path))).toMatchObject({ kind: 'L1ValidatorRegistration', registered: false });
     // Those that were accepted meanwhile, if any.
     expect(await again.metric(reads).catch(() => 0)).toBeLessThan(4);
