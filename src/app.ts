@@ -2,6 +2,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { createAggregator } from './aggregator/aggregate.ts';
 import { createAggregatorMetrics } from './aggregator/aggregator-metrics.ts';
 import { createL1Messages } from './aggregator/l1-messages.ts';
+import { createSuspects } from './aggregator/suspects.ts';
 import { createValidatorConnections } from './aggregator/validator-connections.ts';
 import type { Server } from './api/http-server.ts';
 import { createServer } from './api/server.ts';
@@ -29,6 +30,7 @@ import { createSharedLimitCounters } from './store/shared-limit-counters.ts';
 import { createMemorySignatureStore } from './store/signature-store.ts';
 import { openValidationStore } from './store/validation-store.ts';
 import type { Logger } from './telemetry/logger.ts';
+import { createMetrics } from './telemetry/metrics.ts';
 import { createUpstreams } from './upstream/upstreams.ts';
 import { createWarpSet } from './validators/warp-set.ts';
 
@@ -111,7 +113,7 @@ export async function startApp(
     }),
   );
   const validatorSets = createValidatorSets({ api, clock, build: createWarpSet });
-  const metrics = createAggregatorMetrics(registry);
+  const metrics = createMetrics(registry);
   const connections = opened.use(
     createValidatorConnections({
       network,
@@ -166,6 +168,8 @@ export async function startApp(
     networkID,
     directory,
     validatorSets,
+    l1Messages,
+    suspects: createSuspects(clock),
     epochs: createEpochHeights(chains, clock),
     funds: createValidatorFunds(api, clock),
     source: connections,
@@ -175,7 +179,7 @@ export async function startApp(
     }),
     bls: createBlsService(blsThreads, await loadBackend(config.bls.backend)),
     clock,
-    metrics,
+    metrics: createAggregatorMetrics(metrics),
     limits: {
       requestTimeoutMs: config.requestTimeoutMs,
       peerTimeoutMs: config.peerTimeoutMs,
@@ -195,7 +199,6 @@ export async function startApp(
   const limits = await openLimitCounters(opened, { config, logger, clock, random }, registry);
   const server = await createServer({
     aggregator,
-    l1Messages,
     networks: PATH_NAMES[config.network],
     nodeID: identity.nodeID,
     readiness: () => connections.readiness(),
@@ -241,7 +244,7 @@ export async function startApp(
     failed,
     nodeID: identity.nodeID,
     server,
-    untilReady: (waiting) => network.waitUntil(() => connections.readiness().isReady, waiting),
+    untilReady: (waiting) => network.waitUntil(() => connections.readiness().every(({ isUp }) => isUp), waiting),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }

@@ -29,7 +29,7 @@ import {
   registrationValidationID,
 } from '../warp/l1-message.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
-import { AggregatorError } from './aggregator-error.ts';
+import { AggregatorError, type RequestField } from './aggregator-error.ts';
 import { createPChainMessage, findConversionValidator, recognizeJustification } from './l1-justification.ts';
 
 /** A P-Chain message for an L1, with all that signing it takes. */
@@ -82,33 +82,33 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
       case 'ConvertSubnetToL1Tx': {
         const { conversion } = transaction;
         const message: L1Message = { kind: 'SubnetToL1Conversion', conversionID: conversionID(conversion) };
-        return toRequest(message, idBytes(conversion.subnetID), conversion.managerChainID, 'txHash', signal);
+        return toRequest(message, idBytes(conversion.subnetID), conversion.managerChainID, 'transaction', signal);
       }
       case 'RegisterL1ValidatorTx': {
         const validationID = registrationValidationID(transaction.message);
         if ((await l1Validator(validationID, signal)) === undefined) {
           throw invalid(
-            'txHash',
+            'transaction',
             `the L1 validator that transaction ${txID} registered was removed since: the P-Chain no longer confirms its registration`,
           );
         }
         const message: L1Message = { kind: 'L1ValidatorRegistration', validationID, registered: true };
-        return toRequest(message, NO_JUSTIFICATION, transaction.managerChainID, 'txHash', signal);
+        return toRequest(message, NO_JUSTIFICATION, transaction.managerChainID, 'transaction', signal);
       }
       case 'SetL1ValidatorWeightTx': {
         const { message, managerChainID } = transaction;
         if (message.weight > 0n) {
           await requireLatestWeight(txID, message, signal);
-          return toRequest(message, NO_JUSTIFICATION, managerChainID, 'txHash', signal);
+          return toRequest(message, NO_JUSTIFICATION, managerChainID, 'transaction', signal);
         }
         const { validationID } = message;
         const subnetID = await directory.validatedBy(managerChainID, signal);
-        const justification = encodeJustification(await requireOrigin(validationID, subnetID, 'txHash', signal));
+        const justification = encodeJustification(await requireOrigin(validationID, subnetID, 'transaction', signal));
         return toRequest(
           { kind: 'L1ValidatorRegistration', validationID, registered: false },
           justification,
           managerChainID,
-          'txHash',
+          'transaction',
           signal,
         );
       }
@@ -121,7 +121,9 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
     const { subnetID } = recognized;
     const subnet = await directory.getSubnet(subnetID, signal);
     if (subnet === undefined) {
-      throw new AggregatorError('unknown subnet', `justification: the P-Chain knows no subnet ${subnetID}`);
+      throw new AggregatorError('unknown_subnet', `the P-Chain knows no subnet ${subnetID}`, {
+        field: 'justification',
+      });
     }
     const { managerChainID } = subnet;
     if (subnet.conversionID === undefined || managerChainID === undefined) {
@@ -151,7 +153,7 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
     message: L1Message,
     justification: Uint8Array,
     managerChainID: BlockchainID,
-    field: string,
+    field: RequestField,
     signal: AbortSignal,
   ): Promise<L1MessageRequest> {
     const signingSubnetID = await directory.validatedBy(managerChainID, signal);
@@ -181,7 +183,7 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
     } catch (cause) {
       if (!(cause instanceof ParseError)) throw cause;
       // Its ID says that these are its bytes: it is of a form that came after this version.
-      throw new AggregatorError('api invalid', `transaction ${txID} cannot be read: ${cause.message}`, { cause });
+      throw new AggregatorError('p_chain_invalid', `transaction ${txID} cannot be read: ${cause.message}`, { cause });
     }
     transactions.set(txID, transaction);
     return transaction;
@@ -202,7 +204,7 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
       case 'Unknown':
         if (await isOfXChain(txID, signal)) {
           return invalid(
-            'txHash',
+            'transaction',
             `${txID} is a transaction of the X-Chain, which carries no Warp message: ${ACCEPTED_TRANSACTIONS}`,
           );
         }
@@ -229,13 +231,13 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
     const state = await l1Validator(validationID, signal);
     if (state === undefined) {
       throw invalid(
-        'txHash',
+        'transaction',
         `the L1 validator whose weight transaction ${txID} set was removed since: the P-Chain no longer confirms its weight; use the transaction that removed it`,
       );
     }
     if (state.minNonce > nonce + 1n) {
       throw invalid(
-        'txHash',
+        'transaction',
         `the weight that transaction ${txID} set (nonce ${nonce}) was set anew since (nonce ${state.minNonce - 1n}): the P-Chain confirms the last one only`,
       );
     }
@@ -248,7 +250,7 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
   async function requireOrigin(
     validationID: ValidationID,
     subnetID: SubnetID | undefined,
-    field: string,
+    field: RequestField,
     signal: AbortSignal,
   ): Promise<L1ValidatorRegistrationJustification> {
     const origin =
@@ -283,14 +285,15 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
     return undefined;
   }
 
-  function notFound(field: string, what: string): AggregatorError {
+  function notFound(field: RequestField, what: string): AggregatorError {
     const { range, isReading } = index.coverage();
     const where =
       range === undefined ? 'no P-Chain block was read yet' : `P-Chain blocks ${range.from} to ${range.to} were read`;
     return new AggregatorError(
-      isReading ? 'not yet known' : 'justification not found',
-      `${field}: ${what}, which the message needs as its justification, was not found: ${where}` +
+      isReading ? 'justification_pending' : 'justification_not_found',
+      `${what}, which the message needs as its justification, was not found: ${where}` +
         `${isReading ? ', and more are being read' : ''}; give the justification by POST${isReading ? ', or try again later' : ''}`,
+      { field },
     );
   }
 
@@ -301,11 +304,11 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof ApiError) {
-        const code = error.kind === 'unavailable' ? 'api unavailable' : 'api invalid';
+        const code = error.kind === 'unavailable' ? 'p_chain_unavailable' : 'p_chain_invalid';
         throw new AggregatorError(code, `the P-Chain API failed: ${error.message}`, { cause: error });
       }
       if (deadline.signal.aborted && error === deadline.signal.reason) {
-        throw new AggregatorError('api unavailable', 'the P-Chain API did not answer in time', { cause: error });
+        throw new AggregatorError('p_chain_unavailable', 'the P-Chain API did not answer in time', { cause: error });
       }
       throw error;
     }
@@ -349,17 +352,17 @@ function isRegistrationOf(message: RegisterL1Validator, validationID: Validation
 function withoutMessage(txID: TxID, name: string): AggregatorError {
   const article = /^[AEIOU]/.test(name) ? 'an' : 'a';
   return invalid(
-    'txHash',
+    'transaction',
     `transaction ${txID} is ${article} ${name}, which carries no Warp message: ${ACCEPTED_TRANSACTIONS}`,
   );
 }
 
-function invalid(field: string, problem: string): AggregatorError {
-  return new AggregatorError('invalid request', `${field}: ${problem}`);
+function invalid(field: RequestField, problem: string): AggregatorError {
+  return new AggregatorError('invalid_request', problem, { field });
 }
 
 function unknown(problem: string): AggregatorError {
-  return new AggregatorError('unknown transaction', `txHash: ${problem}`);
+  return new AggregatorError('unknown_transaction', problem, { field: 'transaction' });
 }
 
 /** The code of all that the reference node's methods refuse, such as what is not there. */

@@ -1,23 +1,42 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { AggregatorError, type AggregatorErrorCode } from '../aggregator/aggregator-error.ts';
+import { AggregatorError, type AggregatorErrorCode, type RequestField } from '../aggregator/aggregator-error.ts';
 import { UpstreamError, type UpstreamErrorCode } from '../upstream/upstream-error.ts';
 import { presentDetails } from './aggregation-details.ts';
 import { createErrorBody, type ErrorStatus } from './error-body.ts';
 
 /** The one place where a code becomes a status. */
 const STATUS_OF: Readonly<Record<AggregatorErrorCode, ErrorStatus>> = {
-  'invalid request': 400,
-  'unknown source chain': 404,
-  'unknown subnet': 404,
-  'unknown transaction': 404,
-  'justification not found': 404,
-  'not yet known': 503,
-  'no validators yet': 503,
-  'insufficient weight': 500,
-  'not connected': 503,
+  invalid_request: 400,
+  wrong_network: 400,
+  height_not_reached: 400,
+  no_message_in_transaction: 400,
+  message_superseded: 400,
+  validation_not_over: 400,
+  signing_refused: 400,
+  unknown_source_chain: 404,
+  unknown_subnet: 404,
+  unknown_transaction: 404,
+  justification_not_found: 404,
+  justification_pending: 503,
+  no_validators_yet: 503,
+  not_connected: 503,
+  insufficient_weight: 500,
+  p_chain_unavailable: 503,
+  p_chain_invalid: 502,
   overloaded: 503,
-  'api unavailable': 503,
-  'api invalid': 502,
+  network_unavailable: 503,
+};
+
+/** How the API spells the parts of a request. */
+const FIELD_NAMES: Readonly<Record<RequestField, string>> = {
+  message: 'message',
+  justification: 'justification',
+  transaction: 'txHash',
+  signingSubnetID: 'signingSubnetId',
+  quorumNum: 'quorumPercentage',
+  quorumBuffer: 'quorumPercentageBuffer',
+  pChainHeight: 'pChainHeight',
+  destinationChainID: 'destinationBlockchainId',
 };
 
 const STATUS_OF_UPSTREAM: Readonly<Record<UpstreamErrorCode, ErrorStatus>> = {
@@ -28,18 +47,6 @@ const STATUS_OF_UPSTREAM: Readonly<Record<UpstreamErrorCode, ErrorStatus>> = {
   'circuit open': 503,
   overloaded: 503,
 };
-
-/**
- * Connections and upstreams need some seconds, and so do the reading of blocks and the next epoch; overload is over as soon
- * as one aggregation ends.
- */
-const RETRY_AFTER_SECONDS = {
-  'not connected': 5,
-  'api unavailable': 5,
-  'not yet known': 10,
-  'no validators yet': 10,
-  overloaded: 1,
-} as const;
 
 /** A request that the caller can mend: 400 with a sentence that starts with the field. */
 export class BadRequest extends Error {
@@ -79,11 +86,10 @@ export function handleError(error: FastifyError, request: FastifyRequest, reply:
     sendError(reply, 400, error.message);
   } else if (error instanceof AggregatorError) {
     const status = STATUS_OF[error.code];
-    if (error.code in RETRY_AFTER_SECONDS) {
-      reply.header('retry-after', RETRY_AFTER_SECONDS[error.code as keyof typeof RETRY_AFTER_SECONDS]);
-    }
+    setRetryAfter(reply, error.retryAfterMs);
     if (status >= 500) request.log.warn({ code: error.code, reason: error.message }, 'aggregation failed');
-    sendError(reply, status, error.message, error.details && presentDetails(error.details));
+    const message = error.field === undefined ? error.message : `${FIELD_NAMES[error.field]}: ${error.message}`;
+    sendError(reply, status, message, error.report && presentDetails(error.report.tally));
   } else if (error instanceof UpstreamError) {
     setRetryAfter(reply, error.retryAfterMs ?? (error.code === 'too slow' ? UPSTREAM_RETRY_MS : undefined));
     sendError(reply, STATUS_OF_UPSTREAM[error.code], error.message);

@@ -8,8 +8,8 @@ import { encodeMessage } from './messages.ts';
 export type AppOutcome =
   | { readonly kind: 'response'; readonly bytes: Uint8Array }
   /** The codes are the VM's own above 0; −1 undefined, −2 no handler, −3 not a validator, −4 throttled. */
-  | { readonly kind: 'error'; readonly code: number; readonly message: string }
-  | { readonly kind: 'timeout' }
+  | { readonly kind: 'refused'; readonly code: number; readonly text: string }
+  | { readonly kind: 'silent' }
   /** No answer in time, though the peer has read the request and lives: it answered a Ping that was sent after it. */
   | { readonly kind: 'ignored' }
   /** It was not sent, or the connection ended before an answer. */
@@ -68,7 +68,7 @@ export class AppRequests {
   ): Promise<AppOutcome> {
     const { timeoutMs, signal } = options;
     if (signal.aborted) return Promise.reject(signal.reason);
-    if (timeoutMs <= 0) return Promise.resolve({ kind: 'timeout' });
+    if (timeoutMs <= 0) return Promise.resolve({ kind: 'silent' });
     if (this.#size >= this.#maxPending) {
       return Promise.resolve({ kind: 'unreachable', reason: `${this.#maxPending} requests are waiting already` });
     }
@@ -100,7 +100,7 @@ export class AppRequests {
         forget();
         reject(signal.reason);
       };
-      const cancelTimer = this.#clock.after(timeoutMs, () => settle({ kind: 'timeout' }));
+      const cancelTimer = this.#clock.after(timeoutMs, () => settle({ kind: 'silent' }));
       signal.addEventListener('abort', onAbort, { once: true });
       ofNode.set(requestId, { chainID: chainBytes, settle });
       this.#pending.set(nodeID, ofNode);
@@ -114,8 +114,8 @@ export class AppRequests {
   }
 
   onError(nodeID: NodeID, error: AppError): void {
-    const message = error.errorMessage.slice(0, MAX_ERROR_MESSAGE_LENGTH);
-    this.#find(nodeID, error)?.settle({ kind: 'error', code: error.errorCode, message });
+    const text = error.errorMessage.slice(0, MAX_ERROR_MESSAGE_LENGTH);
+    this.#find(nodeID, error)?.settle({ kind: 'refused', code: error.errorCode, text });
   }
 
   onDisconnected(nodeID: NodeID, reason: string): void {

@@ -368,7 +368,7 @@ class DialingPeerNetwork implements PeerNetwork {
     });
     try {
       let outcome = await this.#requests.send(nodeID, chainID, appBytes, options, (payload) => peer.send(payload));
-      if (outcome.kind === 'timeout' && isAlive()) outcome = { kind: 'ignored' };
+      if (outcome.kind === 'silent' && isAlive()) outcome = { kind: 'ignored' };
       kind = outcome.kind;
       return outcome;
     } finally {

@@ -12,7 +12,7 @@ export interface ValidatorFunds {
    *
    * @throws {ApiError}, or the signal's reason
    */
-  runningOut(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlySet<NodeID>>;
+  soonInactive(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlySet<NodeID>>;
 }
 
 export interface ValidatorFundsLimits {
@@ -59,7 +59,7 @@ export function createValidatorFunds(
   }
 
   return {
-    async runningOut(subnetID, signal) {
+    async soonInactive(subnetID, signal) {
       signal.throwIfAborted();
       if (subnetID === PRIMARY_NETWORK_ID) return NOBODY;
       const known = kept.get(subnetID);
