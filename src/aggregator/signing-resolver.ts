@@ -8,8 +8,8 @@ import { startDeadline } from '../primitives/deadline.ts';
 import type { NodeID, SubnetID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
-import type { AggregationRequest, Destination } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
+import type { CompleteRequest, Destination } from './complete-request.ts';
 
 export interface SigningResolverOptions {
   readonly networkID: number;
@@ -25,9 +25,9 @@ export interface SigningResolverOptions {
 /** Finds out from the P-Chain who must sign a request's message, and at which height. */
 export interface SigningResolver {
   /** @throws {AggregatorError}, or the signal's reason */
-  resolve(request: AggregationRequest, signal: AbortSignal): Promise<Signing>;
-  /** As {@link resolve}, after the fact: a failure to ask once more does not undo what was signed. */
-  resolveAgain(request: AggregationRequest, before: Signing, signal: AbortSignal): Promise<Signing>;
+  resolve(request: CompleteRequest, signal: AbortSignal): Promise<Signing>;
+  /** As {@link resolve}, after signing: where the P-Chain cannot be asked again, what was found before stands. */
+  resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing>;
 }
 
 export interface Signing extends SignersAtHeight {
@@ -46,7 +46,7 @@ interface SignersAtHeight {
 
 const NOBODY: ReadonlySet<number> = new Set();
 const NO_NODES: ReadonlySet<NodeID> = new Set();
-/** For what makes an answer better, and is not needed for one. */
+/** Time for a question whose answer makes the result better, but is not needed for one. */
 const OPTIONAL_QUESTION_MS = 1_500;
 
 /** Canonical indices of the validators all of whose nodes are among these. */
@@ -59,11 +59,12 @@ function indicesOf({ validators }: WarpSet, nodeIDs: ReadonlySet<NodeID>): Reado
 export function createSigningResolver(options: SigningResolverOptions): SigningResolver {
   const { networkID, directory, validatorSets, epochs, funds, clock, resolveTimeoutMs } = options;
 
-  async function resolve(request: AggregationRequest, parent: AbortSignal): Promise<Signing> {
+  async function resolve(request: CompleteRequest, parent: AbortSignal): Promise<Signing> {
     if (request.message.networkID !== networkID) {
       throw new AggregatorError(
-        'invalid request',
-        `message is of network ID ${request.message.networkID}, this service serves network ID ${networkID}`,
+        'wrong_network',
+        `its network ID is ${request.message.networkID}, but this network has the ID ${networkID}`,
+        { field: 'message' },
       );
     }
     using deadline = startDeadline(clock, resolveTimeoutMs, 'asking the P-Chain API', parent);
@@ -72,8 +73,9 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
       const sourceSubnetID = await directory.validatedBy(request.message.sourceChainID, signal);
       if (sourceSubnetID === undefined) {
         throw new AggregatorError(
-          'unknown source chain',
-          `message has the source chain ${request.message.sourceChainID}, which the P-Chain does not know`,
+          'unknown_source_chain',
+          `the P-Chain does not know its source chain ${request.message.sourceChainID}`,
+          { field: 'message' },
         );
       }
       const signingSubnetID = request.signingSubnetID ?? sourceSubnetID;
@@ -85,7 +87,7 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
   }
 
   async function chooseHeight(
-    { pChainHeight, destination }: AggregationRequest,
+    { pChainHeight, destination }: CompleteRequest,
     signingSubnetID: SubnetID,
     signal: AbortSignal,
   ): Promise<SignersAtHeight> {
@@ -96,14 +98,14 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
       if (signing !== undefined) return signing;
     }
     const height = await validatorSets.proposedHeight(signal);
-    const [signing, runningOut] = await Promise.all([
+    const [signing, soonInactive] = await Promise.all([
       signingAt(signingSubnetID, height, isPinned, signal),
-      findRunningOut(signingSubnetID, signal),
+      findSoonInactive(signingSubnetID, signal),
     ]);
-    return { ...signing, avoided: indicesOf(signing.warpSet, runningOut) };
+    return { ...signing, avoided: indicesOf(signing.warpSet, soonInactive) };
   }
 
-  async function resolveAgain(request: AggregationRequest, before: Signing, signal: AbortSignal): Promise<Signing> {
+  async function resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing> {
     try {
       return await resolve(request, signal);
     } catch (error) {
@@ -139,18 +141,18 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
     if (!destination.isRequired) return undefined;
     if (!(await directory.exists(signingSubnetID, signal))) return undefined;
     throw new AggregatorError(
-      'no validators yet',
-      `destinationBlockchainId: the epoch of blockchain ${destination.chainID} is of P-Chain height ${height}, at which subnet ` +
-        `${signingSubnetID} has no validators; try again when its next epoch has begun`,
+      'no_validators_yet',
+      `the epoch of blockchain ${destination.chainID} is of P-Chain height ${height}, at which subnet ${signingSubnetID} has no ` +
+        'validators; try again when its next epoch has begun',
+      { field: 'destinationChainID' },
     );
   }
 
   async function epochHeight({ chainID, isRequired }: Destination, signal: AbortSignal): Promise<bigint | undefined> {
     if (isRequired && (await directory.validatedBy(chainID, signal)) === undefined) {
-      throw new AggregatorError(
-        'invalid request',
-        `destinationBlockchainId: the P-Chain knows no blockchain ${chainID}`,
-      );
+      throw new AggregatorError('invalid_request', `the P-Chain knows no blockchain ${chainID}`, {
+        field: 'destinationChainID',
+      });
     }
     const timeoutMs = isRequired ? resolveTimeoutMs : OPTIONAL_QUESTION_MS;
     using deadline = startDeadline(clock, timeoutMs, "asking for the destination's epoch", signal);
@@ -161,22 +163,21 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
       if (!isRequired && (error instanceof ApiError || deadline.signal.aborted)) return undefined;
       if (!(error instanceof ApiError) || error.kind === 'unavailable') throw error;
       throw new AggregatorError(
-        'invalid request',
-        `destinationBlockchainId: the configured API does not tell the epoch of blockchain ${chainID} (${error.message}); ` +
-          'give pChainHeight instead',
-        { cause: error },
+        'invalid_request',
+        `the configured API cannot say in which epoch blockchain ${chainID} is (${error.message}); give the P-Chain height instead`,
+        { field: 'destinationChainID', cause: error },
       );
     }
   }
 
-  /** Those that may not be in the set any more when the message arrives. */
-  async function findRunningOut(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlySet<NodeID>> {
+  /** Validators that may no longer be in the set when the message arrives. */
+  async function findSoonInactive(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlySet<NodeID>> {
     using deadline = startDeadline(clock, OPTIONAL_QUESTION_MS, 'asking for balances', signal);
     try {
-      return await funds.runningOut(subnetID, deadline.signal);
+      return await funds.soonInactive(subnetID, deadline.signal);
     } catch (error) {
       signal.throwIfAborted();
-      // Without balances nobody is avoided, as if all were well.
+      // Where balances are not known, nobody is avoided.
       if (error instanceof ApiError || deadline.signal.aborted) return NO_NODES;
       throw error;
     }
@@ -188,44 +189,45 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
     isPinned: boolean,
     signal: AbortSignal,
   ): Promise<AggregatorError> {
+    const field = 'signingSubnetID';
     const subnet = await directory.getSubnet(subnetID, signal);
     if (subnet === undefined) {
-      return new AggregatorError('unknown subnet', `signingSubnetId: the P-Chain knows no subnet ${subnetID}`);
+      return new AggregatorError('unknown_subnet', `the P-Chain knows no subnet ${subnetID}`, { field });
     }
     if (!isPinned && subnet.conversionID !== undefined) {
       return new AggregatorError(
-        'no validators yet',
-        `signingSubnetId: L1 ${subnetID} has no validators at P-Chain height ${height}, the one proposed now, which ` +
-          'trails its conversion; try again in a moment',
+        'no_validators_yet',
+        `L1 ${subnetID} has no validators at P-Chain height ${height}: that is the height proposed now, and the L1 was converted ` +
+          'after it; try again in a moment',
+        { field },
       );
     }
-    return new AggregatorError(
-      'invalid request',
-      `signingSubnetId: subnet ${subnetID} has no validators at P-Chain height ${height}`,
-    );
+    return new AggregatorError('invalid_request', `subnet ${subnetID} has no validators at P-Chain height ${height}`, {
+      field,
+    });
   }
 
   return { resolve, resolveAgain };
 }
 
-function fromApi(error: unknown, request: AggregationRequest, signal: AbortSignal): unknown {
+function fromApi(error: unknown, request: CompleteRequest, signal: AbortSignal): unknown {
   if (error instanceof HeightNotReached) {
     if (request.pChainHeight === 0n) {
-      return new AggregatorError('api unavailable', `a P-Chain API node lags behind: ${error.message}`, {
+      return new AggregatorError('p_chain_unavailable', `a P-Chain API node lags behind: ${error.message}`, {
         cause: error,
       });
     }
-    return new AggregatorError('invalid request', `pChainHeight: ${error.message}`, { cause: error });
+    return new AggregatorError('height_not_reached', error.message, { field: 'pChainHeight', cause: error });
   }
   if (error instanceof ParseError) {
-    return new AggregatorError('api invalid', `the P-Chain API gave a ${error.message}`, { cause: error });
+    return new AggregatorError('p_chain_invalid', `the P-Chain API gave a ${error.message}`, { cause: error });
   }
   if (error instanceof ApiError) {
-    const code = error.kind === 'unavailable' ? 'api unavailable' : 'api invalid';
+    const code = error.kind === 'unavailable' ? 'p_chain_unavailable' : 'p_chain_invalid';
     return new AggregatorError(code, `the P-Chain API failed: ${error.message}`, { cause: error });
   }
   if (signal.aborted && error === signal.reason) {
-    return new AggregatorError('api unavailable', 'the P-Chain API did not answer in time', { cause: error });
+    return new AggregatorError('p_chain_unavailable', 'the P-Chain API did not answer in time', { cause: error });
   }
   return error;
 }

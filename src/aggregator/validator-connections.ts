@@ -1,50 +1,51 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { PeerNetwork } from '../p2p/peer-network.ts';
+import { ApiError } from '../pchain/api-error.ts';
 import type { ValidatorSets } from '../pchain/validator-sets.ts';
 import { type Clock, sleep } from '../primitives/clock.ts';
-import { startDeadline } from '../primitives/deadline.ts';
+import { DeadlineExceeded, startDeadline } from '../primitives/deadline.ts';
 import { type NodeID, PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
 import { isQuorumReached } from '../validators/quorum.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
 import { encodeSignatureRequest, parseSignatureResponse } from '../warp/signature-request.ts';
-import type { AggregatorMetrics } from './aggregator-metrics.ts';
-import type { PeerOutcome, SignatureSource } from './signature-source.ts';
+import type { SignatureOutcome, SignatureSource } from './signature-source.ts';
 
 export interface ValidatorConnectionsOptions {
   readonly network: PeerNetwork;
   readonly validatorSets: ValidatorSets<WarpSet>;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly metrics: AggregatorMetrics;
+  readonly metrics: Metrics;
   /** Connected from the start, beside the primary network. */
   readonly trackedSubnetIDs: readonly SubnetID[];
   /** Percent of each tracked subnet's weight that must be connected before the service is ready. */
   readonly readyQuorumNum: bigint;
-  /** How often the tracked subnets' sets are read anew. */
+  /** How often the set of each tracked subnet is read anew. */
   readonly refreshIntervalMs: number;
   /** How long a validator stays connected after the last request or refresh that named it. */
   readonly keepMs: number;
-  /** Time for one reading of all sets. */
+  /** Time for one reading of one set. */
   readonly refreshTimeoutMs: number;
 }
 
 /** Keeps connections to the validators that are, or will be, asked; the {@link SignatureSource} of a running service. */
 export interface ValidatorConnections extends SignatureSource, AsyncDisposable {
-  readiness(): Readiness;
-}
-
-export interface Readiness {
-  readonly isReady: boolean;
-  readonly subnets: readonly SubnetReadiness[];
+  /** Of the primary network first, then of the tracked subnets. */
+  readiness(): readonly SubnetReadiness[];
 }
 
 export interface SubnetReadiness {
   readonly subnetID: SubnetID;
-  /** Undefined until the set was read once. */
-  readonly connected: { readonly weight: bigint; readonly totalWeight: bigint; readonly isEnough: boolean } | undefined;
+  /** Whether enough weight is connected to serve requests. */
+  readonly isUp: boolean;
+  /** Why it is not up, in words for operators; undefined where it is. */
+  readonly reason: string | undefined;
+  /** Undefined until the validator set was read once. */
+  readonly connected: { readonly weight: bigint; readonly totalWeight: bigint } | undefined;
 }
 
 /** Subnets asked for on demand that are kept connected; an L1 has some 3 to 50 validators. */
@@ -53,17 +54,29 @@ const MAX_SUBNETS = 1_000;
 const MAX_REFUSAL_TEXT_LENGTH = 300;
 
 export function createValidatorConnections(options: ValidatorConnectionsOptions): ValidatorConnections {
-  const { network, validatorSets, clock, logger, metrics, keepMs } = options;
-  const required = [...new Set([PRIMARY_NETWORK_ID, ...options.trackedSubnetIDs])];
-  const sets = new Map<SubnetID, WarpSet>();
+  const { network, validatorSets, clock, logger, keepMs } = options;
+  /** The last set of each subnet that is always kept connected, and why reading it failed the last time. */
+  const required = new Map<SubnetID, { set: WarpSet | undefined; failure: string | undefined }>(
+    [PRIMARY_NETWORK_ID, ...options.trackedSubnetIDs].map((id) => [id, { set: undefined, failure: undefined }]),
+  );
   const tracked = new LRUCache<SubnetID, TrackedSubnet>({
-    max: MAX_SUBNETS + required.length,
+    max: MAX_SUBNETS + required.size,
     dispose: (_subnet, subnetID, reason) => {
       if (reason !== 'set') network.unwant(subnetID);
     },
   });
+  const warn = createSampledWarnings(logger, clock);
   const stopped = new AbortController();
-  const refreshing = refreshForever();
+  // Each on its own: a set that cannot be read, or is slow to read, does not hold up the others.
+  const refreshing = Promise.all([...[...required.keys()].map(keepFresh), letGoOfIdle()]);
+  options.metrics.readGauge<'subnet_id'>(
+    {
+      name: 'connected_weight_ratio',
+      help: 'How much of the total weight of a subnet is connected, from 0 to 1',
+      labels: ['subnet_id'],
+    },
+    () => connectedRatios(),
+  );
 
   function track(subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>): number {
     const nowMs = clock.monotonicMs();
@@ -85,16 +98,6 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
     return latestMs;
   }
 
-  /** For subnets that no request comes for any more. */
-  function letGoOfIdle(): void {
-    const nowMs = clock.monotonicMs();
-    for (const [subnetID, subnet] of [...tracked.entries()]) {
-      if (!forgetIdle(subnet, nowMs)) continue;
-      if (subnet.size === 0) tracked.delete(subnetID);
-      else network.want(subnetID, new Set(subnet.keys()));
-    }
-  }
-
   function forgetIdle(subnet: TrackedSubnet, nowMs: number): boolean {
     let isChanged = false;
     for (const [nodeID, { lastMs }] of subnet) {
@@ -105,58 +108,100 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
     return isChanged;
   }
 
-  async function refreshForever(): Promise<void> {
-    for (;;) {
-      try {
-        await refresh(stopped.signal);
-      } catch (error) {
-        if (stopped.signal.aborted) return;
-        logger.warn({ err: error }, 'could not read the validator sets; trying again');
-      }
-      letGoOfIdle();
-      try {
-        // Until every required subnet has validators, nothing is ready: a subnet about to be converted is looked at soon.
-        const isComplete = required.every((subnetID) => (sets.get(subnetID)?.totalWeight ?? 0n) > 0n);
-        await sleep(clock, isComplete ? options.refreshIntervalMs : FIRST_RETRY_MS, stopped.signal);
-      } catch {
-        return;
+  /** Drops subnets for which no request comes any more. */
+  async function letGoOfIdle(): Promise<void> {
+    while (await hasPassed(options.refreshIntervalMs)) {
+      const nowMs = clock.monotonicMs();
+      for (const [subnetID, subnet] of [...tracked.entries()]) {
+        if (!forgetIdle(subnet, nowMs)) continue;
+        if (subnet.size === 0) tracked.delete(subnetID);
+        else network.want(subnetID, new Set(subnet.keys()));
       }
     }
   }
 
-  async function refresh(parent: AbortSignal): Promise<void> {
-    using deadline = startDeadline(clock, options.refreshTimeoutMs, 'reading the validator sets', parent);
-    const height = await validatorSets.proposedHeight(deadline.signal);
-    for (const subnetID of required) {
-      const set = await validatorSets.at(subnetID, height, deadline.signal);
-      sets.set(subnetID, set);
-      track(subnetID, new Set(set.validators.flatMap(({ nodeIDs }) => nodeIDs)));
-      await nextTurn();
-    }
-    readiness();
+  async function keepFresh(subnetID: SubnetID): Promise<void> {
+    let isComplete = false;
+    do {
+      isComplete = await refresh(subnetID);
+      if (stopped.signal.aborted) return;
+      // Until it has validators it is not up: a subnet about to be converted is looked at soon.
+    } while (await hasPassed(isComplete ? options.refreshIntervalMs : FIRST_RETRY_MS));
   }
 
-  function readiness(): Readiness {
-    const subnets = required.map((subnetID): SubnetReadiness => {
-      const set = sets.get(subnetID);
-      if (set === undefined) return { subnetID, connected: undefined };
-      const weight = set.validators
-        .filter(({ nodeIDs }) => nodeIDs.some((nodeID) => network.isConnected(nodeID)))
-        .reduce((sum, validator) => sum + validator.weight, 0n);
-      const { totalWeight } = set;
-      if (totalWeight > 0n) {
-        metrics.connectedWeight.set({ subnet_id: subnetID }, Number((weight * 10_000n) / totalWeight) / 100);
+  /** @returns whether there is a set with validators, be it of an earlier reading */
+  async function refresh(subnetID: SubnetID): Promise<boolean> {
+    const state = stateOf(subnetID);
+    using deadline = startDeadline(clock, options.refreshTimeoutMs, 'reading the validator set', stopped.signal);
+    try {
+      const height = await validatorSets.proposedHeight(deadline.signal);
+      state.set = await validatorSets.at(subnetID, height, deadline.signal);
+      state.failure = undefined;
+    } catch (error) {
+      if (!stopped.signal.aborted) {
+        state.failure = describeFailure(error);
+        warn(subnetID, { err: error, subnetID }, 'could not read the validator set of a subnet; trying again');
       }
-      // A tracked subnet without validators is a mistake in the configuration or a chain not yet started: not ready.
-      const isEnough = totalWeight > 0n && isQuorumReached(options.readyQuorumNum, weight, totalWeight);
-      return { subnetID, connected: { weight, totalWeight, isEnough } };
-    });
-    return { isReady: subnets.every(({ connected }) => connected?.isEnough === true), subnets };
+    }
+    if (state.set === undefined) return false;
+    // The last known validators stay connected while the set cannot be read.
+    track(subnetID, new Set(state.set.validators.flatMap(({ nodeIDs }) => nodeIDs)));
+    return state.set.totalWeight > 0n;
+  }
+
+  async function hasPassed(ms: number): Promise<boolean> {
+    try {
+      await sleep(clock, ms, stopped.signal);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  function stateOf(subnetID: SubnetID) {
+    const state = required.get(subnetID);
+    if (state === undefined) throw new Error(`subnet ${subnetID} is not one that is always kept connected`);
+    return state;
+  }
+
+  function connectedWeight({ validators }: WarpSet): bigint {
+    return validators
+      .filter(({ nodeIDs }) => nodeIDs.some((nodeID) => network.isConnected(nodeID)))
+      .reduce((sum, { weight }) => sum + weight, 0n);
+  }
+
+  function connectedRatios() {
+    return [...required].flatMap(([subnetID, { set }]) =>
+      set === undefined || set.totalWeight === 0n
+        ? []
+        : [{ labels: { subnet_id: subnetID }, value: ratio(connectedWeight(set), set.totalWeight) }],
+    );
+  }
+
+  function readinessOf(subnetID: SubnetID): SubnetReadiness {
+    const { set, failure } = stateOf(subnetID);
+    if (set === undefined) {
+      const reason =
+        failure === undefined ? 'its validator set is being read' : `its validator set cannot be read: ${failure}`;
+      return { subnetID, isUp: false, reason, connected: undefined };
+    }
+    const { totalWeight } = set;
+    const weight = connectedWeight(set);
+    const connected = { weight, totalWeight };
+    if (totalWeight === 0n) {
+      // A mistake in the configuration, or a chain that has not started yet.
+      return { subnetID, isUp: false, reason: 'it has no validators', connected };
+    }
+    const { readyQuorumNum } = options;
+    const isUp = isQuorumReached(readyQuorumNum, weight, totalWeight);
+    const percent = (100 * ratio(weight, totalWeight)).toFixed(1);
+    const reason = isUp ? undefined : `${percent} % of its weight is connected, and ${readyQuorumNum} % is needed`;
+    return { subnetID, isUp, reason, connected };
   }
 
   return {
     track,
-    readiness,
+    readiness: () => [...required.keys()].map(readinessOf),
     isConnected: (nodeID) => network.isConnected(nodeID),
     whyUnreachable: (nodeID) => network.lastFailure(nodeID) ?? 'not connected yet',
     onConnectionChange: (listener) => network.onConnectionChange(listener),
@@ -166,10 +211,9 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
       switch (outcome.kind) {
         case 'response':
           return signatureOutcome(outcome.bytes);
-        case 'error':
-          return { kind: 'refused', code: outcome.code, text: outcome.message.slice(0, MAX_REFUSAL_TEXT_LENGTH) };
-        case 'timeout':
-          return { kind: 'timed out' };
+        case 'refused':
+          return { kind: 'refused', code: outcome.code, text: outcome.text.slice(0, MAX_REFUSAL_TEXT_LENGTH) };
+        case 'silent':
         case 'ignored':
         case 'unreachable':
           return outcome;
@@ -184,14 +228,25 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
 
 type TrackedSubnet = Map<NodeID, { readonly firstMs: number; lastMs: number }>;
 
-/** Between tries while the service is not ready yet. */
+/** Between readings of a set while there is none with validators. */
 const FIRST_RETRY_MS = 1_000;
 
-function signatureOutcome(bytes: Uint8Array): PeerOutcome {
+function signatureOutcome(bytes: Uint8Array): SignatureOutcome {
   try {
     return { kind: 'signature', signature: parseSignatureResponse(bytes) };
   } catch (error) {
-    if (error instanceof ParseError) return { kind: 'invalid signature', reason: error.message };
+    if (error instanceof ParseError) return { kind: 'invalid_signature', reason: error.message };
     throw error;
   }
+}
+
+/** In words for operators that name no bug's inside. */
+function describeFailure(error: unknown): string {
+  const isExpected = error instanceof ApiError || error instanceof DeadlineExceeded || error instanceof ParseError;
+  return isExpected ? error.message : 'an unexpected error; see the log';
+}
+
+/** To four digits, which a Number holds however large the weights are. */
+function ratio(part: bigint, total: bigint): number {
+  return Number((part * 10_000n) / total) / 10_000;
 }
