@@ -57,13 +57,22 @@ function indicesOf({ validators }: WarpSet, nodeIDs: ReadonlySet<NodeID>): Reado
 }
 
 export function createSigningResolver(options: SigningResolverOptions): SigningResolver {
-  const { networkID, directory, validatorSets, epochs, funds, clock, resolveTimeoutMs } = options;
+  return new PChainSigningResolver(options);
+}
 
-  async function resolve(request: CompleteRequest, parent: AbortSignal): Promise<Signing> {
+class PChainSigningResolver implements SigningResolver {
+  readonly #options: SigningResolverOptions;
+
+  constructor(options: SigningResolverOptions) {
+    this.#options = options;
+  }
+
+  async resolve(request: CompleteRequest, parent: AbortSignal): Promise<Signing> {
+    const { networkID, directory, clock, resolveTimeoutMs } = this.#options;
     if (request.message.networkID !== networkID) {
       throw new AggregatorError(
         'wrong_network',
-        `its network ID is ${request.message.networkID}, but this network has the ID ${networkID}`,
+        `the message's network ID is ${request.message.networkID}, but this network has the ID ${networkID}`,
         { field: 'message' },
       );
     }
@@ -74,40 +83,41 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
       if (sourceSubnetID === undefined) {
         throw new AggregatorError(
           'unknown_source_chain',
-          `the P-Chain does not know its source chain ${request.message.sourceChainID}`,
+          `the P-Chain does not know the message's source chain ${request.message.sourceChainID}`,
           { field: 'message' },
         );
       }
       const signingSubnetID = request.signingSubnetID ?? sourceSubnetID;
-      return { ...(await chooseHeight(request, signingSubnetID, signal)), sourceSubnetID };
+      return { ...(await this.#chooseHeight(request, signingSubnetID, signal)), sourceSubnetID };
     } catch (error) {
       parent.throwIfAborted();
       throw fromApi(error, request, signal);
     }
   }
 
-  async function chooseHeight(
+  async #chooseHeight(
     { pChainHeight, destination }: CompleteRequest,
     signingSubnetID: SubnetID,
     signal: AbortSignal,
   ): Promise<SignersAtHeight> {
+    const { validatorSets } = this.#options;
     const isPinned = pChainHeight !== 0n;
-    if (isPinned) return signingAt(signingSubnetID, pChainHeight, isPinned, signal);
+    if (isPinned) return this.#signingAt(signingSubnetID, pChainHeight, isPinned, signal);
     if (destination !== undefined) {
-      const signing = await signingInEpoch(signingSubnetID, destination, signal);
+      const signing = await this.#signingInEpoch(signingSubnetID, destination, signal);
       if (signing !== undefined) return signing;
     }
     const height = await validatorSets.proposedHeight(signal);
     const [signing, soonInactive] = await Promise.all([
-      signingAt(signingSubnetID, height, isPinned, signal),
-      findSoonInactive(signingSubnetID, signal),
+      this.#signingAt(signingSubnetID, height, isPinned, signal),
+      this.#findSoonInactive(signingSubnetID, signal),
     ]);
     return { ...signing, avoided: indicesOf(signing.warpSet, soonInactive) };
   }
 
-  async function resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing> {
+  async resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing> {
     try {
-      return await resolve(request, signal);
+      return await this.resolve(request, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof AggregatorError) return before;
@@ -115,24 +125,27 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
     }
   }
 
-  async function signingAt(
+  async #signingAt(
     signingSubnetID: SubnetID,
     pChainHeight: bigint,
     isPinned: boolean,
     signal: AbortSignal,
   ): Promise<SignersAtHeight> {
+    const { validatorSets } = this.#options;
     const warpSet = await validatorSets.at(signingSubnetID, pChainHeight, signal);
-    if (warpSet.totalWeight === 0n) throw await withoutValidators(signingSubnetID, pChainHeight, isPinned, signal);
+    if (warpSet.totalWeight === 0n)
+      throw await this.#withoutValidators(signingSubnetID, pChainHeight, isPinned, signal);
     return { signingSubnetID, pChainHeight, warpSet, avoided: NOBODY };
   }
 
   /** Undefined where the proposed height is to be used. */
-  async function signingInEpoch(
+  async #signingInEpoch(
     signingSubnetID: SubnetID,
     destination: Destination,
     signal: AbortSignal,
   ): Promise<SignersAtHeight | undefined> {
-    const height = await epochHeight(destination, signal);
+    const { directory, validatorSets } = this.#options;
+    const height = await this.#epochHeight(destination, signal);
     if (height === undefined) return undefined;
     const warpSet = await validatorSets.at(signingSubnetID, height, signal);
     if (warpSet.totalWeight > 0n) return { signingSubnetID, pChainHeight: height, warpSet, avoided: NOBODY };
@@ -148,7 +161,8 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
     );
   }
 
-  async function epochHeight({ chainID, isRequired }: Destination, signal: AbortSignal): Promise<bigint | undefined> {
+  async #epochHeight({ chainID, isRequired }: Destination, signal: AbortSignal): Promise<bigint | undefined> {
+    const { directory, epochs, clock, resolveTimeoutMs } = this.#options;
     if (isRequired && (await directory.validatedBy(chainID, signal)) === undefined) {
       throw new AggregatorError('invalid_request', `the P-Chain knows no blockchain ${chainID}`, {
         field: 'destinationChainID',
@@ -171,7 +185,8 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
   }
 
   /** Validators that may no longer be in the set when the message arrives. */
-  async function findSoonInactive(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlySet<NodeID>> {
+  async #findSoonInactive(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlySet<NodeID>> {
+    const { funds, clock } = this.#options;
     using deadline = startDeadline(clock, OPTIONAL_QUESTION_MS, 'asking for balances', signal);
     try {
       return await funds.soonInactive(subnetID, deadline.signal);
@@ -183,12 +198,13 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
     }
   }
 
-  async function withoutValidators(
+  async #withoutValidators(
     subnetID: SubnetID,
     height: bigint,
     isPinned: boolean,
     signal: AbortSignal,
   ): Promise<AggregatorError> {
+    const { directory } = this.#options;
     const field = 'signingSubnetID';
     const subnet = await directory.getSubnet(subnetID, signal);
     if (subnet === undefined) {
@@ -206,8 +222,6 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
       field,
     });
   }
-
-  return { resolve, resolveAgain };
 }
 
 function fromApi(error: unknown, request: CompleteRequest, signal: AbortSignal): unknown {

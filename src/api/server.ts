@@ -2,7 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyBaseLogger, LogController } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Aggregator } from '../aggregator/aggregate.ts';
-import type { SubnetReadiness } from '../aggregator/validator-connections.ts';
+import type { SubnetReadiness } from '../aggregator/required-subnet.ts';
 import type { Clock } from '../primitives/clock.ts';
 import type { NodeID } from '../primitives/ids.ts';
 import { type AccessOptions, registerAccess } from './access.ts';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { SubnetReadiness } from '../../aggregator/validator-connections.ts';
+import type { SubnetReadiness } from '../../aggregator/required-subnet.ts';
 import type { NodeID } from '../../primitives/ids.ts';
 import type { Server } from '../http-server.ts';
 
