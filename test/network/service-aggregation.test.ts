@@ -171,7 +171,7 @@ test('with two of five nodes frozen, quorum 67 fails in under 6 s and says why',
         ),
         statusCode: 500,
         error: 'Internal Server Error',
-        details: { outcomes: { signed: { count: 3 }, timedOut: { count: 2 } } },
+        details: { outcomes: { signed: { count: 3 }, silent: { count: 2 } } },
       },
     });
     expect(answer.tookMs).toBeLessThan(6_000);

@@ -7,7 +7,7 @@ import {
   type CollectionOutcome,
   collectSignatures,
 } from '../../../src/aggregator/collect-signatures.ts';
-import { ProgressFeed, type ProgressListener } from '../../../src/aggregator/progress.ts';
+import { ProgressFeed } from '../../../src/aggregator/progress.ts';
 import { signatureKey } from '../../../src/aggregator/result-key.ts';
 import { createSuspects } from '../../../src/aggregator/suspects.ts';
 import type { BlsBackend } from '../../../src/bls/bls-backend.ts';
@@ -80,7 +80,7 @@ export interface CollectOptions {
   readonly justification?: Uint8Array;
   readonly signal?: AbortSignal;
   readonly deps?: Partial<CollectionDeps>;
-  readonly onProgress?: ProgressListener;
+  readonly progress?: ProgressFeed;
 }
 
 /**
@@ -141,14 +141,13 @@ export function createFixture(options: FixtureOptions) {
     querying: pLimit(1_000),
   };
 
+  function createFeed(): ProgressFeed {
+    const isConnected = source.isConnected.bind(source);
+    return new ProgressFeed({ signingSubnetID: SUBNET_ID, pChainHeight: 7n, isConnected });
+  }
+
   function collect(options: CollectOptions) {
-    const { quorum, buffer = 0, justification = new Uint8Array(), signal, deps: more, onProgress } = options;
-    const progress = new ProgressFeed({
-      signingSubnetID: SUBNET_ID,
-      pChainHeight: 7n,
-      isConnected: (nodeID) => source.isConnected(nodeID),
-    });
-    if (onProgress !== undefined) progress.subscribe(onProgress);
+    const { quorum, buffer = 0, justification = new Uint8Array(), signal, deps: more } = options;
     const result = collectSignatures(
       {
         message,
@@ -157,7 +156,7 @@ export function createFixture(options: FixtureOptions) {
         signingSubnetID: SUBNET_ID,
         warpSet,
         avoided: new Set(),
-        progress,
+        progress: options.progress ?? createFeed(),
         quorumNum: BigInt(quorum),
         quorumBuffer: BigInt(buffer),
       },
@@ -222,6 +221,7 @@ export function createFixture(options: FixtureOptions) {
     validators,
     warpSet,
     deps,
+    createFeed,
     collect,
     finish,
     asked,

@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { afterFailure, planQueries, type QueryLimits } from '../../../src/aggregator/query-plan.ts';
+import {
+  afterFailure,
+  planQueries,
+  type QueryLimits,
+  weightRefusedForGood,
+} from '../../../src/aggregator/query-plan.ts';
 import type { SignatureFailure } from '../../../src/aggregator/signature-source.ts';
 import { createTally, type Standing, type Tally } from '../../../src/aggregator/tally.ts';
 import { nodeIDFromBytes } from '../../../src/primitives/ids.ts';
@@ -343,5 +348,33 @@ describe('afterFailure', () => {
   test('an invalid signature is final', () => {
     const failure: SignatureFailure = { kind: 'invalid_signature', reason: 'no point' };
     expect(after(failure, 1, { nodeCount: 2 })).toEqual(failed(failure));
+  });
+});
+
+describe('weightRefusedForGood', () => {
+  const refusedFor = (code: number, isPChainMessage: boolean, kind: 'failed' | 'waiting' = 'failed'): bigint => {
+    const tally = tallyOf([5n, 3n], 67, 0);
+    const failure = { kind: 'refused', code, text: '' } as const;
+    tally.set(0, kind === 'failed' ? { kind, failure } : { kind, notBeforeMs: 1, attempts: 1, lastFailure: failure });
+    tally.set(1, { kind: 'failed', failure: UNREACHABLE });
+    return weightRefusedForGood(tally, isPChainMessage);
+  };
+
+  test('counts codes of the P-Chain that no block changes, there only', () => {
+    const mayPass = [6, 11, 12, 14, 16];
+    for (let code = 1; code <= 17; code += 1) {
+      expect([code, refusedFor(code, true)]).toEqual([code, mayPass.includes(code) ? 0n : 5n]);
+      expect([code, refusedFor(code, false)]).toEqual([code, 0n]);
+    }
+  });
+
+  test('counts chains without a handler, and not nodes that answer validators only or are busy', () => {
+    for (const isPChainMessage of [true, false]) {
+      expect([-1, -2, -3, -4].map((code) => refusedFor(code, isPChainMessage))).toEqual([0n, 5n, 0n, 0n]);
+    }
+  });
+
+  test('does not count those that will be asked again', () => {
+    expect(refusedFor(7, true, 'waiting')).toBe(0n);
   });
 });

@@ -2,17 +2,23 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { SignatureFailure } from '../../../src/aggregator/signature-source.ts';
 import { createTally, type Standing, summarizeTally } from '../../../src/aggregator/tally.ts';
-import { nodeIDFromBytes } from '../../../src/primitives/ids.ts';
+import { type NodeID, nodeIDFromBytes } from '../../../src/primitives/ids.ts';
 import { isQuorumReached } from '../../../src/validators/quorum.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
 
 const SIGNED: Standing = { kind: 'signed', signature: new Uint8Array(96) };
 
-function setOf(weights: readonly bigint[], keyless = 0n) {
-  const nodeID = nodeIDFromBytes(new Uint8Array(20));
+function setOf(
+  weights: readonly bigint[],
+  keyless = 0n,
+  nodeOf: (index: number) => NodeID = () => nodeIDFromBytes(new Uint8Array(20)),
+) {
   return createWarpSet([
-    ...weights.map((weight, index) => ({ nodeID, publicKey: Uint8Array.of(...new Uint8Array(47), index), weight })),
-    ...(keyless === 0n ? [] : [{ nodeID, publicKey: undefined, weight: keyless }]),
+    ...weights.map((weight, index) => ({
+      ...{ nodeID: nodeOf(index), weight },
+      publicKey: Uint8Array.of(...new Uint8Array(47), index),
+    })),
+    ...(keyless === 0n ? [] : [{ nodeID: nodeOf(weights.length), publicKey: undefined, weight: keyless }]),
   ]);
 }
 
@@ -68,7 +74,7 @@ describe('summarizeTally', () => {
       .tuple(fc.integer({ min: -4, max: 4 }), fc.constantFrom('x', 'y', 'z'))
       .map(([code, text]): SignatureFailure => ({ kind: 'refused', code, text })),
   );
-  const progress = fc.oneof(
+  const standing = fc.oneof(
     fc.constant(SIGNED),
     fc.constant<Standing>({ kind: 'answered' }),
     fc.constant<Standing>({ kind: 'asking', sinceMs: 0, attempts: 1 }),
@@ -80,7 +86,7 @@ describe('summarizeTally', () => {
   test('puts every validator into one outcome: weights and counts add up to the whole set', () => {
     fc.assert(
       fc.property(
-        fc.array(fc.tuple(fc.bigInt(1n, 1_000n), progress, fc.boolean()), { maxLength: 40 }),
+        fc.array(fc.tuple(fc.bigInt(1n, 1_000n), standing, fc.boolean()), { maxLength: 40 }),
         fc.bigInt(0n, 100n),
         (validators, keyless) => {
           const tally = createTally(
@@ -90,7 +96,7 @@ describe('summarizeTally', () => {
             ),
             { quorumNum: 67n, quorumBuffer: 0n },
           );
-          for (const [index, [, progress]] of validators.entries()) tally.set(index, progress);
+          for (const [index, [, standing]] of validators.entries()) tally.set(index, standing);
           const summary = summarizeTally(tally, ({ index }) => (validators[index]?.[2] ? undefined : 'no address'));
           const { signed, unreachable, refused } = summary.outcomes;
           const outcomes = Object.values(summary.outcomes);
@@ -105,6 +111,43 @@ describe('summarizeTally', () => {
             else expect(listed <= weight).toBe(true);
             const weights = reasons.map((reason) => reason.weight);
             expect(weights).toEqual(weights.toSorted((a, b) => (a < b ? 1 : a > b ? -1 : 0)));
+          }
+        },
+      ),
+    );
+  });
+
+  test('names those that did not sign, the heaviest first, at most 32, and counts the others', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.bigInt(1n, 50n), standing, fc.boolean()), { maxLength: 60 }),
+        fc.bigInt(0n, 100n),
+        (validators, keyless) => {
+          const weights = validators.map(([weight]) => weight);
+          const warpSet = setOf(weights, keyless, (index) => nodeIDFromBytes(new Uint8Array(20).fill(index)));
+          const tally = createTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n });
+          for (const [index, [, standing]] of validators.entries()) tally.set(index, standing);
+          const whyUnreachable = ({ index }: { index: number }) => (validators[index]?.[2] ? undefined : 'no address');
+          const { missing, missingOmitted, outcomes } = summarizeTally(tally, whyUnreachable);
+          // Equal weights in canonical order.
+          const expected = warpSet.validators
+            .filter(({ index }) => validators[index]?.[1].kind !== 'signed')
+            .toSorted((a, b) => Number(b.weight - a.weight) || a.index - b.index);
+          expect(missing.length).toBe(Math.min(expected.length, 32));
+          expect(missingOmitted).toBe(expected.length - missing.length);
+          expect(missing.map(({ nodeID, weight }) => [nodeID, weight])).toEqual(
+            expected.slice(0, 32).map(({ nodeIDs: [nodeID], weight }) => [nodeID, weight]),
+          );
+          for (const { outcome, code, text, reason } of missing) {
+            expect(code !== undefined && text !== undefined).toBe(outcome === 'refused');
+            expect(reason !== undefined).toBe(outcome === 'unreachable' || outcome === 'invalid_signature');
+          }
+          if (missingOmitted > 0) return;
+          for (const [kind, { weight, count }] of Object.entries(outcomes)) {
+            if (kind === 'signed' || kind === 'without_key') continue;
+            const named = missing.filter(({ outcome }) => outcome === kind);
+            expect(named.length).toBe(count);
+            expect(named.reduce((sum, each) => sum + each.weight, 0n)).toBe(weight);
           }
         },
       ),
