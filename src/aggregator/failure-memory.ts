@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../primitives/clock.ts';
-import { AggregatorError, FAILURE_MEMORY_MS } from './aggregator-error.ts';
+import { AggregatorError, type AggregatorErrorCode, FAILURE_MEMORY_MS } from './aggregator-error.ts';
 
 /** Failures of requests a short while ago, by their result key: an equal request is answered without asking validators again. */
 export interface FailureMemory {
@@ -15,6 +15,13 @@ export interface FailureMemory {
 
 /** What nothing changes: remembered as long as clients that try again and again may last. */
 const REFUSAL_MEMORY_MS = 5 * 60_000;
+/** All other failures say nothing of the validators, and cost them no question. */
+const MEMORY_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
+  signing_refused: REFUSAL_MEMORY_MS,
+  not_connected: FAILURE_MEMORY_MS,
+  insufficient_weight: FAILURE_MEMORY_MS,
+};
+
 /** No answer invites clients to come back earlier. */
 const MIN_RETRY_AFTER_MS = 1_000;
 /** Messages that clients try again at the same time; anybody can send hopeless ones, so the bytes are bounded as well. */
@@ -49,24 +56,12 @@ export function createFailureMemory(clock: Clock): FailureMemory {
       return new AggregatorError(code, message, { report, retryAfterMs: leftMs });
     },
     remember(key, error, connectedWeight) {
-      const memoryMs = memoryOf(error);
+      const memoryMs = MEMORY_MS[error.code];
       if (memoryMs === undefined) return;
       const sinceMs = clock.monotonicMs();
       failures.set(key, { error, sinceMs, untilMs: sinceMs + memoryMs, connectedWeight });
     },
   };
-}
-
-function memoryOf({ code }: AggregatorError): number | undefined {
-  switch (code) {
-    case 'signing_refused':
-      return REFUSAL_MEMORY_MS;
-    case 'not_connected':
-    case 'insufficient_weight':
-      return FAILURE_MEMORY_MS;
-    default:
-      return undefined;
-  }
 }
 
 /** Whether validators were missing that are connected now, so that another attempt may well succeed. */

@@ -22,8 +22,8 @@ export interface RequiredSubnetOptions {
   readonly validatorSets: ValidatorSets<WarpSet>;
   readonly clock: Clock;
   readonly warn: SampledWarnings;
-  isConnected(nodeID: NodeID): boolean;
-  track(subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>): void;
+  readonly isConnected: (nodeID: NodeID) => boolean;
+  readonly track: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => void;
   /** Percent of the weight that must be connected. */
   readonly readyQuorumNum: bigint;
   readonly refreshIntervalMs: number;

@@ -1,7 +1,7 @@
 import type { PeerNetwork } from '../p2p/peer-network.ts';
 import type { ValidatorSets } from '../pchain/validator-sets.ts';
 import { type Clock, sleep } from '../primitives/clock.ts';
-import { PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
+import { type NodeID, PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -48,8 +48,8 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
   const subnetOptions = {
     ...options,
     warn: createSampledWarnings(options.logger, clock),
-    isConnected: network.isConnected.bind(network),
-    track: tracked.track.bind(tracked),
+    isConnected: (nodeID: NodeID) => network.isConnected(nodeID),
+    track: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => tracked.track(subnetID, nodeIDs),
   };
   const required = requiredIDs.map((subnetID) => new RequiredSubnet(subnetID, subnetOptions));
   options.metrics.readGauge<'subnet_id'>(

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { AggregationRequest } from '../aggregator/aggregation-request.ts';
+import { type AggregationRequest, DEFAULT_QUORUM_NUM } from '../aggregator/aggregation-request.ts';
 import { parseHex } from '../primitives/bytes.ts';
 import { type BlockchainID, parseHexOrCb58Id, type SubnetID, type TxID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
@@ -8,7 +8,7 @@ import { BadRequest } from './error-handler.ts';
 
 /** Justifications are a subnet ID or one RegisterL1Validator payload; 24 KiB is the bound of Warp payloads. */
 const MAX_JUSTIFICATION_LENGTH = 24 * 1024;
-export const DEFAULT_QUORUM_PERCENTAGE = 67;
+const DEFAULT_QUORUM_PERCENTAGE = Number(DEFAULT_QUORUM_NUM);
 
 export const DESTINATION_DESCRIPTION =
   'The blockchain that will verify the message, in hex or cb58: validators at the P-Chain height of its current epoch sign';

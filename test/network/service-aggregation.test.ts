@@ -97,7 +97,7 @@ test('the P-Chain’s SubnetToL1Conversion, signed by the L1', async () => {
 
   // With no justification, or with another one, the validators refuse, and a cached signature must not stand in for them.
   const without = await service.aggregate({ ...request, justification: '0x' });
-  expect(without).toMatchObject({ status: 500, body: { message: expect.stringContaining('refused by') } });
+  expect(without).toMatchObject({ status: 400, body: { message: expect.stringContaining('refused by') } });
   expect(without.tookMs).toBeLessThan(3_000);
 });
 
@@ -220,7 +220,7 @@ test('a conversion that never was fails in under 3 s with the P-Chain’s code a
     pChainHeight: Number(conversionHeight),
   });
   expect(answer).toMatchObject({
-    status: 500,
+    status: 400,
     body: { message: expect.stringMatching(/refused by \d: .* \(code \d+\)/) },
   });
   expect(answer.tookMs).toBeLessThan(3_000);

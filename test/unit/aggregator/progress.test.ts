@@ -16,7 +16,9 @@ function replay(events: readonly ProgressEvent[]): ProgressState {
       case 'state':
         return event.state;
       case 'asked':
-        return change(state, event.index, ({ outcome: _, ...validator }) => ({ ...validator, status: 'asked' }));
+        return change(state, event.index, ({ index, nodeIDs, weight, isConnected }) => ({
+          ...{ index, nodeIDs, weight, isConnected, status: 'asked' },
+        }));
       case 'outcome': {
         const { index, outcome, signedWeight } = event;
         const next = change(state, index, (validator) => ({ ...validator, status: outcome.kind, outcome }));
