@@ -112,10 +112,7 @@ function bind(registry: Registry, readers: Map<string, Reader[]>, bound: Readonl
       );
     },
     histogram(options) {
-      const histogram = declare(
-        options,
-        (declared) => new PromHistogram({ ...declared, buckets: [...options.buckets] }),
-      );
+      const histogram = declare(options, (declared) => new PromHistogram({ ...declared, buckets: [...options.buckets] }));
       const observe = write((labels, value) => histogram.observe(labels, value));
       return { observe: observe as never };
     },
