@@ -1,14 +1,14 @@
 import { type Static, Type } from 'typebox';
-import type { AggregationRequest } from '../aggregator/aggregation-request.ts';
+import { type AggregationRequest, DEFAULT_QUORUM_NUM } from '../aggregator/aggregation-request.ts';
 import { parseHex } from '../primitives/bytes.ts';
 import { type BlockchainID, parseHexOrCb58Id, type SubnetID, type TxID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
-import { MAX_UNSIGNED_MESSAGE_LENGTH, parseUnsignedMessage, type UnsignedMessage } from '../warp/unsigned-message.ts';
+import { MAX_UNSIGNED_MESSAGE_LENGTH, parseUnsignedMessage } from '../warp/unsigned-message.ts';
 import { BadRequest } from './error-handler.ts';
 
 /** Justifications are a subnet ID or one RegisterL1Validator payload; 24 KiB is the bound of Warp payloads. */
 const MAX_JUSTIFICATION_LENGTH = 24 * 1024;
-export const DEFAULT_QUORUM_PERCENTAGE = 67;
+const DEFAULT_QUORUM_PERCENTAGE = Number(DEFAULT_QUORUM_NUM);
 
 export const DESTINATION_DESCRIPTION =
   'The blockchain that will verify the message, in hex or cb58: validators at the P-Chain height of its current epoch sign';
@@ -73,13 +73,8 @@ export const AggregationBody = Type.Object(
   },
 );
 
-/** A request whose message is still to be found where it has a justification only. */
-export type ParsedAggregationRequest = Omit<AggregationRequest, 'message'> & {
-  readonly message: UnsignedMessage | undefined;
-};
-
 /** @throws {BadRequest} naming the field */
-export function parseAggregationRequest(body: Static<typeof AggregationBody>): ParsedAggregationRequest {
+export function parseAggregationRequest(body: Static<typeof AggregationBody>): AggregationRequest {
   const quorumNum = body.quorumPercentage ?? DEFAULT_QUORUM_PERCENTAGE;
   const quorumBuffer = body.quorumPercentageBuffer ?? 0;
   if (quorumNum + quorumBuffer > 100) {
@@ -96,17 +91,20 @@ export function parseAggregationRequest(body: Static<typeof AggregationBody>): P
       'destinationBlockchainId must not be given together with pChainHeight: each says at which height',
     );
   }
+  const justificationBytes = field('justification', () => {
+    const bytes = parseHex(justification, 'justification');
+    if (bytes.length <= MAX_JUSTIFICATION_LENGTH) return bytes;
+    throw new ParseError('justification', `has ${bytes.length} bytes, at most ${MAX_JUSTIFICATION_LENGTH} are allowed`);
+  });
   return {
-    message:
-      message === undefined ? undefined : field('message', () => parseUnsignedMessage(parseHex(message, 'message'))),
-    justification: field('justification', () => {
-      const bytes = parseHex(justification, 'justification');
-      if (bytes.length <= MAX_JUSTIFICATION_LENGTH) return bytes;
-      throw new ParseError(
-        'justification',
-        `has ${bytes.length} bytes, at most ${MAX_JUSTIFICATION_LENGTH} are allowed`,
-      );
-    }),
+    subject:
+      message === undefined
+        ? { kind: 'justification', justification: justificationBytes }
+        : {
+            kind: 'message',
+            message: field('message', () => parseUnsignedMessage(parseHex(message, 'message'))),
+            justification: justificationBytes,
+          },
     signingSubnetID:
       signingSubnetId === undefined
         ? undefined
@@ -114,10 +112,7 @@ export function parseAggregationRequest(body: Static<typeof AggregationBody>): P
     quorumNum: BigInt(quorumNum),
     quorumBuffer: BigInt(quorumBuffer),
     pChainHeight: BigInt(pChainHeight),
-    destination:
-      destinationBlockchainId === undefined
-        ? undefined
-        : { chainID: parseDestination(destinationBlockchainId), isRequired: true },
+    destinationChainID: destinationBlockchainId === undefined ? undefined : parseDestination(destinationBlockchainId),
   };
 }
 

@@ -2,8 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyBaseLogger, LogController } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Aggregator } from '../aggregator/aggregate.ts';
-import type { L1Messages } from '../aggregator/l1-messages.ts';
-import type { Readiness } from '../aggregator/validator-connections.ts';
+import type { SubnetReadiness } from '../aggregator/required-subnet.ts';
 import type { Clock } from '../primitives/clock.ts';
 import type { NodeID } from '../primitives/ids.ts';
 import { type AccessOptions, registerAccess } from './access.ts';
@@ -18,11 +17,10 @@ import { registerUpstreamRoutes, type UpstreamRouteOptions } from './routes/upst
 
 export interface ServerOptions {
   readonly aggregator: Aggregator;
-  readonly l1Messages: L1Messages;
   /** Names of the path's `{network}` served here. */
   readonly networks: readonly string[];
   readonly nodeID: NodeID;
-  readonly readiness: () => Readiness;
+  readonly readiness: () => readonly SubnetReadiness[];
   readonly registry: Registry;
   readonly logger: FastifyBaseLogger;
   /** The rest of the data API, the metrics service and the node RPC. */
@@ -94,10 +92,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   return server;
 }
 
-function registerOperations(server: Server, { registry, readiness }: ServerOptions): void {
+function registerOperations(server: Server, { registry }: ServerOptions): void {
   server.get('/metrics', { schema: { hide: true } }, async (_request, reply) => {
-    // Sets the connected-weight gauges as they are at the scrape.
-    readiness();
     return reply.type(registry.contentType).send(await registry.metrics());
   });
 }

@@ -1,18 +1,14 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Aggregator } from '../../aggregator/aggregate.ts';
-import type { AggregationRequest, AggregationResult } from '../../aggregator/aggregation-request.ts';
-import { unwrapJustification } from '../../aggregator/l1-justification.ts';
-import type { L1Messages } from '../../aggregator/l1-messages.ts';
+import type { AggregationResult } from '../../aggregator/aggregation-request.ts';
 import { bytesToHex } from '../../primitives/bytes.ts';
 import { errorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';
 import {
   AGGREGATION_BODY_LIMIT,
   AggregationBody,
-  DEFAULT_QUORUM_PERCENTAGE,
   DESTINATION_DESCRIPTION,
-  type ParsedAggregationRequest,
   parseAggregationRequest,
   parseDestination,
   parseTxHash,
@@ -43,11 +39,7 @@ const tags = ['Signature aggregation'];
 /** @param networks the names of `{network}` that this service serves */
 export function registerAggregateSignatures(
   server: Server,
-  {
-    aggregator,
-    l1Messages,
-    networks,
-  }: { readonly aggregator: Aggregator; readonly l1Messages: L1Messages; readonly networks: readonly string[] },
+  { aggregator, networks }: { readonly aggregator: Aggregator; readonly networks: readonly string[] },
 ): void {
   const network = Type.Enum([...networks], { type: 'string' });
   // Before the body is read: a request for a network that is not here costs nothing.
@@ -69,8 +61,8 @@ export function registerAggregateSignatures(
     },
     async (request, reply) => {
       const signal = untilClientGone(reply);
-      const complete = await completeRequest(parseAggregationRequest(request.body), signal);
-      return reply.status(201).send(present(await aggregator.aggregate(complete, signal)));
+      const result = await aggregator.aggregate(parseAggregationRequest(request.body), { signal });
+      return reply.status(201).send(present(result));
     },
   );
 
@@ -107,34 +99,13 @@ export function registerAggregateSignatures(
       const signal = untilClientGone(reply);
       const txID = parseTxHash(request.params.txHash);
       const { destinationBlockchainId } = request.query;
-      const chosen = destinationBlockchainId === undefined ? undefined : parseDestination(destinationBlockchainId);
-      const { managerChainID, ...found } = await l1Messages.ofTransaction(txID, signal);
-      const result = await aggregator.aggregate(
-        {
-          ...found,
-          quorumNum: BigInt(DEFAULT_QUORUM_PERCENTAGE),
-          quorumBuffer: 0n,
-          pChainHeight: 0n,
-          destination: { chainID: chosen ?? managerChainID, isRequired: chosen !== undefined },
-        },
-        signal,
-      );
+      const destinationChainID =
+        destinationBlockchainId === undefined ? undefined : parseDestination(destinationBlockchainId);
+      const subject = { kind: 'transaction', txID } as const;
+      const result = await aggregator.aggregate({ subject, destinationChainID }, { signal });
       return reply.status(201).send(present(result));
     },
   );
-
-  async function completeRequest(parsed: ParsedAggregationRequest, signal: AbortSignal): Promise<AggregationRequest> {
-    const { message, justification } = parsed;
-    if (message !== undefined)
-      return { ...parsed, message, justification: unwrapJustification(message, justification) };
-    const found = await l1Messages.ofJustification(justification, signal);
-    return {
-      ...parsed,
-      message: found.message,
-      justification: found.justification,
-      signingSubnetID: parsed.signingSubnetID ?? found.signingSubnetID,
-    };
-  }
 }
 
 function present(result: AggregationResult) {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { Readiness } from '../../aggregator/validator-connections.ts';
+import type { SubnetReadiness } from '../../aggregator/required-subnet.ts';
 import type { NodeID } from '../../primitives/ids.ts';
 import type { Server } from '../http-server.ts';
 
@@ -19,7 +19,7 @@ const READY = Type.Object(READINESS, { description: 'Each of the subnets is up' 
 const NOT_READY = Type.Object(READINESS, { description: 'At least one of the subnets is down' });
 
 /** Live: the process answers. Ready: the configured quorum of the primary network and of each tracked subnet is connected. */
-export function registerHealth(server: Server, nodeID: NodeID, readiness: () => Readiness): void {
+export function registerHealth(server: Server, nodeID: NodeID, readiness: () => readonly SubnetReadiness[]): void {
   server.get(
     '/health/live',
     {
@@ -43,14 +43,15 @@ export function registerHealth(server: Server, nodeID: NodeID, readiness: () => 
       },
     },
     async (_request, reply) => {
-      const { isReady, subnets } = readiness();
+      const subnets = readiness();
+      const isReady = subnets.every(({ isUp }) => isUp);
       if (!isReady) reply.header('retry-after', 2);
       return reply.status(isReady ? 200 : 503).send({
         status: upOrDown(isReady),
         nodeId: nodeID,
-        subnets: subnets.map(({ subnetID, connected }) => ({
+        subnets: subnets.map(({ subnetID, isUp, connected }) => ({
           subnetId: subnetID,
-          status: upOrDown(connected?.isEnough === true),
+          status: upOrDown(isUp),
           ...(connected && {
             connectedWeight: String(connected.weight),
             totalWeight: String(connected.totalWeight),
