@@ -18,5 +18,5 @@ USER node
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:8080/health/live').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# Node is the first process and has the signals delivered to it; src/main.ts handles them.
+# Node is the first process and has the signals delivered to it; src/cli/serve.ts handles them.
 ENTRYPOINT ["node", "src/start.js"]

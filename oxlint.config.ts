@@ -1,6 +1,9 @@
 import { defineConfig } from 'oxlint';
 import { layerOverrides } from './scripts/layers.ts';
 
+const TURN_MESSAGE = 'Turns of the event loop are taken through Clock.afterTurn.';
+const TURN_PROPERTY = { object: 'globalThis', property: 'setImmediate', message: TURN_MESSAGE };
+
 export default defineConfig({
   plugins: ['eslint', 'typescript', 'unicorn', 'oxc', 'import', 'node', 'promise', 'vitest'],
   categories: { correctness: 'error' },
@@ -13,6 +16,7 @@ export default defineConfig({
     'no-restricted-properties': [
       'error',
       { object: 'process', property: 'env', message: 'Only src/config reads the environment.' },
+      TURN_PROPERTY,
     ],
     'node/no-process-env': 'error',
     'typescript/consistent-type-imports': ['error', { disallowTypeAnnotations: true }],
@@ -36,10 +40,18 @@ export default defineConfig({
   },
   overrides: [
     ...layerOverrides(),
-    { files: ['src/config/**'], rules: { 'node/no-process-env': 'off', 'no-restricted-properties': 'off' } },
+    {
+      files: ['src/**'],
+      rules: { 'no-restricted-globals': ['error', { name: 'setImmediate', message: TURN_MESSAGE }] },
+    },
+    { files: ['src/primitives/clock.ts'], rules: { 'no-restricted-globals': 'off' } },
+    {
+      files: ['src/config/**'],
+      rules: { 'node/no-process-env': 'off', 'no-restricted-properties': ['error', TURN_PROPERTY] },
+    },
     {
       // Programs that talk to whoever started them.
-      files: ['src/main.ts', 'src/devnet/banner.ts', 'bench/**', 'scripts/**', 'test/network/**'],
+      files: ['src/main.ts', 'src/cli/**', 'src/devnet/banner.ts', 'bench/**', 'scripts/**', 'test/network/**'],
       rules: { 'no-console': 'off' },
     },
     {

@@ -1,16 +1,10 @@
-import { cpus } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import * as blst from '@chainsafe/blst';
-import { type Aggregation, type BlsService, createBlsService, type Signer } from '../src/bls/aggregation.ts';
+import { type BlsAggregation, type BlsService, createBlsService, type Signer } from '../src/bls/aggregation.ts';
 import { type BackendName, loadBackend } from '../src/bls/load-backend.ts';
 import { startWorkerPool } from '../src/bls/worker-pool.ts';
 import { bytesToHex } from '../src/primitives/bytes.ts';
-
-type Row = Readonly<Record<string, string | number>>;
-interface Bench {
-  readonly sizes: readonly number[];
-  readonly report: (row: Row) => void;
-}
+import type { BenchmarkOptions, Row } from './benchmark.ts';
 
 const DEFAULT_SIZES = [5, 20, 100, 200, 1_000, 2_000];
 const BACKENDS: readonly BackendName[] = ['noble', 'native'];
@@ -28,26 +22,25 @@ const ALLOWED_DELAY_MS = 20;
 const never = new AbortController().signal;
 
 /**
- * The BLS hot path against the reference's way: each signature is decoded, checked to be in its subgroup and verified on its own,
- * by blst, in one thread. Ours goes through the service's own threads: one, so that thread is compared with thread. Rounds
- * alternate, each with a message of its own; keys are distinct, and decoded before on both sides.
+ * Compares the BLS hot path with the reference's way, in which blst decodes each signature, checks its subgroup and verifies
+ * it on its own, in one thread. Ours uses the service's worker threads, of which there is one here, so one thread is compared
+ * with one thread. Rounds alternate, each with a message of its own. Keys are distinct, and decoded beforehand on both sides.
  *
- * What was tried, on the machine of the README:
+ * What was tried, on the machine of bench/README.md:
  *
- * - One product modulo p: 0.41 µs with BigInt and `%`, and no less by Montgomery's (0.42) or Barrett's (0.45) reduction on
- *   BigInt: it is allocations that cost. 28-bit limbs in WebAssembly: 0.14 µs, a square 0.12, and 0.40 in the extension, where
- *   four products share two reductions.
+ * - One product modulo p: 0.41 µs with BigInt and `%`. Montgomery's (0.42) or Barrett's (0.45) reduction on BigInt is no
+ *   faster, because most of the time goes into allocations. 28-bit limbs in WebAssembly: 0.14 µs, a square 0.12, and 0.40 in the
+ *   extension, where four products share two reductions.
  * - Decoding a signature: 2.4 ms by noble, 0.5 in a prototype of the complex method on BigInt, 0.13 now. Hashing: 8.2 ms, now
  *   1.1. The check of the subgroup: 1.6 ms, now 0.2.
  * - Lines through the message's multiples computed when it is hashed: 1.2 ms less after the last signature.
  * - Two jobs at hand for each thread instead of one: the native backend's jobs are short, and a thread waited between them.
- * - Locating a bad signature by its place in a weighted sum: two pairings, where halving 200 takes eight. Among many bad ones it
- *   only costs, and is given up after three misses.
- * - Checking the other half as well when one fails: 3.2 times the clean time for one bad signature in 200 (native), where leaving
- *   it for the end takes 2.6.
+ * - Locating a bad signature by its place in a weighted sum takes two pairings, where halving 200 takes eight. Among many bad
+ *   ones it finds nothing, so it is given up after three misses.
+ * - Checking the other half too as soon as one fails took 3.2 times the clean time for one bad signature in 200 (native).
+ *   Leaving it for the end takes 2.6 times.
  */
-export async function benchBls({ sizes, report }: Bench): Promise<void> {
-  report({ name: 'machine', cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version });
+export async function benchBls({ sizes, report }: BenchmarkOptions): Promise<void> {
   const chosen = sizes.length > 0 ? sizes : DEFAULT_SIZES;
   const signers = createSigners(Math.max(...chosen, 1_000));
   await using opened = new AsyncDisposableStack();
@@ -211,7 +204,7 @@ async function aggregate(bls: BlsService, { message, signatures }: Signed, signe
 }
 
 async function add(
-  aggregation: Aggregation,
+  aggregation: BlsAggregation,
   signers: readonly Signer[],
   signatures: readonly Uint8Array[],
 ): Promise<void> {

@@ -7,7 +7,7 @@ import { createLogger } from '../src/telemetry/logger.ts';
 
 /**
  * The embedded network in a process of its own, so that what is measured is the service and not its validators. Prints one
- * JSON line when it stands; ends with its parent.
+ * JSON line when it is up, and ends with its parent.
  */
 const devnet = await startDevnet({
   validators: Number(process.argv[2]),
@@ -15,7 +15,7 @@ const devnet = await startDevnet({
   logger: createLogger('warn'),
 });
 const server = fastify().withTypeProvider<TypeBoxTypeProvider>();
-registerDevnetRoutes(server, devnet);
+registerDevnetRoutes(server, () => devnet, 'fuji');
 const url = await server.listen({ host: '127.0.0.1', port: 0 });
 console.log(JSON.stringify({ url, apiUrl: devnet.apiUrl }));
 process.stdin.on('end', () => process.exit(0)).resume();

@@ -10,7 +10,9 @@ import { systemClock } from '../src/primitives/clock.ts';
 import type { BlockchainID, SubnetID } from '../src/primitives/ids.ts';
 import { openValidationStore } from '../src/store/validation-store.ts';
 import { createLogger } from '../src/telemetry/logger.ts';
+import { createMetrics } from '../src/telemetry/metrics.ts';
 import { type RegisterL1Validator, registrationValidationID } from '../src/warp/l1-message.ts';
+import type { BenchmarkOptions } from './benchmark.ts';
 
 const SIZES = [1_000, 10_000];
 /** One registration in so many blocks: far more than on any real network, so that time goes into registrations. */
@@ -20,17 +22,11 @@ const NETWORK_ID = 1;
 const SIGNAL = new AbortController().signal;
 
 /** The index of L1 validations on a chain with many registrations: the first reading, lookups, and a restart. */
-export async function benchL1Index({
-  sizes,
-  report,
-}: {
-  readonly sizes: readonly number[];
-  readonly report: (row: { readonly name: string } & Readonly<Record<string, string | number>>) => void;
-}): Promise<void> {
+export async function benchL1Index({ sizes, report }: BenchmarkOptions): Promise<void> {
   for (const size of sizes.length > 0 ? sizes : SIZES) await benchSize(size, report);
 }
 
-async function benchSize(size: number, report: Parameters<typeof benchL1Index>[0]['report']): Promise<void> {
+async function benchSize(size: number, report: BenchmarkOptions['report']): Promise<void> {
   const messages = Array.from({ length: size }, (_, number) => registration(number));
   const chain = createChain(messages);
   const directory = mkdtempSync(join(tmpdir(), 'bench-l1-index-'));
@@ -99,7 +95,7 @@ function open(chain: ReturnType<typeof createChain>, directory: string) {
     store,
     clock: systemClock,
     logger: createLogger('warn'),
-    registry: new Registry(),
+    metrics: createMetrics(new Registry()),
     l1StartTime: undefined,
     limits: { ...DEFAULT_INDEX_LIMITS, lookback: undefined, maxBlocksPerSecond: 1_000_000 },
   });

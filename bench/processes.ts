@@ -31,12 +31,20 @@ export interface ServiceProcess extends BenchProcess {
   readonly url: string;
 }
 
+/** The settings of a network of one's own, and of the other sections. */
+export interface BenchSettings {
+  readonly network: object;
+  readonly [section: string]: object;
+}
+
 /** The service as users start it, listening on a port of its own. */
-export async function startService(settings: object): Promise<ServiceProcess> {
+export async function startService({ network, ...sections }: BenchSettings): Promise<ServiceProcess> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-service-'));
   try {
     const config = join(folder, 'config.json');
-    await writeFile(config, JSON.stringify({ network: 'local', logLevel: 'info', port: 0, ...settings }));
+    const local = { aliases: ['mainnet', 'fuji', 'testnet'], ...network };
+    const settings = { networks: { local }, log: { level: 'info' }, server: { port: 0 }, ...sections };
+    await writeFile(config, JSON.stringify(settings));
     const service = await startProcess(['src/start.js', '--config', config], (line) => line.includes('"listening"'));
     return { ...service, url: String(service.announced['url']) };
   } finally {

@@ -1,3 +1,5 @@
+import { cpus } from 'node:os';
+import type { Row } from './benchmark.ts';
 import { benchBls } from './bls.ts';
 import { benchL1Index } from './l1-index.ts';
 import { benchService } from './service.ts';
@@ -13,13 +15,12 @@ if (benchmark === undefined || rest.some((text) => !/^\d+$/.test(text))) {
   console.error(`usage: npm run bench -- [${Object.keys(BENCHMARKS).join('|')}] [--json] [sizes, e.g. 200 2000]`);
   process.exitCode = 2;
 } else {
-  await benchmark({
-    sizes: rest.map(Number),
-    report: (row) => console.log(isJson ? JSON.stringify(row) : describe(row)),
-  });
+  const report = (row: Row): void => console.log(isJson ? JSON.stringify(row) : describe(row));
+  report({ name: 'machine', cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version });
+  await benchmark({ sizes: rest.map(Number), report });
 }
 
-function describe({ name: label, ...values }: Readonly<Record<string, string | number>>): string {
+function describe({ name, ...values }: Row): string {
   const columns = Object.entries(values).map(([key, value]) => `${key} ${value}`);
-  return `${String(label).padEnd(38)} ${columns.join('  ')}`;
+  return `${name.padEnd(38)} ${columns.join('  ')}`;
 }

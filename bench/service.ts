@@ -1,12 +1,6 @@
-import { cpus } from 'node:os';
 import { Agent, request } from 'undici';
+import type { BenchmarkOptions, Row } from './benchmark.ts';
 import { startProcess, startService } from './processes.ts';
-
-type Row = Readonly<Record<string, string | number>>;
-interface Bench {
-  readonly sizes: readonly number[];
-  readonly report: (row: Row) => void;
-}
 
 const DEFAULT_SIZES = [20, 200, 2_000];
 /** Requests that a median is of; at 2,000 validators one takes seconds, so there are fewer. */
@@ -18,8 +12,7 @@ const READY_TIMEOUT_MS = 180_000;
  * The whole service against the embedded network, each in its own process: time to ready, one distinct and one repeated
  * request, requests in flight together, memory.
  */
-export async function benchService({ sizes, report }: Bench): Promise<void> {
-  report({ name: 'machine', cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version });
+export async function benchService({ sizes, report }: BenchmarkOptions): Promise<void> {
   for (const validators of sizes.length > 0 ? sizes : DEFAULT_SIZES) await benchSize(validators, report);
 }
 
@@ -32,11 +25,8 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
   const network = devnet.announced as { readonly url: string; readonly apiUrl: string };
   const service = opened.use(
     await startService({
-      pChainApi: [{ baseUrl: network.apiUrl }],
-      dialsPerSecond: 1_000,
-      requestTimeoutMs: 60_000,
-      peerTimeoutMs: 10_000,
-      hedgeAfterMs: 10_000,
+      network: { pChainApi: [{ baseUrl: network.apiUrl }], dialsPerSecond: 1_000 },
+      aggregation: { requestTimeoutMs: 60_000, peerTimeoutMs: 10_000, hedgeAfterMs: 10_000 },
     }),
   );
   const { url, startedMs: startMs } = service;

@@ -1,12 +1,6 @@
-import { cpus } from 'node:os';
 import { Pool } from 'undici';
+import type { BenchmarkOptions, Row } from './benchmark.ts';
 import { startProcess, startService } from './processes.ts';
-
-type Row = Readonly<Record<string, string | number>>;
-interface Bench {
-  readonly sizes: readonly number[];
-  readonly report: (row: Row) => void;
-}
 
 /** Bytes of an answer: a block, a page of transactions, one with all its UTXOs. */
 const DEFAULT_SIZES = [1_000, 20_000, 200_000];
@@ -28,8 +22,7 @@ const DEVNET_VALIDATORS = 5;
  * GETs of an upstream asked directly, through a bare @fastify/reply-from, and through the whole service with its cache off
  * and on, and without limits and CORS; upstream, proxy, service and this client each in a process of its own.
  */
-export async function benchUpstream({ sizes, report }: Bench): Promise<void> {
-  report({ name: 'machine', cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version });
+export async function benchUpstream({ sizes, report }: BenchmarkOptions): Promise<void> {
   for (const size of sizes.length > 0 ? sizes : DEFAULT_SIZES) await benchSize(size, report);
 }
 
@@ -47,16 +40,17 @@ async function benchSize(size: number, report: (row: Row) => void): Promise<void
   const { apiUrl } = await start('bench/devnet-process.ts', String(DEVNET_VALIDATORS));
   const service = async (cacheBytes: number, settings: object): Promise<string> => {
     const endpoints = { dataApi: { fuji: { baseUrl: upstream } } };
-    const all = { pChainApi: [{ baseUrl: apiUrl }], upstream: { ...endpoints, cacheBytes }, ...settings };
+    const network = { pChainApi: [{ baseUrl: apiUrl }] };
+    const all = { network, upstream: { ...endpoints, cacheBytes }, ...settings };
     return opened.use(await startService(all)).url;
   };
   const targets: Readonly<Record<string, string>> = {
     direct: String(upstream),
     'bare proxy': String(bare),
     // What is comparable to the bare proxy: parameters and answers are checked, and that is all.
-    'checked alone': await service(0, { rateLimitPerMinute: 0, corsOrigins: [] }),
-    checked: await service(0, { rateLimitPerMinute: RATE_LIMIT }),
-    cached: await service(CACHE_BYTES, { rateLimitPerMinute: RATE_LIMIT }),
+    'checked alone': await service(0, { access: { unitsPerMinute: 0 }, server: { port: 0, corsOrigins: [] } }),
+    checked: await service(0, { access: { unitsPerMinute: RATE_LIMIT } }),
+    cached: await service(CACHE_BYTES, { access: { unitsPerMinute: RATE_LIMIT } }),
   };
 
   const rounds: Record<string, Round[]> = {};

@@ -1,7 +1,8 @@
 // node scripts/generate.ts [OUTPUT]: writes the code generated from proto/ into OUTPUT (default: this project), without network.
+// Without OUTPUT it then writes the reference tables of docs/ from the source, too.
 
 import { execFileSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -22,4 +23,18 @@ for (const { folder, files } of GENERATED) {
     // buf looks for its plugin, protoc-gen-es, on the PATH.
     env: { ...process.env, PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}` },
   });
+}
+
+if (process.argv[2] === undefined) {
+  // Not before: the source that they are read from imports the generated code.
+  const { REFERENCES } = await import('./docs/references.ts');
+  const { withTable } = await import('./docs/reference-table.ts');
+  for (const read of Object.values(REFERENCES)) {
+    const { table, problems } = await read();
+    const file = join(ROOT, table.file);
+    writeFileSync(file, withTable(readFileSync(file, 'utf8'), table));
+    for (const problem of problems) console.error(problem);
+    if (problems.length > 0) process.exitCode = 1;
+  }
+  execFileSync(process.execPath, [join(import.meta.dirname, 'settings-docs.ts')], { stdio: 'inherit' });
 }

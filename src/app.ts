@@ -1,47 +1,34 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { type CompleteAggregator, createAggregator } from './aggregator/aggregate.ts';
-import { createAggregatorMetrics } from './aggregator/aggregator-metrics.ts';
-import { unwrapJustification } from './aggregator/l1-justification.ts';
-import { createL1Messages, type L1Messages } from './aggregator/l1-messages.ts';
-import { createValidatorConnections, type Readiness } from './aggregator/validator-connections.ts';
+import packageJson from '../package.json' with { type: 'json' };
+import type { AggregationExample } from './api/example-request.ts';
 import type { Server } from './api/http-server.ts';
 import { createServer } from './api/server.ts';
-import { createBlsService } from './bls/aggregation.ts';
+import { createBlsService } from './bls/bls-service.ts';
 import { loadBackend } from './bls/load-backend.ts';
 import { startWorkerPool } from './bls/worker-pool.ts';
-import { type Config, ConfigError, type NetworkName } from './config/config.ts';
-import type { Network } from './network/network.ts';
-import { createIdentity, type Identity, loadOrCreateIdentity } from './p2p/identity.ts';
-import { createPeerNetwork } from './p2p/peer-network.ts';
-import { createChainApi } from './pchain/chain-api.ts';
-import { createDataApi } from './pchain/data-api.ts';
-import { createEpochHeights } from './pchain/epoch-heights.ts';
-import { createJsonRpcClient } from './pchain/json-rpc.ts';
-import { createNodeApi, type NodeApi } from './pchain/node-api.ts';
-import { createSubnetDirectory } from './pchain/subnet-directory.ts';
-import { createValidationIndex, DEFAULT_INDEX_LIMITS } from './pchain/validation-index.ts';
-import { createValidatorFunds } from './pchain/validator-funds.ts';
-import { createValidatorSets } from './pchain/validator-sets.ts';
+import type { Config, NetworkConfig } from './config/settings.ts';
+import type { Devnet } from './devnet/devnet.ts';
+import { type OpenedNetwork, openNetwork } from './network/open-network.ts';
+import { createIdentity, loadOrCreateIdentity } from './p2p/identity.ts';
+import type { ApiEndpoint } from './primitives/api-endpoint.ts';
 import { parseHex } from './primitives/bytes.ts';
-import { type Clock, type Random, sleep } from './primitives/clock.ts';
-import { startDeadline } from './primitives/deadline.ts';
+import type { Clock, Random } from './primitives/clock.ts';
 import type { NodeID } from './primitives/ids.ts';
 import { createMemoryLimitCounters, type LimitCounters } from './store/limit-counters.ts';
 import { createSharedLimitCounters } from './store/shared-limit-counters.ts';
-import { createMemorySignatureStore } from './store/signature-store.ts';
-import { openValidationStore } from './store/validation-store.ts';
 import type { Logger } from './telemetry/logger.ts';
-import { createMetrics } from './telemetry/metrics.ts';
+import { createMetrics, type Metrics } from './telemetry/metrics.ts';
 import { createUpstreams } from './upstream/upstreams.ts';
-import { createWarpSet } from './validators/warp-set.ts';
 
 export interface App extends AsyncDisposable {
   readonly url: string;
   readonly nodeID: NodeID;
   readonly server: Server;
-  /** Rejects when the service must not go on: the API turned out to be of another network than configured. */
+  /** The embedded network, once it is up; undefined where none is configured. */
+  readonly devnet: Devnet | undefined;
+  /** Rejects when the service must not go on: nothing that it is configured to serve can be. */
   readonly failed: Promise<never>;
-  /** Resolves when the readiness quorum is connected; rejects with the signal's reason. */
+  /** Resolves when every network is up; rejects with the signal's reason. */
   untilReady(signal: AbortSignal): Promise<void>;
 }
 
@@ -50,338 +37,163 @@ export interface AppOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly random: Random;
-  /** Further routes, such as the embedded network's. */
-  readonly registerMore?: (server: Server) => void;
+  /** Told how the start of the embedded network goes on. */
+  readonly onProgress?: (text: string) => void;
 }
 
-/** The names by which a path may call each network. `testnet` is an old name of fuji; a local network answers to all. */
-const PATH_NAMES: Readonly<Record<NetworkName, readonly string[]>> = {
-  mainnet: ['mainnet'],
-  fuji: ['fuji', 'testnet'],
-  local: ['mainnet', 'fuji', 'testnet'],
-};
+/** All APIs turned out to be of other networks than those configured. */
+export class WrongNetworks extends Error {
+  override readonly name = 'WrongNetworks';
+}
 
-/** A public network's ID is known before its API answers, so that the service can listen and say that it is not ready. */
-const NETWORK_IDS: Readonly<Partial<Record<NetworkName, number>>> = { mainnet: 1, fuji: 5 };
-
-/** When the Etna upgrade brought L1s, in Unix seconds (avalanchego `upgrade/upgrade.go`). */
-const L1_START_TIMES: Readonly<Partial<Record<NetworkName, bigint>>> = {
-  mainnet: BigInt(Date.UTC(2024, 11, 16, 17) / 1_000),
-  fuji: BigInt(Date.UTC(2024, 10, 25, 16) / 1_000),
-};
-
-/** The composition root: everything it opens, it closes, in reverse order. */
-export async function startApp(
-  { config, logger, clock, random, registerMore }: AppOptions,
-  signal: AbortSignal,
-): Promise<App> {
+/** The composition root: everything it opens, it closes, in reverse order. It listens before any network is open. */
+export async function startApp(options: AppOptions): Promise<App> {
+  const { config, logger, clock, random } = options;
   await using opened = new AsyncDisposableStack();
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  const metrics = createMetrics(registry);
+  const ports = { logger, clock, random, metrics };
 
   // First, as a backend that is missing is refused at once; closed last, when nobody asks for anything any more.
   const blsThreads = opened.use(await startWorkerPool(config.bls));
-
-  const { apiTimeoutMs } = config;
-  // One attempt ends before the request it is made for, so that the next base URL has its turn within the same request; one
-  // that hangs is then put aside for longer than it costs.
-  const apiLimits = {
-    attemptTimeoutMs: 0.8 * apiTimeoutMs,
-    callTimeoutMs: 2 * apiTimeoutMs,
-    asideBaseMs: apiTimeoutMs,
-  };
-  const rpc = { clock, random, registry, limits: apiLimits };
-  const pChain = opened.use(createJsonRpcClient({ endpoints: config.pChainApi, ...rpc }));
-  const info = opened.use(createJsonRpcClient({ endpoints: config.infoApi, ...rpc }));
-  const api = createNodeApi(pChain, info);
-  const knownNetworkID = NETWORK_IDS[config.network];
-  const networkID = knownNetworkID ?? (await askNetworkID(api, { config, logger, clock }, signal));
-
-  const identity = await openIdentity(config);
+  const bls = createBlsService(blsThreads, await loadBackend(config.bls.backend));
+  const identity = config.identity === undefined ? createIdentity() : await loadOrCreateIdentity(config.identity);
   logger.info({ nodeID: identity.nodeID }, 'staking identity');
-  const network = opened.use(
-    createPeerNetwork({
-      identity,
-      networkID,
-      clock,
-      random,
-      logger,
-      registry,
-      nodeVersion: (deadline) => api.getNodeVersion(deadline),
-      bootstrapPeers: (deadline) => findFirstPeers(api, config, deadline),
-      allowPrivateAddresses: config.allowPrivateAddresses,
-      limits: { dialsPerSecond: config.dialsPerSecond },
-    }),
-  );
-  const validatorSets = createValidatorSets({ api, clock, build: createWarpSet });
-  const metrics = createAggregatorMetrics(registry);
-  const connections = opened.use(
-    createValidatorConnections({
-      network,
-      validatorSets,
-      clock,
-      logger,
-      metrics,
-      trackedSubnetIDs: config.trackedSubnetIDs,
-      readyQuorumNum: config.readyQuorumNum,
-      refreshIntervalMs: config.validatorRefreshMs,
-      refreshTimeoutMs: 2 * apiTimeoutMs,
-      keepMs: 10 * config.validatorRefreshMs,
-    }),
-  );
-  const directory = createSubnetDirectory(api);
-  const chains = createChainApi(opened.use(createJsonRpcClient({ endpoints: config.pChainApi, ...rpc })));
-  const store = opened.use(openValidationStore({ directory: config.storePath, networkID }));
-  const index = opened.use(
-    createValidationIndex({
-      // A client of its own, so that reading blocks never takes the connections of those who wait.
-      api: createNodeApi(opened.use(createJsonRpcClient({ endpoints: config.pChainApi, ...rpc })), info),
-      store,
-      clock,
-      logger,
-      registry,
-      l1StartTime: L1_START_TIMES[config.network],
-      limits: {
-        ...DEFAULT_INDEX_LIMITS,
-        lookback: config.storePath === undefined ? config.l1IndexLookback : undefined,
-        maxBlocksPerSecond: config.l1IndexBlocksPerSecond,
-      },
-    }),
-  );
-  const [pathName = 'mainnet'] = PATH_NAMES[config.network];
-  const dataApi =
-    config.dataApi &&
+  const limits = await openLimitCounters(opened, config, ports);
+  const upstreams = opened.use(createUpstreams({ ...config.upstream, ...ports }));
+  const embedded = await prepareEmbedded(opened, options, (node) => upstreams.open('node', node));
+
+  const networks = config.networks.map((network) =>
     opened.use(
-      createDataApi({ endpoint: config.dataApi, network: pathName, clock, timeoutMs: apiLimits.attemptTimeoutMs }),
-    );
-  const l1Messages = createL1Messages({
-    networkID,
-    api,
-    chains,
-    directory,
-    index,
-    dataApi,
-    clock,
-    logger,
-    timeoutMs: apiTimeoutMs,
-  });
-  const aggregator = createAggregator({
-    networkID,
-    directory,
-    validatorSets,
-    epochs: createEpochHeights(chains, clock),
-    funds: createValidatorFunds(api, clock),
-    source: connections,
-    store: createMemorySignatureStore({
-      maxSignatures: config.signatureCacheSize,
-      maxPerSigner: config.signatureCachePerSigner,
-    }),
-    bls: createBlsService(blsThreads, await loadBackend(config.bls.backend)),
-    clock,
-    metrics,
-    limits: {
-      requestTimeoutMs: config.requestTimeoutMs,
-      peerTimeoutMs: config.peerTimeoutMs,
-      hedgeAfterMs: config.hedgeAfterMs,
-      connectTimeoutMs: config.connectTimeoutMs,
-      reconnectGraceMs: RECONNECT_GRACE_MS,
-      retryDelaysMs: RETRY_DELAYS_MS,
-      maxConcurrentQueries: config.maxConcurrentQueries,
-      maxQueriesInFlight: config.maxQueriesInFlight,
-      maxAggregationsInFlight: config.maxAggregationsInFlight,
-      resolveTimeoutMs: apiTimeoutMs,
-      resultCacheBytes: config.resultCacheBytes,
-    },
-  });
-  const { endpoints, maxResponseBytes, cacheBytes, ...upstream } = config.upstream;
-  const upstreams = opened.use(createUpstreams({ endpoints, clock, logger, metrics: createMetrics(registry), maxResponseBytes, cacheBytes }));
-  const limits = await openLimitCounters(opened, { config, logger, clock, random }, registry);
-  const server = await createServer({
-    networks: [
-      adaptNetwork({
-        pathNames: PATH_NAMES[config.network],
-        nodeID: identity.nodeID,
-        aggregator,
-        l1Messages,
-        readiness: () => connections.readiness(),
+      openNetwork({
+        ...{ network, identity, bls, ...ports },
+        aggregation: config.aggregation,
+        storePath: config.store.path,
+        startEmbedded: network.embedded && embedded?.start,
       }),
-    ],
-    version: '0.1.0',
+    ),
+  );
+  const server = await createServer({
+    networks,
+    version: packageJson.version,
     registry,
-    metrics: createMetrics(registry),
+    metrics,
     logger,
     clock,
-    drainTimeoutMs: config.shutdownTimeoutMs,
-    corsOrigins: config.corsOrigins,
+    corsOrigins: config.server.corsOrigins,
+    drainTimeoutMs: config.server.shutdownTimeoutMs,
+    access: {
+      apiKeys: config.access.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
+      unitsPerMinute: config.access.unitsPerMinute === 0 ? undefined : config.access.unitsPerMinute,
+      trustedProxies: config.server.trustedProxies,
+      limits,
+    },
     upstream: {
       upstreams,
       limits,
-      timeoutMs: upstream.timeoutMs,
-      passUnknown: upstream.passUnknown && Object.keys(endpoints).length > 0,
-      rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
+      timeoutMs: config.upstream.timeoutMs,
+      passUnknown: config.upstream.passUnknown && Object.keys(config.upstream.endpoints).length > 0,
+      rpc: { methods: new Set(config.upstream.rpcMethods), maxBatch: config.upstream.maxRpcBatch },
     },
-    access: {
-      apiKeys: config.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
-      unitsPerMinute: config.rateLimitPerMinute === 0 ? undefined : config.rateLimitPerMinute,
-      trustedProxies: config.trustedProxies,
-      limits,
-    },
-    ...(registerMore && { registerMore }),
+    ...(embedded && { registerMore: embedded.registerRoutes, examples: embedded.example }),
   });
   opened.defer(() => {
     logger.info('stopping: no more requests are taken');
     return server.close();
   });
-  const url = await server.listen({ host: config.host, port: config.port });
-  logger.info({ url }, 'listening');
+  const url = await server.listen({ host: config.server.host, port: config.server.port });
+  logger.info({ url, networks: networks.map(({ name }) => name) }, 'listening');
 
-  const stopped = new AbortController();
-  opened.defer(() => stopped.abort(new Error('the service stops')));
-  const failed =
-    knownNetworkID === undefined
-      ? new Promise<never>(() => undefined)
-      : refuseOtherNetwork(knownNetworkID, () => askNetworkID(api, { config, logger, clock }, stopped.signal));
-  // Heard by main; without a listener, the stop of the service would count as unhandled.
+  const failed = untilUseless(networks);
+  // Nobody need listen: the stop of the service is no failure.
   failed.catch(() => undefined);
-
   const closing = opened.move();
   return {
     url,
-    failed,
     nodeID: identity.nodeID,
     server,
-    untilReady: (waiting) => network.waitUntil(() => connections.readiness().isReady, waiting),
+    get devnet() {
+      return embedded?.devnet();
+    },
+    failed,
+    async untilReady(signal) {
+      await Promise.all(networks.map((network) => network.untilUp(signal)));
+    },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }
 
-/** Until networks are values: the one network, as the API sees one. */
-function adaptNetwork({
-  pathNames,
-  nodeID,
-  aggregator,
-  l1Messages,
-  readiness,
-}: {
-  pathNames: readonly string[];
-  nodeID: NodeID;
-  aggregator: CompleteAggregator;
-  l1Messages: L1Messages;
-  readiness: () => Readiness;
-}): Network {
-  const [name = 'local'] = pathNames;
-  return {
-    name,
-    pathNames,
-    aggregator: {
-      async aggregate(request, { signal }) {
-        const { subject, quorumNum = 67n, quorumBuffer = 0n, pChainHeight = 0n, destinationChainID } = request;
-        const chosen = destinationChainID && { chainID: destinationChainID, isRequired: true };
-        const common = { quorumNum, quorumBuffer, pChainHeight };
-        if (subject.kind === 'message') {
-          const { message } = subject;
-          const justification = unwrapJustification(message, subject.justification);
-          const { signingSubnetID } = request;
-          return aggregator.aggregate(
-            { ...common, message, justification, signingSubnetID, destination: chosen },
-            signal,
-          );
-        }
-        const { managerChainID, ...found } =
-          subject.kind === 'transaction'
-            ? await l1Messages.ofTransaction(subject.txID, signal)
-            : await l1Messages.ofJustification(subject.justification, signal);
-        const manager = subject.kind === 'transaction' ? { chainID: managerChainID, isRequired: false } : undefined;
-        return aggregator.aggregate(
-          {
-            ...common,
-            ...found,
-            signingSubnetID: request.signingSubnetID ?? found.signingSubnetID,
-            destination: chosen ?? manager,
-          },
-          signal,
-        );
-      },
-    },
-    readiness() {
-      const { isReady, subnets } = readiness();
-      return {
-        name,
-        status: isReady ? 'up' : 'down',
-        reason: isReady ? undefined : 'too little weight is connected',
-        nodeID,
-        subnets: subnets.map(({ subnetID, connected }) => ({
-          subnetID,
-          isUp: connected?.isEnough === true,
-          reason: undefined,
-          connected,
-        })),
-      };
-    },
-    untilUp: () => Promise.reject(new Error('not here')),
-    [Symbol.asyncDispose]: () => Promise.resolve(),
-  };
-}
-
-/** A block or two on the C-Chain: time for a validator that lags to catch up, within the budget for telling a client why. */
-const RETRY_DELAYS_MS = [300, 900];
-/** A redial after a broken connection takes a fraction of a second. */
-const RECONNECT_GRACE_MS = 1_000;
-const API_RETRY_MS = 1_000;
-
-/** Asks until the API answers: a service may well start before its node. Rejects with the signal's reason. */
-async function askNetworkID(
-  api: NodeApi,
-  { config, logger, clock }: Pick<AppOptions, 'config' | 'logger' | 'clock'>,
-  signal: AbortSignal,
-): Promise<number> {
-  for (;;) {
-    try {
-      using deadline = startDeadline(clock, config.apiTimeoutMs, 'asking for the network ID', signal);
-      return await api.getNetworkID(deadline.signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      logger.warn({ err: error }, 'the info API does not answer yet; trying again');
-    }
-    await sleep(clock, API_RETRY_MS, signal);
-  }
-}
-
-async function refuseOtherNetwork(expected: number, ask: () => Promise<number>): Promise<never> {
-  const networkID = await ask();
-  if (networkID === expected) return new Promise<never>(() => undefined);
-  throw new ConfigError(
-    `the info API is of network ID ${networkID}, but the configured network is ${expected}: check infoApi`,
-  );
+/** Rejects when a network cannot be opened at all, or when no API is of the network that it should be of. */
+async function untilUseless(networks: readonly OpenedNetwork[]): Promise<never> {
+  const reasons = await Promise.race([
+    Promise.all(networks.map(({ refused }) => refused)),
+    ...networks.map(({ failed }) => failed),
+  ]);
+  throw new WrongNetworks(networks.map(({ name }, index) => `${name}: ${reasons[index]}`).join('; '));
 }
 
 async function openLimitCounters(
   opened: AsyncDisposableStack,
-  { config, ...ports }: Pick<AppOptions, 'config' | 'logger' | 'clock' | 'random'>,
-  registry: Registry,
+  { store }: Config,
+  ports: { readonly logger: Logger; readonly clock: Clock; readonly random: Random; readonly metrics: Metrics },
 ): Promise<LimitCounters> {
   const own = createMemoryLimitCounters(ports.clock);
-  if (config.sharedStore === undefined) return own;
+  if (store.shared === undefined) return own;
   // Only where it is asked for: the client library takes a tenth of a second to load, and 25 MB.
   const { openSharedStore } = await import('./store/shared-store.ts');
-  return createSharedLimitCounters(opened.use(openSharedStore({ ...config.sharedStore, ...ports, registry })), own);
+  return createSharedLimitCounters(opened.use(openSharedStore({ ...store.shared, ...ports })), own);
 }
 
-async function openIdentity({ stakingIdentity }: Config): Promise<Identity> {
-  return stakingIdentity === undefined ? createIdentity() : loadOrCreateIdentity(stakingIdentity);
+interface Embedded {
+  /** Resolves with the address of its API. */
+  readonly start: (signal: AbortSignal) => Promise<ApiEndpoint>;
+  readonly registerRoutes: (server: Server) => void;
+  /** A request to try on the page of the API; undefined until the network is up. */
+  readonly example: () => AggregationExample | undefined;
+  readonly devnet: () => Devnet | undefined;
 }
 
-/** Where discovery starts: the peers set by hand, the API node itself, and the peers it has. */
-async function findFirstPeers(api: NodeApi, config: Config, signal: AbortSignal) {
-  const known = await Promise.allSettled([api.getPeers(signal), ownAddress(api, signal)]);
-  signal.throwIfAborted();
-  return [
-    ...config.manuallyTrackedPeers,
-    ...known.flatMap((result) => (result.status === 'fulfilled' ? result.value : [])),
-  ];
+/** Loads what runs the embedded network where one is configured, and nothing of it anywhere else. */
+async function prepareEmbedded(
+  opened: AsyncDisposableStack,
+  { config, logger, clock, onProgress }: AppOptions,
+  onApi: (node: ApiEndpoint) => void,
+): Promise<Embedded | undefined> {
+  const network = config.networks.find(({ embedded }) => embedded !== undefined);
+  if (network?.embedded === undefined) return undefined;
+  const { validators } = network.embedded;
+  const [{ startDevnet }, { registerDevnetRoutes }] = await Promise.all([
+    import('./devnet/devnet.ts'),
+    import('./devnet/devnet-routes.ts'),
+  ]);
+  // It is started after the service listens, and stops after everything that talks to it.
+  const running = opened.use(new AsyncDisposableStack());
+  let devnet: Devnet | undefined;
+  return {
+    async start() {
+      const started = await startDevnet({
+        validators,
+        clock,
+        logger,
+        onProgress: (done, total) => onProgress?.(`starting validators: ${done} of ${total}`),
+      });
+      devnet = running.use(started);
+      const node = { baseUrl: devnet.apiUrl };
+      onApi(node);
+      return node;
+    },
+    registerRoutes: (server) => registerDevnetRoutes(server, () => devnet, pathNameOf(network)),
+    example() {
+      const name = pathNameOf(network);
+      const body = devnet?.examples(name).find((example) => example.body !== undefined)?.body;
+      return body && { network: name, body };
+    },
+    devnet: () => devnet,
+  };
 }
 
-async function ownAddress(api: NodeApi, signal: AbortSignal) {
-  const [nodeID, address] = await Promise.all([api.getNodeID(signal), api.getNodeIP(signal)]);
-  return [{ nodeID, ...address }];
+/** The name under which examples call the network: one that the public client of the API knows, where there is one. */
+function pathNameOf({ name, aliases }: NetworkConfig): string {
+  return [name, ...aliases].find((each) => each === 'fuji' || each === 'mainnet') ?? name;
 }

@@ -18,6 +18,7 @@ export class FakeClock implements Clock {
   readonly #startUnixMs: number;
   readonly #timers = new Set<Timer>();
   #elapsedMs = 0;
+  #pendingTurns = 0;
 
   constructor(startUnixMs = DEFAULT_START) {
     this.#startUnixMs = startUnixMs;
@@ -38,9 +39,13 @@ export class FakeClock implements Clock {
     return () => void this.#timers.delete(timer);
   }
 
-  /** The event loop's own turn: no virtual time passes. */
+  /** The event loop's own turn: no virtual time passes, and {@link advance} lets none pass before it has come. */
   afterTurn(callback: () => void): void {
-    setImmediate(callback);
+    this.#pendingTurns += 1;
+    setImmediate(() => {
+      this.#pendingTurns -= 1;
+      callback();
+    });
   }
 
   /** Timers armed and neither run nor cancelled: 0 after the work is done, or something leaks. */
@@ -50,12 +55,13 @@ export class FakeClock implements Clock {
 
   /**
    * Lets `ms` pass. Runs each timer that falls due at its own time, earliest first and in the order of creation where equal;
-   * before the first, between any two and after the last, everything that promises have made ready runs to its end. So a
-   * timer that is armed meanwhile and falls due in time runs too. What a callback throws comes out of here.
+   * before the first, between any two and after the last, everything that promises and turns of the event loop have made
+   * ready runs to its end. So a timer that is armed meanwhile and falls due in time runs too. What a callback throws comes
+   * out of here.
    */
   async advance(ms: number): Promise<void> {
     const untilMs = this.#elapsedMs + ms;
-    await settle();
+    await this.#settleTurns();
     for (let ranAtOnce = 0; ; ranAtOnce += 1) {
       const next = this.#earliest();
       if (next === undefined || next.dueMs > untilMs) break;
@@ -66,9 +72,17 @@ export class FakeClock implements Clock {
       if (ranAtOnce === MAX_TIMERS_PER_INSTANT) throw new Error(`${ranAtOnce} timers at one time: an endless loop?`);
       this.#timers.delete(next);
       next.callback();
-      await settle();
+      await this.#settleTurns();
     }
     this.#elapsedMs = Math.max(this.#elapsedMs, untilMs);
+  }
+
+  async #settleTurns(): Promise<void> {
+    await settle();
+    for (let turn = 0; this.#pendingTurns > 0; turn += 1) {
+      if (turn === MAX_TIMERS_PER_INSTANT) throw new Error(`${turn} turns at one time: an endless loop?`);
+      await settle();
+    }
   }
 
   #earliest(): Timer | undefined {

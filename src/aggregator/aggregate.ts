@@ -2,24 +2,29 @@ import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
 import type { BlsService } from '../bls/aggregation.ts';
 import { JobsOverloaded } from '../bls/job-runner.ts';
-import { PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
+import { PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
 import type { SignatureStore } from '../store/signature-store.ts';
-import {
-  type AggregationRequest,
-  type AggregationResult,
-  type CompleteRequest,
-  requestKey,
-  signatureKey,
-} from './aggregation-request.ts';
-import { type AggregationReport, AggregatorError } from './aggregator-error.ts';
+import type { WarpSet } from '../validators/warp-set.ts';
+import { warpSetHash } from '../validators/warp-set-hash.ts';
+import type { AggregationRequest, AggregationResult } from './aggregation-request.ts';
+import { AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from './aggregator-metrics.ts';
-import { type CollectionDeps, type CollectionLimits, collectSignatures } from './collect-signatures.ts';
-import { describeInsufficientWeight, describeNotConnected } from './failure-message.ts';
+import {
+  type CollectionDeps,
+  type CollectionLimits,
+  type CollectionOutcome,
+  collectSignatures,
+} from './collect-signatures.ts';
+import { describeFailure } from './collection-failure.ts';
+import { type CompleteRequest, completeRequest } from './complete-request.ts';
+import { createFailureMemory } from './failure-memory.ts';
+import type { L1Messages } from './l1-messages.ts';
+import { ProgressFeed, type ProgressListener } from './progress.ts';
+import { resultKey, signatureKey } from './result-key.ts';
 import type { SignatureSource } from './signature-source.ts';
 import { createSigningResolver, type Signing, type SigningResolverOptions } from './signing-resolver.ts';
-import { createSuspects } from './suspects.ts';
-import type { TallySummary } from './tally.ts';
+import type { Suspects } from './suspects.ts';
 
 export interface AggregatorLimits extends CollectionLimits {
   /** Different aggregations under way at once; one more is refused as overloaded. Equal ones count once. */
@@ -33,187 +38,203 @@ export interface AggregatorLimits extends CollectionLimits {
 }
 
 export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolveTimeoutMs'> {
+  /** Finds the message of a request that names only a justification or a transaction. */
+  readonly l1Messages: L1Messages;
   readonly source: SignatureSource;
   readonly store: SignatureStore;
   readonly bls: BlsService;
+  readonly suspects: Suspects;
   readonly metrics: AggregatorMetrics;
   readonly limits: AggregatorLimits;
 }
 
-export interface Aggregator {
-  aggregate(request: AggregationRequest, options: { readonly signal: AbortSignal }): Promise<AggregationResult>;
+export interface AggregateOptions {
+  /** The caller's interest: when it aborts, only its own wait ends. */
+  readonly signal: AbortSignal;
+  /**
+   * Hears how the collection goes, the state first. Nothing where no validator is asked: the request was answered from memory, or
+   * failed before.
+   */
+  readonly onProgress?: ProgressListener | undefined;
 }
 
-export interface CompleteAggregator {
+export interface Aggregator {
   /**
-   * The signed message for a request. Equal requests under way share one run; a caller's abort ends only its own wait.
+   * The signed message for a request. Equal requests under way share one run.
    *
    * @throws {AggregatorError}, or the signal's reason
    */
-  aggregate(request: CompleteRequest, signal: AbortSignal): Promise<AggregationResult>;
+  aggregate(request: AggregationRequest, options: AggregateOptions): Promise<AggregationResult>;
 }
 
-export function createAggregator(options: AggregatorOptions): CompleteAggregator {
-  const { metrics, limits, clock } = options;
-  const signingResolver = createSigningResolver({ ...options, resolveTimeoutMs: limits.resolveTimeoutMs });
-  const flights = new SingleFlight<string, AggregationResult>();
-  const results = new LRUCache<string, AggregationResult>({
-    maxSize: limits.resultCacheBytes,
-    sizeCalculation: ({ signedMessage, signers }) => signedMessage.length + 8 * signers.length + RESULT_OVERHEAD_BYTES,
-  });
-  const nameOf = createObjectNames();
-  const collection: CollectionDeps = {
-    ...options,
-    suspects: createSuspects(options.clock),
-    querying: pLimit(limits.maxQueriesInFlight),
-  };
+export function createAggregator(options: AggregatorOptions): Aggregator {
+  const { metrics, clock } = options;
+  const signingResolver = createSigningResolver({ ...options, resolveTimeoutMs: options.limits.resolveTimeoutMs });
+  const sharedSigning = new SharedSigning(options);
 
-  async function aggregate(request: CompleteRequest, signal: AbortSignal): Promise<AggregationResult> {
-    const startMs = clock.monotonicMs();
-    metrics.inFlight.inc();
-    let outcome: RequestOutcome = 'internal_error';
-    try {
-      const result = await run(request, signal);
-      outcome = 'signed';
-      return result;
-    } catch (error) {
-      if (error instanceof AggregatorError) outcome = error.code;
-      else if (signal.aborted) outcome = 'aborted';
-      throw error;
-    } finally {
-      metrics.inFlight.dec();
-      metrics.duration.observe({ outcome }, (clock.monotonicMs() - startMs) / 1000);
-    }
-  }
-
-  async function run(request: CompleteRequest, signal: AbortSignal): Promise<AggregationResult> {
-    let signing = await signingResolver.resolve(request, signal);
+  async function run(request: AggregationRequest, waiter: AggregateOptions): Promise<AggregationResult> {
+    const { signal } = waiter;
+    const complete = await completeRequest(request, options.l1Messages, signal);
+    let signing = await signingResolver.resolve(complete, signal);
     for (let rebuilds = 0; ; rebuilds += 1) {
-      const { result, isNew } = await sign(request, signing, signal);
+      const { result, isNew } = await sharedSigning.sign(complete, signing, waiter);
       // A known result took no time in which anything could change.
-      if (!isNew || request.pChainHeight !== 0n || rebuilds === MAX_REBUILDS) return result;
-      const now = await signingResolver.resolveAgain(request, signing, signal);
-      if (now.warpSet === signing.warpSet) return result;
+      if (!isNew || complete.pChainHeight !== 0n || rebuilds === MAX_REBUILDS) return result;
+      const now = await signingResolver.resolveAgain(complete, signing, signal);
+      if (warpSetHash(now.warpSet) === warpSetHash(signing.warpSet)) return result;
       // The validators changed meanwhile, and the bits would mean others. Most signatures are in the store by now.
       signing = now;
     }
   }
 
-  async function sign(
+  return {
+    async aggregate(request, waiter) {
+      const startMs = clock.monotonicMs();
+      metrics.inFlight.inc();
+      let outcome: RequestOutcome = 'internal_error';
+      try {
+        const result = await run(request, waiter);
+        outcome = 'signed';
+        return result;
+      } catch (error) {
+        if (error instanceof AggregatorError) outcome = error.code;
+        else if (waiter.signal.aborted) outcome = 'aborted';
+        throw error;
+      } finally {
+        metrics.inFlight.dec();
+        metrics.observeDuration(outcome, (clock.monotonicMs() - startMs) / 1000);
+      }
+    },
+  };
+}
+
+/**
+ * Signs for a known validator set. Equal requests share one collection; what came of it is remembered: a signed message while
+ * there is room, a failure for a while.
+ */
+class SharedSigning {
+  readonly #options: AggregatorOptions;
+  readonly #collection: CollectionDeps;
+  readonly #flights = new SingleFlight<string, AggregationResult>();
+  /** Of the flights. */
+  readonly #feeds = new Map<string, ProgressFeed>();
+  readonly #results: LRUCache<string, AggregationResult>;
+  readonly #failures: ReturnType<typeof createFailureMemory>;
+
+  constructor(options: AggregatorOptions) {
+    const { limits, clock } = options;
+    this.#options = options;
+    this.#collection = { ...options, querying: pLimit(limits.maxQueriesInFlight) };
+    this.#results = new LRUCache({
+      maxSize: limits.resultCacheBytes,
+      sizeCalculation: ({ signedMessage, signers }) =>
+        signedMessage.length + 8 * signers.length + RESULT_OVERHEAD_BYTES,
+    });
+    this.#failures = createFailureMemory(clock);
+  }
+
+  async sign(
     request: CompleteRequest,
     signing: Signing,
-    signal: AbortSignal,
+    { signal, onProgress }: AggregateOptions,
   ): Promise<{ result: AggregationResult; isNew: boolean }> {
-    const { signingSubnetID, pChainHeight, warpSet, avoided } = signing;
-    const resolved = { ...request, signingSubnetID };
-    // A validator set is one object for all heights at which it is the same: so is the answer.
-    const resultKey = `${requestKey({ ...resolved, pChainHeight: 0n })}|${nameOf(warpSet)}|${[...avoided].join(',')}`;
-    const known = results.get(resultKey);
+    const { metrics, limits } = this.#options;
+    const { pChainHeight } = signing;
+    const key = resultKey({ ...request, ...signing });
+    const known = this.#results.get(key);
     if (known !== undefined) {
       metrics.resultCacheHits.inc();
       return { result: { ...known, pChainHeight }, isNew: false };
     }
-    if (flights.size >= limits.maxAggregationsInFlight && !flights.has(resultKey)) {
+    const failure = this.#failures.find(key, () => this.#connectedWeight(signing.warpSet));
+    if (failure !== undefined) {
+      metrics.rememberedFailures.inc({ code: failure.code });
+      throw atHeight(failure, pChainHeight);
+    }
+    if (this.#flights.size >= limits.maxAggregationsInFlight && !this.#flights.has(key)) {
       throw new AggregatorError(
         'overloaded',
         `${limits.maxAggregationsInFlight} aggregations are under way, which is all this service takes at once`,
       );
     }
-    const result = await flights.run(
-      resultKey,
-      async (flight) => {
-        const made = await collect(resolved, signing, flight);
-        if (made.isTargetReached) results.set(resultKey, made.result);
-        return made.result;
-      },
-      signal,
-    );
-    return { result: { ...result, pChainHeight }, isNew: true };
-  }
-
-  async function collect(
-    request: CompleteRequest & { readonly signingSubnetID: SubnetID },
-    { sourceSubnetID, warpSet, pChainHeight, avoided }: Signing,
-    signal: AbortSignal,
-  ): Promise<{ result: AggregationResult; isTargetReached: boolean }> {
-    const { message, justification, signingSubnetID, quorumNum, quorumBuffer } = request;
-    const outcome = await collectSignatures(
-      {
-        message,
-        justification,
-        signatureKey: signatureKey(request),
-        signingSubnetID,
-        warpSet,
-        avoided,
-        quorumNum,
-        quorumBuffer,
-      },
-      collection,
-      signal,
-    ).catch((error: unknown) => {
-      if (error instanceof JobsOverloaded) throw new AggregatorError('overloaded', error.message, { cause: error });
-      throw error;
-    });
-    switch (outcome.kind) {
-      case 'signed': {
-        const { signedMessage, signedWeight, signers, isTargetReached } = outcome;
-        const { totalWeight } = warpSet;
-        return {
-          result: {
-            signedMessage,
-            signingSubnetID,
-            pChainHeight,
-            signedWeight,
-            totalWeight,
-            signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
-          },
-          isTargetReached,
-        };
-      }
-      case 'insufficient': {
-        const { summary: details, reachableWeight } = outcome;
-        // Validators that are out of reach may be back in a moment; ones that refuse, or cannot sign, will not change.
-        const isForWantOfConnections =
-          reachableWeight < details.neededWeight &&
-          details.totalWeight - details.withoutKey.weight >= details.neededWeight;
-        if (isForWantOfConnections)
-          throw new AggregatorError('not_connected', describeNotConnected(details), {
-            report: toReport(request, pChainHeight, details),
-          });
-        const isOfL1 = sourceSubnetID !== PRIMARY_NETWORK_ID;
-        throw new AggregatorError('insufficient_weight', describeInsufficientWeight(quorumNum, isOfL1, details), {
-          report: toReport(request, pChainHeight, details),
-        });
-      }
+    const running = this.#flights.run(key, (flight) => this.#fly(key, request, signing, flight), signal);
+    // The flight has begun, and so has its feed.
+    const unsubscribe = onProgress && this.#feeds.get(key)?.subscribe(onProgress);
+    try {
+      return { result: { ...(await running), pChainHeight }, isNew: true };
+    } catch (error) {
+      throw error instanceof AggregatorError ? atHeight(error, pChainHeight) : error;
+    } finally {
+      unsubscribe?.();
     }
   }
 
-  return { aggregate };
+  async #fly(key: string, request: CompleteRequest, signing: Signing, signal: AbortSignal): Promise<AggregationResult> {
+    const { source } = this.#options;
+    const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
+    this.#feeds.set(key, progress);
+    try {
+      const job = { ...request, ...signing, signatureKey: signatureKey(request), progress };
+      const outcome = await collectSignatures(job, this.#collection, signal);
+      if (outcome.kind === 'insufficient') {
+        const error = toError(request, signing, outcome);
+        this.#failures.remember(key, error, this.#connectedWeight(signing.warpSet));
+        throw error;
+      }
+      const result = toResult(signing, outcome);
+      if (outcome.isTargetReached) this.#results.set(key, result);
+      return result;
+    } catch (error) {
+      if (error instanceof JobsOverloaded) throw new AggregatorError('overloaded', error.message, { cause: error });
+      throw error;
+    } finally {
+      // Where everybody left and came again, there is another flight under the same key.
+      if (this.#feeds.get(key) === progress) this.#feeds.delete(key);
+    }
+  }
+
+  #connectedWeight({ validators }: WarpSet): bigint {
+    const { source } = this.#options;
+    return validators.reduce(
+      (sum, { nodeIDs, weight }) => (nodeIDs.some((nodeID) => source.isConnected(nodeID)) ? sum + weight : sum),
+      0n,
+    );
+  }
 }
 
-/** Sets change with some blocks, and a block takes seconds: more than two changes in one request are not to be waited for. */
+function toResult(
+  { signingSubnetID, pChainHeight, warpSet }: Signing,
+  { signedMessage, signedWeight, signers }: Extract<CollectionOutcome, { kind: 'signed' }>,
+): AggregationResult {
+  return {
+    ...{ signedMessage, signingSubnetID, pChainHeight, signedWeight },
+    totalWeight: warpSet.totalWeight,
+    signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
+  };
+}
+
+function toError(
+  { message, quorumNum }: CompleteRequest,
+  { sourceSubnetID, signingSubnetID, pChainHeight }: Signing,
+  { summary, refusedForGood }: Extract<CollectionOutcome, { kind: 'insufficient' }>,
+): AggregatorError {
+  const isOfL1 = sourceSubnetID !== PRIMARY_NETWORK_ID;
+  const failure = describeFailure({ summary, quorumNum, isOfL1, refusedForGood });
+  const { id: messageID, sourceChainID } = message;
+  return new AggregatorError(failure.code, failure.message, {
+    report: { messageID, sourceChainID, signingSubnetID, pChainHeight, tally: summary },
+  });
+}
+
+/** Requests at different heights with the same validators share a failure; each is told its own height. */
+function atHeight(error: AggregatorError, pChainHeight: bigint): AggregatorError {
+  const { code, message, field, report, retryAfterMs, cause } = error;
+  if (report === undefined || report.pChainHeight === pChainHeight) return error;
+  return new AggregatorError(code, message, { field, report: { ...report, pChainHeight }, retryAfterMs, cause });
+}
+
+/** Sets change with some blocks, and a block takes seconds: a request follows two changes, and leaves a third to the caller. */
 const MAX_REBUILDS = 2;
 
 /** An answer's fields beside the message; the names of the signers are those of the validator set. */
 const RESULT_OVERHEAD_BYTES = 512;
-
-/** Names for objects, so that identity can be part of a text key. Holds no object alive. */
-function createObjectNames(): (object: object) => number {
-  const names = new WeakMap<object, number>();
-  let last = 0;
-  return (object) => {
-    const known = names.get(object);
-    if (known !== undefined) return known;
-    last += 1;
-    names.set(object, last);
-    return last;
-  };
-}
-
-function toReport(
-  { message, signingSubnetID }: CompleteRequest & { readonly signingSubnetID: SubnetID },
-  pChainHeight: bigint,
-  tally: TallySummary,
-): AggregationReport {
-  return { messageID: message.id, sourceChainID: message.sourceChainID, signingSubnetID, pChainHeight, tally };
-}

@@ -1,47 +1,36 @@
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex } from '../primitives/bytes.ts';
 import type { BlockchainID, NodeID, SubnetID, TxID } from '../primitives/ids.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
+import { AggregatorError } from './aggregator-error.ts';
 
 /** What one client asks for. */
 export interface AggregationRequest {
   readonly subject: Subject;
+  /** Default: the subnet that validates the source chain, or the chain of the L1's validator manager. */
   readonly signingSubnetID?: SubnetID | undefined;
+  /** Percent of the signing subnet's weight that must sign, 0 to 100. Default: {@link DEFAULT_QUORUM_NUM}. */
   readonly quorumNum?: bigint | undefined;
+  /** Percent beyond the quorum that is tried for; the sum is at most 100. Default: 0. */
   readonly quorumBuffer?: bigint | undefined;
+  /** 0, the default: the height of the destination's epoch where there is one, else the one that the P-Chain proposes now. */
   readonly pChainHeight?: bigint | undefined;
+  /**
+   * The chain that will verify the message, at the height of its current epoch (ACP-181). Not together with a height other than
+   * 0. The P-Chain's message about a transaction goes to the chain of the L1's validator manager, if its epoch can be asked for.
+   */
   readonly destinationChainID?: BlockchainID | undefined;
 }
 
+/** What is to be signed. */
 export type Subject =
+  /** An empty justification is none. */
   | { readonly kind: 'message'; readonly message: UnsignedMessage; readonly justification: Uint8Array }
+  /** The P-Chain's message that belongs to a justification. */
   | { readonly kind: 'justification'; readonly justification: Uint8Array }
+  /** What the P-Chain says about one of its transactions. */
   | { readonly kind: 'transaction'; readonly txID: TxID };
 
 export const DEFAULT_QUORUM_NUM = 67n;
-
-export interface CompleteRequest {
-  readonly message: UnsignedMessage;
-  /** Empty where none was given. */
-  readonly justification: Uint8Array;
-  /** Undefined: the subnet that validates the source chain. */
-  readonly signingSubnetID: SubnetID | undefined;
-  /** Percent of the signing subnet's weight that must sign, 0 to 100. */
-  readonly quorumNum: bigint;
-  /** Percent beyond the quorum that is tried for; the sum is at most 100. */
-  readonly quorumBuffer: bigint;
-  /** 0: the height of the destination's epoch where one is given, else the one that the P-Chain proposes now. */
-  readonly pChainHeight: bigint;
-  /** Not together with a height other than 0. */
-  readonly destination?: Destination | undefined;
-}
-
-/** The chain that will verify the message, at the height of its current epoch (ACP-181). */
-export interface Destination {
-  readonly chainID: BlockchainID;
-  /** Whether the proposed height will not do where the chain's API cannot be asked. */
-  readonly isRequired: boolean;
-}
+const MAX_QUORUM = 100n;
 
 export interface AggregationResult {
   /** Bytes of the signed message, verified. */
@@ -55,16 +44,36 @@ export interface AggregationResult {
   readonly signers: readonly NodeID[];
 }
 
-/** Two requests with the same key have the same answer. */
-export function requestKey(request: CompleteRequest): string {
-  const { message, signingSubnetID, quorumNum, quorumBuffer, pChainHeight } = request;
-  return [signatureKey(request), message.networkID, signingSubnetID, quorumNum, quorumBuffer, pChainHeight].join('|');
+/** The settings of a request, each given or its default. */
+export interface RequestSettings {
+  readonly quorumNum: bigint;
+  readonly quorumBuffer: bigint;
+  readonly pChainHeight: bigint;
 }
 
-/**
- * What a validator's signature depends on: the message, and the justification it was asked with. A signature got with a good
- * justification says nothing of what the validator would do without one, so the two never share a cache entry.
- */
-export function signatureKey({ message, justification }: Pick<CompleteRequest, 'message' | 'justification'>): string {
-  return justification.length === 0 ? message.id : `${message.id}/${bytesToHex(sha256(justification))}`;
+/** @throws {AggregatorError} where they contradict each other or are out of range */
+export function settingsOf(request: AggregationRequest): RequestSettings {
+  const { quorumNum = DEFAULT_QUORUM_NUM, quorumBuffer = 0n, pChainHeight = 0n, destinationChainID } = request;
+  if (quorumNum < 0n || quorumNum > MAX_QUORUM) {
+    throw invalid('quorumNum', `the quorum must be between 0 and ${MAX_QUORUM} percent, is ${quorumNum}`);
+  }
+  if (quorumBuffer < 0n) throw invalid('quorumBuffer', `the quorum's buffer must not be negative, is ${quorumBuffer}`);
+  if (quorumNum + quorumBuffer > MAX_QUORUM) {
+    throw invalid(
+      'quorumBuffer',
+      `the quorum and its buffer must add up to at most ${MAX_QUORUM} percent, are ${quorumNum + quorumBuffer}`,
+    );
+  }
+  if (pChainHeight < 0n) throw invalid('pChainHeight', `the P-Chain height must not be negative, is ${pChainHeight}`);
+  if (pChainHeight !== 0n && destinationChainID !== undefined) {
+    throw invalid(
+      'destinationChainID',
+      'the destination chain must not be given together with a P-Chain height: each of them determines the height',
+    );
+  }
+  return { quorumNum, quorumBuffer, pChainHeight };
+}
+
+function invalid(field: 'quorumNum' | 'quorumBuffer' | 'pChainHeight' | 'destinationChainID', message: string) {
+  return new AggregatorError('invalid_request', message, { field });
 }

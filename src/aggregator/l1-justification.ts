@@ -31,9 +31,9 @@ export type RecognizedJustification =
     };
 
 /**
- * What clients give as a justification: 32 bytes of a subnet ID; an L1ValidatorRegistrationJustification; or a
- * RegisterL1Validator payload, by itself or still inside the addressed call or the Warp message, unsigned or signed, that it
- * came in. All forms tell themselves apart: the codec starts with two zero bytes, which no protobuf message does.
+ * What clients give as a justification: the 32 bytes of a subnet ID; an L1ValidatorRegistrationJustification; or a
+ * RegisterL1Validator payload, alone or still inside the addressed call or the Warp message (unsigned or signed) in which it
+ * came. No form can be taken for another: the codec starts with two zero bytes, which no protobuf message does.
  */
 export function recognizeJustification(bytes: Uint8Array): RecognizedJustification | undefined {
   if (bytes.length === ID_LENGTH) return { kind: 'subnet', subnetID: idFromBytes<SubnetID>(bytes, 'subnet ID') };
@@ -52,7 +52,7 @@ export function recognizeJustification(bytes: Uint8Array): RecognizedJustificati
   };
 }
 
-/** The RegisterL1Validator payload in any of its wrappings. */
+/** The RegisterL1Validator payload, whatever it is wrapped in. */
 function findRegistration(bytes: Uint8Array): RegisterL1Validator | undefined {
   const warpMessage =
     attempt(() => parseUnsignedMessage(bytes)) ?? attempt(() => parseSignedMessage(bytes).unsignedMessage);
@@ -63,8 +63,8 @@ function findRegistration(bytes: Uint8Array): RegisterL1Validator | undefined {
 }
 
 /**
- * The justification of a message as validators take it. Only the end of a validation is justified by a payload that clients
- * hold in other wrappings as well; and what is not recognized is left to the validators to judge.
+ * The justification of a message in the form that validators take. Only for the end of a validation do clients hold it in other
+ * forms as well. What is not recognized is left for the validators to judge.
  */
 export function unwrapJustification(message: UnsignedMessage, justification: Uint8Array): Uint8Array {
   if (message.sourceChainID !== P_CHAIN_ID || justification.length === 0) return justification;
@@ -75,6 +75,15 @@ export function unwrapJustification(message: UnsignedMessage, justification: Uin
   return recognized?.kind === 'validation' ? encodeJustification(recognized.justification) : justification;
 }
 
+/** Whether these are the bytes of a Warp message with its signature, such as this service returns. */
+export function looksLikeSignedMessage(bytes: Uint8Array): boolean {
+  return attempt(() => parseSignedMessage(bytes)) !== undefined;
+}
+
+export function looksLikeUnsignedMessage(bytes: Uint8Array): boolean {
+  return attempt(() => parseUnsignedMessage(bytes)) !== undefined;
+}
+
 /** A message of the P-Chain: an addressed call without a source. */
 export function createPChainMessage(networkID: number, message: L1Message): UnsignedMessage {
   const payload = encodeL1Message(message);
@@ -82,10 +91,10 @@ export function createPChainMessage(networkID: number, message: L1Message): Unsi
   return createUnsignedMessage(networkID, P_CHAIN_ID, call);
 }
 
-/** More validators than a conversion of the size of a P-Chain transaction can name; some milliseconds of hashing. */
+/** More validators than a conversion can name within the size of a P-Chain transaction; some milliseconds of hashing. */
 const MAX_CONVERSION_VALIDATORS = 2_048;
 
-/** The validation as one of the subnet's conversion: the ID is sha256(subnetID · `u32` index), so it is found by trying. */
+/** Finds a validation that the subnet's conversion started: its ID is sha256(subnetID · `u32` index), so all are tried. */
 export function findConversionValidator(
   subnetID: SubnetID,
   validationID: ValidationID,

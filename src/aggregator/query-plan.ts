@@ -1,6 +1,6 @@
 import type { WarpValidator } from '../validators/warp-set.ts';
-import type { PeerFailure } from './signature-source.ts';
-import type { Progress, Tally } from './tally.ts';
+import type { SignatureFailure } from './signature-source.ts';
+import type { Standing, Tally } from './tally.ts';
 
 export interface QueryLimits {
   /** A validator that has not answered for so long is slow: it is no longer counted on, and the next ones are asked too. */
@@ -32,7 +32,7 @@ export type QueryPlan =
   | { readonly kind: 'go on'; readonly ask: readonly WarpValidator[]; readonly wakeAtMs: number };
 
 /**
- * Whom to ask next: the heaviest validators that may sign, as many as it takes for the weight in hand and the weight
+ * Which validators to ask next: the heaviest that may sign, as many as it takes for the weight that has signed and the weight
  * counted on to reach quorum plus buffer. Pure: the same state gives the same plan.
  */
 export function planQueries(tally: Tally, view: QueryView, limits: QueryLimits): QueryPlan {
@@ -46,8 +46,8 @@ export function planQueries(tally: Tally, view: QueryView, limits: QueryLimits):
   const candidates: WarpValidator[] = [];
 
   for (const validator of tally.heaviestFirst) {
-    const progress = tally.progress[validator.index];
-    switch (progress?.kind) {
+    const standing = tally.standings[validator.index];
+    switch (standing?.kind) {
       case undefined:
       case 'signed':
       case 'failed':
@@ -55,9 +55,9 @@ export function planQueries(tally: Tally, view: QueryView, limits: QueryLimits):
       case 'asking':
         possible += validator.weight;
         asking += 1;
-        if (view.nowMs < progress.sinceMs + limits.hedgeAfterMs) {
+        if (view.nowMs < standing.sinceMs + limits.hedgeAfterMs) {
           countedOn += validator.weight;
-          wakeAtMs = Math.min(wakeAtMs, progress.sinceMs + limits.hedgeAfterMs);
+          wakeAtMs = Math.min(wakeAtMs, standing.sinceMs + limits.hedgeAfterMs);
         }
         break;
       case 'answered':
@@ -65,15 +65,15 @@ export function planQueries(tally: Tally, view: QueryView, limits: QueryLimits):
         countedOn += validator.weight;
         break;
       case 'waiting':
-        if (view.nowMs < progress.notBeforeMs) {
+        if (view.nowMs < standing.notBeforeMs) {
           possible += validator.weight;
-          wakeAtMs = Math.min(wakeAtMs, progress.notBeforeMs);
+          wakeAtMs = Math.min(wakeAtMs, standing.notBeforeMs);
         } else if (view.isConnected(validator)) {
           possible += validator.weight;
           candidates.push(validator);
-        } else if (view.nowMs < connectByMs(progress, view, limits)) {
+        } else if (view.nowMs < connectByMs(standing, view, limits)) {
           possible += validator.weight;
-          wakeAtMs = Math.min(wakeAtMs, connectByMs(progress, view, limits));
+          wakeAtMs = Math.min(wakeAtMs, connectByMs(standing, view, limits));
         }
         break;
     }
@@ -94,7 +94,7 @@ export function planQueries(tally: Tally, view: QueryView, limits: QueryLimits):
 
 /** A connection that broke under the request has its own grace. */
 function connectByMs(
-  { notBeforeMs, lastFailure }: Progress & { kind: 'waiting' },
+  { notBeforeMs, lastFailure }: Extract<Standing, { kind: 'waiting' }>,
   view: QueryView,
   limits: QueryLimits,
 ): number {
@@ -105,11 +105,11 @@ function connectByMs(
 /**
  * What follows a failed attempt. `attempts` counts the one that failed.
  *
- * A validator with several nodes is asked through each of them. A refusal may be lag, and is tried again after each of the
- * pauses; one that lag cannot explain is final. A signature that is no good says nothing will be.
+ * A validator with several nodes is asked through each of them. One that refuses may only lag behind, and is asked again after
+ * each of the pauses; a refusal that lag cannot explain is final. After an invalid signature it is not asked again either.
  */
 export function afterFailure(
-  failure: PeerFailure,
+  failure: SignatureFailure,
   {
     attempts,
     nodeCount,
@@ -122,9 +122,9 @@ export function afterFailure(
     isPChainMessage: boolean;
   },
   limits: QueryLimits,
-): Progress {
+): Standing {
   switch (failure.kind) {
-    case 'timed out':
+    case 'silent':
     case 'ignored':
       return attempts < nodeCount ? waiting(nowMs) : { kind: 'failed', failure };
     case 'unreachable': {
@@ -135,20 +135,33 @@ export function afterFailure(
     }
     case 'refused': {
       const delayMs = limits.retryDelaysMs[attempts - 1];
-      if (delayMs === undefined || isRefusalFinal(failure.code, isPChainMessage)) return { kind: 'failed', failure };
+      if (delayMs === undefined || judgeRefusal(failure.code, isPChainMessage) !== 'may pass') {
+        return { kind: 'failed', failure };
+      }
       return waiting(nowMs + delayMs);
     }
-    case 'invalid signature':
+    case 'invalid_signature':
       return { kind: 'failed', failure };
   }
 
-  function waiting(notBeforeMs: number): Progress {
+  function waiting(notBeforeMs: number): Standing {
     return { kind: 'waiting', notBeforeMs, attempts, lastFailure: failure };
   }
 }
 
-/** Generic codes (avalanchego `network/p2p/error.go`) that another try cannot change: no handler, and not a validator. */
-const FINAL_CODES: ReadonlySet<number> = new Set([-2, -3]);
+/** What a refusal's code says of asking the same validator again. */
+type RefusalVerdict =
+  /** The validator may be a block or two behind, or busy. */
+  | 'may pass'
+  /** It will refuse again within this request; later it may not. */
+  | 'final for now'
+  /** No later block changes it: the message will never be signed. */
+  | 'for good';
+
+/** Generic codes (avalanchego `network/p2p/error.go`). */
+const NO_HANDLER = -2;
+/** The node answers validators only; a later block may make one of us. */
+const NOT_A_VALIDATOR = -3;
 /**
  * Codes of the P-Chain that no later block changes (`vms/platformvm/network/warp.go`): they say that the message or its
  * justification is malformed, that the two do not belong together, or that the message contradicts what is decided for
@@ -156,6 +169,21 @@ const FINAL_CODES: ReadonlySet<number> = new Set([-2, -3]);
  */
 const FINAL_P_CHAIN_CODES: ReadonlySet<number> = new Set([1, 2, 3, 4, 5, 7, 8, 9, 10, 13, 15, 17]);
 
-function isRefusalFinal(code: number, isPChainMessage: boolean): boolean {
-  return FINAL_CODES.has(code) || (isPChainMessage && FINAL_P_CHAIN_CODES.has(code));
+function judgeRefusal(code: number, isPChainMessage: boolean): RefusalVerdict {
+  if (code === NOT_A_VALIDATOR) return 'final for now';
+  // The chain's virtual machine signs nothing at all: that changes with the node's software, and with no block.
+  if (code === NO_HANDLER || (isPChainMessage && FINAL_P_CHAIN_CODES.has(code))) return 'for good';
+  return 'may pass';
+}
+
+/** Weight of the validators that have refused and, whatever happens, will refuse again. */
+export function weightRefusedForGood(tally: Tally, isPChainMessage: boolean): bigint {
+  return tally.warpSet.validators.reduce((sum, { index, weight }) => {
+    const standing = tally.standings[index];
+    const isForGood =
+      standing?.kind === 'failed' &&
+      standing.failure.kind === 'refused' &&
+      judgeRefusal(standing.failure.code, isPChainMessage) === 'for good';
+    return isForGood ? sum + weight : sum;
+  }, 0n);
 }

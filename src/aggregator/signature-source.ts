@@ -1,23 +1,24 @@
 import type { BlockchainID, NodeID, SubnetID } from '../primitives/ids.ts';
 
-/** What came of asking one node for its signature. A peer's failure is data. */
-export type PeerOutcome =
+/** What came of asking one node for its signature. That a node fails is data, not an exception. */
+export type SignatureOutcome =
   /** 96 bytes; whether they are a point, and whose, is not known yet. */
-  { readonly kind: 'signature'; readonly signature: Uint8Array } | PeerFailure;
+  { readonly kind: 'signature'; readonly signature: Uint8Array } | SignatureFailure;
 
-export type PeerFailure =
+export type SignatureFailure =
   /** The validator's own code and text. */
   | { readonly kind: 'refused'; readonly code: number; readonly text: string }
-  | { readonly kind: 'timed out' }
-  /** It read the request and left it unanswered, as nodes do that have the chain for listed peers only, or not at all. */
+  /** No answer in time. */
+  | { readonly kind: 'silent' }
+  /** It answers pings and drops the request, as nodes do that run the chain for listed peers only, or not at all. */
   | { readonly kind: 'ignored' }
   | { readonly kind: 'unreachable'; readonly reason: string }
-  | { readonly kind: 'invalid signature'; readonly reason: string };
+  | { readonly kind: 'invalid_signature'; readonly reason: string };
 
 /** Where signatures come from: the peer-to-peer network. */
 export interface SignatureSource {
   /**
-   * Says that these validators of a subnet are to be connected, from now until they have not been named for a while.
+   * Says that these validators of a subnet are to be connected, from now until nobody has named them for a while.
    *
    * @returns milliseconds of the monotonic clock at which the last of them was first named
    */
@@ -32,7 +33,7 @@ export interface SignatureSource {
     nodeID: NodeID,
     request: SignatureQuery,
     options: { readonly timeoutMs: number; readonly signal: AbortSignal },
-  ): Promise<PeerOutcome>;
+  ): Promise<SignatureOutcome>;
 }
 
 export interface SignatureQuery {

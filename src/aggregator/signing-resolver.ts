@@ -8,8 +8,8 @@ import { startDeadline } from '../primitives/deadline.ts';
 import type { NodeID, SubnetID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
-import type { CompleteRequest, Destination } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
+import type { CompleteRequest, Destination } from './complete-request.ts';
 
 export interface SigningResolverOptions {
   readonly networkID: number;
@@ -26,7 +26,7 @@ export interface SigningResolverOptions {
 export interface SigningResolver {
   /** @throws {AggregatorError}, or the signal's reason */
   resolve(request: CompleteRequest, signal: AbortSignal): Promise<Signing>;
-  /** As {@link resolve}, after the fact: a failure to ask once more does not undo what was signed. */
+  /** As {@link resolve}, after signing: where the P-Chain cannot be asked again, what was found before stands. */
   resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing>;
 }
 
@@ -46,7 +46,7 @@ interface SignersAtHeight {
 
 const NOBODY: ReadonlySet<number> = new Set();
 const NO_NODES: ReadonlySet<NodeID> = new Set();
-/** For what makes an answer better, and is not needed for one. */
+/** Time for a question whose answer makes the result better, but is not needed for one. */
 const OPTIONAL_QUESTION_MS = 1_500;
 
 /** Canonical indices of the validators all of whose nodes are among these. */
@@ -57,13 +57,23 @@ function indicesOf({ validators }: WarpSet, nodeIDs: ReadonlySet<NodeID>): Reado
 }
 
 export function createSigningResolver(options: SigningResolverOptions): SigningResolver {
-  const { networkID, directory, validatorSets, epochs, funds, clock, resolveTimeoutMs } = options;
+  return new PChainSigningResolver(options);
+}
 
-  async function resolve(request: CompleteRequest, parent: AbortSignal): Promise<Signing> {
+class PChainSigningResolver implements SigningResolver {
+  readonly #options: SigningResolverOptions;
+
+  constructor(options: SigningResolverOptions) {
+    this.#options = options;
+  }
+
+  async resolve(request: CompleteRequest, parent: AbortSignal): Promise<Signing> {
+    const { networkID, directory, clock, resolveTimeoutMs } = this.#options;
     if (request.message.networkID !== networkID) {
       throw new AggregatorError(
-        'invalid_request',
-        `message is of network ID ${request.message.networkID}, this service serves network ID ${networkID}`,
+        'wrong_network',
+        `the message's network ID is ${request.message.networkID}, but this network has the ID ${networkID}`,
+        { field: 'message' },
       );
     }
     using deadline = startDeadline(clock, resolveTimeoutMs, 'asking the P-Chain API', parent);
@@ -73,39 +83,41 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
       if (sourceSubnetID === undefined) {
         throw new AggregatorError(
           'unknown_source_chain',
-          `message has the source chain ${request.message.sourceChainID}, which the P-Chain does not know`,
+          `the P-Chain does not know the message's source chain ${request.message.sourceChainID}`,
+          { field: 'message' },
         );
       }
       const signingSubnetID = request.signingSubnetID ?? sourceSubnetID;
-      return { ...(await chooseHeight(request, signingSubnetID, signal)), sourceSubnetID };
+      return { ...(await this.#chooseHeight(request, signingSubnetID, signal)), sourceSubnetID };
     } catch (error) {
       parent.throwIfAborted();
       throw fromApi(error, request, signal);
     }
   }
 
-  async function chooseHeight(
+  async #chooseHeight(
     { pChainHeight, destination }: CompleteRequest,
     signingSubnetID: SubnetID,
     signal: AbortSignal,
   ): Promise<SignersAtHeight> {
+    const { validatorSets } = this.#options;
     const isPinned = pChainHeight !== 0n;
-    if (isPinned) return signingAt(signingSubnetID, pChainHeight, isPinned, signal);
+    if (isPinned) return this.#signingAt(signingSubnetID, pChainHeight, isPinned, signal);
     if (destination !== undefined) {
-      const signing = await signingInEpoch(signingSubnetID, destination, signal);
+      const signing = await this.#signingInEpoch(signingSubnetID, destination, signal);
       if (signing !== undefined) return signing;
     }
     const height = await validatorSets.proposedHeight(signal);
-    const [signing, runningOut] = await Promise.all([
-      signingAt(signingSubnetID, height, isPinned, signal),
-      findRunningOut(signingSubnetID, signal),
+    const [signing, soonInactive] = await Promise.all([
+      this.#signingAt(signingSubnetID, height, isPinned, signal),
+      this.#findSoonInactive(signingSubnetID, signal),
     ]);
-    return { ...signing, avoided: indicesOf(signing.warpSet, runningOut) };
+    return { ...signing, avoided: indicesOf(signing.warpSet, soonInactive) };
   }
 
-  async function resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing> {
+  async resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing> {
     try {
-      return await resolve(request, signal);
+      return await this.resolve(request, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof AggregatorError) return before;
@@ -113,24 +125,27 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
     }
   }
 
-  async function signingAt(
+  async #signingAt(
     signingSubnetID: SubnetID,
     pChainHeight: bigint,
     isPinned: boolean,
     signal: AbortSignal,
   ): Promise<SignersAtHeight> {
+    const { validatorSets } = this.#options;
     const warpSet = await validatorSets.at(signingSubnetID, pChainHeight, signal);
-    if (warpSet.totalWeight === 0n) throw await withoutValidators(signingSubnetID, pChainHeight, isPinned, signal);
+    if (warpSet.totalWeight === 0n)
+      throw await this.#withoutValidators(signingSubnetID, pChainHeight, isPinned, signal);
     return { signingSubnetID, pChainHeight, warpSet, avoided: NOBODY };
   }
 
   /** Undefined where the proposed height is to be used. */
-  async function signingInEpoch(
+  async #signingInEpoch(
     signingSubnetID: SubnetID,
     destination: Destination,
     signal: AbortSignal,
   ): Promise<SignersAtHeight | undefined> {
-    const height = await epochHeight(destination, signal);
+    const { directory, validatorSets } = this.#options;
+    const height = await this.#epochHeight(destination, signal);
     if (height === undefined) return undefined;
     const warpSet = await validatorSets.at(signingSubnetID, height, signal);
     if (warpSet.totalWeight > 0n) return { signingSubnetID, pChainHeight: height, warpSet, avoided: NOBODY };
@@ -140,17 +155,18 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
     if (!(await directory.exists(signingSubnetID, signal))) return undefined;
     throw new AggregatorError(
       'no_validators_yet',
-      `destinationBlockchainId: the epoch of blockchain ${destination.chainID} is of P-Chain height ${height}, at which subnet ` +
-        `${signingSubnetID} has no validators; try again when its next epoch has begun`,
+      `the epoch of blockchain ${destination.chainID} is of P-Chain height ${height}, at which subnet ${signingSubnetID} has no ` +
+        'validators; try again when its next epoch has begun',
+      { field: 'destinationChainID' },
     );
   }
 
-  async function epochHeight({ chainID, isRequired }: Destination, signal: AbortSignal): Promise<bigint | undefined> {
+  async #epochHeight({ chainID, isRequired }: Destination, signal: AbortSignal): Promise<bigint | undefined> {
+    const { directory, epochs, clock, resolveTimeoutMs } = this.#options;
     if (isRequired && (await directory.validatedBy(chainID, signal)) === undefined) {
-      throw new AggregatorError(
-        'invalid_request',
-        `destinationBlockchainId: the P-Chain knows no blockchain ${chainID}`,
-      );
+      throw new AggregatorError('invalid_request', `the P-Chain knows no blockchain ${chainID}`, {
+        field: 'destinationChainID',
+      });
     }
     const timeoutMs = isRequired ? resolveTimeoutMs : OPTIONAL_QUESTION_MS;
     using deadline = startDeadline(clock, timeoutMs, "asking for the destination's epoch", signal);
@@ -162,50 +178,50 @@ export function createSigningResolver(options: SigningResolverOptions): SigningR
       if (!(error instanceof ApiError) || error.kind === 'unavailable') throw error;
       throw new AggregatorError(
         'invalid_request',
-        `destinationBlockchainId: the configured API does not tell the epoch of blockchain ${chainID} (${error.message}); ` +
-          'give pChainHeight instead',
-        { cause: error },
+        `the configured API cannot say in which epoch blockchain ${chainID} is (${error.message}); give the P-Chain height instead`,
+        { field: 'destinationChainID', cause: error },
       );
     }
   }
 
-  /** Those that may not be in the set any more when the message arrives. */
-  async function findRunningOut(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlySet<NodeID>> {
+  /** Validators that may no longer be in the set when the message arrives. */
+  async #findSoonInactive(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlySet<NodeID>> {
+    const { funds, clock } = this.#options;
     using deadline = startDeadline(clock, OPTIONAL_QUESTION_MS, 'asking for balances', signal);
     try {
-      return await funds.runningOut(subnetID, deadline.signal);
+      return await funds.soonInactive(subnetID, deadline.signal);
     } catch (error) {
       signal.throwIfAborted();
-      // Without balances nobody is avoided, as if all were well.
+      // Where balances are not known, nobody is avoided.
       if (error instanceof ApiError || deadline.signal.aborted) return NO_NODES;
       throw error;
     }
   }
 
-  async function withoutValidators(
+  async #withoutValidators(
     subnetID: SubnetID,
     height: bigint,
     isPinned: boolean,
     signal: AbortSignal,
   ): Promise<AggregatorError> {
+    const { directory } = this.#options;
+    const field = 'signingSubnetID';
     const subnet = await directory.getSubnet(subnetID, signal);
     if (subnet === undefined) {
-      return new AggregatorError('unknown_subnet', `signingSubnetId: the P-Chain knows no subnet ${subnetID}`);
+      return new AggregatorError('unknown_subnet', `the P-Chain knows no subnet ${subnetID}`, { field });
     }
     if (!isPinned && subnet.conversionID !== undefined) {
       return new AggregatorError(
         'no_validators_yet',
-        `signingSubnetId: L1 ${subnetID} has no validators at P-Chain height ${height}, the one proposed now, which ` +
-          'trails its conversion; try again in a moment',
+        `L1 ${subnetID} has no validators at P-Chain height ${height}: that is the height proposed now, and the L1 was converted ` +
+          'after it; try again in a moment',
+        { field },
       );
     }
-    return new AggregatorError(
-      'invalid_request',
-      `signingSubnetId: subnet ${subnetID} has no validators at P-Chain height ${height}`,
-    );
+    return new AggregatorError('invalid_request', `subnet ${subnetID} has no validators at P-Chain height ${height}`, {
+      field,
+    });
   }
-
-  return { resolve, resolveAgain };
 }
 
 function fromApi(error: unknown, request: CompleteRequest, signal: AbortSignal): unknown {
@@ -215,7 +231,7 @@ function fromApi(error: unknown, request: CompleteRequest, signal: AbortSignal):
         cause: error,
       });
     }
-    return new AggregatorError('invalid_request', `pChainHeight: ${error.message}`, { cause: error });
+    return new AggregatorError('height_not_reached', error.message, { field: 'pChainHeight', cause: error });
   }
   if (error instanceof ParseError) {
     return new AggregatorError('p_chain_invalid', `the P-Chain API gave a ${error.message}`, { cause: error });

@@ -7,8 +7,8 @@ const REMEMBERED_MS = 10 * 60_000;
 const MAX_SUSPECTS = 20_000;
 
 /**
- * Signers caught with a bad signature, by public key: their next ones are verified alone before they go into an aggregate, so
- * that they spoil one and no more.
+ * Signers that gave a bad signature, by public key: their next ones are verified alone before they go into an aggregate, so
+ * that each signer spoils one aggregate and no more.
  */
 export interface Suspects {
   has(publicKeyHex: string): boolean;

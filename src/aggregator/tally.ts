@@ -1,23 +1,23 @@
 import type { NodeID } from '../primitives/ids.ts';
 import { quorumWeight } from '../validators/quorum.ts';
 import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
-import type { PeerFailure } from './signature-source.ts';
+import type { SignatureFailure } from './signature-source.ts';
 
 /** Where one validator stands in one request. */
-export type Progress =
+export type Standing =
   /** May be asked from `notBeforeMs` on; `lastFailure` is why an earlier attempt gave nothing. */
   | {
       readonly kind: 'waiting';
       readonly notBeforeMs: number;
       readonly attempts: number;
-      readonly lastFailure?: PeerFailure;
+      readonly lastFailure?: SignatureFailure;
     }
   | { readonly kind: 'asking'; readonly sinceMs: number; readonly attempts: number }
   /** Its signature has come and is being decoded. */
   | { readonly kind: 'answered' }
   | { readonly kind: 'signed'; readonly signature: Uint8Array }
   /** Will not be asked again in this request. */
-  | { readonly kind: 'failed'; readonly failure: PeerFailure };
+  | { readonly kind: 'failed'; readonly failure: SignatureFailure };
 
 /** The state of one request: who has signed, who is being asked, who failed and why. */
 export interface Tally {
@@ -26,30 +26,36 @@ export interface Tally {
   readonly neededWeight: bigint;
   readonly targetWeight: bigint;
   /** By canonical index. */
-  readonly progress: readonly Progress[];
+  readonly standings: readonly Standing[];
   readonly signedWeight: bigint;
   /** Canonical validators, heaviest first; those to be avoided come after all others. */
   readonly heaviestFirst: readonly WarpValidator[];
-  set(index: number, progress: Progress): void;
+  set(index: number, standing: Standing): void;
 }
 
-const UNTRIED: Progress = { kind: 'waiting', notBeforeMs: 0, attempts: 0 };
+export interface TallyOptions {
+  readonly quorumNum: bigint;
+  readonly quorumBuffer: bigint;
+  /** Canonical indices of validators whose signatures may soon be worth nothing. */
+  readonly avoided?: ReadonlySet<number> | undefined;
+  /** Hears of every change, after it was made. */
+  readonly onChange?: (index: number, standing: Standing) => void;
+}
 
-/** @param avoided canonical indices of validators whose signatures may soon be worth nothing */
+const UNTRIED: Standing = { kind: 'waiting', notBeforeMs: 0, attempts: 0 };
+
 export function createTally(
   warpSet: WarpSet,
-  quorumNum: bigint,
-  quorumBuffer: bigint,
-  avoided: ReadonlySet<number> = new Set(),
+  { quorumNum, quorumBuffer, avoided = new Set(), onChange }: TallyOptions,
 ): Tally {
-  const progress: Progress[] = warpSet.validators.map(() => UNTRIED);
+  const standings: Standing[] = warpSet.validators.map(() => UNTRIED);
   let signedWeight = 0n;
   return {
     warpSet,
     // A quorum of 0 still needs somebody's signature: nothing can be the signature of nobody.
     neededWeight: atLeastOne(quorumWeight(quorumNum, warpSet.totalWeight)),
     targetWeight: atLeastOne(quorumWeight(quorumNum + quorumBuffer, warpSet.totalWeight)),
-    progress,
+    standings,
     get signedWeight() {
       return signedWeight;
     },
@@ -59,9 +65,10 @@ export function createTally(
     set(index, next) {
       const validator = warpSet.validators[index];
       if (validator === undefined) throw new RangeError(`no validator ${index}`);
-      if (progress[index]?.kind === 'signed') signedWeight -= validator.weight;
+      if (standings[index]?.kind === 'signed') signedWeight -= validator.weight;
       if (next.kind === 'signed') signedWeight += validator.weight;
-      progress[index] = next;
+      standings[index] = next;
+      onChange?.(index, next);
     },
   };
 }
@@ -70,157 +77,124 @@ function atLeastOne(weight: bigint): bigint {
   return weight > 0n ? weight : 1n;
 }
 
+/** What a validator did, and of validators that did nothing, why not. */
+export type OutcomeKind =
+  | 'signed'
+  | SignatureFailure['kind']
+  /** Asked, with no answer, or one not yet decoded, when the request ended. */
+  | 'unanswered'
+  /** Connected, and not asked: the quorum was out of reach even with them. */
+  | 'not_asked'
+  /** Validators without a BLS key and inactive ones: in the total, unable to sign. */
+  | 'without_key';
+
 export interface WeightCount {
   readonly weight: bigint;
   readonly count: number;
 }
 
 /** What the validators did, for the client that got no signed message, and for logs. */
-export interface FlatSummary {
+export interface TallySummary {
   readonly neededWeight: bigint;
   readonly signedWeight: bigint;
   readonly totalWeight: bigint;
-  readonly signed: WeightCount;
-  readonly unreachable: WeightCount & { readonly reasons: readonly (WeightCount & { readonly reason: string })[] };
-  readonly timedOut: WeightCount;
-  /** Connected and alive, and silent about this blockchain. */
-  readonly ignored: WeightCount;
-  readonly refused: WeightCount & {
-    readonly reasons: readonly (WeightCount & { readonly code: number; readonly text: string })[];
+  readonly outcomes: Readonly<Record<Exclude<OutcomeKind, 'refused' | 'unreachable'>, WeightCount>> & {
+    readonly refused: WeightCount & {
+      readonly reasons: readonly (WeightCount & { readonly code: number; readonly text: string })[];
+    };
+    readonly unreachable: WeightCount & { readonly reasons: readonly (WeightCount & { readonly reason: string })[] };
   };
-  readonly invalidSignature: WeightCount;
-  /** Asked, with no answer, or one not yet decoded, when the request ended. */
-  readonly unanswered: WeightCount;
-  /** Connected, and not asked: the quorum was out of reach even with them. */
-  readonly notAsked: WeightCount;
-  /** Validators without a BLS key and inactive ones: in the total, unable to sign. */
-  readonly withoutKey: WeightCount;
-}
-
-export interface TallySummary extends FlatSummary {
-  readonly outcomes: {
-    readonly [Kind in
-      | 'signed'
-      | 'silent'
-      | 'ignored'
-      | 'invalid_signature'
-      | 'unanswered'
-      | 'not_asked'
-      | 'without_key']: WeightCount;
-  } & Pick<FlatSummary, 'refused' | 'unreachable'>;
+  /** Validators with a key that did not sign, the heaviest first: {@link MAX_MISSING} of them. */
   readonly missing: readonly MissingValidator[];
+  /** How many more there are. */
   readonly missingOmitted: number;
 }
 
 export interface MissingValidator {
+  /** Of several nodes with one key, the first in text order. */
   readonly nodeID: NodeID;
   readonly weight: bigint;
-  readonly outcome: string;
+  readonly outcome: Exclude<OutcomeKind, 'signed' | 'without_key'>;
+  /** Of `refused`. */
   readonly code?: number;
   readonly text?: string;
+  /** Of `unreachable` and `invalid_signature`. */
   readonly reason?: string;
 }
 
 /** Most distinct reasons listed for one outcome: peers choose the texts, so there may be as many as peers. */
 const MAX_REASONS = 8;
+/** Most validators named: enough to see who matters, and some 10 KB in an answer at most. */
+const MAX_MISSING = 32;
 
 /** @param whyUnreachable of a validator that may still be asked: why it was not, or undefined where it is connected */
 export function summarizeTally(
   tally: Tally,
   whyUnreachable: (validator: WarpValidator) => string | undefined,
 ): TallySummary {
+  const { warpSet, neededWeight, signedWeight } = tally;
   const none = (): { weight: bigint; count: number } => ({ weight: 0n, count: 0 });
-  const outcomes = {
-    signed: none(),
-    unreachable: none(),
-    timedOut: none(),
-    ignored: none(),
-    refused: none(),
-    invalidSignature: none(),
-    unanswered: none(),
-    notAsked: none(),
+  const counts = {
+    ...{ signed: none(), refused: none(), silent: none(), ignored: none(), unreachable: none() },
+    ...{ invalid_signature: none(), unanswered: none(), not_asked: none() },
   };
   const unreachableReasons = new Map<string, { reason: string; weight: bigint; count: number }>();
   const refusedReasons = new Map<string, { code: number; text: string; weight: bigint; count: number }>();
+  const missing: MissingValidator[] = [];
+  let missingOmitted = 0;
 
-  for (const validator of tally.warpSet.validators) {
-    const { weight } = validator;
-    const outcome = outcomeOf(tally.progress[validator.index] ?? UNTRIED, () => whyUnreachable(validator));
-    addTo(outcomes[outcome.kind], weight);
+  for (const validator of warpSet.validators.toSorted(byWeightDescending)) {
+    const { weight, index, nodeIDs } = validator;
+    const outcome = outcomeOf(tally.standings[index] ?? UNTRIED, () => whyUnreachable(validator));
+    addTo(counts[outcome.kind], weight);
+    if (outcome.kind === 'signed') continue;
+    if (missing.length < MAX_MISSING) {
+      const { kind, ...more } = outcome;
+      missing.push({ nodeID: nodeIDs[0] as NodeID, weight, outcome: kind, ...more });
+    } else {
+      missingOmitted += 1;
+    }
     if (outcome.kind === 'unreachable') {
-      addTo(
-        entry(unreachableReasons, outcome.reason, () => ({ reason: outcome.reason, ...none() })),
-        weight,
-      );
+      const { reason } = outcome;
+      const known = entry(unreachableReasons, reason, () => ({ reason, ...none() }));
+      addTo(known, weight);
     } else if (outcome.kind === 'refused') {
       const { code, text } = outcome;
-      addTo(
-        entry(refusedReasons, `${code} ${text}`, () => ({ code, text, ...none() })),
-        weight,
-      );
+      const known = entry(refusedReasons, `${code} ${text}`, () => ({ code, text, ...none() }));
+      addTo(known, weight);
     }
   }
-  const flat: FlatSummary = {
-    neededWeight: tally.neededWeight,
-    signedWeight: tally.signedWeight,
-    totalWeight: tally.warpSet.totalWeight,
-    ...outcomes,
-    unreachable: { ...outcomes.unreachable, reasons: heaviest(unreachableReasons) },
-    refused: { ...outcomes.refused, reasons: heaviest(refusedReasons) },
-    withoutKey: tally.warpSet.keyless,
-  };
   return {
-    ...flat,
+    neededWeight,
+    signedWeight,
+    totalWeight: warpSet.totalWeight,
     outcomes: {
-      signed: flat.signed,
-      refused: flat.refused,
-      silent: flat.timedOut,
-      ignored: flat.ignored,
-      unreachable: flat.unreachable,
-      invalid_signature: flat.invalidSignature,
-      unanswered: flat.unanswered,
-      not_asked: flat.notAsked,
-      without_key: flat.withoutKey,
+      ...counts,
+      refused: { ...counts.refused, reasons: heaviest(refusedReasons) },
+      unreachable: { ...counts.unreachable, reasons: heaviest(unreachableReasons) },
+      without_key: warpSet.keyless,
     },
-    missing: [],
-    missingOmitted: 0,
+    missing,
+    missingOmitted,
   };
 }
 
-type Outcome =
-  | { kind: 'signed' | 'timedOut' | 'ignored' | 'invalidSignature' | 'unanswered' | 'notAsked' }
-  | { kind: 'unreachable'; reason: string }
-  | { kind: 'refused'; code: number; text: string };
+type Outcome = SignatureFailure | { readonly kind: 'signed' | 'unanswered' | 'not_asked' };
 
-function outcomeOf(progress: Progress, whyUnreachable: () => string | undefined): Outcome {
-  switch (progress.kind) {
+function outcomeOf(standing: Standing, whyUnreachable: () => string | undefined): Outcome {
+  switch (standing.kind) {
     case 'signed':
       return { kind: 'signed' };
     case 'asking':
     case 'answered':
       return { kind: 'unanswered' };
     case 'failed':
-      return failureOutcome(progress.failure);
+      return standing.failure;
     case 'waiting': {
-      if (progress.lastFailure !== undefined) return failureOutcome(progress.lastFailure);
+      if (standing.lastFailure !== undefined) return standing.lastFailure;
       const reason = whyUnreachable();
-      return reason === undefined ? { kind: 'notAsked' } : { kind: 'unreachable', reason };
+      return reason === undefined ? { kind: 'not_asked' } : { kind: 'unreachable', reason };
     }
-  }
-}
-
-function failureOutcome(failure: PeerFailure): Outcome {
-  switch (failure.kind) {
-    case 'refused':
-      return failure;
-    case 'unreachable':
-      return failure;
-    case 'timed out':
-      return { kind: 'timedOut' };
-    case 'ignored':
-      return { kind: 'ignored' };
-    case 'invalid signature':
-      return { kind: 'invalidSignature' };
   }
 }
 

@@ -39,7 +39,7 @@ export const AggregationBody = Type.Object(
         description:
           'What validators need to sign some P-Chain messages, in hex with an optional 0x prefix. Without a message: a subnet ' +
           "ID asks for the message of the subnet's conversion to an L1; an L1ValidatorRegistrationJustification, or a " +
-          'RegisterL1Validator payload, for the message that the validation is over. An empty text counts as none',
+          'RegisterL1Validator payload, for the message that the validation is over. Beside a message an empty text counts as none',
       }),
     ),
     signingSubnetId: Type.Optional(
@@ -114,14 +114,14 @@ export function parseTransactionRequest(
   };
 }
 
-function parseSubject({ message, justification: given = '' }: Static<typeof AggregationBody>): Subject {
-  const justification = parseField('justification', given, () => parseJustification(given));
-  if (message !== undefined) {
-    if (message === '') throw badRequest('message is empty: give it in hex, or leave it out and give a justification');
-    return { kind: 'message', message: parseField('message', message, () => parseMessage(message)), justification };
+function parseSubject({ message, justification: given }: Static<typeof AggregationBody>): Subject {
+  if (message === undefined && given === undefined) {
+    throw badRequest('message is missing: either message or justification must be given');
   }
-  if (justification.length > 0) return { kind: 'justification', justification };
-  throw badRequest('message is missing: either message or justification must be given');
+  const justification = parseField('justification', given ?? '', () => parseJustification(given ?? ''));
+  if (message === undefined) return { kind: 'justification', justification };
+  if (message === '') throw badRequest('message is empty: give it in hex, or leave it out and give a justification');
+  return { kind: 'message', message: parseField('message', message, () => parseMessage(message)), justification };
 }
 
 function parseMessage(text: string): UnsignedMessage {

@@ -21,6 +21,7 @@ type Level = 'debug' | 'info' | 'warn' | 'error';
  */
 export class RequestLog {
   readonly #logger: Logger;
+  readonly #clock: Clock;
   readonly #answered: LineBudget;
   readonly #failed: LineBudget;
   readonly #refused: LineBudget;
@@ -29,6 +30,7 @@ export class RequestLog {
 
   constructor(logger: Logger, clock: Clock) {
     this.#logger = logger;
+    this.#clock = clock;
     this.#answered = new LineBudget(clock);
     this.#failed = new LineBudget(clock);
     this.#refused = new LineBudget(clock);
@@ -36,20 +38,29 @@ export class RequestLog {
     this.#malformed = new LineBudget(clock);
   }
 
-  /** The access line. Operations have none: probes, scrapes and documents would bury everything else. */
-  answered(request: FastifyRequest, reply: FastifyReply): void {
-    const { config, url } = request.routeOptions;
-    if (config?.access?.group === 'operations') return;
-    this.#write('info', this.#answered, request.log, 'request', () => ({
-      method: request.method,
-      route: url, // the pattern, so that lines of one route are found together
-      ...(reply.raw.headersSent && { status: reply.raw.statusCode }),
-      ...(!reply.raw.writableFinished && { clientGone: true }),
-      durationMs: Math.round(reply.elapsedTime * 10) / 10,
-      ...(request.apiKey !== undefined && { key: request.apiKey.name }),
-      units: request.units,
-      ...(request.errorCode !== undefined && { code: request.errorCode }),
-    }));
+  /** Writes the access line when the request is over. Operations have none: probes and scrapes would bury everything else. */
+  follow(request: FastifyRequest, { raw }: FastifyReply): void {
+    if (!this.#logger.isLevelEnabled('info') || request.routeOptions.config?.access?.group === 'operations') return;
+    const startMs = this.#clock.monotonicMs();
+    let isAnswered = false;
+    const write = (): void =>
+      this.#write('info', this.#answered, request.log, 'request', () => ({
+        method: request.method,
+        route: request.routeOptions.url, // the pattern, so that lines of one route are found together
+        ...(raw.headersSent && { status: raw.statusCode }),
+        ...(!isAnswered && { clientGone: true }),
+        durationMs: Math.round((this.#clock.monotonicMs() - startMs) * 10) / 10,
+        ...(request.apiKey !== undefined && { key: request.apiKey.name }),
+        units: request.units,
+        ...(request.errorCode !== undefined && { code: request.errorCode }),
+      }));
+    raw.once('finish', () => {
+      isAnswered = true;
+      write();
+    });
+    raw.once('close', () => {
+      if (!isAnswered) write();
+    });
   }
 
   /** By its lines alone an operator can tell which validators of which weight said what. */

@@ -67,10 +67,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   server.decorateRequest('errorCode', undefined);
   server.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
-    done();
-  });
-  server.addHook('onResponse', (request, reply, done) => {
-    log.answered(request, reply);
+    log.follow(request, reply);
     done();
   });
   // Before all that may refuse a request, so that pages can read why; a preflight needs nothing else.
@@ -126,8 +123,10 @@ function createBareServer({ logger, clock, drainTimeoutMs, access, corsOrigins =
     trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     bodyLimit: DEFAULT_BODY_LIMIT,
     clientErrorHandler: (error, socket) => answerMalformed(error, socket, ofMalformed),
+    // That the URL cannot be read: no hook has run then.
     frameworkErrors(error, request, reply) {
       setCommonHeaders(request, reply);
+      log.follow(request, reply);
       allowOrigin(corsOrigins, request, reply);
       handleError(error, request, reply);
     },

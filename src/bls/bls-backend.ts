@@ -2,14 +2,14 @@
  * What the aggregator needs of BLS12-381 (minimal-pubkey-size: keys in G1, signatures in G2, as ACP-118 and Warp use it),
  * and how far each input is trusted:
  *
- * - Public keys come from the P-Chain, which took them only with a proof of possession. They are checked to be points on
- *   the curve; their subgroup and possession are not proven again.
+ * - Public keys come from the P-Chain, which accepts them only with a proof of possession. They are checked to be points on
+ *   the curve. Their subgroup and possession are not proven again.
  * - Signatures come from peers, who may send anything. A single one is checked to be a point on the curve and nothing more:
  *   the aggregate decides, and {@link BlsBackend.verify} checks the subgroup of what it is given.
  * - A signature is proven only by a check of its own, or by one with random weights such as {@link BlsBackend.verifyBatch}: in
- *   a plain sum the errors of colluders cancel. So a signature out of a good aggregate is not proven, and whoever takes it
- *   into another aggregate verifies that one.
- * - Packed points come from this process alone, from another thread at most, and are taken as they are.
+ *   a plain sum, the defects of colluders can cancel. So a signature from a good aggregate is not proven, and any other
+ *   aggregate that it goes into has to be verified itself.
+ * - Packed points come from this process alone, at most from another of its threads, and are used unchecked.
  * - Nothing is returned to a client that has not passed {@link BlsBackend.verify} or {@link BlsBackend.verifyBatch}.
  *
  * Everything is synchronous: the service calls it in worker threads (`worker-pool.ts`).
@@ -24,9 +24,9 @@ export interface BlsBackend {
   aggregatePublicKeys(keys: readonly PublicKey[]): PublicKey;
   /** The sum; at least one. */
   aggregateSignatures(signatures: readonly Signature[]): Signature;
-  /** Hashes to the curve with the message's domain: what can be done before any signature is there. */
+  /** Hashes the message to the curve, in the domain of message signatures. It needs no signature, so it can be done early. */
   hashToCurve(message: Uint8Array): HashedMessage;
-  /** Subgroup of the signature, neither side infinity, and the pairing equation. */
+  /** Checks that the signature is in the subgroup, that neither side is infinity, and the pairing equation. */
   verify(key: PublicKey, message: HashedMessage, signature: Signature): boolean;
   /**
    * Whether {@link verify} would hold for every one of them, with one final exponentiation for all: each subgroup is
@@ -36,7 +36,7 @@ export interface BlsBackend {
   /** 96 bytes, compressed. */
   encodeSignature(signature: Signature): Uint8Array;
 
-  /** Lengths of what is packed. */
+  /** Lengths of packed points. Packing is the quickest form to hand from thread to thread. */
   readonly packedPublicKeyBytes: number;
   readonly packedSignatureBytes: number;
   packPublicKey(key: PublicKey): Uint8Array;
@@ -46,8 +46,8 @@ export interface BlsBackend {
   packMessage(message: HashedMessage): Uint8Array;
   unpackMessage(packed: Uint8Array): HashedMessage;
 
-  /** Not every library gives out what a pairing comes to. */
-  readonly errors?: ErrorArithmetic;
+  /** Undefined where the library does not give out the value of a pairing. */
+  readonly defects?: DefectArithmetic;
 }
 
 export interface SignatureCheck {
@@ -57,17 +57,18 @@ export interface SignatureCheck {
 }
 
 /**
- * The error of a signature: e(G, S) / e(P, H(m)), which is 1 for a good one. Errors of a sum are the product of the errors
- * of its parts, as long as all are in the subgroup.
+ * The defect of a signature S of the message m by the key P is e(G, S) / e(P, H(m)): 1 for a good signature, and anything else
+ * says how it is wrong. The defect of a sum is the product of the defects of its parts, as long as all are in the subgroup.
  */
-export interface ErrorArithmetic {
+export interface DefectArithmetic {
   /** Undefined where the signature is not in the subgroup, or a side is infinity. */
-  errorOf(check: SignatureCheck): SignatureError | undefined;
-  isNone(error: SignatureError): boolean;
-  areEqual(a: SignatureError, b: SignatureError): boolean;
-  divide(a: SignatureError, b: SignatureError): SignatureError;
+  defectOf(check: SignatureCheck): SignatureDefect | undefined;
+  /** Whether it is 1. */
+  isNone(defect: SignatureDefect): boolean;
+  areEqual(a: SignatureDefect, b: SignatureDefect): boolean;
+  divide(a: SignatureDefect, b: SignatureDefect): SignatureDefect;
   /** The n in [1, max] with base^n = power, if there is one. */
-  logarithm(power: SignatureError, base: SignatureError, max: number): number | undefined;
+  logarithm(power: SignatureDefect, base: SignatureDefect, max: number): number | undefined;
 }
 
 declare const brand: unique symbol;
@@ -75,8 +76,8 @@ declare const brand: unique symbol;
 export type PublicKey = object & { readonly [brand]: 'PublicKey' };
 export type Signature = object & { readonly [brand]: 'Signature' };
 export type HashedMessage = object & { readonly [brand]: 'HashedMessage' };
-/** Bytes, so that it can go from thread to thread. */
-export type SignatureError = Uint8Array & { readonly [brand]: 'SignatureError' };
+/** An element of the target group, as bytes, so that it can go from thread to thread. */
+export type SignatureDefect = Uint8Array & { readonly [brand]: 'SignatureDefect' };
 
 /** Domain separation of message signatures (draft-irtf-cfrg-bls-signature, proof-of-possession scheme). */
 export const SIGNATURE_DST = 'BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_';

@@ -1,10 +1,19 @@
+import { BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
 import { ParseError } from '../primitives/parse-error.ts';
-import type { BlsBackend, HashedMessage, PublicKey, Signature, SignatureCheck, SignatureError } from './bls-backend.ts';
+import type {
+  BlsBackend,
+  DefectArithmetic,
+  HashedMessage,
+  PublicKey,
+  Signature,
+  SignatureCheck,
+  SignatureDefect,
+} from './bls-backend.ts';
 import { openPublicKeys } from './public-key-table.ts';
 
 /**
- * What is done off the event loop. Jobs and results go between threads: everything is bytes, points are packed, and public
- * keys are slots of a table in shared memory.
+ * The work that is done off the event loop. Jobs and their results go from thread to thread, so everything in them is bytes:
+ * points are packed, and public keys are slots of a table in shared memory.
  */
 export interface BlsJobs {
   /** The packed message. */
@@ -27,15 +36,15 @@ export interface BlsJobs {
     readonly input: Contributions & { readonly message: Uint8Array };
     readonly output: AggregateVerdict;
   };
-  /** The first half of contributions whose sum fails, and what follows for the second. */
+  /** Whether the first half of contributions whose sum fails verifies, and the second as far as it follows from that. */
   readonly halves: {
     readonly input: FailedContributions & { readonly middle: number };
     readonly output: readonly [AggregateVerdict, AggregateVerdict | undefined];
   };
-  /** The only bad one of contributions whose sum fails with a known error; undefined where there are more. */
+  /** The only bad one of contributions whose sum fails with a known defect; undefined where more than one is bad. */
   readonly locate: {
-    readonly input: FailedContributions & { readonly error: SignatureError };
-    readonly output: number | undefined;
+    readonly input: FailedContributions & { readonly defect: SignatureDefect };
+    readonly output: { readonly position: number | undefined };
   };
 }
 export type BlsJobKind = keyof BlsJobs;
@@ -55,7 +64,7 @@ export interface Sum {
   readonly signature: Uint8Array;
 }
 
-/** Points packed one after the other; in place of what was none there is nothing of use. */
+/** Points packed one after the other. The place of a malformed one holds nothing of use. */
 export interface DecodedSignatures {
   readonly points: Uint8Array<ArrayBuffer>;
   readonly malformed: readonly { readonly position: number; readonly what: string; readonly reason: string }[];
@@ -75,8 +84,8 @@ export interface AggregateCheck extends Aggregate {
 
 export type AggregateVerdict =
   | { readonly kind: 'valid' }
-  /** With its error, where the backend can tell it. */
-  | { readonly kind: 'invalid'; readonly error?: SignatureError };
+  /** With its defect, where the backend can tell it. */
+  | { readonly kind: 'invalid'; readonly defect?: SignatureDefect };
 
 /** Signatures, packed one after the other, with their signers' slots. */
 export interface Contributions extends KeySlots {
@@ -86,10 +95,9 @@ export interface Contributions extends KeySlots {
 export interface FailedContributions extends Contributions {
   /** Packed. */
   readonly message: Uint8Array;
-  readonly error?: SignatureError | undefined;
+  readonly defect?: SignatureDefect | undefined;
 }
 
-const SIGNATURE_BYTES = 96;
 const VALID: AggregateVerdict = { kind: 'valid' };
 
 export function runBlsJob<K extends BlsJobKind>(backend: BlsBackend, job: BlsJob<K>): BlsJobResult<K> {
@@ -123,7 +131,7 @@ function run(backend: BlsBackend, job: BlsJob): BlsJobResult<BlsJobKind> {
     case 'halves':
       return verifyHalves(backend, job);
     case 'locate':
-      return locate(backend, job);
+      return { position: locate(backend, job) };
   }
 }
 
@@ -137,7 +145,7 @@ function add(backend: BlsBackend, { keys, slots, signatures, sum }: BlsJobs['add
   for (const [position, slot] of slots.entries()) {
     try {
       const key = readKey(slot);
-      const bytes = signatures.subarray(position * SIGNATURE_BYTES, (position + 1) * SIGNATURE_BYTES);
+      const bytes = signatures.subarray(position * BLS_SIGNATURE_LENGTH, (position + 1) * BLS_SIGNATURE_LENGTH);
       const signature = backend.parseSignature(bytes);
       keySum.push(key);
       signatureSum.push(signature);
@@ -150,7 +158,7 @@ function add(backend: BlsBackend, { keys, slots, signatures, sum }: BlsJobs['add
   return { points, malformed, sum: keySum.length === 0 ? undefined : sumOf(backend, keySum, signatureSum) };
 }
 
-/** From the encoded signatures on; one that fails with others is verified on its own. */
+/** Verifies from the encoded signatures on. Where they fail together, each is verified on its own. */
 function verify(backend: BlsBackend, checks: readonly AggregateCheck[]): AggregateVerdict[] {
   const parsed = checks.map((check) => parseCheck(backend, check));
   if (parsed.length > 1 && parsed.every((check) => check !== undefined) && backend.verifyBatch(parsed)) {
@@ -174,15 +182,15 @@ function parseCheck(backend: BlsBackend, { key, message, signature }: AggregateC
 }
 
 function verifyOne(backend: BlsBackend, check: SignatureCheck): AggregateVerdict {
-  if (backend.errors === undefined) {
+  if (backend.defects === undefined) {
     return backend.verify(check.key, check.message, check.signature) ? VALID : { kind: 'invalid' };
   }
-  const error = backend.errors.errorOf(check);
-  return error === undefined ? { kind: 'invalid' } : verdictOf(backend, error);
+  const defect = backend.defects.defectOf(check);
+  return defect === undefined ? { kind: 'invalid' } : verdictOf(backend.defects, defect);
 }
 
-function verdictOf({ errors }: BlsBackend, error: SignatureError): AggregateVerdict {
-  return errors?.isNone(error) ? VALID : { kind: 'invalid', error };
+function verdictOf(defects: DefectArithmetic, defect: SignatureDefect): AggregateVerdict {
+  return defects.isNone(defect) ? VALID : { kind: 'invalid', defect };
 }
 
 function verifyHalves(
@@ -199,11 +207,11 @@ function verifyHalves(
     }),
     backend.unpackMessage(job.message),
   );
-  // Where the left half is good, the error of the whole is that of the right one.
-  if (left.kind === 'valid') return [left, { kind: 'invalid', ...(job.error && { error: job.error }) }];
-  // Errors multiply, so the right one's is the whole's over the left one's.
-  if (backend.errors !== undefined && job.error !== undefined && left.error !== undefined) {
-    return [left, verdictOf(backend, backend.errors.divide(job.error, left.error))];
+  // Where the left half is good, the right one has the whole defect.
+  if (left.kind === 'valid') return [left, { kind: 'invalid', ...(job.defect && { defect: job.defect }) }];
+  // Defects multiply, so that of the right half is that of the whole divided by that of the left half.
+  if (backend.defects !== undefined && job.defect !== undefined && left.defect !== undefined) {
+    return [left, verdictOf(backend.defects, backend.defects.divide(job.defect, left.defect))];
   }
   return [left, undefined];
 }
@@ -221,29 +229,29 @@ function verifySum(
 }
 
 /**
- * Where one signature alone is bad, at place n (from 1), the sum in which every signature counts as often as its place says
- * has the error of the plain sum to the power of n: two pairings tell n. Colluders can make that point at somebody else, so
- * the signature found must have the whole error on its own.
+ * Take the sum in which the first signature counts once, the second twice, and so on. If one signature alone is bad, the n-th,
+ * then the defect of this sum is that of the plain sum to the power of n, so two pairings tell n. Colluders can make n point at
+ * somebody else: therefore the signature found must have the whole defect on its own.
  */
 function locate(backend: BlsBackend, job: BlsJobs['locate']['input']): number | undefined {
-  if (backend.errors === undefined) return undefined;
+  if (backend.defects === undefined) return undefined;
   const { keys, signatures } = readContributions(backend, job);
   const message = backend.unpackMessage(job.message);
-  const weighted = backend.errors.errorOf({
+  const weighted = backend.defects.defectOf({
     key: sumByPlace(keys, (terms) => backend.aggregatePublicKeys(terms)),
     signature: sumByPlace(signatures, (terms) => backend.aggregateSignatures(terms)),
     message,
   });
   if (weighted === undefined) return undefined;
-  const place = backend.errors.logarithm(weighted, job.error, signatures.length);
+  const place = backend.defects.logarithm(weighted, job.defect, signatures.length);
   if (place === undefined) return undefined;
   const [key, signature] = [keys[place - 1], signatures[place - 1]];
   if (key === undefined || signature === undefined) return undefined;
-  const own = backend.errors.errorOf({ key, message, signature });
-  return own !== undefined && backend.errors.areEqual(own, job.error) ? place - 1 : undefined;
+  const own = backend.defects.defectOf({ key, message, signature });
+  return own !== undefined && backend.defects.areEqual(own, job.defect) ? place - 1 : undefined;
 }
 
-/** 1 · first + 2 · second + …: the sum of the sums of all tails, in two additions a term. */
+/** 1 · first + 2 · second + …, as the sum of the sums of all tails: two additions for each term. */
 function sumByPlace<T>(terms: readonly T[], add: (terms: readonly T[]) => T): T {
   let tail: T | undefined;
   let total: T | undefined;

@@ -3,9 +3,9 @@ import { type BlsJob, type BlsJobKind, type BlsJobResult, runBlsJob } from './bl
 import { type BackendName, loadBackend } from './load-backend.ts';
 import { warmUp } from './warm-up.ts';
 
-/** What each thread of `worker-pool.ts` runs. */
+/** The program of each thread of `worker-pool.ts`. */
 const backend = await loadBackend((workerData as { readonly backend: BackendName }).backend);
-// While the service starts, nobody waits for it.
+// Done at the start, when no request waits for this thread.
 warmUp(backend);
 
 export default function runJob(job: BlsJob): BlsJobResult<BlsJobKind> {

@@ -24,9 +24,9 @@ import {
 import { FP_BYTES } from './field-module.ts';
 
 /**
- * Points of y² = x³ + b over the base field or its extension, in Jacobian coordinates (x = X/Z², y = Y/Z³), X, Y and Z one
- * after the other at an address; Z = 0 is infinity. Formulas: Explicit-Formulas Database, dbl-2009-l, add-2007-bl and
- * madd-2007-bl. They know neither b nor the subgroup.
+ * Points of y² = x³ + b over the base field or its extension, in Jacobian coordinates (x = X/Z², y = Y/Z³). X, Y and Z stand
+ * one after the other at an address; Z = 0 is infinity. The formulas are dbl-2009-l, add-2007-bl and madd-2007-bl of the
+ * Explicit-Formulas Database. They depend neither on b nor on the subgroup.
  */
 export interface Curve {
   readonly pointBytes: number;
@@ -40,9 +40,9 @@ export interface Curve {
   readonly add: (out: number, a: number, b: number) => void;
   readonly negate: (out: number, point: number) => void;
   readonly areEqual: (a: number, b: number) => boolean;
-  /** @param scalar not negative; the time depends on it */
+  /** @param scalar not negative. The time taken depends on it, so it must not be a secret */
   readonly multiply: (out: number, point: number, scalar: bigint) => void;
-  /** Makes Z = 1 (infinity stays as it is): additions of such a point are cheaper by a third. */
+  /** Makes Z = 1 where the point is not infinity. Adding such a point is cheaper by a third. */
   readonly normalize: (point: number) => void;
   readonly store: (point: number) => Uint32Array;
 }
@@ -158,7 +158,7 @@ function createCurve(field: FieldOperations): Curve {
   };
   return curve;
 
-  /** Neither infinite, and the second one's Z = 1. */
+  /** For two points that are not infinite, the second with Z = 1. */
   function addNormalized(out: number, a: number, b: number): void {
     const [x1, y1, z1, x2, y2] = [a, a + width, a + 2 * width, b, b + width];
     field.square(A, z1);
@@ -186,7 +186,7 @@ function createCurve(field: FieldOperations): Curve {
     finishAddition(out);
   }
 
-  /** Neither infinite. */
+  /** For two points that are not infinite. */
   function addGeneral(out: number, a: number, b: number): void {
     const [x1, y1, z1, x2, y2, z2] = [a, a + width, a + 2 * width, b, b + width, b + 2 * width];
     field.square(A, z1);

@@ -1,28 +1,17 @@
+import { BLS_PUBLIC_KEY_LENGTH } from '../primitives/bls-lengths.ts';
 import { g1Curve } from './curve.ts';
-import {
-  add,
-  allocate,
-  COEFFICIENT_BYTES,
-  constant,
-  isLarger,
-  mul,
-  setBytes,
-  setOne,
-  square,
-  squareRoot,
-  sub,
-} from './field.ts';
+import { add, allocate, constant, isLarger, mul, setBytes, setOne, square, squareRoot, sub } from './field.ts';
 import { FP_BYTES } from './field-module.ts';
 import { type Decoding, splitEncoding } from './point-encoding.ts';
 
 /** G1 of BLS12-381: y² = x³ + 4 over the base field, and its encoding. */
-export const PUBLIC_KEY_BYTES = COEFFICIENT_BYTES;
+
 const CURVE_B = constant(4n);
 const [ySquared, zero] = [allocate(FP_BYTES), allocate(FP_BYTES)];
 
-/** Decodes a point of the curve, of whatever subgroup, with Z = 1. */
+/** Decodes a point of the curve, with Z = 1. It need not be in the subgroup. */
 export function decodeG1(out: number, bytes: Uint8Array): Decoding {
-  const encoding = splitEncoding(bytes, PUBLIC_KEY_BYTES);
+  const encoding = splitEncoding(bytes, BLS_PUBLIC_KEY_LENGTH);
   if (encoding.kind !== 'finite') {
     if (encoding.kind === 'infinity') g1Curve.setInfinity(out);
     return encoding.kind;

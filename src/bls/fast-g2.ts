@@ -1,3 +1,4 @@
+import { BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
 import { g2Curve } from './curve.ts';
 import {
   add2,
@@ -22,8 +23,7 @@ import { type Decoding, encodeInfinity, setFlags, splitEncoding } from './point-
 
 /** G2 of BLS12-381: y² = x³ + 4(1 + i) over the extension field, its encoding, its subgroup, its cofactor. */
 
-export const SIGNATURE_BYTES = 2 * COEFFICIENT_BYTES;
-/** |u| of the parameter u = -0xd201000000010000 that the curve is made of. */
+/** -u for the parameter u = -0xd201000000010000 that defines the curve. */
 const MINUS_U = 0xd201000000010000n;
 
 const CURVE_B = constant2(4n, 4n);
@@ -44,9 +44,9 @@ const [ySquared, zero] = [allocate(FP2_BYTES), allocate(FP2_BYTES)];
 const image = allocate(pointBytes);
 const multiple = allocate(pointBytes);
 
-/** Decodes a point of the curve, of whatever subgroup, with Z = 1. */
+/** Decodes a point of the curve, with Z = 1. It need not be in the subgroup. */
 export function decodeG2(out: number, bytes: Uint8Array): Decoding {
-  const encoding = splitEncoding(bytes, SIGNATURE_BYTES);
+  const encoding = splitEncoding(bytes, BLS_SIGNATURE_LENGTH);
   if (encoding.kind !== 'finite') {
     if (encoding.kind === 'infinity') g2Curve.setInfinity(out);
     return encoding.kind;
@@ -64,11 +64,11 @@ export function decodeG2(out: number, bytes: Uint8Array): Decoding {
   return 'point';
 }
 
-/** @param point made Z = 1 */
+/** @param point gets Z = 1 */
 export function encodeG2(point: number): Uint8Array {
-  if (g2Curve.isInfinity(point)) return encodeInfinity(SIGNATURE_BYTES);
+  if (g2Curve.isInfinity(point)) return encodeInfinity(BLS_SIGNATURE_LENGTH);
   g2Curve.normalize(point);
-  const bytes = new Uint8Array(SIGNATURE_BYTES);
+  const bytes = new Uint8Array(BLS_SIGNATURE_LENGTH);
   getBytes(point + FP_BYTES, bytes, 0);
   getBytes(point, bytes, COEFFICIENT_BYTES);
   setFlags(bytes, isLarger2(point + FP2_BYTES));
@@ -83,7 +83,7 @@ export function isInSubgroup(point: number): boolean {
 }
 
 /**
- * Into the subgroup: [u² - u - 1]P + [u - 1]ψ(P) + ψ²(2P) (RFC 9380, appendix G.3; Budroni and Pintore,
+ * Maps a point of the curve into the subgroup: [u² - u - 1]P + [u - 1]ψ(P) + ψ²(2P) (RFC 9380, appendix G.3; Budroni and Pintore,
  * https://eprint.iacr.org/2017/419).
  */
 export function clearCofactor(out: number, point: number): void {

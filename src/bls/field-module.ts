@@ -1,13 +1,14 @@
 /**
- * Arithmetic of the base field of BLS12-381 and of its quadratic extension as a WebAssembly module, assembled here when it
- * is loaded: products of BigInts cost four times as much, most of it in reductions and allocations that i64 limbs do without.
+ * Arithmetic of the base field of BLS12-381 and of its quadratic extension as a WebAssembly module, which is assembled here
+ * when this file is loaded. Products of BigInts take four times as long, mostly for reductions and allocations that limbs in
+ * i64 do not need.
  *
  * An element is 14 limbs of 28 bits, little-endian, each in 4 bytes, in Montgomery form with R = 2^392. Products of two
- * limbs have 56 bits, so that a column of the schoolbook product and of the reduction (at most 42 of them) is summed up in
- * one signed i64 with no carry in between. Values are below 3p, not fully reduced: R / p > 2^11 leaves room for that in a
- * product, and the sums reduce themselves to below 2p by a quotient estimated from their top limbs.
+ * limbs have 56 bits, so a column of the schoolbook product and of the reduction (at most 42 of them) fits into one signed
+ * i64 without carries in between. Values are below 3p, not fully reduced: R / p > 2^11 leaves room for that in a product, and
+ * sums are reduced to below 2p by a quotient estimated from their top limbs.
  *
- * Nothing here is secret (public keys and signatures), so nothing needs to run in constant time.
+ * Public keys and signatures are not secret, so nothing here needs to run in constant time.
  */
 export interface FieldModule {
   readonly memory: { readonly buffer: ArrayBuffer };
@@ -41,8 +42,8 @@ const MINUS_INVERSE_OF_P = (() => {
   return Number(BigInt.asUintN(LIMB_BITS, -inverse));
 })();
 /**
- * Quotient by p of a value with the top limb t is about t · 40323 / 2^32, rounded down; one less in t makes up for what the
- * carries from below may change. The rest is then at least 0, and little more than p.
+ * The quotient by p of a value with the top limb t is about t · 40323 / 2^32, rounded down. Carries from the limbs below may
+ * change t by one, so one less than t is used. The remainder is then at least 0, and little more than p.
  */
 const QUOTIENT_SHIFT = 32;
 const QUOTIENT_FACTOR = Math.floor(2 ** QUOTIENT_SHIFT / ((P[LIMBS - 1] ?? 0) + 1));
@@ -51,13 +52,13 @@ export function toLimbs(value: bigint): number[] {
   return Array.from({ length: LIMBS }, (_, index) => Number((value >> BigInt(LIMB_BITS * index)) & BigInt(LIMB_MASK)));
 }
 
-/** The part that is used here of a global that Node's types leave to those of browsers. */
+/** The part of this global that is used here: Node's types do not declare it, as those of browsers do. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object;
   readonly Instance: new (module: object) => { readonly exports: object };
 };
 
-/** Compiles and starts an instance of its own memory of one page (64 KiB). */
+/** Compiles the module and starts an instance, with memory of its own of one page (64 KiB). */
 export function createFieldModule(): FieldModule {
   const instance = new WebAssembly.Instance(new WebAssembly.Module(assemble()));
   // The exports are what `assemble` has just written.
@@ -117,7 +118,7 @@ function assemble(): Uint8Array<ArrayBuffer> {
     ...section(
       10,
       functions.map(([name, { locals, code }]) => {
-        // square2 has one parameter less: one local more keeps the numbers of the others.
+        // square2 has one parameter less. With one more local, all other locals keep their numbers.
         const body = [1, ...unsigned(locals + typeOf(name)), 0x7e, ...code, END];
         return [...unsigned(body.length), ...body];
       }),
@@ -162,7 +163,7 @@ function squareBody(): Body {
   };
 }
 
-/** a·b = (a0·b0 - a1·b1) + (a0·b1 + a1·b0)·i: four products, but only two reductions. */
+/** a·b = (a0·b0 - a1·b1) + (a0·b1 + a1·b0)·i, with four products but only two reductions. */
 function mul2Body(): Body {
   const [a0, a1, b0, b1, q, out] = [0, 1, 2, 3, 4, 5].map((n) => FIRST_LOCAL + n * LIMBS + (n > 4 ? 1 : 0)) as Six;
   return {
@@ -209,9 +210,9 @@ function square2Body(): Body {
 type Six = [number, number, number, number, number, number];
 
 /**
- * Montgomery's reduction of a product, column by column: `product` gives the code that adds a column of the product to the
- * top of the stack. Uses locals `q` to `q + LIMBS`; writes limbs to `out` onwards, which may be those of a factor, as a
- * factor's limb i is not read any more once the column LIMBS + i is done.
+ * Montgomery's reduction of a product, column by column. `product` returns the code that adds a column of the product to the
+ * top of the stack. Uses the locals `q` to `q + LIMBS`, and writes the limbs to `out` onwards. Those may be the limbs of a
+ * factor, because a factor's limb i is not read any more after the column LIMBS + i.
  */
 function reducedProduct(product: (column: number) => Code, q: number, out: number): Code {
   const sum = q + LIMBS;
@@ -239,12 +240,12 @@ function products(column: number, x: number, y: number, addOrSub: Code): Code {
   return columnPairs(column).flatMap(([i, j]) => [...get(x + i), ...get(y + j), ...MUL, ...addOrSub]);
 }
 
-/** Adds p·R, so p to the result: a difference of products may be negative, though not below -p. */
+/** Adds p·R, and so p to the result, because a difference of products may be negative, though not below -p. */
 function plusP(column: number): Code {
   return column < LIMBS ? [] : [...constant(P[column - LIMBS] ?? 0), ...ADD];
 }
 
-/** a + b, or a - b + 4p, less as many p as the top limbs tell. */
+/** a + b, or a - b + 4p, minus the multiple of p that the top limbs tell. */
 function sumBody(addOrSub: Code, coefficients: 1 | 2): Body {
   const multiple = FIRST_LOCAL;
   const sum = FIRST_LOCAL + 1;
@@ -263,7 +264,7 @@ function sumBody(addOrSub: Code, coefficients: 1 | 2): Body {
       ...[...SUB, ...set(multiple), ...constant(0)],
       ...indices.flatMap((index) => [
         ...[...limb(index, base), ...ADD, ...get(multiple), ...constant(P[index] ?? 0), ...MUL, ...ADD, ...tee(sum)],
-        // The top limb keeps what is beyond its bits: there is nothing.
+        // The top limb has no carry: the value is small enough for it.
         ...(index === top ? [] : [...carry, ...get(0), ...get(sum), ...lowLimb, ...store(base + LIMB_BYTES * index)]),
       ]),
       ...[0x1a, ...get(0), ...get(sum), ...store(base + LIMB_BYTES * top)], // drop

@@ -1,23 +1,24 @@
 import { hexToBytes } from '@noble/hashes/utils.js';
+import { BLS_PUBLIC_KEY_LENGTH } from '../primitives/bls-lengths.ts';
 import { createFieldModule, FIELD_ORDER, FP_BYTES, LIMB_BITS, LIMBS, toLimbs } from './field-module.ts';
 
 /**
- * Elements of the base field and of its quadratic extension in the memory of one instance of {@link createFieldModule}, named
- * by their addresses. What a function needs beside its arguments it allocates once, when its module is loaded: nothing here
- * is reentrant, and nothing waits.
+ * Elements of the base field and of its quadratic extension, in the memory of one instance of {@link createFieldModule}. An
+ * element is named by its address. Functions allocate the memory that they need beside their arguments once, when the module
+ * is loaded. So nothing here is reentrant, which is no problem as everything is synchronous.
  */
 const field = createFieldModule();
 export const { mul, square, add, sub, mul2, square2, add2, sub2 } = field;
 const words = new Uint32Array(field.memory.buffer);
 
 export const FP2_BYTES = 2 * FP_BYTES;
-/** Bytes of one coefficient in the encodings of the standard. */
-export const COEFFICIENT_BYTES = 48;
+/** Bytes of one coefficient in standard encodings. A compressed public key is one coefficient. */
+export const COEFFICIENT_BYTES = BLS_PUBLIC_KEY_LENGTH;
 const R = 1n << BigInt(LIMB_BITS * LIMBS);
 
 let allocated = 0;
 
-/** Zeroed memory for good: only for what lives as long as the process. */
+/** Zeroed memory that is never freed: only for what lives as long as the process. */
 export function allocate(bytes: number): number {
   const address = allocated;
   allocated += bytes;
@@ -45,7 +46,7 @@ export function copy(out: number, from: number, bytes: number): void {
   words.copyWithin(out / 4, from / 4, (from + bytes) / 4);
 }
 
-/** Out of the memory, as it is: to be given to {@link loadWords} of this or another instance. */
+/** A copy of the memory as it is, which {@link loadWords} of this or another instance can load. */
 export function storeWords(from: number, bytes: number): Uint32Array {
   return words.slice(from / 4, (from + bytes) / 4);
 }
@@ -88,7 +89,7 @@ export function getBigint(from: number): bigint {
   return value;
 }
 
-/** @returns false where the 48 big-endian bytes at `offset` are not below p */
+/** Reads 48 big-endian bytes at `offset`. @returns false where they are not below p */
 export function setBytes(out: number, bytes: Uint8Array, offset: number): boolean {
   let comparison = 0;
   for (let i = 0; comparison === 0 && i < COEFFICIENT_BYTES; i += 1) {
@@ -143,7 +144,7 @@ export function isZero2(from: number): boolean {
   return isZero(from) && isZero(from + FP_BYTES);
 }
 
-/** Whether it is 1 as {@link setOne} writes it: another representative of 1 gives false. */
+/** Whether it is 1 as {@link setOne} writes it. Elements are not fully reduced, and other representatives of 1 give false. */
 export function isPlainOne(from: number): boolean {
   return hasLimbs(from, ONE_LIMBS);
 }
@@ -152,7 +153,7 @@ export function isPlainOne2(from: number): boolean {
   return isPlainOne(from) && hasLimbs(from + FP_BYTES, ZERO_MULTIPLES[0] as number[]);
 }
 
-/** Whether y is the larger of y and -y, as numbers: the sign bit of an encoding. */
+/** Whether y is the larger of y and -y, as numbers: the sign flag of an encoding. */
 export function isLarger(from: number): boolean {
   getBytes(from, signBytes, 0);
   for (let i = 0; i < COEFFICIENT_BYTES; i += 1) {
@@ -163,12 +164,12 @@ export function isLarger(from: number): boolean {
 }
 const signBytes = new Uint8Array(COEFFICIENT_BYTES);
 
-/** The same of the extension: the coefficient of i decides, unless it is 0. */
+/** The same in the extension, where the coefficient of i decides unless it is 0. */
 export function isLarger2(from: number): boolean {
   return isLarger(isZero(from + FP_BYTES) ? from : from + FP_BYTES);
 }
 
-/** a^((p-3)/4): with p ≡ 3 mod 4 it is what square roots and inverses are made of. `out` must not be `a`. */
+/** a^((p-3)/4). As p ≡ 3 mod 4, square roots and inverses are computed from it. `out` must not be `a`. */
 function powForRoot(out: number, a: number): void {
   copy(oddPowers, a, FP_BYTES);
   square(out, a, 1);
@@ -180,13 +181,13 @@ function powForRoot(out: number, a: number): void {
   }
 }
 
-/** Sliding windows of 5 bits over a fixed exponent, which need no table of even powers: 380 squarings and 79 products. */
+/** Sliding windows of 5 bits over the fixed exponent, which need no even powers: 380 squarings and 79 products. */
 const WINDOW_BITS = 5;
 const ODD_POWERS = 2 ** (WINDOW_BITS - 1);
 const oddPowers = allocate(ODD_POWERS * FP_BYTES);
 const [FIRST_STEP, STEPS] = slidingWindows((FIELD_ORDER - 3n) / 4n);
 
-/** `power` is the place in the table of odd powers, or -1 for none. */
+/** `power` is a place in the table of odd powers, or -1 where nothing is multiplied. */
 function slidingWindows(exponent: bigint): [number, { readonly squarings: number; readonly power: number }[]] {
   const bits = exponent.toString(2);
   const steps: { squarings: number; power: number }[] = [];
@@ -206,7 +207,7 @@ function slidingWindows(exponent: bigint): [number, { readonly squarings: number
   return [steps[0]?.power ?? 0, steps.slice(1)];
 }
 
-/** Zero has no inverse, and gives zero. */
+/** Zero has no inverse; the result is then zero. */
 export function invert(out: number, a: number): void {
   // p - 2 = 4 · (p-3)/4 + 1
   powForRoot(inverse, a);
@@ -226,7 +227,7 @@ export function invert2(out: number, a: number): void {
 const zero = allocate(FP_BYTES);
 const [norm, minus, root, scratch] = allocateMany(4, FP_BYTES) as [number, number, number, number];
 
-/** @returns false where `a` is not a square; `out` is then of no use, and must not be `a` */
+/** `out` must not be `a`. @returns false where `a` is not a square; `out` then holds nothing of use */
 export function squareRoot(out: number, a: number): boolean {
   // If a is a square, a^((p-1)/2) = 1, and a^((p+1)/4) squared is a.
   powForRoot(out, a);
@@ -238,9 +239,9 @@ export function squareRoot(out: number, a: number): boolean {
 /**
  * A square root in the extension by the complex method: with n² = a0² + a1² and d = (a0 + n)/2, either d or -d is a square
  * in the base field, and the root is x + a1/(2x)·i or a1/(2x) + x·i for x² = d or -d. d^((p-3)/4) is both x/d and ±1/x, so
- * that no inversion is needed. What comes out is squared and compared: a mistake cannot pass.
+ * no inversion is needed. The result is squared and compared with `a`, so a wrong one is never returned. `out` must not be `a`.
  *
- * @returns false where `a` is not a square; `out` is then of no use, and must not be `a`
+ * @returns false where `a` is not a square; `out` then holds nothing of use
  */
 export function squareRoot2(out: number, a: number): boolean {
   const [a0, a1, out0, out1] = [a, a + FP_BYTES, out, out + FP_BYTES];
@@ -248,7 +249,7 @@ export function squareRoot2(out: number, a: number): boolean {
   powForRoot(root, norm);
   mul(root, root, norm);
   add(scratch, a0, root);
-  // a1 = 0 and n = -a0: the other root of the norm will do.
+  // Here a1 = 0 and n = -a0, and the other root of the norm works.
   if (isZero(scratch)) sub(scratch, a0, root);
   mul(norm, scratch, half);
   powForRoot(root, norm);
@@ -284,7 +285,7 @@ function hasLimbs(from: number, limbs: readonly number[]): boolean {
   return true;
 }
 
-/** Out of Montgomery form and fully reduced, into `plain`. */
+/** Takes an element out of Montgomery form and reduces it fully, into `plain`. */
 function setPlain(from: number): void {
   // (a + q·p) / R with a < 3p and q < R is at most p, and p only for multiples of p.
   mul(plain, from, fromMontgomery);

@@ -1,4 +1,4 @@
-import type { SignatureError } from './bls-backend.ts';
+import type { SignatureDefect } from './bls-backend.ts';
 import type { AggregateVerdict } from './bls-jobs.ts';
 
 /** Contributions [start, end). */
@@ -7,41 +7,43 @@ export interface Part {
   readonly end: number;
 }
 
-/** One whose sum does not verify. */
+/** A part whose sum does not verify. */
 export interface FailedPart extends Part {
-  /** Where the backend could tell it. */
-  readonly error?: SignatureError;
+  /** Where the backend can tell it. */
+  readonly defect?: SignatureDefect;
 }
 
 export interface PartChecks {
   /** Whether the sum of all these verifies. */
   verify(parts: readonly Part[]): Promise<AggregateVerdict>;
-  /** Whether [start, middle) and [middle, end) verify; of the second only what follows from the first. */
+  /** Whether [start, middle) verifies, and [middle, end) as far as it follows from that; else undefined. */
   halves(part: FailedPart, middle: number): Promise<readonly [AggregateVerdict, AggregateVerdict | undefined]>;
-  /** The position of the bad contribution where one alone is bad; undefined where there are more. Only with a known error. */
-  locate(part: FailedPart): Promise<number | undefined>;
+  /** The position of the bad contribution of a part with this defect; undefined where more than one is bad. */
+  locate(part: Part, defect: SignatureDefect): Promise<number | undefined>;
 }
 
-/** Below it, halving finds a single bad signature with as few pairings. */
-const LEAST_TO_LOCATE = 16;
-/** So many failures in a row say that bad signatures are too many to be met one by one. */
+/** In smaller parts, halving finds a single bad signature with as few pairings. */
+const MIN_TO_LOCATE = 16;
+/** After so many failed attempts in a row there are too many bad signatures for locating single ones. */
 const MAX_MISSES = 3;
 
 /**
- * Positions of contributions that spoil an aggregate known not to verify. Where the backend gives errors, one bad signature
- * is located outright; else by bisection: k bad ones among n cost about k · log2(n) checks where one each would cost n. Of a
- * failing part one half is checked, and the other inferred where it can be: it fails if the first is good. Where it cannot, it
- * is left for later, when all that were left are checked at once: mostly there is one bad signature, and they are good.
+ * Positions of contributions that spoil an aggregate which is known not to verify. A single bad signature is located directly
+ * where the backend knows defects. Otherwise the search bisects: k bad ones among n cost about k · log2(n) checks, where
+ * checking each would cost n. Only one half of a failing part is checked. If it is good, the other half must be bad; if not,
+ * the other half is set aside until the end, when all those are checked at once: mostly there is one bad signature, and
+ * they are good.
  *
- * A part whose sum verifies is good for this aggregate; it does not prove each of its signatures, since in a plain sum the
- * errors of colluders cancel.
+ * A part whose sum verifies is good for this aggregate. That does not prove each of its signatures, as the defects of colluders
+ * cancel in a plain sum.
  *
- * What is left without the positions returned verifies as an aggregate: each part of it did, and pairings add up (but where
- * two parts' keys are each other's opposites, which takes one owner of both; the next search then finds one of the two).
+ * Without the positions returned, the rest verifies as an aggregate, because each part of it did and pairings add up. The one
+ * exception is two parts whose keys are each other's opposites, which takes one owner of both; the next search then finds one
+ * of the two.
  *
  * @param whole at least one contribution
- * @param signal ends the search early: hundreds of bad signers would keep it busy for many seconds. Those not cleared by
- *   then are `uncleared`
+ * @param signal ends the search early, as hundreds of bad signers would keep it busy for many seconds. Those that it has not
+ *   cleared by then are `uncleared`
  */
 export async function findBadSigners(
   whole: FailedPart,
@@ -61,10 +63,10 @@ export async function findBadSigners(
     else await checkUnknown(unknown.splice(0));
   }
 
-  /** Works off what is known to fail. */
+  /** Works through the parts that are known to fail. */
   async function search(): Promise<void> {
     for (let part = failing.pop(); part !== undefined; part = failing.pop()) {
-      const { start, end, error } = part;
+      const { start, end, defect } = part;
       if (end - start === 1) {
         bad.push(start);
         continue;
@@ -73,10 +75,10 @@ export async function findBadSigners(
         leave(part);
         continue;
       }
-      const isToLocate =
-        part.mayHaveOne && error !== undefined && end - start >= LEAST_TO_LOCATE && misses < MAX_MISSES;
-      if (isToLocate) {
-        const position = await checks.locate(part);
+      const isWorthLocating = part.mayHaveOne && end - start >= MIN_TO_LOCATE && misses < MAX_MISSES;
+      const defectToLocate = isWorthLocating ? defect : undefined;
+      if (defectToLocate !== undefined) {
+        const position = await checks.locate(part, defectToLocate);
         if (position !== undefined) {
           bad.push(position);
           misses = 0;
@@ -86,8 +88,9 @@ export async function findBadSigners(
       }
       const middle = (start + end) >> 1;
       const [left, right] = await checks.halves(part, middle);
-      // A half that has the whole error has as many bad ones as the whole.
-      const mayHaveOne = left.kind === 'invalid' && right?.kind === 'invalid' ? true : part.mayHaveOne && !isToLocate;
+      const areBothBad = left.kind === 'invalid' && right?.kind === 'invalid';
+      // If both halves are bad, each may have just one bad signature. If only one is, it has as many as the whole.
+      const mayHaveOne = areBothBad || (part.mayHaveOne && defectToLocate === undefined);
       if (right === undefined) unknown.push({ start: middle, end });
       else if (right.kind === 'invalid') failing.push({ ...right, start: middle, end, mayHaveOne });
       if (left.kind === 'invalid') failing.push({ ...left, start, end: middle, mayHaveOne });

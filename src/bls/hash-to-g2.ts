@@ -23,8 +23,8 @@ import {
 import { FIELD_ORDER, FP_BYTES } from './field-module.ts';
 
 /**
- * hash_to_curve of the suite BLS12381G2_XMD:SHA-256_SSWU_RO_ (RFC 9380, section 8.8.2), with the square root of `field.ts`:
- * the same points as noble's, in a fraction of its time.
+ * hash_to_curve of the suite BLS12381G2_XMD:SHA-256_SSWU_RO_ (RFC 9380, section 8.8.2) on top of `field.ts`. It gives the same
+ * points as noble's, in a fraction of the time.
  */
 export function hashToG2(out: number, message: Uint8Array, dst: string): void {
   const [u0, u1] = hash_to_field(message, 2, {
@@ -60,7 +60,7 @@ mul2(minusBOverA, minusBOverA, minusOne);
 
 const [u, zu2, t, x, gx, y] = allocateMany(6, FP2_BYTES) as [number, number, number, number, number, number];
 
-/** Section 6.6.2, then the isogeny. */
+/** The simplified SWU map of section 6.6.2, followed by the isogeny. */
 function mapToCurve(out: number, coefficients: readonly bigint[]): void {
   const [c0 = 0n, c1 = 0n] = coefficients;
   setBigint(u, c0);
@@ -78,7 +78,7 @@ function mapToCurve(out: number, coefficients: readonly bigint[]): void {
   }
   setCurveEquation(gx, x);
   if (!squareRoot2(y, gx)) {
-    // Then the right side is a square at x·Z·u²: it is multiplied by (Z·u²)³, and Z is none.
+    // Then the right side is a square at x·Z·u²: there it is multiplied by (Z·u²)³, and Z is not a square.
     mul2(x, x, zu2);
     setCurveEquation(gx, x);
     if (!squareRoot2(y, gx)) throw new Error('neither candidate of the SWU map is on the curve');
@@ -118,7 +118,7 @@ const Y_DENOMINATOR = [
 ];
 const [xNum, xDen, yNum, yDen] = allocateMany(4, FP2_BYTES) as [number, number, number, number];
 
-/** Of (x, y), in Jacobian coordinates with Z = xDen·yDen, so that nothing is inverted; a pole maps to infinity. */
+/** Maps (x, y) to Jacobian coordinates with Z = xDen·yDen, so that nothing has to be inverted. A pole maps to infinity. */
 function mapIsogeny(out: number): void {
   evaluate(xNum, X_NUMERATOR);
   evaluate(xDen, X_DENOMINATOR);

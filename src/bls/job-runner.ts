@@ -1,15 +1,14 @@
 import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
 
-/** Runs jobs off the event loop, first come, first served. */
+/** Runs jobs off the event loop, in the order in which they were queued. */
 export interface JobRunner extends AsyncDisposable {
   readonly threads: number;
-  /** Jobs handed to the threads at a time: more than threads, so that none is idle until its next job has come. */
+  /** Jobs handed to the threads at a time: more than there are threads, so that none is idle while its next job is on the way. */
   readonly concurrency: number;
   /**
-   * `prepare` is called when a thread is free, so that a job takes up all that has gathered meanwhile, and an obsolete one
-   * (undefined) costs nothing: what it would have computed is not wanted any more.
-   *
-   * Rejects where the job threw, which is a bug, and with {@link JobsOverloaded} where too many wait.
+   * @param prepare called when a thread is free, so that the job can take all that has gathered by then. It returns undefined
+   *   where nobody wants the result any more: then nothing runs, and the result is undefined
+   * @returns rejects where the job threw, which is a bug, and with {@link JobsOverloaded} where too many wait
    */
   run<K extends BlsJobKind>(prepare: () => BlsJob<K> | undefined): Promise<BlsJobResult<K> | undefined>;
 }
@@ -24,10 +23,10 @@ interface QueuedJob {
 }
 
 /**
- * The queue in front of the threads.
+ * The queue in front of the threads, which obsolete jobs leave without reaching one.
  *
- * @param execute runs one job; called for at most `concurrency` at a time
- * @param close ends the threads; called once nothing is queued or running
+ * @param execute runs one job; at most `concurrency` calls are under way at a time
+ * @param close ends the threads; called when nothing is queued or running any more
  */
 export function createJobRunner({
   threads,
@@ -77,7 +76,7 @@ export function createJobRunner({
           return;
         }
         if (queue.length >= maxQueued) {
-          reject(new JobsOverloaded(`${maxQueued} BLS jobs wait, which is all this service takes`));
+          reject(new JobsOverloaded(`${maxQueued} BLS jobs wait, which is the most this service keeps`));
           return;
         }
         queue.push({

@@ -4,7 +4,7 @@ export const BACKEND_NAMES = ['noble', 'native'] as const;
 export type BackendName = (typeof BACKEND_NAMES)[number];
 
 /**
- * Only what is asked for is loaded: a worker thread starts the faster.
+ * Loads only the backend asked for, so that worker threads start faster.
  *
  * @throws {NativeBackendMissing}
  */

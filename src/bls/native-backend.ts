@@ -1,21 +1,23 @@
 import type * as Blst from '@chainsafe/blst';
+import {
+  BLS_PUBLIC_KEY_LENGTH,
+  BLS_SIGNATURE_LENGTH,
+  BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH,
+  BLS_UNCOMPRESSED_SIGNATURE_LENGTH,
+} from '../primitives/bls-lengths.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { BlsBackend, HashedMessage, PublicKey, Signature } from './bls-backend.ts';
 
-const PUBLIC_KEY_BYTES = 48;
-const SIGNATURE_BYTES = 96;
-const UNCOMPRESSED_PUBLIC_KEY_BYTES = 2 * PUBLIC_KEY_BYTES;
-const UNCOMPRESSED_SIGNATURE_BYTES = 2 * SIGNATURE_BYTES;
 const INFINITY_FLAG = 0x40;
 
-/** The package is optional, and has no binary for some platforms. */
+/** The package is optional, and for some platforms it has no binary. */
 export class NativeBackendMissing extends Error {
   override readonly name = 'NativeBackendMissing';
 }
 
 /**
- * blst through @chainsafe/blst: the library that the reference node calls. It hashes a message where it verifies, so that a
- * hashed message is the message; it does not give out what a pairing comes to.
+ * blst, the library that the reference node calls, through @chainsafe/blst. It hashes a message only when it verifies it, so a
+ * hashed message here is the message itself. It does not give out the value of a pairing, so there are no defects.
  *
  * @throws {NativeBackendMissing}
  */
@@ -34,12 +36,12 @@ export async function loadNativeBackend(): Promise<BlsBackend> {
     parsePublicKey: (bytes) =>
       parsePoint(
         (point) => blst.PublicKey.fromBytes(point),
-        ...[bytes, PUBLIC_KEY_BYTES, 'public key' as const],
+        ...[bytes, BLS_PUBLIC_KEY_LENGTH, 'public key' as const],
       ) as unknown as PublicKey,
     parseSignature: (bytes) =>
       parsePoint(
         (point) => blst.Signature.fromBytes(point),
-        ...[bytes, SIGNATURE_BYTES, 'signature' as const],
+        ...[bytes, BLS_SIGNATURE_LENGTH, 'signature' as const],
       ) as unknown as Signature,
     aggregatePublicKeys: (keys) => blst.aggregatePublicKeys(keys.map(blstKey)) as unknown as PublicKey,
     aggregateSignatures: (signatures) =>
@@ -60,8 +62,8 @@ export async function loadNativeBackend(): Promise<BlsBackend> {
       ),
     encodeSignature: (signature) => blstSignature(signature).toBytes(),
 
-    packedPublicKeyBytes: UNCOMPRESSED_PUBLIC_KEY_BYTES,
-    packedSignatureBytes: UNCOMPRESSED_SIGNATURE_BYTES,
+    packedPublicKeyBytes: BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH,
+    packedSignatureBytes: BLS_UNCOMPRESSED_SIGNATURE_LENGTH,
     packPublicKey: (key) => blstKey(key).toBytes(false),
     unpackPublicKey: (packed) => blst.PublicKey.fromBytes(packed) as unknown as PublicKey,
     packSignature: (signature) => blstSignature(signature).toBytes(false),
@@ -96,7 +98,7 @@ function parsePoint<P>(
   } catch (cause) {
     throw new ParseError(what, 'is not a compressed point on the curve', { cause });
   }
-  // An encoding of infinity has no other bits set, or it is refused above.
+  // Encodings of infinity with any other bit set were refused above.
   if (((bytes[0] ?? 0) & INFINITY_FLAG) !== 0) throw new ParseError(what, 'is the point at infinity');
   return point;
 }

@@ -1,21 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { bls12_381 } from '@noble/curves/bls12-381.js';
 import { LRUCache } from 'lru-cache';
+import { BLS_PUBLIC_KEY_LENGTH, BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
 import { bytesToHex, equalBytes } from '../primitives/bytes.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import {
   type BlsBackend,
-  type ErrorArithmetic,
+  type DefectArithmetic,
   type HashedMessage,
   type PublicKey,
   SIGNATURE_DST,
   type Signature,
   type SignatureCheck,
-  type SignatureError,
+  type SignatureDefect,
 } from './bls-backend.ts';
 import { type Curve, g1Curve, g2Curve } from './curve.ts';
-import { decodeG1, PUBLIC_KEY_BYTES } from './fast-g1.ts';
-import { decodeG2, encodeG2, isInSubgroup, SIGNATURE_BYTES } from './fast-g2.ts';
+import { decodeG1 } from './fast-g1.ts';
+import { decodeG2, encodeG2, isInSubgroup } from './fast-g2.ts';
 import { allocate, FP2_BYTES, getBigint, loadWords } from './field.ts';
 import { FP_BYTES } from './field-module.ts';
 import { hashToG2 } from './hash-to-g2.ts';
@@ -29,7 +30,7 @@ type G2Affine = Parameters<typeof G2.Point.fromAffine>[0];
 
 const WEIGHT_BYTES = 8;
 
-/** Room for one operation at a time: points are copied in, worked on and copied out. */
+/** Memory for one operation at a time: points are copied in, worked on and copied out. */
 const [key, keySum] = [allocate(g1Curve.pointBytes), allocate(g1Curve.pointBytes)];
 const [point, pointSum, messagePoint] = [
   allocate(g2Curve.pointBytes),
@@ -38,17 +39,17 @@ const [point, pointSum, messagePoint] = [
 ];
 
 /**
- * Pairings by @noble/curves: audited, no native code, runs everywhere. What comes before them, points and their sums, is done in
- * `field.ts` and on top of it, and held against noble by the tests.
+ * Pairings by @noble/curves, which is audited, has no native code and runs everywhere. What comes before the pairings, points
+ * and their sums, is done by `field.ts` and the modules on top of it, and the tests compare all of that with noble.
  *
- * A point is its words in the field's memory; a hashed message has Z = 1.
+ * A point is a copy of its words in the field's memory; that of a hashed message has Z = 1.
  */
 export const nobleBackend: BlsBackend = {
   name: 'noble',
   parsePublicKey: (bytes) =>
-    parsePoint(g1Curve, decodeG1, key, bytes, PUBLIC_KEY_BYTES, 'public key') as unknown as PublicKey,
+    parsePoint(g1Curve, decodeG1, key, bytes, BLS_PUBLIC_KEY_LENGTH, 'public key') as unknown as PublicKey,
   parseSignature: (bytes) =>
-    parsePoint(g2Curve, decodeG2, point, bytes, SIGNATURE_BYTES, 'signature') as unknown as Signature,
+    parsePoint(g2Curve, decodeG2, point, bytes, BLS_SIGNATURE_LENGTH, 'signature') as unknown as Signature,
   aggregatePublicKeys: (keys) => sum(g1Curve, key, keySum, keys.map(words)) as unknown as PublicKey,
   aggregateSignatures: (signatures) => sum(g2Curve, point, pointSum, signatures.map(words)) as unknown as Signature,
   hashToCurve(message) {
@@ -59,8 +60,8 @@ export const nobleBackend: BlsBackend = {
     return hashed;
   },
   verify(publicKey, message, signature) {
-    const error = errorElement({ key: publicKey, message, signature });
-    return error !== undefined && Fp12.eql(error, Fp12.ONE);
+    const defect = defectElement({ key: publicKey, message, signature });
+    return defect !== undefined && Fp12.eql(defect, Fp12.ONE);
   },
   verifyBatch(checks) {
     g2Curve.setInfinity(pointSum);
@@ -91,20 +92,20 @@ export const nobleBackend: BlsBackend = {
   packMessage: (message) => pack(message),
   unpackMessage: (packed) => unpack(packed) as unknown as HashedMessage,
 
-  errors: {
-    errorOf(check) {
-      const error = errorElement(check);
-      return error && packError(error);
+  defects: {
+    defectOf(check) {
+      const defect = defectElement(check);
+      return defect && packDefect(defect);
     },
-    isNone: (error) => Fp12.eql(Fp12.fromBytes(error), Fp12.ONE),
+    isNone: (defect) => Fp12.eql(Fp12.fromBytes(defect), Fp12.ONE),
     areEqual: (a, b) => equalBytes(a, b),
-    divide: (a, b) => packError(Fp12.mul(Fp12.fromBytes(a), inverse(Fp12.fromBytes(b)))),
+    divide: (a, b) => packDefect(Fp12.mul(Fp12.fromBytes(a), inverse(Fp12.fromBytes(b)))),
     logarithm,
-  } satisfies ErrorArithmetic,
+  } satisfies DefectArithmetic,
 };
 
 /** e(-P, H(m)) · e(G, S), with one final exponentiation for both pairings. */
-function errorElement(check: SignatureCheck): Fp12Element | undefined {
+function defectElement(check: SignatureCheck): Fp12Element | undefined {
   if (!loadCheck(check)) return undefined;
   return pair([generatorPair(point), negatedPair(key, check.message)]);
 }
@@ -127,8 +128,8 @@ function generatorPair(address: number): Pair {
 }
 
 /**
- * A part of a Miller loop depends on the message alone: it is done when the message is hashed, if this thread is to verify it
- * too. Bound: 64 messages at some 50 KB; what is gone is computed again, in 1 ms.
+ * A part of the Miller loop depends on the message alone. It is computed when the message is hashed, and kept in case this
+ * thread verifies the signature too. Bound: 64 messages of some 50 KB each; computing one again takes 1 ms.
  */
 const lines = new LRUCache<string, Lines>({ max: 64 });
 type Lines = ReturnType<typeof calcPairingPrecomputes>;
@@ -143,14 +144,14 @@ function linesOf(message: HashedMessage): Lines {
   return computed;
 }
 
-/** Into `key` and `point`; false where a pairing would be of no use. */
+/** Loads the check into `key` and `point`; false where it fails without any pairing. */
 function loadCheck(check: SignatureCheck): boolean {
   loadWords(key, words(check.key));
   loadWords(point, words(check.signature));
   return !g1Curve.isInfinity(key) && !g2Curve.isInfinity(point) && isInSubgroup(point);
 }
 
-/** Not 0, which would let its signature go unchecked. */
+/** Never 0, because then its signature would not be checked at all. */
 function randomWeight(): bigint {
   for (;;) {
     const weight = BigInt(`0x${bytesToHex(randomBytes(WEIGHT_BYTES))}`);
@@ -159,7 +160,7 @@ function randomWeight(): bigint {
 }
 
 /** Shanks' baby and giant steps: about 2 · √max products. */
-function logarithm(power: SignatureError, base: SignatureError, max: number): number | undefined {
+function logarithm(power: SignatureDefect, base: SignatureDefect, max: number): number | undefined {
   const step = Math.ceil(Math.sqrt(Math.max(max, 1)));
   const exponents = new Map<string, number>();
   const element = Fp12.fromBytes(base);
@@ -178,13 +179,13 @@ function logarithm(power: SignatureError, base: SignatureError, max: number): nu
   return undefined;
 }
 
-/** Of what a final exponentiation gave. */
+/** Only for the result of a final exponentiation, whose conjugate is its inverse. */
 function inverse(element: Fp12Element): Fp12Element {
   return Fp12.conjugate(element);
 }
 
-function packError(error: Fp12Element): SignatureError {
-  return Fp12.toBytes(error) as Uint8Array as SignatureError;
+function packDefect(defect: Fp12Element): SignatureDefect {
+  return Fp12.toBytes(defect) as Uint8Array as SignatureDefect;
 }
 
 function g2Point(address: number) {
@@ -202,7 +203,7 @@ function pack(element: PublicKey | Signature | HashedMessage): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-/** A copy: what is packed may stand at any offset. */
+/** Copies, because the words of a typed array must be aligned and packed bytes may stand at any offset. */
 function unpack(packed: Uint8Array): Uint32Array {
   return new Uint32Array(new Uint8Array(packed).buffer);
 }

@@ -1,6 +1,6 @@
 /**
- * Compressed points as ZCash laid them down and the BLS draft took them over (draft-irtf-cfrg-pairing-friendly-curves, appendix
- * C): x, with three flags in the bits that a number below p leaves free at its head.
+ * Compressed points as ZCash defined them and the standards adopted them (draft-irtf-cfrg-pairing-friendly-curves, appendix C):
+ * x, with flags in its three highest bits, which a number below p leaves free.
  */
 const COMPRESSED = 0x80;
 const INFINITY = 0x40;
@@ -11,7 +11,7 @@ export type Decoding = 'point' | 'infinity' | 'malformed';
 
 export type SplitEncoding =
   | { readonly kind: 'infinity' | 'malformed' }
-  /** `x` still has to be below p, and to have a y. */
+  /** It is still to be checked that x is below p and that there is a y. */
   | { readonly kind: 'finite'; readonly x: Uint8Array; readonly isLargerY: boolean };
 
 export function splitEncoding(bytes: Uint8Array, length: number): SplitEncoding {
@@ -20,7 +20,7 @@ export function splitEncoding(bytes: Uint8Array, length: number): SplitEncoding 
   const x = Uint8Array.from(bytes);
   x[0] = (x[0] ?? 0) & ~FLAGS;
   if ((flags & INFINITY) === 0) return { kind: 'finite', x, isLargerY: (flags & LARGER_Y) !== 0 };
-  // Infinity has one encoding, with nothing else set.
+  // Infinity has only one encoding, with no other bit set.
   return { kind: flags === (COMPRESSED | INFINITY) && x.every((byte) => byte === 0) ? 'infinity' : 'malformed' };
 }
 

@@ -1,23 +1,23 @@
+import { BLS_PUBLIC_KEY_LENGTH } from '../primitives/bls-lengths.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { BlsBackend, PublicKey } from './bls-backend.ts';
 
-/**
- * Public keys in memory that all threads share: written once as the 48 bytes that the P-Chain has, decoded in place by the
- * thread that needs one first. Validator sets of consecutive heights mostly share their keys, and so do subnets.
- */
-const COMPRESSED_BYTES = 48;
-/** The network plans for about 11,000 validators; 20,000 slots of some 220 bytes are 4.5 MB. */
+/** The network plans for about 11,000 validators. 20,000 slots of some 220 bytes are 4.5 MB. */
 const FULL_AT_KEYS = 20_000;
-/** Requests that began with a table end with it, so a full one still takes their keys. Address space, not memory. */
+/** Requests end with the table they began with, so a full one still takes their keys. This reserves address space, not memory. */
 const MAX_KEYS = 5 * FULL_AT_KEYS;
 const FIRST_KEYS = 512;
 
-/** The first word of a slot; 0 where nobody has needed the key yet. */
+/** Values of a slot's first word, which is 0 until somebody needs the key. */
 const DECODED = 1;
 const MALFORMED = 2;
 const STATE_BYTES = 4;
 
-/** In the main thread: gives every key its slot. */
+/**
+ * Public keys in memory that all threads share. The main thread gives each key a slot and writes its 48 bytes there; the first
+ * thread that needs the key decodes it in place. Validator sets of consecutive heights mostly have the same keys, and so do
+ * subnets, so few keys are decoded twice.
+ */
 export class PublicKeyTable {
   readonly memory: SharedArrayBuffer;
   readonly #slots = new Map<string, number>();
@@ -30,7 +30,7 @@ export class PublicKeyTable {
     this.#bytes = new Uint8Array(this.memory);
   }
 
-  /** When it is full, a new one takes its place; who still uses this one keeps it. */
+  /** A full table is replaced by a new one; requests that use this one keep it. */
   get isFull(): boolean {
     return this.#slots.size >= FULL_AT_KEYS;
   }
@@ -39,7 +39,7 @@ export class PublicKeyTable {
   slotOf(hex: string, bytes: Uint8Array): number {
     const known = this.#slots.get(hex);
     if (known !== undefined) return known;
-    if (bytes.length !== COMPRESSED_BYTES) throw new RangeError(`a public key of ${bytes.length} bytes`);
+    if (bytes.length !== BLS_PUBLIC_KEY_LENGTH) throw new RangeError(`a public key of ${bytes.length} bytes`);
     const slot = this.#slots.size;
     const end = (slot + 1) * this.#slotBytes;
     if (end > this.memory.byteLength) this.memory.grow(Math.min(2 * this.memory.byteLength, this.memory.maxByteLength));
@@ -49,7 +49,7 @@ export class PublicKeyTable {
   }
 }
 
-/** In any thread: the keys of slots. They throw a {@link ParseError} where the key is not a point of G1. */
+/** Reads the keys of slots, in any thread. The function throws a {@link ParseError} where the key is not a point of G1. */
 export function openPublicKeys(backend: BlsBackend, memory: SharedArrayBuffer): (slot: number) => PublicKey {
   const size = slotBytes(backend.packedPublicKeyBytes);
   const states = new Int32Array(memory);
@@ -57,14 +57,14 @@ export function openPublicKeys(backend: BlsBackend, memory: SharedArrayBuffer): 
   return (slot) => {
     const state = (slot * size) / STATE_BYTES;
     const compressedAt = slot * size + STATE_BYTES;
-    const packedAt = compressedAt + COMPRESSED_BYTES;
+    const packedAt = compressedAt + BLS_PUBLIC_KEY_LENGTH;
     switch (Atomics.load(states, state)) {
       case DECODED:
         return backend.unpackPublicKey(bytes.slice(packedAt, packedAt + backend.packedPublicKeyBytes));
       case MALFORMED:
         throw new ParseError('public key', 'is not a compressed point on the curve');
       default:
-        // Two threads may do so at the same time, and write the same.
+        // Two threads may do this at the same time: they write the same bytes.
         try {
           const key = backend.parsePublicKey(bytes.slice(compressedAt, packedAt));
           bytes.set(backend.packPublicKey(key), packedAt);
@@ -79,5 +79,5 @@ export function openPublicKeys(backend: BlsBackend, memory: SharedArrayBuffer): 
 }
 
 function slotBytes(packedBytes: number): number {
-  return Math.ceil((STATE_BYTES + COMPRESSED_BYTES + packedBytes) / STATE_BYTES) * STATE_BYTES;
+  return Math.ceil((STATE_BYTES + BLS_PUBLIC_KEY_LENGTH + packedBytes) / STATE_BYTES) * STATE_BYTES;
 }

@@ -12,8 +12,8 @@ const SIGNATURE = hexToBytes(
 const ROUNDS = 3;
 
 /**
- * Does what a request does: tables are made at first use, and code runs several times faster once it was compiled, which
- * would else be some 150 ms of the first request.
+ * Does what a request does, so that the first request does not pay for it: tables are made at first use, and code runs several
+ * times faster when it is compiled. Both together take some 150 ms.
  */
 export function warmUp(backend: BlsBackend): void {
   for (let round = 0; round < ROUNDS; round += 1) {

@@ -5,11 +5,11 @@ import type { BackendName } from './load-backend.ts';
 import { loadBackend } from './load-backend.ts';
 
 /**
- * Each aggregation has at most a job for every thread, a hash and a check waiting, so that this is for hundreds of them: more
- * is a mistake of ours.
+ * An aggregation has at most a few jobs per thread, a hash and a check waiting, so this is enough for hundreds of
+ * aggregations. More would be a bug: the number of requests is limited long before.
  */
 const MAX_QUEUED = 10_000;
-/** One to work on, and the next one at hand. */
+/** One that it works on, and the next one, so that it need not wait for it. */
 const JOBS_PER_THREAD = 2;
 
 /**
@@ -21,7 +21,7 @@ export async function startWorkerPool(options: {
   readonly backend: BackendName;
   readonly workers: number;
 }): Promise<JobRunner> {
-  // A backend that cannot be loaded is refused here and now, and not by each thread.
+  // So that a missing backend is one error here, and not one in each thread.
   await loadBackend(options.backend);
   const threads = options.workers;
   const pool = new Piscina<BlsJob, BlsJobResult<BlsJobKind>>({
@@ -29,7 +29,7 @@ export async function startWorkerPool(options: {
     workerData: { backend: options.backend },
     minThreads: threads,
     maxThreads: threads,
-    // The queue stands before the pool, where obsolete jobs can be left out.
+    // Jobs wait in the queue before the pool, where obsolete ones can be dropped. The pool never has more than it can run.
     maxQueue: JOBS_PER_THREAD * threads,
     concurrentTasksPerWorker: JOBS_PER_THREAD,
   });
@@ -42,7 +42,7 @@ export async function startWorkerPool(options: {
   });
 }
 
-/** What nobody needs here once the job is on its way. */
+/** Memory that this thread does not need any more once the job is on its way: it is moved instead of copied. */
 function transferable(job: BlsJob): ArrayBuffer[] {
   return job.kind === 'add' ? [job.signatures.buffer] : [];
 }

@@ -13,7 +13,7 @@ import {
   verifyPlatformMessage,
 } from './signing-rules.ts';
 
-/** What a node that runs a chain has to say to a request: undefined is no answer at all. */
+/** How a node answers a request to one of its chains; undefined where it does not answer at all. */
 export type Verdict =
   | { readonly kind: 'sign'; readonly message: UnsignedMessage }
   | { readonly kind: 'refuse'; readonly refusal: Refusal }
@@ -34,15 +34,15 @@ export type Chain =
   | EvmChain;
 
 export interface AppRequestJudge {
-  /** @param runs the chains that the node asked runs: it drops requests to all others */
+  /** @param runs whether the node runs a chain: it drops requests to any other */
   judge(request: AppRequestFields, runs: (chainID: BlockchainID) => boolean): Verdict;
 }
 
-/** The first byte of a request for a signature (a uvarint): chains have no other handler for us. */
+/** The first byte of a signature request (a uvarint). Chains have no other handler that concerns us. */
 const SIGNATURE_REQUEST_HANDLER_ID = 0x02;
-/** A node takes the deadline for a signed number: beyond this it lies in the past. */
+/** A node reads the deadline as a signed number, so that a larger one lies in the past. */
 const MAX_DEADLINE = 2n ** 63n - 1n;
-/** All validators get the same few requests: bytes of parsed ones that are kept for the next of them. */
+/** All validators get the same few requests, so that parsed ones are kept: this many bytes of them at most. */
 const MAX_PARSED_BYTES = 16 * 1024 * 1024;
 
 export function createAppRequestJudge(networkID: number, chains: readonly Chain[]): AppRequestJudge {
@@ -64,7 +64,7 @@ export function createAppRequestJudge(networkID: number, chains: readonly Chain[
       const chain = chainOfKey.get(keyOf(chainId));
       if (chain === undefined || !runs(chain.blockchainID)) return undefined;
       if (deadline <= 0n || deadline > MAX_DEADLINE) return undefined;
-      // EVM chains keep even numbers for requests of their own kind, and drop what they cannot read of them.
+      // On EVM chains even request IDs belong to requests of another kind; what cannot be read as one is dropped.
       if (isEvm(chain) && requestId % 2 === 0) return undefined;
       if (chain.vm === 'avm' || appBytes[0] !== SIGNATURE_REQUEST_HANDLER_ID) {
         return refuse(UNREGISTERED_HANDLER, 'no handler is registered for this request');
@@ -76,7 +76,7 @@ export function createAppRequestJudge(networkID: number, chains: readonly Chain[
         ? verifyEvmMessage(chain, message)
         : verifyPlatformMessage(chain.view, message, justification);
       if (refusal !== undefined) return { kind: 'refuse', refusal };
-      // The signer looks at these last, as in a real node: a message that nothing else is wrong with gets here.
+      // As in a real node the signer checks these last, when nothing else is wrong with the message.
       if (message.sourceChainID !== chain.blockchainID) {
         return refuse(UNEXPECTED, 'cannot sign the message: wrong source chain ID');
       }

@@ -1,9 +1,20 @@
 import type { NodeID } from '../primitives/ids.ts';
 import type { Devnet } from './devnet.ts';
+import { L1_ONLY_COUNT } from './network-model.ts';
+
+interface BannerOptions {
+  /** Where the service listens. */
+  readonly url: string;
+  readonly nodeID: NodeID;
+  readonly devnet: Devnet;
+  /** The name by which paths call the embedded network. */
+  readonly pathName?: string;
+}
 
 /** Says what is running, and what to paste. */
-export function printBanner({ url, nodeID, devnet }: { url: string; nodeID: NodeID; devnet: Devnet }): void {
-  const examples = devnet.examples('fuji');
+export function printBanner({ url, nodeID, devnet, pathName = 'fuji' }: BannerOptions): void {
+  const examples = devnet.examples(pathName);
+  const primaryCount = devnet.nodeIDs.length - L1_ONLY_COUNT;
   const byTransaction = examples.filter(({ method }) => method === 'GET').slice(0, 1);
   const curls = [...examples.slice(0, 3), ...byTransaction].map(({ name, path, body }) => {
     const options = body === undefined ? '' : ` -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
@@ -13,17 +24,19 @@ export function printBanner({ url, nodeID, devnet }: { url: string; nodeID: Node
 
   service     ${url}
   node ID     ${nodeID}
-  P-Chain API ${devnet.apiUrl} (network ID ${devnet.networkID}, ${devnet.nodeIDs.length} validators over TLS on loopback)
+  P-Chain API ${devnet.apiUrl} (network ID ${devnet.networkID})
+  validators  ${primaryCount} of the primary network and ${L1_ONLY_COUNT} of an L1 alone, over TLS on loopback
 
 Try it:
 
 ${curls.join('\n\n')}
 
-  # all examples, readiness, the API's description
+  # all examples, the readiness, the API's description
   curl -s ${url}/devnet/examples
   curl -s ${url}/health/ready
   curl -s ${url}/openapi.json
 
+A page to read the API and to try it: ${url}/docs
 For a real network: npm start -- --config config/fuji.json. Stop with Ctrl-C.
 `);
 }

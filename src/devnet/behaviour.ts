@@ -1,14 +1,14 @@
 /**
- * How a validator acts. All but `normal` are faults that real nodes commit rarely, or never when a test needs them:
+ * How a validator acts. All but `normal` are faults that real nodes show rarely, and never when a test needs them:
  *
  * - `silent`: answers pings and gossip, but no request.
  * - `refusing`: refuses every request, with THROTTLED or the given code.
- * - `lagging`: refuses the first requests for each message as one whose chain is behind, then signs.
+ * - `lagging`: refuses the first requests for each message, as a node does whose chain is behind, and then signs.
  * - `slow`: answers requests after a delay.
  * - `wrong signature`: a valid signature of another message.
  * - `garbage signature`: bytes that are no point of the curve; another length than 96 makes it malformed.
- * - `frozen`: as a stopped process: TCP connects, nothing is read or written. What came meanwhile is read when it thaws.
- * - `not admitting`: disconnects whoever comes, right after TLS.
+ * - `frozen`: like a stopped process: TCP connects, but nothing is read or written. What arrived is read when it thaws.
+ * - `not admitting`: disconnects every peer right after TLS.
  */
 export type Behaviour =
   | { readonly kind: 'normal' | 'silent' | 'wrong signature' | 'frozen' | 'not admitting' }

@@ -7,6 +7,7 @@ import type {
   RawServerDefault,
 } from 'fastify';
 import { Type } from 'typebox';
+import { AggregatorError } from '../aggregator/aggregator-error.ts';
 import type { Devnet } from './devnet.ts';
 
 type Server = FastifyInstance<
@@ -19,9 +20,8 @@ type Server = FastifyInstance<
 
 /** Messages of one call: 10,000 of them are 2 MB of JSON. */
 const MAX_MESSAGES = 10_000;
-/** The name under which the examples are given; the service answers to all three. */
-const EXAMPLE_NETWORK = 'fuji';
-
+/** About as long as the embedded network takes to start. */
+const START_MS = 1_000;
 const HexString = Type.String({ pattern: '^(0x)?([0-9a-f]{2})*$' });
 
 const ExampleSchema = Type.Object({
@@ -84,8 +84,19 @@ const tags = ['Embedded network'];
 /** Free, and open to everybody who can reach a network made for trying things out. */
 const config = { access: { group: 'operations', units: 0 } } as const;
 
-/** What only a service on the embedded network has: requests to try, messages to sign, and where its nodes are. */
-export function registerDevnetRoutes(server: Server, devnet: Devnet): void {
+/**
+ * What only a service with an embedded network has: requests to try, messages to sign, and where its nodes are.
+ *
+ * @param running the embedded network, undefined until it has started
+ * @param pathName the name by which the examples call it
+ */
+export function registerDevnetRoutes(server: Server, running: () => Devnet | undefined, pathName: string): void {
+  function devnet(): Devnet {
+    const started = running();
+    if (started !== undefined) return started;
+    throw new AggregatorError('network_unavailable', 'the embedded network is starting', { retryAfterMs: START_MS });
+  }
+
   server.get(
     '/devnet/examples',
     {
@@ -93,11 +104,11 @@ export function registerDevnetRoutes(server: Server, devnet: Devnet): void {
       schema: {
         operationId: 'devnetExamples',
         tags,
-        summary: 'Requests that succeed',
+        summary: 'Requests to try that succeed',
         response: { 200: Type.Array(ExampleSchema, { description: 'Each to be sent as it is' }) },
       },
     },
-    async () => devnet.examples(EXAMPLE_NETWORK),
+    async () => devnet().examples(pathName),
   );
   server.post(
     '/devnet/messages',
@@ -106,7 +117,7 @@ export function registerDevnetRoutes(server: Server, devnet: Devnet): void {
       schema: {
         operationId: 'devnetMessages',
         tags,
-        summary: 'Has the C-Chain emit new messages',
+        summary: 'Makes the C-Chain emit new messages',
         body: Type.Object(
           { count: Type.Integer({ minimum: 1, maximum: MAX_MESSAGES }) },
           { additionalProperties: false },
@@ -114,7 +125,7 @@ export function registerDevnetRoutes(server: Server, devnet: Devnet): void {
         response: { 200: MessagesSchema },
       },
     },
-    async ({ body }) => ({ messages: devnet.emitMessages(body.count) }),
+    async ({ body }) => ({ messages: devnet().emitMessages(body.count) }),
   );
   server.get(
     '/devnet/network',
@@ -123,10 +134,13 @@ export function registerDevnetRoutes(server: Server, devnet: Devnet): void {
       schema: {
         operationId: 'devnetNetwork',
         tags,
-        summary: 'Where the API and which the nodes are',
+        summary: 'Where its API is, and which nodes it has',
         response: { 200: NetworkSchema },
       },
     },
-    async () => ({ ...devnet.network(), nodeIDs: [...devnet.nodeIDs] }),
+    async () => {
+      const network = devnet().network();
+      return { ...network, nodeIDs: [...network.nodeIDs] };
+    },
   );
 }

@@ -6,13 +6,13 @@ import type { AppRequest } from '../p2p/gen/p2p_pb.js';
 import { compareNodeVersions, createHandshake, type NodeVersion } from '../p2p/handshake.ts';
 import { createIdentityContext, type Identity } from '../p2p/identity.ts';
 import { type SignedAddress, signAddress } from '../p2p/signed-address.ts';
+import { BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
 import type { Clock } from '../primitives/clock.ts';
 import type { BlockchainID, NodeID, SubnetID } from '../primitives/ids.ts';
 import { idBytes, PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { encodeSignatureResponse } from '../warp/signature-request.ts';
-import { SIGNATURE_LENGTH } from '../warp/signed-message.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 import type { AppRequestJudge, Verdict } from './app-request-judge.ts';
 import type { Behaviour } from './behaviour.ts';
@@ -60,18 +60,18 @@ const MAX_CONNECTIONS = 256;
 /** Messages of which a lagging validator counts its refusals. */
 const MAX_LAGGING_MESSAGES = 10_000;
 
-/** What a node shows of the addresses it knows; these validators ask nobody for more. */
+/** The filter of known addresses that a node sends. It is empty here, as these validators ask nobody for addresses. */
 const NO_KNOWN_PEERS = {
   filter: BloomFilter.create(1, 0.01, (length) => new Uint8Array(length)).encode(),
   salt: new Uint8Array(32),
 };
 
 /**
- * One validator: a listening socket of its own, its identity, and its way to answer.
+ * One validator: a listening socket, an identity, and a way of answering.
  *
- * In one thing it differs from a real one: the BLS signature over its address, which a node makes in the domain of proofs of
- * possession, is a point of G2 but the same for all. It would take 20 ms for each of 2,000 validators, and a peer can judge it
- * only by the validator set.
+ * It differs from a real one in one thing. A node signs its address with its BLS key, in the domain of proofs of possession; here
+ * all validators show the same point of G2 instead. Signing would take 20 ms for each of 2,000 validators, and a peer can check
+ * the signature only against the validator set.
  */
 export class DevnetValidator implements ConnectionHost {
   readonly index: number;
@@ -83,7 +83,7 @@ export class DevnetValidator implements ConnectionHost {
   readonly #connections = new Set<ValidatorConnection>();
   /** By the NodeID of the peer: a node keeps one connection to each. */
   readonly #admitted = new Map<NodeID, ValidatorConnection>();
-  /** Of a lagging validator: how often it refused which message. Its room is set aside at once, so only they have one. */
+  /** How often a lagging validator refused each message. Such a cache takes its memory at once, so only lagging ones have one. */
   #refusedBefore: LRUCache<string, number> | undefined;
   #behaviour: Behaviour = { kind: 'normal' };
   #context: SecureContext | undefined;
@@ -134,7 +134,7 @@ export class DevnetValidator implements ConnectionHost {
     return [...this.#connections].flatMap(({ isReady, peer }) => (isReady && peer !== undefined ? [peer] : []));
   }
 
-  /** Requests that came since the start, whatever became of them. */
+  /** Requests that came since the start, whether or not they were answered. */
   get appRequestCount(): number {
     return this.#appRequestCount;
   }
@@ -149,15 +149,15 @@ export class DevnetValidator implements ConnectionHost {
     }
   }
 
-  /** @param port 0 for one that is free */
+  /** @param port 0 for any free one */
   async start(port = 0): Promise<void> {
-    if (this.#server !== undefined) throw new Error('the validator runs already');
+    if (this.#server !== undefined) throw new Error('the validator is already running');
     const { host, gossip } = this.#surroundings;
     const server = createServer({ noDelay: true }, (socket) => {
       this.#connections.add(new ValidatorConnection(this, socket, this.#behaviour.kind === 'frozen'));
     });
     server.maxConnections = MAX_CONNECTIONS;
-    // Also connections that cannot be accepted, for want of a file descriptor, end up here.
+    // Connections that cannot be accepted for want of a file descriptor end up here, too.
     server.on('error', (error) =>
       this.logger.warn({ nodeID: this.nodeID, error: error.message }, 'embedded validator'),
     );
@@ -170,7 +170,7 @@ export class DevnetValidator implements ConnectionHost {
     }
     const listening = server.address();
     if (listening === null || typeof listening === 'string') throw new Error('the validator does not listen on TCP');
-    // Of two addresses of one node the later signed one holds, so that a restart within a second must still look later.
+    // Peers believe the address that was signed last, so one that is signed within the same second must still look later.
     const nowSeconds = BigInt(Math.floor(this.clock.now() / 1000));
     const earlier = this.#address?.timestamp ?? 0n;
     const timestamp = nowSeconds > earlier ? nowSeconds : earlier + 1n;
@@ -189,14 +189,14 @@ export class DevnetValidator implements ConnectionHost {
     await closed;
   }
 
-  /** @param port 0 for another one */
+  /** @param port 0 for any free one */
   async restart(port = 0): Promise<void> {
     await this.stop();
     await this.start(port);
   }
 
   secureContext(): SecureContext {
-    // Made for the first connection: a network of 2,000 is up sooner, and those nobody connects to cost nothing.
+    // Made at the first connection: so 2,000 validators start sooner, and those that nobody connects to cost nothing.
     this.#context ??= createIdentityContext(this.#role.identity);
     return this.#context;
   }
@@ -274,7 +274,7 @@ export class DevnetValidator implements ConnectionHost {
     }
   }
 
-  /** Of a message that a sound validator would sign. */
+  /** Why it does not sign a message that a healthy validator would sign; undefined where it signs. */
   #refusalOf(message: UnsignedMessage): Refusal | undefined {
     const behaviour = this.#behaviour;
     if (behaviour.kind === 'refusing') {
@@ -290,8 +290,9 @@ export class DevnetValidator implements ConnectionHost {
   #sign({ bytes }: UnsignedMessage): Uint8Array {
     const { keys } = this.#surroundings;
     const behaviour = this.#behaviour;
-    // No point is encoded so: its flags say infinity, and the rest is not zero.
-    if (behaviour.kind === 'garbage signature') return new Uint8Array(behaviour.length ?? SIGNATURE_LENGTH).fill(0xff);
+    // This encodes no point: its flags say infinity, and the rest is not zero.
+    if (behaviour.kind === 'garbage signature')
+      return new Uint8Array(behaviour.length ?? BLS_SIGNATURE_LENGTH).fill(0xff);
     const isWrong = behaviour.kind === 'wrong signature';
     return keys.sign(this.#role.keyIndex, isWrong ? Uint8Array.of(...bytes, 0) : bytes);
   }

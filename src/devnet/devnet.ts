@@ -1,6 +1,6 @@
 import { createIdentity, type Identity } from '../p2p/identity.ts';
 import { bytesToHex } from '../primitives/bytes.ts';
-import type { Clock } from '../primitives/clock.ts';
+import { type Clock, nextTurn } from '../primitives/clock.ts';
 import {
   type BlockchainID,
   type NodeID,
@@ -31,7 +31,7 @@ import { createSeededRandom } from './seeded-random.ts';
 export interface DevnetOptions {
   /** Of the primary network, at least {@link MIN_PRIMARY_NODES}; two more run that validate the L1 alone. */
   readonly validators: number;
-  /** What is the same at every run with the same seed: BLS keys, weights, IDs of subnets and chains. NodeIDs are not. */
+  /** Runs with the same seed have the same BLS keys, weights, and IDs of subnets and chains. Their NodeIDs differ. */
   readonly seed?: number;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -42,11 +42,11 @@ export interface DevnetOptions {
 }
 
 export interface DevnetFaults {
-  /** By the validator's index: how it acts from its start on. */
+  /** How validators act from their start on, by their index. */
   readonly behaviours?: ReadonlyMap<number, Behaviour>;
   /** Pairs of validators of which the second has the first one's BLS key. */
   readonly sharedBlsKeys?: readonly (readonly [number, number])[];
-  /** Indices of primary validators that registered no BLS key: their weight counts, and nobody can sign for it. */
+  /** Indices of primary validators that registered no BLS key: their weight counts, but nobody can sign for it. */
   readonly keyless?: readonly number[];
 }
 
@@ -66,17 +66,17 @@ export interface Devnet extends AsyncDisposable {
   emitMessages(count: number): string[];
   /** Has a chain emit one message from its own account. */
   emit(chain: 'C' | 'L1', payload: Uint8Array): UnsignedMessage;
-  /** A message as {@link emit} would make it, which its chain never emitted: validators refuse it. */
+  /** The message that {@link emit} would make, but that was never emitted: validators refuse it. */
   unknownMessage(chain: 'C' | 'L1', payload: Uint8Array): UnsignedMessage;
   network(): DevnetNetwork;
-  /** IDs of transactions that the aggregator has no message of, each for a reason of its own. */
+  /** IDs of transactions that the P-Chain signs no message about, each for a different reason. */
   transactions(): DevnetTransactions;
 }
 
 export interface DevnetTransactions {
   readonly balanceIncrease: TxID;
   readonly disabling: TxID;
-  /** A weight that was set anew since. */
+  /** A weight that was changed again since. */
   readonly overtakenWeightChange: TxID;
   /** The registration of a validator that was removed since. */
   readonly usedUpRegistration: TxID;
@@ -113,7 +113,7 @@ export interface DevnetNetwork {
 const MAX_VALIDATORS = 2_000;
 const DEFAULT_SEED = 1;
 const DEFAULT_HOST = '127.0.0.1';
-/** Nodes that are set up between two looks at the event loop: at a millisecond each, what else runs is not held up. */
+/** Nodes that are set up before the event loop has a turn: at a millisecond each they hardly delay anything else. */
 const BATCH_SIZE = 32;
 /**
  * Peers that the API lists: a start, not the whole network, so that the rest is found through gossip as on a public network.
@@ -133,7 +133,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const runningCount = primaryCount + L1_ONLY_COUNT;
   // One key more for the L1 validator whose node does not run.
   const keys = await createKeyRing({ count: runningCount + 1, seed });
-  const identities = await createIdentities(runningCount);
+  const identities = await createIdentities(runningCount, clock);
   const keyIndices = assignKeys(runningCount, faults?.sharedBlsKeys ?? []);
   const nodes = identities.map(({ nodeID }, index) => ({
     nodeID,
@@ -189,16 +189,16 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   };
 }
 
-async function createIdentities(count: number): Promise<Identity[]> {
+async function createIdentities(count: number, clock: Clock): Promise<Identity[]> {
   const identities: Identity[] = [];
   while (identities.length < count) {
     for (let made = 0; made < BATCH_SIZE && identities.length < count; made += 1) identities.push(createIdentity());
-    await nextTurn();
+    await nextTurn(clock);
   }
   return identities;
 }
 
-/** Every validator its own key, but for the pairs that share one. */
+/** Each validator has a key of its own, except the pairs that share one. */
 function assignKeys(count: number, shared: readonly (readonly [number, number])[]): number[] {
   const keyIndices = Array.from({ length: count }, (_, index) => index);
   for (const [owner, borrower] of shared) {
@@ -241,7 +241,7 @@ function createValidators({
     handshakeSignature: keys.sign(0, new Uint8Array()),
   };
   const primaryNodeIDs = new Set(model.primaryValidators.map(({ nodeID }) => nodeID));
-  // Who was a validator of the L1 once runs its chain still, and can sign at the older height.
+  // Whoever was once a validator of the L1 still runs its chain, and can sign at the older height.
   const everOfL1 = new Set(
     [...model.validatorsAt(l1.subnetID, l1.olderHeight), ...model.l1Validators()].map(({ nodeID }) => nodeID),
   );
@@ -311,13 +311,6 @@ function nameTransactions({ ledger, l1 }: NetworkModel): DevnetTransactions {
     processing: ledger.processing.id,
     ofXChain: ledger.ofXChain.id,
   };
-}
-
-/** After all that waits in the event loop has run. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }
 
 function at<T>(items: readonly T[], index: number): T {

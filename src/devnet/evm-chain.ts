@@ -4,8 +4,8 @@ import { encodeWarpPayload } from '../warp/payload.ts';
 import { createUnsignedMessage, type UnsignedMessage } from '../warp/unsigned-message.ts';
 
 /**
- * Emitted messages remembered, some 100 MB of them. A chain remembers all; here the oldest are forgotten, so that a network
- * that is fed for days does not grow for ever.
+ * How many emitted messages are remembered, in some 100 MB. A real chain remembers all of them; here the oldest are forgotten, so
+ * that a network that runs for days does not grow without end.
  */
 const MAX_MESSAGES = 1_000_000;
 
@@ -18,7 +18,7 @@ export interface EvmChainOptions {
   readonly sender: Uint8Array;
 }
 
-/** What a chain has to say: the Warp messages its precompile emitted, and the blocks it accepted. */
+/** What an EVM chain vouches for: the Warp messages that its precompile emitted, and the blocks that it accepted. */
 export class EvmChain {
   readonly vm: EvmChainOptions['vm'];
   readonly blockchainID: BlockchainID;
@@ -45,7 +45,7 @@ export class EvmChain {
     return message;
   }
 
-  /** As {@link emit} would make it; but the chain never emitted it. */
+  /** The message that {@link emit} would make, without emitting it. */
   prepare(payload: Uint8Array): UnsignedMessage {
     const call = encodeWarpPayload({ kind: 'AddressedCall', sourceAddress: this.#sender, payload });
     return createUnsignedMessage(this.#networkID, this.blockchainID, call);

@@ -28,7 +28,7 @@ interface ExampleBody {
   readonly destinationBlockchainId?: string;
 }
 
-/** What an example sends: the body of a POST, or the transaction of a GET. */
+/** What an example asks for: the body of a POST, or the transaction of a GET. */
 type NamedRequest = { readonly name: string } & ({ readonly body: ExampleBody } | { readonly txID: TxID });
 
 /** Has the chains emit what the examples are about: once for a network, whatever the path's `{network}` is later. */
@@ -133,7 +133,7 @@ export function emitExamples(model: NetworkModel, seed: number): readonly NamedR
   ];
 }
 
-/** A message of the P-Chain to an L1: an addressed call without a source. Whether the P-Chain stands by it is not asked. */
+/** A message of the P-Chain to an L1: an addressed call without a source. Whether the P-Chain would sign it is not checked. */
 function createPlatformMessage(networkID: number, message: L1Message): UnsignedMessage {
   const call = encodeWarpPayload({
     kind: 'AddressedCall',

@@ -13,11 +13,11 @@ type ClaimedIpPortInit = MessageInitShape<typeof ClaimedIpPortSchema>;
 
 /** avalanchego `network-peer-list-num-validator-ips`. */
 const MAX_PEER_LIST_LENGTH = 15;
-/** Filters for which the few addresses they do not hold are remembered: those of clients that know nearly all of them. */
+/** Filters whose missing addresses are remembered. A client that knows nearly all of them sends one filter to many validators. */
 const MAX_KNOWN_FILTERS = 16;
 
 export interface PeerListQuery {
-  /** The node that answers and the one that asks: neither is told. */
+  /** The node that answers and the one that asks: neither is listed. */
   readonly except: readonly NodeID[];
   /** What the asker already knows; undefined for nothing. */
   readonly knownPeers: BloomFilterMessage | undefined;
@@ -82,8 +82,8 @@ export class GossipPool {
   }
 
   /**
-   * The entries that the filter does not hold. A walk that comes to the end is remembered: while a client connects to
-   * 2,000 validators, most of them are asked when it knows all others, and each would test 2,000 addresses for nothing.
+   * The entries that the filter does not hold. A walk that comes to the end is remembered: a client that connects to 2,000
+   * validators asks most of them when it already knows nearly all the others, and each would test 2,000 addresses in vain.
    */
   *#unknown(known: ParsedKnownPeers, key: string): Generator<Entry> {
     const remembered = this.#unknownTo.get(key);
@@ -102,7 +102,7 @@ export class GossipPool {
     this.#unknownTo.set(key, unknown);
   }
 
-  /** All entries in random order, each step of which costs one random number. */
+  /** All entries in random order; each step costs one random number. */
   *#shuffled(): Generator<Entry> {
     const order = this.#order;
     for (let index = 0; index < order.length; index += 1) {

@@ -27,19 +27,20 @@ export interface KeyRingOptions {
 }
 
 /**
- * Up to this many keys each has its own secret. Beyond, each is the sum of {@link SHARES_PER_KEY} out of this many secrets, and
- * a signature the sum of as many signatures: 2,000 validators then cost what 64 do and some additions, and a benchmark
- * measures the aggregator, not them. That the keys are linearly dependent weakens nobody: all of them follow from the seed.
+ * Up to this many keys, each has a secret of its own. Beyond that, each key is the sum of {@link SHARES_PER_KEY} out of this many
+ * secrets, and a signature is the sum of as many signatures. 2,000 validators then cost what 64 do, plus some additions, so that
+ * a benchmark measures the aggregator and not them. The keys are linearly dependent, which weakens nothing here: all of them
+ * follow from the seed anyway.
  */
 const SHARE_COUNT = 64;
 const SHARES_PER_KEY = 4;
-/** Messages whose signature shares are held, 64 points of some 300 bytes each: about what one burst of requests is about. */
+/** Messages whose signature shares are kept, 64 points of some 300 bytes each: as many as one burst of requests is about. */
 const MAX_MESSAGES = 64;
-/** Of clients; a client sends the same one to every validator. */
+/** Signatures of clients that were checked before: a client sends the same one to every validator. */
 const MAX_KNOWN_SIGNATURES = 64;
 
 const PROOF_OF_POSSESSION_DST = 'BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_';
-/** What noble reduces to a secret key without bias. */
+/** As many bytes as noble needs to derive a secret key without bias. */
 const SECRET_KEY_SEED_LENGTH = 48;
 
 export async function createKeyRing({ count, seed, backend }: KeyRingOptions): Promise<KeyRing> {

@@ -12,7 +12,7 @@ export interface L1Validator {
   readonly weight: bigint;
   /** The nonce of its last L1ValidatorWeight message plus one, or 0 where there was none. */
   readonly minNonce: bigint;
-  /** One that ran out of balance is not: it weighs, but cannot sign. */
+  /** False once its balance has run out: its weight still counts, but it cannot sign. */
   readonly isActive: boolean;
 }
 
@@ -27,7 +27,7 @@ export type L1Event = { readonly height: bigint } & (
 
 type L1Validators = ReadonlyMap<ValidationID, L1Validator>;
 
-/** Under which the P-Chain lists the weight of all inactive L1 validators together. */
+/** The NodeID under which the P-Chain lists the weight of all inactive L1 validators together. */
 const INACTIVE_NODE_ID = nodeIDFromBytes(new Uint8Array(NODE_ID_LENGTH));
 
 /** The L1's validators at every height. */
@@ -45,7 +45,7 @@ export class L1History {
     }
   }
 
-  /** As of now: with the inactive ones. */
+  /** As of now, with the inactive ones. */
   get current(): L1Validators {
     return this.#snapshots.at(-1)?.validators ?? new Map();
   }
@@ -62,7 +62,7 @@ export class L1History {
     ];
   }
 
-  /** Whether a RegisterL1Validator message was used before: it never can be again, even before its expiry. */
+  /** Whether a RegisterL1Validator message was used before: it can never be used again, not even before its expiry. */
   wasRegistered(validationID: ValidationID): boolean {
     return this.#registered.has(validationID);
   }

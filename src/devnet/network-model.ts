@@ -19,7 +19,7 @@ import { PChainLedger } from './p-chain-ledger.ts';
 import { createSeededRandom, seededBytes, seededId } from './seeded-random.ts';
 import type { PlatformView } from './signing-rules.ts';
 
-/** None of the public networks (1, 5) and no default of the reference node (12345). */
+/** Neither that of a public network (1, 5) nor the default of the reference node (12345). */
 const NETWORK_ID = 1337;
 
 /** A node as the P-Chain knows it. */
@@ -47,7 +47,7 @@ export const L1_ONLY_COUNT = 2;
 export const MIN_PRIMARY_NODES = 3;
 
 /**
- * The P-Chain and the chains above it, without any network: who validates what at which height, and what was said.
+ * The P-Chain and the chains that it knows, without any sockets: who validates what at which height, and what was emitted.
  *
  * The L1's history, by P-Chain height:
  * 100 conversion with five validators, 120 registration of a sixth, 130 and 140 the weight of the second becomes 200 and 350,
@@ -63,7 +63,7 @@ export interface NetworkModel extends PlatformView {
   readonly primaryValidators: readonly Validator[];
   /** Of the last accepted block. Rises by one every {@link BLOCK_INTERVAL_MS}. */
   height(): bigint;
-  /** One below: a block proposed now refers to a height that all have surely seen. */
+  /** One below the height: a block that is proposed now refers to a height that all nodes have surely seen. */
   proposedHeight(): bigint;
   /** Empty for an unknown subnet, and for the L1 before its conversion. */
   validatorsAt(subnetID: SubnetID, height: bigint): readonly Validator[];
@@ -79,26 +79,26 @@ export interface L1Model {
   readonly subnetID: SubnetID;
   readonly blockchainID: BlockchainID;
   readonly conversion: ConversionData;
-  /** Address of the validator manager on the L1's chain: it conversed with the P-Chain. */
+  /** Address of the validator manager on the L1's chain, which exchanges messages with the P-Chain. */
   readonly managerAddress: Uint8Array;
-  /** A height at which the set was another, and could sign too. */
+  /** A height at which the validator set was another one, which can still sign. */
   readonly olderHeight: bigint;
   /** What the P-Chain can be asked to confirm. */
   readonly story: L1Story;
 }
 
 export interface L1Story {
-  /** A validator that registered after the conversion and is one still. */
+  /** A validator that registered after the conversion and still is one. */
   readonly registered: ValidationID;
-  /** A validator of the conversion that is none any more. */
+  /** A validator of the conversion that was removed since. */
   readonly removed: { readonly validationID: ValidationID; readonly index: number };
   /** A registration that was used up before its expiry. */
   readonly removedRegistration: RegisterL1Validator;
-  /** One that was never used, and has expired. */
+  /** A registration that was never used, and has expired. */
   readonly expiredRegistration: RegisterL1Validator;
   /** The last weight change. */
   readonly weightChange: { readonly validationID: ValidationID; readonly nonce: bigint; readonly weight: bigint };
-  /** Where the ledger has the transactions. */
+  /** The heights of the ledger's transactions. */
   readonly heights: {
     readonly conversion: bigint;
     readonly registration: bigint;
@@ -113,7 +113,7 @@ export interface L1Story {
 }
 
 const FIRST_HEIGHT = 200n;
-/** About the pace of the real P-Chain: seldom enough that caches by height matter, often enough to see it move. */
+/** About the pace of the real P-Chain: slow enough that caches by height matter, fast enough to see it move. */
 const BLOCK_INTERVAL_MS = 10_000;
 const OLDER_L1_HEIGHT = 110n;
 /** Of the validator in the conversion whose node does not run. */
@@ -295,8 +295,8 @@ function createRegistration(
 }
 
 /**
- * Spread evenly between the smallest and the largest stake, in random order and to the last nAVAX odd. Of five or more
- * validators none has a third of the weight: with any one of them gone, two thirds can still be had.
+ * Spread evenly between the smallest and the largest stake, in random order, down to the last nAVAX. Of five or more validators
+ * none has a third of the weight: without any one of them two thirds can still be reached.
  */
 function unevenStakes(count: number, random: Random): bigint[] {
   const step = (MAX_STAKE - MIN_STAKE) / BigInt(count);
@@ -314,12 +314,12 @@ function nowSeconds(clock: Clock): bigint {
   return BigInt(Math.floor(clock.now() / 1000));
 }
 
-/** Who owns everything on this network. */
+/** The owner of everything on this network. */
 const OWNER_ADDRESS = seededBytes(0, 'owner', 20);
 /** In the P-Chain's text form; networks that are not known by name have the prefix `custom`. */
 export const OWNER = `P-${bech32.encode('custom', bech32.toWords(OWNER_ADDRESS))}`;
 
-/** A NodeID of nobody, for the L1 validator whose node does not run. */
+/** The NodeID of the L1 validator whose node does not run. */
 export function createAbsentNodeID(seed: number): NodeID {
   return nodeIDFromBytes(seededBytes(seed, 'absent node', 20));
 }

@@ -19,12 +19,12 @@ import type { KeyRing } from './key-ring.ts';
 import { type NetworkModel, OWNER } from './network-model.ts';
 import { seededId } from './seeded-random.ts';
 
-/** What a method refuses: the text of a JSON-RPC error with the code -32000. */
+/** The error of a method, answered as a JSON-RPC error with the code -32000 and this text. */
 export class MethodError extends Error {
   override readonly name = 'MethodError';
 }
 
-/** From a method's params to its result. @throws {MethodError} @throws {ParseError} where the params are no good */
+/** From a method's params to its result. @throws {MethodError} @throws {ParseError} where the params are malformed */
 export type Method = (params: JsonObject) => unknown;
 
 export interface NodeApiSubject {
@@ -180,7 +180,7 @@ export function createInfoMethods({
           trackedSubnets: peer.trackedSubnets,
           uptime: '100',
         }));
-      // Clients are peers as well; most of them cannot be dialled at the address they tell.
+      // Clients are peers as well; most of them cannot be dialled at the address that they state.
       const clients = node.connectedPeers.map(({ nodeID, handshake }) => ({
         nodeID,
         ip: `${handshake.address.host}:${handshake.address.port}`,

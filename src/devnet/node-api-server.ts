@@ -22,8 +22,8 @@ const SERVER_ERROR = -32000;
 const BODY_LIMIT = 256 * 1024;
 
 /**
- * The API of one node, as far as an aggregator or a wallet of its L1 needs it: P-Chain on `/ext/bc/P` and `/ext/P`, info on
- * `/ext/info`, of the X-Chain its transactions, and of each chain its epoch. Errors of a method are answered with the HTTP status 200, as a node does.
+ * The API of one node, as far as an aggregator or a wallet of its L1 needs it: the P-Chain on `/ext/bc/P` and `/ext/P`, info on
+ * `/ext/info`, the X-Chain's transactions, and the epoch of each chain. A method's error has the HTTP status 200, as a node's has.
  */
 export function createNodeApiServer(subject: NodeApiSubject): FastifyInstance {
   const server = fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: true });

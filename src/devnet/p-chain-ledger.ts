@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
 import { ByteWriter } from '../primitives/byte-writer.ts';
 import { bytesToHex } from '../primitives/bytes.ts';
 import {
@@ -12,7 +13,7 @@ import {
 import type { ConversionData } from '../warp/conversion-data.ts';
 import { encodeL1Message, type L1Message, type PChainOwner } from '../warp/l1-message.ts';
 import { encodeWarpPayload } from '../warp/payload.ts';
-import { encodeSignedMessage, SIGNATURE_LENGTH } from '../warp/signed-message.ts';
+import { encodeSignedMessage } from '../warp/signed-message.ts';
 import { createUnsignedMessage } from '../warp/unsigned-message.ts';
 import type { L1Event } from './l1-history.ts';
 import { seededBytes } from './seeded-random.ts';
@@ -58,7 +59,7 @@ export interface LedgerOptions {
   readonly timeOf: (height: bigint) => bigint;
 }
 
-/** The blocks and transactions behind the L1's history. Most blocks are empty: time alone makes them. */
+/** The blocks and transactions behind the L1's history. Most blocks are empty, as new ones come by the clock alone. */
 export class PChainLedger {
   readonly #options: LedgerOptions;
   readonly #transactions = new Map<TxID, LedgerTransaction>();
@@ -115,7 +116,7 @@ export class PChainLedger {
     return found;
   }
 
-  /** Heights only grow, so that blocks are made once, each upon the one before. */
+  /** Heights only grow, so that each block is made once, on top of the one before. */
   block(height: bigint): LedgerBlock {
     while (BigInt(this.#blocks.length) <= height) this.#blocks.push(this.#createBlock(BigInt(this.#blocks.length)));
     const found = this.#blocks[Number(height)];
@@ -160,7 +161,7 @@ export class PChainLedger {
         return this.#conversion(event.data, label);
       case 'registration': {
         const message = this.#fromManager(event.message, label);
-        const proofOfPossession = seededBytes(this.#options.seed, `proof of possession ${label}`, SIGNATURE_LENGTH);
+        const proofOfPossession = seededBytes(this.#options.seed, `proof of possession ${label}`, BLS_SIGNATURE_LENGTH);
         const json = { balance: Number(BALANCE), proofOfPossession: [...proofOfPossession], message: hex(message) };
         return this.#create('RegisterL1ValidatorTx', label, json, (writer) => {
           writer.u64(BALANCE).bytes(proofOfPossession).lengthPrefixed(message);
@@ -178,7 +179,7 @@ export class PChainLedger {
         });
       }
       case 'deactivation':
-        // The balance ran out: time does that, not a transaction.
+        // The balance ran out, which takes no transaction.
         return undefined;
     }
   }
@@ -190,7 +191,7 @@ export class PChainLedger {
     const { seed, owner } = this.#options;
     const jsonOwner = { threshold: owner.threshold, addresses: owner.addresses.map((address) => hex(address)) };
     const signers = validators.map((_, index) =>
-      seededBytes(seed, `proof of possession ${label} ${index}`, SIGNATURE_LENGTH),
+      seededBytes(seed, `proof of possession ${label} ${index}`, BLS_SIGNATURE_LENGTH),
     );
     const json = {
       subnetID,
@@ -228,7 +229,7 @@ export class PChainLedger {
     });
   }
 
-  /** The signed message that the L1's manager had the P-Chain act on. Its signature was judged long ago. */
+  /** The signed message of the L1's manager that the P-Chain acted on. Nobody checks its signature again, so any bytes do. */
   #fromManager(message: L1Message, label: string): Uint8Array {
     const { seed, networkID, managerChainID, managerAddress } = this.#options;
     const payload = encodeWarpPayload({
@@ -238,7 +239,7 @@ export class PChainLedger {
     });
     return encodeSignedMessage({
       unsignedMessage: createUnsignedMessage(networkID, managerChainID, payload),
-      signature: { signers: [0, 1, 2], signature: seededBytes(seed, `signature ${label}`, SIGNATURE_LENGTH) },
+      signature: { signers: [0, 1, 2], signature: seededBytes(seed, `signature ${label}`, BLS_SIGNATURE_LENGTH) },
     });
   }
 

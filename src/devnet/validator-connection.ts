@@ -18,7 +18,7 @@ import type { NodeID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
-/** What a connection needs of the validator it leads to. */
+/** What a connection needs from the validator that it leads to. */
 export interface ConnectionHost {
   readonly networkID: number;
   readonly clock: Clock;
@@ -49,7 +49,7 @@ export interface ConnectedPeer {
 type State =
   | { readonly phase: 'tls' }
   | { readonly phase: 'awaiting handshake'; readonly certificate: StakingCertificate }
-  /** Both handshakes are done; the peer has still to acknowledge ours with its PeerList. */
+  /** Both handshakes are done, but the peer has yet to acknowledge ours with its PeerList. */
   | { readonly phase: 'awaiting peer list'; readonly peer: ConnectedPeer }
   | { readonly phase: 'ready'; readonly peer: ConnectedPeer }
   | { readonly phase: 'closed' };
@@ -70,7 +70,7 @@ export class ValidatorConnection {
   readonly #host: ConnectionHost;
   readonly #raw: Socket;
   readonly #decoder = new FrameDecoder();
-  /** Cancels of the timers that run. */
+  /** Each cancels a timer that is running. */
   readonly #timers = new Set<() => void>();
   #tls: TLSSocket | undefined;
   #state: State = { phase: 'tls' };
@@ -105,7 +105,7 @@ export class ValidatorConnection {
     this.#tls?.pause();
   }
 
-  /** Takes up what came meanwhile. */
+  /** Goes on with what has arrived in the meantime. */
   thaw(): void {
     if (!this.#isFrozen || this.#state.phase === 'closed') return;
     this.#isFrozen = false;
@@ -126,7 +126,7 @@ export class ValidatorConnection {
     this.#timers.add(cancel);
   }
 
-  /** @param reason for the log: the peer is never told, as a node never tells */
+  /** @param reason for the log: like a node, it never tells the peer */
   close(reason: string): void {
     if (this.#state.phase === 'closed') return;
     const nodeID = this.peer?.nodeID;
@@ -230,7 +230,7 @@ export class ValidatorConnection {
         const { knownPeers, allSubnets } = message.value;
         if (knownPeers === undefined) throw new ParseError('GetPeerList', 'has no bloom filter');
         const peerList = this.#host.peerList(state.peer, { knownPeers, allSubnets });
-        // Silence says that there is nothing new.
+        // No answer means that there is nothing new.
         if (peerList.claimedIpPorts?.length) this.send({ case: 'peerList', value: peerList }, 'zstd');
         return;
       }

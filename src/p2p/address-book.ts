@@ -14,15 +14,15 @@ export interface Endpoint {
 interface Entry {
   /** The newest address that the node itself has signed. */
   readonly signed?: NodeAddress;
-  /** What the API node or the operator told us; nobody vouches for it but the certificate shown there. */
-  readonly told?: Endpoint;
+  /** What the API node or the operator says; nothing vouches for it but the certificate shown there. */
+  readonly reported?: Endpoint;
 }
 
 /**
- * Where nodes are to be found. Of signed addresses the one with the newest timestamp holds; the caller has verified the
- * signature. An address that was merely told is kept beside it, as the second to try.
+ * Where nodes are to be found. Of signed addresses the newest holds; the caller has verified the signature. An address that
+ * the API node or the operator reported is kept beside it, as the second to try.
  *
- * Bound: `maxEntries`, above which only wanted nodes still get in, each for an unwanted one that leaves.
+ * Bound: `maxEntries`. Above it only wanted nodes still get in, and each takes the place of one that is not wanted.
  */
 export class AddressBook {
   readonly #entries = new Map<NodeID, Entry>();
@@ -69,26 +69,26 @@ export class AddressBook {
   }
 
   /** Takes an address from the API node or the configuration. False where it was known. */
-  addTold(nodeID: NodeID, { host, port }: Endpoint): boolean {
+  addReported(nodeID: NodeID, { host, port }: Endpoint): boolean {
     const entry = this.#entries.get(nodeID);
-    if (entry?.told?.host === host && entry.told.port === port) return false;
+    if (entry?.reported?.host === host && entry.reported.port === port) return false;
     if (entry === undefined && !this.#hasRoomFor(nodeID)) return false;
     this.#makeRoomFor(nodeID);
-    this.#entries.set(nodeID, { ...entry, told: { host, port } });
+    this.#entries.set(nodeID, { ...entry, reported: { host, port } });
     return true;
   }
 
   /** What to try, best first: at most two, each once. */
   endpoints(nodeID: NodeID): readonly Endpoint[] {
-    const { signed, told } = this.#entries.get(nodeID) ?? {};
-    if (signed === undefined) return told === undefined ? [] : [told];
-    if (told === undefined || (told.host === signed.host && told.port === signed.port)) return [signed];
-    return [signed, told];
+    const { signed, reported } = this.#entries.get(nodeID) ?? {};
+    if (signed === undefined) return reported === undefined ? [] : [reported];
+    if (reported === undefined || (reported.host === signed.host && reported.port === signed.port)) return [signed];
+    return [signed, reported];
   }
 
   /**
    * For Handshake and GetPeerList: what peers need not send us. One address in a thousand is held back though we lack it,
-   * until the filter is made anew, with other seeds.
+   * until a new filter is made, with other seeds.
    */
   knownPeers(nowMs: number, maxAgeMs: number): KnownPeers {
     return this.#filter.encode(this.#gossipIDs, nowMs, maxAgeMs);

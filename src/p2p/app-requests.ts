@@ -7,12 +7,13 @@ import { encodeMessage } from './messages.ts';
 /** What became of an AppRequest. A peer's failure is a value: only the caller's own signal makes a request reject. */
 export type AppOutcome =
   | { readonly kind: 'response'; readonly bytes: Uint8Array }
-  /** The codes are the VM's own above 0; −1 undefined, −2 no handler, −3 not a validator, −4 throttled. */
-  | { readonly kind: 'error'; readonly code: number; readonly message: string }
-  | { readonly kind: 'timeout' }
-  /** No answer in time, though the peer has read the request and lives: it answered a Ping that was sent after it. */
+  /** An AppError. Codes above 0 are the VM's own; −1 undefined, −2 no handler, −3 not a validator, −4 throttled. */
+  | { readonly kind: 'refused'; readonly code: number; readonly text: string }
+  /** No answer in time. */
+  | { readonly kind: 'silent' }
+  /** No answer in time, though the peer has read the request: it answered a Ping that was sent after it. */
   | { readonly kind: 'ignored' }
-  /** It was not sent, or the connection ended before an answer. */
+  /** The request was not sent, or the connection ended before an answer. */
   | { readonly kind: 'unreachable'; readonly reason: string };
 
 export interface AppRequestOptions {
@@ -20,11 +21,19 @@ export interface AppRequestOptions {
   readonly signal: AbortSignal;
 }
 
-/** Nodes cut longer deadlines, and drop requests with absurd ones in silence. */
+/** Nodes shorten longer deadlines to this, and drop requests with absurd ones without a word. */
 const MAX_DEADLINE_MS = 10_000;
 const U32_END = 2 ** 32;
-/** Characters kept of a peer's text, which is shown to callers and would else be bounded by the frame alone. */
-const MAX_ERROR_MESSAGE_LENGTH = 512;
+/** Characters kept of a peer's text. It is shown to callers, and otherwise only the frame bounds it. */
+const MAX_REFUSAL_TEXT_LENGTH = 512;
+
+/** A connection, as far as a request needs it. */
+export interface RequestTarget {
+  /** Sends a payload. Where it cannot, it returns the reason. */
+  send(payload: Uint8Array): string | undefined;
+  /** Sends a Ping. The function returned says whether its Pong has come by the time of the call. */
+  ping(): () => boolean;
+}
 
 interface Pending {
   readonly chainID: Uint8Array;
@@ -54,9 +63,9 @@ export class AppRequests {
   }
 
   /**
-   * Sends one request and waits for its end.
+   * Sends one request and waits for its end. Halfway through the time it sends a Ping after it, to tell a node that ignores
+   * the request from one that is silent altogether.
    *
-   * @param transmit sends a payload, and says why where it cannot
    * @throws the signal's reason, and nothing else
    */
   send(
@@ -64,11 +73,11 @@ export class AppRequests {
     chainID: BlockchainID,
     appBytes: Uint8Array,
     options: AppRequestOptions,
-    transmit: (payload: Uint8Array) => string | undefined,
+    target: RequestTarget,
   ): Promise<AppOutcome> {
     const { timeoutMs, signal } = options;
     if (signal.aborted) return Promise.reject(signal.reason);
-    if (timeoutMs <= 0) return Promise.resolve({ kind: 'timeout' });
+    if (timeoutMs <= 0) return Promise.resolve({ kind: 'silent' });
     if (this.#size >= this.#maxPending) {
       return Promise.resolve({ kind: 'unreachable', reason: `${this.#maxPending} requests are waiting already` });
     }
@@ -76,7 +85,7 @@ export class AppRequests {
     const ofNode = this.#pending.get(nodeID) ?? new Map<number, Pending>();
     const requestId = this.#takeID(ofNode);
     const chainBytes = this.#chainBytes(chainID);
-    const failure = transmit(
+    const failure = target.send(
       encodeMessage({
         case: 'appRequest',
         value: { chainId: chainBytes, requestId, deadline: deadlineNs(timeoutMs), appBytes },
@@ -85,7 +94,9 @@ export class AppRequests {
     if (failure !== undefined) return Promise.resolve({ kind: 'unreachable', reason: failure });
 
     return new Promise((resolve, reject) => {
+      let isAlive = (): boolean => false;
       const forget = (): void => {
+        cancelPing();
         cancelTimer();
         signal.removeEventListener('abort', onAbort);
         this.#size -= 1;
@@ -100,7 +111,10 @@ export class AppRequests {
         forget();
         reject(signal.reason);
       };
-      const cancelTimer = this.#clock.after(timeoutMs, () => settle({ kind: 'timeout' }));
+      const cancelPing = this.#clock.after(timeoutMs / 2, () => {
+        isAlive = target.ping();
+      });
+      const cancelTimer = this.#clock.after(timeoutMs, () => settle({ kind: isAlive() ? 'ignored' : 'silent' }));
       signal.addEventListener('abort', onAbort, { once: true });
       ofNode.set(requestId, { chainID: chainBytes, settle });
       this.#pending.set(nodeID, ofNode);
@@ -108,19 +122,20 @@ export class AppRequests {
     });
   }
 
-  /** An answer to nobody's question, such as a late one, is ignored. */
+  /** An answer that no request waits for, such as a late one, is dropped. */
   onResponse(nodeID: NodeID, response: AppResponse): void {
     this.#find(nodeID, response)?.settle({ kind: 'response', bytes: response.appBytes });
   }
 
   onError(nodeID: NodeID, error: AppError): void {
-    const message = error.errorMessage.slice(0, MAX_ERROR_MESSAGE_LENGTH);
-    this.#find(nodeID, error)?.settle({ kind: 'error', code: error.errorCode, message });
+    const text = error.errorMessage.slice(0, MAX_REFUSAL_TEXT_LENGTH);
+    this.#find(nodeID, error)?.settle({ kind: 'refused', code: error.errorCode, text });
   }
 
   onDisconnected(nodeID: NodeID, reason: string): void {
-    for (const pending of [...(this.#pending.get(nodeID)?.values() ?? [])])
+    for (const pending of [...(this.#pending.get(nodeID)?.values() ?? [])]) {
       pending.settle({ kind: 'unreachable', reason });
+    }
   }
 
   #find(nodeID: NodeID, answer: { chainId: Uint8Array; requestId: number }): Pending | undefined {

@@ -29,7 +29,7 @@ export class BloomFilter {
   /**
    * An empty filter for `count` elements, of which one in `1 / falsePositiveProbability` others seems to be a member.
    *
-   * @param randomBytes fresh seeds: with the same ones for ever, an unlucky address would never be sent to us
+   * @param randomBytes fresh seeds: with the same ones for ever, an address that seems to be a member would never be sent to us
    */
   static create(
     count: number,
@@ -61,7 +61,7 @@ export class BloomFilter {
   encode(): Uint8Array {
     const writer = new ByteWriter().u8(this.#seeds.length);
     for (const seed of this.#seeds) writer.u64(seed);
-    // A copy: the filter may grow on while the message waits to be sent.
+    // A copy: more may be added to the filter while the message waits to be sent.
     return writer.bytes(this.#bits).finish();
   }
 

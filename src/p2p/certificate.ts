@@ -11,7 +11,7 @@ const RSA_PUBLIC_EXPONENT = 65_537n;
 
 const WHAT = 'staking certificate';
 
-/** A node's certificate. Nobody signs it and nothing in it is believed but the key: the node is the hash of its bytes. */
+/** A node's certificate. Nobody else signs it, and only its key is believed: the NodeID is the hash of its bytes. */
 export interface StakingCertificate {
   readonly der: Uint8Array;
   readonly nodeID: NodeID;
@@ -19,8 +19,8 @@ export interface StakingCertificate {
 }
 
 /**
- * Reads a certificate as the reference node does (avalanchego `staking/parse.go`): only the public key is looked at. It
- * does not go through OpenSSL's X.509 parser, which refuses certificates that nodes accept.
+ * Reads a certificate as the reference node does (avalanchego `staking/parse.go`): only the public key is looked at.
+ * OpenSSL's X.509 parser is not used, which refuses certificates that nodes accept.
  *
  * @throws {ParseError} on bytes that are no certificate, above 2 KiB, or with a key that nodes refuse (all but ECDSA
  * P-256, RSA 2048 and RSA 4096 with the exponent 65537)
@@ -79,7 +79,7 @@ export function verifyStakingSignature(
   try {
     return verify('sha256', message, certificate.publicKey, signature);
   } catch {
-    // OpenSSL raises on some malformed keys and signatures where it could answer no.
+    // On some malformed keys and signatures OpenSSL throws instead of answering no.
     return false;
   }
 }
@@ -99,7 +99,7 @@ const VALIDITY = encodeDer(
 /** keyUsage digitalSignature and basicConstraints, both critical: what the reference node writes into its own. */
 const EXTENSIONS = hexToBytes('a320301e300e0603551d0f0101ff040403020780300c0603551d130101ff04023000');
 
-/** A self-signed certificate of a P-256 key, with the fields of the reference node's (avalanchego `staking/tls.go`). */
+/** A self-signed certificate of a P-256 key, with the same fields as the reference node's (avalanchego `staking/tls.go`). */
 export function createStakingCertificate(keys: { publicKey: KeyObject; privateKey: KeyObject }): StakingCertificate {
   const tbsCertificate = encodeDer(
     DER_TAG.sequence,

@@ -3,7 +3,7 @@ import { ParseError } from '../primitives/parse-error.ts';
 /** avalanchego `utils/constants`, DefaultMaxMessageSize: no node sends or takes a longer one. */
 export const MAX_FRAME_LENGTH = 2 * 1024 * 1024;
 const HEADER_LENGTH = 4;
-/** What a decoder holds before the first byte of a split frame arrives: few frames of a quiet peer are longer. */
+/** What a decoder reserves for a frame that comes in pieces: few frames of a quiet peer are longer. */
 const INITIAL_CAPACITY = 256;
 
 /** `u32` length, then the payload: one encoded `p2p.Message`. @throws {RangeError} above {@link MAX_FRAME_LENGTH} */
@@ -18,8 +18,8 @@ export function encodeFrame(payload: Uint8Array): Uint8Array {
 }
 
 /**
- * Cuts a byte stream into payloads, however it is split. It holds at most one unfinished frame, and grows with the bytes
- * that really came, never with the length that a peer announced.
+ * Cuts a byte stream into payloads, however it is split. It holds at most one unfinished frame, and its memory grows with
+ * the bytes that really came, never with the length that a peer announced.
  */
 export class FrameDecoder {
   #pending = new Uint8Array(0);
@@ -58,7 +58,7 @@ export class FrameDecoder {
     return payloads;
   }
 
-  /** How many bytes the unfinished frame has in all, or those of its header while that is not complete. */
+  /** The length of the unfinished frame; while its header is not complete, that of the header. */
   #pendingTarget(): number {
     return frameLength(this.#pending.subarray(0, this.#pendingLength)) ?? HEADER_LENGTH;
   }

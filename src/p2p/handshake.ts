@@ -48,7 +48,7 @@ export interface HandshakeFields {
   readonly allSubnets: boolean;
 }
 
-/** Either side's Handshake. Cheap: both signatures are made before, once. */
+/** Either side's Handshake. Cheap, as the two signatures in it are made once, before. */
 export function createHandshake(fields: HandshakeFields): MessageInitShape<typeof HandshakeSchema> {
   const nowSeconds = BigInt(Math.floor(fields.nowMs / 1000));
   return {
@@ -79,9 +79,9 @@ export interface PeerHandshake {
 }
 
 /**
- * Checks a peer's Handshake as the reference node does (avalanchego `network/peer/peer.go`), but for two things: whether the
- * versions suit is the caller's judgement, and the BLS signature is only measured, since decoding a point of G2 takes
- * milliseconds and only a validator set could tell whose it should be.
+ * Checks a peer's Handshake as the reference node does (avalanchego `network/peer/peer.go`), with two exceptions: the
+ * caller judges whether the versions fit, and of the BLS signature only the length is checked, since decoding a point of G2
+ * takes milliseconds and only a validator set could tell whose it should be.
  *
  * @param certificate the one the peer showed in TLS
  * @throws {ParseError} with a reason that tells an operator what is wrong
@@ -94,7 +94,7 @@ export function parseHandshake(
     throw new ParseError(WHAT, `is of network ${handshake.networkId}, ours is ${expected.networkID}`);
   }
   const clockDifferenceMs = Number(handshake.myTime) * 1000 - expected.nowMs;
-  // The peer's clock is cut to seconds, ours is not.
+  // The peer's clock comes in whole seconds, ours does not.
   if (Math.abs(clockDifferenceMs) > MAX_CLOCK_DIFFERENCE_MS + 1000) {
     throw new ParseError(WHAT, `shows a clock that is ${Math.round(clockDifferenceMs / 1000)} s off ours`);
   }
@@ -105,11 +105,11 @@ export function parseHandshake(
     );
   }
   if (handshake.trackedSubnets.some((subnet) => subnet.length !== ID_LENGTH)) {
-    throw new ParseError(WHAT, `tracks a subnet whose ID has not ${ID_LENGTH} bytes`);
+    throw new ParseError(WHAT, `tracks a subnet whose ID does not have ${ID_LENGTH} bytes`);
   }
   const objected = new Set(handshake.objectedAcps);
   if (handshake.supportedAcps.some((acp) => objected.has(acp))) {
-    throw new ParseError(WHAT, 'supports and objects to the same proposal');
+    throw new ParseError(WHAT, 'both supports and objects to the same proposal');
   }
   if (handshake.ipBlsSig.length !== BLS_SIGNATURE_LENGTH) {
     throw new ParseError(
@@ -160,14 +160,14 @@ export function encodeKnownPeers(knownPeers: KnownPeers): MessageInitShape<typeo
   return { filter: knownPeers.filter, salt: knownPeers.salt };
 }
 
-/** The BLS signature of an address, under the domain of proofs of possession. Takes some ten milliseconds: keep it. */
+/** The BLS signature of an address, under the domain of proofs of possession. Takes some ten milliseconds: make it once. */
 export function signAddressWithBls(address: NodeAddress, secretKey: Uint8Array): Uint8Array {
   const { longSignatures } = bls12_381;
   const hashed = longSignatures.hash(encodeUnsignedAddress(address), PROOF_OF_POSSESSION_DST);
   return longSignatures.Signature.toBytes(longSignatures.sign(hashed, secretKey));
 }
 
-/** A key of nobody: the signature must decode, but only that of a validator is compared with a known key. */
+/** A key that belongs to nobody. The signature must decode, but nodes compare only a validator's with a known key. */
 export function createBlsSecretKey(): Uint8Array {
   return bls12_381.utils.randomSecretKey();
 }

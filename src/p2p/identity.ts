@@ -45,7 +45,7 @@ export interface IdentityPaths {
 }
 
 /**
- * Reads the identity from two PEM files, or makes a new one and writes it there where neither file exists: the NodeID must
+ * Reads the identity from two PEM files, or where neither file exists, makes a new one and writes it there. The NodeID must
  * outlive restarts, since operators of validator-only networks admit us by it.
  *
  * @throws {IdentityError} where only one of the files exists, one cannot be read or written, or their content is refused
@@ -60,7 +60,7 @@ export async function loadOrCreateIdentity(paths: IdentityPaths): Promise<Identi
   if (privateKeyPem !== undefined) throw missing(paths.certificatePath, paths.privateKeyPath);
 
   const identity = createIdentity();
-  // The key first: a crash in between leaves a key without certificate, which is reported, never a NodeID without key.
+  // The key first: a crash in between leaves a key without a certificate, which is reported, and never a NodeID without its key.
   await writeAtomically(paths.privateKeyPath, encodePrivateKey(identity));
   await writeAtomically(paths.certificatePath, identity.certificatePem);
   return identity;

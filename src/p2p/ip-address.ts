@@ -40,7 +40,7 @@ export function ipAddressBytes(text: string): Uint8Array {
   return bytes;
 }
 
-/** Addresses that are not on the public internet (IANA special-purpose registries): nobody else's may be dialled there. */
+/** Addresses that are not on the public internet (IANA special-purpose registries): a stranger could have us dial our own network. */
 const NON_PUBLIC = new BlockList();
 for (const [network, prefix] of [
   ['0.0.0.0', 8],
@@ -65,7 +65,7 @@ for (const [network, prefix] of [
   NON_PUBLIC.addSubnet(network, prefix, 'ipv6');
 }
 
-/** Whether an IP address is one of the public internet. A host name is not: nobody knows yet where it leads. */
+/** Whether an IP address is one of the public internet. A host name is not, as nobody knows yet where it leads. */
 export function isPublicAddress(text: string): boolean {
   if (isIPv4(text)) return !NON_PUBLIC.check(text, 'ipv4');
   return isIPv6(text) && !NON_PUBLIC.check(text, 'ipv6');
@@ -74,7 +74,7 @@ export function isPublicAddress(text: string): boolean {
 /** Labels of letters, digits and hyphens (RFC 1123): the names that a resolver may be asked for. */
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?)*$/i;
 
-/** Whether a socket can be told to connect there: an IP address or a host name, and a port. */
+/** Whether a socket accepts this to connect to: an IP address or a host name, and a port. */
 export function isDialable({ host, port }: { readonly host: string; readonly port: number }): boolean {
   return Number.isInteger(port) && port >= 1 && port <= 0xffff && (isIP(host) !== 0 || HOST_NAME.test(host));
 }

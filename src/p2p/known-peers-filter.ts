@@ -5,9 +5,10 @@ import type { KnownPeers } from './handshake.ts';
 /** avalanchego `network/ip_tracker.go`: small enough that few addresses are held back, in under two bytes an address. */
 const FALSE_POSITIVE_PROBABILITY = 0.001;
 const MIN_CAPACITY = 128;
+
 /**
- * The addresses we know, as we show them to peers so that they send us others. Grows in place, and starts anew with other
- * seeds where it is full, old, or holds addresses that were replaced.
+ * The addresses we know, as we show them to peers so that they send us others. New addresses are added in place. When it is
+ * full or old it starts again with other seeds, without the addresses that were replaced meanwhile.
  */
 export class KnownPeersFilter {
   readonly #random: Random;
@@ -31,8 +32,8 @@ export class KnownPeersFilter {
   }
 
   /**
-   * @param gossipIDs all that are known now, should the filter have to start anew
-   * @param maxAgeMs an address that one filter hides by bad luck is hidden no longer than this
+   * @param gossipIDs all that are known now, for a filter that has to start again
+   * @param maxAgeMs how long an address may stay hidden that one filter hides by bad luck
    */
   encode(
     gossipIDs: { readonly size: number; values(): Iterable<Uint8Array> },
@@ -45,7 +46,7 @@ export class KnownPeersFilter {
   }
 
   #restart(gossipIDs: { readonly size: number; values(): Iterable<Uint8Array> }, nowMs: number): void {
-    // Room for as many again, since whoever asks for addresses expects to learn some.
+    // Room for as many again: we ask because we expect to learn more.
     this.#capacity = Math.max(MIN_CAPACITY, gossipIDs.size * 2);
     this.#salt = this.#randomBytes(MAX_SALT_LENGTH);
     this.#filter = this.#createFilter();

@@ -30,10 +30,10 @@ export function encodeMessage(message: PeerMessageInit, compression: 'none' | 'z
 const COMPRESSED_TAG = 0x12;
 
 /**
- * Reads an untrusted payload. Decompression stops at {@link MAX_FRAME_LENGTH}, as in the reference node: some bytes of
- * zstd can stand for gigabytes.
+ * Reads an untrusted payload. Decompression stops at {@link MAX_FRAME_LENGTH}, as in the reference node: a few bytes of
+ * zstd can expand to gigabytes.
  *
- * @param maxLength a longer message comes out unset without being decoded: two megabytes of tiny fields take a third of a
+ * @param maxLength of a longer message nothing is decoded and `case` is undefined: two megabytes of tiny fields take a third of a
  *   second, and nothing that a client needs is long
  * @throws {ParseError} on anything that is no protobuf message or no zstd frame, and on compression within compression
  */
@@ -58,7 +58,7 @@ function decode(bytes: Uint8Array): Message['message'] {
 
 function decompress(bytes: Uint8Array): Uint8Array {
   try {
-    // A copy: the result is a view into a chunk of many KiB, which a kept signature would hold in memory.
+    // A copy: the result is a view into a chunk of many KiB, and a signature that is kept would keep all of it.
     return new Uint8Array(zstdDecompressSync(bytes, { maxOutputLength: MAX_FRAME_LENGTH }));
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') {

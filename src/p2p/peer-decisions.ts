@@ -20,7 +20,42 @@ export interface DialBudget {
   readonly unwanted: number;
 }
 
-/** Whom to dial now: wanted nodes first, of those whoever failed the fewest times, of those whoever waits the longest. */
+/** What is going on, as far as it limits further dials. */
+export interface DialLoad {
+  /** Dials earned by the time that has passed. */
+  readonly tokens: number;
+  readonly openCount: number;
+  readonly connectingCount: number;
+  /** Of those connecting, how many were dialled in the last {@link YOUNG_DIAL_MS}. */
+  readonly youngCount: number;
+}
+
+/** A dial takes a third of a millisecond of our time: after this many, other work has its turn. */
+export const MAX_DIALS_PER_STEP = 32;
+/**
+ * Young dials that may be under way: TLS takes a millisecond or two of our time for each, and hundreds of them at once would
+ * hold up everything else for a second. Older ones do not count, as they hang without taking any of our time.
+ */
+export const MAX_YOUNG_DIALS = 100;
+export const YOUNG_DIAL_MS = 2_000;
+
+export function dialBudget(
+  load: DialLoad,
+  limits: { readonly maxConnecting: number; readonly maxConnections: number; readonly gossipSources: number },
+): DialBudget {
+  return {
+    total: Math.min(
+      Math.floor(load.tokens),
+      limits.maxConnecting - load.connectingCount,
+      limits.maxConnections - load.openCount,
+      MAX_YOUNG_DIALS - load.youngCount,
+      MAX_DIALS_PER_STEP,
+    ),
+    unwanted: limits.gossipSources - load.openCount,
+  };
+}
+
+/** Which nodes to dial now: wanted ones first, then those that failed the fewest times, then those that have waited longest. */
 export function planDials(candidates: Iterable<DialCandidate>, budget: DialBudget, nowMs: number): NodeID[] {
   if (budget.total <= 0) return [];
   const due = [...candidates]
@@ -46,7 +81,7 @@ export interface UnwantedPeer {
   readonly unwantedSinceMs: number;
 }
 
-/** Which connections to close: those unwanted for longer than the grace, but for `keep` that stay to learn addresses from. */
+/** Which connections to close: those unwanted for longer than the grace. `keep` of them stay, to learn addresses from. */
 export function planDisconnects(
   unwanted: readonly UnwantedPeer[],
   limits: { keep: number; graceMs: number },
@@ -61,20 +96,24 @@ export function planDisconnects(
     .map((peer) => peer.nodeID);
 }
 
-export interface BackoffLimits {
-  readonly initialMs: number;
-  readonly maxMs: number;
+export interface RedialLimits {
+  /** The pause after the first failure, times [1, 2). */
+  readonly initialBackoffMs: number;
+  readonly maxBackoffMs: number;
 }
 
 /**
- * The pause after a further failure, as the reference node's (avalanchego `network/tracked_ip.go`): grows by [1, 2) each time,
- * from the initial one, and is spread over the upper quarter once it reaches the maximum.
+ * The pause before the next dial after a further failure, as the reference node's (avalanchego `network/tracked_ip.go`): it
+ * grows by a random factor of [1, 2) each time, and is spread over the upper quarter once it reaches the maximum.
+ *
+ * Not `backoffMs`, which doubles: thousands of validators that fail at the same moment, as in an outage of ours, would be
+ * dialled again in waves. A random factor each time spreads them further with each failure.
  *
  * @param previousMs the pause before, 0 after none
  */
-export function nextBackoffMs(previousMs: number, limits: BackoffLimits, random: Random): number {
-  const grown = (previousMs > 0 ? previousMs : limits.initialMs) * (1 + random());
-  return grown <= limits.maxMs ? grown : (limits.maxMs * (3 + random())) / 4;
+export function nextRedialPauseMs(previousMs: number, limits: RedialLimits, random: Random): number {
+  const grown = (previousMs > 0 ? previousMs : limits.initialBackoffMs) * (1 + random());
+  return grown <= limits.maxBackoffMs ? grown : (limits.maxBackoffMs * (3 + random())) / 4;
 }
 
 export interface SearchIntervals {
@@ -83,9 +122,9 @@ export interface SearchIntervals {
 }
 
 /**
- * The pause between two efforts to find what is missing: a tenth of the time since something was last missing or new. So
- * a validator that comes back elsewhere after a minute is found within some six seconds, while one that never comes back
- * costs next to nothing.
+ * The pause between two searches for nodes that are missing: a tenth of the time since one went missing or was found. So a
+ * validator that comes back at another address after a minute is found within some six seconds, while one that never comes
+ * back costs next to nothing.
  */
 export function searchIntervalMs(quietMs: number, intervals: SearchIntervals): number {
   return Math.min(Math.max(quietMs / 10, intervals.minMs), intervals.maxMs);
@@ -98,13 +137,13 @@ export interface GossipSource {
   readonly lastNews: number | undefined;
 }
 
-/** Out of how many random sources the best is taken: enough to meet one of the few that know all subnets. */
+/** How many more sources than needed are drawn at random: enough to meet one of the few that know all subnets. */
 const GOSSIP_SAMPLE = 8;
 
 /**
- * Whom to ask for addresses. Only validators of the primary network know those of every subnet, so that among thousands
- * of L1 validators most answers are dry: of a random sample, those whose last answer had most to say are asked, and those
- * never asked before.
+ * Which peers to ask for addresses. Only validators of the primary network know the addresses of every subnet, so among
+ * thousands of L1 validators most have nothing new. Of a random sample, those never asked come first, then those whose last
+ * answer had the most new addresses.
  */
 export function chooseGossipSources(sources: readonly GossipSource[], count: number, random: Random): NodeID[] {
   const pool = [...sources];
@@ -120,7 +159,7 @@ export function chooseGossipSources(sources: readonly GossipSource[], count: num
     .map((source) => source.nodeID);
 }
 
-/** The endpoints that may be dialled. Host names are taken only where any address may be, since nobody checks where they lead. */
+/** The endpoints that may be dialled. Host names only where private addresses are allowed, since a name may lead to one. */
 export function permittedEndpoints(
   endpoints: readonly Endpoint[],
   allowPrivateAddresses: boolean,

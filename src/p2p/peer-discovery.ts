@@ -1,3 +1,4 @@
+import { backoffMs } from '../primitives/backoff.ts';
 import type { Clock, Random } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
 import type { NodeID } from '../primitives/ids.ts';
@@ -12,7 +13,7 @@ import type { PeerLogger } from './peer-logger.ts';
 import type { PeerMetrics } from './peer-metrics.ts';
 import { parseClaimedIpPort, verifySignedAddress } from './signed-address.ts';
 
-/** Where a node was said to be by the API node or the operator. */
+/** Where the API node or the operator says that a node is. */
 export interface BootstrapPeer extends Endpoint {
   readonly nodeID: NodeID;
 }
@@ -33,34 +34,33 @@ export interface PeerDiscoveryOptions {
   readonly onAddress: (nodeID: NodeID) => void;
 }
 
-/** Questions that may be open at a time. Each answer with news is followed by the next question, to another peer. */
+/** Questions that may be open at a time. An answer with new addresses is followed by the next question, to another peer. */
 const GOSSIP_FAN_OUT = 4;
-/** A node with nothing new stays silent: after this long its question counts as answered, and it may be asked again. */
+/** A node that has nothing new does not answer: after this long its question counts as answered, and it may be asked again. */
 const GOSSIP_OVERDUE_MS = 500;
-/** Until then a late answer is still taken. Bounds the state: four questions each half a second, for this long. */
+/** A later answer is not taken any more. Bounds the state: four questions each half a second, for this long. */
 const GOSSIP_ANSWER_MS = 10_000;
-/** How old the filter in a question may be: making it anew takes some milliseconds for each thousand known addresses. */
+/** How old the filter in a question may be: making a new one takes some milliseconds for each thousand known addresses. */
 const FILTER_AGES: SearchIntervals = { minMs: 2_000, maxMs: 60_000 };
-/** Nodes send at most 15 entries; what is beyond this is not even looked at, since each may cost a verification. */
+/** Nodes send at most 15 entries. More than this are not even looked at, since each may cost a verification. */
 const MAX_PEER_LIST_ENTRIES = 64;
-/** The API is asked again at a tenth of the time that something has been missing, within these limits. */
+/** The API is asked again after a tenth of the time that a node has been missing, within these limits. */
 const BOOTSTRAP_INTERVALS: SearchIntervals = { minMs: 5_000, maxMs: 300_000 };
-/** After a failure of the API, doubled each time up to the last of these. */
-const BOOTSTRAP_RETRY_MS = 1_000;
-const MAX_BOOTSTRAP_RETRY_MS = 30_000;
+/** After a failure of the API. */
+const BOOTSTRAP_RETRY = { baseMs: 1_000, maxMs: 30_000 };
 const BOOTSTRAP_TIMEOUT_MS = 30_000;
 
 /**
  * Finds out where nodes are: from the API for a start, then from the signed addresses that peers pass on. Fills the
- * {@link AddressBook} and has no other effect; dialling is somebody else's.
+ * {@link AddressBook} and has no other effect; it dials nobody.
  */
 export class PeerDiscovery {
   readonly #options: PeerDiscoveryOptions;
   readonly #closing = new AbortController();
-  /** When something was last missing or new. Monotonic, as all times here. */
-  #stirredAtMs: number;
+  /** When a node last went missing or was found. Monotonic, as all times here. */
+  #lastChangeMs: number;
   #lastRoundAtMs = Number.NEGATIVE_INFINITY;
-  /** When each peer was asked that has not answered: an unasked PeerList is not worth its verifications. */
+  /** When each peer was asked that has not answered. A PeerList that nobody asked for is not worth its verifications. */
   readonly #asked = new Map<NodeID, number>();
   readonly #lastNews = new Map<NodeID, number>();
   #bootstrap: { state: 'idle' | 'running'; lastAtMs: number; failures: number; succeeded: boolean } = {
@@ -72,12 +72,12 @@ export class PeerDiscovery {
 
   constructor(options: PeerDiscoveryOptions) {
     this.#options = options;
-    this.#stirredAtMs = options.clock.monotonicMs();
+    this.#lastChangeMs = options.clock.monotonicMs();
   }
 
-  /** Something is missing or has changed: search eagerly again. */
-  stir(): void {
-    this.#stirredAtMs = this.#options.clock.monotonicMs();
+  /** A node went missing or was found: the pauses between searches start short again. */
+  searchEagerly(): void {
+    this.#lastChangeMs = this.#options.clock.monotonicMs();
   }
 
   /** To be called a few times a second. */
@@ -89,7 +89,7 @@ export class PeerDiscovery {
     }
     const { gossipIntervals, isSearching } = this.#options;
     const intervalMs = isSearching()
-      ? searchIntervalMs(nowMs - this.#stirredAtMs, gossipIntervals)
+      ? searchIntervalMs(nowMs - this.#lastChangeMs, gossipIntervals)
       : gossipIntervals.maxMs;
     if (nowMs - this.#lastRoundAtMs < intervalMs) return;
     this.#lastRoundAtMs = nowMs;
@@ -122,7 +122,7 @@ export class PeerDiscovery {
       if (result === 'new') news += 1;
     }
     this.#lastNews.set(nodeID, news);
-    // Nodes tell at most 15 addresses at a time: as long as there is news, there may be more.
+    // Nodes send at most 15 addresses at a time: as long as some are new, there may be more.
     if (news > 0 && this.#options.isSearching()) this.#ask(1, this.#options.clock.monotonicMs());
   }
 
@@ -155,7 +155,7 @@ export class PeerDiscovery {
     const chosen = chooseGossipSources(sources, free, random);
     if (chosen.length === 0) return;
     const knownPeers = encodeKnownPeers(
-      book.knownPeers(nowMs, searchIntervalMs(nowMs - this.#stirredAtMs, FILTER_AGES)),
+      book.knownPeers(nowMs, searchIntervalMs(nowMs - this.#lastChangeMs, FILTER_AGES)),
     );
     const payload = encodeMessage({ case: 'getPeerList', value: { knownPeers, allSubnets: true } });
     for (const nodeID of chosen) {
@@ -171,8 +171,8 @@ export class PeerDiscovery {
     if (succeeded && !isSearching() && readyPeers().length > 0) return;
     const waitMs =
       failures > 0
-        ? Math.min(BOOTSTRAP_RETRY_MS * 2 ** (failures - 1), MAX_BOOTSTRAP_RETRY_MS)
-        : searchIntervalMs(nowMs - this.#stirredAtMs, BOOTSTRAP_INTERVALS);
+        ? backoffMs(failures, BOOTSTRAP_RETRY)
+        : searchIntervalMs(nowMs - this.#lastChangeMs, BOOTSTRAP_INTERVALS);
     if (nowMs - lastAtMs < waitMs) return;
     this.#bootstrap = { ...this.#bootstrap, state: 'running' };
     void this.#askForBootstrapPeers();
@@ -185,7 +185,7 @@ export class PeerDiscovery {
       const peers = await bootstrapPeers(deadline.signal);
       if (this.#closing.signal.aborted) return;
       this.#bootstrap = { state: 'idle', lastAtMs: clock.monotonicMs(), failures: 0, succeeded: true };
-      this.#takeTold(peers);
+      this.#takeReported(peers);
     } catch (error) {
       if (this.#closing.signal.aborted) return;
       const failures = this.#bootstrap.failures + 1;
@@ -194,14 +194,14 @@ export class PeerDiscovery {
     }
   }
 
-  #takeTold(peers: readonly BootstrapPeer[]): void {
+  #takeReported(peers: readonly BootstrapPeer[]): void {
     const { book, onAddress, logger } = this.#options;
     let news = 0;
     for (const { nodeID, host, port } of peers) {
-      if (!isDialable({ host, port }) || !book.addTold(nodeID, { host, port })) continue;
+      if (!isDialable({ host, port }) || !book.addReported(nodeID, { host, port })) continue;
       news += 1;
       onAddress(nodeID);
     }
-    logger.debug({ told: peers.length, news }, 'asked for first peers');
+    logger.debug({ reported: peers.length, news }, 'asked for first peers');
   }
 }

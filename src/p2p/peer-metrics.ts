@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Metrics } from '../telemetry/metrics.ts';
 import type { AppOutcome } from './app-requests.ts';
 import type { CloseCause } from './peer.ts';
 
@@ -7,60 +7,72 @@ export interface PeerMetrics {
   onReady(): void;
   onClosed(cause: CloseCause): void;
   onDial(): void;
+  /** Adds up only: call {@link publishBytes} now and then. Thousands of frames a second need not look up a label each. */
   onBytes(direction: 'sent' | 'received', count: number): void;
+  publishBytes(): void;
   onAddress(result: 'new' | 'known' | 'invalid'): void;
   onAppRequest(outcome: AppOutcome['kind'] | 'aborted', seconds: number): void;
 }
 
 export interface PeerGauges {
-  readonly connected: number;
-  readonly connecting: number;
-  readonly wanted: number;
-  readonly knownAddresses: number;
-  readonly pendingRequests: number;
+  readonly connected: () => number;
+  readonly connecting: () => number;
+  readonly wanted: () => number;
+  readonly knownAddresses: () => number;
+  readonly pendingRequests: () => number;
 }
 
-const PREFIX = 'signature_aggregator_peer_';
+/** Most answers take a few milliseconds, so these start lower than those of other durations. */
+const REQUEST_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** @param read gives the present values when the metrics are scraped */
-export function createPeerMetrics(registry: Registry, read: () => PeerGauges): PeerMetrics {
-  const registers = [registry];
-  const gauge = (name: string, help: string, value: (gauges: PeerGauges) => number): void => {
-    new Gauge({
-      name: PREFIX + name,
-      help,
-      registers,
-      collect() {
-        this.set(value(read()));
-      },
-    });
-  };
-  gauge('connections', 'Peers that are ready for requests', (gauges) => gauges.connected);
-  gauge('connecting', 'Connections that are being set up', (gauges) => gauges.connecting);
-  gauge('wanted', 'Validators that connections are wanted to', (gauges) => gauges.wanted);
-  gauge('known_addresses', 'Nodes with a known address', (gauges) => gauges.knownAddresses);
-  gauge('pending_requests', 'App requests that wait for an answer', (gauges) => gauges.pendingRequests);
-
-  const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]): Counter<Label> =>
-    new Counter({ name: PREFIX + name, help, labelNames, registers });
-  const dials = counter('dials_total', 'Connections started', []);
-  const readies = counter('ready_total', 'Connections that completed the handshake', []);
-  const closed = counter('closed_total', 'Connections that ended, by cause', ['cause']);
-  const bytes = counter('traffic_bytes_total', 'Bytes of frames within TLS, by direction', ['direction']);
-  const addresses = counter('addresses_total', 'Addresses received from peers, by result', ['result']);
-  const requests = new Histogram({
-    name: `${PREFIX}app_request_seconds`,
-    help: 'Time to the end of an app request, by outcome',
-    labelNames: ['outcome'],
-    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers,
+/** @param gauges called whenever the metrics are read */
+export function createPeerMetrics(metrics: Metrics, gauges: PeerGauges): PeerMetrics {
+  metrics.readGauge({ name: 'peer_connections', help: 'Peers that are ready for requests' }, gauges.connected);
+  metrics.readGauge({ name: 'peer_connecting', help: 'Connections that are being set up' }, gauges.connecting);
+  metrics.readGauge({ name: 'peer_wanted', help: 'Validators that connections are wanted to' }, gauges.wanted);
+  metrics.readGauge({ name: 'peer_known_addresses', help: 'Nodes with a known address' }, gauges.knownAddresses);
+  metrics.readGauge(
+    { name: 'peer_pending_requests', help: 'App requests that wait for an answer' },
+    gauges.pendingRequests,
+  );
+  const dials = metrics.counter({ name: 'peer_dials_total', help: 'Connections started' });
+  const readies = metrics.counter({ name: 'peer_ready_total', help: 'Connections that completed the handshake' });
+  const closed = metrics.counter({
+    name: 'peer_closed_total',
+    help: 'Connections that ended, by cause',
+    labels: ['cause'],
   });
+  const bytes = metrics.counter({
+    name: 'peer_traffic_bytes_total',
+    help: 'Bytes of frames within TLS, by direction',
+    labels: ['direction'],
+  });
+  const addresses = metrics.counter({
+    name: 'peer_addresses_total',
+    help: 'Addresses received from peers, by result',
+    labels: ['result'],
+  });
+  const requests = metrics.histogram({
+    name: 'peer_app_request_duration_seconds',
+    help: 'Time to the end of an app request, by outcome',
+    labels: ['outcome'],
+    buckets: REQUEST_BUCKETS_SECONDS,
+  });
+  const unpublished = { sent: 0, received: 0 };
 
   return {
     onReady: () => readies.inc(),
     onClosed: (cause) => closed.inc({ cause }),
     onDial: () => dials.inc(),
-    onBytes: (direction, count) => bytes.inc({ direction }, count),
+    onBytes(direction, count) {
+      unpublished[direction] += count;
+    },
+    publishBytes() {
+      for (const direction of ['sent', 'received'] as const) {
+        if (unpublished[direction] > 0) bytes.inc({ direction }, unpublished[direction]);
+        unpublished[direction] = 0;
+      }
+    },
     onAddress: (result) => addresses.inc({ result }),
     onAppRequest: (outcome, seconds) => requests.observe({ outcome }, seconds),
   };

@@ -1,23 +1,24 @@
-import { connect, type SecureContext, type TLSSocket } from 'node:tls';
 import type { Clock } from '../primitives/clock.ts';
 import type { NodeID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { Endpoint } from './address-book.ts';
 import { parseStakingCertificate, type StakingCertificate } from './certificate.ts';
-import { encodeFrame, FrameDecoder } from './frames.ts';
+import type { Connection, Dial } from './dial.ts';
+import { encodeFrame } from './frames.ts';
 import type { AppError, AppResponse, Handshake, PeerList } from './gen/p2p_pb.js';
 import { type PeerHandshake, parseHandshake } from './handshake.ts';
 import { encodeMessage, type PeerMessageInit, parseMessage } from './messages.ts';
+import { PacedInbox } from './paced-inbox.ts';
 
 /** Why a connection ended, as a label; the reason beside it is for people. */
 export type CloseCause =
-  /** TCP never came about. */
+  /** TCP failed or timed out. */
   | 'unreachable'
-  /** TLS never came about. */
+  /** TLS failed or timed out. */
   | 'tls'
   /** Another node answers at this address. */
   | 'wrong_node'
-  /** Closed after TLS without a word: only validators or listed nodes are let in, or our certificate was refused. */
+  /** The node closed after TLS without a word: it lets in only validators or listed nodes, or refused our certificate. */
   | 'not_admitted'
   /** Either side refused the other's Handshake, or it did not come. */
   | 'handshake'
@@ -25,7 +26,7 @@ export type CloseCause =
   | 'protocol'
   /** Nothing came for too long. */
   | 'silent'
-  /** It worked, then it broke. */
+  /** It was ready, then it broke. */
   | 'lost'
   /** We have no use for it any more. */
   | 'unwanted'
@@ -42,7 +43,7 @@ export type PeerState =
       readonly kind: 'handshaking';
       readonly untilMs: number;
       readonly certificate: StakingCertificate;
-      /** Undefined until the peer's own has come and was found good. */
+      /** Undefined until the peer's Handshake has come and passed our checks. */
       readonly handshake: PeerHandshake | undefined;
     }
   | { readonly kind: 'ready'; readonly sinceMs: number; readonly handshake: PeerHandshake }
@@ -54,21 +55,44 @@ export type PeerState =
       readonly readyForMs: number | undefined;
     };
 
-export interface PeerSettings {
-  readonly networkID: number;
+/** Bounds and times of one connection. */
+export interface ConnectionLimits {
+  /** For TCP to stand. */
   readonly dialTimeoutMs: number;
+  /** For TLS to stand. A frozen node takes the TCP connection and hangs here. */
   readonly tlsTimeoutMs: number;
+  /** For both Handshakes and the PeerLists that confirm them. */
   readonly handshakeTimeoutMs: number;
   /** A peer that is ready but says nothing for this long is closed. */
   readonly silenceTimeoutMs: number;
   /** A peer that said nothing for this long is pinged. */
   readonly pingAfterMs: number;
-  /** Bytes that may wait for a slow peer; what would exceed them is not sent. */
+  /** Bytes that may wait for a slow peer. A message that would exceed them is not sent. */
   readonly maxSendQueueBytes: number;
 }
 
+export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
+  dialTimeoutMs: 10_000,
+  // The reference node gives up TLS after 15 s, and one that is alive answers within a second.
+  tlsTimeoutMs: 10_000,
+  handshakeTimeoutMs: 10_000,
+  // The reference node allows 30 s of silence; this adds a margin for a ping that is still on its way to us.
+  silenceTimeoutMs: 35_000,
+  pingAfterMs: 12_000,
+  // Twice the longest frame; a signature request has some 300 bytes.
+  maxSendQueueBytes: 4 * 1024 * 1024,
+};
+
+export interface PeerOptions {
+  readonly clock: Clock;
+  readonly dial: Dial;
+  readonly networkID: number;
+  readonly limits: ConnectionLimits;
+  readonly events: PeerEvents;
+}
+
 export interface PeerEvents {
-  /** Our own Handshake. Asked for each connection, since it carries the time. */
+  /** Our own Handshake. Called for each connection, since it carries the time. */
   createHandshake(): PeerMessageInit;
   /** @param peerList the addresses with which the peer confirmed our Handshake */
   onReady(peer: Peer, handshake: PeerHandshake, peerList: PeerList): void;
@@ -80,9 +104,7 @@ export interface PeerEvents {
   onBytes(direction: 'sent' | 'received', count: number): void;
 }
 
-/** Time a peer may keep us busy between two ticks: a fifth of them, so that no peer alone can starve the others. */
-const MAX_BUSY_MS_PER_TICK = 50;
-/** 64 entries of a PeerList with certificates of 2 KiB; longer messages are consensus, which is no concern of ours. */
+/** 64 entries of a PeerList with certificates of 2 KiB. Longer messages belong to consensus, which we take no part in. */
 const MAX_MESSAGE_LENGTH = 256 * 1024;
 
 const PING = encodeMessage({ case: 'ping', value: { uptime: 100 } });
@@ -90,59 +112,48 @@ const PONG = encodeMessage({ case: 'pong', value: {} });
 const EMPTY_PEER_LIST = encodeMessage({ case: 'peerList', value: { claimedIpPorts: [] } });
 
 /**
- * One connection that we open to a node, from the dial to the end. It has no timers of its own: {@link Peer.tick} is to be
- * called a few times a second, which for thousands of connections costs less than timers for each.
+ * One connection that we open to a node, from the dial to the end. It has no timers of its own. Call {@link Peer.tick} a few
+ * times a second: for thousands of connections this costs less than timers for each.
  *
- * Trust: nothing of what comes is believed before it is checked. The node is who its certificate says, once TLS stands.
+ * Trust: nothing that comes is believed before it is checked. Once TLS stands, the node is the one its certificate names.
  */
 export class Peer {
   readonly nodeID: NodeID;
   readonly endpoint: Endpoint;
   readonly #clock: Clock;
-  readonly #settings: PeerSettings;
+  readonly #networkID: number;
+  readonly #limits: ConnectionLimits;
   readonly #events: PeerEvents;
-  readonly #socket: TLSSocket;
-  readonly #decoder = new FrameDecoder();
+  readonly #connection: Connection;
+  readonly #inbox: PacedInbox;
   #state: PeerState;
-  /** Payloads of the last chunk that were not handled yet, because the peer had used up its time. */
-  #inbox: Uint8Array[] = [];
-  #inboxNext = 0;
-  #busyMs = 0;
   #lastReceivedMs: number;
   #lastPingMs: number;
   #pingCount = 0;
   #pongCount = 0;
 
-  constructor(
-    nodeID: NodeID,
-    endpoint: Endpoint,
-    options: { clock: Clock; secureContext: SecureContext; settings: PeerSettings; events: PeerEvents },
-  ) {
+  constructor(nodeID: NodeID, endpoint: Endpoint, options: PeerOptions) {
     this.nodeID = nodeID;
     this.endpoint = endpoint;
     this.#clock = options.clock;
-    this.#settings = options.settings;
+    this.#networkID = options.networkID;
+    this.#limits = options.limits;
     this.#events = options.events;
     const nowMs = this.#clock.monotonicMs();
     this.#lastReceivedMs = nowMs;
     this.#lastPingMs = nowMs;
-    this.#state = { kind: 'dialing', untilMs: nowMs + this.#settings.dialTimeoutMs };
-    this.#socket = connect({
-      host: endpoint.host,
-      port: endpoint.port,
-      secureContext: options.secureContext,
-      // Certificates are self-signed and nameless: the identity is checked by us, in #onSecure.
-      rejectUnauthorized: false,
-      checkServerIdentity: () => undefined,
+    this.#state = { kind: 'dialing', untilMs: nowMs + this.#limits.dialTimeoutMs };
+    this.#connection = options.dial(endpoint, {
+      onConnect: () => this.#onConnect(),
+      onSecure: (certificate) => this.#onSecure(certificate),
+      onData: (chunk) => this.#onData(chunk),
+      onEnd: (reason) => this.#onEnd(reason),
     });
-    this.#socket.setNoDelay(true);
-    this.#socket
-      .on('connect', () => this.#onConnect())
-      .on('secureConnect', () => this.#onSecure())
-      .on('data', (chunk: Buffer) => this.#onData(chunk))
-      .on('error', (error: NodeJS.ErrnoException) => this.#onEnd(error))
-      .on('end', () => this.#onEnd(undefined))
-      .on('close', () => this.#onEnd(undefined));
+    this.#inbox = new PacedInbox({
+      clock: this.#clock,
+      handle: (payload, payloadMs) => this.#handlePayload(payload, payloadMs),
+      source: this.#connection,
+    });
   }
 
   get state(): PeerState {
@@ -153,13 +164,13 @@ export class Peer {
   send(payload: Uint8Array): string | undefined {
     if (this.#state.kind !== 'handshaking' && this.#state.kind !== 'ready') return 'not connected';
     const frame = encodeFrame(payload);
-    if (this.#socket.writableLength + frame.length > this.#settings.maxSendQueueBytes) return 'send queue full';
-    this.#socket.write(frame);
+    if (this.#connection.queuedBytes + frame.length > this.#limits.maxSendQueueBytes) return 'send queue full';
+    this.#connection.write(frame);
     this.#events.onBytes('sent', frame.length);
     return undefined;
   }
 
-  /** Sends a Ping; returns whether its Pong has come by now, whenever asked. Peers answer in order. */
+  /** Sends a Ping. The function returned says whether its Pong has come by the time of the call: peers answer in order. */
   ping(): () => boolean {
     this.#lastPingMs = this.#clock.monotonicMs();
     if (this.send(PING) !== undefined) return () => false;
@@ -171,29 +182,30 @@ export class Peer {
   close(cause: CloseCause, reason: string): void {
     if (this.#state.kind === 'closed') return;
     const readyForMs = this.#state.kind === 'ready' ? this.#clock.monotonicMs() - this.#state.sinceMs : undefined;
-    this.#inbox = [];
-    this.#socket.destroy();
+    this.#inbox.clear();
+    this.#connection.close();
     this.#setState({ kind: 'closed', cause, reason, readyForMs });
   }
 
-  /** Checks the deadlines, pings, and goes on with what a busy peer has sent. */
+  /** Checks the deadlines, sends pings, and goes on with messages that had to wait because the peer had sent too many. */
   tick(nowMs: number): void {
-    const { settings, state } = { settings: this.#settings, state: this.#state };
+    const limits = this.#limits;
+    const state = this.#state;
     switch (state.kind) {
       case 'dialing':
-        if (nowMs >= state.untilMs) this.close('unreachable', `no answer to TCP within ${settings.dialTimeoutMs} ms`);
+        if (nowMs >= state.untilMs) this.close('unreachable', `no answer to TCP within ${limits.dialTimeoutMs} ms`);
         return;
       case 'tls':
-        if (nowMs >= state.untilMs) this.close('tls', `no answer to TLS within ${settings.tlsTimeoutMs} ms`);
+        if (nowMs >= state.untilMs) this.close('tls', `no answer to TLS within ${limits.tlsTimeoutMs} ms`);
         return;
       case 'handshaking':
-        this.#resume();
+        this.#inbox.tick();
         if (nowMs >= state.untilMs) {
-          this.close('handshake', `no complete handshake within ${settings.handshakeTimeoutMs} ms`);
+          this.close('handshake', `no complete handshake within ${limits.handshakeTimeoutMs} ms`);
         }
         return;
       case 'ready':
-        this.#resume();
+        this.#inbox.tick();
         this.#keepAlive(nowMs);
         return;
       case 'closed':
@@ -208,12 +220,12 @@ export class Peer {
 
   #onConnect(): void {
     if (this.#state.kind !== 'dialing') return;
-    this.#setState({ kind: 'tls', untilMs: this.#clock.monotonicMs() + this.#settings.tlsTimeoutMs });
+    this.#setState({ kind: 'tls', untilMs: this.#clock.monotonicMs() + this.#limits.tlsTimeoutMs });
   }
 
-  #onSecure(): void {
+  #onSecure(der: Uint8Array | undefined): void {
     if (this.#state.kind !== 'tls') return;
-    const certificate = this.#peerCertificate();
+    const certificate = this.#parseCertificate(der);
     if (certificate === undefined) return;
     if (certificate.nodeID !== this.nodeID) {
       this.close('wrong_node', `another node answers there: ${certificate.nodeID}`);
@@ -221,15 +233,14 @@ export class Peer {
     }
     this.#setState({
       kind: 'handshaking',
-      untilMs: this.#clock.monotonicMs() + this.#settings.handshakeTimeoutMs,
+      untilMs: this.#clock.monotonicMs() + this.#limits.handshakeTimeoutMs,
       certificate,
       handshake: undefined,
     });
   }
 
-  #peerCertificate(): StakingCertificate | undefined {
+  #parseCertificate(der: Uint8Array | undefined): StakingCertificate | undefined {
     try {
-      const der = this.#socket.getPeerX509Certificate()?.raw;
       if (der === undefined) throw new ParseError('staking certificate', 'is missing');
       return parseStakingCertificate(new Uint8Array(der));
     } catch (error) {
@@ -239,47 +250,14 @@ export class Peer {
     }
   }
 
-  #onData(chunk: Buffer): void {
+  #onData(chunk: Uint8Array): void {
     if (this.#state.kind === 'closed') return;
     this.#events.onBytes('received', chunk.length);
     try {
-      const payloads = this.#decoder.push(chunk);
-      // A chunk read before the socket was paused may still come while earlier payloads wait.
-      this.#inbox = [...this.#inbox.slice(this.#inboxNext), ...payloads];
-      this.#inboxNext = 0;
+      this.#inbox.push(chunk);
     } catch (error) {
       if (!(error instanceof ParseError)) throw error;
       this.close('protocol', `broke the protocol: ${error.message}`);
-      return;
-    }
-    this.#handleInbox();
-  }
-
-  #resume(): void {
-    // What one message took too long is paid off over several ticks.
-    this.#busyMs = Math.max(0, this.#busyMs - MAX_BUSY_MS_PER_TICK);
-    if (this.#socket.isPaused() && this.#busyMs <= MAX_BUSY_MS_PER_TICK) {
-      this.#socket.resume();
-      this.#handleInbox();
-    }
-  }
-
-  #handleInbox(): void {
-    for (;;) {
-      if (this.#busyMs > MAX_BUSY_MS_PER_TICK) {
-        this.#socket.pause();
-        return;
-      }
-      const payload = this.#inbox[this.#inboxNext];
-      if (payload === undefined) {
-        this.#inbox = [];
-        this.#inboxNext = 0;
-        return;
-      }
-      this.#inboxNext += 1;
-      const startMs = this.#clock.monotonicMs();
-      this.#handlePayload(payload, startMs);
-      this.#busyMs += this.#clock.monotonicMs() - startMs;
     }
   }
 
@@ -306,7 +284,7 @@ export class Peer {
         case 'pong':
           this.#pongCount += 1;
           return;
-        // We have no chain to serve, no gossip to pass on and no addresses to give.
+        // We serve no chain, pass on no gossip and have no addresses to give.
         case 'appRequest':
         case 'appGossip':
         case 'getPeerList':
@@ -326,7 +304,7 @@ export class Peer {
     }
     const { certificate } = this.#state;
     try {
-      const { networkID } = this.#settings;
+      const networkID = this.#networkID;
       const handshake = parseHandshake(message, { networkID, nowMs: this.#clock.now(), certificate });
       this.#setState({ ...this.#state, handshake });
     } catch (error) {
@@ -334,8 +312,8 @@ export class Peer {
       this.close('handshake', error.message);
       return;
     }
-    // Only now, though it costs a round trip: nodes drop what they have yet to send when they refuse a Handshake, so that
-    // one sent before theirs is here would leave us without the reason. Theirs never waits for ours.
+    // Ours waits for theirs, though that costs a round trip. A node that refuses a Handshake drops what it has not sent yet:
+    // had we sent ours at once, its own could be lost, and with it what tells us the reason. Theirs never waits for ours.
     this.send(encodeMessage(this.#events.createHandshake()));
     // Until it has come, the peer drops our app messages in silence.
     this.send(EMPTY_PEER_LIST);
@@ -355,54 +333,35 @@ export class Peer {
 
   #keepAlive(nowMs: number): void {
     const silentForMs = nowMs - this.#lastReceivedMs;
-    if (silentForMs >= this.#settings.silenceTimeoutMs) {
-      this.close('silent', `silent for ${this.#settings.silenceTimeoutMs} ms`);
-    } else if (silentForMs >= this.#settings.pingAfterMs && nowMs - this.#lastPingMs >= this.#settings.pingAfterMs) {
+    if (silentForMs >= this.#limits.silenceTimeoutMs) {
+      this.close('silent', `silent for ${this.#limits.silenceTimeoutMs} ms`);
+    } else if (silentForMs >= this.#limits.pingAfterMs && nowMs - this.#lastPingMs >= this.#limits.pingAfterMs) {
       this.ping();
     }
   }
 
-  #onEnd(error: NodeJS.ErrnoException | undefined): void {
+  #onEnd(reason: string | undefined): void {
     const { state } = this;
     switch (state.kind) {
       case 'dialing':
-        this.close('unreachable', describeSocketError(error) ?? 'closed before TLS');
+        this.close('unreachable', reason ?? 'closed before TLS');
         return;
       case 'tls':
-        this.close('tls', `TLS failed: ${describeSocketError(error) ?? 'closed by the node, which limits reconnects'}`);
+        this.close('tls', `TLS failed: ${reason ?? 'closed by the node, which limits reconnects'}`);
         return;
       case 'handshaking':
         if (state.handshake === undefined) {
-          this.close('not_admitted', `not admitted: ${describeSocketError(error) ?? 'closed without a handshake'}`);
+          this.close('not_admitted', `not admitted: ${reason ?? 'closed without a handshake'}`);
         } else {
-          const how = describeSocketError(error) ?? 'closed by the node';
+          const how = reason ?? 'closed by the node';
           this.close('handshake', `our handshake was refused: ${how}`);
         }
         return;
       case 'ready':
-        this.close('lost', `connection lost: ${describeSocketError(error) ?? 'closed by the node'}`);
+        this.close('lost', `connection lost: ${reason ?? 'closed by the node'}`);
         return;
       case 'closed':
         return;
     }
   }
-}
-
-const SOCKET_ERRORS: ReadonlyMap<string | undefined, string> = new Map([
-  ['ECONNREFUSED', 'connection refused'],
-  ['ECONNRESET', 'connection reset'],
-  ['EPIPE', 'connection reset'],
-  ['ETIMEDOUT', 'connection timed out'],
-  ['EHOSTUNREACH', 'no route to the host'],
-  ['ENETUNREACH', 'no route to the host'],
-  ['ENOTFOUND', 'host name not found'],
-  ['EAI_AGAIN', 'host name not found'],
-  ['EMFILE', 'too many open files here'],
-  ['ENFILE', 'too many open files here'],
-]);
-
-/** A short text for people; undefined where the other side closed in good order. */
-function describeSocketError(error: (NodeJS.ErrnoException & { reason?: string }) | undefined): string | undefined {
-  // OpenSSL puts the alert of the other side into a field of its own.
-  return error && (SOCKET_ERRORS.get(error.code) ?? error.reason ?? error.code ?? error.message);
 }

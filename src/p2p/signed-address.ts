@@ -18,12 +18,12 @@ export const MAX_CLOCK_DIFFERENCE_MS = 60_000;
 /** An RSA-4096 signature, the longest that a valid key makes. */
 const MAX_SIGNATURE_LENGTH = 512;
 
-/** Where a node says it listens. Its own signature over it makes it passable by anyone. */
+/** Where a node says it listens. As the node has signed it, anyone can pass it on. */
 export interface NodeAddress {
   /** Text of an IP address. */
   readonly host: string;
   readonly port: number;
-  /** When the node signed it, in seconds since the Unix epoch; of two the later one holds. */
+  /** When the node signed it, in seconds since the Unix epoch. Of two addresses the later one holds. */
   readonly timestamp: bigint;
 }
 
@@ -105,7 +105,7 @@ export function verifyAddressSignature(
   }
 }
 
-/** Nodes look at the lowest 16 bits of the field; zero is refused. A larger number is no port, whatever they make of it. */
+/** Nodes read the lowest 16 bits of the field, and refuse zero. We refuse larger numbers, too. */
 export function parsePort(port: number): number {
   if (port < 1 || port > 0xffff) throw new ParseError('port', `must be 1 to 65535, is ${port}`);
   return port;

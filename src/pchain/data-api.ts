@@ -1,19 +1,21 @@
-import { Pool } from 'undici';
 import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
+import { type OpenHttp, openHttpPool } from '../primitives/http-port.ts';
+import { mayStatusPass } from '../primitives/http-statuses.ts';
 import { parseId, type TxID, type ValidationID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import { ApiError } from './api-error.ts';
 import { parseExactJson } from './exact-json.ts';
 import { readArray, readObject, readString } from './json-fields.ts';
 import { readBody } from './read-body.ts';
+import { describeTransportError } from './transport-error.ts';
 
-/** The upstream data API, as far as it knows which transactions are about an L1 validation. */
+/** The part of the upstream data API that knows which transactions are about an L1 validation. */
 export interface DataApi extends AsyncDisposable {
   /**
-   * The oldest transactions about a validation, among them the one it comes from. Only their hashes are taken: who uses them
-   * reads the transactions from a node.
+   * The oldest transactions about a validation, among them the one that started it. Only their IDs are taken from this API;
+   * the transactions themselves are to be read from a node.
    *
    * @throws {ApiError}, or the signal's reason
    */
@@ -26,17 +28,24 @@ export interface DataApiOptions {
   readonly network: string;
   readonly clock: Clock;
   readonly timeoutMs: number;
+  readonly openHttp?: OpenHttp;
 }
 
-/** The first transaction about a validation is the one it comes from, so a page this long has it. */
+/** The first transaction about a validation is the one that started it, so even a short page has it. */
 const PAGE_SIZE = 10;
 /** Ten transactions with all their UTXOs, of some KB each. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 const MAX_CONNECTIONS = 4;
 
-export function createDataApi({ endpoint, network, clock, timeoutMs }: DataApiOptions): DataApi {
+export function createDataApi({
+  endpoint,
+  network,
+  clock,
+  timeoutMs,
+  openHttp = openHttpPool,
+}: DataApiOptions): DataApi {
   const base = new URL(endpoint.baseUrl);
-  const pool = new Pool(base.origin, {
+  const http = openHttp(base.origin, {
     connections: MAX_CONNECTIONS,
     allowH2: false,
     // Our own deadline covers the whole request and runs on the injected clock.
@@ -46,7 +55,7 @@ export function createDataApi({ endpoint, network, clock, timeoutMs }: DataApiOp
   const path = `${base.pathname.replace(/\/+$/, '')}/v1/networks/${network}/blockchains/p-chain/transactions`;
 
   async function read(query: URLSearchParams, signal: AbortSignal): Promise<string> {
-    const { statusCode, body } = await pool.request({
+    const { statusCode, body } = await http.request({
       method: 'GET',
       path: `${path}?${query.toString()}`,
       headers: { ...endpoint.httpHeaders, accept: 'application/json' },
@@ -54,11 +63,10 @@ export function createDataApi({ endpoint, network, clock, timeoutMs }: DataApiOp
     });
     if (statusCode !== 200) {
       await body.dump({ limit: 64 * 1024, signal });
-      const mayPass = statusCode >= 500 || statusCode === 408 || statusCode === 429;
-      throw new ApiError(
-        mayPass ? 'unavailable' : 'invalid response',
-        `the data API answered HTTP status ${statusCode}`,
-      );
+      const kind = mayStatusPass(statusCode) ? 'unavailable' : 'invalid response';
+      throw new ApiError(kind, `the data API answered HTTP status ${statusCode}`, {
+        detail: `the data API at ${base.host} answered HTTP status ${statusCode}`,
+      });
     }
     return readBody(body, MAX_RESPONSE_BYTES);
   }
@@ -83,9 +91,12 @@ export function createDataApi({ endpoint, network, clock, timeoutMs }: DataApiOp
         if (cause instanceof ApiError) throw cause;
         const isAnswer = cause instanceof ParseError;
         const reason = isAnswer ? cause.message : 'no answer';
-        throw new ApiError(isAnswer ? 'invalid response' : 'unavailable', `the data API: ${reason}`, { cause });
+        throw new ApiError(isAnswer ? 'invalid response' : 'unavailable', `the data API: ${reason}`, {
+          cause,
+          detail: `the data API at ${base.host}: ${describeTransportError(cause)}`,
+        });
       }
     },
-    [Symbol.asyncDispose]: () => pool.destroy(),
+    [Symbol.asyncDispose]: () => http.destroy(),
   };
 }

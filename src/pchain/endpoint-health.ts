@@ -1,18 +1,19 @@
+import { backoffMs } from '../primitives/backoff.ts';
 import type { Clock } from '../primitives/clock.ts';
 
 export interface EndpointHealthLimits {
-  /** How long an endpoint is put aside after its first failure; doubled with each further one. */
+  /** How long an endpoint is put aside after its first failure; twice as long after each further one. */
   readonly asideBaseMs: number;
-  /** The longest an endpoint is put aside, so that a recovered one is soon noticed. */
+  /** The longest time that an endpoint is put aside, so that a recovered one is noticed soon. */
   readonly asideMaxMs: number;
-  /** How long one call may try a returning endpoint before others try it too. */
+  /** How long one call may try an endpoint that was put aside before others try it too. */
   readonly probeMs: number;
 }
 
 /**
- * Which of several equal endpoints to ask. The first healthy one in the configured order is preferred; one that failed
- * is put aside for a bounded while, and is then tried by one call before the others follow. An endpoint that is put
- * aside is still the last resort: as long as there is any endpoint, there is one to ask.
+ * Decides which of several equal endpoints to ask. The first healthy one in the configured order is preferred. One that failed
+ * is put aside for a while, and is then tried by one call before the others follow. Endpoints that are put aside remain the last
+ * resort: there is always one to ask.
  */
 export class EndpointHealth {
   readonly #clock: Clock;
@@ -30,7 +31,7 @@ export class EndpointHealth {
     }));
   }
 
-  /** All endpoints, the one to ask first in front. */
+  /** All endpoints, in the order in which to ask them. */
   order(): number[] {
     const now = this.#clock.monotonicMs();
     const available = this.#states.filter((state) => state.asideUntilMs <= now);
@@ -38,7 +39,7 @@ export class EndpointHealth {
     return [...available, ...aside.sort((a, b) => a.asideUntilMs - b.asideUntilMs)].map((state) => state.index);
   }
 
-  /** To be called before an endpoint is asked. */
+  /** Call it before an endpoint is asked. */
   asked(index: number): void {
     const state = this.#state(index);
     const now = this.#clock.monotonicMs();
@@ -48,7 +49,7 @@ export class EndpointHealth {
     }
   }
 
-  /** The endpoint answered, be it with a refusal. */
+  /** The endpoint answered, even if it refused the call. */
   answered(index: number): void {
     const state = this.#state(index);
     state.failures = 0;
@@ -59,11 +60,12 @@ export class EndpointHealth {
   failed(index: number): void {
     const state = this.#state(index);
     const now = this.#clock.monotonicMs();
-    // Many calls in flight fail together when an endpoint dies: that is one failure, not many.
+    // When an endpoint dies, all calls in flight fail together: they count as one failure.
     if (state.asideUntilMs > now && !state.isProbed) return;
     state.failures += 1;
     state.isProbed = false;
-    state.asideUntilMs = now + Math.min(this.#limits.asideBaseMs * 2 ** (state.failures - 1), this.#limits.asideMaxMs);
+    const { asideBaseMs: baseMs, asideMaxMs: maxMs } = this.#limits;
+    state.asideUntilMs = now + backoffMs(state.failures, { baseMs, maxMs });
   }
 
   #state(index: number): EndpointState {

@@ -5,17 +5,17 @@ type SourceReviver = (key: string, value: unknown, context: { readonly source?: 
 const { rawJSON } = JSON as unknown as { readonly rawJSON: (this: void, text: string) => unknown };
 
 const INTEGER = /^-?\d+$/;
-/** 2^256 has as many digits, and no field is wider. A bigint costs the square of its digits. */
+/** As many as 2^256 has, and no field is wider. Reading a bigint costs the square of its digits. */
 const MAX_DIGITS = 78;
 /**
- * Where a number may start that a double cannot hold exactly: integers up to 2^53 have 16 digits at most. A text in which
- * this is found may have it within a string only; then it is parsed the slow way for nothing.
+ * Finds where a number may start that a double cannot hold exactly: integers up to 2^53 have at most 16 digits. It may match
+ * within a string too; then the text is parsed the slow way without need.
  */
 const LONG_INTEGER = /(?:^|[[:,\s])-?\d{16}/;
 
 /**
- * JSON in which no integer loses digits: one that a double cannot hold exactly (beyond ±(2^53 − 1)) becomes a bigint,
- * all others stay numbers. A text without such integers costs what `JSON.parse` costs; one with them many times as much.
+ * Parses JSON so that no integer loses digits: one that a double cannot hold exactly (beyond ±(2^53 − 1)) becomes a bigint, all
+ * others stay numbers. A text without such integers costs what `JSON.parse` costs; one with them many times as much.
  *
  * @throws {ParseError} on text that is no JSON, and on an integer of more digits than any number of a chain has; where there
  *   are long integers, also on nesting too deep to walk

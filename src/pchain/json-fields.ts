@@ -1,5 +1,6 @@
 import { parseHex } from '../primitives/bytes.ts';
 import { ParseError } from '../primitives/parse-error.ts';
+import { BLS_PUBLIC_KEY_LENGTH } from '../warp/l1-message.ts';
 
 /**
  * Readers of untrusted JSON values, as `parseExactJson` gives them. `what` names the field in the error.
@@ -31,7 +32,7 @@ export function readBoolean(value: unknown, what: string): boolean {
 }
 
 /**
- * The reference node writes 64-bit integers as decimal strings and reads both forms (`utils/json/uint64.go`); so do we.
+ * The reference node writes 64-bit integers as decimal strings and reads both forms (`utils/json/uint64.go`); so does this.
  */
 export function readU64(value: unknown, what: string): bigint {
   const integer = asInteger(value);
@@ -56,13 +57,11 @@ export function readHex(value: unknown, what: string): Uint8Array {
   return parseHex(text, what);
 }
 
-const PUBLIC_KEY_LENGTH = 48;
-
 /** A compressed BLS public key, in hex with `0x`. */
 export function readPublicKey(value: unknown): Uint8Array {
   const publicKey = readHex(value, 'publicKey');
-  if (publicKey.length !== PUBLIC_KEY_LENGTH) {
-    throw new ParseError('publicKey', `must have ${PUBLIC_KEY_LENGTH} bytes, has ${publicKey.length}`);
+  if (publicKey.length !== BLS_PUBLIC_KEY_LENGTH) {
+    throw new ParseError('publicKey', `must have ${BLS_PUBLIC_KEY_LENGTH} bytes, has ${publicKey.length}`);
   }
   return publicKey;
 }

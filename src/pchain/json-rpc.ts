@@ -1,40 +1,44 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
-import { Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
+import { backoffMs } from '../primitives/backoff.ts';
 import { type Clock, type Random, sleep } from '../primitives/clock.ts';
 import { DeadlineExceeded, startDeadline } from '../primitives/deadline.ts';
+import { type OpenHttp, openHttpPool } from '../primitives/http-port.ts';
+import { mayStatusPass } from '../primitives/http-statuses.ts';
 import { ParseError } from '../primitives/parse-error.ts';
+import { type Counter, DURATION_BUCKETS_SECONDS, type Histogram, type Metrics } from '../telemetry/metrics.ts';
 import { ApiError, type ApiErrorKind } from './api-error.ts';
 import { EndpointHealth } from './endpoint-health.ts';
 import { encodeExactJson, parseExactJson } from './exact-json.ts';
 import { readObject, readString } from './json-fields.ts';
 import { readBody } from './read-body.ts';
+import { describeTransportError, describeWithoutHosts } from './transport-error.ts';
 
 export interface JsonRpcLimits {
-  /** One HTTP request and its whole response. The reference node holds one lock during a call and may take seconds. */
+  /** For one HTTP request and its whole response. The reference node holds one lock during a call and may take seconds. */
   readonly attemptTimeoutMs: number;
-  /** One call with all its attempts and pauses: the longest a caller waits. */
+  /** For one call with all its attempts and pauses: the longest that a caller waits. */
   readonly callTimeoutMs: number;
-  /** How often all endpoints are tried; a dead API is then known well before the deadline. */
+  /** How often all endpoints are tried: few times, so that a dead API is recognised well before the deadline. */
   readonly maxRounds: number;
-  /** Pause after the first round, half of it random; doubled with each further round. */
+  /** Pause after the first round, half of it random; it doubles with each further round. */
   readonly backoffBaseMs: number;
   readonly backoffMaxMs: number;
   /**
-   * An endpoint that failed is put aside for this long, doubled with each further failure: above `attemptTimeoutMs`, as
-   * one that hangs costs a call that much.
+   * An endpoint that failed is put aside for this long, and for twice as long after each further failure. Longer than
+   * `attemptTimeoutMs`, because that is what an endpoint that hangs costs each call that tries it.
    */
   readonly asideBaseMs: number;
   /** A recovered endpoint is noticed after this long at the latest. */
   readonly asideMaxMs: number;
   /**
-   * Per endpoint. The node answers one P-Chain call at a time, so more would only wait there; it also bounds memory to
-   * so many responses.
+   * For each endpoint. The node answers one P-Chain call at a time, so more connections would only wait there. This also
+   * bounds the responses in memory.
    */
   readonly maxConnections: number;
   /**
-   * Calls in flight, waiting ones included: far above what one busy aggregator needs, so that a hanging API cannot pile
-   * up calls.
+   * Calls in flight, those that wait for a connection included. Far above what a busy aggregator needs, and a bound on what
+   * piles up while the API hangs.
    */
   readonly maxCallsInFlight: number;
 }
@@ -57,7 +61,7 @@ export interface JsonRpcCall<Result> {
   readonly method: string;
   /** Bigints are sent as JSON integers. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** May throw {@link ParseError}: the next endpoint is asked then. Integers beyond 2^53 are bigints in it. */
+  /** Integers beyond 2^53 come as bigints. May throw {@link ParseError}; then the next endpoint is asked. */
   readonly parseResult: (result: unknown) => Result;
   /** Longest response body read, in bytes. */
   readonly maxResponseBytes: number;
@@ -66,11 +70,11 @@ export interface JsonRpcCall<Result> {
   readonly signal: AbortSignal;
 }
 
-/** Calls of a JSON-RPC 2.0 service over HTTP. When it is disposed, connections close and calls in flight fail. */
+/** Calls of a JSON-RPC 2.0 service over HTTP. When it is disposed, its connections close and calls in flight fail. */
 export interface JsonRpcClient extends AsyncDisposable {
   /**
-   * Every endpoint is tried once, a healthy one first; after failures that may pass (transport, timeout, HTTP 5xx, 408,
-   * 429) so are further rounds, with pauses between them. A JSON-RPC error is an answer and ends the call.
+   * Tries every endpoint once, a healthy one first. After failures that may pass (transport, timeout, HTTP 5xx, 408, 429)
+   * there are further rounds, with pauses between them. A JSON-RPC error is an answer and ends the call.
    *
    * @throws {ApiError}, or the signal's reason where the caller aborted
    */
@@ -82,15 +86,16 @@ export interface JsonRpcClientOptions {
   readonly endpoints: readonly ApiEndpoint[];
   readonly clock: Clock;
   readonly random: Random;
-  readonly registry: Registry;
+  readonly metrics: Metrics;
+  readonly openHttp?: OpenHttp;
   readonly limits?: Partial<JsonRpcLimits>;
 }
 
 export function createJsonRpcClient(options: JsonRpcClientOptions): JsonRpcClient {
-  return new UndiciJsonRpcClient(options);
+  return new HttpJsonRpcClient(options);
 }
 
-class UndiciJsonRpcClient implements JsonRpcClient {
+class HttpJsonRpcClient implements JsonRpcClient {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #limits: JsonRpcLimits;
@@ -101,13 +106,13 @@ class UndiciJsonRpcClient implements JsonRpcClient {
   #lastId = 0;
   #isDisposed = false;
 
-  constructor({ endpoints, clock, random, registry, limits }: JsonRpcClientOptions) {
+  constructor({ endpoints, clock, random, metrics, openHttp = openHttpPool, limits }: JsonRpcClientOptions) {
     if (endpoints.length === 0) throw new RangeError('a JSON-RPC client needs at least one endpoint');
     this.#clock = clock;
     this.#random = random;
     this.#limits = { ...DEFAULT_JSON_RPC_LIMITS, ...limits };
-    this.#metrics = declareApiMetrics(registry);
-    this.#endpoints = endpoints.map((endpoint) => openEndpoint(endpoint, this.#limits));
+    this.#metrics = declareApiMetrics(metrics);
+    this.#endpoints = endpoints.map((endpoint) => openEndpoint(endpoint, openHttp, this.#limits));
     this.#health = new EndpointHealth(endpoints.length, clock, {
       asideBaseMs: this.#limits.asideBaseMs,
       asideMaxMs: this.#limits.asideMaxMs,
@@ -141,7 +146,7 @@ class UndiciJsonRpcClient implements JsonRpcClient {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isDisposed = true;
-    await Promise.all(this.#endpoints.map(({ pool }) => pool.destroy()));
+    await Promise.all(this.#endpoints.map(({ http }) => http.destroy()));
   }
 
   async #callInTime<Result>(call: JsonRpcCall<Result>): Promise<Result> {
@@ -152,9 +157,10 @@ class UndiciJsonRpcClient implements JsonRpcClient {
     } catch (error) {
       call.signal.throwIfAborted();
       if (error !== deadline.signal.reason || !(error instanceof DeadlineExceeded)) throw error;
-      const summary = summarize(failures);
-      throw new ApiError('unavailable', summary === '' ? error.message : `${error.message} (${summary})`, {
+      if (failures.size === 0) throw new ApiError('unavailable', error.message, { cause: error });
+      throw new ApiError('unavailable', `${error.message} (${summarize(failures)})`, {
         cause: error,
+        detail: `${error.message} (${summarizeByHost(failures)})`,
       });
     }
   }
@@ -183,8 +189,8 @@ class UndiciJsonRpcClient implements JsonRpcClient {
       }
       const mayPass = [...failures.values()].some((failure) => failure.mayPass);
       if (!mayPass || round >= this.#limits.maxRounds || this.#isDisposed) throw failedCall(call.method, failures);
-      const pauseMs = Math.min(this.#limits.backoffBaseMs * 2 ** (round - 1), this.#limits.backoffMaxMs);
-      await sleep(this.#clock, pauseMs / 2 + (this.#random() * pauseMs) / 2, signal);
+      const { backoffBaseMs: baseMs, backoffMaxMs: maxMs } = this.#limits;
+      await sleep(this.#clock, backoffMs(round, { baseMs, maxMs }, this.#random), signal);
     }
   }
 
@@ -196,7 +202,7 @@ class UndiciJsonRpcClient implements JsonRpcClient {
     using deadline = startDeadline(this.#clock, timeoutMs, 'an attempt', signal);
     let text: string;
     try {
-      const { statusCode, body } = await endpoint.pool.request({
+      const { statusCode, body } = await endpoint.http.request({
         method: 'POST',
         path: `${endpoint.pathPrefix}${call.path}${endpoint.query}`,
         headers: endpoint.headers,
@@ -206,7 +212,7 @@ class UndiciJsonRpcClient implements JsonRpcClient {
       if (statusCode < 200 || statusCode > 299) {
         // Read to its end where it is short, so that the connection can be used again.
         await body.dump({ limit: MAX_ERROR_BODY_BYTES, signal: deadline.signal });
-        const mayPass = statusCode >= 500 || statusCode === 408 || statusCode === 429;
+        const mayPass = mayStatusPass(statusCode);
         return { status: 'failed', reason: 'http status', message: `HTTP status ${statusCode}`, mayPass };
       }
       text = await readBody(body, call.maxResponseBytes);
@@ -216,14 +222,17 @@ class UndiciJsonRpcClient implements JsonRpcClient {
       if (deadline.signal.aborted) {
         return { status: 'failed', reason: 'timeout', message: `no answer within ${timeoutMs} ms`, mayPass: true };
       }
-      return { status: 'failed', reason: 'transport', message: describe(cause), mayPass: true, cause };
+      const [message, detail] = [describeWithoutHosts(cause), describeTransportError(cause)];
+      return { status: 'failed', reason: 'transport', message, detail, mayPass: true, cause };
     }
     try {
       const response = parseResponse(text, id);
       if (!('rejection' in response)) return { status: 'answered', result: call.parseResult(response.result) };
       const { rejection } = response;
-      const message = `${call.method}: rejected by ${endpoint.host}: ${rejection.message} (code ${rejection.code})`;
-      return { status: 'rejected', error: new ApiError('rejected', message, { rejection }) };
+      const words = `${rejection.message} (code ${rejection.code})`;
+      const detail = `${call.method}: rejected by ${endpoint.host}: ${words}`;
+      const error = new ApiError('rejected', `${call.method}: rejected: ${words}`, { rejection, detail });
+      return { status: 'rejected', error };
     } catch (cause) {
       if (!(cause instanceof ParseError)) throw cause;
       return invalidResponse(cause);
@@ -238,9 +247,9 @@ class UndiciJsonRpcClient implements JsonRpcClient {
 }
 
 interface Endpoint {
-  /** For messages and metrics: paths and queries may hold keys. */
+  /** For the log and for metrics, where the whole URL must not stand: paths and queries may hold keys. */
   readonly host: string;
-  readonly pool: Pool;
+  readonly http: Dispatcher;
   readonly pathPrefix: string;
   readonly query: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -254,27 +263,34 @@ type Attempt<Result> =
 interface AttemptFailure {
   readonly status: 'failed';
   readonly reason: 'transport' | 'timeout' | 'http status' | 'invalid response';
+  /** Without hosts: clients see it. */
   readonly message: string;
+  /** The same for the log, where there is more to say. */
+  readonly detail?: string;
   /** Whether the same request to the same endpoint may succeed a moment later. */
   readonly mayPass: boolean;
   readonly cause?: unknown;
 }
 
-/** The body of an error is thrown away; beyond this the connection is closed instead. */
+/** The body of an HTTP error is read to be thrown away; if it is longer than this, the connection is closed instead. */
 const MAX_ERROR_BODY_BYTES = 65_536;
-/** Enough for every text of the node, too little to fill logs. */
+/** Enough for every text of the node, and too little to fill logs. */
 const MAX_REJECTION_LENGTH = 1_000;
 
-function openEndpoint({ baseUrl, queryParameters, httpHeaders }: ApiEndpoint, limits: JsonRpcLimits): Endpoint {
+function openEndpoint(
+  { baseUrl, queryParameters, httpHeaders }: ApiEndpoint,
+  openHttp: OpenHttp,
+  limits: JsonRpcLimits,
+): Endpoint {
   const url = new URL(baseUrl);
   for (const [name, value] of Object.entries(queryParameters ?? {})) url.searchParams.append(name, value);
   const headers = Object.entries(httpHeaders ?? {}).map(([name, value]) => [name.toLowerCase(), value]);
   return {
     host: url.host,
-    pool: new Pool(url.origin, {
+    http: openHttp(url.origin, {
       connections: limits.maxConnections,
-      // HTTP/1.1 without pipelining: an abort then ends this request only, and connections bound the responses in
-      // flight.
+      // HTTP/1.1 without pipelining: so an abort ends one request only, and there are no more responses in flight than
+      // connections.
       pipelining: 1,
       allowH2: false,
       connect: { timeout: limits.attemptTimeoutMs },
@@ -300,7 +316,7 @@ function parseResponse(
     if (typeof code !== 'number' || !Number.isSafeInteger(code)) throw new ParseError('error', 'has no integer code');
     return { rejection: { code, message: readString(message, 'message of the error').slice(0, MAX_REJECTION_LENGTH) } };
   }
-  // Only an error may be about a request whose ID could not be read.
+  // Only an error may lack the ID: the request could perhaps not be read.
   if (response.id !== id) throw new ParseError('response', 'is about another request');
   if (!('result' in response)) throw new ParseError('response', 'has neither result nor error');
   return { result: response.result };
@@ -310,21 +326,22 @@ function invalidResponse(cause: ParseError): AttemptFailure {
   return { status: 'failed', reason: 'invalid response', message: cause.message, mayPass: false, cause };
 }
 
-/** @param failures of every endpoint that was asked, at least one, the newest last */
+/** @param failures of every endpoint that was asked: at least one, the newest last */
 function failedCall(method: string, failures: ReadonlyMap<Endpoint, AttemptFailure>): ApiError {
   const last = [...failures.values()].at(-1);
   const kind = last?.mayPass === true ? 'unavailable' : 'invalid response';
-  return new ApiError(kind, `${method}: ${summarize(failures)}`, { cause: last?.cause });
+  const detail = `${method}: ${summarizeByHost(failures)}`;
+  return new ApiError(kind, `${method}: ${summarize(failures)}`, { cause: last?.cause, detail });
 }
 
+/** For clients: what went wrong, but not where. */
 function summarize(failures: ReadonlyMap<Endpoint, AttemptFailure>): string {
-  return [...failures].map(([endpoint, failure]) => `${endpoint.host}: ${failure.message}`).join('; ');
+  return [...new Set([...failures.values()].map(({ message }) => message))].join('; ');
 }
 
-function describe(cause: unknown): string {
-  if (!(cause instanceof Error)) return String(cause);
-  // An AggregateError of several addresses has an empty message, but a code.
-  return cause.message || String((cause as NodeJS.ErrnoException).code ?? cause.name);
+/** For the log. */
+function summarizeByHost(failures: ReadonlyMap<Endpoint, AttemptFailure>): string {
+  return [...failures].map(([{ host }, { message, detail = message }]) => `${host}: ${detail}`).join('; ');
 }
 
 interface ApiMetrics {
@@ -333,33 +350,23 @@ interface ApiMetrics {
   readonly duration: Histogram<'method'>;
 }
 
-/** The clients of one process share one set of metrics. */
-const metricsOf = new WeakMap<Registry, ApiMetrics>();
-
-function declareApiMetrics(registry: Registry): ApiMetrics {
-  const declared = metricsOf.get(registry);
-  if (declared !== undefined) return declared;
-  const registers = [registry];
-  const metrics: ApiMetrics = {
-    calls: new Counter({
-      name: 'signature_aggregator_api_calls_total',
+function declareApiMetrics(metrics: Metrics): ApiMetrics {
+  return {
+    calls: metrics.counter({
+      name: 'api_calls_total',
       help: 'Calls of the P-Chain and info API, by method and outcome',
-      labelNames: ['method', 'outcome'],
-      registers,
+      labels: ['method', 'outcome'],
     }),
-    attemptFailures: new Counter({
-      name: 'signature_aggregator_api_attempt_failures_total',
+    attemptFailures: metrics.counter({
+      name: 'api_attempt_failures_total',
       help: 'HTTP requests to the P-Chain and info API that gave no answer, by host and reason',
-      labelNames: ['endpoint', 'reason'],
-      registers,
+      labels: ['endpoint', 'reason'],
     }),
-    duration: new Histogram({
-      name: 'signature_aggregator_api_call_duration_seconds',
+    duration: metrics.histogram({
+      name: 'api_call_duration_seconds',
       help: 'Duration of calls of the P-Chain and info API with all their attempts',
-      labelNames: ['method'],
-      registers,
+      labels: ['method'],
+      buckets: DURATION_BUCKETS_SECONDS,
     }),
   };
-  metricsOf.set(registry, metrics);
-  return metrics;
 }

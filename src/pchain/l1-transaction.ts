@@ -1,19 +1,19 @@
+import { BLS_PUBLIC_KEY_LENGTH, BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
 import { ByteReader } from '../primitives/byte-reader.ts';
 import { type BlockchainID, ID_LENGTH, idFromBytes, type SubnetID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import { type ConversionData, type ConversionValidator, MAX_MANAGER_ADDRESS_LENGTH } from '../warp/conversion-data.ts';
 import {
-  BLS_PUBLIC_KEY_LENGTH,
   type L1ValidatorWeight,
   MAX_NODE_ID_LENGTH,
   parseL1Message,
   type RegisterL1Validator,
 } from '../warp/l1-message.ts';
 import { parseWarpPayload } from '../warp/payload.ts';
-import { parseSignedMessage, SIGNATURE_LENGTH } from '../warp/signed-message.ts';
+import { parseSignedMessage } from '../warp/signed-message.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../warp/unsigned-message.ts';
 
-/** What a P-Chain transaction is to an L1: the three that the P-Chain has a Warp message about, or any other by its name. */
+/** A P-Chain transaction, as far as L1s are concerned: one of the three about which there is a Warp message, or any other. */
 export type PChainTransaction =
   | { readonly kind: 'ConvertSubnetToL1Tx'; readonly conversion: ConversionData }
   | {
@@ -29,7 +29,7 @@ export type PChainTransaction =
     }
   | { readonly kind: 'other'; readonly name: string };
 
-/** The transactions that give a Warp message. */
+/** The transactions about which there is a Warp message. */
 export const L1_TRANSACTION_NAMES = ['ConvertSubnetToL1Tx', 'RegisterL1ValidatorTx', 'SetL1ValidatorWeightTx'] as const;
 
 /** By type ID: the order of registration of the codec (avalanchego `vms/platformvm/txs/codec.go`). */
@@ -66,8 +66,8 @@ const MAX_MEMO_LENGTH = 64 * 1024;
 const MAX_SIGNED_MESSAGE_LENGTH = MAX_UNSIGNED_MESSAGE_LENGTH + 16 * 1024;
 
 /**
- * Bytes of a signed transaction, as `platform.getTx` gives them. What comes after the fields that matter here (authorizations
- * and credentials) is not read: the caller knows the transaction as an accepted one by its ID.
+ * Parses the bytes of a signed transaction, as `platform.getTx` gives them. What comes after the fields that matter here
+ * (authorizations and credentials) is not read: the caller knows by its ID that the transaction was accepted.
  *
  * @throws {ParseError}
  */
@@ -83,7 +83,7 @@ export function parsePChainTransaction(bytes: Uint8Array): PChainTransaction {
     case 'RegisterL1ValidatorTx':
       skipBase(reader);
       reader.u64('balance');
-      reader.bytes(SIGNATURE_LENGTH, 'proofOfPossession');
+      reader.bytes(BLS_SIGNATURE_LENGTH, 'proofOfPossession');
       return registrationOf(reader.lengthPrefixed(MAX_SIGNED_MESSAGE_LENGTH, 'message'));
     case 'SetL1ValidatorWeightTx':
       skipBase(reader);
@@ -108,7 +108,7 @@ function weightChangeOf(message: Uint8Array): PChainTransaction {
   return { kind: 'SetL1ValidatorWeightTx', managerChainID, message: payload };
 }
 
-/** The P-Chain takes a message only from the manager of the L1, so its source chain is the manager's. */
+/** The P-Chain accepts a message only from the L1's manager, so the source chain is the manager's. */
 function openMessage(bytes: Uint8Array) {
   const { unsignedMessage } = parseSignedMessage(bytes);
   const call = parseWarpPayload(unsignedMessage.payload);
@@ -162,7 +162,7 @@ function readConversion(reader: ByteReader): ConversionData {
     const weight = reader.u64('weight');
     reader.u64('balance');
     const blsPublicKey = reader.bytes(BLS_PUBLIC_KEY_LENGTH, 'publicKey');
-    reader.bytes(SIGNATURE_LENGTH, 'proofOfPossession');
+    reader.bytes(BLS_SIGNATURE_LENGTH, 'proofOfPossession');
     skipOwners(reader);
     skipOwners(reader);
     validators.push({ nodeID, blsPublicKey, weight });
@@ -175,7 +175,7 @@ function skipOwners(reader: ByteReader): void {
   repeat(reader, 'addresses', () => reader.bytes(ADDRESS_LENGTH, 'address'));
 }
 
-/** Every item takes bytes, so that a count beyond what is left ends at the first item that is not there. */
+/** Every item takes bytes, so that a count that is too large ends at the first item that is missing. */
 function repeat(reader: ByteReader, field: string, readItem: () => void): void {
   const count = reader.u32(field);
   for (let index = 0; index < count; index += 1) readItem();

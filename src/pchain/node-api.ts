@@ -1,12 +1,9 @@
 import { isIP, isIPv4 } from 'node:net';
-import { sha256 } from '@noble/hashes/sha2.js';
 import { LRUCache } from 'lru-cache';
-import { equalBytes } from '../primitives/bytes.ts';
 import {
   type BlockchainID,
-  ID_LENGTH,
+  EMPTY_ID,
   idBytes,
-  idFromBytes,
   type NodeID,
   parseId,
   parseNodeID,
@@ -16,6 +13,7 @@ import {
 } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { Validator } from '../validators/validator.ts';
+import { parseEncodedTransaction, TRANSACTION_RESPONSE_BYTES } from './encoded-transaction.ts';
 import {
   readArray,
   readBoolean,
@@ -43,9 +41,9 @@ export interface NodeApi {
   /** The P-Chain height a block proposed now would refer to: at or somewhat below {@link getHeight}. */
   getProposedHeight(signal: AbortSignal): Promise<bigint>;
   /**
-   * Every validator of a subnet at a height, in the node's order. An unknown subnet has none: only {@link getSubnet}
-   * tells it from a subnet without validators. All inactive L1 validators together are one entry without a key under
-   * the NodeID of 20 zero bytes. `rejected` where the height is above that of the chain.
+   * All validators of a subnet at a height, in the node's order. An unknown subnet has none: only {@link getSubnet} tells it
+   * from a subnet without validators. All inactive L1 validators together are one entry without a key, under the NodeID of
+   * 20 zero bytes. `rejected` if the height is above that of the chain.
    */
   getValidatorsAt(subnetID: SubnetID, height: bigint | 'proposed', signal: AbortSignal): Promise<readonly Validator[]>;
   /**
@@ -97,13 +95,13 @@ export interface L1ValidatorState {
 }
 
 export interface TxStatus {
-  /** `Aborted` is of proposals only. A node forgets after a while what it dropped, and then does not know it. */
+  /** Only proposals can be `Aborted`. A node forgets what it dropped after a while, and then says `Unknown`. */
   readonly status: 'Unknown' | 'Processing' | 'Committed' | 'Aborted' | 'Dropped';
   /** Why it was dropped, in the node's words. */
   readonly reason: string | undefined;
 }
 
-/** The last three are present for, and only for, a subnet that was converted to an L1: once converted, it stays one. */
+/** The last three are present only for a subnet that was converted to an L1, which it then stays. */
 export interface Subnet {
   readonly isPermissioned: boolean;
   /** 32 bytes. */
@@ -133,25 +131,21 @@ const INFO_PATH = '/ext/info';
 
 /** IDs, heights, versions: the longest of them lists the versions of a node's VMs, under 100 bytes each. */
 const SCALAR_BYTES = 256 * 1024;
-/** A transaction fits into a network message of 2 MiB, which hex doubles. */
-const TX_BYTES = 5 * 1024 * 1024;
 /** A block of at most 2 MiB as JSON, in which a proof of possession takes seven characters a byte. */
 const BLOCK_BYTES = 16 * 1024 * 1024;
 /**
- * Lists of validators and peers: 10,000 L1 validators, as many as the network is planned for, at 1.6 KiB each. The
- * longest real entry (`getCurrentValidators` with two owners) has 0.7 KiB, one of `getValidatorsAt` under 0.2 KiB.
+ * Lists of validators and peers: room for 10,000 L1 validators, as many as the network is planned for, at 1.6 KiB each. The
+ * longest real entry (in `getCurrentValidators`, with two owners) has 0.7 KiB, one in `getValidatorsAt` under 0.2 KiB.
  */
 const LIST_BYTES = 16 * 1024 * 1024;
 /**
- * NodeIDs found well formed before, about 3 MB: twice the validators the network is planned for, so that they all stay.
+ * NodeIDs known to be well formed, about 3 MB: twice the validators that the network is planned for, so that all have room.
  */
 const MAX_KNOWN_NODE_IDS = 20_000;
 
-const EMPTY_ID = '11111111111111111111111111111111LpoYY';
-
 /** @param pChain and @param info may be one client where both APIs have the same base URL */
 export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeApi {
-  // Base58 and two hashes for each of thousands of NodeIDs that are the same at every height: decode each only once.
+  // Decoding a NodeID takes base58 and two hashes, and thousands of them are the same at every height: each is decoded once.
   const knownNodeIDs = new LRUCache<string, NodeID>({ max: MAX_KNOWN_NODE_IDS });
   const readNodeID = (text: string): NodeID => {
     const known = knownNodeIDs.get(text);
@@ -192,8 +186,8 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeA
       callPChain('platform.validatedBy', { blockchainID }, SCALAR_BYTES, parseValidatedBy, signal),
     getSubnet: (subnetID, signal) => callPChain('platform.getSubnet', { subnetID }, SCALAR_BYTES, parseSubnet, signal),
     getTx: (txID, signal) => {
-      const parseResult = (result: unknown): Uint8Array => parseTx(result, txID);
-      return callPChain('platform.getTx', { txID, encoding: 'hex' }, TX_BYTES, parseResult, signal);
+      const parseResult = (result: unknown): Uint8Array => parseEncodedTransaction(result, txID);
+      return callPChain('platform.getTx', { txID, encoding: 'hex' }, TRANSACTION_RESPONSE_BYTES, parseResult, signal);
     },
     getTxStatus: (txID, signal) => callPChain('platform.getTxStatus', { txID }, SCALAR_BYTES, parseTxStatus, signal),
     getBlockByHeight: (height, signal) => {
@@ -227,8 +221,7 @@ function parseValidatorsAt(result: unknown, readNodeID: (text: string) => NodeID
     const { publicKey, weight } = readObject(value, 'validator');
     return {
       nodeID: readNodeID(nodeID),
-      // The node always writes the field. Taking a missing one for null would turn signers into validators without a
-      // key.
+      // The node always writes this field. If a missing one counted as null, signers would become validators without a key.
       publicKey: publicKey === null ? undefined : readPublicKey(publicKey),
       weight: readU64(weight, 'weight'),
     };
@@ -272,24 +265,6 @@ function parseSubnet(result: unknown): Subnet {
     managerAddress:
       readOptional(subnet.managerAddress, (field) => readHex(field, 'managerAddress')) ?? new Uint8Array(),
   };
-}
-
-const TX_CHECKSUM_LENGTH = 4;
-
-/**
- * The `hex` encoding ends with the last 4 bytes of the SHA-256 of what it encodes; the SHA-256 of a transaction is its
- * ID.
- */
-function parseTx(result: unknown, txID: TxID): Uint8Array {
-  const encoded = readHex(readObject(result, 'result').tx, 'tx');
-  const bytes = encoded.slice(0, -TX_CHECKSUM_LENGTH);
-  const hash = sha256(bytes);
-  const checksum = encoded.subarray(bytes.length);
-  if (!equalBytes(hash.subarray(ID_LENGTH - TX_CHECKSUM_LENGTH), checksum)) {
-    throw new ParseError('tx', 'has a wrong checksum');
-  }
-  if (idFromBytes<TxID>(hash, 'txID') !== txID) throw new ParseError('tx', 'is not the transaction asked for');
-  return bytes;
 }
 
 const TX_STATUSES = ['Unknown', 'Processing', 'Committed', 'Aborted', 'Dropped'] as const;
@@ -344,7 +319,7 @@ function parseNodeIP(result: unknown): HostPort {
   return address;
 }
 
-/** Peers that told no address, or one nobody can dial (as clients that do not listen do), are left out. */
+/** Leaves out peers without an address, or with one that cannot be dialled, as clients have that do not listen. */
 function parsePeers(result: unknown, readNodeID: (text: string) => NodeID): Peer[] {
   return readArray(readObject(result, 'result').peers, 'peers').flatMap((value) => {
     const peer = readObject(value, 'peer');

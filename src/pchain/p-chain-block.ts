@@ -1,12 +1,12 @@
-import { type BlockchainID, parseId, type SubnetID, type ValidationID } from '../primitives/ids.ts';
+import { type BlockchainID, parseId, type SubnetID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { ConversionData } from '../warp/conversion-data.ts';
-import type { L1ValidatorRegistrationJustification } from '../warp/justification.ts';
+import type { ValidationOrigin } from '../warp/justification.ts';
 import { conversionValidationID, encodeL1Message, registrationValidationID } from '../warp/l1-message.ts';
 import { type JsonObject, readArray, readHex, readObject, readPublicKey, readString, readU64 } from './json-fields.ts';
 import { registrationOf } from './l1-transaction.ts';
 
-/** An accepted P-Chain block, as far as the origins of L1 validations go. */
+/** What the index of L1 validations needs of an accepted P-Chain block. */
 export interface PChainBlock {
   readonly height: bigint;
   /** cb58 */
@@ -17,15 +17,9 @@ export interface PChainBlock {
   readonly origins: readonly ValidationOrigin[];
 }
 
-/** Where a validation comes from: what the P-Chain needs to be told before it says that the validation is over. */
-export interface ValidationOrigin {
-  readonly validationID: ValidationID;
-  readonly justification: L1ValidatorRegistrationJustification;
-}
-
 /**
- * A block in the node's JSON, in which transactions are told apart by their fields (avalanchego `vms/platformvm/block`).
- * A validation ID is computed from what is found and never taken from the answer: an entry can be missing, but not wrong.
+ * Reads a block in the node's JSON, where the kind of a transaction shows in its fields (avalanchego `vms/platformvm/block`).
+ * Validation IDs are computed from what is found and never taken from the answer: an entry can be missing, but not wrong.
  *
  * @throws {ParseError}
  */
@@ -59,7 +53,7 @@ export function conversionOrigins({ subnetID, validators }: Pick<ConversionData,
   );
 }
 
-/** One transaction that a later node writes in another way must not keep all blocks after it from being read. */
+/** Leaves out what cannot be read: a transaction that a later node writes in another way must not stop all reading here. */
 function readable<T>(read: () => T): T[] {
   try {
     return [read()];

@@ -1,22 +1,23 @@
 import { LRUCache } from 'lru-cache';
+import type { Clock } from '../primitives/clock.ts';
+import { FreshCache } from '../primitives/fresh-cache.ts';
 import { type BlockchainID, P_CHAIN_ID, PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
-import { SingleFlight } from '../primitives/single-flight.ts';
-import { ApiError } from './api-error.ts';
+import { unlessRefused } from './api-error.ts';
 import type { NodeApi, Subnet } from './node-api.ts';
 
 /**
- * Which subnets and blockchains there are. What can never change again is kept: the subnet of a blockchain, that a
- * subnet exists, and an L1's conversion. What may change is asked each time: that something does not exist, and that a
- * subnet is not (yet) an L1. Equal questions in flight share one call.
+ * Which subnets and blockchains exist. What can never change again is kept: the subnet of a blockchain, that a subnet exists,
+ * and an L1's conversion. What may change is asked each time: that something does not exist, and that a subnet is not (yet) an
+ * L1. Equal questions in flight share one call.
  *
  * All methods reject with {@link ApiError}, or with the signal's reason.
  */
 export interface SubnetDirectory {
-  /** The subnet that validates a blockchain; undefined where there is no such blockchain. */
+  /** The subnet that validates a blockchain; undefined if there is no such blockchain. */
   validatedBy(chainID: BlockchainID, signal: AbortSignal): Promise<SubnetID | undefined>;
   /** Whether a subnet exists. Tells an unknown subnet from one without validators: the sets of both are empty. */
   exists(subnetID: SubnetID, signal: AbortSignal): Promise<boolean>;
-  /** Undefined where there is no such subnet. */
+  /** Undefined if there is no such subnet. */
   getSubnet(subnetID: SubnetID, signal: AbortSignal): Promise<Subnet | undefined>;
 }
 
@@ -24,7 +25,7 @@ export interface SubnetDirectory {
 const MAX_KEPT = 10_000;
 
 /**
- * The node does not take the primary network for a subnet, and refuses to describe it. It has no owner and no manager.
+ * The node does not count the primary network among the subnets, and refuses to describe it. It has no owner and no manager.
  */
 const PRIMARY_NETWORK: Subnet = {
   isPermissioned: false,
@@ -33,42 +34,39 @@ const PRIMARY_NETWORK: Subnet = {
   managerAddress: undefined,
 };
 
-export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSubnet'>): SubnetDirectory {
-  const subnetOfChain = new LRUCache<BlockchainID, SubnetID>({ max: MAX_KEPT });
+export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSubnet'>, clock: Clock): SubnetDirectory {
   const existing = new LRUCache<SubnetID, true>({ max: MAX_KEPT });
-  const l1s = new LRUCache<SubnetID, Subnet>({ max: MAX_KEPT });
-  const chainFlights = new SingleFlight<BlockchainID, SubnetID | undefined>();
-  const subnetFlights = new SingleFlight<SubnetID, Subnet | undefined>();
-
-  async function fetchSubnetOfChain(chainID: BlockchainID, signal: AbortSignal): Promise<SubnetID | undefined> {
-    const subnetID = await unlessRefused(api.validatedBy(chainID, signal));
-    if (subnetID === undefined) return undefined;
-    subnetOfChain.set(chainID, subnetID);
-    existing.set(subnetID, true);
-    return subnetID;
-  }
-
-  async function fetchSubnet(subnetID: SubnetID, signal: AbortSignal): Promise<Subnet | undefined> {
-    const subnet = await unlessRefused(api.getSubnet(subnetID, signal));
-    if (subnet === undefined) return undefined;
-    existing.set(subnetID, true);
-    if (subnet.conversionID !== undefined) l1s.set(subnetID, subnet);
-    return subnet;
-  }
+  const subnetOfChain = new FreshCache<BlockchainID, SubnetID | undefined>({
+    clock,
+    max: MAX_KEPT,
+    maxAgeMs: (subnetID) => (subnetID === undefined ? NOT_KEPT : FOR_EVER),
+    async load(chainID, signal) {
+      const subnetID = await unlessRefused(api.validatedBy(chainID, signal));
+      if (subnetID !== undefined) existing.set(subnetID, true);
+      return subnetID;
+    },
+  });
+  const subnets = new FreshCache<SubnetID, Subnet | undefined>({
+    clock,
+    max: MAX_KEPT,
+    maxAgeMs: (subnet) => (subnet?.conversionID === undefined ? NOT_KEPT : FOR_EVER),
+    async load(subnetID, signal) {
+      const subnet = await unlessRefused(api.getSubnet(subnetID, signal));
+      if (subnet !== undefined) existing.set(subnetID, true);
+      return subnet;
+    },
+  });
 
   async function getSubnet(subnetID: SubnetID, signal: AbortSignal): Promise<Subnet | undefined> {
     signal.throwIfAborted();
-    if (subnetID === PRIMARY_NETWORK_ID) return PRIMARY_NETWORK;
-    return l1s.get(subnetID) ?? subnetFlights.run(subnetID, (flight) => fetchSubnet(subnetID, flight), signal);
+    return subnetID === PRIMARY_NETWORK_ID ? PRIMARY_NETWORK : subnets.get(subnetID, signal);
   }
 
   return {
     getSubnet,
     async validatedBy(chainID, signal) {
       signal.throwIfAborted();
-      if (chainID === P_CHAIN_ID) return PRIMARY_NETWORK_ID;
-      const known = subnetOfChain.get(chainID);
-      return known ?? chainFlights.run(chainID, (flight) => fetchSubnetOfChain(chainID, flight), signal);
+      return chainID === P_CHAIN_ID ? PRIMARY_NETWORK_ID : subnetOfChain.get(chainID, signal);
     },
     async exists(subnetID, signal) {
       return existing.get(subnetID) === true || (await getSubnet(subnetID, signal)) !== undefined;
@@ -76,17 +74,5 @@ export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSub
   };
 }
 
-/**
- * The code of all that the reference node's methods refuse. Others (no such method, bad request) say nothing about the
- * ID.
- */
-const SERVER_ERROR = -32_000;
-
-async function unlessRefused<Value>(call: Promise<Value>): Promise<Value | undefined> {
-  try {
-    return await call;
-  } catch (error) {
-    if (error instanceof ApiError && error.rejection?.code === SERVER_ERROR) return undefined;
-    throw error;
-  }
-}
+const NOT_KEPT = 0;
+const FOR_EVER = Number.POSITIVE_INFINITY;

@@ -1,16 +1,16 @@
 import { LRUCache } from 'lru-cache';
 import { equalBytes } from '../primitives/bytes.ts';
 import type { Clock } from '../primitives/clock.ts';
+import { FreshCache } from '../primitives/fresh-cache.ts';
 import type { SubnetID } from '../primitives/ids.ts';
-import { SingleFlight } from '../primitives/single-flight.ts';
 import type { Validator } from '../validators/validator.ts';
 import { ApiError } from './api-error.ts';
 import type { NodeApi } from './node-api.ts';
 
 /**
- * The node refused a validator set because its last accepted block is below the asked height. Where the caller chose
- * the height, it is the caller's mistake; where it came from {@link ValidatorSets.proposedHeight}, a base URL that lags
- * behind took over in between, and trying again helps.
+ * The node refused a validator set because its last accepted block is below the height asked for. If the caller chose the
+ * height, that was a mistake. If it came from {@link ValidatorSets.proposedHeight}, another base URL that lags behind has
+ * answered since, and trying again helps.
  */
 export class HeightNotReached extends Error {
   override readonly name = 'HeightNotReached';
@@ -25,19 +25,18 @@ export class HeightNotReached extends Error {
 }
 
 /**
- * Validator sets at heights, in the form `T` that the caller builds of them once. A set of the past never changes, so
- * one that was built is kept as long as there is room; what failed is asked anew. Equal requests in flight share one
- * call.
+ * Validator sets at heights, in the form `T` into which the caller turns each of them once. A set of the past never changes, so
+ * it is kept as long as there is room. A failure is not kept. Equal requests in flight share one call.
  */
 export interface ValidatorSets<T> {
   /**
-   * The proposed P-Chain height, at most `proposedHeightMaxAgeMs` old. With several base URLs it may step back.
+   * The proposed P-Chain height, at most `proposedHeightMaxAgeMs` old. With several base URLs it may go back a little.
    *
    * @throws {ApiError}, or the signal's reason
    */
   proposedHeight(signal: AbortSignal): Promise<bigint>;
   /**
-   * The set of a subnet at a height. A subnet that does not exist has an empty one.
+   * The set of a subnet at a height. That of a subnet that does not exist is empty.
    *
    * @throws {HeightNotReached}, {@link ApiError}, what `build` throws, or the signal's reason
    */
@@ -45,9 +44,9 @@ export interface ValidatorSets<T> {
 }
 
 export interface ValidatorSetsLimits {
-  /** Heights move every few seconds; this old, a height is as good as new, and a busy service asks once a second. */
+  /** Heights change every few seconds, so one of this age is as good as new, and a busy service asks once a second. */
   readonly proposedHeightMaxAgeMs: number;
-  /** Sets kept: the heights of an hour or so for one subnet, those of minutes for many. */
+  /** Sets kept: enough for about an hour of heights of one subnet, or for minutes of many. */
   readonly maxSets: number;
   /** Validators in all kept sets, which bounds memory where sets are large: at about 0.5 KB each, some 50 MB. */
   readonly maxValidators: number;
@@ -62,7 +61,7 @@ const DEFAULT_LIMITS: ValidatorSetsLimits = {
 export interface ValidatorSetsOptions<T> {
   readonly api: Pick<NodeApi, 'getHeight' | 'getProposedHeight' | 'getValidatorsAt'>;
   readonly clock: Clock;
-  /** Must depend on its argument only: the result is shared between heights at which the validators are the same. */
+  /** Must depend on nothing but its argument: the result is shared by all heights at which the validators are the same. */
   readonly build: (validators: readonly Validator[]) => T | Promise<T>;
   readonly limits?: Partial<ValidatorSetsLimits>;
 }
@@ -73,35 +72,34 @@ export function createValidatorSets<T>({ api, clock, build, limits }: ValidatorS
     readonly validators: readonly Validator[];
     readonly set: T;
   }
-  const bounds = {
+  // An empty set takes room too.
+  const sizeOf = ({ validators }: Entry): number => validators.length + 1;
+  const proposedHeights = new FreshCache<'proposed', bigint>({
+    clock,
+    max: 1,
+    maxAgeMs: proposedHeightMaxAgeMs,
+    load: (_, signal) => api.getProposedHeight(signal),
+  });
+  const sets = new FreshCache<SetKey, Entry>({
+    clock,
     max: maxSets,
-    maxSize: maxValidators,
-    // An empty set takes room too.
-    sizeCalculation: ({ validators }: Entry) => validators.length + 1,
-  };
-  const kept = new LRUCache<string, Entry>(bounds);
+    size: { max: maxValidators, of: sizeOf },
+    maxAgeMs: Number.POSITIVE_INFINITY,
+    load: loadSet,
+  });
   /** The last set of each subnet: heights pass with every block, validators change far more rarely. */
-  const latest = new LRUCache<SubnetID, Entry>(bounds);
-  const setFlights = new SingleFlight<string, T>();
-  const heightFlights = new SingleFlight<'proposed', bigint>();
-  let proposed: { readonly height: bigint; readonly receivedMs: number } | undefined;
+  const latest = new LRUCache<SubnetID, Entry>({ max: maxSets, maxSize: maxValidators, sizeCalculation: sizeOf });
 
-  async function fetchProposedHeight(signal: AbortSignal): Promise<bigint> {
-    const height = await api.getProposedHeight(signal);
-    proposed = { height, receivedMs: clock.monotonicMs() };
-    return height;
-  }
-
-  async function fetchSet(subnetID: SubnetID, height: bigint, key: string, signal: AbortSignal): Promise<T> {
+  async function loadSet(key: SetKey, signal: AbortSignal): Promise<Entry> {
+    const { subnetID, height } = parseSetKey(key);
     const validators = await getValidatorsAt(subnetID, height, signal);
     const previous = latest.get(subnetID);
     const entry =
       previous !== undefined && areEqual(previous.validators, validators)
         ? previous
         : { validators, set: await build(validators) };
-    kept.set(key, entry);
     latest.set(subnetID, entry);
-    return entry.set;
+    return entry;
   }
 
   async function getValidatorsAt(
@@ -113,30 +111,30 @@ export function createValidatorSets<T>({ api, clock, build, limits }: ValidatorS
       return await api.getValidatorsAt(subnetID, height, signal);
     } catch (cause) {
       if (!(cause instanceof ApiError) || cause.kind !== 'rejected') throw cause;
-      // The node has one code for all it refuses. Its height tells whether that is why.
+      // The node has one code for all that it refuses. Its height tells whether the height was the reason.
       const chainHeight = await api.getHeight(signal);
       if (height > chainHeight) throw new HeightNotReached(height, chainHeight, { cause });
-      // Another reason, or the chain came to the height in between.
+      // There was another reason, or the chain has come to the height in between.
       return await api.getValidatorsAt(subnetID, height, signal);
     }
   }
 
   return {
-    async proposedHeight(signal) {
-      signal.throwIfAborted();
-      if (proposed !== undefined && clock.monotonicMs() - proposed.receivedMs < proposedHeightMaxAgeMs) {
-        return proposed.height;
-      }
-      return heightFlights.run('proposed', fetchProposedHeight, signal);
-    },
-    async at(subnetID, height, signal) {
-      signal.throwIfAborted();
-      const key = `${subnetID}@${height}`;
-      const entry = kept.get(key);
-      if (entry !== undefined) return entry.set;
-      return setFlights.run(key, (flight) => fetchSet(subnetID, height, key, flight), signal);
-    },
+    proposedHeight: (signal) => proposedHeights.get('proposed', signal),
+    at: async (subnetID, height, signal) => (await sets.get(setKey(subnetID, height), signal)).set,
   };
+}
+
+/** A subnet at a height, as a key: the ID has no `@`. */
+type SetKey = `${string}@${bigint}`;
+
+function setKey(subnetID: SubnetID, height: bigint): SetKey {
+  return `${subnetID}@${height}`;
+}
+
+function parseSetKey(key: SetKey): { readonly subnetID: SubnetID; readonly height: bigint } {
+  const [subnetID, height] = key.split('@') as [SubnetID, string];
+  return { subnetID, height: BigInt(height) };
 }
 
 function areEqual(a: readonly Validator[], b: readonly Validator[]): boolean {

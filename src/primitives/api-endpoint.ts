@@ -1,6 +1,6 @@
-/** Where an API is asked, and what is added to each request, as the reference aggregator's configuration has it. */
+/** Where an API is, and what is added to each request, as in the reference aggregator's configuration. */
 export interface ApiEndpoint {
-  /** Scheme, host, and where the API is served below a prefix, its path. */
+  /** Scheme and host, and the path if the API is served below a prefix. */
   readonly baseUrl: string;
   /** Added to the query of every request, e.g. a token. */
   readonly queryParameters?: Readonly<Record<string, string>>;

@@ -9,7 +9,7 @@ export interface BackoffLimits {
 /**
  * The pause after so many failures in a row, at least one: doubled with each, up to the longest.
  *
- * @param random where it is given, half of the pause is random, so that those who failed together do not come again together
+ * @param random if given, half of the pause is random, so that those who failed together do not all return together
  */
 export function backoffMs(failures: number, { baseMs, maxMs }: BackoffLimits, random?: Random): number {
   const pauseMs = Math.min(baseMs * 2 ** (failures - 1), maxMs);

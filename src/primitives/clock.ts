@@ -4,13 +4,13 @@ export interface Clock {
   now(): number;
   /** Milliseconds since some fixed point, never stepping back: for durations. */
   monotonicMs(): number;
-  /** Calls back once after `delayMs` (24 days where it is longer), unless the returned function is called before. */
+  /** Calls back once after `delayMs`, or after 24 days if that is less, unless the returned function is called before. */
   after(delayMs: number, callback: () => void): () => void;
-  /** Calls back after the event loop had a turn for whatever else is waiting: long work is cut into pieces with it. */
+  /** Calls back after the event loop has had a turn for whatever else is waiting. Long work is cut into pieces with it. */
   afterTurn(callback: () => void): void;
 }
 
-/** The most that `setTimeout` takes: it fires after 1 ms where the delay is longer, which turns a long wait into a busy loop. */
+/** The longest that `setTimeout` takes. With a longer delay it fires after 1 ms, which turns a long wait into a busy loop. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {

@@ -6,57 +6,68 @@ export interface FreshCacheOptions<Key, Value> {
   readonly clock: Clock;
   /** Most values kept; the least recently used one goes first. */
   readonly max: number;
-  /** How old a value may be, or how old this one may be: 0 keeps it not at all, infinity until there is no room. */
+  /** A bound on what all kept values take together, where values differ much. A value beyond it alone is given, but not kept. */
+  readonly size?: { readonly max: number; readonly of: (value: Value) => number };
+  /** The age from which on a value is no longer given: 0 means that it is not kept, infinity that it never grows too old. */
   readonly maxAgeMs: number | ((value: Value, key: Key) => number);
   /** Gives up when the signal aborts: then nobody waits for the value any more. */
   readonly load: (key: Key, signal: AbortSignal) => Promise<Value>;
 }
 
 /**
- * Values that are asked for, kept while they are fresh, and asked for once where many want the same at a time. A failure is
- * not kept: whoever comes after it asks again.
+ * Keeps values while they are fresh, and loads a missing one only once, however many callers want it at the same time. A failure
+ * is not kept: the next caller loads again.
  */
 export class FreshCache<Key extends string, Value> {
   readonly #options: FreshCacheOptions<Key, Value>;
-  readonly #kept: LRUCache<Key, { readonly value: Value }>;
+  readonly #kept: LRUCache<Key, Kept<Value>>;
   readonly #flights = new SingleFlight<Key, Value>();
 
   constructor(options: FreshCacheOptions<Key, Value>) {
     this.#options = options;
+    const { max, size } = options;
     this.#kept = new LRUCache({
-      max: options.max,
-      // Counted from 1: to the library a time of 0 is none.
-      perf: { now: () => options.clock.monotonicMs() + 1 },
-      ttlResolution: 0,
+      max,
+      ...(size && { maxSize: size.max, sizeCalculation: ({ value }: Kept<Value>) => size.of(value) }),
     });
   }
 
+  /** Of the values kept, those that have grown too old and were not asked for since included. */
   get size(): number {
     return this.#kept.size;
   }
 
   /** The value, if it is kept and fresh. */
   peek(key: Key): Value | undefined {
-    return this.#kept.get(key)?.value;
+    return this.#fresh(key)?.value;
   }
 
   /** @throws what `load` throws, or the signal's reason */
   async get(key: Key, signal: AbortSignal): Promise<Value> {
     signal.throwIfAborted();
-    const kept = this.#kept.get(key);
+    const kept = this.#fresh(key);
     if (kept !== undefined) return kept.value;
     return this.#flights.run(key, (flight) => this.#load(key, flight), signal);
   }
 
+  /** Takes the place of the value kept before, also where the new one is not to be kept. */
   set(key: Key, value: Value): void {
-    const { maxAgeMs } = this.#options;
+    const { clock, maxAgeMs } = this.#options;
     const ageMs = typeof maxAgeMs === 'number' ? maxAgeMs : maxAgeMs(value, key);
-    // To the library a time to live of 0 is for ever.
-    if (ageMs > 0) this.#kept.set(key, { value }, { ttl: Number.isFinite(ageMs) ? ageMs : 0 });
+    if (ageMs > 0) this.#kept.set(key, { value, staleFromMs: clock.monotonicMs() + ageMs });
+    else this.#kept.delete(key);
   }
 
   delete(key: Key): void {
     this.#kept.delete(key);
+  }
+
+  // The library could count time itself, but to it a value of exactly its age is fresh still, and an age of 0 is no age.
+  #fresh(key: Key): Kept<Value> | undefined {
+    const kept = this.#kept.get(key);
+    if (kept === undefined || this.#options.clock.monotonicMs() < kept.staleFromMs) return kept;
+    this.#kept.delete(key);
+    return undefined;
   }
 
   async #load(key: Key, signal: AbortSignal): Promise<Value> {
@@ -64,4 +75,9 @@ export class FreshCache<Key extends string, Value> {
     this.set(key, value);
     return value;
   }
+}
+
+interface Kept<Value> {
+  readonly value: Value;
+  readonly staleFromMs: number;
 }

@@ -1,8 +1,8 @@
 import { type Dispatcher, Pool } from 'undici';
 
 /**
- * How connections to an HTTP origin are opened: a port, so that all HTTP clients can run over a simulated network. The
- * dispatcher belongs to whoever opened it, who destroys it.
+ * Opens connections to an HTTP origin. A port, so that all HTTP clients can run over a simulated network. Whoever opens a
+ * dispatcher owns it and must destroy it.
  */
 export type OpenHttp = (origin: string, options: Pool.Options) => Dispatcher;
 

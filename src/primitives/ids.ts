@@ -23,8 +23,8 @@ export const ID_LENGTH = 32;
 export const NODE_ID_LENGTH = 20;
 const NODE_ID_PREFIX = 'NodeID-';
 
-/** 32 zero bytes: the primary network as a subnet, and the P-Chain as a blockchain. */
-const EMPTY_ID = '11111111111111111111111111111111LpoYY';
+/** 32 zero bytes: the primary network as a subnet, the P-Chain as a blockchain, and elsewhere an ID that is not there. */
+export const EMPTY_ID = '11111111111111111111111111111111LpoYY';
 export const PRIMARY_NETWORK_ID = EMPTY_ID as SubnetID;
 export const P_CHAIN_ID = EMPTY_ID as BlockchainID;
 

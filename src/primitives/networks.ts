@@ -1,17 +1,17 @@
 import { type BlockchainID, P_CHAIN_ID } from './ids.ts';
 
-/** What is known of a public network before anything is asked of it. Of any other network all of this is undefined. */
+/** What is known of a public network before its API is asked. */
 export interface PublicNetwork {
-  /** As it stands in paths and in the configuration. */
+  /** As paths and the configuration spell it. */
   readonly name: 'mainnet' | 'fuji';
   /** Other names of the same network in paths. */
   readonly aliases: readonly string[];
   readonly networkID: number;
   readonly xChainID: BlockchainID;
   readonly cChainID: BlockchainID;
-  /** The number of its C-Chain as an EVM chain. */
+  /** The EVM chain ID of its C-Chain, in decimal. */
   readonly evmChainID: string;
-  /** Unix seconds from which on there are L1s: the Etna upgrade (avalanchego `upgrade/upgrade.go`). */
+  /** When L1s began, with the Etna upgrade (avalanchego `upgrade/upgrade.go`), in Unix seconds. */
   readonly l1StartTime: bigint;
 }
 
@@ -37,7 +37,7 @@ export const FUJI: PublicNetwork = {
 
 export const PUBLIC_NETWORKS: readonly PublicNetwork[] = [MAINNET, FUJI];
 
-/** The public network that goes by a name in paths; undefined for any other name. */
+/** The public network that paths call by this name; undefined for any other name. */
 export function publicNetworkNamed(name: string): PublicNetwork | undefined {
   return PUBLIC_NETWORKS.find((network) => network.name === name || network.aliases.includes(name));
 }

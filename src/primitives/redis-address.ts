@@ -1,12 +1,12 @@
 import { ParseError } from './parse-error.ts';
 
-/** Where a Redis is, and who we are to it. */
+/** Where a Redis server is, and with which user, password and database it is used. */
 export interface RedisAddress {
   /** A name or an IP address, without brackets. */
   readonly host: string;
   readonly port: number;
   readonly isTls: boolean;
-  /** Only with a password. */
+  /** Never without a password. */
   readonly username: string | undefined;
   readonly password: string | undefined;
   readonly database: number;

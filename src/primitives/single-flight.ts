@@ -1,8 +1,8 @@
 /**
- * Runs at most one flight per key at a time; who asks meanwhile gets the same result. A flight belongs to all who wait for
- * it: it is aborted only when the last of them has left, and one waiter's abort never fails another's request.
+ * Runs at most one flight for each key at a time; whoever asks meanwhile gets the same result. A flight belongs to all who wait
+ * for it: it is aborted only when the last of them has left, and one waiter's abort never fails another's request.
  *
- * Bound: one entry per key in flight, and each is held only as long as somebody waits for it.
+ * Bound: one entry for each key in flight, held only as long as somebody waits for it.
  */
 export class SingleFlight<Key, Value> {
   readonly #flights = new Map<Key, Flight<Value>>();
@@ -39,15 +39,15 @@ export class SingleFlight<Key, Value> {
     const controller = new AbortController();
     const flight: Flight<Value> = { controller, waiters: 0, result: work(controller.signal) };
     this.#flights.set(key, flight);
-    // Forgotten as soon as it has settled and not when the last waiter has heard of it: who asks after a failure, be it in the
-    // same tick, gets a new attempt. This also hears the failure of a flight whose waiters have all left.
+    // The flight is forgotten as soon as it has settled, and not only when the last waiter knows: whoever asks after a failure,
+    // even in the same tick, gets a new attempt. This also handles the failure of a flight whose waiters have all left.
     const forget = (): void => this.#forget(key, flight);
     flight.result.then(forget, forget);
     return flight;
   }
 
   #forget(key: Key, flight: Flight<Value>): void {
-    // Only this flight's own entry: a later flight under the same key is somebody else's.
+    // A later flight under the same key must stay.
     if (this.#flights.get(key) === flight) this.#flights.delete(key);
   }
 }

@@ -1,12 +1,12 @@
 import type { Clock } from './clock.ts';
 
 /**
- * Lets one loop wait for "anything changed, or a time has come". Changes that happen while the loop is busy are kept: the
- * next wait ends at once. Many changes before a wait are one.
+ * Lets one loop wait until something changes or a time has come. A change that happens while the loop is busy is kept: then the
+ * next wait ends at once. Several changes before a wait count as one.
  */
 export interface WakeUp extends Disposable {
   readonly wake: () => void;
-  /** Makes the current or next wait reject: for errors that are bugs, and must surface where the loop is awaited. */
+  /** Makes the current or the next wait reject: for bugs, which must surface where the loop is awaited. */
   fail(error: unknown): void;
   /** @param atMs monotonic time, or infinity */
   next(atMs: number): Promise<void>;

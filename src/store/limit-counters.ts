@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../primitives/clock.ts';
 
-/** What limits are counted with. A port: in this process alone, or together with the other replicas. Its promises do not reject. */
+/** Counts what limits apply to: in this process alone, or together with the other replicas. Its promises do not reject. */
 export interface LimitCounters {
-  /** Adds to what was used in the window under way, which the first that is added starts. */
+  /** Adds to what was used in the current window. If there is none, a new one starts. */
   add(key: string, cost: number, windowMs: number): Promise<Usage>;
-  /** Claims what may be done once in `ttlMs`: of many at the same time, one is granted. */
+  /** Claims something that may be done once in `ttlMs`. Of many claims at the same time, one is granted. */
   claim(key: string, ttlMs: number): Promise<Claim>;
 }
 
@@ -19,15 +19,15 @@ export type Claim = GrantedClaim | { readonly isGranted: false; readonly leftMs:
 
 export interface GrantedClaim {
   readonly isGranted: true;
-  /** What was claimed was not done: others may claim it. A claim that has run out since, and is another's now, is left alone. */
+  /** Says that what was claimed was not done, so that others may claim it. Has no effect on a later claim of somebody else. */
   giveBack(): Promise<void>;
 }
 
-/** Clients remembered, in some MB; the least recent is forgotten, which only gives it its units back. */
+/** Clients remembered, in some MB. The least recent one is forgotten, which does no more than give it its units back. */
 const MAX_WINDOWS = 50_000;
 /**
- * Claims remembered, in some MB. Who makes more within their time, as one address may in 17 minutes under the default
- * limit, has the oldest of them forgotten: what they were for can be claimed once more. A shared store forgets none.
+ * Claims remembered, in some MB. If there are more before they end, as one address can make in 17 minutes under the default limit,
+ * the oldest are forgotten, and what they were for can be claimed once more. A shared store forgets none.
  */
 const MAX_CLAIMS = 50_000;
 

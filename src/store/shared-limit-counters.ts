@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { LimitCounters, Usage } from './limit-counters.ts';
 import type { SharedStore } from './shared-store.ts';
 
-/** Adds, and sets the end of the window with the first. Returns what was used, and the milliseconds left. */
+/** Adds, and lets the first addition set the end of the window. Returns what was used, and the milliseconds left. */
 const ADD_SCRIPT = `
 local used = redis.call('INCRBY', KEYS[1], ARGV[1])
 local left = redis.call('PTTL', KEYS[1])
@@ -12,7 +12,7 @@ if left < 0 then
 end
 return {used, left}`;
 
-/** Returns nothing where the claim is granted, else the milliseconds left of the other's. */
+/** Returns nothing if the claim is granted, else how many milliseconds the other claim has left. */
 const CLAIM_SCRIPT = `
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return false end
 return redis.call('PTTL', KEYS[1])`;
@@ -21,8 +21,8 @@ const GIVE_BACK_SCRIPT = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`;
 
 /**
- * Counts together with the other replicas. The replica's own counters count along, and decide alone while the store is away:
- * then each replica grants what all of them together should, less what it has itself granted before.
+ * Counts together with the other replicas. The replica's own counters count everything as well, and decide alone while the store
+ * is away: then each replica grants as much as all of them together should, less what it has granted itself before.
  *
  * @param own those of this replica
  */
@@ -37,7 +37,7 @@ export function createSharedLimitCounters(store: SharedStore, own: LimitCounters
     async claim(key, ttlMs) {
       const ownClaim = await own.claim(key, ttlMs);
       if (!ownClaim.isGranted) return ownClaim;
-      // Known before it is made: where the store did not answer in time, it may be made all the same.
+      // Chosen here and not by the store: a claim may have been made even if the store's answer did not come in time.
       const id = randomUUID();
       const options = { keys: [key], arguments: [id, String(ttlMs)] };
       const leftMs = await store.ask(async (redis) => readLeftMs(await redis.eval(CLAIM_SCRIPT, options)));
@@ -56,17 +56,16 @@ export function createSharedLimitCounters(store: SharedStore, own: LimitCounters
   };
 }
 
-/** @throws on an answer that is none of {@link ADD_SCRIPT}: what gives it is no store to count with */
+/** @throws if this is not an answer of {@link ADD_SCRIPT}: then the server cannot be counted with */
 function readUsage(reply: unknown): Usage {
   const [used, leftMs] = Array.isArray(reply) ? (reply as unknown[]) : [];
-  if (typeof used !== 'number' || typeof leftMs !== 'number')
-    throw new Error('the script was not answered by its result');
+  if (typeof used !== 'number' || typeof leftMs !== 'number') throw new Error('the answer is not one of the script');
   return { used, leftMs };
 }
 
-/** Null where there is nothing to wait for. @throws as {@link readUsage} */
+/** Null if there is nothing to wait for. @throws as {@link readUsage} */
 function readLeftMs(reply: unknown): number | null {
   if (reply === null) return null;
-  if (typeof reply !== 'number') throw new Error('the script was not answered by its result');
+  if (typeof reply !== 'number') throw new Error('the answer is not one of the script');
   return Math.max(0, reply);
 }

@@ -1,39 +1,38 @@
 import { createClient } from '@redis/client';
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { backoffMs } from '../primitives/backoff.ts';
 import type { Clock, Random } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
 import type { RedisAddress } from '../primitives/redis-address.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 
-/** The Redis that replicas share. It may be away at any time, and may come back empty: whoever asks can do without. */
+/** The Redis that replicas share. It may be away at any time and may come back empty, so its users must be able to do without. */
 export interface SharedStore extends Disposable {
-  /** Undefined where the store is away, or did not answer in time: then nobody waits for it until it is back. */
+  /** Undefined if the store is away, or does not answer in time: then nobody waits for it until it is back. */
   ask<Answer>(command: (redis: Redis) => Promise<Answer>): Promise<Answer | undefined>;
 }
 
 export interface SharedStoreOptions {
   readonly address: RedisAddress;
-  /** Before each key, so that others may use the same database. */
+  /** Put before each key, so that others may use the same database. */
   readonly keyPrefix: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  readonly registry: Registry;
+  readonly metrics: Metrics;
 }
 
 export type Redis = ReturnType<typeof createRedis>;
 
-/** A store on the same network answers within a millisecond; beyond this, going on without it is better than waiting. */
+/** A store on the same network answers within a millisecond. After this long it is better to go on without it than to wait. */
 const ANSWER_TIMEOUT_MS = 200;
-/** For name, connection, TLS, password and a first command; nobody waits for it. */
+/** For name lookup, connection, TLS, password and a first command. Nobody waits for it. */
 const CONNECT_TIMEOUT_MS = 2_000;
-/** Pause before the store is tried again, doubled with each further failure: so a store that hangs is left alone for a moment. */
-const RECONNECT_BASE_MS = 250;
-/** Little enough for one that has come back. */
-const RECONNECT_MAX_MS = 5_000;
-/** Commands that wait for an answer: what 50,000 a second leave within the time for one. One more fails as a late one does. */
+/** Pauses before the store is tried again: a store that hangs is left alone for a moment, and one that is back is noticed soon. */
+const RECONNECT_PAUSES = { baseMs: 250, maxMs: 5_000 };
+/** Commands that wait for an answer: as many as 50,000 a second make in {@link ANSWER_TIMEOUT_MS}. One more fails as a late one does. */
 const MAX_COMMANDS_WAITING = 10_000;
-/** Tells at once whether scripts run and keys are written: not with the rights of some users, a full memory, or a mere replica. */
+/** Shows at once whether scripts run and keys can be written: some users may not, and a full or a read-only server cannot. */
 const TRY_SCRIPT = "return redis.call('SET', KEYS[1], '', 'PX', 1000)";
 
 type State =
@@ -41,7 +40,7 @@ type State =
   | { readonly kind: 'ready'; readonly redis: Redis }
   | { readonly kind: 'waiting'; readonly cancel: () => void };
 
-/** Returns before the store is connected: until then, and for good where it never is, it is away. */
+/** Returns before the store is connected: until then the store is away, and if it never connects it stays away. */
 export function openSharedStore(options: SharedStoreOptions): SharedStore {
   return new RedisSharedStore(options);
 }
@@ -51,13 +50,13 @@ class RedisSharedStore implements SharedStore {
   readonly #metrics: ReturnType<typeof declareSharedStoreMetrics>;
   readonly #closing = new AbortController();
   #state: State = { kind: 'connecting' };
-  /** Since the last answer. */
+  /** In a row, since the last answer. */
   #failures = 0;
   #isKnownAway = false;
 
   constructor(options: SharedStoreOptions) {
     this.#options = options;
-    this.#metrics = declareSharedStoreMetrics(options.registry);
+    this.#metrics = declareSharedStoreMetrics(options.metrics);
     void this.#connect();
   }
 
@@ -69,7 +68,7 @@ class RedisSharedStore implements SharedStore {
     const { redis } = this.#state;
     const { clock } = this.#options;
     let cancel = clock.after(ANSWER_TIMEOUT_MS, () => {
-      // The answer may be there, unread, where the event loop was held up: it is read before the next timer is looked at.
+      // If the event loop was blocked, the answer may have come and not be read yet. It is read before the next timer runs.
       cancel = clock.after(0, () => this.#lost(redis, `no answer within ${ANSWER_TIMEOUT_MS} ms`));
     });
     try {
@@ -78,7 +77,7 @@ class RedisSharedStore implements SharedStore {
       this.#metrics.requests.inc({ outcome: 'answered' });
       return answer;
     } catch (error) {
-      // All commands in flight fail with a connection; the first of them ends it.
+      // When a connection fails, all its commands in flight do; the first of them gives it up.
       this.#lost(redis, reasonOf(error));
       this.#metrics.requests.inc({ outcome: 'failed' });
       return undefined;
@@ -107,7 +106,7 @@ class RedisSharedStore implements SharedStore {
     });
     try {
       const tried = redis.connect().then(() => redis.eval(TRY_SCRIPT, { keys: ['try'] }));
-      // What speaks another protocol makes an error, and no end.
+      // A server that speaks another protocol causes an error event, and the promise of the connection never settles.
       await Promise.race([tried, broken]);
     } catch (error) {
       redis.destroy();
@@ -120,7 +119,7 @@ class RedisSharedStore implements SharedStore {
     logger.info('the shared store is connected');
   }
 
-  /** A connection that failed is not used again: the next one starts clean, and finds another server behind the same name. */
+  /** A connection that failed is not used again: a new one starts clean, and may find another server behind the same name. */
   #lost(redis: Redis, reason: string): void {
     if (this.#state.kind !== 'ready' || this.#state.redis !== redis) return;
     redis.destroy();
@@ -132,10 +131,9 @@ class RedisSharedStore implements SharedStore {
     const { clock, logger, random } = this.#options;
     if (!this.#isKnownAway) logger.warn({ reason }, 'the shared store is away: this replica goes on alone');
     this.#isKnownAway = true;
-    const delayMs = Math.min(RECONNECT_BASE_MS * 2 ** this.#failures, RECONNECT_MAX_MS);
     this.#failures += 1;
-    // Uneven, so that replicas do not come back all at once.
-    const cancel = clock.after(delayMs * (0.5 + random() / 2), () => void this.#connect());
+    const pauseMs = backoffMs(this.#failures, RECONNECT_PAUSES, random);
+    const cancel = clock.after(pauseMs, () => void this.#connect());
     this.#state = { kind: 'waiting', cancel };
   }
 }
@@ -153,7 +151,7 @@ function createRedis({ address, keyPrefix }: SharedStoreOptions, signal: AbortSi
     RESP: 2,
     disableOfflineQueue: true,
     commandsQueueMaxLength: MAX_COMMANDS_WAITING,
-    // Ours covers the answer, too.
+    // Our own timeout covers the answer as well.
     commandOptions: { timeout: 0 },
     disableClientInfo: true,
     maintNotifications: 'disabled',
@@ -163,23 +161,20 @@ function createRedis({ address, keyPrefix }: SharedStoreOptions, signal: AbortSi
 /** The library's messages name neither users nor passwords. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // Several addresses of one name that all fail make an error without a message.
+  // If all addresses of a name fail, the error has a code but no message.
   return error.message === '' && 'code' in error ? String(error.code) : error.message;
 }
 
-function declareSharedStoreMetrics(registry: Registry) {
-  const registers = [registry];
+function declareSharedStoreMetrics(metrics: Metrics) {
   return {
-    connected: new Gauge({
+    connected: metrics.gauge({
       name: 'shared_store_connected',
       help: 'Whether the store that replicas share is connected: 1 or 0',
-      registers,
     }),
-    requests: new Counter<'outcome'>({
+    requests: metrics.counter({
       name: 'shared_store_requests_total',
       help: 'Requests to the store that replicas share: answered, failed, or not even sent while it was away',
-      labelNames: ['outcome'],
-      registers,
+      labels: ['outcome'],
     }),
   };
 }

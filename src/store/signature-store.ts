@@ -1,24 +1,24 @@
 import { LRUCache } from 'lru-cache';
 
 /**
- * Signatures already got, by what was signed and by whom. A port: replicas may share one. Values are what a validator sent
- * and proved to be a point, no more: who takes one out verifies the aggregate it goes into.
+ * Signatures received before, by what was signed and by whom. A port, as replicas may share one. All that is known of a value is
+ * that a validator sent it and that it is a point on the curve: whoever uses one must verify the aggregate that it becomes part of.
  */
 export interface SignatureStore {
-  /** The known ones of these signers' signatures, by public key in hex. */
+  /** Those signatures of these signers that are known, by public key in hex. */
   getMany(signatureKey: string, publicKeys: readonly string[]): Promise<ReadonlyMap<string, Uint8Array>>;
   put(signatureKey: string, publicKey: string, signature: Uint8Array): Promise<void>;
   delete(signatureKey: string, publicKey: string): Promise<void>;
 }
 
 export interface SignatureStoreLimits {
-  /** All signatures; each costs some 400 bytes with its keys. */
+  /** Of all signers together. A signature takes some 400 bytes with its keys. */
   readonly maxSignatures: number;
-  /** Of one signer, so that a validator set whose messages come in a flood cannot push out everybody else's. */
+  /** Of one signer, so that a flood of messages for one validator set cannot push out the signatures of all others. */
   readonly maxPerSigner: number;
 }
 
-/** In memory; the least recently used go first, of the same signer where its share is full. */
+/** In memory. The least recently used signature goes first; if a signer's share is full, one of its own. */
 export function createMemorySignatureStore({ maxSignatures, maxPerSigner }: SignatureStoreLimits): SignatureStore {
   /** By signer, the least recently used first. */
   const keysOf = new Map<string, Set<string>>();

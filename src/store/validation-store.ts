@@ -2,22 +2,58 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { idBytes, type ValidationID } from '../primitives/ids.ts';
+import { PUBLIC_NETWORKS } from '../primitives/networks.ts';
 import {
   encodeJustification,
   type L1ValidatorRegistrationJustification,
   parseJustification,
+  type ValidationOrigin,
 } from '../warp/justification.ts';
 
-/**
- * What the index of L1 validations keeps, in a SQLite database: in memory, or in a file that outlives the process. Either
- * way a lookup is one search of a B-tree, and memory holds a bounded cache of pages, or a bounded number of entries.
- */
+/** What the index of L1 validations keeps: where validations come from, and which blocks were read for it. */
+export interface ValidationStore {
+  position(): Promise<IndexPosition | undefined>;
+  originOf(validationID: ValidationID): Promise<L1ValidatorRegistrationJustification | undefined>;
+  /** Writes all of it or nothing. An origin that is there already is left as it is. */
+  commit(batch: IndexBatch): Promise<void>;
+}
+
+export interface IndexBatch {
+  readonly position: IndexPosition;
+  readonly entries: readonly {
+    readonly height: bigint;
+    readonly origins: readonly ValidationOrigin[];
+  }[];
+}
+
+/** The range of heights that was read. */
+export interface IndexPosition {
+  /**
+   * Some of the blocks that were read, in ascending order; the last one is the highest of all. They show which blocks another API
+   * node has in common with these.
+   */
+  readonly checkpoints: readonly BlockPoint[];
+  readonly low: {
+    readonly height: bigint;
+    readonly parentID: string;
+    /** Whether the range need not grow down any more. */
+    readonly isFloor: boolean;
+  };
+}
+
+export interface BlockPoint {
+  readonly height: bigint;
+  readonly id: string;
+}
+
 export interface ValidationStoreOptions {
-  /** Of the folder for the file, made where it is not there. Undefined keeps all in memory. */
+  /** Path of the folder for the file, which is created if it does not exist. Undefined keeps everything in memory. */
   readonly directory: string | undefined;
   /** Each network has a file of its own. */
   readonly networkID: number;
-  /** In memory only: the oldest entries go first. An entry has some 400 bytes. */
+  /** Tells networks apart that have the same ID, as local ones may. */
+  readonly name?: string;
+  /** In memory only: beyond this the oldest entries are dropped. An entry has some 400 bytes. */
   readonly maxOrigins?: number;
 }
 
@@ -25,49 +61,25 @@ const DEFAULT_MAX_ORIGINS = 200_000;
 /** Raised with each change of the tables. */
 const SCHEMA_VERSION = 1;
 
-interface Point {
-  readonly height: bigint;
-  readonly id: string;
-}
+/** The store cannot be opened. The message names the path. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
 
-interface Position {
-  readonly checkpoints: readonly Point[];
-  readonly low: { readonly height: bigint; readonly parentID: string; readonly isFloor: boolean };
-}
-
-interface Batch {
-  readonly position: Position;
-  readonly entries: readonly {
-    readonly height: bigint;
-    readonly origins: readonly {
-      readonly validationID: ValidationID;
-      readonly justification: L1ValidatorRegistrationJustification;
-    }[];
-  }[];
-}
-
-/** Fits the port of the same name in `pchain`. */
-export interface SqliteValidationStore extends Disposable {
-  position(): Promise<Position | undefined>;
-  originOf(validationID: ValidationID): Promise<L1ValidatorRegistrationJustification | undefined>;
-  commit(batch: Batch): Promise<void>;
-}
-
-/** @throws where the file cannot be opened, or was written by another version */
-export function openValidationStore({
-  directory,
-  networkID,
-  maxOrigins = DEFAULT_MAX_ORIGINS,
-}: ValidationStoreOptions): SqliteValidationStore {
-  if (directory !== undefined) mkdirSync(directory, { recursive: true });
-  const path = directory === undefined ? ':memory:' : join(directory, `l1-validations-${networkID}.sqlite`);
-  const database = new DatabaseSync(path);
-  try {
-    prepareTables(database, path);
-  } catch (error) {
-    database.close();
-    throw error;
+  constructor(path: string, reason: string, options?: ErrorOptions) {
+    super(`cannot open the store at ${path}: ${reason}`, options);
   }
+}
+
+/**
+ * Opens the store as a SQLite database in memory, or in a file that outlives the process. Either way a lookup is one search of a
+ * B-tree, and memory holds a bounded cache of pages, or a bounded number of entries.
+ *
+ * @throws {StoreError} if the file cannot be opened, is no database, or was written by another version
+ */
+export function openValidationStore(options: ValidationStoreOptions): ValidationStore & Disposable {
+  const path = pathOf(options);
+  const { directory, maxOrigins = DEFAULT_MAX_ORIGINS } = options;
+  const database = openDatabase(path, directory);
   const findOrigin = database.prepare('SELECT justification FROM origins WHERE validation_id = ?');
   const findPosition = database.prepare('SELECT value FROM position WHERE id = 1');
   const putOrigin = database.prepare('INSERT OR IGNORE INTO origins VALUES (?, ?, ?)');
@@ -77,7 +89,7 @@ export function openValidationStore({
     'DELETE FROM origins WHERE validation_id IN (SELECT validation_id FROM origins ORDER BY height LIMIT ?)',
   );
 
-  function write({ position, entries }: Batch): void {
+  function write({ position, entries }: IndexBatch): void {
     for (const { height, origins } of entries) {
       for (const { validationID, justification } of origins) {
         putOrigin.run(idBytes(validationID), encodeJustification(justification), height);
@@ -114,13 +126,36 @@ export function openValidationStore({
   };
 }
 
+/** Public networks have one ID each. */
+function pathOf({ directory, networkID, name }: ValidationStoreOptions): string {
+  if (directory === undefined) return ':memory:';
+  const isPublic = PUBLIC_NETWORKS.some((network) => network.networkID === networkID);
+  const suffix = name === undefined || isPublic ? '' : `-${encodeURIComponent(name)}`;
+  return join(directory, `l1-validations-${networkID}${suffix}.sqlite`);
+}
+
+function openDatabase(path: string, directory: string | undefined): DatabaseSync {
+  let database: DatabaseSync | undefined;
+  try {
+    if (directory !== undefined) mkdirSync(directory, { recursive: true });
+    database = new DatabaseSync(path);
+    prepareTables(database, path);
+    return database;
+  } catch (cause) {
+    database?.close();
+    if (cause instanceof StoreError) throw cause;
+    throw new StoreError(path, cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
 function prepareTables(database: DatabaseSync, path: string): void {
-  // A commit that is lost with the machine's power is read again; one that is half there cannot be.
+  // With these a loss of power may undo the last commits, whose blocks are then read again, but leaves none half written.
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 5000');
   const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
   if (version !== 0 && version !== SCHEMA_VERSION) {
-    throw new Error(
-      `${path} has the format ${version}, this version reads ${SCHEMA_VERSION}: move it away to start anew`,
+    throw new StoreError(
+      path,
+      `it has format ${version}, and this version reads format ${SCHEMA_VERSION}; move it away to start with an empty one`,
     );
   }
   database.exec(`
@@ -132,7 +167,7 @@ function prepareTables(database: DatabaseSync, path: string): void {
   `);
 }
 
-function parsePosition(text: string): Position {
+function parsePosition(text: string): IndexPosition {
   const { checkpoints, low } = JSON.parse(text) as {
     checkpoints: { height: string; id: string }[];
     low: { height: string; parentID: string; isFloor: boolean };

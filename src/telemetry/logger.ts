@@ -16,10 +16,17 @@ export function createLogger(level: LogLevel): Logger {
 }
 
 /**
- * Errors of our own classes say in their message what the operator needs: an API that is down must not fill the log with
- * stacks. The language's own are bugs, and nothing helps like their stack.
+ * Errors of our own classes say in their message, and in the `detail` that clients do not see, what the operator needs: an API
+ * that is down must not fill the log with stacks. The language's own errors are bugs, and nothing helps like their stack.
  */
 export function serializeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  return error.name in globalThis ? pino.stdSerializers.err(error) : { type: error.name, message: error.message };
+  if (error.name in globalThis) return pino.stdSerializers.err(error);
+  const detail = detailOf(error) ?? detailOf(error.cause);
+  return { type: error.name, message: error.message, ...(detail !== undefined && { detail }) };
+}
+
+function detailOf(error: unknown): string | undefined {
+  const detail = error instanceof Error && 'detail' in error ? error.detail : undefined;
+  return typeof detail === 'string' ? detail : undefined;
 }

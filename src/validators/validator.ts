@@ -1,6 +1,6 @@
 import type { NodeID } from '../primitives/ids.ts';
 
-/** One entry of a subnet's validator set at a height, as `platform.getValidatorsAt` gives it. */
+/** One entry of a subnet's validator set at a height, as `platform.getValidatorsAt` returns it. */
 export interface Validator {
   readonly nodeID: NodeID;
   /** 48 bytes, compressed G1. Undefined for validators without a key and for inactive L1 validators. */

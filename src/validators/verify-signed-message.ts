@@ -24,7 +24,7 @@ export interface ExpectedMessage {
   readonly quorumNum: bigint;
 }
 
-/** Who signed what, and with which weight; whether the signature is theirs is not said. */
+/** Who is said to have signed what, and with which weight. Whether the signature is really theirs is still open. */
 export interface SignersCheck {
   readonly kind: 'enough weight';
   readonly unsignedMessage: UnsignedMessage;
@@ -40,6 +40,9 @@ type Invalid = Extract<Verification, { kind: 'invalid' }>;
 /**
  * Whether a destination chain would accept these bytes: the checks of the reference's `BitSetSignature.Verify`, in its
  * order, from the encoded bytes on (avalanchego `vms/platformvm/warp/signature.go`).
+ *
+ * Pairings block the thread for milliseconds. The service itself uses {@link checkSigners} and has the signature verified in
+ * its BLS threads, which know the sum of the keys already.
  */
 export function verifySignedMessage(bytes: Uint8Array, expected: ExpectedMessage, backend: BlsBackend): Verification {
   const check = checkSigners(bytes, expected);
@@ -56,7 +59,7 @@ export function verifySignedMessage(bytes: Uint8Array, expected: ExpectedMessage
   }
 }
 
-/** All of {@link verifySignedMessage} but the signature itself. */
+/** The checks of {@link verifySignedMessage} without the last one, that of the signature. */
 export function checkSigners(bytes: Uint8Array, expected: ExpectedMessage): SignersCheck | Invalid {
   let message: ReturnType<typeof parseSignedMessage>;
   try {
@@ -68,7 +71,7 @@ export function checkSigners(bytes: Uint8Array, expected: ExpectedMessage): Sign
   const { unsignedMessage } = message;
   if (unsignedMessage.networkID !== expected.networkID) return invalid('wrong network');
   const { signers, signature } = message.signature;
-  // At a quorum of 0 the weight would do, but nothing can be a signature of nobody.
+  // At a quorum of 0 no weight would be enough weight, but nobody's signature cannot be valid.
   if (signers.length === 0) return invalid('no signers');
   const validators = signers.flatMap((index) => expected.warpSet.validators[index] ?? []);
   if (validators.length !== signers.length) return invalid('unknown signer');

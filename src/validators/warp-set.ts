@@ -4,33 +4,33 @@ import { ParseError } from '../primitives/parse-error.ts';
 import type { Validator } from './validator.ts';
 
 /**
- * The canonical validator set that signer bits refer to (avalanchego `snow/validators/warp.go`): validators that share a
- * BLS key are one, ordered by their uncompressed public key, ascending.
+ * The canonical validator set that signer bits refer to (avalanchego `snow/validators/warp.go`). Validators that share a BLS
+ * key count as one, and the set is ordered by uncompressed public key, ascending.
  */
 export interface WarpSet {
   readonly validators: readonly WarpValidator[];
-  /** Counts validators without a key and inactive ones too: they cannot sign, and stay in the denominator. */
+  /** Includes validators without a key and inactive ones: they cannot sign, but they count for the quorum. */
   readonly totalWeight: bigint;
-  /** Entries of the set that cannot sign for want of a key, and their weight. */
+  /** The entries that cannot sign because they have no key: how many, and their weight. */
   readonly keyless: { readonly count: number; readonly weight: bigint };
 }
 
 export interface WarpValidator {
-  /** Its bit in the signer set. */
+  /** Its bit in the set of signers. */
   readonly index: number;
   /** 48 bytes, compressed G1. */
   readonly publicKey: Uint8Array;
   /** The same as hex: a key for maps. */
   readonly publicKeyHex: string;
   readonly weight: bigint;
-  /** All nodes that hold this key, in text order; any of them can sign for its whole weight. */
+  /** All nodes that hold this key, in text order. Any of them can sign for the whole weight. */
   readonly nodeIDs: readonly NodeID[];
 }
 
-/** Weights are u64 on the chain, and their sum is one too. */
+/** Weights are u64 on the chain, and so is their sum. */
 const MAX_WEIGHT = 2n ** 64n - 1n;
 
-/** @throws {ParseError} where the weights do not sum to a u64, which the chain never allows */
+/** @throws {ParseError} where the sum of the weights exceeds a u64, which the chain never allows */
 export function createWarpSet(validators: readonly Validator[]): WarpSet {
   let totalWeight = 0n;
   const keyless = { count: 0, weight: 0n };
@@ -71,8 +71,8 @@ const LARGER_Y_FLAG = 0x20;
 
 /**
  * Orders two compressed G1 points as their uncompressed encodings `x · y` compare, without decompressing them: x is the
- * compressed form without its three flag bits, and of the two points that share an x the one with the flag "larger y" has
- * the larger y. A set of 2,000 keys would otherwise cost 2,000 square roots before the first request is served.
+ * compressed form without its three flag bits, and of two points with the same x, the one with the flag "larger y" has the
+ * larger y. Otherwise, a set of 2,000 keys would cost 2,000 square roots before the first request is served.
  */
 function compareUncompressed(a: Uint8Array, b: Uint8Array): number {
   const [headA = 0, headB = 0] = [a[0], b[0]];

@@ -1,15 +1,21 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { copyBytes } from '../primitives/bytes.ts';
-import { idBytes, idFromBytes, type SubnetID } from '../primitives/ids.ts';
+import { idBytes, idFromBytes, type SubnetID, type ValidationID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import { L1ValidatorRegistrationJustificationSchema } from './gen/platformvm_pb.js';
 
-/** Why the P-Chain may say that a validation does not exist and never will (ACP-77). */
+/** Proves to the P-Chain's validators that a validation does not exist and never will (ACP-77). */
 export type L1ValidatorRegistrationJustification =
   /** The validator at this index of the subnet's ConvertSubnetToL1Tx. */
   | { readonly kind: 'SubnetIDIndex'; readonly subnetID: SubnetID; readonly index: number }
-  /** The RegisterL1Validator payload: the inner payload, not the Warp message around it. */
+  /** The RegisterL1Validator payload itself, not the Warp message around it. */
   | { readonly kind: 'RegisterL1ValidatorMessage'; readonly message: Uint8Array };
+
+/** Where a validation comes from: what the P-Chain has to be shown before it says that the validation is over. */
+export interface ValidationOrigin {
+  readonly validationID: ValidationID;
+  readonly justification: L1ValidatorRegistrationJustification;
+}
 
 const WHAT = 'L1ValidatorRegistrationJustification';
 

@@ -1,4 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2.js';
+import { BLS_PUBLIC_KEY_LENGTH } from '../primitives/bls-lengths.ts';
 import { ByteReader } from '../primitives/byte-reader.ts';
 import { ByteWriter } from '../primitives/byte-writer.ts';
 import { ID_LENGTH, idBytes, idFromBytes, type SubnetID, type ValidationID } from '../primitives/ids.ts';
@@ -16,11 +17,11 @@ export interface SubnetToL1Conversion {
   readonly conversionID: Uint8Array;
 }
 
-/** L1 to P-Chain: take this validator in. */
+/** L1 to P-Chain: register this validator. */
 export interface RegisterL1Validator {
   readonly kind: 'RegisterL1Validator';
   readonly subnetID: SubnetID;
-  /** Length-prefixed on the wire: not every L1 need use 20 bytes. */
+  /** Length-prefixed on the wire, so another length than 20 bytes is possible. */
   readonly nodeID: Uint8Array;
   /** 48 bytes, compressed G1. */
   readonly blsPublicKey: Uint8Array;
@@ -31,14 +32,14 @@ export interface RegisterL1Validator {
   readonly weight: bigint;
 }
 
-/** P-Chain to L1: the validation exists, or does not and never will. */
+/** P-Chain to L1: the validation exists, or it does not and never will. */
 export interface L1ValidatorRegistration {
   readonly kind: 'L1ValidatorRegistration';
   readonly validationID: ValidationID;
   readonly registered: boolean;
 }
 
-/** Both ways: the validator's weight as of a nonce. */
+/** In both directions: the validator's weight as of a nonce. */
 export interface L1ValidatorWeight {
   readonly kind: 'L1ValidatorWeight';
   readonly validationID: ValidationID;
@@ -58,8 +59,7 @@ const L1_VALIDATOR_REGISTRATION_TYPE_ID = 2;
 const L1_VALIDATOR_WEIGHT_TYPE_ID = 3;
 
 const ADDRESS_LENGTH = 20;
-export const BLS_PUBLIC_KEY_LENGTH = 48;
-/** Node IDs have 20 bytes today; the bound only keeps a length field from being absurd. */
+/** Node IDs have 20 bytes today. The limit only refuses absurd lengths. */
 export const MAX_NODE_ID_LENGTH = 1024;
 
 export function encodeL1Message(message: L1Message): Uint8Array {
@@ -112,7 +112,7 @@ export function conversionValidationID(subnetID: SubnetID, index: number): Valid
   return idFromBytes<ValidationID>(hashConversionValidator(idBytes(subnetID), index), 'validationID');
 }
 
-/** The same in bytes, for who tries many indices: text forms would cost more than the hashing. */
+/** The same as bytes, for callers that try many indices: converting to text would cost more than hashing. */
 export function hashConversionValidator(subnetID: Uint8Array, index: number): Uint8Array {
   return sha256(new ByteWriter().bytes(subnetID).u32(index).finish());
 }
@@ -157,7 +157,7 @@ function readValidationID(reader: ByteReader): ValidationID {
 function readOwner(reader: ByteReader, field: string): PChainOwner {
   const threshold = reader.u32(`${field}.threshold`);
   const count = reader.u32(`${field}.addresses`);
-  // Checked before the loop, so that a count of four billion costs nothing.
+  // Checked before anything is read, so that a count of four billion costs nothing.
   if (count * ADDRESS_LENGTH > reader.remaining) throw reader.error(`${field} has ${count} addresses, more than fit`);
   const addresses = Array.from({ length: count }, () => reader.bytes(ADDRESS_LENGTH, `${field}.addresses`));
   return { threshold, addresses };

@@ -2,7 +2,7 @@ import { ByteReader } from '../primitives/byte-reader.ts';
 import { ByteWriter } from '../primitives/byte-writer.ts';
 import { ID_LENGTH } from '../primitives/ids.ts';
 
-/** Warp payloads of the reference node (avalanchego `vms/platformvm/warp/payload`). EVM chains sign both. */
+/** Warp payloads of the reference node (avalanchego `vms/platformvm/warp/payload`). EVM chains sign both kinds. */
 export type WarpPayload = Hash | AddressedCall;
 
 /** `u16 0 · u32 0 · 32 hash`: an accepted block's hash. */
@@ -21,7 +21,7 @@ export interface AddressedCall {
 
 const HASH_TYPE_ID = 0;
 const ADDRESSED_CALL_TYPE_ID = 1;
-/** `MaxMessageSize` of the payload codec: the whole payload with its header. */
+/** `MaxMessageSize` of the payload codec, for the whole payload with its header. */
 export const MAX_WARP_PAYLOAD_LENGTH = 24 * 1024;
 
 export function encodeWarpPayload(payload: WarpPayload): Uint8Array {

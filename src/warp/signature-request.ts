@@ -1,22 +1,22 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
 import { copyBytes } from '../primitives/bytes.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import { SignatureRequestSchema, SignatureResponseSchema } from './gen/sdk_pb.js';
-import { SIGNATURE_LENGTH } from './signed-message.ts';
 
-/** ACP-118: what a validator is asked to sign, and why it should. */
+/** ACP-118: what a validator is asked to sign, and what proves to it that it should. */
 export interface SignatureRequest {
   /** Bytes of the unsigned message. */
   readonly message: Uint8Array;
-  /** What the P-Chain needs for some messages, empty otherwise. */
+  /** The P-Chain needs one for some messages; empty otherwise. */
   readonly justification: Uint8Array;
 }
 
 /** The handler ID (uvarint) that prefixes every ACP-118 request; responses have no prefix. */
 const SIGNATURE_REQUEST_HANDLER_ID = 0x02;
 /**
- * A response has 98 bytes; the rest is room for fields to come. Without a bound, a peer could fill its 2 MiB frame with a
- * million unknown fields, which take a second to decode.
+ * A response has 98 bytes, and the rest leaves room for fields to come. Without a limit, a peer could fill its 2 MiB frame with
+ * a million unknown fields, which take a second to decode.
  */
 const MAX_SIGNATURE_RESPONSE_LENGTH = 1024;
 const DECODE_OPTIONS = { readUnknownFields: false };
@@ -37,7 +37,7 @@ export function parseSignatureRequest(bytes: Uint8Array): SignatureRequest {
   }
   try {
     const { message, justification } = fromBinary(SignatureRequestSchema, bytes.subarray(1), DECODE_OPTIONS);
-    // The decoder's bytes are views of the whole frame.
+    // Copies: the decoder's bytes are views of the whole frame.
     return { message: copyBytes(message), justification: copyBytes(justification) };
   } catch (cause) {
     throw new ParseError('SignatureRequest', 'is not the protobuf message', { cause });
@@ -49,7 +49,7 @@ export function encodeSignatureResponse(signature: Uint8Array): Uint8Array {
   return toBinary(SignatureResponseSchema, create(SignatureResponseSchema, { signature }));
 }
 
-/** The 96 bytes of the signature; nothing is said of whether they are a point. @throws {ParseError} */
+/** The 96 bytes of the signature, not checked to be a point. @throws {ParseError} */
 export function parseSignatureResponse(bytes: Uint8Array): Uint8Array {
   if (bytes.length > MAX_SIGNATURE_RESPONSE_LENGTH) {
     throw new ParseError(
@@ -63,8 +63,11 @@ export function parseSignatureResponse(bytes: Uint8Array): Uint8Array {
   } catch (cause) {
     throw new ParseError('SignatureResponse', 'is not the protobuf message', { cause });
   }
-  if (signature.length !== SIGNATURE_LENGTH) {
-    throw new ParseError('SignatureResponse', `signature has ${signature.length} bytes, expected ${SIGNATURE_LENGTH}`);
+  if (signature.length !== BLS_SIGNATURE_LENGTH) {
+    throw new ParseError(
+      'SignatureResponse',
+      `signature has ${signature.length} bytes, expected ${BLS_SIGNATURE_LENGTH}`,
+    );
   }
   // A copy: the decoder's bytes are a view of the frame, and signatures are cached far longer than that.
   return copyBytes(signature);

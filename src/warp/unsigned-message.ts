@@ -3,6 +3,7 @@ import { ByteReader } from '../primitives/byte-reader.ts';
 import { ByteWriter } from '../primitives/byte-writer.ts';
 import { copyBytes } from '../primitives/bytes.ts';
 import { type BlockchainID, ID_LENGTH, idBytes, idFromBytes, type MessageID } from '../primitives/ids.ts';
+import { looksLikeBitSetSignature } from './bit-set-signature.ts';
 
 /**
  * What validators sign: `u16 0 · u32 networkID · 32 sourceChainID · u32 len · payload`
@@ -11,7 +12,7 @@ import { type BlockchainID, ID_LENGTH, idBytes, idFromBytes, type MessageID } fr
 export interface UnsignedMessage {
   readonly networkID: number;
   readonly sourceChainID: BlockchainID;
-  /** Opaque here: validators decide what they sign, and new payload types appear. */
+  /** Opaque here, because validators decide what they sign, and new types of payload appear. */
   readonly payload: Uint8Array;
   /** The encoding; BLS signatures are over these bytes. */
   readonly bytes: Uint8Array;
@@ -20,8 +21,8 @@ export interface UnsignedMessage {
 }
 
 /**
- * Longest payload accepted. The reference bounds addressed calls to 24 KiB and messages themselves not at all; what does
- * not fit into a peer-to-peer frame (2 MiB) can never be signed, and nothing on a public network comes near 256 KiB.
+ * Longest payload accepted. The reference limits addressed calls to 24 KiB, but not messages as such. A message that does not
+ * fit into a peer-to-peer frame (2 MiB) can never be signed, and nothing on a public network comes near 256 KiB.
  */
 export const MAX_PAYLOAD_LENGTH = 256 * 1024;
 /** codec version, network ID, source chain, payload length */
@@ -37,15 +38,19 @@ export function createUnsignedMessage(
   return { networkID, sourceChainID, payload, bytes, id: messageID(bytes) };
 }
 
-/** @throws {ParseError} */
+/** @throws {ParseError} which says so where the bytes are a signed message: clients mix the two up */
 export function parseUnsignedMessage(bytes: Uint8Array): UnsignedMessage {
   const reader = new ByteReader(bytes, 'UnsignedMessage');
   const message = readUnsignedMessage(reader, bytes);
+  const { length } = message.bytes;
+  if (looksLikeBitSetSignature(bytes.subarray(length))) {
+    throw reader.error(`is a signed message; the unsigned one is its first ${length} bytes`);
+  }
   reader.end();
   return message;
 }
 
-/** Reads the message that `bytes` starts with; `reader` stands at the start of the same bytes. @throws {ParseError} */
+/** Reads the message that `bytes` starts with. `reader` stands at the start of the same bytes. @throws {ParseError} */
 export function readUnsignedMessage(reader: ByteReader, bytes: Uint8Array): UnsignedMessage {
   reader.codecVersion();
   const networkID = reader.u32('networkID');

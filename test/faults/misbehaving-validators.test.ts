@@ -6,7 +6,9 @@ const TIMEOUT_MS = 30_000;
 const VALIDATORS = 10;
 
 /** Short, so that what depends on them is quick; what they mean is tested under virtual time with the aggregator. */
-const SETTINGS = { peerTimeoutMs: 500, hedgeAfterMs: 100, requestTimeoutMs: 4_000, connectTimeoutMs: 1_000 };
+const SETTINGS = {
+  aggregation: { peerTimeoutMs: 500, hedgeAfterMs: 100, requestTimeoutMs: 4_000, connectTimeoutMs: 1_000 },
+};
 
 describe('a service whose validators misbehave', { timeout: TIMEOUT_MS }, () => {
   let service: RunningService;
@@ -60,7 +62,7 @@ describe('a service whose validators misbehave', { timeout: TIMEOUT_MS }, () => 
     setBehaviour({ kind: 'wrong signature' }, [3, 7]);
     const answer = await aggregate(100);
     expect(answer.status).toBe(500);
-    expect(outcome(answer, 'invalidSignature').count).toBe(2);
+    expect(outcome(answer, 'invalid_signature').count).toBe(2);
   });
 
   test('counts the silent, who answer pings all the same', async () => {
@@ -78,6 +80,35 @@ describe('a service whose validators misbehave', { timeout: TIMEOUT_MS }, () => 
     const answer = await aggregate(67);
     expect(answer.status).toBe(500);
     expect(answer.body['message']).toContain('throttled (code -4)');
+  });
+
+  test('fails a message that nobody will sign within a moment, for good, and after one round of questions', async () => {
+    setBehaviour({ kind: 'refusing', code: -2, message: 'no handler' }, everyIndex());
+    const message = service.devnet.emitMessages(1)[0];
+    const requests = 'signature_aggregator_signature_requests_total';
+    const before = await service.metric(requests);
+    const startMs = performance.now();
+    const answers: Answer[] = [];
+    for (let attempt = 0; attempt < 14; attempt += 1) answers.push(await service.post({ message }));
+    expect(performance.now() - startMs).toBeLessThan(3_000);
+    for (const { status, body, headers } of answers) {
+      expect(status, JSON.stringify(body)).toBe(400);
+      expect(headers.get('retry-after')).toBeNull();
+      expect(body['message']).toContain('no handler (code -2)');
+    }
+    expect((await service.metric(requests)) - before).toBeLessThanOrEqual(VALIDATORS);
+  });
+
+  test('answers at once again with the failure of a moment ago, and says when to come back', async () => {
+    setBehaviour({ kind: 'refusing', code: -4, message: 'throttled' }, everyIndex());
+    const message = service.devnet.emitMessages(1)[0];
+    const first = await service.post({ message });
+    const requests = 'signature_aggregator_signature_requests_total';
+    const asked = await service.metric(requests);
+    const second = await service.post({ message });
+    expect(second.body).toEqual(first.body);
+    for (const { headers } of [first, second]) expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(await service.metric(requests)).toBe(asked);
   });
 
   test('gives what reaches the quorum at the deadline where the buffer cannot be had', async () => {
@@ -113,6 +144,6 @@ describe('a set in which validators share a key or have none', { timeout: TIMEOU
     expect(await service.verify(answer, { subnetID, quorum: 80 })).toMatchObject({ kind: 'valid' });
     const all = await service.post({ message, quorumPercentage: 100 });
     expect(all.status).toBe(500);
-    expect(all.body).toMatchObject({ details: { outcomes: { withoutKey: { count: 1 } } } });
+    expect(all.body).toMatchObject({ details: { outcomes: { without_key: { count: 1 } } } });
   });
 });

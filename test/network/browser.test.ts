@@ -8,7 +8,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type RunningService, startService } from '../integration/service/running-service.ts';
 import { type StandIn, startStandIn } from '../integration/upstream/stand-in.ts';
-import { startUpstreamService, upstreamConfig } from '../integration/upstream/upstream-service.ts';
+import { startUpstreamService, upstreamSettings } from '../integration/upstream/upstream-service.ts';
 import { OTHER_HOST, startChromium } from './chromium.ts';
 
 /** The service in a real browser: its own page, and pages of other origins that use it. */
@@ -33,17 +33,19 @@ beforeAll(async () => {
   service = opened.use(
     await startService(5, {
       settings: {
-        upstream: { ...upstreamConfig(standIn), cacheBytes: 1024 * 1024 },
-        apiKeys: [
-          {
-            name: 'console',
-            sha256: createHash('sha256').update(KEY).digest('hex'),
-            unitsPerMinute: 1_000,
-            routes: ['aggregation', 'data'],
-          },
-        ],
-        rateLimitPerMinute: 1_000,
-        corsOrigins: [pages.origin],
+        upstream: upstreamSettings(standIn, { cacheBytes: 1024 * 1024 }),
+        access: {
+          apiKeys: [
+            {
+              name: 'console',
+              sha256: createHash('sha256').update(KEY).digest('hex'),
+              unitsPerMinute: 1_000,
+              routes: ['aggregation', 'data'],
+            },
+          ],
+          unitsPerMinute: 1_000,
+        },
+        server: { corsOrigins: [pages.origin] },
       },
     }),
   );

@@ -97,7 +97,7 @@ test('the P-Chain’s SubnetToL1Conversion, signed by the L1', async () => {
 
   // With no justification, or with another one, the validators refuse, and a cached signature must not stand in for them.
   const without = await service.aggregate({ ...request, justification: '0x' });
-  expect(without).toMatchObject({ status: 500, body: { message: expect.stringContaining('refused by') } });
+  expect(without).toMatchObject({ status: 400, body: { message: expect.stringContaining('refused by') } });
   expect(without.tookMs).toBeLessThan(3_000);
 });
 
@@ -171,7 +171,7 @@ test('with two of five nodes frozen, quorum 67 fails in under 6 s and says why',
         ),
         statusCode: 500,
         error: 'Internal Server Error',
-        details: { outcomes: { signed: { count: 3 }, timedOut: { count: 2 } } },
+        details: { outcomes: { signed: { count: 3 }, silent: { count: 2 } } },
       },
     });
     expect(answer.tookMs).toBeLessThan(6_000);
@@ -220,7 +220,7 @@ test('a conversion that never was fails in under 3 s with the P-Chain’s code a
     pChainHeight: Number(conversionHeight),
   });
   expect(answer).toMatchObject({
-    status: 500,
+    status: 400,
     body: { message: expect.stringMatching(/refused by \d: .* \(code \d+\)/) },
   });
   expect(answer.tookMs).toBeLessThan(3_000);

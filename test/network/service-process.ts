@@ -15,7 +15,7 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 20_000;
 const POLL_INTERVAL_MS = 25;
 
-/** As the service's configuration file has them; `network`, `port` and `logLevel` are set. */
+/** What of the service's configuration differs between tests. */
 export interface ServiceSettings {
   /** The base URL of the one node, or of a proxy before it, that the service is told. */
   readonly apiUrl: string;
@@ -102,13 +102,20 @@ export function isAllConnected({ status, subnets }: Readiness): boolean {
 /** Returns as soon as the service listens, which is before it is ready. */
 export async function startServiceProcess(
   network: RealNetwork,
-  { apiUrl, ...settings }: ServiceSettings,
+  { apiUrl, trackedSubnetIds = [], stakingCertPath, stakingKeyPath, storePath }: ServiceSettings,
 ): Promise<ServiceProcess> {
   await using cleanup = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'service-'));
   cleanup.defer(() => rm(directory, { recursive: true, force: true }));
   const configFile = join(directory, 'config.json');
-  const config = { network: 'local', pChainApi: [{ baseUrl: apiUrl }], port: 0, logLevel: 'debug', ...settings };
+  const aliases = ['mainnet', 'fuji', 'testnet'];
+  const config = {
+    networks: { local: { aliases, pChainApi: [{ baseUrl: apiUrl }], trackedSubnetIds } },
+    server: { port: 0 },
+    log: { level: 'debug' },
+    identity: { certificatePath: stakingCertPath, privateKeyPath: stakingKeyPath },
+    store: { path: storePath },
+  };
   await writeFile(configFile, JSON.stringify(config));
 
   const startedAtMs = performance.now();

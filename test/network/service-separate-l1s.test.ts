@@ -101,7 +101,7 @@ test('a service that the closed L1 does not list is told so', async () => {
     status: 500,
     body: {
       message: expect.stringMatching(
-        /signature weight is insufficient: 67\*250 > 100\*0 \(\d refused or unreachable: not admitted: .*allowedNodes/,
+        /signature weight is insufficient: 67\*250 > 100\*0 \(ignored by \d: .*allowedNodes/,
       ),
     },
   });

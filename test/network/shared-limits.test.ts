@@ -7,11 +7,12 @@ import { createClient } from '@redis/client';
 import { Registry } from 'prom-client';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ApiKey } from '../../src/api/access.ts';
-import { parseConfig } from '../../src/config/config.ts';
+import { parseConfig } from '../../src/config/load-config.ts';
 import { type Clock, systemClock } from '../../src/primitives/clock.ts';
 import { createMemoryLimitCounters, type LimitCounters } from '../../src/store/limit-counters.ts';
 import { createSharedLimitCounters } from '../../src/store/shared-limit-counters.ts';
 import { openSharedStore } from '../../src/store/shared-store.ts';
+import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { startService } from '../integration/service/running-service.ts';
 import { sendJson } from '../integration/upstream/stand-in.ts';
@@ -45,12 +46,12 @@ interface SharedLimits extends Disposable {
 
 /** By default in a time that stands still: then the store is never late, however busy the machine is. */
 function openLimits(url: string, clock: Clock = new FakeClock()): SharedLimits {
-  const file = { network: 'local', pChainApi: [{ baseUrl: 'http://127.0.0.1' }] };
-  const { sharedStore } = parseConfig({ ...file, sharedStoreUrl: url, sharedStoreKeyPrefix: PREFIX }, {}, {});
+  const networks = { local: { pChainApi: [{ baseUrl: 'http://127.0.0.1' }] } };
+  const { config } = parseConfig({ networks, store: { sharedUrl: url, sharedKeyPrefix: PREFIX } }, {}, {});
   const log = createLogLines();
   const registry = new Registry();
-  const ports = { clock, random: Math.random, logger: log.logger, registry };
-  const store = openSharedStore({ ...sharedStore!, ...ports });
+  const ports = { clock, random: Math.random, logger: log.logger, metrics: createMetrics(registry) };
+  const store = openSharedStore({ ...config.store.shared!, ...ports });
   return {
     limits: createSharedLimitCounters(store, createMemoryLimitCounters(clock)),
     log,
@@ -252,7 +253,7 @@ describe('a store that fails', { timeout: 30_000 }, () => {
     expect([await remaining(a), await remaining(a), await remaining(b)]).toEqual([19, 18, 17]);
     await own.kill();
     await Promise.all([a.log.until(AWAY), b.log.until(AWAY)]);
-    expect(await a.metric('shared_store_connected')).toBe(0);
+    expect(await a.metric('signature_aggregator_shared_store_connected')).toBe(0);
     // What each has counted itself still counts.
     expect([await remaining(a), await remaining(b)]).toEqual([17, 18]);
     for (let left = 16; left >= 0; left -= 1) await remaining(a);
@@ -269,7 +270,7 @@ describe('a store that fails', { timeout: 30_000 }, () => {
     expect((await b.service.post(REINDEX)).status).toBe(429);
     for (const { log, metric } of [a, b]) {
       expect([log.count(AWAY), log.count(CONNECTED)]).toEqual([1, 2]);
-      expect(await metric('shared_store_connected')).toBe(1);
+      expect(await metric('signature_aggregator_shared_store_connected')).toBe(1);
     }
   });
 
@@ -283,8 +284,8 @@ describe('a store that fails', { timeout: 30_000 }, () => {
     for (let left = 17; left >= 8; left -= 1) expect(await remaining(a)).toBe(left);
     // Were each to wait for the store's 200 ms, it would be longer.
     expect(performance.now() - startMs).toBeLessThan(11 * 200);
-    expect(await a.metric('shared_store_requests_total{outcome="failed"}')).toBe(1);
-    expect(await a.metric('shared_store_requests_total{outcome="away"}')).toBe(10);
+    expect(await a.metric('signature_aggregator_shared_store_requests_total{outcome="failed"}')).toBe(1);
+    expect(await a.metric('signature_aggregator_shared_store_requests_total{outcome="away"}')).toBe(10);
     expect((await a.service.post(REINDEX)).status).toBe(201);
     expect((await a.service.post(REINDEX)).status).toBe(429);
 
@@ -292,7 +293,7 @@ describe('a store that fails', { timeout: 30_000 }, () => {
     await a.log.until(CONNECTED, 2);
     expect([a.log.count(AWAY), a.log.count(CONNECTED)]).toEqual([1, 2]);
     await remaining(a);
-    expect(await a.metric('shared_store_requests_total{outcome="failed"}')).toBe(1);
+    expect(await a.metric('signature_aggregator_shared_store_requests_total{outcome="failed"}')).toBe(1);
   });
 
   test('is frozen when the service stops: it stops all the same', async () => {
@@ -369,19 +370,16 @@ test('rediss:// is TLS, to a server that somebody vouches for', async () => {
   const trusting = opened.use(openLimits(`rediss://127.0.0.1:${secure.port}`));
   await trusting.log.until(CONNECTED);
   expect((await trusting.limits.add('a', 2, 60_000)).used).toBe(2);
-  expect(await trusting.metric('shared_store_requests_total{outcome="answered"}')).toBe(1);
+  expect(await trusting.metric('signature_aggregator_shared_store_requests_total{outcome="answered"}')).toBe(1);
 });
 
 test('whole services share by their configuration, and are as ready without the store', async () => {
   await using own = await startRedis();
-  const file = { network: 'local', pChainApi: [{ baseUrl: 'http://127.0.0.1' }] };
-  const environment = { SIGNATURE_AGGREGATOR_SHARED_STORE_URL: `redis://127.0.0.1:${own.port}` };
-  const { sharedStore } = parseConfig(file, {}, environment);
-  const settings = { sharedStore, rateLimitPerMinute: 100 };
+  const settings = { store: { sharedUrl: `redis://127.0.0.1:${own.port}` }, access: { unitsPerMinute: 100 } };
   await using one = await startService(5, { settings });
   await using other = await one.another(settings);
   for (const { metric } of [one, other]) {
-    await expect.poll(() => metric('shared_store_connected'), { timeout: 15_000 }).toBe(1);
+    await expect.poll(() => metric('signature_aggregator_shared_store_connected'), { timeout: 15_000 }).toBe(1);
   }
   const left = async (service: Pick<typeof one, 'post'>) => {
     const { headers } = await service.post({});

@@ -6,6 +6,7 @@ import { createJsonRpcClient, type JsonRpcClient } from '../../../src/pchain/jso
 import { createNodeApi, type NodeApi } from '../../../src/pchain/node-api.ts';
 import { type BlockchainID, P_CHAIN_ID, PRIMARY_NETWORK_ID, parseId, type TxID } from '../../../src/primitives/ids.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { type RpcExchange, readRpcExchanges } from '../../vectors/vectors.ts';
@@ -28,7 +29,9 @@ beforeAll(async () => {
     }),
   );
   const endpoints = [{ baseUrl: devnet.apiUrl }];
-  client = cleanup.use(createJsonRpcClient({ endpoints, clock, random: () => 0, registry: new Registry() }));
+  client = cleanup.use(
+    createJsonRpcClient({ endpoints, clock, random: () => 0, metrics: createMetrics(new Registry()) }),
+  );
   api = createNodeApi(client, client);
 });
 afterAll(() => cleanup.disposeAsync());

@@ -14,7 +14,7 @@ const typed = server.withTypeProvider<TypeBoxTypeProvider>();
 let devnet: Devnet;
 beforeAll(async () => {
   devnet = await startDevnet({ validators: 3, clock: new FakeClock(), logger: createLogger('silent') });
-  registerDevnetRoutes(typed, devnet);
+  registerDevnetRoutes(typed, () => devnet, 'fuji');
 });
 afterAll(async () => {
   await server.close();
@@ -55,3 +55,19 @@ test.each([{}, { count: 0 }, { count: 10_001 }, { count: 1.5 }, { count: '5' }, 
     expect(response.statusCode).toBe(400);
   },
 );
+
+test.each([
+  ['GET', '/devnet/examples'],
+  ['GET', '/devnet/network'],
+  ['POST', '/devnet/messages'],
+] as const)('%s %s says that the network is starting until it has', async (method, url) => {
+  await using starting = fastify();
+  const failures: unknown[] = [];
+  starting.setErrorHandler((error, _request, reply) => {
+    failures.push(error);
+    return reply.status(503).send();
+  });
+  registerDevnetRoutes(starting.withTypeProvider<TypeBoxTypeProvider>(), () => undefined, 'fuji');
+  await starting.inject({ method, url, ...(method === 'POST' && { payload: { count: 1 } }) });
+  expect(failures).toEqual([expect.objectContaining({ name: 'AggregatorError', code: 'network_unavailable' })]);
+});

@@ -11,6 +11,7 @@ import { parseHex } from '../../../src/primitives/bytes.ts';
 import { systemClock } from '../../../src/primitives/clock.ts';
 import { type NodeID, parseId, type SubnetID } from '../../../src/primitives/ids.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { isQuorumReached } from '../../../src/validators/quorum.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import { encodeSignatureRequest, parseSignatureResponse } from '../../../src/warp/signature-request.ts';
@@ -33,7 +34,7 @@ beforeAll(async () => {
       endpoints: [{ baseUrl: devnet.apiUrl }],
       clock: systemClock,
       random: Math.random,
-      registry: new Registry(),
+      metrics: createMetrics(new Registry()),
     }),
   );
   api = createNodeApi(client, client);
@@ -44,7 +45,7 @@ beforeAll(async () => {
       clock: systemClock,
       random: Math.random,
       logger,
-      registry: new Registry(),
+      metrics: createMetrics(new Registry()),
       nodeVersion: (signal) => api.getNodeVersion(signal),
       bootstrapPeers: async (signal) => [
         { nodeID: await api.getNodeID(signal), ...(await api.getNodeIP(signal)) },

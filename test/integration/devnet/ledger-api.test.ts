@@ -16,6 +16,7 @@ import {
   type ValidationID,
 } from '../../../src/primitives/ids.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 
 // The embedded network's P-Chain history, through the client that the aggregator has: it checks hashes itself.
 
@@ -27,7 +28,12 @@ let chains: ChainApi;
 beforeAll(async () => {
   devnet = await startDevnet({ validators: 5, clock: systemClock, logger: createLogger('silent') });
   const endpoints = [{ baseUrl: devnet.apiUrl }];
-  client = createJsonRpcClient({ endpoints, clock: systemClock, random: () => 0, registry: new Registry() });
+  client = createJsonRpcClient({
+    endpoints,
+    clock: systemClock,
+    random: () => 0,
+    metrics: createMetrics(new Registry()),
+  });
   api = createNodeApi(client, client);
   chains = createChainApi(client);
 });

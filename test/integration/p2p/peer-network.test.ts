@@ -16,6 +16,7 @@ import {
 } from '../../../src/p2p/peer-network.ts';
 import type { Clock } from '../../../src/primitives/clock.ts';
 import { type BlockchainID, type NodeID, P_CHAIN_ID, parseId } from '../../../src/primitives/ids.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
 import { NETWORK_ID, NODE_VERSION, TestNode, type TestNodeOptions, type TestSession } from './test-node.ts';
 
@@ -48,7 +49,7 @@ function startNetwork(nodes: readonly TestNode[], change: NetworkChange = {}): P
       clock,
       random: () => 0.5,
       logger: { debug: () => undefined, info: () => undefined, warn: () => undefined },
-      registry: new Registry(),
+      metrics: createMetrics(new Registry()),
       nodeVersion: async () => NODE_VERSION,
       bootstrapPeers: async () => nodes.map((node) => node.endpoint),
       allowPrivateAddresses: true,
@@ -90,7 +91,7 @@ async function roundTrip(node: TestNode): Promise<void> {
 }
 
 describe('connecting', () => {
-  it('gets ready with the nodes it is told of, and shows the version and filter that nodes ask for', async () => {
+  it('gets ready with the first peers, and shows the version and filter that nodes ask for', async () => {
     const nodes = await Promise.all([startNode(), startNode(), startNode()]);
     const network = startNetwork(nodes);
     network.want('primary', idsOf(...nodes));
@@ -150,7 +151,7 @@ describe('connecting', () => {
     expect(node.sessionCount).toBe(0);
   });
 
-  it('knows no address where nobody has told one', async () => {
+  it('knows no address where nobody reports one', async () => {
     const network = startNetwork([]);
     const { nodeID } = createIdentity();
     network.want('l1', new Set([nodeID]));
@@ -187,7 +188,7 @@ describe('connecting', () => {
     expect(node.session.handshake?.version.minor).toBe(99);
   });
 
-  it('passes over told addresses that no socket takes', async () => {
+  it('passes over reported addresses that no socket takes', async () => {
     const node = await startNode();
     const { nodeID } = createIdentity();
     const network = startNetwork([], {
@@ -353,6 +354,7 @@ describe('misbehaviour', () => {
         return clock.monotonicMs() + looks / 2;
       },
       after: (delayMs, callback) => clock.after(delayMs, callback),
+      afterTurn: (callback) => clock.afterTurn(callback),
     };
     const flooding = await startNode();
     const polite = await startNode();
@@ -402,7 +404,7 @@ describe('reconnecting', () => {
   it('redials a lasting connection at once, a flapping one with growing pauses', async () => {
     const node = await startNode();
     const registry = new Registry();
-    const network = startNetwork([node], { registry });
+    const network = startNetwork([node], { metrics: createMetrics(registry) });
     network.want('l1', idsOf(node));
     await connected(network, node);
     await clock.advance(10_000);
@@ -626,9 +628,9 @@ describe('app requests', () => {
       ),
     );
     expect(await network.appRequest(node.nodeID, C_CHAIN_ID, bytes, options)).toEqual({
-      kind: 'error',
+      kind: 'refused',
       code: -4,
-      message: 'x'.repeat(512),
+      text: 'x'.repeat(512),
     });
   });
 
@@ -643,14 +645,14 @@ describe('app requests', () => {
     const outcome = network.appRequest(node.nodeID, C_CHAIN_ID, bytes, options);
     await node.until(() => answerLate !== undefined);
     await clock.advance(3_000);
-    expect(await outcome).toEqual({ kind: 'timeout' });
+    expect(await outcome).toEqual({ kind: 'silent' });
     const second = network.appRequest(node.nodeID, C_CHAIN_ID, bytes, options);
     answerLate?.();
     await node.until(() => node.session.count('pong') === 1);
     await clock.advance(3_000);
-    expect(await second).toEqual({ kind: 'timeout' });
+    expect(await second).toEqual({ kind: 'silent' });
     expect(await network.appRequest(node.nodeID, C_CHAIN_ID, bytes, { ...options, timeoutMs: 0 })).toEqual({
-      kind: 'timeout',
+      kind: 'silent',
     });
   });
 
@@ -674,7 +676,7 @@ describe('app requests', () => {
     const outcome = network.appRequest(node.nodeID, C_CHAIN_ID, bytes, options);
     await node.until(() => node.session.count('appRequest') === 1);
     await clock.advance(3_000);
-    expect(await outcome).toEqual({ kind: 'timeout' });
+    expect(await outcome).toEqual({ kind: 'silent' });
     expect((await network.appRequest(node.nodeID, P_CHAIN_ID, bytes, options)).kind).toBe('response');
   });
 
@@ -719,17 +721,17 @@ describe('app requests', () => {
       reason: '2 requests are waiting already',
     });
     await clock.advance(3_000);
-    expect(await Promise.all([first, third])).toEqual([{ kind: 'timeout' }, { kind: 'timeout' }]);
+    expect(await Promise.all([first, third])).toEqual([{ kind: 'silent' }, { kind: 'silent' }]);
   });
 
   it('are counted', async () => {
     const registry = new Registry();
-    const { node, network } = await startPair(undefined, { registry });
+    const { node, network } = await startPair(undefined, { metrics: createMetrics(registry) });
     const outcome = network.appRequest(node.nodeID, C_CHAIN_ID, bytes, options);
     await clock.advance(3_000);
     await outcome;
     const text = await registry.metrics();
-    expect(text).toContain('signature_aggregator_peer_app_request_seconds_count{outcome="timeout"} 1');
+    expect(text).toContain('signature_aggregator_peer_app_request_duration_seconds_count{outcome="silent"} 1');
     expect(text).toContain('signature_aggregator_peer_connections 1');
     expect(text).toMatch(/signature_aggregator_peer_traffic_bytes_total\{direction="sent"\} \d{3}/);
   });

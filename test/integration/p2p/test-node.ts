@@ -22,8 +22,8 @@ import type { NodeID } from '../../../src/primitives/ids.ts';
 
 export const NETWORK_ID = 12_345;
 export const NODE_VERSION = { major: 1, minor: 14, patch: 2 };
-/** As the reference node: more would not be told at once. */
-const MAX_TOLD = 15;
+/** As the reference node, which sends no more at once. */
+const MAX_ADDRESSES = 15;
 
 let blsSignature: Uint8Array | undefined;
 /** Any that decodes will do: clients have no set to compare it with, and making one takes milliseconds. */
@@ -46,15 +46,15 @@ export interface TestNodeOptions {
   readonly answersPings?: boolean;
 }
 
-/** A node on loopback that speaks the real protocol over real TLS, and misbehaves as told. */
+/** A node on loopback that speaks the real protocol over real TLS, and misbehaves where a test wants it. */
 export class TestNode implements AsyncDisposable {
   readonly identity: Identity;
   readonly sessions = new Set<TestSession>();
-  /** What it tells others, but for what is in their filters. */
+  /** The addresses it sends to others, except those in their filters. */
   readonly known: SignedAddress[] = [];
   readonly options: TestNodeOptions;
   sessionCount = 0;
-  nextTold = 0;
+  nextAddress = 0;
   readonly #server: Server;
   #signedAddress: SignedAddress | undefined;
   readonly #sockets = new Set<Socket>();
@@ -209,17 +209,17 @@ export class TestSession {
   /** As a node: what the filter lacks, at most 15; nothing at all where that is nothing and nobody waits for it. */
   sendPeerList(knownPeers: ParsedKnownPeers | undefined, evenIfEmpty: boolean): void {
     const { known } = this.#node;
-    const told: SignedAddress[] = [];
-    // Each answer goes on where the last one ended, so that what peers tell differs.
-    for (let step = 0; step < known.length && told.length < MAX_TOLD; step += 1) {
-      const address = known[(this.#node.nextTold + step) % known.length];
+    const news: SignedAddress[] = [];
+    // Each answer goes on where the last one ended, so that the answers of its peers differ.
+    for (let step = 0; step < known.length && news.length < MAX_ADDRESSES; step += 1) {
+      const address = known[(this.#node.nextAddress + step) % known.length];
       if (address === undefined || address.nodeID === this.certificate.nodeID) continue;
       const gossipID = addressGossipID(address.nodeID, address.timestamp);
-      if (!knownPeers?.filter.has(bloomHash(gossipID, knownPeers.salt))) told.push(address);
+      if (!knownPeers?.filter.has(bloomHash(gossipID, knownPeers.salt))) news.push(address);
     }
-    this.#node.nextTold += told.length;
-    if (told.length === 0 && !evenIfEmpty) return;
-    const value = create(PeerListSchema, { claimedIpPorts: told.map(encodeClaimedIpPort) });
+    this.#node.nextAddress += news.length;
+    if (news.length === 0 && !evenIfEmpty) return;
+    const value = create(PeerListSchema, { claimedIpPorts: news.map(encodeClaimedIpPort) });
     this.send({ case: 'peerList', value }, 'zstd');
   }
 

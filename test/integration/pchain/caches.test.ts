@@ -18,6 +18,7 @@ import {
   PRIMARY_NETWORK_ID,
   type SubnetID,
 } from '../../../src/primitives/ids.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { LocalApi, type ReceivedRequest, type Reply } from './local-api.ts';
@@ -48,7 +49,7 @@ async function setUp(
     endpoints: [{ baseUrl: api.baseUrl }],
     clock,
     random: () => 0,
-    registry: new Registry(),
+    metrics: createMetrics(new Registry()),
     limits: { maxRounds: 1 },
   });
   const node = createNodeApi(client, client);
@@ -61,7 +62,7 @@ async function setUp(
     api,
     clock,
     sets: createValidatorSets({ api: node, clock, build, limits }),
-    directory: createSubnetDirectory(node),
+    directory: createSubnetDirectory(node, clock),
     built: () => built,
     async [Symbol.asyncDispose]() {
       await client[Symbol.asyncDispose]();

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Registry } from 'prom-client';
 import { afterEach, describe, expect, test } from 'vitest';
+import type { ApiError } from '../../../src/pchain/api-error.ts';
 import { createChainApi } from '../../../src/pchain/chain-api.ts';
 import { createDataApi } from '../../../src/pchain/data-api.ts';
 import { createJsonRpcClient } from '../../../src/pchain/json-rpc.ts';
@@ -14,6 +15,7 @@ import {
   type TxID,
   type ValidationID,
 } from '../../../src/primitives/ids.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { readRpcExchanges, readTransaction, rpcResult } from '../../vectors/vectors.ts';
 import { LocalApi, type Reply } from './local-api.ts';
 
@@ -33,7 +35,7 @@ async function open(reply: () => Reply) {
     endpoints: [{ baseUrl: server.baseUrl }],
     clock: systemClock,
     random: () => 0,
-    registry: new Registry(),
+    metrics: createMetrics(new Registry()),
     limits: { maxRounds: 1 },
   });
   opened.push(server, client);
@@ -177,6 +179,9 @@ describe('the data API', () => {
     const { find } = await start(() => answer);
     const error = await find().catch((caught: unknown) => caught);
     expect(error).toMatchObject({ name: 'ApiError', kind });
-    expect(String(error)).not.toMatch(/secret|token/);
+    const { message, detail } = error as ApiError;
+    expect(`${message} ${detail}`).not.toMatch(/secret|token/);
+    expect(message).not.toContain('127.0.0.1');
+    expect(detail).toMatch(/^the data API at 127\.0\.0\.1:\d+/);
   });
 });

@@ -9,8 +9,10 @@ import {
   type JsonRpcClientOptions,
 } from '../../../src/pchain/json-rpc.ts';
 import { DeadlineExceeded, startDeadline } from '../../../src/primitives/deadline.ts';
+import { type OpenHttp, openHttpPool } from '../../../src/primitives/http-port.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { LocalApi } from './local-api.ts';
+import { LocalApi, type Reply } from './local-api.ts';
 
 const ATTEMPT_TIMEOUT_MS = 4_000;
 const CALL_TIMEOUT_MS = 10_000;
@@ -48,7 +50,7 @@ function setUp(apis: readonly LocalApi[], options: Partial<JsonRpcClientOptions>
     endpoints: apis.map(({ baseUrl }) => ({ baseUrl })),
     clock,
     random: () => 0.5,
-    registry,
+    metrics: createMetrics(registry),
     ...options,
   });
   return { client, clock, registry, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };
@@ -160,7 +162,8 @@ describe('failover', () => {
     expect(await ask(setup.client)).toEqual({ height: '2' });
     await second[Symbol.asyncDispose]();
     const error = await failure(ask(setup.client, { idempotent: false }));
-    expect(error.message).toMatch(/^platform\.getHeight: 127\.0\.0\.1:\d+: /);
+    expect(error.message).toBe('platform.getHeight: the connection failed (ECONNREFUSED)');
+    expect(error.detail).toMatch(/^platform\.getHeight: 127\.0\.0\.1:\d+: connect ECONNREFUSED 127\.0\.0\.1:\d+$/);
   });
 
   it.each([
@@ -254,7 +257,10 @@ describe('retries', () => {
     expect((await error).kind).toBe('unavailable');
     expect(api.requests).toHaveLength(3);
     expect(setup.clock.pausesMs).toEqual([75, 150]);
-    expect((await error).message).toBe(`platform.getHeight: ${api.host}: HTTP status 503`);
+    expect(await error).toMatchObject({
+      message: 'platform.getHeight: HTTP status 503',
+      detail: `platform.getHeight: ${api.host}: HTTP status 503`,
+    });
     expect(setup.clock.pendingTimers).toBe(0);
   });
 
@@ -338,7 +344,8 @@ describe('deadlines and aborts', () => {
     await setup.clock.advance(CALL_TIMEOUT_MS - 2 * ATTEMPT_TIMEOUT_MS - 75 - 150);
     expect(await error).toMatchObject({
       kind: 'unavailable',
-      message: `platform.getHeight took longer than 10000 ms (${api.host}: no answer within 4000 ms)`,
+      message: 'platform.getHeight took longer than 10000 ms (no answer within 4000 ms)',
+      detail: `platform.getHeight took longer than 10000 ms (${api.host}: no answer within 4000 ms)`,
     });
     expect(setup.clock.pendingTimers).toBe(0);
   });
@@ -415,15 +422,52 @@ describe('what others see', () => {
       ],
       limits: { maxRounds: 1 },
     });
-    expect((await failure(ask(setup.client))).message).not.toMatch(/-key/);
+    const { message, detail } = await failure(ask(setup.client));
+    expect(`${message} ${detail}`).not.toMatch(/-key/);
+  });
+
+  it.each<[string, () => Reply]>([
+    ['HTTP 503', down],
+    ['a cut connection', () => 'cut the connection'],
+    ['a JSON-RPC error', () => ({ error: { code: -32000, message: 'not found' } })],
+    ['no JSON', () => ({ status: 200, text: 'hello' })],
+  ])('keeps the host out of the message, and names it for the log: %s', async (_what, reply) => {
+    await using api = await LocalApi.start(reply);
+    await using setup = setUp([api], { limits: { maxRounds: 1 } });
+    const error = await failure(ask(setup.client));
+    expect(error.message).not.toMatch(/127\.0\.0\.1|localhost/);
+    expect(error.detail).toContain(api.host);
+  });
+
+  it('says once what several hosts have in common, and lists them for the log', async () => {
+    await using first = await LocalApi.start(down);
+    await using second = await LocalApi.start(down);
+    await using setup = setUp([first, second], { limits: { maxRounds: 1 } });
+    expect(await failure(ask(setup.client))).toMatchObject({
+      message: 'platform.getHeight: HTTP status 503',
+      detail: `platform.getHeight: ${first.host}: HTTP status 503; ${second.host}: HTTP status 503`,
+    });
+  });
+
+  it('has no connections but those it was given to open', async () => {
+    const opened: string[] = [];
+    await using api = await LocalApi.start(answers('11'));
+    const openHttp: OpenHttp = (origin, options) => {
+      opened.push(origin);
+      return openHttpPool(api.baseUrl, options);
+    };
+    await using setup = setUp([], { endpoints: [{ baseUrl: 'http://simulated.example:9650' }], openHttp });
+    expect(await ask(setup.client)).toEqual({ height: '11' });
+    expect(opened).toEqual(['http://simulated.example:9650']);
   });
 
   it('counts calls and failed attempts, for all clients of a registry together', async () => {
     await using first = await LocalApi.start(down);
     await using second = await LocalApi.start(answers('2'));
     const registry = new Registry();
-    await using one = setUp([first, second], { registry });
-    await using other = setUp([second], { registry });
+    const metrics = createMetrics(registry);
+    await using one = setUp([first, second], { metrics });
+    await using other = setUp([second], { metrics });
     await ask(one.client);
     await ask(other.client);
     second.reply = () => ({ error: { code: -32000, message: 'no' } });

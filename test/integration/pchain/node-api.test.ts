@@ -14,6 +14,7 @@ import {
   type SubnetID,
   type TxID,
 } from '../../../src/primitives/ids.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { LocalApi, type ReceivedRequest, type Reply } from './local-api.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -52,7 +53,7 @@ async function setUp(reply: (request: ReceivedRequest) => Reply): Promise<Setup>
     endpoints: [{ baseUrl: api.baseUrl }],
     clock: systemClock,
     random: Math.random,
-    registry,
+    metrics: createMetrics(registry),
   });
   return {
     node: createNodeApi(client, client),

@@ -12,6 +12,7 @@ import { createNodeApi, type NodeApi } from '../../../src/pchain/node-api.ts';
 import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
 import { systemClock } from '../../../src/primitives/clock.ts';
 import { idBytes, type TxID } from '../../../src/primitives/ids.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { encodeJustification } from '../../../src/warp/justification.ts';
 import { encodeL1Message, parseL1Message, registrationValidationID } from '../../../src/warp/l1-message.ts';
 import { encodeWarpPayload, parseWarpPayload } from '../../../src/warp/payload.ts';
@@ -29,7 +30,12 @@ let api: NodeApi;
 beforeAll(async () => {
   service = await startService(8);
   const endpoints = [{ baseUrl: service.devnet.apiUrl }];
-  const client = createJsonRpcClient({ endpoints, clock: systemClock, random: Math.random, registry: new Registry() });
+  const client = createJsonRpcClient({
+    endpoints,
+    clock: systemClock,
+    random: Math.random,
+    metrics: createMetrics(new Registry()),
+  });
   api = createNodeApi(client, client);
 }, TIMEOUT_MS);
 afterAll(async () => {
@@ -116,8 +122,11 @@ describe('GET by transaction', { timeout: TIMEOUT_MS }, () => {
     });
 
     test('an unknown transaction with 404', async () => {
-      const message = `txHash: neither the P-Chain nor the X-Chain knows a transaction ${UNKNOWN_ID}`;
+      const message =
+        `txHash: neither the P-Chain nor the X-Chain knows a transaction ${UNKNOWN_ID}; a 0x… hash may be of a C-Chain ` +
+        'transaction: its Warp message is in the log of SendWarpMessage, give that by POST';
       expectError(await ofTransaction(UNKNOWN_ID), 404, message);
+      expectError(await ofTransaction(`0x${bytesToHex(idBytes(UNKNOWN_ID as TxID))}`), 404, message);
     });
 
     test('one not yet accepted with 404', async () => {
@@ -162,7 +171,11 @@ describe('GET by transaction', { timeout: TIMEOUT_MS }, () => {
         `destinationBlockchainId=${UNKNOWN_ID}`,
         `destinationBlockchainId: the P-Chain knows no blockchain ${UNKNOWN_ID}`,
       ],
-      ['a parameter of another name', 'destination=1', 'unknown field destination'],
+      [
+        'a parameter of another name',
+        'destination=1',
+        'unknown field destination: did you mean destinationBlockchainId?',
+      ],
     ])('%s in the query with 400', async (_, query, message) => {
       expectError(await ofTransaction(exampleTxID('ConvertSubnetToL1Tx'), `?${query}`), 400, message);
     });
@@ -247,7 +260,8 @@ describe('POST with a justification and no message', { timeout: TIMEOUT_MS }, ()
 
   test('a Warp message that holds something else is refused with 400', async () => {
     const message = service.devnet.emit('C', Buffer.from('hello'));
-    expectError(await post(message.bytes), 400, ACCEPTED);
+    const problem = 'this is a Warp message: to have it signed, give it as the message; ';
+    expectError(await post(message.bytes), 400, ACCEPTED.replace('without', `${problem}without`));
   });
 
   test('an unknown subnet is 404, the primary network 400', async () => {
@@ -328,13 +342,12 @@ describe('without the blocks that hold a registration', { timeout: TIMEOUT_MS },
     });
     await new Promise<void>((resolve) => dataApi.listen(0, '127.0.0.1', resolve));
     const { port } = dataApi.address() as AddressInfo;
-    const settings = { l1IndexLookback: 0n };
+    const l1Index = { lookback: 0 };
     try {
       // The same network, as seen from two services that read no block but the newest.
-      await using without = await service.another(settings);
+      await using without = await service.another({ network: { l1Index } });
       await using helped = await service.another({
-        ...settings,
-        dataApi: { baseUrl: `http://127.0.0.1:${port}/data/` },
+        network: { l1Index, dataApi: { baseUrl: `http://127.0.0.1:${port}/data/` } },
       });
       const path = `${PATH}/${exampleTxID('SetL1ValidatorWeightTx that removes a registered validator')}`;
       // Until its first block is read it says so, and that it may know later.
@@ -364,12 +377,12 @@ test('a restart with a store reads no block again', { timeout: TIMEOUT_MS }, asy
   const reads = 'signature_aggregator_api_calls_total{method="platform.getBlockByHeight",outcome="ok"}';
   try {
     {
-      await using first = await service.another({ storePath });
+      await using first = await service.another({ store: { path: storePath } });
       while ((await first.metric('signature_aggregator_l1_index_highest_block')) === 0) await nextTurn();
       while ((await first.metric('signature_aggregator_l1_index_lowest_block')) > 0) await nextTurn();
       expect(await first.metric(reads)).toBeGreaterThan(200);
     }
-    await using again = await service.another({ storePath });
+    await using again = await service.another({ store: { path: storePath } });
     expect(contentOf(await again.get(path))).toMatchObject({ kind: 'L1ValidatorRegistration', registered: false });
     // Those that were accepted meanwhile, if any.
     expect(await again.metric(reads).catch(() => 0)).toBeLessThan(4);

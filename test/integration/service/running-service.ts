@@ -1,6 +1,6 @@
 import { type App, startApp } from '../../../src/app.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
-import { type Config, embeddedConfig } from '../../../src/config/config.ts';
+import { parseConfig } from '../../../src/config/load-config.ts';
 import { type Devnet, type DevnetFaults, startDevnet } from '../../../src/devnet/devnet.ts';
 import { registerDevnetRoutes } from '../../../src/devnet/devnet-routes.ts';
 import { parseExactJson } from '../../../src/pchain/exact-json.ts';
@@ -21,6 +21,16 @@ export interface Answer {
   readonly body: Record<string, unknown>;
 }
 
+/** As they stand in a configuration file; `network` are those of the one network that is served. */
+export interface ServiceSettings {
+  readonly network?: object;
+  readonly access?: object;
+  readonly aggregation?: object;
+  readonly server?: object;
+  readonly store?: object;
+  readonly upstream?: object;
+}
+
 /** The whole service on the embedded network, as `npm start` runs it, in this process. */
 export interface RunningService extends AsyncDisposable {
   readonly app: App;
@@ -28,7 +38,7 @@ export interface RunningService extends AsyncDisposable {
   post(body: unknown, path?: string): Promise<Answer>;
   get(path: string): Promise<Answer>;
   /** One more service on the same network. */
-  another(settings: Partial<Config>): Promise<Pick<RunningService, 'get' | 'post' | 'metric'> & AsyncDisposable>;
+  another(settings: ServiceSettings): Promise<Pick<RunningService, 'get' | 'post' | 'metric'> & AsyncDisposable>;
   /** A value of /metrics by its name with labels. */
   metric(name: string): Promise<number>;
   /** Checks an answer as a destination would, against the set that the P-Chain API gives. */
@@ -37,7 +47,7 @@ export interface RunningService extends AsyncDisposable {
 
 export async function startService(
   validators: number,
-  { faults, settings = {} }: { faults?: DevnetFaults; settings?: Partial<Config> } = {},
+  { faults, settings = {} }: { faults?: DevnetFaults; settings?: ServiceSettings } = {},
 ): Promise<RunningService> {
   await using opened = new AsyncDisposableStack();
   const logger = createLogger('silent');
@@ -69,13 +79,20 @@ export async function startService(
   };
 }
 
-async function serve(devnet: Devnet, settings: Partial<Config>) {
+async function serve(devnet: Devnet, { network, server, ...sections }: ServiceSettings) {
   await using opened = new AsyncDisposableStack();
   const starting = AbortSignal.timeout(START_TIMEOUT_MS);
+  const local = {
+    aliases: ['mainnet', 'fuji', 'testnet'],
+    pChainApi: [{ baseUrl: devnet.apiUrl }],
+    dialsPerSecond: 1_000,
+    ...network,
+  };
+  const { config } = parseConfig({ networks: { local }, server: { port: 0, ...server }, ...sections }, {}, {});
   const app = opened.use(
     await startApp(
       {
-        config: { ...embeddedConfig(devnet.apiUrl, { port: 0 }, {}), ...settings },
+        config,
         logger: createLogger('silent'),
         clock: systemClock,
         random: Math.random,

@@ -17,7 +17,7 @@ const NEVER_MS = 600_000;
 const REQUEST = 'GET /v1/chains/1/blocks/2 HTTP/1.1\r\nhost: x\r\n\r\n';
 
 /** The service as operators run it, before an upstream that answers when it is told to. */
-async function startProcess(settings: object) {
+async function startProcess({ network = 'fuji', server = {} }: { network?: string; server?: object }) {
   await using opened = new AsyncDisposableStack();
   const standIn = opened.use(await startStandIn());
   const asked = Promise.withResolvers<ServerResponse>();
@@ -30,7 +30,8 @@ async function startProcess(settings: object) {
   opened.defer(() => rm(directory, { recursive: true, force: true }));
   const endpoint = { baseUrl: standIn.baseUrl };
   const upstream = { dataApi: { evm: endpoint }, timeoutMs: NEVER_MS };
-  const config = { network: 'fuji', pChainApi: [endpoint], port: 0, upstream, ...settings };
+  const networks = { [network]: { pChainApi: [endpoint] } };
+  const config = { networks, server: { port: 0, ...server }, upstream };
   await writeFile(join(directory, 'config.json'), JSON.stringify(config));
 
   const child = spawn(process.execPath, [ENTRY, '--config', join(directory, 'config.json')], {
@@ -70,7 +71,7 @@ async function idle(service: Awaited<ReturnType<typeof startProcess>>): Promise<
 test.each(['SIGTERM', 'SIGINT'] as const)(
   'at %s requests under way are answered, no others are taken, and the process ends with 0',
   async (signal) => {
-    await using service = await startProcess({ shutdownTimeoutMs: NEVER_MS });
+    await using service = await startProcess({ server: { shutdownTimeoutMs: NEVER_MS } });
     const client = await service.connect();
     client.write(REQUEST);
     const upstream = await service.asked;
@@ -92,7 +93,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
 test(
   'a request that takes longer than it may is broken off, and the process ends with 0',
   async () => {
-    await using service = await startProcess({ shutdownTimeoutMs: 50 });
+    await using service = await startProcess({ server: { shutdownTimeoutMs: 50 } });
     const client = await service.connect();
     client.write(REQUEST);
     await service.asked;
@@ -107,7 +108,7 @@ test(
 test(
   'a second signal ends the process at once, with 1',
   async () => {
-    await using service = await startProcess({ shutdownTimeoutMs: NEVER_MS });
+    await using service = await startProcess({ server: { shutdownTimeoutMs: NEVER_MS } });
     const client = await service.connect();
     client.write(REQUEST);
     await service.asked;

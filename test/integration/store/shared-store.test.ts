@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
 import { createMemoryLimitCounters } from '../../../src/store/limit-counters.ts';
 import { createSharedLimitCounters } from '../../../src/store/shared-limit-counters.ts';
 import { openSharedStore } from '../../../src/store/shared-store.ts';
+import { createMetrics, METRIC_PREFIX } from '../../../src/telemetry/metrics.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
 import { createLogLines } from '../../log-lines.ts';
 import { expectGranted, expectRefused } from '../../unit/store/limit-counters-contract.ts';
@@ -87,13 +88,13 @@ function open(port: number, clock: Clock = new FakeClock()) {
     clock,
     random: () => 0.5,
     logger: log.logger,
-    registry,
+    metrics: createMetrics(registry),
   });
   return {
     log,
     store,
     counters: createSharedLimitCounters(store, createMemoryLimitCounters(clock)),
-    metric: (name: string) => registry.getSingleMetricAsString(name),
+    metric: (name: string) => registry.getSingleMetricAsString(METRIC_PREFIX + name),
     [Symbol.dispose]: () => store[Symbol.dispose](),
   };
 }
@@ -114,7 +115,7 @@ test('a port that nobody listens on: limits count at once, and the log says once
   await opened.log.until(AWAY);
   await expectAlone(opened, 20);
   expect(opened.log.lines.join('')).toContain('ECONNREFUSED');
-  expect(await opened.metric('shared_store_connected')).toMatch(/^shared_store_connected 0$/m);
+  expect(await opened.metric('shared_store_connected')).toMatch(/^signature_aggregator_shared_store_connected 0$/m);
   expect(await opened.metric('shared_store_requests_total')).toContain('{outcome="away"} 12');
 });
 
@@ -224,7 +225,7 @@ test('an answer that the event loop was too busy to read in time is none that is
 });
 
 test('answers that make no sense are none', async () => {
-  const nonsense = 'the script was not answered by its result';
+  const nonsense = 'the answer is not one of the script';
   await using standIn = await startObedient();
   using adding = open(standIn.port);
   await adding.log.until(CONNECTED);

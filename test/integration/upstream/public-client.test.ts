@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type RunningService, startService } from '../service/running-service.ts';
 import { type StandIn, sendJson, startStandIn } from './stand-in.ts';
 import { ANSWERS, NODE_ID, TX_ID } from './stand-in-records.ts';
-import { startUpstreamService, upstreamConfig } from './upstream-service.ts';
+import { startUpstreamService, upstreamSettings } from './upstream-service.ts';
 
 /** The public client of the API, as its users have it but for the address, before the service on the embedded network. */
 
@@ -42,14 +42,16 @@ beforeAll(async () => {
   standIn.rewrite = rewriteForClient;
   service = await startService(12, {
     settings: {
-      upstream: upstreamConfig(standIn),
-      apiKeys: Object.entries(KEYS).map(([name, routes]) => ({
-        name,
-        sha256: createHash('sha256').update(secretOf(name)).digest('hex'),
-        unitsPerMinute: 1_000,
-        routes: [...routes],
-      })),
-      rateLimitPerMinute: 100,
+      upstream: upstreamSettings(standIn),
+      access: {
+        apiKeys: Object.entries(KEYS).map(([name, routes]) => ({
+          name,
+          sha256: createHash('sha256').update(secretOf(name)).digest('hex'),
+          unitsPerMinute: 1_000,
+          routes: [...routes],
+        })),
+        unitsPerMinute: 100,
+      },
     },
   });
   client = clientWith('everything');

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import type { AccessOptions } from '../../../src/api/access.ts';
 import { createServer } from '../../../src/api/server.ts';
-import { parseConfig, type UpstreamConfig } from '../../../src/config/config.ts';
+import { parseConfig } from '../../../src/config/load-config.ts';
 import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
 import { createMemoryLimitCounters, type LimitCounters } from '../../../src/store/limit-counters.ts';
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
@@ -41,17 +41,18 @@ export interface UpstreamServiceOptions {
   readonly logger?: Logger;
 }
 
-/** The configuration under which a stand-in is every upstream. */
-export function upstreamConfig({ baseUrl }: StandIn, settings: object = {}): UpstreamConfig {
+/** The section of the configuration by which a stand-in is every upstream. */
+export function upstreamSettings({ baseUrl }: StandIn, settings: object = {}): object {
   const endpoint = { baseUrl };
-  const upstream = {
+  const section = {
     dataApi: { mainnet: endpoint, fuji: endpoint, evm: endpoint },
     metrics: endpoint,
     nodeRpc: endpoint,
     cacheBytes: 0,
     ...settings,
   };
-  return parseConfig({ network: 'local', pChainApi: [endpoint], upstream }, {}, {}).upstream;
+  // As a file has them: what is undefined is not there.
+  return JSON.parse(JSON.stringify(section)) as object;
 }
 
 /** The service's HTTP server before a stand-in of every upstream; nothing is aggregated. */
@@ -65,7 +66,8 @@ export async function startUpstreamService({
 }: UpstreamServiceOptions = {}): Promise<UpstreamService> {
   await using opened = new AsyncDisposableStack();
   const standIn = opened.use(await startStandIn());
-  const upstream = upstreamConfig(standIn, settings);
+  const networks = { local: { pChainApi: [{ baseUrl: standIn.baseUrl }] } };
+  const { upstream } = parseConfig({ networks, upstream: upstreamSettings(standIn, settings) }, {}, {}).config;
   const registry = new Registry();
   const metrics = createMetrics(registry);
   const upstreams = opened.use(createUpstreams({ ...upstream, clock, logger, metrics }));

@@ -1,9 +1,9 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { createAggregator } from '../../../src/aggregator/aggregate.ts';
-import type { AggregationRequest } from '../../../src/aggregator/aggregation-request.ts';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
+import { createSuspects } from '../../../src/aggregator/suspects.ts';
 import { ApiError } from '../../../src/pchain/api-error.ts';
 import {
   type BlockchainID,
@@ -11,11 +11,13 @@ import {
   type NodeID,
   nodeIDFromBytes,
   type SubnetID,
+  type TxID,
 } from '../../../src/primitives/ids.ts';
 import { createMemorySignatureStore } from '../../../src/store/signature-store.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createWarpSet, type WarpSet } from '../../../src/validators/warp-set.ts';
 import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
-import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { createUnsignedMessage, type UnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { createInlineBls } from '../bls/inline-bls.ts';
 import { createModelSigner, modelBackend } from '../bls/model-backend.ts';
@@ -28,6 +30,7 @@ const DESTINATION = idFromBytes<BlockchainID>(new Uint8Array(32).fill(2), 'chain
 const UNKNOWN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(9), 'chain');
 const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(3), 'subnet');
 const SIGNAL = new AbortController().signal;
+const TX = idFromBytes<TxID>(new Uint8Array(32).fill(8), 'transaction');
 const PROPOSED = 100n;
 const EPOCH = 80n;
 
@@ -44,6 +47,23 @@ function setOf(...weights: bigint[]): WarpSet {
     return weight === 0n || signer === undefined ? [] : [{ ...signer, weight }];
   });
   return createWarpSet(validators.map(({ nodeID, publicKey, weight }) => ({ nodeID, publicKey, weight })));
+}
+
+/** What the P-Chain has to say about the one transaction there is. */
+const FOUND = {
+  message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(255)),
+  justification: new Uint8Array(),
+  managerChainID: DESTINATION,
+  signingSubnetID: SUBNET,
+};
+
+interface RequestOptions {
+  readonly message?: UnsignedMessage;
+  /** Instead of a message. */
+  readonly byTransaction?: boolean;
+  readonly quorumNum?: bigint;
+  readonly pChainHeight?: bigint;
+  readonly destinationChainID?: BlockchainID;
 }
 
 function createHarness() {
@@ -85,12 +105,17 @@ function createHarness() {
       at: async (_, height) => state.sets.get(height) ?? setOf(),
     },
     epochs: { heightOf: async (_, signal) => state.epoch(signal) },
-    funds: { runningOut: async (_, signal) => state.funds(signal) },
+    funds: { soonInactive: async (_, signal) => state.funds(signal) },
     source,
+    suspects: createSuspects(clock),
+    l1Messages: {
+      ofTransaction: async () => FOUND,
+      ofJustification: async () => FOUND,
+    },
     store: createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
     bls: createInlineBls(modelBackend),
     clock,
-    metrics: createAggregatorMetrics(new Registry()),
+    metrics: createAggregatorMetrics(createMetrics(new Registry())),
     limits: {
       ...LIMITS,
       maxAggregationsInFlight: 10,
@@ -101,19 +126,17 @@ function createHarness() {
   });
 
   let count = 0;
-  async function aggregate(more: Partial<AggregationRequest> = {}) {
+  async function aggregate({ message, byTransaction, ...more }: RequestOptions = {}) {
     count += 1;
+    const given = message ?? createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(count));
     const result = aggregator.aggregate(
       {
-        message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(count)),
-        justification: new Uint8Array(),
-        signingSubnetID: undefined,
-        quorumNum: 67n,
-        quorumBuffer: 0n,
-        pChainHeight: 0n,
+        subject: byTransaction
+          ? { kind: 'transaction', txID: TX }
+          : { kind: 'message', message: given, justification: new Uint8Array() },
         ...more,
       },
-      SIGNAL,
+      { signal: SIGNAL },
     );
     let isSettled = false;
     const settled = (): void => {
@@ -127,7 +150,7 @@ function createHarness() {
     return result;
   }
 
-  async function failure(more: Partial<AggregationRequest>): Promise<AggregatorError> {
+  async function failure(more: RequestOptions): Promise<AggregatorError> {
     const error = await aggregate(more).catch((caught: unknown) => caught);
     if (error instanceof AggregatorError) return error;
     throw new Error('expected a failure');
@@ -142,7 +165,9 @@ function hang(signal: AbortSignal): Promise<never> {
   });
 }
 
-const asked = (isRequired: boolean, chainID = DESTINATION) => ({ destination: { chainID, isRequired } });
+/** A destination that the caller gave; else that of a transaction's message, the chain of the validator manager. */
+const asked = (isRequired: boolean, chainID = DESTINATION): RequestOptions =>
+  isRequired ? { destinationChainID: chainID } : { byTransaction: true };
 
 describe('a destination', () => {
   test('is signed for at the height of its epoch', async () => {
@@ -170,19 +195,21 @@ describe('a destination', () => {
     const { state, failure } = createHarness();
     state.epoch = () => Promise.reject(new ApiError('invalid response', 'HTTP status 404'));
     expect(await failure(asked(true))).toMatchObject({
-      code: 'invalid request',
-      message: `destinationBlockchainId: the configured API does not tell the epoch of blockchain ${DESTINATION} (HTTP status 404); give pChainHeight instead`,
+      code: 'invalid_request',
+      field: 'destinationChainID',
+      message: `the configured API cannot say in which epoch blockchain ${DESTINATION} is (HTTP status 404); give the P-Chain height instead`,
     });
     expect(await failure(asked(true, UNKNOWN))).toMatchObject({
-      code: 'invalid request',
-      message: `destinationBlockchainId: the P-Chain knows no blockchain ${UNKNOWN}`,
+      code: 'invalid_request',
+      field: 'destinationChainID',
+      message: `the P-Chain knows no blockchain ${UNKNOWN}`,
     });
   });
 
   test('that was asked for and whose API is down is no error of the caller', async () => {
     const { state, failure } = createHarness();
     state.epoch = () => Promise.reject(new ApiError('unavailable', 'no answer'));
-    expect(await failure(asked(true))).toMatchObject({ code: 'api unavailable' });
+    expect(await failure(asked(true))).toMatchObject({ code: 'p_chain_unavailable' });
   });
 
   test('in whose epoch there are no validators yet: later, or at the proposed height', async () => {
@@ -190,8 +217,10 @@ describe('a destination', () => {
     state.sets.delete(EPOCH);
     expect(await aggregate(asked(false))).toMatchObject({ pChainHeight: PROPOSED });
     expect(await failure(asked(true))).toMatchObject({
-      code: 'no validators yet',
-      message: `destinationBlockchainId: the epoch of blockchain ${DESTINATION} is of P-Chain height 80, at which subnet ${SUBNET} has no validators; try again when its next epoch has begun`,
+      code: 'no_validators_yet',
+      field: 'destinationChainID',
+      retryAfterMs: 10_000,
+      message: `the epoch of blockchain ${DESTINATION} is of P-Chain height 80, at which subnet ${SUBNET} has no validators; try again when its next epoch has begun`,
     });
   });
 });
@@ -201,11 +230,12 @@ test('an L1 whose conversion the proposed height trails has no validators yet', 
   state.sets.clear();
   for (const more of [{}, asked(false)]) {
     expect(await failure(more)).toMatchObject({
-      code: 'no validators yet',
-      message: `signingSubnetId: L1 ${SUBNET} has no validators at P-Chain height 100, the one proposed now, which trails its conversion; try again in a moment`,
+      code: 'no_validators_yet',
+      field: 'signingSubnetID',
+      message: `L1 ${SUBNET} has no validators at P-Chain height 100: that is the height proposed now, and the L1 was converted after it; try again in a moment`,
     });
   }
-  expect(await failure({ pChainHeight: 90n })).toMatchObject({ code: 'invalid request' });
+  expect(await failure({ pChainHeight: 90n })).toMatchObject({ code: 'invalid_request' });
 });
 
 describe('validators about to run out of balance', () => {
@@ -285,7 +315,7 @@ describe('a validator set that changes meanwhile', () => {
         { ...(signers[0] as (typeof signers)[number]), weight: 10n },
       ]),
     );
-    expect(await harness.failure({})).toMatchObject({ code: 'not connected' });
+    expect(await harness.failure({})).toMatchObject({ code: 'not_connected' });
   });
 
   test('is of no interest at a pinned height', async () => {

@@ -1,200 +1,29 @@
-import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
-import { type AggregatorLimits, createAggregator } from '../../../src/aggregator/aggregate.ts';
-import { type AggregationRequest, requestKey, signatureKey } from '../../../src/aggregator/aggregation-request.ts';
 import { AggregatorError, type AggregatorErrorCode } from '../../../src/aggregator/aggregator-error.ts';
-import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
 import { ApiError } from '../../../src/pchain/api-error.ts';
-import { createSubnetDirectory } from '../../../src/pchain/subnet-directory.ts';
-import { createValidatorSets } from '../../../src/pchain/validator-sets.ts';
-import {
-  type BlockchainID,
-  idFromBytes,
-  type NodeID,
-  nodeIDFromBytes,
-  P_CHAIN_ID,
-  PRIMARY_NETWORK_ID,
-  type SubnetID,
-} from '../../../src/primitives/ids.ts';
-import { createMemorySignatureStore } from '../../../src/store/signature-store.ts';
+import { P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
-import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
-import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
-import { FakeClock } from '../../fake-clock.ts';
-import { createInlineBls } from '../bls/inline-bls.ts';
-import { createModelSigner, modelBackend } from '../bls/model-backend.ts';
-import { ANSWER_MS, LIMITS as COLLECTION_LIMITS, drain, NOTHING_LEFT } from './collection-fixture.ts';
-import { ScriptedSource } from './scripted-source.ts';
-
-const NETWORK_ID = 1337;
-const id = <T extends BlockchainID | SubnetID>(byte: number): T =>
-  idFromBytes(new Uint8Array(32).fill(byte), 'id') as unknown as T;
-const CHAIN = id<BlockchainID>(1);
-const UNKNOWN_CHAIN = id<BlockchainID>(2);
-const SUBNET = id<SubnetID>(3);
-const OTHER_SUBNET = id<SubnetID>(4);
-const EMPTY_SUBNET = id<SubnetID>(5);
-const UNKNOWN_SUBNET = id<SubnetID>(6);
-
-const LIMITS: AggregatorLimits = {
-  ...COLLECTION_LIMITS,
-  maxAggregationsInFlight: 2,
-  maxQueriesInFlight: 100,
-  resolveTimeoutMs: 5_000,
-  resultCacheBytes: 10_000,
-};
-
-function rejected(): ApiError {
-  return new ApiError('rejected', 'refused', { rejection: { code: -32_000, message: 'not found' } });
-}
-
-function nodeOf(number: number): NodeID {
-  return nodeIDFromBytes(Uint8Array.from({ length: 20 }, (_, i) => (i === 19 ? number : 0)));
-}
-
-const signers = [1, 2, 3, 4].map((number) => ({
-  nodeID: nodeOf(number),
-  ...createModelSigner(BigInt(number + 1) ** 5n),
-}));
-
-function validatorSet(...weights: bigint[]): Validator[] {
-  return weights.map((weight, i) => ({ nodeID: nodeOf(i + 1), publicKey: signers[i]?.publicKey, weight }));
-}
-
-/** The questions an aggregator asks the node's API, answered as the test says. */
-class FakeNodeApi {
-  height = 100n;
-  proposed = 98n;
-  sets = new Map<SubnetID, (height: bigint) => readonly Validator[]>([
-    [SUBNET, () => validatorSet(40n, 30n, 20n, 10n)],
-    [OTHER_SUBNET, () => validatorSet(10n, 10n)],
-    [PRIMARY_NETWORK_ID, () => validatorSet(25n, 25n, 25n, 25n)],
-  ]);
-  /** Instead of any answer. */
-  failure: Error | undefined;
-  hangs = false;
-  calls: string[] = [];
-
-  async getHeight(signal: AbortSignal): Promise<bigint> {
-    return this.#answer('getHeight', signal, () => this.height);
-  }
-
-  async getProposedHeight(signal: AbortSignal): Promise<bigint> {
-    return this.#answer('getProposedHeight', signal, () => this.proposed);
-  }
-
-  async getValidatorsAt(subnetID: SubnetID, height: bigint | 'proposed', signal: AbortSignal) {
-    return this.#answer('getValidatorsAt', signal, () => {
-      if (height === 'proposed' || height > this.height) throw rejected();
-      return this.sets.get(subnetID)?.(height) ?? [];
-    });
-  }
-
-  async validatedBy(chainID: BlockchainID, signal: AbortSignal): Promise<SubnetID> {
-    return this.#answer('validatedBy', signal, () => {
-      if (chainID !== CHAIN) throw rejected();
-      return SUBNET;
-    });
-  }
-
-  async getSubnet(subnetID: SubnetID, signal: AbortSignal) {
-    return this.#answer('getSubnet', signal, () => {
-      if (subnetID !== EMPTY_SUBNET) throw rejected();
-      return { isPermissioned: true, conversionID: undefined, managerChainID: undefined, managerAddress: undefined };
-    });
-  }
-
-  #answer<T>(method: string, signal: AbortSignal, answer: () => T): Promise<T> {
-    this.calls.push(method);
-    if (this.hangs) {
-      return new Promise((_, reject) => {
-        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-      });
-    }
-    if (this.failure !== undefined) return Promise.reject(this.failure);
-    return Promise.try(answer);
-  }
-}
-
-function createHarness(limits: Partial<AggregatorLimits> = {}) {
-  const clock = new FakeClock();
-  const source = new ScriptedSource(clock);
-  const api = new FakeNodeApi();
-  const registry = new Registry();
-  for (const { nodeID, sign } of signers) {
-    source.add(nodeID, ({ message }) => ({
-      afterMs: ANSWER_MS,
-      outcome: { kind: 'signature', signature: sign(message) },
-    }));
-  }
-  const aggregator = createAggregator({
-    networkID: NETWORK_ID,
-    directory: createSubnetDirectory(api),
-    validatorSets: createValidatorSets({ api, clock, build: createWarpSet }),
-    epochs: { heightOf: async () => undefined },
-    funds: { runningOut: async () => new Set() },
-    source,
-    store: createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
-    bls: createInlineBls(modelBackend),
-    clock,
-    metrics: createAggregatorMetrics(registry),
-    limits: { ...LIMITS, ...limits },
-  });
-
-  function start(more: Partial<AggregationRequest> = {}, signal = new AbortController().signal) {
-    const result = aggregator.aggregate(request(more), signal);
-    result.catch(() => undefined);
-    return result;
-  }
-
-  /** Lets time pass until it has settled. */
-  async function finish<T>(result: Promise<T>): Promise<T> {
-    let isSettled = false;
-    const settled = (): void => {
-      isSettled = true;
-    };
-    result.then(settled, settled);
-    for (let steps = 0; steps < 2_000; steps += 1) {
-      await drain();
-      if (isSettled) return result;
-      await clock.advance(10);
-    }
-    throw new Error('nothing came in 20 s');
-  }
-
-  async function failure(more: Partial<AggregationRequest> = {}): Promise<AggregatorError> {
-    try {
-      await finish(start(more));
-    } catch (error) {
-      if (error instanceof AggregatorError) return error;
-      throw error;
-    }
-    throw new Error('expected a failure');
-  }
-
-  function silence(...numbers: number[]): void {
-    for (const number of numbers) {
-      source.add(nodeOf(number), () => ({ afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'timed out' } }));
-    }
-  }
-
-  const leftovers = () => ({ timers: clock.pendingTimers, listeners: source.listenerCount, requests: source.inFlight });
-  return { clock, source, api, registry, start, finish, failure, silence, leftovers };
-}
-
-function request(more: Partial<AggregationRequest> = {}): AggregationRequest {
-  return {
-    message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(1)),
-    justification: new Uint8Array(),
-    signingSubnetID: undefined,
-    quorumNum: 67n,
-    quorumBuffer: 0n,
-    pChainHeight: 0n,
-    destination: undefined,
-    ...more,
-  };
-}
+import { createUnsignedMessage, type UnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import {
+  CHAIN,
+  createHarness,
+  EMPTY_SUBNET,
+  FOUND,
+  LIMITS,
+  MESSAGE,
+  NETWORK_ID,
+  nodeOf,
+  OTHER_SUBNET,
+  type RequestOptions,
+  SUBNET,
+  signers,
+  TX,
+  UNKNOWN_CHAIN,
+  UNKNOWN_SUBNET,
+  validatorSet,
+} from './aggregator-fixture.ts';
+import { drain, NOTHING_LEFT } from './collection-fixture.ts';
 
 describe('who signs', () => {
   test('the subnet of the source chain at the proposed height, where the caller says nothing', async () => {
@@ -206,7 +35,7 @@ describe('who signs', () => {
       signedWeight: 70n,
       totalWeight: 100n,
     });
-    expect(parseSignedMessage(result.signedMessage).unsignedMessage.bytes).toEqual(request().message.bytes);
+    expect(parseSignedMessage(result.signedMessage).unsignedMessage.bytes).toEqual(MESSAGE.bytes);
     expect(leftovers()).toEqual(NOTHING_LEFT);
   });
 
@@ -222,6 +51,70 @@ describe('who signs', () => {
     const message = createUnsignedMessage(NETWORK_ID, P_CHAIN_ID, Uint8Array.of(1));
     expect(await finish(start({ message }))).toMatchObject({ signingSubnetID: PRIMARY_NETWORK_ID, signedWeight: 75n });
   });
+});
+
+describe('what the caller leaves out', () => {
+  test('is the quorum of the specification, no buffer, and the proposed height', async () => {
+    const { start, finish } = createHarness();
+    const [byDefault, given] = await finish(
+      Promise.all([start(), start({ quorumNum: 67n, quorumBuffer: 0n, pChainHeight: 0n })]),
+    );
+    expect(byDefault).toEqual(given);
+  });
+
+  test('is found: the message of a transaction, signed by the subnet of its manager chain', async () => {
+    const { start, finish, source, l1Messages } = createHarness();
+    const result = await finish(start({ subject: { kind: 'transaction', txID: TX } }));
+    expect(result).toMatchObject({ signingSubnetID: SUBNET, pChainHeight: 98n });
+    expect(l1Messages.asked).toEqual([TX]);
+    const { message, justification } = FOUND;
+    expect(source.calls[0]?.query).toEqual({
+      ...{ sourceChainID: P_CHAIN_ID, message: message.bytes, justification },
+    });
+  });
+
+  test('is found: the message of a justification, signed by the subnet that was found or that the caller gives', async () => {
+    const { start, finish, l1Messages } = createHarness();
+    const subject = { kind: 'justification', justification: Uint8Array.of(3) } as const;
+    expect(await finish(start({ subject }))).toMatchObject({ signingSubnetID: SUBNET });
+    expect(await finish(start({ subject, signingSubnetID: OTHER_SUBNET, pChainHeight: 9n }))).toMatchObject({
+      signingSubnetID: OTHER_SUBNET,
+      pChainHeight: 9n,
+    });
+    expect(l1Messages.asked).toEqual([Uint8Array.of(3), Uint8Array.of(3)]);
+  });
+
+  test('cannot be found: the failure is the one of the search', async () => {
+    const { failure, l1Messages, registry } = createHarness();
+    l1Messages.ofTransaction = async () => {
+      throw new AggregatorError('unknown_transaction', 'no such thing', { field: 'transaction' });
+    };
+    expect(await failure({ subject: { kind: 'transaction', txID: TX } })).toMatchObject({
+      code: 'unknown_transaction',
+      field: 'transaction',
+    });
+    expect(await registry.metrics()).toContain(
+      'signature_aggregator_aggregation_duration_seconds_count{outcome="unknown_transaction"} 1',
+    );
+  });
+});
+
+test.each<[RequestOptions, string, string]>([
+  [{ quorumNum: 101n }, 'quorumNum', 'the quorum must be between 0 and 100 percent, is 101'],
+  [{ quorumNum: -1n }, 'quorumNum', 'the quorum must be between 0 and 100 percent, is -1'],
+  [{ quorumBuffer: -1n }, 'quorumBuffer', "the quorum's buffer must not be negative, is -1"],
+  [{ quorumBuffer: 34n }, 'quorumBuffer', 'the quorum and its buffer must add up to at most 100 percent, are 101'],
+  [{ pChainHeight: -1n }, 'pChainHeight', 'the P-Chain height must not be negative, is -1'],
+  [
+    { pChainHeight: 1n, destinationChainID: CHAIN },
+    'destinationChainID',
+    'the destination chain must not be given together with a P-Chain height: each of them determines the height',
+  ],
+])('settings that make no sense are refused before anybody is asked (%#)', async (more, field, message) => {
+  const { failure, api, source, l1Messages } = createHarness();
+  const subject = { kind: 'transaction', txID: TX } as const;
+  expect(await failure({ ...more, subject })).toMatchObject({ code: 'invalid_request', field, message });
+  expect([api.calls, source.calls, l1Messages.asked]).toEqual([[], [], []]);
 });
 
 describe('equal requests', () => {
@@ -293,7 +186,7 @@ describe('equal requests', () => {
 
   test('share nothing with requests that differ in quorum, buffer, subnet, justification or message', async () => {
     const { start, finish, registry } = createHarness();
-    const others: Partial<AggregationRequest>[] = [
+    const others: RequestOptions[] = [
       { quorumNum: 71n },
       { quorumBuffer: 5n },
       { signingSubnetID: OTHER_SUBNET },
@@ -302,9 +195,6 @@ describe('equal requests', () => {
     ];
     for (const more of [{}, ...others]) await finish(start(more));
     expect(await registry.metrics()).toContain('signature_aggregator_result_cache_hits_total 0');
-    const keys = [{}, ...others, { pChainHeight: 5n }].map((more) => requestKey(request(more)));
-    expect(new Set(keys).size).toBe(keys.length);
-    expect(signatureKey(request({ quorumNum: 1n }))).toBe(signatureKey(request()));
   });
 
   test('with a subnet named or left out are one', async () => {
@@ -323,23 +213,13 @@ describe('equal requests', () => {
     source.add(nodeOf(4), ({ message }) => ({ afterMs: 0, outcome: { kind: 'signature', signature: sign(message) } }));
     expect((await finish(start({ quorumBuffer: 33n }))).signedWeight).toBe(100n);
   });
-
-  test('a failure is not kept', async () => {
-    const { start, finish, failure, silence, source } = createHarness();
-    silence(1, 2);
-    expect((await failure()).code).toBe('insufficient weight');
-    for (const { nodeID, sign } of signers) {
-      source.add(nodeID, ({ message }) => ({ afterMs: 0, outcome: { kind: 'signature', signature: sign(message) } }));
-    }
-    expect((await finish(start())).signedWeight).toBe(70n);
-  });
 });
 
 describe('what fails', () => {
   async function expectFailure(
     code: AggregatorErrorCode,
     message: string | RegExp,
-    more: Partial<AggregationRequest>,
+    more: RequestOptions,
     prepare: (harness: ReturnType<typeof createHarness>) => void = () => {},
   ): Promise<AggregatorError> {
     const harness = createHarness();
@@ -361,8 +241,8 @@ describe('what fails', () => {
     const { failure, api } = createHarness();
     const error = await failure({ message });
     expect([error.code, error.message]).toEqual([
-      'invalid request',
-      'message is of network ID 5, this service serves network ID 1337',
+      'wrong_network',
+      "the message's network ID is 5, but this network has the ID 1337",
     ]);
     expect(api.calls).toEqual([]);
   });
@@ -370,58 +250,61 @@ describe('what fails', () => {
   test('an unknown source chain', async () => {
     const message = createUnsignedMessage(NETWORK_ID, UNKNOWN_CHAIN, Uint8Array.of(1));
     await expectFailure(
-      'unknown source chain',
-      `message has the source chain ${UNKNOWN_CHAIN}, which the P-Chain does not know`,
+      'unknown_source_chain',
+      `the P-Chain does not know the message's source chain ${UNKNOWN_CHAIN}`,
       { message },
     );
   });
 
   test('an unknown subnet', async () => {
-    await expectFailure('unknown subnet', `signingSubnetId: the P-Chain knows no subnet ${UNKNOWN_SUBNET}`, {
+    await expectFailure('unknown_subnet', `the P-Chain knows no subnet ${UNKNOWN_SUBNET}`, {
       signingSubnetID: UNKNOWN_SUBNET,
     });
   });
 
   test('a subnet without validators at that height', async () => {
-    await expectFailure(
-      'invalid request',
-      `signingSubnetId: subnet ${EMPTY_SUBNET} has no validators at P-Chain height 98`,
-      { signingSubnetID: EMPTY_SUBNET },
-    );
+    await expectFailure('invalid_request', `subnet ${EMPTY_SUBNET} has no validators at P-Chain height 98`, {
+      signingSubnetID: EMPTY_SUBNET,
+    });
   });
 
   test("a height above the chain's", async () => {
-    await expectFailure('invalid request', /^pChainHeight: P-Chain height 101 is above the chain's height 100$/, {
+    await expectFailure('height_not_reached', /^P-Chain height 101 is above the chain's height 100$/, {
       pChainHeight: 101n,
     });
   });
 
   test('an API node that lags behind the one that gave the height is not the caller to blame', async () => {
-    await expectFailure('api unavailable', /a P-Chain API node lags behind/, {}, ({ api }) => {
+    await expectFailure('p_chain_unavailable', /a P-Chain API node lags behind/, {}, ({ api }) => {
       api.height = 90n;
     });
   });
 
   test('an API that is down', async () => {
-    await expectFailure('api unavailable', 'the P-Chain API failed: no connection', {}, ({ api }) => {
+    await expectFailure('p_chain_unavailable', 'the P-Chain API failed: no connection', {}, ({ api }) => {
       api.failure = new ApiError('unavailable', 'no connection');
     });
   });
 
   test('an API that goes down after the first questions', async () => {
-    await expectFailure('api unavailable', /the P-Chain API failed/, { signingSubnetID: UNKNOWN_SUBNET }, ({ api }) => {
-      api.getSubnet = () => Promise.reject(new ApiError('unavailable', 'no connection'));
-    });
+    await expectFailure(
+      'p_chain_unavailable',
+      /the P-Chain API failed/,
+      { signingSubnetID: UNKNOWN_SUBNET },
+      ({ api }) => {
+        api.getSubnet = () => Promise.reject(new ApiError('unavailable', 'no connection'));
+      },
+    );
   });
 
   test('an API that answers nonsense', async () => {
-    await expectFailure('api invalid', 'the P-Chain API failed: no JSON', {}, ({ api }) => {
+    await expectFailure('p_chain_invalid', 'the P-Chain API failed: no JSON', {}, ({ api }) => {
       api.failure = new ApiError('invalid response', 'no JSON');
     });
   });
 
   test('an API that gives a validator set that cannot be', async () => {
-    await expectFailure('api invalid', /weights sum to \d+, beyond u64/, {}, ({ api }) => {
+    await expectFailure('p_chain_invalid', /weights sum to \d+, beyond u64/, {}, ({ api }) => {
       api.sets.set(SUBNET, () => validatorSet(2n ** 63n, 2n ** 63n));
     });
   });
@@ -430,19 +313,32 @@ describe('what fails', () => {
     const harness = createHarness();
     harness.api.hangs = true;
     const error = await harness.failure();
-    expect([error.code, error.message]).toEqual(['api unavailable', 'the P-Chain API did not answer in time']);
+    expect([error.code, error.message]).toEqual(['p_chain_unavailable', 'the P-Chain API did not answer in time']);
     expect(harness.clock.monotonicMs()).toBe(LIMITS.resolveTimeoutMs);
     expect(harness.leftovers()).toEqual(NOTHING_LEFT);
   });
 
   test('too little weight that signs, with the inequality that clients look for, and who did what', async () => {
     const error = await expectFailure(
-      'insufficient weight',
+      'insufficient_weight',
       'failed to collect a threshold of stake: signature weight is insufficient: 67*100 > 100*60 (no answer from 1)',
       {},
       ({ silence }) => silence(1),
     );
-    expect(error.details).toMatchObject({ neededWeight: 67n, signedWeight: 60n, timedOut: { weight: 40n, count: 1 } });
+    expect(error.report).toMatchObject({
+      messageID: MESSAGE.id,
+      sourceChainID: CHAIN,
+      signingSubnetID: SUBNET,
+      pChainHeight: 98n,
+      tally: {
+        neededWeight: 67n,
+        signedWeight: 60n,
+        outcomes: { silent: { weight: 40n, count: 1 } },
+        missing: [{ nodeID: nodeOf(1), weight: 40n, outcome: 'silent' }],
+        missingOmitted: 0,
+      },
+    });
+    expect(error.retryAfterMs).toBe(3_000);
   });
 
   test('nodes of an L1 that live and are silent about its blockchain: they do not admit us, as far as one can tell', async () => {
@@ -450,17 +346,17 @@ describe('what fails', () => {
       harness.source.add(nodeOf(1), () => ({ afterMs: LIMITS.peerTimeoutMs - 1, outcome: { kind: 'ignored' } }));
     const inequality = 'failed to collect a threshold of stake: signature weight is insufficient: 67*100 > 100*60';
     const error = await expectFailure(
-      'insufficient weight',
-      `${inequality} (1 refused or unreachable: not admitted: connected, but silent about this blockchain; they may run it ` +
-        "for the peers on their subnet's list only (validatorOnly, allowedNodes), or not at all)",
+      'insufficient_weight',
+      `${inequality} (ignored by 1: they are connected and answer pings, but drop requests for this blockchain; they may run ` +
+        "it only for the peers on their subnet's list (validatorOnly, allowedNodes), or not at all)",
       {},
       silent,
     );
-    expect(error.details).toMatchObject({ ignored: { weight: 40n, count: 1 }, timedOut: { count: 0 } });
+    expect(error.report?.tally.outcomes).toMatchObject({ ignored: { weight: 40n, count: 1 }, silent: { count: 0 } });
     // A chain of the primary network is open to all: there silence is just that.
     const message = createUnsignedMessage(NETWORK_ID, P_CHAIN_ID, Uint8Array.of(1));
     await expectFailure(
-      'insufficient weight',
+      'insufficient_weight',
       `${inequality} (no answer from 1)`,
       { message, signingSubnetID: SUBNET },
       silent,
@@ -469,15 +365,15 @@ describe('what fails', () => {
 
   test("refusals, with the validators' own words", async () => {
     await expectFailure(
-      'insufficient weight',
+      'insufficient_weight',
       'failed to collect a threshold of stake: signature weight is insufficient: 67*100 > 100*0 ' +
-        '(refused by 1: unregistered handler (code -2))',
+        '(refused by 3: message not found (code 1))',
       {},
       ({ source }) => {
         for (const { nodeID } of signers) {
           source.add(nodeID, () => ({
             afterMs: 0,
-            outcome: { kind: 'refused', code: -2, text: 'unregistered handler' },
+            outcome: { kind: 'refused', code: 1, text: 'message not found' },
           }));
         }
       },
@@ -486,7 +382,7 @@ describe('what fails', () => {
 
   test('a quorum of 0 that nobody signs: no inequality that would be false', async () => {
     await expectFailure(
-      'insufficient weight',
+      'insufficient_weight',
       'failed to collect a threshold of stake: signature weight is insufficient: nobody signed (no answer from 4)',
       { quorumNum: 0n },
       ({ silence }) => silence(1, 2, 3, 4),
@@ -494,7 +390,7 @@ describe('what fails', () => {
   });
 
   test('validators without a key: time will not mend it, even where nobody is connected', async () => {
-    await expectFailure('insufficient weight', /\(1 without an active BLS key\)$/, {}, ({ api, source }) => {
+    await expectFailure('insufficient_weight', /\(1 without an active BLS key\)$/, {}, ({ api, source }) => {
       const [heaviest, ...others] = validatorSet(40n, 30n, 20n, 10n);
       api.sets.set(SUBNET, () => [{ ...(heaviest as Validator), publicKey: undefined }, ...others]);
       for (const { nodeID } of signers.slice(2)) source.disconnect(nodeID);
@@ -503,14 +399,14 @@ describe('what fails', () => {
 
   test('too little weight connected, which may change', async () => {
     const error = await expectFailure(
-      'not connected',
-      'too little weight is connected: the quorum needs 67 of 100, 60 can be reached, 40 cannot (refused or ' +
-        'unreachable: no address known); ' +
-        'try again in a moment',
+      'not_connected',
+      'too little weight is connected: the quorum needs 67 of 100, 60 can be reached, 40 cannot (unreachable: no ' +
+        'address known); try again in a moment',
       {},
       ({ source }) => source.disconnect(nodeOf(1)),
     );
-    expect(error.details?.unreachable.weight).toBe(40n);
+    expect(error.report?.tally.outcomes.unreachable.weight).toBe(40n);
+    expect(error.retryAfterMs).toBe(5_000);
   });
 });
 
@@ -518,11 +414,7 @@ describe('bounds', () => {
   test('one more aggregation than allowed is refused, an equal one is not', async () => {
     const { start, finish, failure, leftovers } = createHarness();
     const messages = [1, 2, 3].map((byte) => createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(byte)));
-    const [first, second, third] = messages as [
-      AggregationRequest['message'],
-      AggregationRequest['message'],
-      AggregationRequest['message'],
-    ];
+    const [first, second, third] = messages as [UnsignedMessage, UnsignedMessage, UnsignedMessage];
     const running = [start({ message: first }), start({ message: second })];
     await drain();
     const equal = start({ message: first });
@@ -563,7 +455,7 @@ describe('measured', () => {
     await expect(finish(start())).rejects.toThrow('a bug');
     await finish(start({ quorumNum: 10n, signingSubnetID: PRIMARY_NETWORK_ID })).catch(() => undefined);
     const metrics = await registry.metrics();
-    for (const outcome of ['aborted', 'internal error']) {
+    for (const outcome of ['aborted', 'internal_error']) {
       expect(metrics).toContain(`signature_aggregator_aggregation_duration_seconds_count{outcome="${outcome}"}`);
     }
     expect(metrics).toContain('signature_aggregator_aggregations_in_flight 0');

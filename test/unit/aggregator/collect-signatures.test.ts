@@ -1,9 +1,10 @@
 import { bls12_381 } from '@noble/curves/bls12-381.js';
 import pLimit from 'p-limit';
 import { describe, expect, test } from 'vitest';
-import { signatureKey } from '../../../src/aggregator/aggregation-request.ts';
 import type { CollectionOutcome } from '../../../src/aggregator/collect-signatures.ts';
-import type { PeerOutcome } from '../../../src/aggregator/signature-source.ts';
+import { reachableWeight } from '../../../src/aggregator/collection-failure.ts';
+import { signatureKey } from '../../../src/aggregator/result-key.ts';
+import type { SignatureOutcome } from '../../../src/aggregator/signature-source.ts';
 import type { TallySummary } from '../../../src/aggregator/tally.ts';
 import { SIGNATURE_DST } from '../../../src/bls/bls-backend.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
@@ -22,9 +23,9 @@ import {
 } from './collection-fixture.ts';
 import type { Behaviour } from './scripted-source.ts';
 
-const SILENT: Behaviour = () => ({ afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'timed out' } });
+const SILENT: Behaviour = () => ({ afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'silent' } });
 
-function answers(outcome: PeerOutcome, afterMs = ANSWER_MS): Behaviour {
+function answers(outcome: SignatureOutcome, afterMs = ANSWER_MS): Behaviour {
   return () => ({ afterMs, outcome });
 }
 
@@ -129,8 +130,7 @@ describe('slow validators', () => {
     script(fixture, 0, SILENT);
     const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
     expect(summaryOf(value)).toMatchObject({
-      timedOut: { weight: 60n, count: 1 },
-      signed: { weight: 40n, count: 1 },
+      outcomes: { silent: { weight: 60n, count: 1 }, signed: { weight: 40n, count: 1 } },
       signedWeight: 40n,
       neededWeight: 67n,
     });
@@ -174,11 +174,11 @@ describe('validators that refuse', () => {
     for (const position of [0, 1, 2]) script(fixture, position, refuses(7, 'provided conversionID != expected'));
     const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
     expect(atMs).toBe(ANSWER_MS);
-    expect(summaryOf(value).refused.reasons).toEqual([
+    expect(summaryOf(value).outcomes.refused.reasons).toEqual([
       { code: 7, text: 'provided conversionID != expected', weight: 50n, count: 1 },
     ]);
     // The first refusal decides.
-    expect(summaryOf(value)).toMatchObject({ unanswered: { weight: 30n }, notAsked: { weight: 20n } });
+    expect(summaryOf(value).outcomes).toMatchObject({ unanswered: { weight: 30n }, not_asked: { weight: 20n } });
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
@@ -186,7 +186,7 @@ describe('validators that refuse', () => {
     const fixture = createFixture({ weights: [50, 30, 20] });
     for (const position of [0, 1, 2]) script(fixture, position, refuses(2));
     const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
-    const { refused, unanswered } = summaryOf(value);
+    const { refused, unanswered } = summaryOf(value).outcomes;
     expect(refused.weight + unanswered.weight).toBe(100n);
     expect(fixture.source.calls.length).toBeLessThanOrEqual(9);
     expect(atMs).toBe(3 * ANSWER_MS + 1_200);
@@ -209,7 +209,7 @@ describe('when the quorum is out of reach', () => {
     script(fixture, 1, refuses(-2, 'unregistered handler'));
     const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
     expect(atMs).toBe(ANSWER_MS);
-    expect(summaryOf(value)).toMatchObject({
+    expect(summaryOf(value).outcomes).toMatchObject({
       refused: { weight: 60n, count: 1, reasons: [{ code: -2, text: 'unregistered handler' }] },
       unanswered: { weight: 40n, count: 1 },
     });
@@ -224,10 +224,9 @@ describe('when the quorum is out of reach', () => {
     expect(fixture.asked()).toEqual([]);
     expect(summaryOf(value)).toMatchObject({
       totalWeight: 100n,
-      withoutKey: { weight: 40n, count: 1 },
-      notAsked: { weight: 60n, count: 2 },
+      outcomes: { without_key: { weight: 40n, count: 1 }, not_asked: { weight: 60n, count: 2 } },
     });
-    expect(value).toMatchObject({ reachableWeight: 60n });
+    expect(reachableWeight(summaryOf(value))).toBe(60n);
   });
 
   test('weight without a key counts in the total where the quorum is within reach', async () => {
@@ -264,7 +263,7 @@ describe('at the deadline', () => {
     script(fixture, 1, SILENT);
     const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
     expect(atMs).toBe(1_000);
-    expect(summaryOf(value)).toMatchObject({
+    expect(summaryOf(value).outcomes).toMatchObject({
       unanswered: { weight: 60n, count: 1 },
       signed: { weight: 40n, count: 1 },
     });
@@ -292,7 +291,7 @@ describe('at the deadline', () => {
     };
     const { value } = await fixture.finish(fixture.collect({ quorum: 67, deps: { store: slow } }));
     expect(fixture.asked()).toEqual([]);
-    expect(summaryOf(value).notAsked).toEqual({ weight: 100n, count: 2 });
+    expect(summaryOf(value).outcomes.not_asked).toEqual({ weight: 100n, count: 2 });
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 });
@@ -371,24 +370,24 @@ describe('bad signatures', () => {
   test('that are no points cost the signer its turn, and nobody a search', async () => {
     const fixture = createFixture({ weights: [40, 30, 20, 20] });
     script(fixture, 0, answers({ kind: 'signature', signature: new Uint8Array(96).fill(0xff) }));
-    script(fixture, 1, answers({ kind: 'invalid signature', reason: 'has 95 bytes' }));
+    script(fixture, 1, answers({ kind: 'invalid_signature', reason: 'has 95 bytes' }));
     const verify = (): boolean => {
       throw new Error('nothing to verify');
     };
     const { value } = await fixture.finish(
       fixture.collect({ quorum: 67, deps: { bls: createInlineBls({ ...modelBackend, verify }) } }),
     );
-    expect(summaryOf(value).invalidSignature).toEqual({ weight: 70n, count: 2 });
+    expect(summaryOf(value).outcomes.invalid_signature).toEqual({ weight: 70n, count: 2 });
   });
 
   test('below the quorum without them: fails, and blames only them', async () => {
     const fixture = createFixture({ weights: [40, 30, 30] });
     script(fixture, 0, forges(fixture, 0));
     const { value } = await fixture.finish(fixture.collect({ quorum: 67 }));
-    expect(summaryOf(value)).toMatchObject({
-      invalidSignature: { weight: 40n, count: 1 },
+    expect(summaryOf(value).outcomes).toMatchObject({
+      invalid_signature: { weight: 40n, count: 1 },
       signed: { weight: 30n, count: 1 },
-      notAsked: { weight: 30n, count: 1 },
+      not_asked: { weight: 30n, count: 1 },
     });
   });
 
@@ -443,7 +442,7 @@ describe('bad signatures', () => {
       if (value.kind === 'signed') {
         expect(fixture.signersOf(value, 34).every((position) => position < good)).toBe(true);
       } else {
-        expect(summaryOf(value).invalidSignature.count).toBeGreaterThan(0);
+        expect(summaryOf(value).outcomes.invalid_signature.count).toBeGreaterThan(0);
       }
       expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
     }
@@ -465,12 +464,12 @@ describe('connections', () => {
     fixture.source.disconnect(nodeOf(fixture, 0));
     const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
     expect(atMs).toBe(5_000);
-    expect(summaryOf(value).unreachable).toEqual({
+    expect(summaryOf(value).outcomes.unreachable).toEqual({
       weight: 60n,
       count: 1,
       reasons: [{ reason: 'no address known', weight: 60n, count: 1 }],
     });
-    expect(value).toMatchObject({ reachableWeight: 40n });
+    expect(reachableWeight(summaryOf(value))).toBe(40n);
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
@@ -509,15 +508,17 @@ describe('connections', () => {
     }));
     const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
     expect(atMs).toBe(60_100 + 300 + 1_000);
-    expect(summaryOf(value).unreachable.reasons).toEqual([{ reason: 'closed by the peer', weight: 60n, count: 1 }]);
-    expect(value).toMatchObject({ reachableWeight: 40n });
+    expect(summaryOf(value).outcomes.unreachable.reasons).toEqual([
+      { reason: 'closed by the peer', weight: 60n, count: 1 },
+    ]);
+    expect(reachableWeight(summaryOf(value))).toBe(40n);
   });
 
   test('that are up but take no request are not hammered', async () => {
     const fixture = createFixture({ weights: [60, 40] });
     script(fixture, 0, answers({ kind: 'unreachable', reason: 'queue full' }, 0));
     const { value } = await fixture.finish(fixture.collect({ quorum: 67 }));
-    expect(summaryOf(value).unreachable.reasons).toEqual([{ reason: 'queue full', weight: 60n, count: 1 }]);
+    expect(summaryOf(value).outcomes.unreachable.reasons).toEqual([{ reason: 'queue full', weight: 60n, count: 1 }]);
     const times = fixture.source.calls.filter(({ nodeID }) => nodeID === nodeOf(fixture, 0)).map(({ atMs }) => atMs);
     expect(times).toEqual([0, 300, 1_200]);
   });

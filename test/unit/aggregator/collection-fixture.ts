@@ -1,6 +1,5 @@
 import pLimit from 'p-limit';
 import { Registry } from 'prom-client';
-import { signatureKey } from '../../../src/aggregator/aggregation-request.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
 import {
   type CollectionDeps,
@@ -8,6 +7,8 @@ import {
   type CollectionOutcome,
   collectSignatures,
 } from '../../../src/aggregator/collect-signatures.ts';
+import { ProgressFeed } from '../../../src/aggregator/progress.ts';
+import { signatureKey } from '../../../src/aggregator/result-key.ts';
 import { createSuspects } from '../../../src/aggregator/suspects.ts';
 import type { BlsBackend } from '../../../src/bls/bls-backend.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
@@ -19,6 +20,7 @@ import {
   type SubnetID,
 } from '../../../src/primitives/ids.ts';
 import { createMemorySignatureStore } from '../../../src/store/signature-store.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { verifySignedMessage } from '../../../src/validators/verify-signed-message.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
@@ -78,6 +80,7 @@ export interface CollectOptions {
   readonly justification?: Uint8Array;
   readonly signal?: AbortSignal;
   readonly deps?: Partial<CollectionDeps>;
+  readonly progress?: ProgressFeed;
 }
 
 /**
@@ -133,12 +136,18 @@ export function createFixture(options: FixtureOptions) {
     bls: createInlineBls(backend),
     suspects: createSuspects(clock),
     clock,
-    metrics: createAggregatorMetrics(registry),
+    metrics: createAggregatorMetrics(createMetrics(registry)),
     limits,
     querying: pLimit(1_000),
   };
 
-  function collect({ quorum, buffer = 0, justification = new Uint8Array(), signal, deps: more }: CollectOptions) {
+  function createFeed(): ProgressFeed {
+    const isConnected = source.isConnected.bind(source);
+    return new ProgressFeed({ signingSubnetID: SUBNET_ID, pChainHeight: 7n, isConnected });
+  }
+
+  function collect(options: CollectOptions) {
+    const { quorum, buffer = 0, justification = new Uint8Array(), signal, deps: more } = options;
     const result = collectSignatures(
       {
         message,
@@ -146,6 +155,8 @@ export function createFixture(options: FixtureOptions) {
         signatureKey: signatureKey({ message, justification }),
         signingSubnetID: SUBNET_ID,
         warpSet,
+        avoided: new Set(),
+        progress: options.progress ?? createFeed(),
         quorumNum: BigInt(quorum),
         quorumBuffer: BigInt(buffer),
       },
@@ -210,6 +221,7 @@ export function createFixture(options: FixtureOptions) {
     validators,
     warpSet,
     deps,
+    createFeed,
     collect,
     finish,
     asked,

@@ -18,6 +18,8 @@ import { conversionID } from '../../../src/warp/conversion-data.ts';
 import { encodeJustification, parseJustification } from '../../../src/warp/justification.ts';
 import { parseL1Message, registrationValidationID } from '../../../src/warp/l1-message.ts';
 import { parseWarpPayload } from '../../../src/warp/payload.ts';
+import { encodeSignedMessage } from '../../../src/warp/signed-message.ts';
+import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { testModel } from '../devnet/test-model.ts';
 
@@ -52,6 +54,8 @@ function createHarness() {
     dataApi: undefined as (() => Promise<readonly TxID[]>) | undefined,
     managerSubnet: l1.subnetID as SubnetID | undefined,
     reads: 0,
+    /** Of every transaction, in place of its own. */
+    bytes: undefined as Uint8Array | undefined,
   };
   const guarded = async <T>(signal: AbortSignal, answer: () => T): Promise<T> => {
     if (state.hangs) {
@@ -70,7 +74,7 @@ function createHarness() {
           state.reads += 1;
           const transaction = ledger.transaction(txID);
           if (transaction === undefined) throw rejected();
-          return transaction.bytes;
+          return state.bytes ?? transaction.bytes;
         }),
       getTxStatus: (_, signal) => guarded(signal, () => state.status),
       getL1Validator: (validationID, signal) =>
@@ -149,8 +153,9 @@ describe('of a transaction', () => {
     const { state, of, failure } = createHarness();
     state.managerSubnet = undefined;
     expect(await failure(of(CONVERSION))).toMatchObject({
-      code: 'invalid request',
-      message: `txHash: the L1's validator manager is on blockchain ${l1.blockchainID}, which the P-Chain does not know`,
+      code: 'invalid_request',
+      field: 'transaction',
+      message: `the L1's validator manager is on blockchain ${l1.blockchainID}, which the P-Chain does not know`,
     });
   });
 
@@ -176,16 +181,18 @@ describe('of a transaction', () => {
   });
 
   test.each([
-    [OVERTAKEN, /was set anew since \(nonce 1\): the P-Chain confirms the last one only$/],
-    [USED_UP, /^txHash: the L1 validator that transaction \w+ registered was removed since: /],
+    [OVERTAKEN, 'message_superseded', /was set anew since \(nonce 1\): the P-Chain confirms the last one only$/],
+    [USED_UP, 'message_superseded', /^the L1 validator that transaction \w+ registered was removed since: /],
     [
       ledger.transactionAt(heights.disabling, 'DisableL1ValidatorTx'),
+      'no_message_in_transaction',
       /is a DisableL1ValidatorTx, which carries no Warp message: messages are of /,
     ],
-  ])('%#: one that nobody will sign is an error of the caller', async (transaction, message) => {
+  ])('%#: one that nobody will sign is an error of the caller', async (transaction, code, message) => {
     const { of, failure } = createHarness();
     expect(await failure(of(transaction))).toMatchObject({
-      code: 'invalid request',
+      code,
+      field: 'transaction',
       message: expect.stringMatching(message),
     });
   });
@@ -198,8 +205,9 @@ describe('of a transaction', () => {
     try {
       model.l1Validator = () => undefined;
       expect(await failure(of({ id }))).toMatchObject({
-        code: 'invalid request',
-        message: `txHash: the L1 validator whose weight transaction ${id} set was removed since: the P-Chain no longer confirms its weight; use the transaction that removed it`,
+        code: 'message_superseded',
+        field: 'transaction',
+        message: `the L1 validator whose weight transaction ${id} set was removed since: the P-Chain no longer confirms its weight; use the transaction that removed it`,
       });
     } finally {
       model.l1Validator = l1Validator;
@@ -209,7 +217,10 @@ describe('of a transaction', () => {
 
 describe('of a transaction that was not accepted', () => {
   test.each<[TxStatus, string]>([
-    [{ status: 'Unknown', reason: undefined }, `neither the P-Chain nor the X-Chain knows a transaction ${UNKNOWN_TX}`],
+    [
+      { status: 'Unknown', reason: undefined },
+      `neither the P-Chain nor the X-Chain knows a transaction ${UNKNOWN_TX}; a 0x… hash may be of a C-Chain transaction: its Warp message is in the log of SendWarpMessage, give that by POST`,
+    ],
     [
       { status: 'Processing', reason: undefined },
       `transaction ${UNKNOWN_TX} is not yet accepted by the P-Chain; try again in a moment`,
@@ -227,14 +238,15 @@ describe('of a transaction that was not accepted', () => {
     const { state, of, failure } = createHarness();
     state.status = status;
     const error = await failure(of({ id: UNKNOWN_TX }));
-    expect(error).toMatchObject({ code: 'unknown transaction', message: `txHash: ${message}` });
+    expect(error).toMatchObject({ code: 'unknown_transaction', field: 'transaction', message });
   });
 
   test('because it is of the X-Chain', async () => {
     const { state, of, failure } = createHarness();
     state.isOfXChain = true;
     expect(await failure(of({ id: UNKNOWN_TX }))).toMatchObject({
-      code: 'invalid request',
+      code: 'no_message_in_transaction',
+      field: 'transaction',
       message: expect.stringContaining(`${UNKNOWN_TX} is a transaction of the X-Chain, which carries no Warp message`),
     });
   });
@@ -242,7 +254,7 @@ describe('of a transaction that was not accepted', () => {
   test('and the X-Chain cannot be asked', async () => {
     const { state, of, failure } = createHarness();
     state.xChainFailure = new ApiError('unavailable', 'no answer');
-    expect(await failure(of({ id: UNKNOWN_TX }))).toMatchObject({ code: 'unknown transaction' });
+    expect(await failure(of({ id: UNKNOWN_TX }))).toMatchObject({ code: 'unknown_transaction' });
   });
 });
 
@@ -268,15 +280,16 @@ describe('the registration that a removal needs', () => {
   test('is not taken from a data API that names others', async () => {
     const { state, of, failure } = createHarness();
     state.dataApi = async () => [REGISTRATION.id, CONVERSION.id];
-    expect(await failure(of(REGISTERED_REMOVAL))).toMatchObject({ code: 'justification not found' });
+    expect(await failure(of(REGISTERED_REMOVAL))).toMatchObject({ code: 'justification_not_found' });
   });
 
   test('and a data API that fails is none', async () => {
     const { state, of, failure } = createHarness();
     state.dataApi = () => Promise.reject(new ApiError('unavailable', 'no answer'));
     expect(await failure(of(REGISTERED_REMOVAL))).toMatchObject({
-      code: 'justification not found',
-      message: `txHash: the registration of validation ${removedID}, which the message needs as its justification, was not found: P-Chain blocks 5 to 90 were read; give the justification by POST`,
+      code: 'justification_not_found',
+      field: 'transaction',
+      message: `the registration of validation ${removedID}, which the message needs as its justification, was not found: P-Chain blocks 5 to 90 were read; give the justification by POST`,
     });
   });
 
@@ -287,19 +300,92 @@ describe('the registration that a removal needs', () => {
     const { state, of, failure } = createHarness();
     state.coverage = { range, isReading: true };
     expect(await failure(of(REGISTERED_REMOVAL))).toMatchObject({
-      code: 'not yet known',
-      message: `txHash: the registration of validation ${removedID}, which the message needs as its justification, was not found: ${where}, and more are being read; give the justification by POST, or try again later`,
+      code: 'justification_pending',
+      field: 'transaction',
+      message: `the registration of validation ${removedID}, which the message needs as its justification, was not found: ${where}, and more are being read; give the justification by POST, or try again later`,
     });
+  });
+});
+
+describe('of a justification', () => {
+  const of = (bytes: Uint8Array) => {
+    const { messages, failure } = createHarness();
+    return {
+      result: () => messages.ofJustification(bytes, SIGNAL),
+      failure: () => failure(messages.ofJustification(bytes, SIGNAL)),
+    };
+  };
+  const ACCEPTED =
+    /without a message it must be the 32 bytes of a subnet ID, an L1ValidatorRegistrationJustification, a /;
+  const warpMessage = createUnsignedMessage(model.networkID, l1.blockchainID, new Uint8Array([1, 2, 3]));
+  const signed = encodeSignedMessage({
+    unsignedMessage: warpMessage,
+    signature: { signers: [0, 2], signature: new Uint8Array(96).fill(7) },
+  });
+
+  test('a subnet: its conversion', async () => {
+    const found = await of(idBytes(l1.subnetID)).result();
+    expect(contentOf(found)).toEqual({ kind: 'SubnetToL1Conversion', conversionID: conversionID(l1.conversion) });
+    expect(found).toMatchObject({ managerChainID: l1.blockchainID, signingSubnetID: l1.subnetID });
+  });
+
+  test('a validation that is over: its end', async () => {
+    const { validationID, index } = l1.story.removed;
+    const justification = encodeJustification({ kind: 'SubnetIDIndex', subnetID: l1.subnetID, index });
+    const found = await of(justification).result();
+    expect(contentOf(found)).toEqual({ kind: 'L1ValidatorRegistration', validationID, registered: false });
+    expect(found.justification).toEqual(justification);
+  });
+
+  test('a validation that is not over yet', async () => {
+    const exists = encodeJustification({ kind: 'SubnetIDIndex', subnetID: l1.subnetID, index: 0 });
+    expect(await of(exists).failure()).toMatchObject({
+      code: 'validation_not_over',
+      field: 'justification',
+      message: expect.stringMatching(
+        /^validation \w+ is of an L1 validator that exists: the P-Chain confirms the end /,
+      ),
+    });
+  });
+
+  test.each<[string, Uint8Array, string, RegExp]>([
+    ['nothing', new Uint8Array(), 'invalid_request', ACCEPTED],
+    ['text', Buffer.from('hello'), 'invalid_request', ACCEPTED],
+    [
+      'a signed message',
+      signed,
+      'invalid_request',
+      /^this is a Warp message that is signed already; without a message it/,
+    ],
+    [
+      'a message',
+      warpMessage.bytes,
+      'invalid_request',
+      /^this is a Warp message: to have it signed, give it as the message; /,
+    ],
+    ['an unknown subnet', idBytes(UNKNOWN_TX), 'unknown_subnet', /^the P-Chain knows no subnet /],
+  ])('%s is an error that says what it is', async (_, bytes, code, message) => {
+    const error = await of(bytes).failure();
+    expect(error).toMatchObject({ code, field: 'justification', message: expect.stringMatching(message) });
+  });
+});
+
+test('a transaction that cannot be read is not taken for a failure of the API', async () => {
+  const { state, failure, of } = createHarness();
+  state.bytes = Uint8Array.from(CONVERSION.bytes.subarray(0, 20));
+  expect(await failure(of(CONVERSION))).toMatchObject({
+    code: 'p_chain_invalid',
+    message: expect.stringMatching(/^this service cannot read transaction \w+: P-Chain transaction: too short: /),
   });
 });
 
 describe('an API that fails', () => {
   test.each([
-    ['unavailable', 'api unavailable'],
-    ['invalid response', 'api invalid'],
+    ['unavailable', 'p_chain_unavailable'],
+    ['invalid response', 'p_chain_invalid'],
   ] as const)('%s', async (kind, code) => {
     const { state, of, failure } = createHarness();
-    state.failure = new ApiError(kind, 'platform.getTx: nothing');
+    state.failure = new ApiError(kind, 'platform.getTx: nothing', { detail: 'node.internal:9650: nothing' });
     const message = 'the P-Chain API failed: platform.getTx: nothing';
     expect(await failure(of(CONVERSION))).toMatchObject({ code, message });
   });
@@ -310,7 +396,7 @@ describe('an API that fails', () => {
     const failed = failure(of(CONVERSION));
     await clock.advance(5_000);
     expect(await failed).toMatchObject({
-      code: 'api unavailable',
+      code: 'p_chain_unavailable',
       message: 'the P-Chain API did not answer in time',
     });
     expect(clock.pendingTimers).toBe(0);

@@ -1,8 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { afterFailure, planQueries, type QueryLimits } from '../../../src/aggregator/query-plan.ts';
-import type { PeerFailure } from '../../../src/aggregator/signature-source.ts';
-import { createTally, type Progress, type Tally } from '../../../src/aggregator/tally.ts';
+import {
+  afterFailure,
+  planQueries,
+  type QueryLimits,
+  weightRefusedForGood,
+} from '../../../src/aggregator/query-plan.ts';
+import type { SignatureFailure } from '../../../src/aggregator/signature-source.ts';
+import { createTally, type Standing, type Tally } from '../../../src/aggregator/tally.ts';
 import { nodeIDFromBytes } from '../../../src/primitives/ids.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
 
@@ -12,9 +17,9 @@ const LIMITS: QueryLimits = {
   reconnectGraceMs: 1_000,
   maxConcurrentQueries: 4,
 };
-const SIGNED: Progress = { kind: 'signed', signature: new Uint8Array(96) };
-const REFUSED: PeerFailure = { kind: 'refused', code: 2, text: '' };
-const UNREACHABLE: PeerFailure = { kind: 'unreachable', reason: 'closed' };
+const SIGNED: Standing = { kind: 'signed', signature: new Uint8Array(96) };
+const REFUSED: SignatureFailure = { kind: 'refused', code: 2, text: '' };
+const UNREACHABLE: SignatureFailure = { kind: 'unreachable', reason: 'closed' };
 
 /** Validators whose canonical index is their position in `weights`. */
 function tallyOf(weights: readonly bigint[], quorum: number, buffer: number, keyless = 0n): Tally {
@@ -23,7 +28,7 @@ function tallyOf(weights: readonly bigint[], quorum: number, buffer: number, key
     ...weights.map((weight, index) => ({ nodeID, publicKey: Uint8Array.of(...new Uint8Array(47), index), weight })),
     { nodeID, publicKey: undefined, weight: keyless },
   ]);
-  return createTally(warpSet, BigInt(quorum), BigInt(buffer));
+  return createTally(warpSet, { quorumNum: BigInt(quorum), quorumBuffer: BigInt(buffer) });
 }
 
 const NOW = 10_000;
@@ -32,7 +37,7 @@ const nearNow = (...offsets: number[]) =>
   fc.constantFrom(...offsets.flatMap((at) => [at - 1, at, at + 1]).map((at) => NOW + at));
 
 const progress = fc.oneof(
-  fc.constant<Progress>({ kind: 'waiting', notBeforeMs: 0, attempts: 0 }),
+  fc.constant<Standing>({ kind: 'waiting', notBeforeMs: 0, attempts: 0 }),
   fc.record({
     kind: fc.constant('waiting' as const),
     notBeforeMs: nearNow(0, 300, -1_000, -5_000),
@@ -44,9 +49,9 @@ const progress = fc.oneof(
     sinceMs: nearNow(-500).filter((at) => at <= NOW),
     attempts: fc.constant(1),
   }),
-  fc.constant<Progress>({ kind: 'answered' }),
+  fc.constant<Standing>({ kind: 'answered' }),
   fc.constant(SIGNED),
-  fc.constant<Progress>({ kind: 'failed', failure: REFUSED }),
+  fc.constant<Standing>({ kind: 'failed', failure: REFUSED }),
 );
 
 const state = fc
@@ -201,9 +206,9 @@ describe('the plan carried out, with any answers', () => {
     afterMs: fc.integer({ min: 0, max: 3_000 }),
     outcome: fc.oneof(
       fc.constant('signs' as const),
-      fc.constantFrom<PeerFailure>({ kind: 'timed out' }, { kind: 'ignored' }),
-      fc.constantFrom<PeerFailure>(REFUSED, { kind: 'refused', code: -2, text: '' }),
-      fc.constant<PeerFailure>({ kind: 'invalid signature', reason: '' }),
+      fc.constantFrom<SignatureFailure>({ kind: 'silent' }, { kind: 'ignored' }),
+      fc.constantFrom<SignatureFailure>(REFUSED, { kind: 'refused', code: -2, text: '' }),
+      fc.constant<SignatureFailure>({ kind: 'invalid_signature', reason: '' }),
       fc.constant(UNREACHABLE),
     ),
   });
@@ -255,7 +260,7 @@ describe('the plan carried out, with any answers', () => {
             }
             for (const { index } of planned.ask) {
               const { answers, nodeCount } = validators[index] as (typeof validators)[number];
-              const before = tally.progress[index];
+              const before = tally.standings[index];
               const attempts = (before?.kind === 'waiting' ? before.attempts : 0) + 1;
               tally.set(index, { kind: 'asking', sinceMs: nowMs, attempts });
               const next = answers[Math.min(attemptsOf[index] ?? 0, answers.length - 1)] ?? answers[0];
@@ -290,10 +295,13 @@ describe('the plan carried out, with any answers', () => {
 });
 
 describe('afterFailure', () => {
-  const after = (failure: PeerFailure, attempts: number, { nodeCount = 1, isPChainMessage = false } = {}): Progress =>
-    afterFailure(failure, { attempts, nodeCount, nowMs: 1_000, isPChainMessage }, LIMITS);
-  const refused = (code: number): PeerFailure => ({ kind: 'refused', code, text: 'text' });
-  const failed = (failure: PeerFailure): Progress => ({ kind: 'failed', failure });
+  const after = (
+    failure: SignatureFailure,
+    attempts: number,
+    { nodeCount = 1, isPChainMessage = false } = {},
+  ): Standing => afterFailure(failure, { attempts, nodeCount, nowMs: 1_000, isPChainMessage }, LIMITS);
+  const refused = (code: number): SignatureFailure => ({ kind: 'refused', code, text: 'text' });
+  const failed = (failure: SignatureFailure): Standing => ({ kind: 'failed', failure });
 
   test('a refusal is tried again after each pause, and is final then', () => {
     const failure = refused(2);
@@ -321,7 +329,7 @@ describe('afterFailure', () => {
     }
   });
 
-  test.each<PeerFailure>([{ kind: 'timed out' }, { kind: 'ignored' }])(
+  test.each<SignatureFailure>([{ kind: 'silent' }, { kind: 'ignored' }])(
     '$kind: on to the next node at once, and final at the last',
     (failure) => {
       expect(after(failure, 1, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_000 });
@@ -338,7 +346,35 @@ describe('afterFailure', () => {
   });
 
   test('an invalid signature is final', () => {
-    const failure: PeerFailure = { kind: 'invalid signature', reason: 'no point' };
+    const failure: SignatureFailure = { kind: 'invalid_signature', reason: 'no point' };
     expect(after(failure, 1, { nodeCount: 2 })).toEqual(failed(failure));
+  });
+});
+
+describe('weightRefusedForGood', () => {
+  const refusedFor = (code: number, isPChainMessage: boolean, kind: 'failed' | 'waiting' = 'failed'): bigint => {
+    const tally = tallyOf([5n, 3n], 67, 0);
+    const failure = { kind: 'refused', code, text: '' } as const;
+    tally.set(0, kind === 'failed' ? { kind, failure } : { kind, notBeforeMs: 1, attempts: 1, lastFailure: failure });
+    tally.set(1, { kind: 'failed', failure: UNREACHABLE });
+    return weightRefusedForGood(tally, isPChainMessage);
+  };
+
+  test('counts codes of the P-Chain that no block changes, there only', () => {
+    const mayPass = [6, 11, 12, 14, 16];
+    for (let code = 1; code <= 17; code += 1) {
+      expect([code, refusedFor(code, true)]).toEqual([code, mayPass.includes(code) ? 0n : 5n]);
+      expect([code, refusedFor(code, false)]).toEqual([code, 0n]);
+    }
+  });
+
+  test('counts chains without a handler, and not nodes that answer validators only or are busy', () => {
+    for (const isPChainMessage of [true, false]) {
+      expect([-1, -2, -3, -4].map((code) => refusedFor(code, isPChainMessage))).toEqual([0n, 5n, 0n, 0n]);
+    }
+  });
+
+  test('does not count those that will be asked again', () => {
+    expect(refusedFor(7, true, 'waiting')).toBe(0n);
   });
 });

@@ -1,4 +1,4 @@
-import type { PeerOutcome, SignatureQuery, SignatureSource } from '../../../src/aggregator/signature-source.ts';
+import type { SignatureOutcome, SignatureQuery, SignatureSource } from '../../../src/aggregator/signature-source.ts';
 import type { Clock } from '../../../src/primitives/clock.ts';
 import type { NodeID, SubnetID } from '../../../src/primitives/ids.ts';
 
@@ -6,7 +6,7 @@ import type { NodeID, SubnetID } from '../../../src/primitives/ids.ts';
 export interface Answer {
   /** Beyond the request's own timeout it is a timeout. */
   readonly afterMs: number;
-  readonly outcome: PeerOutcome;
+  readonly outcome: SignatureOutcome;
   /** The connection ends with the answer. */
   readonly disconnects?: boolean;
 }
@@ -81,7 +81,7 @@ export class ScriptedSource implements SignatureSource {
     nodeID: NodeID,
     query: SignatureQuery,
     { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
-  ): Promise<PeerOutcome> {
+  ): Promise<SignatureOutcome> {
     signal.throwIfAborted();
     const attempt = (this.#attempts.get(nodeID) ?? 0) + 1;
     this.#attempts.set(nodeID, attempt);
@@ -104,7 +104,7 @@ export class ScriptedSource implements SignatureSource {
       };
       const cancel = this.#clock.after(Math.min(afterMs, timeoutMs), () => {
         if (disconnects) this.disconnect(nodeID);
-        finish(() => resolve(afterMs < timeoutMs ? outcome : { kind: 'timed out' }));
+        finish(() => resolve(afterMs < timeoutMs ? outcome : { kind: 'silent' }));
       });
       signal.addEventListener('abort', onAbort, { once: true });
     });

@@ -1,18 +1,24 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { PeerFailure } from '../../../src/aggregator/signature-source.ts';
-import { createTally, type Progress, summarizeTally } from '../../../src/aggregator/tally.ts';
-import { nodeIDFromBytes } from '../../../src/primitives/ids.ts';
+import type { SignatureFailure } from '../../../src/aggregator/signature-source.ts';
+import { createTally, type Standing, summarizeTally } from '../../../src/aggregator/tally.ts';
+import { type NodeID, nodeIDFromBytes } from '../../../src/primitives/ids.ts';
 import { isQuorumReached } from '../../../src/validators/quorum.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
 
-const SIGNED: Progress = { kind: 'signed', signature: new Uint8Array(96) };
+const SIGNED: Standing = { kind: 'signed', signature: new Uint8Array(96) };
 
-function setOf(weights: readonly bigint[], keyless = 0n) {
-  const nodeID = nodeIDFromBytes(new Uint8Array(20));
+function setOf(
+  weights: readonly bigint[],
+  keyless = 0n,
+  nodeOf: (index: number) => NodeID = () => nodeIDFromBytes(new Uint8Array(20)),
+) {
   return createWarpSet([
-    ...weights.map((weight, index) => ({ nodeID, publicKey: Uint8Array.of(...new Uint8Array(47), index), weight })),
-    ...(keyless === 0n ? [] : [{ nodeID, publicKey: undefined, weight: keyless }]),
+    ...weights.map((weight, index) => ({
+      ...{ nodeID: nodeOf(index), weight },
+      publicKey: Uint8Array.of(...new Uint8Array(47), index),
+    })),
+    ...(keyless === 0n ? [] : [{ nodeID: nodeOf(weights.length), publicKey: undefined, weight: keyless }]),
   ]);
 }
 
@@ -25,7 +31,10 @@ describe('createTally', () => {
         fc.bigInt(0n, 100n),
         (weights, quorum, share) => {
           const buffer = ((100n - quorum) * share) / 100n;
-          const { neededWeight, targetWeight, warpSet } = createTally(setOf(weights), quorum, buffer);
+          const { neededWeight, targetWeight, warpSet } = createTally(setOf(weights), {
+            quorumNum: quorum,
+            quorumBuffer: buffer,
+          });
           for (const [weight, percent] of [
             [neededWeight, quorum],
             [targetWeight, quorum + buffer],
@@ -40,44 +49,44 @@ describe('createTally', () => {
   });
 
   test('counts what is signed now: a signer that is put aside no longer counts, and none counts twice', () => {
-    const tally = createTally(setOf([5n, 7n]), 50n, 0n);
+    const tally = createTally(setOf([5n, 7n]), { quorumNum: 50n, quorumBuffer: 0n });
     tally.set(0, SIGNED);
     tally.set(0, SIGNED);
     tally.set(1, SIGNED);
     expect(tally.signedWeight).toBe(12n);
-    tally.set(0, { kind: 'failed', failure: { kind: 'timed out' } });
+    tally.set(0, { kind: 'failed', failure: { kind: 'silent' } });
     expect(tally.signedWeight).toBe(7n);
     expect(() => tally.set(2, SIGNED)).toThrow(RangeError);
   });
 
   test('orders by weight, and equal weights by canonical index', () => {
-    const { heaviestFirst } = createTally(setOf([3n, 9n, 3n, 2n ** 63n, 9n]), 50n, 0n);
+    const { heaviestFirst } = createTally(setOf([3n, 9n, 3n, 2n ** 63n, 9n]), { quorumNum: 50n, quorumBuffer: 0n });
     expect(heaviestFirst.map(({ index }) => index)).toEqual([3, 1, 4, 0, 2]);
   });
 });
 
 describe('summarizeTally', () => {
   const failure = fc.oneof(
-    fc.constantFrom<PeerFailure>({ kind: 'timed out' }, { kind: 'ignored' }),
-    fc.constantFrom('a', 'b').map((reason): PeerFailure => ({ kind: 'unreachable', reason })),
-    fc.constant<PeerFailure>({ kind: 'invalid signature', reason: 'x' }),
+    fc.constantFrom<SignatureFailure>({ kind: 'silent' }, { kind: 'ignored' }),
+    fc.constantFrom('a', 'b').map((reason): SignatureFailure => ({ kind: 'unreachable', reason })),
+    fc.constant<SignatureFailure>({ kind: 'invalid_signature', reason: 'x' }),
     fc
       .tuple(fc.integer({ min: -4, max: 4 }), fc.constantFrom('x', 'y', 'z'))
-      .map(([code, text]): PeerFailure => ({ kind: 'refused', code, text })),
+      .map(([code, text]): SignatureFailure => ({ kind: 'refused', code, text })),
   );
-  const progress = fc.oneof(
+  const standing = fc.oneof(
     fc.constant(SIGNED),
-    fc.constant<Progress>({ kind: 'answered' }),
-    fc.constant<Progress>({ kind: 'asking', sinceMs: 0, attempts: 1 }),
-    fc.constant<Progress>({ kind: 'waiting', notBeforeMs: 0, attempts: 0 }),
-    failure.map((lastFailure): Progress => ({ kind: 'waiting', notBeforeMs: 9, attempts: 1, lastFailure })),
-    failure.map((failure): Progress => ({ kind: 'failed', failure })),
+    fc.constant<Standing>({ kind: 'answered' }),
+    fc.constant<Standing>({ kind: 'asking', sinceMs: 0, attempts: 1 }),
+    fc.constant<Standing>({ kind: 'waiting', notBeforeMs: 0, attempts: 0 }),
+    failure.map((lastFailure): Standing => ({ kind: 'waiting', notBeforeMs: 9, attempts: 1, lastFailure })),
+    failure.map((failure): Standing => ({ kind: 'failed', failure })),
   );
 
   test('puts every validator into one outcome: weights and counts add up to the whole set', () => {
     fc.assert(
       fc.property(
-        fc.array(fc.tuple(fc.bigInt(1n, 1_000n), progress, fc.boolean()), { maxLength: 40 }),
+        fc.array(fc.tuple(fc.bigInt(1n, 1_000n), standing, fc.boolean()), { maxLength: 40 }),
         fc.bigInt(0n, 100n),
         (validators, keyless) => {
           const tally = createTally(
@@ -85,15 +94,13 @@ describe('summarizeTally', () => {
               validators.map(([weight]) => weight),
               keyless,
             ),
-            67n,
-            0n,
+            { quorumNum: 67n, quorumBuffer: 0n },
           );
-          for (const [index, [, progress]] of validators.entries()) tally.set(index, progress);
+          for (const [index, [, standing]] of validators.entries()) tally.set(index, standing);
           const summary = summarizeTally(tally, ({ index }) => (validators[index]?.[2] ? undefined : 'no address'));
-          const { signed, unreachable, timedOut, ignored, refused, invalidSignature } = summary;
-          const { unanswered, notAsked, withoutKey } = summary;
-          const failed = [unreachable, timedOut, ignored, refused, invalidSignature];
-          const outcomes = [signed, ...failed, unanswered, notAsked, withoutKey];
+          const { signed, unreachable, refused } = summary.outcomes;
+          const outcomes = Object.values(summary.outcomes);
+          expect(outcomes).toHaveLength(9);
           expect(outcomes.reduce((sum, { weight }) => sum + weight, 0n)).toBe(tally.warpSet.totalWeight);
           expect(outcomes.reduce((sum, { count }) => sum + count, 0)).toBe(validators.length + (keyless > 0n ? 1 : 0));
           expect(signed.weight).toBe(tally.signedWeight);
@@ -110,8 +117,45 @@ describe('summarizeTally', () => {
     );
   });
 
+  test('names those that did not sign, the heaviest first, at most 32, and counts the others', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.bigInt(1n, 50n), standing, fc.boolean()), { maxLength: 60 }),
+        fc.bigInt(0n, 100n),
+        (validators, keyless) => {
+          const weights = validators.map(([weight]) => weight);
+          const warpSet = setOf(weights, keyless, (index) => nodeIDFromBytes(new Uint8Array(20).fill(index)));
+          const tally = createTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n });
+          for (const [index, [, standing]] of validators.entries()) tally.set(index, standing);
+          const whyUnreachable = ({ index }: { index: number }) => (validators[index]?.[2] ? undefined : 'no address');
+          const { missing, missingOmitted, outcomes } = summarizeTally(tally, whyUnreachable);
+          // Equal weights in canonical order.
+          const expected = warpSet.validators
+            .filter(({ index }) => validators[index]?.[1].kind !== 'signed')
+            .toSorted((a, b) => Number(b.weight - a.weight) || a.index - b.index);
+          expect(missing.length).toBe(Math.min(expected.length, 32));
+          expect(missingOmitted).toBe(expected.length - missing.length);
+          expect(missing.map(({ nodeID, weight }) => [nodeID, weight])).toEqual(
+            expected.slice(0, 32).map(({ nodeIDs: [nodeID], weight }) => [nodeID, weight]),
+          );
+          for (const { outcome, code, text, reason } of missing) {
+            expect(code !== undefined && text !== undefined).toBe(outcome === 'refused');
+            expect(reason !== undefined).toBe(outcome === 'unreachable' || outcome === 'invalid_signature');
+          }
+          if (missingOmitted > 0) return;
+          for (const [kind, { weight, count }] of Object.entries(outcomes)) {
+            if (kind === 'signed' || kind === 'without_key') continue;
+            const named = missing.filter(({ outcome }) => outcome === kind);
+            expect(named.length).toBe(count);
+            expect(named.reduce((sum, each) => sum + each.weight, 0n)).toBe(weight);
+          }
+        },
+      ),
+    );
+  });
+
   test('tells reasons apart by code and by text, the heaviest first', () => {
-    const tally = createTally(setOf([1n, 2n, 4n, 8n]), 67n, 0n);
+    const tally = createTally(setOf([1n, 2n, 4n, 8n]), { quorumNum: 67n, quorumBuffer: 0n });
     const refusals: [number, string][] = [
       [1, 'x'],
       [1, 'y'],
@@ -121,7 +165,7 @@ describe('summarizeTally', () => {
     for (const [index, [code, text]] of refusals.entries()) {
       tally.set(index, { kind: 'failed', failure: { kind: 'refused', code, text } });
     }
-    expect(summarizeTally(tally, () => undefined).refused).toEqual({
+    expect(summarizeTally(tally, () => undefined).outcomes.refused).toEqual({
       weight: 15n,
       count: 4,
       reasons: [

@@ -1,12 +1,12 @@
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
 import {
   createValidatorConnections,
   type ValidatorConnections,
 } from '../../../src/aggregator/validator-connections.ts';
 import type { PeerNetwork } from '../../../src/p2p/peer-network.ts';
+import { ApiError } from '../../../src/pchain/api-error.ts';
 import type { ValidatorSets } from '../../../src/pchain/validator-sets.ts';
 import {
   type BlockchainID,
@@ -16,6 +16,7 @@ import {
   PRIMARY_NETWORK_ID,
   type SubnetID,
 } from '../../../src/primitives/ids.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createWarpSet, type WarpSet } from '../../../src/validators/warp-set.ts';
 import { encodeSignatureResponse, parseSignatureRequest } from '../../../src/warp/signature-request.ts';
 import { FakeClock } from '../../fake-clock.ts';
@@ -48,7 +49,7 @@ class FakePeerNetwork implements Pick<PeerNetwork, 'want' | 'unwant' | 'isConnec
   readonly wanted = new Map<string, readonly NodeID[]>();
   readonly connected = new Set<NodeID>();
   failure: string | undefined;
-  outcome: AppOutcome = { kind: 'timeout' };
+  outcome: AppOutcome = { kind: 'silent' };
   readonly requests: { nodeID: NodeID; chainID: BlockchainID; appBytes: Uint8Array }[] = [];
 
   want(name: string, nodeIDs: ReadonlySet<NodeID>): void {
@@ -86,21 +87,31 @@ function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as Err
     [PRIMARY_NETWORK_ID, setOf(1, 2, 3)],
     [SUBNET, setOf(4)],
   ]);
-  const state = { failure, reads: 0 };
+  const state = {
+    failure,
+    reads: 0,
+    unreadable: undefined as { subnetID: SubnetID; how: 'fails' | 'hangs' } | undefined,
+  };
   const validatorSets: ValidatorSets<WarpSet> = {
     async proposedHeight() {
       state.reads += 1;
       if (state.failure !== undefined) throw state.failure;
       return 5n;
     },
-    at: async (subnetID) => sets.get(subnetID) ?? setOf(),
+    async at(subnetID, _height, signal) {
+      if (state.unreadable?.subnetID !== subnetID) return sets.get(subnetID) ?? setOf();
+      if (state.unreadable.how === 'fails') throw new ApiError('rejected', 'refused');
+      return new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      });
+    },
   };
   const connections = createValidatorConnections({
     network: network as unknown as PeerNetwork,
     validatorSets,
     clock,
     logger: pino({ level: 'silent' }),
-    metrics: createAggregatorMetrics(registry),
+    metrics: createMetrics(registry),
     trackedSubnetIDs,
     readyQuorumNum: 67n,
     refreshIntervalMs: REFRESH_MS,
@@ -189,62 +200,134 @@ describe('whom it keeps connected', () => {
 });
 
 describe('readiness', () => {
-  test('needs the quorum of the primary network and of every tracked subnet', async () => {
-    const { network, connections, pass, registry } = createHarness();
-    expect(connections.readiness()).toEqual({
-      isReady: false,
-      subnets: [
-        { subnetID: PRIMARY_NETWORK_ID, connected: undefined },
-        { subnetID: SUBNET, connected: undefined },
-      ],
-    });
+  const isUp = ({ connections }: ReturnType<typeof createHarness>) =>
+    connections.readiness().map((subnet) => subnet.isUp);
+
+  test('needs the quorum of each subnet, and says what is missing', async () => {
+    const harness = createHarness();
+    const { network, connections, pass, registry } = harness;
+    const reading = { isUp: false, reason: 'its validator set is being read', connected: undefined };
+    expect(connections.readiness()).toEqual([
+      { subnetID: PRIMARY_NETWORK_ID, ...reading },
+      { subnetID: SUBNET, ...reading },
+    ]);
     await pass(0);
     for (const number of [1, 3]) network.connected.add(nodeOf(number));
-    expect(connections.readiness()).toMatchObject({ isReady: false });
+    // 4 of 6 are 66.66 %.
+    expect(connections.readiness()).toEqual([
+      {
+        subnetID: PRIMARY_NETWORK_ID,
+        isUp: false,
+        reason: '66.66 % of its weight is connected, and 67 % is needed',
+        connected: { weight: 4n, totalWeight: 6n },
+      },
+      {
+        subnetID: SUBNET,
+        isUp: false,
+        reason: '0.00 % of its weight is connected, and 67 % is needed',
+        connected: { weight: 0n, totalWeight: 4n },
+      },
+    ]);
     network.connected.add(nodeOf(4));
-    // 4 of 6 are 66.7 %.
-    expect(connections.readiness()).toMatchObject({ isReady: false });
+    expect(isUp(harness)).toEqual([false, true]);
     network.connected.add(nodeOf(2));
     network.connected.delete(nodeOf(1));
-    expect(connections.readiness()).toEqual({
-      isReady: true,
-      subnets: [
-        { subnetID: PRIMARY_NETWORK_ID, connected: { weight: 5n, totalWeight: 6n, isEnough: true } },
-        { subnetID: SUBNET, connected: { weight: 4n, totalWeight: 4n, isEnough: true } },
-      ],
-    });
-    expect(await registry.metrics()).toContain(
-      `signature_aggregator_connected_stake_weight_percentage{subnet_id="${PRIMARY_NETWORK_ID}"} 83.33`,
+    expect(connections.readiness()).toEqual([
+      {
+        subnetID: PRIMARY_NETWORK_ID,
+        isUp: true,
+        reason: undefined,
+        connected: { weight: 5n, totalWeight: 6n },
+      },
+      { subnetID: SUBNET, isUp: true, reason: undefined, connected: { weight: 4n, totalWeight: 4n } },
+    ]);
+    // Read on scrape: nobody has to ask for the readiness before.
+    network.connected.delete(nodeOf(4));
+    const metrics = await registry.metrics();
+    expect(metrics).toContain(
+      `signature_aggregator_connected_weight_ratio{subnet_id="${PRIMARY_NETWORK_ID}"} 0.8333\n`,
     );
+    expect(metrics).toContain(`signature_aggregator_connected_weight_ratio{subnet_id="${SUBNET}"} 0\n`);
   });
 
   test('does not come for a tracked subnet without validators, and comes soon after it has some', async () => {
-    const { network, connections, sets, pass, clock } = createHarness({ trackedSubnetIDs: [L1] });
+    const harness = createHarness({ trackedSubnetIDs: [L1] });
+    const { network, connections, sets, pass, clock, registry } = harness;
     await pass(0);
     for (const number of [1, 2, 3, 5]) network.connected.add(nodeOf(number));
-    expect(connections.readiness().isReady).toBe(false);
+    expect(isUp(harness)).toEqual([true, false]);
+    expect(connections.readiness()[1]?.reason).toBe('it has no validators');
+    expect(await registry.metrics()).not.toContain(`subnet_id="${L1}"`);
     sets.set(L1, setOf(5));
     await clock.advance(1_000);
     await drain();
-    expect(connections.readiness().isReady).toBe(true);
+    expect(isUp(harness)).toEqual([true, true]);
   });
 });
 
-test('an API that fails is asked again: soon at the start, else at the next refresh', async () => {
-  const { state, network, pass, clock } = createHarness({ failure: new Error('down') });
-  await pass(0);
-  expect(state.reads).toBe(1);
-  await clock.advance(1_000);
-  await drain();
-  expect(state.reads).toBe(2);
-  state.failure = undefined;
-  await clock.advance(1_000);
-  await drain();
-  expect(network.wanted.size).toBe(2);
-  state.failure = new Error('down again');
-  await pass(REFRESH_MS);
-  expect(state.reads).toBe(4);
-  expect(network.wanted.size).toBe(2);
+describe('an API that fails', () => {
+  test('is asked again: soon at the start, else at the next refresh', async () => {
+    const { state, network, connections, pass, clock } = createHarness({
+      failure: new ApiError('unavailable', 'no connection'),
+    });
+    await pass(0);
+    const subnets = 2;
+    expect(state.reads).toBe(subnets);
+    expect(connections.readiness().map(({ reason }) => reason)).toEqual(
+      Array(2).fill('its validator set cannot be read: no connection'),
+    );
+    await clock.advance(1_000);
+    await drain();
+    expect(state.reads).toBe(2 * subnets);
+    state.failure = undefined;
+    await clock.advance(1_000);
+    await drain();
+    expect(network.wanted.size).toBe(2);
+    state.failure = new Error('down again');
+    await pass(REFRESH_MS);
+    expect(state.reads).toBe(4 * subnets);
+    expect(network.wanted.size).toBe(2);
+  });
+
+  test('says nothing of the inside of a bug', async () => {
+    const { connections, pass } = createHarness({ failure: new TypeError('undefined is not a function') });
+    await pass(0);
+    expect(connections.readiness()[0]?.reason).toBe(
+      'its validator set cannot be read: an unexpected error, which is in the log',
+    );
+  });
+
+  test('costs no connection to the validators known last, however long it lasts', async () => {
+    const { state, network, pass } = createHarness();
+    await pass(0);
+    state.failure = new ApiError('unavailable', 'no connection');
+    await pass(2 * KEEP_MS);
+    expect(network.wanted.get(SUBNET)).toEqual([nodeOf(4)]);
+    expect(network.wanted.size).toBe(2);
+  });
+
+  test.each(['fails', 'hangs'] as const)('for one subnet (it %s) leaves the others as fresh as ever', async (how) => {
+    const { state, sets, network, connections, pass } = createHarness({ trackedSubnetIDs: [L1, SUBNET] });
+    state.unreadable = { subnetID: L1, how };
+    await pass(0);
+    expect(network.wanted.get(SUBNET)).toEqual([nodeOf(4)]);
+    sets.set(SUBNET, setOf(4, 5));
+    sets.set(PRIMARY_NETWORK_ID, setOf(1, 2, 3, 6));
+    await pass(REFRESH_MS);
+    expect(network.wanted.get(SUBNET)).toEqual([4, 5].map(nodeOf));
+    expect(network.wanted.get(PRIMARY_NETWORK_ID)).toEqual([1, 2, 3, 6].map(nodeOf));
+    expect(connections.readiness()[1]).toMatchObject({
+      isUp: false,
+      reason:
+        how === 'fails'
+          ? 'its validator set cannot be read: refused'
+          : 'its validator set cannot be read: reading the validator set took longer than 10000 ms',
+    });
+    state.unreadable = undefined;
+    sets.set(L1, setOf(7));
+    await pass(REFRESH_MS);
+    expect(network.wanted.get(L1)).toEqual([nodeOf(7)]);
+  });
 });
 
 test('disposed, it leaves no timer', async () => {
@@ -267,7 +350,7 @@ describe('a signature request', () => {
   }
 
   test('goes to the source chain, as ACP-118 has it', async () => {
-    const { network } = await ask({ kind: 'timeout' });
+    const { network } = await ask({ kind: 'silent' });
     const [sent] = network.requests;
     expect(sent).toMatchObject({ nodeID: nodeOf(1), chainID: CHAIN });
     const { message, justification } = query;
@@ -276,8 +359,8 @@ describe('a signature request', () => {
 
   test.each<[string, AppOutcome, object]>([
     ['a signature', { kind: 'response', bytes: encodeSignatureResponse(signature) }, { kind: 'signature', signature }],
-    ['a refusal', { kind: 'error', code: 2, message: 'not found' }, { kind: 'refused', code: 2, text: 'not found' }],
-    ['a timeout', { kind: 'timeout' }, { kind: 'timed out' }],
+    ['a refusal', { kind: 'refused', code: 2, text: 'not found' }, { kind: 'refused', code: 2, text: 'not found' }],
+    ['silence', { kind: 'silent' }, { kind: 'silent' }],
     ['the silence of one that lives', { kind: 'ignored' }, { kind: 'ignored' }],
     ['no connection', { kind: 'unreachable', reason: 'closed' }, { kind: 'unreachable', reason: 'closed' }],
   ])('gives %s', async (_, outcome, expected) => {
@@ -287,16 +370,16 @@ describe('a signature request', () => {
   test.each([0, 1, 95, 97])('a signature of %i bytes crashes nobody', async (length) => {
     const bytes = encodeSignatureResponse(new Uint8Array(length).fill(1));
     const { result } = await ask({ kind: 'response', bytes });
-    expect(result).toEqual({ kind: 'invalid signature', reason: expect.stringContaining(`${length} bytes`) });
+    expect(result).toEqual({ kind: 'invalid_signature', reason: expect.stringContaining(`${length} bytes`) });
   });
 
   test('bytes that are no response are an invalid signature', async () => {
     const { result } = await ask({ kind: 'response', bytes: new Uint8Array(50).fill(0xff) });
-    expect(result).toMatchObject({ kind: 'invalid signature' });
+    expect(result).toMatchObject({ kind: 'invalid_signature' });
   });
 
   test("a peer's text is cut", async () => {
-    const { result } = await ask({ kind: 'error', code: 9, message: 'x'.repeat(10_000) });
+    const { result } = await ask({ kind: 'refused', code: 9, text: 'x'.repeat(10_000) });
     expect(result).toEqual({ kind: 'refused', code: 9, text: 'x'.repeat(300) });
   });
 });

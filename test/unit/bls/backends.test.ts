@@ -102,7 +102,7 @@ describe.each(backends)('the backend $name', (backend) => {
     ]) {
       expect(verifies(backend, check)).toBe(false);
       expect(backend.verifyBatch([good, check])).toBe(false);
-      expect(backend.errors?.errorOf(check)).toBeUndefined();
+      expect(backend.defects?.defectOf(check)).toBeUndefined();
     }
     expect(bytesToHex(backend.encodeSignature(infinity))).toBe(bytesToHex(G2.Point.ZERO.toBytes(true)));
   });
@@ -153,38 +153,37 @@ describe.each(backends)('the backend $name', (backend) => {
   });
 });
 
-test.each(backends.flatMap((backend) => (backend.errors === undefined ? [] : [{ backend, errors: backend.errors }])))(
-  'errors of $backend.name multiply, and tell how often one of them counts',
-  ({ backend, errors }) => {
-    const good = checkOf(backend, publicKey, MESSAGE, signature);
-    const bad = { ...good, signature: backend.parseSignature(secret.sign(OTHER).toBytes()) };
-    const error = errors.errorOf(bad);
-    const none = errors.errorOf(good);
-    if (error === undefined || none === undefined) throw new Error('no error');
-    expect([errors.isNone(none), errors.isNone(error)]).toEqual([true, false]);
-    const both = errors.errorOf({
+test.each(
+  backends.flatMap((backend) => (backend.defects === undefined ? [] : [{ backend, defects: backend.defects }])),
+)('defects of $backend.name multiply, and tell how often one of them counts', ({ backend, defects }) => {
+  const good = checkOf(backend, publicKey, MESSAGE, signature);
+  const bad = { ...good, signature: backend.parseSignature(secret.sign(OTHER).toBytes()) };
+  const defect = defects.defectOf(bad);
+  const none = defects.defectOf(good);
+  if (defect === undefined || none === undefined) throw new Error('no defect');
+  expect([defects.isNone(none), defects.isNone(defect)]).toEqual([true, false]);
+  const both = defects.defectOf({
+    ...good,
+    key: backend.aggregatePublicKeys([good.key, good.key]),
+    signature: backend.aggregateSignatures([good.signature, bad.signature]),
+  });
+  if (both === undefined) throw new Error('no defect');
+  expect(defects.areEqual(both, defect)).toBe(true);
+  expect(defects.isNone(defects.divide(both, defect))).toBe(true);
+  for (const times of [1, 2, 5, 9]) {
+    const counted = defects.defectOf({
       ...good,
-      key: backend.aggregatePublicKeys([good.key, good.key]),
-      signature: backend.aggregateSignatures([good.signature, bad.signature]),
+      key: backend.aggregatePublicKeys(Array(times).fill(good.key)),
+      signature: backend.aggregateSignatures(Array(times).fill(bad.signature)),
     });
-    if (both === undefined) throw new Error('no error');
-    expect(errors.areEqual(both, error)).toBe(true);
-    expect(errors.isNone(errors.divide(both, error))).toBe(true);
-    for (const times of [1, 2, 5, 9]) {
-      const counted = errors.errorOf({
-        ...good,
-        key: backend.aggregatePublicKeys(Array(times).fill(good.key)),
-        signature: backend.aggregateSignatures(Array(times).fill(bad.signature)),
-      });
-      if (counted === undefined) throw new Error('no error');
-      expect(errors.logarithm(counted, error, 9)).toBe(times);
-      expect(errors.logarithm(counted, error, times - 1)).toBeUndefined();
-    }
-    expect(errors.logarithm(none, error, 9)).toBeUndefined();
-  },
-);
+    if (counted === undefined) throw new Error('no defect');
+    expect(defects.logarithm(counted, defect, 9)).toBe(times);
+    expect(defects.logarithm(counted, defect, times - 1)).toBeUndefined();
+  }
+  expect(defects.logarithm(none, defect, 9)).toBeUndefined();
+});
 
-/** What may come: of signers who sign this message, another one, what another has signed, or any point at all. */
+/** What peers may send: a signature of this message, of another one, of another signer, or any point at all. */
 const contributions = fc.array(
   fc.record({
     signer: fc.nat(secrets.length - 1),

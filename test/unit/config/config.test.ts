@@ -1,51 +1,143 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { ConfigError, embeddedConfig, loadConfig, type Overrides, parseConfig } from '../../../src/config/config.ts';
+import { loadConfig } from '../../../src/config/load-config.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
+import { BASE, configOf, FUJI, fileWith, problemsIn, problemsOf } from './config-fixture.ts';
 
-const BASE = { network: 'fuji', pChainApi: [{ baseUrl: 'https://api.example' }] };
+const A = { baseUrl: 'https://a.test' };
+const B = { baseUrl: 'https://b.test' };
 const NODE_ID = nodeIDFromBytes(new Uint8Array(20).fill(1));
+const hash = (digit: string) => digit.repeat(64);
 
-function parse(more: object = {}, overrides: Overrides = {}, environment: Record<string, string> = {}) {
-  return parseConfig({ ...BASE, ...more }, overrides, environment);
-}
-
-function problem(run: () => unknown): string {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof ConfigError) return error.message;
-    throw error;
-  }
-  throw new Error('expected a ConfigError');
-}
-
-describe('where settings come from', () => {
-  test('defaults', () => {
-    expect(parse()).toMatchObject({
-      network: 'fuji',
-      infoApi: BASE.pChainApi,
-      host: '127.0.0.1',
-      port: 8080,
-      logLevel: 'info',
-      stakingIdentity: undefined,
-      allowPrivateAddresses: false,
-      trackedSubnetIDs: [],
-      readyQuorumNum: 67n,
+describe('defaults', () => {
+  test('of a public network', () => {
+    const config = configOf(BASE);
+    expect(config).toMatchObject({
+      server: { host: '127.0.0.1', port: 8080, corsOrigins: ['*'], trustedProxies: [], shutdownTimeoutMs: 15_000 },
+      log: { level: 'info' },
+      access: { unitsPerMinute: 3_000, apiKeys: [] },
+      identity: undefined,
+      bls: { backend: 'noble' },
+      aggregation: { requestTimeoutMs: 10_000, peerTimeoutMs: 3_000, hedgeAfterMs: 500, maxQueriesInFlight: 8_192 },
+      store: { path: undefined, shared: undefined },
+      upstream: { endpoints: {}, passUnknown: true, maxRpcBatch: 20, timeoutMs: 10_000, cacheBytes: 33_554_432 },
     });
-    expect(parse({ network: 'local' }).allowPrivateAddresses).toBe(true);
-    expect(parse({ network: 'local', allowPrivateAddresses: false }).allowPrivateAddresses).toBe(false);
+    expect(config.networks).toEqual([
+      {
+        name: 'fuji',
+        aliases: ['testnet'],
+        embedded: undefined,
+        pChainApi: FUJI.pChainApi,
+        infoApi: FUJI.pChainApi,
+        dataApi: undefined,
+        apiTimeoutMs: 5_000,
+        trackedSubnetIDs: [],
+        manuallyTrackedPeers: [],
+        allowPrivateAddresses: false,
+        dialsPerSecond: 100,
+        validatorRefreshMs: 60_000,
+        readyQuorumNum: 67n,
+        l1Index: { lookback: 10_000n, blocksPerSecond: 50 },
+      },
+    ]);
+    expect(config.bls.workers).toBeGreaterThan(0);
+    expect(config.upstream.rpcMethods).toContain('avm.getUTXOs');
+    expect(config.upstream.rpcMethods).toContain('platform.getValidatorsAt');
   });
 
-  test('the environment goes before the file, and the command line before both', () => {
-    const file = { port: 1, host: 'file', logLevel: 'warn' };
-    const environment = { SIGNATURE_AGGREGATOR_PORT: '2', SIGNATURE_AGGREGATOR_HOST: 'environment' };
-    expect(parse(file, { port: 3 }, environment)).toMatchObject({ port: 3, host: 'environment', logLevel: 'warn' });
-    expect(parse(file, {}, environment)).toMatchObject({ port: 2 });
-    expect(parse(file, {}, { SIGNATURE_AGGREGATOR_PORT: '' })).toMatchObject({ port: 1 });
-    expect(parse({}, {}, { SIGNATURE_AGGREGATOR_LOG_LEVEL: 'trace' })).toMatchObject({ logLevel: 'trace' });
+  test("of a network of one's own, and of mainnet beside it", () => {
+    const own = configOf({ networks: { 'my-net': FUJI } });
+    expect(own).toMatchObject({ access: { unitsPerMinute: 0 }, log: { level: 'info' } });
+    expect(own.networks[0]).toMatchObject({
+      name: 'my-net',
+      aliases: [],
+      allowPrivateAddresses: true,
+      dialsPerSecond: 100,
+      l1Index: { blocksPerSecond: 1_000 },
+    });
+    const both = configOf({ networks: { 'my-net': FUJI, mainnet: FUJI } });
+    expect(both.access.unitsPerMinute).toBe(3_000);
+    expect(both.networks.map(({ allowPrivateAddresses }) => allowPrivateAddresses)).toEqual([true, false]);
+    expect(configOf(fileWith({ network: { allowPrivateAddresses: true } })).networks[0]).toMatchObject({
+      allowPrivateAddresses: true,
+    });
+  });
+
+  test('without a file, one embedded network answers to all names', () => {
+    const config = configOf(undefined);
+    expect(config).toMatchObject({ log: { level: 'warn' }, access: { unitsPerMinute: 0 } });
+    expect(config.networks).toMatchObject([
+      {
+        name: 'local',
+        aliases: ['mainnet', 'fuji', 'testnet'],
+        embedded: { validators: 20 },
+        pChainApi: [],
+        infoApi: [],
+        allowPrivateAddresses: true,
+        dialsPerSecond: 1_000,
+      },
+    ]);
+    expect(config.upstream.endpoints).toEqual({});
+    expect(configOf(undefined, { validators: '30' }).networks[0]).toMatchObject({ embedded: { validators: 30 } });
+  });
+
+  test('an embedded network beside another', () => {
+    const config = configOf({ networks: { trial: { embedded: {} }, fuji: FUJI } }, { validators: '7' });
+    expect(config.log.level).toBe('info');
+    expect(config.networks[0]).toMatchObject({ name: 'trial', aliases: [], embedded: { validators: 7 } });
+  });
+
+  test('what is of no network goes to the data API of mainnet, else of fuji', () => {
+    const endpoints = (dataApi: object) => configOf(fileWith({ upstream: { dataApi } })).upstream.endpoints;
+    expect(endpoints({ mainnet: A, fuji: B })).toEqual({ mainnet: A, fuji: B, evm: A });
+    expect(endpoints({ fuji: B })).toEqual({ fuji: B, evm: B });
+    expect(endpoints({ fuji: B, evm: A })).toEqual({ fuji: B, evm: A });
+    const upstream = { metrics: A, nodeRpc: B };
+    expect(configOf(fileWith({ upstream })).upstream.endpoints).toEqual({ metrics: A, node: B });
+  });
+});
+
+describe('what a file says', () => {
+  test('IDs, addresses, the identity and the store are parsed', () => {
+    const config = configOf(
+      fileWith({
+        network: {
+          trackedSubnetIds: [PRIMARY_NETWORK_ID, `0x${'00'.repeat(32)}`],
+          manuallyTrackedPeers: [
+            { nodeId: NODE_ID, address: '10.0.0.1:9651' },
+            { nodeId: NODE_ID, address: '[2001:db8::1]:65535' },
+            { nodeId: NODE_ID, address: 'node.example:1' },
+          ],
+          readyQuorumPercentage: 80,
+          l1Index: { lookback: 0 },
+        },
+        identity: { certificatePath: 'a.crt', privateKeyPath: 'a.key' },
+        store: { path: '/var/lib/a', sharedUrl: 'rediss://:word@redis.test/2', sharedKeyPrefix: 'mine:' },
+        access: { apiKeys: [{ name: 'a', sha256: hash('A') }] },
+      }),
+    );
+    const [network] = config.networks;
+    expect(network?.trackedSubnetIDs).toEqual([PRIMARY_NETWORK_ID, PRIMARY_NETWORK_ID]);
+    expect(network?.manuallyTrackedPeers).toEqual([
+      { nodeID: NODE_ID, host: '10.0.0.1', port: 9651 },
+      { nodeID: NODE_ID, host: '2001:db8::1', port: 65_535 },
+      { nodeID: NODE_ID, host: 'node.example', port: 1 },
+    ]);
+    expect(network).toMatchObject({ readyQuorumNum: 80n, l1Index: { lookback: 0n, blocksPerSecond: 50 } });
+    expect(config.identity).toEqual({ certificatePath: 'a.crt', privateKeyPath: 'a.key' });
+    expect(config.store).toEqual({
+      path: '/var/lib/a',
+      shared: {
+        address: { host: 'redis.test', port: 6379, isTls: true, username: undefined, password: 'word', database: 2 },
+        keyPrefix: 'mine:',
+      },
+    });
+    expect(config.access.apiKeys).toEqual([
+      { name: 'a', sha256: hash('a'), unitsPerMinute: 30_000, routes: ['aggregation', 'data', 'rpc'] },
+    ]);
+    expect(configOf(fileWith({ store: { sharedKeyPrefix: 'mine:' } })).store.shared).toBeUndefined();
   });
 
   test('${NAME} in any text is the environment variable, once', () => {
@@ -55,153 +147,251 @@ describe('where settings come from', () => {
       httpHeaders: { 'x-key': 'Bearer ${KEY}' },
       queryParameters: { token: '${TRICK}' },
     };
-    expect(parse({ pChainApi: [endpoint] }, {}, environment).pChainApi).toEqual([
+    expect(configOf(fileWith({ network: { pChainApi: [endpoint] } }), {}, environment).networks[0]?.pChainApi).toEqual([
       {
         baseUrl: 'https://p.example/secret/x',
         httpHeaders: { 'x-key': 'Bearer secret' },
         queryParameters: { token: '${KEY}' },
       },
     ]);
-    expect(problem(() => parse({ host: '${NOT_SET}' }))).toBe(
-      'the environment variable NOT_SET, which the configuration uses, is not set',
-    );
-    expect(parse({ host: '$HOST ${} $' }).host).toBe('$HOST ${} $');
-  });
-
-  test('IDs, addresses and the identity', () => {
-    const config = parse({
-      trackedSubnetIds: [PRIMARY_NETWORK_ID, `0x${'00'.repeat(32)}`],
-      manuallyTrackedPeers: [
-        { nodeId: NODE_ID, address: '10.0.0.1:9651' },
-        { nodeId: NODE_ID, address: '[2001:db8::1]:65535' },
-        { nodeId: NODE_ID, address: 'node.example:1' },
-      ],
-      stakingCertPath: 'a.crt',
-      stakingKeyPath: 'a.key',
-      readyQuorumPercentage: 80,
-    });
-    expect(config.trackedSubnetIDs).toEqual([PRIMARY_NETWORK_ID, PRIMARY_NETWORK_ID]);
-    expect(config.manuallyTrackedPeers).toEqual([
-      { nodeID: NODE_ID, host: '10.0.0.1', port: 9651 },
-      { nodeID: NODE_ID, host: '2001:db8::1', port: 65_535 },
-      { nodeID: NODE_ID, host: 'node.example', port: 1 },
+    expect(problemsOf(fileWith({ server: { host: '${NOT_SET}' }, store: { path: '${NOR_THIS}' } }))).toEqual([
+      'server.host: the environment variable NOT_SET, which the text names, is not set',
+      'store.path: the environment variable NOR_THIS, which the text names, is not set',
     ]);
-    expect(config.stakingIdentity).toEqual({ certificatePath: 'a.crt', privateKeyPath: 'a.key' });
-    expect(config.readyQuorumNum).toBe(80n);
+    expect(configOf(fileWith({ server: { host: '$HOST ${} $' } })).server.host).toBe('$HOST ${} $');
   });
 
-  test('the embedded network has its own', () => {
-    expect(embeddedConfig('http://127.0.0.1:1', { port: 0 }, {})).toMatchObject({
-      network: 'local',
-      pChainApi: [{ baseUrl: 'http://127.0.0.1:1' }],
-      port: 0,
-      logLevel: 'warn',
-      allowPrivateAddresses: true,
-    });
-    expect(embeddedConfig('http://127.0.0.1:1', { logLevel: 'debug' }, {}).logLevel).toBe('debug');
-  });
-
-  test('what comes out is frozen, to the last endpoint', () => {
-    const config = parse({ pChainApi: [{ baseUrl: 'https://a.example', httpHeaders: { a: 'b' } }] });
+  test('what comes out is frozen, and what came in is left alone', () => {
+    const file = fileWith({ network: { pChainApi: [{ ...A, httpHeaders: { a: 'b' } }] } });
     const visit = (value: unknown): void => {
       if (typeof value !== 'object' || value === null) return;
       expect(Object.isFrozen(value)).toBe(true);
       for (const item of Object.values(value)) visit(item);
     };
-    visit(config);
-  });
-
-  test("the caller's object is left alone", () => {
-    const file = { ...BASE, pChainApi: [{ baseUrl: 'https://a.example' }] };
-    parseConfig(file, {}, {});
-    expect(Object.isFrozen(file.pChainApi)).toBe(false);
+    visit(configOf(file));
+    expect(file).toEqual(fileWith({ network: { pChainApi: [{ ...A, httpHeaders: { a: 'b' } }] } }));
+    expect(Object.isFrozen(file.networks.fuji.pChainApi)).toBe(false);
   });
 });
 
 describe('what is wrong is said in a sentence that names the setting', () => {
+  const network = (settings: object) => fileWith({ network: settings });
+
   test.each<[string, unknown, string | RegExp]>([
     ['no object', [], 'the configuration must be a JSON object'],
     ['null', null, 'the configuration must be a JSON object'],
-    ['nothing', {}, 'the configuration must have required properties network, pChainApi'],
-    ['an unknown setting', { ...BASE, porrt: 1 }, /^unknown setting porrt; known are: network, pChainApi, /],
-    ['a prototype', JSON.parse('{"__proto__":{"port":1}}'), /required properties|unknown setting __proto__/],
-    ['an unknown network', { ...BASE, network: 'testnet' }, 'network must be one of mainnet, fuji, local'],
-    ['an unknown level', { ...BASE, logLevel: 'loud' }, /^logLevel must be one of fatal, error, /],
-    ['no API', { ...BASE, pChainApi: [] }, /^pChainApi must/],
-    ['an API that is no list', { ...BASE, pChainApi: BASE.pChainApi[0] }, 'pChainApi must be array'],
+    ['nothing', {}, /^networks: must be given: an object of networks by their names, such as \{"fuji":/],
+    ['no network', { networks: {} }, /^networks: must have at least one network, such as /],
+    ['an unknown section', { ...BASE, upstreams: {} }, 'upstreams: there is no such setting; did you mean upstream?'],
+    [
+      'an unknown setting',
+      fileWith({ server: { prot: 1 } }),
+      'server.prot: there is no such setting; did you mean port?',
+    ],
+    [
+      'a setting like no other',
+      fileWith({ log: { colour: true } }),
+      'log.colour: there is no such setting; known are: level',
+    ],
+    [
+      'a prototype',
+      JSON.parse('{"networks":{},"__proto__":{"port":1}}'),
+      /^networks: must have|^__proto__: there is no/,
+    ],
+    ['a section that is none', fileWith({ server: 80 }), 'server: must be an object, is 80'],
+    [
+      'a name with a capital',
+      { networks: { Fuji: FUJI } },
+      /^networks\.Fuji: the name must be a name of at most 32 lower-case letters, digits and single hyphens/,
+    ],
+    ['two hyphens', { networks: { 'a--b': FUJI } }, /^networks\.a--b: the name must be/],
+    ['a long name', { networks: { [`a${'b'.repeat(32)}`]: FUJI } }, /^networks\.ab+: the name must be/],
+    ['the old name', { networks: { testnet: FUJI } }, /^networks\.testnet: is an old name of fuji: write fuji/],
+    [
+      'a network without an API',
+      { networks: { fuji: {} } },
+      'networks.fuji: must have pChainApi, such as [{"baseUrl":"https://api.avax.network"}], or embedded, such as {"validators":20}',
+    ],
+    [
+      'a network with both',
+      { networks: { own: { ...FUJI, embedded: {} } } },
+      'networks.own: must have either pChainApi or embedded, not both',
+    ],
+    [
+      'an embedded public network',
+      { networks: { fuji: { embedded: {} } } },
+      'networks.fuji.embedded: must be left out: fuji is a public network',
+    ],
+    [
+      'two embedded ones',
+      { networks: { a: { embedded: {} }, b: { embedded: {} } } },
+      'networks.b.embedded: must be left out: only one network can be embedded, and a is',
+    ],
+    [
+      'one name for two networks',
+      { networks: { fuji: FUJI, own: { ...FUJI, aliases: ['testnet'] } } },
+      'networks.own.aliases[0]: must be a new name: the network fuji has it, is "testnet"',
+    ],
+    [
+      'one name twice',
+      { networks: { own: { ...FUJI, aliases: ['x', 'own'] } } },
+      'networks.own.aliases[1]: must be a new name: the network own has it, is "own"',
+    ],
+    ['an unknown level', fileWith({ log: { level: 'loud' } }), /^log\.level: must be one of fatal, .*, is "loud"$/],
+    ['no API', network({ pChainApi: [] }), /^networks\.fuji\.pChainApi: must be 1 to 16 endpoints .*, such as \[\{/],
+    [
+      'an API that is no list',
+      network({ pChainApi: { ...A, httpHeaders: { k: 'secret' } } }),
+      /pChainApi: must be 1 to 16/,
+    ],
     [
       'an unknown setting of an API',
-      { ...BASE, infoApi: [{ baseUrl: 'https://a', headers: {} }] },
-      'unknown setting headers in infoApi[0]',
+      network({ infoApi: [{ ...A, headers: {} }] }),
+      'networks.fuji.infoApi[0].headers: there is no such setting; known are: baseUrl, queryParameters, httpHeaders',
     ],
-    ['a URL that is none', { ...BASE, pChainApi: [{ baseUrl: 'https://' }] }, /^pChainApi\[0\]\.baseUrl must be a URL/],
-    ['another scheme', { ...BASE, infoApi: [{ baseUrl: 'ftp://a.b' }] }, /^infoApi\[0\]\.baseUrl must be a URL/],
+    [
+      'an API without a URL',
+      fileWith({ upstream: { metrics: {} } }),
+      'upstream.metrics.baseUrl: must be given: a URL of http or https, such as "https://api.avax.network"',
+    ],
+    [
+      'a URL that is none',
+      network({ pChainApi: [{ baseUrl: 'secret://' }] }),
+      /pChainApi\[0\]\.baseUrl: must be a URL of/,
+    ],
+    [
+      'another scheme',
+      network({ dataApi: { baseUrl: 'ftp://a.b' } }),
+      /^networks\.fuji\.dataApi\.baseUrl: must be a URL of/,
+    ],
     [
       'a password in a URL',
-      { ...BASE, pChainApi: [{ baseUrl: 'https://me:secret@a.b' }] },
-      'pChainApi[0].baseUrl must not hold a user or a password: use httpHeaders',
+      fileWith({ upstream: { nodeRpc: { baseUrl: 'https://me:secret@a.b' } } }),
+      'upstream.nodeRpc.baseUrl: must not hold a user or a password: use httpHeaders',
     ],
     [
       'a header name that is none',
-      { ...BASE, pChainApi: [{ baseUrl: 'https://a', httpHeaders: { 'a b': 'secret' } }] },
-      /^pChainApi\[0\]\.httpHeaders: Header name/,
+      network({ pChainApi: [{ ...A, httpHeaders: { 'a b': 'secret' } }] }),
+      /^networks\.fuji\.pChainApi\[0\]\.httpHeaders\.a b: Header name/,
     ],
     [
       'a header value that is none',
-      { ...BASE, pChainApi: [{ baseUrl: 'https://a', httpHeaders: { a: 'secret\n' } }] },
-      /^pChainApi\[0\]\.httpHeaders: Invalid character/,
+      network({ pChainApi: [{ ...A, httpHeaders: { a: 'secret\n' } }] }),
+      /^networks\.fuji\.pChainApi\[0\]\.httpHeaders\.a: Invalid character/,
     ],
     [
       'a header of another type',
-      { ...BASE, pChainApi: [{ baseUrl: 'https://a', httpHeaders: { a: 1 } }] },
-      /httpHeaders\.a must be string$/,
+      network({ pChainApi: [{ ...A, httpHeaders: { a: ['secret'] } }] }),
+      'networks.fuji.pChainApi[0].httpHeaders.a: must be a text',
     ],
-    ['a port in quotes', { ...BASE, port: '80' }, 'port must be integer'],
-    ['a port too high', { ...BASE, port: 65_536 }, 'port must be <= 65535'],
-    ['a duration of 0', { ...BASE, requestTimeoutMs: 0 }, 'requestTimeoutMs must be >= 1'],
-    ['a duration in parts', { ...BASE, hedgeAfterMs: 0.5 }, 'hedgeAfterMs must be integer'],
-    ['more than nodes wait', { ...BASE, peerTimeoutMs: 10_001 }, 'peerTimeoutMs must be <= 10000'],
-    ['a percentage above 100', { ...BASE, readyQuorumPercentage: 101 }, 'readyQuorumPercentage must be <= 100'],
-    ['null', { ...BASE, host: null }, 'host must be string'],
-    ['an empty host', { ...BASE, host: '' }, /^host must not have fewer than 1 characters$/],
+    [
+      'a port in quotes',
+      fileWith({ server: { port: '80' } }),
+      'server.port: must be a whole number from 0 to 65535, is "80"',
+    ],
+    ['null', fileWith({ server: { host: null } }), 'server.host: must be a text that is not empty, is null'],
     [
       'a subnet that is none',
-      { ...BASE, trackedSubnetIds: [PRIMARY_NETWORK_ID, 'x'] },
-      /^trackedSubnetIds\[1\]: subnet ID: must be a 32-byte ID/,
+      network({ trackedSubnetIds: [PRIMARY_NETWORK_ID, 'x'] }),
+      /^networks\.fuji\.trackedSubnetIds\[1\]: must be a 32-byte ID.*, is "x"$/,
     ],
     [
       'a node that is none',
-      { ...BASE, manuallyTrackedPeers: [{ nodeId: 'x', address: 'a:1' }] },
-      /^manuallyTrackedPeers\[0\]\.nodeId: NodeID: must start with NodeID-/,
+      network({ manuallyTrackedPeers: [{ nodeId: 'x', address: 'a:1' }] }),
+      /^networks\.fuji\.manuallyTrackedPeers\[0\]\.nodeId: must start with NodeID-, is "x"$/,
     ],
     [
       'half an identity',
-      { ...BASE, stakingKeyPath: 'a' },
-      /^stakingCertPath and stakingKeyPath must be given together/,
+      fileWith({ identity: { privateKeyPath: 'a' } }),
+      'identity: certificatePath and privateKeyPath must be given together: they are one identity',
     ],
+    [
+      'a Redis that is none',
+      fileWith({ store: { sharedUrl: 'https://:secret@redis.test' } }),
+      /^store\.sharedUrl: must be such as redis:/,
+    ],
+    [
+      'a key for its hash',
+      fileWith({ access: { apiKeys: [{ name: 'a', sha256: 'secret' }] } }),
+      /^access\.apiKeys\[0\]\.sha256: must be a SHA-256/,
+    ],
+    [
+      'a key for its object',
+      fileWith({ access: { apiKeys: ['secret'] } }),
+      /^access\.apiKeys\[0\]: must be an object$/,
+    ],
+    [
+      'a name of two keys',
+      fileWith({ access: { apiKeys: ['a', 'b'].map((digit) => ({ name: 'a', sha256: hash(digit) })) } }),
+      'access.apiKeys[1]: has the name of another key',
+    ],
+    [
+      'a hash of two keys',
+      fileWith({ access: { apiKeys: ['a', 'A'].map((digit) => ({ name: digit, sha256: hash(digit) })) } }),
+      'access.apiKeys[1]: has the hash of another key',
+    ],
+    [
+      'a group of routes that is none',
+      fileWith({ access: { apiKeys: [{ name: 'a', sha256: hash('a'), routes: ['all'] }] } }),
+      'access.apiKeys[0].routes[0]: must be one of aggregation, data, rpc, is "all"',
+    ],
+    [
+      'a proxy by its name',
+      fileWith({ server: { trustedProxies: ['proxy.test'] } }),
+      /^server\.trustedProxies\[0\]: must be an IP/,
+    ],
+    [
+      '33 bits',
+      fileWith({ server: { trustedProxies: ['10.0.0.0/8', '10.0.0.0/33'] } }),
+      /^server\.trustedProxies\[1\]/,
+    ],
+    ['two slashes', fileWith({ server: { trustedProxies: ['10.0.0.0/8/8'] } }), /^server\.trustedProxies\[0\]/],
   ])('%s', (_, json, expected) => {
-    const message = problem(() => parseConfig(json, {}, {}));
-    if (typeof expected === 'string') expect(message).toBe(expected);
-    else expect(message).toMatch(expected);
-    expect(message).not.toContain('secret');
+    const [problem, ...more] = problemsOf(json);
+    expect(more).toEqual(_ === 'a prototype' ? [expect.stringMatching(/^__proto__: there is no such setting/)] : []);
+    if (typeof expected === 'string') expect(problem).toBe(expected);
+    else expect(problem).toMatch(expected);
+    expect(problem).not.toContain('secret');
   });
 
   test.each(['node.example', ':1', 'a:0', 'a:65536', '2001:db8::1:9651', '[::1]', 'a b:1', 'a:1:2', ''])(
     'an address that is none: %j',
     (address) => {
-      expect(problem(() => parse({ manuallyTrackedPeers: [{ nodeId: NODE_ID, address }] }))).toBe(
-        `manuallyTrackedPeers[0].address must be host:port or [IPv6]:port, is ${JSON.stringify(address)}`,
-      );
+      expect(problemsOf(network({ manuallyTrackedPeers: [{ nodeId: NODE_ID, address }] }))).toEqual([
+        `networks.fuji.manuallyTrackedPeers[0].address: must be host:port or [IPv6]:port, is ${JSON.stringify(address)}`,
+      ]);
     },
   );
 
-  test.each<[string, string]>([
-    ['SIGNATURE_AGGREGATOR_PORT', 'eighty'],
-    ['SIGNATURE_AGGREGATOR_PORT', '-1'],
-    ['SIGNATURE_AGGREGATOR_PORT', '70000'],
-    ['SIGNATURE_AGGREGATOR_LOG_LEVEL', 'loud'],
-  ])('%s=%s', (name, value) => {
-    expect(problem(() => parse({}, {}, { [name]: value }))).toMatch(/^(port|logLevel) must be /);
+  test('all of it at once, each place once, and nothing of what a variable gave', () => {
+    const file = {
+      networks: { fuji: { pChainApi: [{ baseUrl: 'x' }], readyQuorumPercentage: 101 }, own: { aliases: ['a b'] } },
+      server: { port: -1, corsOrigins: ['${KEY}', '*'] },
+      log: { level: '${KEY}' },
+      aggregation: { hedgeAfterMs: 0.5, peerTimeoutMs: 10_001 },
+      other: 1,
+    };
+    const lines = problemsOf(file, {}, { KEY: 'secret', SIGNATURE_AGGREGATOR_BLS__WORKERS: '0' });
+    expect(lines.map((line) => line.replace(/( \(.*?\))?: .*/, ''))).toEqual([
+      'networks.fuji.pChainApi[0].baseUrl',
+      'networks.fuji.readyQuorumPercentage',
+      'networks.own.aliases[0]',
+      'networks.own',
+      'server.port',
+      'server.corsOrigins[0]',
+      'server.corsOrigins[1]',
+      'log.level',
+      'aggregation.hedgeAfterMs',
+      'aggregation.peerTimeoutMs',
+      'other',
+      'bls.workers',
+    ]);
+    expect(lines.join()).not.toContain('secret');
+  });
+
+  test('a long text is cut', () => {
+    const [problem = ''] = problemsOf(fileWith({ log: { level: 'x'.repeat(10_000) } }));
+    expect(problem.length).toBeLessThan(300);
   });
 });
 
@@ -209,81 +399,18 @@ describe('files', () => {
   const folder = mkdtempSync(join(tmpdir(), 'config-test-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  test('that are missing, no JSON, or good', () => {
-    const path = join(folder, 'config.json');
-    expect(problem(() => loadConfig(path, {}, {}))).toMatch(
-      /^cannot read the configuration file .*config\.json: ENOENT/,
-    );
-    writeFileSync(path, '{"network":');
-    expect(problem(() => loadConfig(path, {}, {}))).toMatch(/^the configuration file .*config\.json is not JSON: /);
-    writeFileSync(path, JSON.stringify(BASE));
-    expect(loadConfig(path, { port: 9 }, {})).toMatchObject({ network: 'fuji', port: 9 });
-  });
-
-  test.each([
-    ['mainnet', 'https://api.avax.network'],
-    ['fuji', 'https://api.avax-test.network'],
-    ['local', 'http://127.0.0.1:9650'],
-  ])('config/%s.json is good as it is', (network, baseUrl) => {
-    const config = loadConfig(new URL(`../../../config/${network}.json`, import.meta.url).pathname, {}, {});
-    expect(config).toMatchObject({ network, pChainApi: [{ baseUrl }], infoApi: [{ baseUrl }] });
-    expect(config.allowPrivateAddresses).toBe(network === 'local');
-  });
-});
-
-describe('config/README.md', () => {
-  const text = readFileSync(new URL('../../../config/README.md', import.meta.url), 'utf8');
-  const rows = text.split('\n').flatMap((line) => {
-    const [, setting, byDefault, allowed, meaning, variable] = line.split(/(?<!\\)\|/).map((cell) => cell.trim());
-    if (setting === undefined || !/^`\w+`$/.test(setting)) return [];
-    return [{ setting: unquote(setting), byDefault, allowed, meaning, variable }];
-  });
-
-  function unquote(cell: string): string {
-    return cell.replaceAll('`', '');
-  }
-
-  test('names every setting, and no other', () => {
-    const known = problem(() => parse({ other: 1 })).replace(/^.*known are: /, '');
-    expect(rows.map(({ setting }) => setting).toSorted()).toEqual(known.split(', ').toSorted());
-    for (const { allowed, meaning } of rows) {
-      expect(allowed).not.toBe('');
-      expect(meaning).not.toBe('');
-    }
-  });
-
-  test('gives the defaults that are', () => {
-    const { stakingIdentity, ...config } = parse();
-    const values: Record<string, string | number | bigint | boolean | object | undefined> = {
-      ...config,
-      trackedSubnetIds: config.trackedSubnetIDs,
-      readyQuorumPercentage: config.readyQuorumNum,
-      stakingCertPath: stakingIdentity?.certificatePath,
-      stakingKeyPath: stakingIdentity?.privateKeyPath,
-      sharedStoreKeyPrefix: parse({ sharedStoreUrl: 'redis://a' }).sharedStore?.keyPrefix,
-    };
-    for (const { setting, byDefault } of rows) {
-      // Must be given, or depends on another setting.
-      if (byDefault === '' || byDefault?.startsWith('as ') || byDefault?.includes('on `local`')) continue;
-      const value = values[setting];
-      const shown = value === undefined ? 'none' : typeof value === 'object' ? JSON.stringify(value) : String(value);
-      expect([setting, unquote(byDefault ?? '')]).toEqual([setting, shown]);
-    }
-  });
-
-  test('names the environment variables that there are', () => {
-    const source = readFileSync(new URL('../../../src/config/config.ts', import.meta.url), 'utf8');
-    const inSource = [...source.matchAll(/(SIGNATURE_AGGREGATOR_\w+): '(\w+)'/g)].map(
-      ([, name = '', setting]) => [name, setting] as const,
-    );
-    const inTable = rows.flatMap(({ setting, variable }) => (variable ? [[unquote(variable), setting] as const] : []));
-    expect(new Map(inTable)).toEqual(new Map(inSource));
-    expect(inTable.length).toBeGreaterThan(0);
-  });
-
-  test('has an example that is good', () => {
-    const example = /```json\n(.*?)```/s.exec(text)?.[1] ?? '';
-    const environment = { P_CHAIN_API_KEY: 'key' };
-    expect(parseConfig(JSON.parse(example), {}, environment).pChainApi).toHaveLength(2);
+  test('that are missing, no JSON, or good; named by an option or a variable', () => {
+    const config = join(folder, 'config.json');
+    const variable = { SIGNATURE_AGGREGATOR_CONFIG: config };
+    expect(problemsIn(() => loadConfig({ config }, {}))).toEqual([
+      expect.stringMatching(/^cannot read the configuration file .*config\.json: ENOENT/),
+    ]);
+    writeFileSync(config, '{"network": "secret", }');
+    const [problem = ''] = problemsIn(() => loadConfig({}, variable));
+    expect(problem).toMatch(/^the configuration file .*config\.json is not JSON \(line 1 column \d+\)$/);
+    writeFileSync(config, JSON.stringify(BASE));
+    expect(loadConfig({ config, port: '9' }, {}).config).toMatchObject({ server: { port: 9 } });
+    expect(loadConfig({}, variable).config.networks[0]?.name).toBe('fuji');
+    expect(loadConfig({}, { SIGNATURE_AGGREGATOR_CONFIG: '' }).config.networks[0]?.name).toBe('local');
   });
 });

@@ -38,15 +38,15 @@ describe('AddressBook', () => {
     );
   });
 
-  it('tries the signed address first, then what was told, and neither twice', () => {
+  it('tries the signed address first, then the reported one, and neither twice', () => {
     const book = createBook();
     expect(book.endpoints(node(1))).toEqual([]);
-    expect(book.addTold(node(1), { host: '9.9.9.9', port: 1 })).toBe(true);
-    expect(book.addTold(node(1), { host: '9.9.9.9', port: 1 })).toBe(false);
+    expect(book.addReported(node(1), { host: '9.9.9.9', port: 1 })).toBe(true);
+    expect(book.addReported(node(1), { host: '9.9.9.9', port: 1 })).toBe(false);
     expect(book.endpoints(node(1))).toEqual([{ host: '9.9.9.9', port: 1 }]);
     book.addSigned(node(1), at(2, 5n));
     expect(book.endpoints(node(1)).map(({ port }) => port)).toEqual([2, 1]);
-    expect(book.addTold(node(1), { host: '1.2.3.4', port: 2 })).toBe(true);
+    expect(book.addReported(node(1), { host: '1.2.3.4', port: 2 })).toBe(true);
     expect(book.endpoints(node(1)).map(({ port }) => port)).toEqual([2]);
   });
 
@@ -56,7 +56,7 @@ describe('AddressBook', () => {
     for (const index of [1, 2, 3]) book.addSigned(node(index), at(index, 1n));
     expect(book.isNews(node(4), 1n)).toBe(false);
     expect(book.addSigned(node(4), at(4, 1n))).toBe(false);
-    expect(book.addTold(node(4), { host: '1.1.1.1', port: 1 })).toBe(false);
+    expect(book.addReported(node(4), { host: '1.1.1.1', port: 1 })).toBe(false);
     expect(book.addSigned(node(2), at(5, 2n))).toBe(true);
     expect(book.addSigned(node(9), at(9, 1n))).toBe(true);
     expect([...book.nodeIDs()]).toEqual([node(1), node(3), node(9)]);

@@ -14,6 +14,7 @@ const chainId = idBytes(P_CHAIN_ID);
 interface Sent {
   readonly nodeID: NodeID;
   readonly requestId: number;
+  readonly pingMs: number;
   readonly dueMs: number;
   readonly controller: AbortController;
   settled: AppOutcome | { kind: 'aborted' } | undefined;
@@ -51,7 +52,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 describe('AppRequests', () => {
   it('settles every request once, by what came first, and leaves nothing behind', async () => {
     await fc.assert(
-      fc.asyncProperty(steps, async (script) => {
+      fc.asyncProperty(steps, fc.boolean(), async (script, answersPings) => {
         const clock = new FakeClock();
         const requests = new AppRequests(clock, MAX_PENDING);
         const sent: Sent[] = [];
@@ -68,10 +69,13 @@ describe('AppRequests', () => {
                 P_CHAIN_ID,
                 Uint8Array.of(1),
                 { timeoutMs: step.timeoutMs, signal: controller.signal },
-                (payload) => {
-                  const message = parseMessage(payload);
-                  if (message.case === 'appRequest') requestId = message.value.requestId;
-                  return undefined;
+                {
+                  send: (payload) => {
+                    const message = parseMessage(payload);
+                    if (message.case === 'appRequest') requestId = message.value.requestId;
+                    return undefined;
+                  },
+                  ping: () => () => answersPings,
                 },
               );
               if (waiting().length >= MAX_PENDING) {
@@ -82,7 +86,15 @@ describe('AppRequests', () => {
               if (requestId === undefined) throw new Error('was not sent');
               expect(requestId % 2).toBe(1);
               const dueMs = clock.monotonicMs() + step.timeoutMs;
-              const request: Sent = { nodeID: node(step.node), requestId, dueMs, controller, settled: undefined };
+              const pingMs = clock.monotonicMs() + step.timeoutMs / 2;
+              const request: Sent = {
+                nodeID: node(step.node),
+                requestId,
+                pingMs,
+                dueMs,
+                controller,
+                settled: undefined,
+              };
               outcome.then(
                 (settled) => Object.assign(request, { settled }),
                 () => Object.assign(request, { settled: { kind: 'aborted' } }),
@@ -100,7 +112,7 @@ describe('AppRequests', () => {
               if (step.do === 'fail') requests.onError(nodeID, create(AppErrorSchema, { chainId, requestId }));
               if (step.do === 'abort') request.controller.abort(new Error('aborted'));
               if (!expected.has(request))
-                expected.set(request, { answer: 'response', fail: 'error', abort: 'aborted' }[step.do]);
+                expected.set(request, { answer: 'response', fail: 'refused', abort: 'aborted' }[step.do]);
               break;
             }
             case 'disconnect':
@@ -111,11 +123,12 @@ describe('AppRequests', () => {
             case 'wait':
               await clock.advance(step.ms);
               for (const request of waiting())
-                if (request.dueMs <= clock.monotonicMs()) expected.set(request, 'timeout');
+                if (request.dueMs <= clock.monotonicMs()) expected.set(request, answersPings ? 'ignored' : 'silent');
               break;
           }
           expect(requests.size).toBe(waiting().length);
-          expect(clock.pendingTimers).toBe(waiting().length);
+          const unpinged = waiting().filter((request) => request.pingMs > clock.monotonicMs());
+          expect(clock.pendingTimers).toBe(waiting().length + unpinged.length);
         }
         await settle();
         expect(sent.map((request) => request.settled?.kind)).toEqual(sent.map((request) => expected.get(request)));
@@ -131,20 +144,23 @@ describe('AppRequests', () => {
       P_CHAIN_ID,
       Uint8Array.of(1),
       { timeoutMs: 10, signal: new AbortController().signal },
-      () => undefined,
+      { send: () => undefined, ping: () => () => false },
     );
     requests.onResponse(node(2), create(AppResponseSchema, { chainId, requestId: 1 }));
     requests.onResponse(node(1), create(AppResponseSchema, { chainId: new Uint8Array(31), requestId: 1 }));
     requests.onResponse(node(1), create(AppResponseSchema, { chainId, requestId: 3 }));
     expect(requests.size).toBe(1);
     await clock.advance(10);
-    expect(await outcome).toEqual({ kind: 'timeout' });
+    expect(await outcome).toEqual({ kind: 'silent' });
   });
 
   it('says why a request could not be sent', async () => {
     const requests = new AppRequests(new FakeClock(), MAX_PENDING);
     const options = { timeoutMs: 10, signal: new AbortController().signal };
-    const outcome = requests.send(node(1), P_CHAIN_ID, Uint8Array.of(1), options, () => 'send queue full');
+    const outcome = requests.send(node(1), P_CHAIN_ID, Uint8Array.of(1), options, {
+      send: () => 'send queue full',
+      ping: () => () => false,
+    });
     expect(await outcome).toEqual({ kind: 'unreachable', reason: 'send queue full' });
     expect(requests.size).toBe(0);
   });

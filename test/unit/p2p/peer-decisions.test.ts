@@ -3,7 +3,10 @@ import { describe, expect, it } from 'vitest';
 import {
   chooseGossipSources,
   type DialCandidate,
-  nextBackoffMs,
+  dialBudget,
+  MAX_DIALS_PER_STEP,
+  MAX_YOUNG_DIALS,
+  nextRedialPauseMs,
   permittedEndpoints,
   planDials,
   planDisconnects,
@@ -17,6 +20,26 @@ const candidates: fc.Arbitrary<DialCandidate[]> = fc
   .array(fc.record({ wanted: fc.boolean(), failures: fc.nat({ max: 3 }), nextDialAtMs: times }), { maxLength: 30 })
   .map((list) => list.map((candidate, index) => ({ ...candidate, nodeID: node(index) })));
 const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+
+describe('dialBudget', () => {
+  const limits = { maxConnecting: 500, maxConnections: 1_000, gossipSources: 5 };
+  const idle = { tokens: 1_000, openCount: 0, connectingCount: 0, youngCount: 0 };
+
+  it.each([
+    ['a step at most', idle, MAX_DIALS_PER_STEP],
+    ['whole tokens', { ...idle, tokens: 3.9 }, 3],
+    ['what may connect at the same time', { ...idle, openCount: 498, connectingCount: 498 }, 2],
+    ['what may be open', { ...idle, openCount: 993 }, 7],
+    ['what may be young', { ...idle, openCount: 96, connectingCount: 96, youngCount: MAX_YOUNG_DIALS - 4 }, 4],
+  ])('is %s', (_, load, total) => {
+    expect(dialBudget(load, limits).total).toBe(total);
+  });
+
+  it('leaves nodes that nobody wants what the sources lack', () => {
+    expect(dialBudget({ ...idle, openCount: 3 }, limits).unwanted).toBe(2);
+    expect(dialBudget({ ...idle, openCount: 9 }, limits).unwanted).toBeLessThanOrEqual(0);
+  });
+});
 
 describe('planDials', () => {
   it('dials within its budgets only who is due, and leaves nobody better behind', () => {
@@ -69,24 +92,24 @@ describe('planDisconnects', () => {
   });
 });
 
-describe('nextBackoffMs', () => {
-  const limits = { initialMs: 1_000, maxMs: 60_000 };
+describe('nextRedialPauseMs', () => {
+  const limits = { initialBackoffMs: 1_000, maxBackoffMs: 60_000 };
 
   it('starts at 1 to 2 s, grows at most twofold, and ends between 45 and 60 s', () => {
     fc.assert(
       fc.property(fc.array(randoms, { minLength: 60, maxLength: 60 }), (draws) => {
         let previous = 0;
         for (const draw of draws) {
-          const next = nextBackoffMs(previous, limits, () => draw);
-          expect(next).toBeLessThanOrEqual(limits.maxMs);
-          expect(next).toBeGreaterThanOrEqual(Math.min(previous === 0 ? limits.initialMs : previous, 45_000));
-          expect(next).toBeLessThanOrEqual(Math.max(previous, limits.initialMs) * 2);
+          const next = nextRedialPauseMs(previous, limits, () => draw);
+          expect(next).toBeLessThanOrEqual(limits.maxBackoffMs);
+          expect(next).toBeGreaterThanOrEqual(Math.min(previous === 0 ? limits.initialBackoffMs : previous, 45_000));
+          expect(next).toBeLessThanOrEqual(Math.max(previous, limits.initialBackoffMs) * 2);
           previous = next;
         }
       }),
     );
     let settled = 0;
-    for (let round = 0; round < 100; round += 1) settled = nextBackoffMs(settled, limits, () => 0.5);
+    for (let round = 0; round < 100; round += 1) settled = nextRedialPauseMs(settled, limits, () => 0.5);
     expect(settled).toBe(52_500);
   });
 });

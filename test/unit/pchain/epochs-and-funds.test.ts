@@ -58,7 +58,7 @@ describe('heights of epochs', () => {
   });
 });
 
-describe('validators that run out of balance', () => {
+describe('validators that will soon be inactive', () => {
   const validator = (byte: number, balance: bigint | undefined): CurrentValidator => ({
     nodeID: node(byte),
     weight: 1n,
@@ -81,29 +81,29 @@ describe('validators that run out of balance', () => {
       },
       clock,
     );
-    return { clock, state, runningOut: async (subnet = SUBNET) => [...(await funds.runningOut(subnet, SIGNAL))] };
+    return { clock, state, soonInactive: async (subnet = SUBNET) => [...(await funds.soonInactive(subnet, SIGNAL))] };
   }
 
   test('are those whose balance lasts less than half a minute at the present fee', async () => {
-    const { runningOut } = start(512n, 512n * 29n, 512n * 30n, 512n * 31n, 0n, undefined, 10n ** 12n);
-    expect(await runningOut()).toEqual([node(1)]);
+    const { soonInactive } = start(512n, 512n * 29n, 512n * 30n, 512n * 31n, 0n, undefined, 10n ** 12n);
+    expect(await soonInactive()).toEqual([node(1)]);
   });
 
   test('are counted down between two looks, and a top-up is seen at the next', async () => {
-    const { clock, state, runningOut } = start(1n, 40n);
-    expect(await runningOut()).toEqual([]);
+    const { clock, state, soonInactive } = start(1n, 40n);
+    expect(await soonInactive()).toEqual([]);
     await clock.advance(10_001);
-    expect(await runningOut()).toEqual([node(1)]);
+    expect(await soonInactive()).toEqual([node(1)]);
     state.balances = [4_000n];
     await clock.advance(10_000);
-    expect([await runningOut(), state.calls]).toEqual([[node(1)], 1]);
+    expect([await soonInactive(), state.calls]).toEqual([[node(1)], 1]);
     await clock.advance(10_000);
-    expect([await runningOut(), state.calls]).toEqual([[], 2]);
+    expect([await soonInactive(), state.calls]).toEqual([[], 2]);
   });
 
   test('are none of the primary network, which is not asked about', async () => {
-    const { state, runningOut } = start(1n, 1n);
-    expect(await runningOut(PRIMARY_NETWORK_ID)).toEqual([]);
+    const { state, soonInactive } = start(1n, 1n);
+    expect(await soonInactive(PRIMARY_NETWORK_ID)).toEqual([]);
     expect(state.calls).toBe(0);
   });
 });

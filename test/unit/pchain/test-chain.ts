@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { ApiError } from '../../../src/pchain/api-error.ts';
-import type { PChainBlock, ValidationOrigin } from '../../../src/pchain/p-chain-block.ts';
+import type { PChainBlock } from '../../../src/pchain/p-chain-block.ts';
 import { idFromBytes, type SubnetID } from '../../../src/primitives/ids.ts';
+import type { ValidationOrigin } from '../../../src/warp/justification.ts';
 import { encodeL1Message, type RegisterL1Validator, registrationValidationID } from '../../../src/warp/l1-message.ts';
 
 /** A registration that differs from every other by its expiry. */

@@ -12,6 +12,7 @@ import {
 } from '../../../src/pchain/validation-index.ts';
 import { openValidationStore } from '../../../src/store/validation-store.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { originOf, registration, TestChain } from './test-chain.ts';
 
@@ -38,15 +39,16 @@ function open(
     limits = {},
     l1StartTime,
   }: { directory?: string; limits?: Partial<ValidationIndexLimits>; l1StartTime?: bigint } = {},
-): { index: ValidationIndex; clock: FakeClock; close: () => Promise<void> } {
+): { index: ValidationIndex; clock: FakeClock; close: () => Promise<void>; metrics: () => Promise<string> } {
   const clock = new FakeClock();
   const store = openValidationStore({ directory, networkID: 1 });
+  const registry = new Registry();
   const index = createValidationIndex({
     api: chain,
     store,
     clock,
     logger: createLogger('silent'),
-    registry: new Registry(),
+    metrics: createMetrics(registry).with({ network: 'local' }),
     l1StartTime,
     limits: { ...DEFAULT_INDEX_LIMITS, lookback: undefined, maxBlocksPerSecond: 1_000, ...limits },
   });
@@ -58,7 +60,7 @@ function open(
     store[Symbol.dispose]();
   };
   opened.push({ [Symbol.asyncDispose]: close });
-  return { index, clock, close };
+  return { index, clock, close, metrics: () => registry.metrics() };
 }
 
 function put(chain: TestChain, height: bigint, number: number) {
@@ -109,6 +111,15 @@ describe('reading the chain', () => {
     expect(index.coverage()).toMatchObject({ range: { to: 300n }, isReading: true });
     await clock.advance(40_000);
     expect(index.coverage()).toMatchObject({ range: { from: 0n, to: 300n }, isReading: false });
+  });
+
+  test('has its range in metrics, and none before the first block', async () => {
+    const chain = new TestChain(300n);
+    const { clock, metrics } = open(chain);
+    expect(await metrics()).not.toMatch(/^signature_aggregator_l1_index/m);
+    await clock.advance(LONG_MS);
+    expect(await metrics()).toMatch(/^signature_aggregator_l1_index_highest_block\{network="local"\} 300$/m);
+    expect(await metrics()).toMatch(/^signature_aggregator_l1_index_lowest_block\{network="local"\} 0$/m);
   });
 
   test('keeps to its pace', async () => {

@@ -45,6 +45,26 @@ describe('fake clock', () => {
     expect(log.at(-1)).toBe('b@45');
   });
 
+  test('lets the turns of the event loop come before time moves on, however long their chain', async () => {
+    const clock = new FakeClock();
+    const log: string[] = [];
+    const turn = (left: number): void => {
+      log.push(`${left}@${clock.monotonicMs()}`);
+      if (left > 0) clock.afterTurn(() => turn(left - 1));
+    };
+    clock.after(5, () => turn(3));
+    clock.after(6, () => log.push('timer'));
+    await clock.advance(10);
+    expect(log).toEqual(['3@5', '2@5', '1@5', '0@5', 'timer']);
+    let isOver = false;
+    const endless = (): void => {
+      if (!isOver) clock.afterTurn(endless);
+    };
+    endless();
+    await expect(clock.advance(1)).rejects.toThrow('an endless loop?');
+    isOver = true;
+  });
+
   test('a cancelled timer never runs, and cancelling one that ran does nothing', async () => {
     const clock = new FakeClock();
     const callback = vi.fn();

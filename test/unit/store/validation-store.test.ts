@@ -1,10 +1,14 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type IndexBatch, type IndexPosition, type ValidationStore } from '../../../src/pchain/validation-index.ts';
-import { openValidationStore } from '../../../src/store/validation-store.ts';
+import {
+  type IndexBatch,
+  type IndexPosition,
+  openValidationStore,
+  StoreError,
+} from '../../../src/store/validation-store.ts';
 import { originOf, registration } from '../pchain/test-chain.ts';
 
 const POSITION: IndexPosition = {
@@ -27,8 +31,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 
 describe('in memory', () => {
   test('gives back what was put in, and its position', async () => {
-    using database = openValidationStore({ directory: undefined, networkID: 1 });
-    const store: ValidationStore = database;
+    using store = openValidationStore({ directory: undefined, networkID: 1 });
     expect(await store.position()).toBeUndefined();
     await store.commit({ ...batch(5n, 1, 2), position: POSITION });
     expect(await store.position()).toEqual(POSITION);
@@ -92,7 +95,45 @@ describe('in a file', () => {
     later.exec('PRAGMA user_version = 9');
     later.close();
     expect(() => openValidationStore({ directory, networkID: 1 })).toThrow(
-      `${path} has the format 9, this version reads 1: move it away to start anew`,
+      new StoreError(path, 'it has format 9, and this version reads format 1; move it away to start with an empty one'),
     );
+  });
+
+  test('local networks with the same ID have files of their own; a public one is known by its ID', () => {
+    const local = { directory, networkID: 12_345 };
+    for (const options of [
+      local,
+      { ...local, name: 'one' },
+      { ...local, name: 'a/b' },
+      { directory, networkID: 5, name: 'fuji' },
+    ]) {
+      openValidationStore(options)[Symbol.dispose]();
+    }
+    expect(readdirSync(directory).toSorted()).toEqual([
+      'l1-validations-12345-a%2Fb.sqlite',
+      'l1-validations-12345-one.sqlite',
+      'l1-validations-12345.sqlite',
+      'l1-validations-5.sqlite',
+    ]);
+  });
+
+  test('what cannot be opened is an error that names the path', () => {
+    const file = join(directory, 'file');
+    writeFileSync(file, 'no database, but long enough to have been one'.repeat(10));
+    const below = join(file, 'below');
+    const failure = (folder: string): unknown => {
+      try {
+        return openValidationStore({ directory: folder, networkID: 1 })[Symbol.dispose]();
+      } catch (error) {
+        return error;
+      }
+    };
+    const inFile = failure(below);
+    expect(inFile).toBeInstanceOf(StoreError);
+    expect(String(inFile)).toContain(`cannot open the store at ${join(below, 'l1-validations-1.sqlite')}: ENOTDIR`);
+    copyFileSync(file, join(directory, 'l1-validations-1.sqlite'));
+    const noDatabase = failure(directory);
+    expect(noDatabase).toBeInstanceOf(StoreError);
+    expect(String(noDatabase)).toContain('file is not a database');
   });
 });

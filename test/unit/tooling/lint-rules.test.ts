@@ -17,19 +17,22 @@ const LEVELS: Record<string, number> = {
   warp: 1,
   bls: 2,
   validators: 3,
-  pchain: 4,
-  p2p: 4,
   store: 4,
-  aggregator: 5,
-  upstream: 5,
-  api: 6,
-  devnet: 6,
+  pchain: 5,
+  p2p: 5,
+  aggregator: 6,
+  upstream: 6,
+  network: 7,
+  api: 8,
+  devnet: 8,
 };
-const FOLDERS = [...Object.keys(LEVELS), 'config'];
+const FOLDERS = [...Object.keys(LEVELS), 'config', 'cli'];
 
 function mayImport(from: string, to: string): boolean {
+  if (to === 'cli') return false;
+  if (from === 'cli') return true;
   if (from === 'config') return to === 'primitives';
-  if (to === 'config') return false;
+  if (to === 'config') return from === 'network';
   return LEVELS[to]! < LEVELS[from]!;
 }
 
@@ -65,13 +68,14 @@ const IMPORTS: Import[] = [
           path: `${up}../${to}/target.ts`,
           allowed: false,
         })),
-        { file: `${own}imports-app`, path: `${up}app.ts`, allowed: false },
+        { file: `${own}imports-app`, path: `${up}app.ts`, allowed: from === 'cli' },
+        { file: `${own}imports-main`, path: `${up}main.ts`, allowed: false },
         { file: `${own}imports-detour`, path: `${up}primitives/../app.ts`, allowed: false },
         { file: `${own}imports-own`, path: below === '' ? './target.ts' : '../target.ts', allowed: true },
       ];
     }),
   ),
-  ...FOLDERS.map((to) => ({ file: `src/imports-${to}`, path: `./${to}/target.ts`, allowed: true })),
+  ...FOLDERS.map((to) => ({ file: `src/imports-${to}`, path: `./${to}/target.ts`, allowed: to !== 'cli' })),
   ...['test', 'bench', 'scripts'].map((to) => ({
     file: `src/imports-${to}`,
     path: `../${to}/target.ts`,
@@ -127,6 +131,38 @@ const RULES: { rule: string; file: string; text: string }[] = [
     file: 'src/api/env-imported.ts',
     text: "import { env } from 'node:process';\nexport const a = env;\n",
   },
+  ...['src/p2p/prom.ts', 'src/telemetry/prom.ts', 'src/api/prom-counter.ts', 'src/prom.ts', 'src/main.ts'].map(
+    (file) => ({
+      rule: 'eslint(no-restricted-imports)',
+      file,
+      text: "import { Counter } from 'prom-client';\nexport const a = Counter;\n",
+    }),
+  ),
+  {
+    rule: 'eslint(no-restricted-imports)',
+    file: 'src/app.ts',
+    text: "import { serve } from './cli/target.ts';\nexport const thing = serve;\nexport type Thing = number;\n",
+  },
+  {
+    rule: 'eslint(no-restricted-globals)',
+    file: 'src/p2p/turn.ts',
+    text: 'export const a = (callback: () => void) => setImmediate(callback);\n',
+  },
+  {
+    rule: 'eslint(no-restricted-properties)',
+    file: 'src/p2p/turn-of-global.ts',
+    text: 'export const a = (callback: () => void) => globalThis.setImmediate(callback);\n',
+  },
+  {
+    rule: 'eslint(no-restricted-properties)',
+    file: 'src/config/turn-of-global.ts',
+    text: 'export const a = (callback: () => void) => globalThis.setImmediate(callback);\n',
+  },
+  ...['node:timers', 'node:timers/promises', 'timers/promises'].map((module) => ({
+    rule: 'eslint(no-restricted-imports)',
+    file: `src/p2p/turn-of-${module.replaceAll(/\W/g, '-')}.ts`,
+    text: `import { setImmediate as nextTurn } from '${module}';\nexport const a = nextTurn;\n`,
+  })),
   { rule: 'eslint(no-console)', file: 'src/api/console.ts', text: "console.log('here');\n" },
   {
     rule: 'typescript(consistent-type-imports)',
@@ -148,6 +184,16 @@ const RULES: { rule: string; file: string; text: string }[] = [
 const EXEMPT: { file: string; text: string }[] = [
   { file: 'src/config/env.ts', text: "export const a = process.env['A'];\n" },
   { file: 'src/devnet/banner.ts', text: "console.log('here');\n" },
+  { file: 'src/cli/print.ts', text: "console.log('here');\n" },
+  { file: 'src/api/prom.ts', text: "import { Registry } from 'prom-client';\nexport const a = Registry;\n" },
+  {
+    file: 'src/telemetry/metrics.ts',
+    text: "import { Counter } from 'prom-client';\nimport { thing } from '../primitives/target.ts';\nexport const a = [Counter, thing];\n",
+  },
+  {
+    file: 'src/primitives/clock.ts',
+    text: 'export const a = (callback: () => void) => setImmediate(callback);\n',
+  },
   { file: 'test/unit/env.ts', text: "export const a = process.env['A'];\n" },
 ];
 
@@ -157,7 +203,12 @@ let found: Map<string, string[]>;
 beforeAll(() => {
   project = mkdtempSync(join(tmpdir(), 'lint-rules-'));
   const target = 'export const thing = 1;\nexport type Thing = number;\n';
-  const targets = [...FOLDERS.map((folder) => `src/${folder}/target.ts`), 'test/target.ts', 'src/app.ts'];
+  const targets = [
+    ...FOLDERS.map((folder) => `src/${folder}/target.ts`),
+    'test/target.ts',
+    'src/app.ts',
+    'src/main.ts',
+  ];
   for (const folder of FOLDERS) targets.push(`src/${folder}/deep/target.ts`);
   for (const file of targets) write(file, target);
   for (const { file, path } of IMPORTS) {

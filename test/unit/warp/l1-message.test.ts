@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest';
 import { ByteWriter } from '../../../src/primitives/byte-writer.ts';
 import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
 import { idBytes, nodeIDFromBytes, parseId, type SubnetID, type ValidationID } from '../../../src/primitives/ids.ts';
-import { parseConversionData } from '../../../src/warp/conversion-data.ts';
 import {
   conversionValidationID,
   encodeL1Message,
@@ -192,8 +191,4 @@ test.each<[string, L1Message]>([
   ['a weight beyond u64', { ...registrationOfNode5(), weight: 2n ** 64n }],
 ])('%s is a bug and crashes', (_name, message) => {
   expect(() => encodeL1Message(message)).toThrowError(RangeError);
-});
-
-test('the payload of a conversion is no conversion data', () => {
-  expect(() => parseConversionData(innerPayload(readCase('p_conversion').payload))).toThrowError('conversion data:');
 });

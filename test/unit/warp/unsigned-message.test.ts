@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ByteWriter } from '../../../src/primitives/byte-writer.ts';
 import { type BlockchainID, idBytes, P_CHAIN_ID } from '../../../src/primitives/ids.ts';
+import { encodeSignedMessage } from '../../../src/warp/signed-message.ts';
 import {
   createUnsignedMessage,
   MAX_PAYLOAD_LENGTH,
@@ -10,7 +11,7 @@ import {
   parseUnsignedMessage,
 } from '../../../src/warp/unsigned-message.ts';
 import { readCases, readTransaction, TRANSACTION_NAMES } from '../../vectors/vectors.ts';
-import { unsignedMessages } from './arbitrary-messages.ts';
+import { signedMessages, unsignedMessages } from './arbitrary-messages.ts';
 import { hostileBytes, MANY_RUNS, parseOrRefuse, throughSocket } from './codec-properties.ts';
 
 const codec = {
@@ -92,4 +93,40 @@ test.each<[string, Uint8Array, string]>([
   ],
 ])('refuses %s with its reason', (_name, bytes, message) => {
   expect(() => parseUnsignedMessage(bytes)).toThrowError(message);
+});
+
+describe('a signed message', () => {
+  test.each(
+    readCases().flatMap(({ name, signed, unsignedMessage }) => (signed ? [{ name, signed, unsignedMessage }] : [])),
+  )('$name is recognised, and the error says where its unsigned message ends', ({ signed, unsignedMessage }) => {
+    const length = unsignedMessage.length;
+    expect(() => parseUnsignedMessage(signed.signedMessage)).toThrowError(
+      `UnsignedMessage: is a signed message; the unsigned one is its first ${length} bytes`,
+    );
+    expect(parseUnsignedMessage(signed.signedMessage.subarray(0, length)).bytes).toEqual(unsignedMessage);
+  });
+
+  test('of any content is recognised', () => {
+    fc.assert(
+      fc.property(signedMessages, (message) => {
+        expect(() => parseUnsignedMessage(encodeSignedMessage(message))).toThrowError(
+          `is a signed message; the unsigned one is its first ${message.unsignedMessage.bytes.length} bytes`,
+        );
+      }),
+    );
+  });
+
+  test.each<[string, (signature: Uint8Array) => Uint8Array]>([
+    ['cut short', (signature) => signature.subarray(0, -1)],
+    ['with a byte more', (signature) => Uint8Array.of(...signature, 0)],
+    ['with another type of signature', (signature) => signature.with(3, 1)],
+    ['whose signers are longer than it', (signature) => signature.with(4, 0xff)],
+  ])('%s is only a message with trailing bytes', (_name, spoil) => {
+    const [vector] = readCases().filter(({ signed }) => signed !== undefined);
+    const { length } = vector?.unsignedMessage ?? [];
+    const signedMessage = vector?.signed?.signedMessage ?? new Uint8Array();
+    const signature = spoil(signedMessage.slice(length));
+    const bytes = Uint8Array.of(...signedMessage.subarray(0, length), ...signature);
+    expect(() => parseUnsignedMessage(bytes)).toThrowError(`UnsignedMessage: ${signature.length} trailing bytes`);
+  });
 });

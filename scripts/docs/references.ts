@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { filesUnder, GENERATED, ROOT, toProjectPath } from '../checks/project.ts';
+import { ERROR_CODES_FILE, errorCodesOfSource } from './error-codes-of-source.ts';
+import { metricsOfSource } from './metrics-of-source.ts';
+import type { ReferenceTable } from './reference-table.ts';
+import { routesOfService } from './routes-of-service.ts';
+
+/** What a document lists, and what the source itself has against being listed: a sentence for each. */
+export interface Reference {
+  readonly table: ReferenceTable;
+  readonly problems: readonly string[];
+}
+
+/** Each by its name in `npm run check`. */
+export const REFERENCES: Readonly<Record<string, () => Reference | Promise<Reference>>> = {
+  metrics: metricsReference,
+  'error codes': errorCodesReference,
+  routes: routesReference,
+};
+
+/** The written files of src, by path. */
+function readSource(): ReadonlyMap<string, string> {
+  const files = filesUnder(join(ROOT, 'src'))
+    .map(toProjectPath)
+    .filter((file) => file.endsWith('.ts') && !GENERATED.test(file));
+  return new Map(files.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
+}
+
+function metricsReference(): Reference {
+  const { metrics, problems } = metricsOfSource(readSource());
+  const files = new Map(metrics.map(({ name, file }) => [name, file]));
+  return {
+    problems,
+    table: {
+      file: 'docs/metrics.md',
+      subject: 'metric',
+      head: ['Metric', 'Kind', 'Labels', 'Meaning'],
+      rows: metrics.map(({ name, kind, labels, help }) => [
+        name,
+        kind,
+        labels.map((label) => `\`${label}\``).join(', '),
+        help,
+      ]),
+      sourceOf: (name) => files.get(name) ?? 'src',
+    },
+  };
+}
+
+function errorCodesReference(): Reference {
+  const { codes, problems } = errorCodesOfSource(readSource());
+  const statuses: Readonly<Record<string, string>> = { as_upstream: "the upstream's" };
+  const advice: Readonly<Record<string, string>> = {
+    never: 'never',
+    after_change: 'after a change',
+    may_pass: 'it may pass',
+  };
+  return {
+    problems,
+    table: {
+      file: 'docs/errors.md',
+      subject: 'error code',
+      head: ['Code', 'Status', 'Meaning', 'Try again', 'What to do'],
+      rows: codes.map(({ code, status, meaning, retry, action }) => [
+        code,
+        statuses[status] ?? status,
+        meaning,
+        advice[retry] ?? retry,
+        action,
+      ]),
+      sourceOf: () => ERROR_CODES_FILE,
+    },
+  };
+}
+
+async function routesReference(): Promise<Reference> {
+  const routes = await routesOfService();
+  const undescribed = routes.filter(({ summary }) => summary === '');
+  return {
+    problems: undescribed.map(
+      ({ name }) => `The route \`${name}\` has no summary in its schema, which docs/routes.md needs.`,
+    ),
+    table: {
+      file: 'docs/routes.md',
+      subject: 'route',
+      head: ['Route', 'Group', 'Units', 'What it does'],
+      rows: routes.map(({ name, group, units, summary }) => [name, group, units, summary]),
+      sourceOf: () => 'src',
+    },
+  };
+}

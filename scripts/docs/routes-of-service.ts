@@ -1,0 +1,89 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { FastifyInstance, RouteOptions } from 'fastify';
+import { Registry } from 'prom-client';
+import { createServer, type ServerOptions } from '../../src/api/server.ts';
+import { registerDevnetRoutes } from '../../src/devnet/devnet-routes.ts';
+import type { Network } from '../../src/network/network.ts';
+import { systemClock } from '../../src/primitives/clock.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { createMetrics } from '../../src/telemetry/metrics.ts';
+
+export interface ServedRoute {
+  /** Such as `GET /v1/networks/{network}`. */
+  readonly name: string;
+  readonly group: string;
+  readonly units: string;
+  readonly summary: string;
+}
+
+/** Routes that the OpenAPI document leaves out, and that therefore have no summary in their schema. */
+const SUMMARIES_OF_HIDDEN: ReadonlyMap<string, string> = new Map([
+  ['GET /metrics', 'Metrics in the format of Prometheus'],
+  ['GET /openapi.json', 'The OpenAPI 3.1 document of the service'],
+  ['GET /docs', 'A page to read it and to try it'],
+  ['GET /', 'What is served here, and where to go from here'],
+  ['GET /v1/*', 'Any other lookup of the data API, passed on unchecked but for its form, unless `passUnknown` is off'],
+]);
+
+/** Every route of the service on an embedded network, which has all that there are, by the options it is registered with. */
+export async function routesOfService(): Promise<ServedRoute[]> {
+  const registered: RouteOptions[] = [];
+  const onServer = (message: unknown): void => {
+    const { fastify } = message as { fastify: FastifyInstance };
+    fastify.addHook('onRoute', (options) => void registered.push(options));
+  };
+  subscribe('fastify.initialization', onServer);
+  try {
+    const server = await createServer(partsOfNothing());
+    await server.close();
+  } finally {
+    unsubscribe('fastify.initialization', onServer);
+  }
+  // Now, as other hooks may have added to the options of a route.
+  const routes = registered.flatMap(readRoute);
+  return [...new Map(routes.map((route) => [route.name, route])).values()];
+}
+
+/** The routes say nothing of what stands behind them, so nothing stands there. */
+function partsOfNothing(): ServerOptions {
+  const nothing = {} as never;
+  const registry = new Registry();
+  return {
+    networks: [{ name: 'mainnet', pathNames: ['mainnet'] } as unknown as Network],
+    version: '0.0.0',
+    registry,
+    metrics: createMetrics(registry),
+    logger: createLogger('silent'),
+    upstream: {
+      upstreams: nothing,
+      limits: nothing,
+      timeoutMs: 1,
+      passUnknown: true,
+      rpc: { methods: new Set(), maxBatch: 1 },
+    },
+    clock: systemClock,
+    drainTimeoutMs: 1,
+    registerMore: (server) => registerDevnetRoutes(server, () => undefined, 'fuji'),
+  };
+}
+
+function readRoute({ method, url, schema, config }: RouteOptions): ServedRoute[] {
+  // Fastify writes a colon that is one as two.
+  const path = url.replaceAll(/::|:(\w+)(\([^)]*\))?/g, (_, name?: string) => (name === undefined ? ':' : `{${name}}`));
+  // The files of the page at /docs.
+  if (/^\/docs\/./.test(path)) return [];
+  const access = (config as { access?: { group: string; units: number } } | undefined)?.access;
+  return [method]
+    .flat()
+    .filter((one) => one === 'GET' || one === 'POST')
+    .map((one) => {
+      const name = `${one} ${path === '/' ? path : path.replace(/\/$/, '')}`;
+      const { summary } = (schema ?? {}) as { summary?: string };
+      return {
+        name,
+        group: access?.group ?? '',
+        units: access === undefined ? '' : String(access.units),
+        summary: summary ?? SUMMARIES_OF_HIDDEN.get(name) ?? '',
+      };
+    });
+}

@@ -1,0 +1,175 @@
+import type { BlsService } from '../bls/aggregation.ts';
+import type { Clock } from '../primitives/clock.ts';
+import { startDeadline } from '../primitives/deadline.ts';
+import { ParseError } from '../primitives/parse-error.ts';
+import type { SignatureStore } from '../store/signature-store.ts';
+import { checkSigners } from '../validators/verify-signed-message.ts';
+import type { WarpValidator } from '../validators/warp-set.ts';
+import { encodeSignedMessage } from '../warp/signed-message.ts';
+import type { UnsignedMessage } from '../warp/unsigned-message.ts';
+import type { AggregatorMetrics } from './aggregator-metrics.ts';
+import type { ProgressFeed } from './progress.ts';
+import type { SignatureFailure } from './signature-source.ts';
+import type { Suspects } from './suspects.ts';
+import type { Tally } from './tally.ts';
+
+export interface CollectedSignaturesOptions {
+  readonly message: UnsignedMessage;
+  readonly signatureKey: string;
+  readonly quorumNum: bigint;
+  readonly avoided: ReadonlySet<number>;
+  readonly tally: Tally;
+  readonly sum: ReturnType<BlsService['startAggregation']>;
+  readonly store: SignatureStore;
+  readonly suspects: Suspects;
+  readonly metrics: AggregatorMetrics;
+  readonly progress: ProgressFeed;
+  readonly clock: Clock;
+  /** The caller's. */
+  readonly signal: AbortSignal;
+  /** Aborts when the collection is over. */
+  readonly over: AbortSignal;
+}
+
+export interface VerifiedMessage {
+  readonly signedMessage: Uint8Array;
+  readonly signedWeight: bigint;
+  /** In canonical order. */
+  readonly signers: readonly WarpValidator[];
+}
+
+/**
+ * What is done with the signatures of one collection: each goes into the sum and the tally, those of a verified message are kept
+ * for later requests, and bad ones are put aside.
+ */
+export class CollectedSignatures {
+  readonly #options: CollectedSignaturesOptions;
+
+  constructor(options: CollectedSignaturesOptions) {
+    this.#options = options;
+  }
+
+  /** Takes the signatures that earlier requests left in the store. */
+  async takeKnown(): Promise<void> {
+    const { store, signatureKey, tally, metrics, avoided } = this.#options;
+    const { validators } = tally.warpSet;
+    const known = await store.getMany(
+      signatureKey,
+      validators.map(({ publicKeyHex }) => publicKeyHex),
+    );
+    metrics.signatureCacheHits.inc(known.size);
+    metrics.signatureCacheMisses.inc(validators.length - known.size);
+    let weight = 0n;
+    const taking: Promise<unknown>[] = [];
+    for (const validator of tally.heaviestFirst) {
+      // Decoding costs as much as a round trip: no more than are needed.
+      if (weight >= tally.targetWeight) break;
+      const signature = known.get(validator.publicKeyHex);
+      // One to be avoided is asked when all others have been, known or not.
+      if (signature === undefined || avoided.has(validator.index)) continue;
+      weight += validator.weight;
+      taking.push(this.take(validator, signature));
+    }
+    await Promise.all(taking);
+  }
+
+  /**
+   * Takes a signature into the sum and the tally.
+   *
+   * @returns what is wrong with it, if it does not get there
+   * @throws {CollectionOver} where the collection is over, or the caller's reason
+   */
+  async take(validator: WarpValidator, signature: Uint8Array): Promise<string | undefined> {
+    const { suspects, sum, tally, over, signal } = this.#options;
+    if (suspects.has(validator.publicKeyHex)) {
+      const isGood = await sum.verifyAlone(validator, signature);
+      over.throwIfAborted();
+      if (!isGood) {
+        this.#remember(validator);
+        return NOT_ITS_SIGNATURE;
+      }
+      suspects.clear(validator.publicKeyHex);
+    }
+    const outcome = await sum.add(validator, signature);
+    over.throwIfAborted();
+    if (outcome instanceof ParseError) return outcome.reason;
+    if (outcome === 'over') {
+      signal.throwIfAborted();
+      throw new CollectionOver();
+    }
+    tally.set(validator.index, { kind: 'signed', signature });
+    return undefined;
+  }
+
+  /** The message with all signatures so far, verified as a destination would; undefined where bad ones had to be put aside. */
+  async verify(): Promise<VerifiedMessage | undefined> {
+    const { message, tally, sum, quorumNum, progress } = this.#options;
+    progress.verifying();
+    const aggregate = await sum.aggregate();
+    const signedMessage = encodeSignedMessage({ unsignedMessage: message, signature: aggregate });
+    const { networkID } = message;
+    const check = checkSigners(signedMessage, { networkID, warpSet: tally.warpSet, quorumNum });
+    // Parsed from what was just encoded, with the weight already counted: only a signature can be at fault.
+    if (check.kind === 'invalid') throw new Error(`the signed message just made is refused: ${check.reason}`);
+    const { validators: signers, signedWeight } = check;
+    if (!(await sum.verify(check, check.unsignedMessage.bytes))) {
+      await this.#putBadAside();
+      progress.resumed();
+      return undefined;
+    }
+    await Promise.all(signers.map((signer) => this.#keep(signer)));
+    return { signedMessage, signedWeight, signers };
+  }
+
+  async #putBadAside(): Promise<void> {
+    const { clock, signal, sum } = this.#options;
+    // Time of its own: at the deadline, a bad signature must not cost the good ones that make up the quorum.
+    using searching = startDeadline(clock, MAX_SEARCH_MS, 'finding bad signers', signal);
+    const { bad, uncleared } = await sum.findBadSigners(searching.signal);
+    for (const index of bad) {
+      this.#remember(this.#validatorAt(index));
+      await this.#putAside(index, NOT_ITS_SIGNATURE);
+    }
+    for (const index of uncleared) await this.#putAside(index, 'could not be told from a bad one in time');
+  }
+
+  async #putAside(index: number, reason: string): Promise<void> {
+    const { metrics, sum, tally, store, signatureKey } = this.#options;
+    const failure: SignatureFailure = { kind: 'invalid_signature', reason };
+    metrics.countFailure(failure);
+    sum.remove(index);
+    tally.set(index, { kind: 'failed', failure });
+    await store.delete(signatureKey, this.#validatorAt(index).publicKeyHex);
+  }
+
+  /** As one whose next signatures are verified alone. */
+  #remember({ publicKeyHex }: WarpValidator): void {
+    this.#options.metrics.badSigners.inc();
+    this.#options.suspects.add(publicKeyHex);
+  }
+
+  async #keep({ index, publicKeyHex }: WarpValidator): Promise<void> {
+    const { tally, store, signatureKey } = this.#options;
+    const standing = tally.standings[index];
+    if (standing?.kind === 'signed') await store.put(signatureKey, publicKeyHex, standing.signature);
+  }
+
+  #validatorAt(index: number): WarpValidator {
+    const validator = this.#options.tally.warpSet.validators[index];
+    if (validator === undefined) throw new RangeError(`no validator ${index}`);
+    return validator;
+  }
+}
+
+/** Why work ends that nobody needs any more. */
+export class CollectionOver extends Error {
+  override readonly name = 'CollectionOver';
+}
+
+/**
+ * Time for some hundred checks: one bad signer among 1,000 takes about 20. Those not cleared by then are put aside too, so that a
+ * crowd of bad signers cannot keep the service busy for minutes.
+ */
+const MAX_SEARCH_MS = 2_000;
+
+const NOT_ITS_SIGNATURE = 'is not its signature of this message';

@@ -1,0 +1,91 @@
+import type { TallySummary, WeightCount } from './tally.ts';
+
+/** Why a collection came to too little weight. */
+export interface CollectionFailure {
+  readonly code: 'signing_refused' | 'not_connected' | 'insufficient_weight';
+  readonly message: string;
+}
+
+export interface FailureFacts {
+  readonly summary: TallySummary;
+  readonly quorumNum: bigint;
+  /** Whether the source chain is an L1's or another subnet's own, and not one of the primary network. */
+  readonly isOfL1: boolean;
+  /** Weight of the refusals that nothing changes. */
+  readonly refusedForGood: bigint;
+}
+
+/** Judges what the validators did, and says it in a sentence for a person who sees nothing else. */
+export function describeFailure({ summary, quorumNum, isOfL1, refusedForGood }: FailureFacts): CollectionFailure {
+  const { neededWeight, totalWeight, outcomes } = summary;
+  if (totalWeight - refusedForGood < neededWeight) {
+    const refusal = describeInsufficientWeight(quorumNum, summary, describeRefusals(summary));
+    return { code: 'signing_refused', message: `${refusal}; no later block changes this, so do not try again` };
+  }
+  // Validators that are out of reach may be back in a moment; ones without a key will not sign however long one waits.
+  const reachable = reachableWeight(summary);
+  if (reachable < neededWeight && totalWeight - outcomes.without_key.weight >= neededWeight) {
+    return { code: 'not_connected', message: describeNotConnected(summary) };
+  }
+  const cause = mainCause(isOfL1, summary);
+  return { code: 'insufficient_weight', message: describeInsufficientWeight(quorumNum, summary, cause) };
+}
+
+/** Weight of the validators that could be reached at all, whatever they answered. */
+export function reachableWeight({ totalWeight, outcomes }: TallySummary): bigint {
+  return totalWeight - outcomes.without_key.weight - outcomes.unreachable.weight;
+}
+
+/** Clients look for "threshold of stake" and for the inequality: both are part of the interface. */
+function describeInsufficientWeight(quorumNum: bigint, summary: TallySummary, cause: string | undefined): string {
+  const { totalWeight, signedWeight } = summary;
+  // At a quorum of 0 the inequality would be false: what is missing there is any signature at all.
+  const inequality = quorumNum === 0n ? 'nobody signed' : `${quorumNum}*${totalWeight} > 100*${signedWeight}`;
+  const reason = cause === undefined ? '' : ` (${cause})`;
+  return `failed to collect a threshold of stake: signature weight is insufficient: ${inequality}${reason}`;
+}
+
+function describeNotConnected(summary: TallySummary): string {
+  const { neededWeight, totalWeight, outcomes } = summary;
+  const { unreachable } = outcomes;
+  const [main] = unreachable.reasons;
+  const why = main === undefined ? '' : ` (unreachable: ${main.reason})`;
+  return (
+    `too little weight is connected: the quorum needs ${neededWeight} of ${totalWeight}, ${reachableWeight(summary)} can be reached, ` +
+    `${unreachable.weight} cannot${why}; try again in a moment`
+  );
+}
+
+/** The heaviest cause, in words, so that a person who sees only the message knows where to look. */
+function mainCause(isOfL1: boolean, summary: TallySummary): string | undefined {
+  const { neededWeight, signedWeight, outcomes } = summary;
+  const { refused, silent, ignored, unreachable, invalid_signature: invalid, unanswered, without_key } = outcomes;
+  // Those still asked when the quorum was lost already are not to blame for it.
+  const isQuorumOpen = signedWeight + unanswered.weight >= neededWeight;
+  const withoutAnswer = add([silent, ...(isOfL1 ? [] : [ignored]), ...(isQuorumOpen ? [unanswered] : [])]);
+  const [whyUnreachable] = unreachable.reasons;
+  const causes = [
+    { weight: refused.weight, text: describeRefusals(summary) },
+    { weight: withoutAnswer.weight, text: `no answer from ${withoutAnswer.count}` },
+    { weight: isOfL1 ? ignored.weight : 0n, text: `ignored by ${ignored.count}: ${NOT_ADMITTED}` },
+    { weight: unreachable.weight, text: `${unreachable.count} unreachable: ${whyUnreachable?.reason}` },
+    { weight: invalid.weight, text: `invalid signatures from ${invalid.count}` },
+    { weight: without_key.weight, text: `${without_key.count} without an active BLS key` },
+  ];
+  const heaviest = causes.reduce((a, b) => (b.weight > a.weight ? b : a));
+  return heaviest.weight > 0n ? heaviest.text : undefined;
+}
+
+function describeRefusals({ outcomes: { refused } }: TallySummary): string | undefined {
+  const [main] = refused.reasons;
+  return main && `refused by ${refused.count}: ${main.text} (code ${main.code})`;
+}
+
+/** What it means when nodes of an L1 answer pings and nothing else. The primary network's chains are open to all, and run by all. */
+const NOT_ADMITTED =
+  'they are connected and answer pings, but drop requests for this blockchain; they may run it only for the peers on their ' +
+  "subnet's list (validatorOnly, allowedNodes), or not at all";
+
+function add(counts: readonly WeightCount[]): WeightCount {
+  return counts.reduce((a, b) => ({ weight: a.weight + b.weight, count: a.count + b.count }));
+}

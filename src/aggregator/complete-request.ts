@@ -1,0 +1,58 @@
+import type { BlockchainID, SubnetID } from '../primitives/ids.ts';
+import type { UnsignedMessage } from '../warp/unsigned-message.ts';
+import { type AggregationRequest, type RequestSettings, settingsOf } from './aggregation-request.ts';
+import { unwrapJustification } from './l1-justification.ts';
+import type { L1Messages } from './l1-messages.ts';
+
+/** A request of which nothing is left to be found but who must sign. */
+export interface CompleteRequest extends RequestSettings {
+  readonly message: UnsignedMessage;
+  /** Empty where there is none. */
+  readonly justification: Uint8Array;
+  /** Undefined: the subnet that validates the source chain. */
+  readonly signingSubnetID: SubnetID | undefined;
+  readonly destination: Destination | undefined;
+}
+
+/** The chain that will verify the message, at the height of its current epoch (ACP-181). */
+export interface Destination {
+  readonly chainID: BlockchainID;
+  /** Whether it is an error if the chain's API cannot be asked; otherwise the proposed height will do then. */
+  readonly isRequired: boolean;
+}
+
+/**
+ * Puts in the defaults, and finds the message where the request has only a justification or a transaction.
+ *
+ * @throws {AggregatorError}, or the signal's reason
+ */
+export async function completeRequest(
+  request: AggregationRequest,
+  l1Messages: L1Messages,
+  signal: AbortSignal,
+): Promise<CompleteRequest> {
+  signal.throwIfAborted();
+  const settings = settingsOf(request);
+  const { subject, signingSubnetID, destinationChainID } = request;
+  const destination = destinationChainID === undefined ? undefined : { chainID: destinationChainID, isRequired: true };
+  switch (subject.kind) {
+    case 'message': {
+      const { message } = subject;
+      const justification = unwrapJustification(message, subject.justification);
+      return { ...settings, message, justification, signingSubnetID, destination };
+    }
+    case 'justification': {
+      const { managerChainID: _, ...found } = await l1Messages.ofJustification(subject.justification, signal);
+      return { ...settings, ...found, signingSubnetID: signingSubnetID ?? found.signingSubnetID, destination };
+    }
+    case 'transaction': {
+      const { managerChainID, ...found } = await l1Messages.ofTransaction(subject.txID, signal);
+      return {
+        ...settings,
+        ...found,
+        signingSubnetID: signingSubnetID ?? found.signingSubnetID,
+        destination: destination ?? { chainID: managerChainID, isRequired: false },
+      };
+    }
+  }
+}

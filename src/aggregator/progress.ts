@@ -1,0 +1,163 @@
+import type { NodeID, SubnetID } from '../primitives/ids.ts';
+import type { SignatureFailure } from './signature-source.ts';
+import type { Standing, Tally } from './tally.ts';
+
+/** What a validator did with the question. */
+export type ValidatorOutcome = { readonly kind: 'signed' } | SignatureFailure;
+
+/** What happens while signatures are collected, for whoever follows it. */
+export type ProgressEvent =
+  /**
+   * All there is to know: the first event of every listener, so that one who joins late has what happened before. It comes again
+   * where the picture as a whole changes: bad signatures were found, or the validator set changed and collecting starts anew.
+   */
+  | { readonly kind: 'state'; readonly state: ProgressState }
+  /** A validator, by its canonical index, was asked. */
+  | { readonly kind: 'asked'; readonly index: number }
+  /** What came of it; `signedWeight` is that of all who have signed by now. A validator that failed may be asked again. */
+  | {
+      readonly kind: 'outcome';
+      readonly index: number;
+      readonly outcome: ValidatorOutcome;
+      readonly signedWeight: bigint;
+    }
+  /** Enough have signed, and their aggregate is being verified. */
+  | { readonly kind: 'verifying' };
+
+export type ProgressListener = (event: ProgressEvent) => void;
+
+export interface ProgressState {
+  readonly signingSubnetID: SubnetID;
+  readonly pChainHeight: bigint;
+  readonly totalWeight: bigint;
+  /** Least weight of the quorum, and of the quorum with its buffer. */
+  readonly neededWeight: bigint;
+  readonly targetWeight: bigint;
+  readonly signedWeight: bigint;
+  /** By canonical index; without those that have no key. */
+  readonly validators: readonly ValidatorProgress[];
+  readonly isVerifying: boolean;
+}
+
+export interface ValidatorProgress {
+  readonly index: number;
+  readonly nodeIDs: readonly NodeID[];
+  readonly weight: bigint;
+  /** When the state was taken: no event tells of connections alone. */
+  readonly isConnected: boolean;
+  readonly status: 'waiting' | 'asked' | ValidatorOutcome['kind'];
+  /** The code, text or reason that belong to the status. */
+  readonly outcome?: ValidatorOutcome;
+}
+
+export interface ProgressFacts {
+  readonly signingSubnetID: SubnetID;
+  readonly pChainHeight: bigint;
+  isConnected(nodeID: NodeID): boolean;
+}
+
+/**
+ * Tells listeners how one collection goes. Nothing is recorded: the tally has the whole state, and who joins gets it from there.
+ * Without listeners an event costs one comparison and is never made.
+ */
+export class ProgressFeed {
+  readonly #facts: ProgressFacts;
+  readonly #listeners = new Set<ProgressListener>();
+  #tally: Tally | undefined;
+  #isVerifying = false;
+
+  constructor(facts: ProgressFacts) {
+    this.#facts = facts;
+  }
+
+  /** @returns the unsubscription */
+  subscribe(listener: ProgressListener): () => void {
+    this.#listeners.add(listener);
+    if (this.#tally !== undefined) this.#deliver(listener, { kind: 'state', state: this.#state(this.#tally) });
+    return () => void this.#listeners.delete(listener);
+  }
+
+  begin(tally: Tally): void {
+    this.#tally = tally;
+    this.#emitState();
+  }
+
+  /** A validator's standing in the tally has changed. */
+  changed(index: number, standing: Standing): void {
+    if (this.#listeners.size === 0 || this.#tally === undefined) return;
+    if (standing.kind === 'asking') {
+      this.#emit({ kind: 'asked', index });
+      return;
+    }
+    const outcome = outcomeOf(standing);
+    if (outcome !== undefined) {
+      this.#emit({ kind: 'outcome', index, outcome, signedWeight: this.#tally.signedWeight });
+    }
+  }
+
+  verifying(): void {
+    this.#isVerifying = true;
+    if (this.#listeners.size > 0) this.#emit({ kind: 'verifying' });
+  }
+
+  /** The aggregate was no good: bad signatures are put aside, and collecting goes on. */
+  resumed(): void {
+    this.#isVerifying = false;
+    this.#emitState();
+  }
+
+  #emitState(): void {
+    if (this.#listeners.size === 0 || this.#tally === undefined) return;
+    this.#emit({ kind: 'state', state: this.#state(this.#tally) });
+  }
+
+  #emit(event: ProgressEvent): void {
+    // A copy: who subscribes because of this event gets it with the state.
+    for (const listener of [...this.#listeners]) this.#deliver(listener, event);
+  }
+
+  #deliver(listener: ProgressListener, event: ProgressEvent): void {
+    try {
+      listener(event);
+    } catch {
+      // Whoever listens may fail for reasons of its own, such as a client that has gone; the others need the signatures all the same.
+      this.#listeners.delete(listener);
+    }
+  }
+
+  #state({ warpSet, standings, neededWeight, targetWeight, signedWeight }: Tally): ProgressState {
+    const { signingSubnetID, pChainHeight } = this.#facts;
+    return {
+      ...{ signingSubnetID, pChainHeight, totalWeight: warpSet.totalWeight, neededWeight, targetWeight, signedWeight },
+      isVerifying: this.#isVerifying,
+      validators: warpSet.validators.map(({ index, nodeIDs, weight }): ValidatorProgress => {
+        const standing = standings[index];
+        const outcome = standing && outcomeOf(standing);
+        const isAsked = standing?.kind === 'asking' || standing?.kind === 'answered';
+        return {
+          ...{ index, nodeIDs, weight },
+          isConnected: nodeIDs.some((nodeID) => this.#facts.isConnected(nodeID)),
+          status: outcome?.kind ?? (isAsked ? 'asked' : 'waiting'),
+          ...(outcome && { outcome }),
+        };
+      }),
+    };
+  }
+}
+
+const SIGNED: ValidatorOutcome = { kind: 'signed' };
+
+/** Undefined while there is none: an answer that is being decoded says nothing yet. */
+function outcomeOf(standing: Standing): ValidatorOutcome | undefined {
+  switch (standing.kind) {
+    case 'signed':
+      return SIGNED;
+    case 'failed':
+      return standing.failure;
+    case 'waiting':
+      return standing.lastFailure;
+    case 'asking':
+    case 'answered':
+      return undefined;
+  }
+}

@@ -1,0 +1,127 @@
+import { ApiError } from '../pchain/api-error.ts';
+import type { ValidatorSets } from '../pchain/validator-sets.ts';
+import { type Clock, sleep } from '../primitives/clock.ts';
+import { DeadlineExceeded, startDeadline } from '../primitives/deadline.ts';
+import type { NodeID, SubnetID } from '../primitives/ids.ts';
+import { ParseError } from '../primitives/parse-error.ts';
+import type { SampledWarnings } from '../telemetry/sampled-warnings.ts';
+import { isQuorumReached } from '../validators/quorum.ts';
+import type { WarpSet } from '../validators/warp-set.ts';
+
+export interface SubnetReadiness {
+  readonly subnetID: SubnetID;
+  /** Whether enough weight is connected to serve requests. */
+  readonly isUp: boolean;
+  /** Why it is not up, in words for operators; undefined where it is. */
+  readonly reason: string | undefined;
+  /** Undefined until the validator set was read once. */
+  readonly connected: { readonly weight: bigint; readonly totalWeight: bigint } | undefined;
+}
+
+export interface RequiredSubnetOptions {
+  readonly validatorSets: ValidatorSets<WarpSet>;
+  readonly clock: Clock;
+  readonly warn: SampledWarnings;
+  readonly isConnected: (nodeID: NodeID) => boolean;
+  readonly track: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => void;
+  /** Percent of the weight that must be connected. */
+  readonly readyQuorumNum: bigint;
+  readonly refreshIntervalMs: number;
+  /** Time for one reading of the set. */
+  readonly refreshTimeoutMs: number;
+}
+
+/** Between readings while there is no set with validators. */
+const FIRST_RETRY_MS = 1_000;
+
+/** A subnet whose validators are kept connected from the start: reads its set again and again, and knows how much is connected. */
+export class RequiredSubnet {
+  readonly subnetID: SubnetID;
+  readonly #options: RequiredSubnetOptions;
+  #set: WarpSet | undefined;
+  /** Why the last reading gave nothing. */
+  #failure: string | undefined;
+
+  constructor(subnetID: SubnetID, options: RequiredSubnetOptions) {
+    this.subnetID = subnetID;
+    this.#options = options;
+  }
+
+  /** Resolves when the signal aborts. */
+  async keepFresh(signal: AbortSignal): Promise<void> {
+    const { clock, refreshIntervalMs } = this.#options;
+    for (;;) {
+      await this.#refresh(signal);
+      // Until it has validators it is not up: a subnet about to be converted is looked at soon.
+      const hasValidators = this.#set !== undefined && this.#set.totalWeight > 0n;
+      try {
+        await sleep(clock, hasValidators ? refreshIntervalMs : FIRST_RETRY_MS, signal);
+      } catch {
+        return;
+      }
+    }
+  }
+
+  readiness(): SubnetReadiness {
+    const { subnetID } = this;
+    const { readyQuorumNum } = this.#options;
+    if (this.#set === undefined) {
+      const reason =
+        this.#failure === undefined
+          ? 'its validator set is being read'
+          : `its validator set cannot be read: ${this.#failure}`;
+      return { subnetID, isUp: false, reason, connected: undefined };
+    }
+    const { totalWeight } = this.#set;
+    const weight = this.#connectedWeight(this.#set);
+    const connected = { weight, totalWeight };
+    if (totalWeight === 0n) {
+      // A mistake in the configuration, or an L1 that is not converted yet.
+      return { subnetID, isUp: false, reason: 'it has no validators', connected };
+    }
+    const isUp = isQuorumReached(readyQuorumNum, weight, totalWeight);
+    const percent = (100 * ratio(weight, totalWeight)).toFixed(2);
+    const reason = isUp ? undefined : `${percent} % of its weight is connected, and ${readyQuorumNum} % is needed`;
+    return { subnetID, isUp, reason, connected };
+  }
+
+  /** From 0 to 1; undefined while there is no weight to have a part of. */
+  connectedRatio(): number | undefined {
+    const set = this.#set;
+    return set === undefined || set.totalWeight === 0n ? undefined : ratio(this.#connectedWeight(set), set.totalWeight);
+  }
+
+  async #refresh(signal: AbortSignal): Promise<void> {
+    const { validatorSets, clock, warn, track, refreshTimeoutMs } = this.#options;
+    const { subnetID } = this;
+    using deadline = startDeadline(clock, refreshTimeoutMs, 'reading the validator set', signal);
+    try {
+      const height = await validatorSets.proposedHeight(deadline.signal);
+      this.#set = await validatorSets.at(subnetID, height, deadline.signal);
+      this.#failure = undefined;
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#failure = describeFailure(error);
+      warn(subnetID, { err: error, subnetID }, 'could not read the validator set of a subnet; trying again');
+    }
+    // The last known validators stay connected while the set cannot be read.
+    if (this.#set !== undefined) track(subnetID, new Set(this.#set.validators.flatMap(({ nodeIDs }) => nodeIDs)));
+  }
+
+  #connectedWeight({ validators }: WarpSet): bigint {
+    return validators
+      .filter(({ nodeIDs }) => nodeIDs.some((nodeID) => this.#options.isConnected(nodeID)))
+      .reduce((sum, { weight }) => sum + weight, 0n);
+  }
+}
+
+/** For operators, in words; a bug is described in the log only. */
+function describeFailure(error: unknown): string {
+  const isExpected = error instanceof ApiError || error instanceof DeadlineExceeded || error instanceof ParseError;
+  return isExpected ? error.message : 'an unexpected error, which is in the log';
+}
+
+/** To four digits, which a number holds however large the weights are. */
+function ratio(part: bigint, total: bigint): number {
+  return Number((part * 10_000n) / total) / 10_000;
+}

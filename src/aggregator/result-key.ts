@@ -1,0 +1,43 @@
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex } from '../primitives/bytes.ts';
+import type { SubnetID } from '../primitives/ids.ts';
+import type { WarpSet } from '../validators/warp-set.ts';
+import { warpSetHash } from '../validators/warp-set-hash.ts';
+import type { UnsignedMessage } from '../warp/unsigned-message.ts';
+
+/** All that an answer depends on. The height is not part of it: only the validator set at that height matters. */
+export interface ResultKeyParts extends SignatureKeyParts {
+  readonly signingSubnetID: SubnetID;
+  readonly warpSet: WarpSet;
+  readonly quorumNum: bigint;
+  readonly quorumBuffer: bigint;
+  /** Canonical indices of the validators that are asked last. */
+  readonly avoided: ReadonlySet<number>;
+}
+
+export interface SignatureKeyParts {
+  readonly message: Pick<UnsignedMessage, 'id'>;
+  readonly justification: Uint8Array;
+}
+
+/** Requests with the same key have the same answer, in every replica: 64 hex digits of a hash, and no identity of an object. */
+export function resultKey(parts: ResultKeyParts): string {
+  const { signingSubnetID, warpSet, quorumNum, quorumBuffer, avoided } = parts;
+  const text = [
+    signatureKey(parts),
+    signingSubnetID,
+    warpSetHash(warpSet),
+    quorumNum,
+    quorumBuffer,
+    [...avoided].sort((a, b) => a - b).join(','),
+  ].join('|');
+  return bytesToHex(sha256(new TextEncoder().encode(text)));
+}
+
+/**
+ * What a validator's signature depends on: the message, and the justification it was asked with. A signature got with a good
+ * justification says nothing of what the validator would do without one, so the two never share a cache entry.
+ */
+export function signatureKey({ message, justification }: SignatureKeyParts): string {
+  return justification.length === 0 ? message.id : `${message.id}/${bytesToHex(sha256(justification))}`;
+}

@@ -1,0 +1,79 @@
+import { type App, startApp } from '../app.ts';
+import type { Config } from '../config/settings.ts';
+import { printBanner } from '../devnet/banner.ts';
+import { systemClock } from '../primitives/clock.ts';
+import { createLogger } from '../telemetry/logger.ts';
+
+/** What was only being started, or is closed after the last request, is gone in a second or two unless something hangs. */
+const CLOSE_TIMEOUT_MS = 10_000;
+
+/** Why everything ends at SIGINT or SIGTERM. */
+export class Stopped extends Error {}
+
+export interface Stop {
+  /** Aborts at the first SIGINT or SIGTERM. */
+  readonly signal: AbortSignal;
+  /** From then on; what takes longer is ended regardless. */
+  timeoutMs: number;
+}
+
+/** A second signal, or a shutdown that hangs, ends the process at once. */
+export function listenForStop(): Stop {
+  const controller = new AbortController();
+  const stop: Stop = { signal: controller.signal, timeoutMs: CLOSE_TIMEOUT_MS };
+  const onSignal = (): void => {
+    if (controller.signal.aborted) process.exit(1);
+    controller.abort(new Stopped());
+    setTimeout(() => {
+      process.stderr.write(`not everything closed within ${stop.timeoutMs} ms\n`);
+      process.exit(1);
+    }, stop.timeoutMs).unref();
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  return stop;
+}
+
+/** Runs the service until it is stopped. */
+export async function serve(config: Config, stop: Stop): Promise<void> {
+  const { signal } = stop;
+  stop.timeoutMs = config.server.shutdownTimeoutMs + CLOSE_TIMEOUT_MS;
+  await using app = await startApp(
+    {
+      config,
+      logger: createLogger(config.log.level),
+      clock: systemClock,
+      random: Math.random,
+      onProgress: showProgress,
+    },
+    signal,
+  );
+  const ended = Promise.race([aborted(signal), app.failed]);
+  if (config.networks.some(({ embedded }) => embedded !== undefined)) await Promise.race([ended, welcome(app, signal)]);
+  await ended;
+}
+
+/** Says what can be tried as soon as it succeeds. */
+async function welcome(app: App, signal: AbortSignal): Promise<void> {
+  showProgress('connecting to the validators');
+  await app.untilReady(signal);
+  clearProgress();
+  const { url, nodeID, devnet } = app;
+  if (devnet !== undefined) printBanner({ url, nodeID, devnet });
+}
+
+/** Rewrites one line on a terminal; says nothing elsewhere. */
+function showProgress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
+}
+
+function clearProgress(): void {
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,47 @@
+import { Value } from 'typebox/value';
+import { SETTINGS, SettingsSchema } from './schema.ts';
+import { isObject, type Path, pathText, type SettingSchema, type Surroundings } from './setting.ts';
+
+export interface Completed {
+  readonly settings: unknown;
+  /** Where defaults stand that were derived from other settings, as `pathText` writes it. */
+  readonly derived: ReadonlySet<string>;
+}
+
+/** A value for every setting that has a default. What is of a wrong type is left as it is, for the checks that follow. */
+export function withDefaults(json: unknown): Completed {
+  // typebox completes the value itself, which is the caller's.
+  const settings = Value.Default(SettingsSchema, structuredClone(json));
+  const derived = new Set<string>();
+  fillDerived({ schema: SETTINGS, value: settings, path: [], surroundings: { settings, network: undefined } }, derived);
+  return { settings, derived };
+}
+
+interface Place {
+  readonly schema: SettingSchema;
+  readonly value: unknown;
+  readonly path: Path;
+  readonly surroundings: Surroundings;
+}
+
+function fillDerived({ schema, value, path, surroundings }: Place, derived: Set<string>): void {
+  if (!isObject(value)) return;
+  for (const [key, inner] of Object.entries(schema.properties ?? {})) {
+    const at = [...path, key];
+    if (Object.hasOwn(value, key)) {
+      fillDerived({ schema: inner, value: value[key], path: at, surroundings }, derived);
+      continue;
+    }
+    const filled = inner.derived?.value(surroundings);
+    if (filled === undefined) continue;
+    value[key] = structuredClone(filled);
+    derived.add(pathText(at));
+  }
+  // The one map whose values are sections is that of the networks.
+  const [network] = Object.values(schema.patternProperties ?? {});
+  if (network?.isSection !== true) return;
+  for (const [name, settings] of Object.entries(value)) {
+    const place = { schema: network, value: settings, path: [...path, name] };
+    fillDerived({ ...place, surroundings: { ...surroundings, network: { name, settings } } }, derived);
+  }
+}

@@ -1,0 +1,238 @@
+import { Type } from 'typebox';
+import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../primitives/ids.ts';
+import { publicNetworkNamed } from '../primitives/networks.ts';
+import { Endpoint, Endpoints } from './endpoint-schema.ts';
+import { DurationMs } from './number-schemas.ts';
+import { parsePeerAddress } from './peer-address.ts';
+import { check, isObject, optional, parsed, partAt, type Report, type Surroundings, section } from './setting.ts';
+
+/**
+ * Lower-case words joined by `-`. In variables of the environment it becomes upper case with `_`, and two names must not become one,
+ * nor hold the `__` between the levels.
+ */
+const NAME = '^(?=.{1,32}$)[a-z][a-z0-9]*(-[a-z0-9]+)*$';
+const NAME_ALLOWED = 'a name of at most 32 lower-case letters, digits and single hyphens, a letter first';
+
+const SubnetId = parsed(
+  Type.String({
+    allowed: 'the ID of a subnet in cb58 or hex',
+    examples: ['2W9boARgCWL25z6pMFNtkCfNA5v28VGg9PmBgUJfuKndEdhrvw'],
+  }),
+  (text) => parseHexOrCb58Id<SubnetID>(text, 'subnet ID'),
+);
+
+const Peer = Type.Object(
+  {
+    nodeId: parsed(
+      Type.String({
+        description: 'The NodeID that its certificate must have.',
+        allowed: 'a NodeID',
+        examples: ['NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg'],
+      }),
+      (text) => parseNodeID(text),
+    ),
+    address: check(
+      Type.String({
+        description: 'Where it listens.',
+        allowed: 'host:port or [IPv6]:port',
+        examples: ['10.0.0.1:9651'],
+      }),
+      (text, report) => {
+        if (parsePeerAddress(text) === undefined) report('must be host:port or [IPv6]:port');
+      },
+    ),
+  },
+  { additionalProperties: false, allowed: 'an object {nodeId, address}' },
+);
+
+const Embedded = Type.Object(
+  {
+    validators: Type.Integer({
+      default: 20,
+      description: 'How many validators its primary network has; an L1 comes with two more.',
+      // Fewer could not show an L1 beside a primary network; more would be more TLS servers than one process holds well.
+      minimum: 5,
+      maximum: 2_000,
+      examples: [20],
+    }),
+  },
+  {
+    additionalProperties: false,
+    description:
+      'Has this process run the network itself, to try the service out. In place of `pChainApi`, and for one network at most.',
+    allowed: 'an object {validators}',
+    examples: [{ validators: 20 }],
+  },
+);
+
+const NetworkSchema = section(
+  'One network.',
+  {
+    aliases: Type.Array(Type.String({ pattern: NAME, allowed: NAME_ALLOWED, examples: ['testnet'] }), {
+      description: 'Further names of the network in paths. No two networks share a name.',
+      maxItems: 16,
+      examples: [['mainnet', 'fuji', 'testnet']],
+      derived: {
+        text: '`["testnet"]` for `fuji`, else `[]`',
+        value: ({ network }: Surroundings) => publicNetworkNamed(network?.name ?? '')?.aliases ?? [],
+      },
+    }),
+    pChainApi: optional(
+      Endpoints(
+        'Base URLs of the P-Chain API, in order of preference; the next one takes over while one fails. Needed but for an embedded ' +
+          'network.',
+      ),
+    ),
+    infoApi: optional(
+      Endpoints('Base URLs of the info API: network ID, node version, first peers.', {
+        text: 'as `pChainApi`',
+        value: ({ network }) => partAt(network?.settings, ['pChainApi']),
+      }),
+    ),
+    embedded: optional(Embedded),
+    dataApi: optional(
+      Endpoint(
+        'The data API that is asked for the transactions of an L1 validation which the index does not have. Its key goes into ' +
+          '`httpHeaders`.',
+      ),
+    ),
+    apiTimeoutMs: DurationMs({
+      default: 5_000,
+      description:
+        'Longest time for all that one request asks the P-Chain API; a single attempt at one base URL has four fifths of it.',
+      examples: [5_000],
+    }),
+    trackedSubnetIds: Type.Array(SubnetId, {
+      default: [],
+      description:
+        'Subnets whose validators are connected from the start and count for readiness, beside the primary network. Others are ' +
+        'connected when they are first asked for.',
+      maxItems: 1_000,
+      examples: [['2W9boARgCWL25z6pMFNtkCfNA5v28VGg9PmBgUJfuKndEdhrvw']],
+    }),
+    manuallyTrackedPeers: Type.Array(Peer, {
+      default: [],
+      description:
+        'Nodes to start discovery from, beside those the info API names: objects `{nodeId, address}`, where `address` is `host:port` ' +
+        'or `[IPv6]:port`.',
+      maxItems: 1_000,
+      examples: [[{ nodeId: 'NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg', address: '10.0.0.1:9651' }]],
+    }),
+    allowPrivateAddresses: Type.Boolean({
+      description: 'Whether validators at private and loopback addresses are dialled.',
+      examples: [true],
+      derived: {
+        text: "`true` on a network of one's own, else `false`",
+        value: isOwn,
+      },
+    }),
+    dialsPerSecond: Type.Integer({
+      description:
+        'Most connections to validators started in a second; each costs both sides some milliseconds of TLS.',
+      minimum: 1,
+      maximum: 10_000,
+      examples: [100],
+      derived: {
+        text: '`1000` on an embedded network, else `100`',
+        // The validators of an embedded network are nobody else's load, and a person waits for them.
+        value: ({ network }: Surroundings) => (partAt(network?.settings, ['embedded']) === undefined ? 100 : 1_000),
+      },
+    }),
+    validatorRefreshMs: DurationMs({
+      default: 60_000,
+      description:
+        'How often the validator sets of these subnets are read anew. A validator that no request and no reading has named for ten ' +
+        'times as long is let go.',
+      examples: [60_000],
+    }),
+    readyQuorumPercentage: Type.Integer({
+      default: 67,
+      description: 'How much weight of the primary network and of each tracked subnet must be connected for readiness.',
+      minimum: 0,
+      maximum: 100,
+      examples: [67],
+    }),
+    l1Index: section('The index of L1 validations, which the removal of an L1 validator needs.', {
+      lookback: Type.Integer({
+        default: 10_000,
+        description:
+          'Without `store.path`: how many P-Chain blocks below the newest are read at each start for the registrations of L1 ' +
+          'validators. The default is half a day of mainnet, read in some minutes.',
+        minimum: 0,
+        maximum: 10_000_000,
+        examples: [10_000],
+      }),
+      blocksPerSecond: Type.Integer({
+        description:
+          "Most P-Chain blocks read for that index in a second, so that a public API stands it; a node of one's own gives hundreds.",
+        minimum: 1,
+        maximum: 100_000,
+        examples: [50],
+        derived: {
+          text: "`1000` on a network of one's own, else `50`",
+          value: (surroundings: Surroundings) => (isOwn(surroundings) ? 1_000 : 50),
+        },
+      }),
+    }),
+  },
+  { check: checkNetwork },
+);
+
+export const NetworksSchema = check(
+  Type.Record(Type.String({ pattern: NAME }), NetworkSchema, {
+    isSection: true,
+    description:
+      'The networks to serve, by the name they have in paths. `mainnet` and `fuji` are the public ones; any other name is a network ' +
+      "of one's own.",
+    allowed: 'an object of networks by their names',
+    names: NAME_ALLOWED,
+    examples: [{ fuji: { pChainApi: [{ baseUrl: 'https://api.avax-test.network' }] } }],
+  }),
+  checkNetworks,
+);
+
+function isOwn({ network }: Surroundings): boolean {
+  return publicNetworkNamed(network?.name ?? '') === undefined;
+}
+
+function checkNetwork(network: object, report: Report): void {
+  const [hasApi, isEmbedded] = [Object.hasOwn(network, 'pChainApi'), Object.hasOwn(network, 'embedded')];
+  if (hasApi && isEmbedded) report('must have either pChainApi or embedded, not both');
+  if (!hasApi && !isEmbedded) {
+    report(
+      'must have pChainApi, such as [{"baseUrl":"https://api.avax.network"}], or embedded, such as {"validators":20}',
+    );
+  }
+}
+
+function checkNetworks(networks: Readonly<Record<string, unknown>>, report: Report): void {
+  const names = Object.keys(networks);
+  if (names.length === 0) {
+    report(
+      'must have at least one network, such as {"fuji":{"pChainApi":[{"baseUrl":"https://api.avax-test.network"}]}}',
+    );
+  }
+  const embedded = names.filter((name) => partAt(networks, [name, 'embedded']) !== undefined);
+  for (const name of embedded.slice(1)) {
+    report(`must be left out: only one network can be embedded, and ${embedded[0]} is`, [name, 'embedded']);
+  }
+  const owners = new Map(names.map((name) => [name, name]));
+  for (const name of names) {
+    const network = networks[name];
+    const known = publicNetworkNamed(name);
+    // Who writes it means the public network, which would be served as one of its own.
+    if (known !== undefined && known.name !== name) {
+      report(`is an old name of ${known.name}: write ${known.name}, which answers to both`, [name]);
+      continue;
+    }
+    if (known !== undefined && embedded.includes(name)) {
+      report(`must be left out: ${name} is a public network`, [name, 'embedded']);
+    }
+    const aliases = isObject(network) ? network['aliases'] : undefined;
+    for (const [index, alias] of (Array.isArray(aliases) ? aliases : []).entries()) {
+      const owner = owners.get(alias);
+      if (owner !== undefined) report(`must be a new name: the network ${owner} has it`, [name, 'aliases', index]);
+      else owners.set(alias, name);
+    }
+  }
+}

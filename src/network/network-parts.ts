@@ -1,0 +1,207 @@
+import { type Aggregator, createAggregator } from '../aggregator/aggregate.ts';
+import { createAggregatorMetrics } from '../aggregator/aggregator-metrics.ts';
+import { createL1Messages } from '../aggregator/l1-messages.ts';
+import { createSuspects } from '../aggregator/suspects.ts';
+import { createValidatorConnections, type ValidatorConnections } from '../aggregator/validator-connections.ts';
+import type { BlsService } from '../bls/bls-service.ts';
+import type { AggregationConfig, NetworkConfig } from '../config/settings.ts';
+import type { Identity } from '../p2p/identity.ts';
+import { createPeerNetwork, type PeerNetwork } from '../p2p/peer-network.ts';
+import { createChainApi } from '../pchain/chain-api.ts';
+import { createDataApi } from '../pchain/data-api.ts';
+import { createEpochHeights } from '../pchain/epoch-heights.ts';
+import { createJsonRpcClient, type JsonRpcClient } from '../pchain/json-rpc.ts';
+import { createNodeApi, type NodeApi } from '../pchain/node-api.ts';
+import { createSubnetDirectory } from '../pchain/subnet-directory.ts';
+import { createValidationIndex, DEFAULT_INDEX_LIMITS } from '../pchain/validation-index.ts';
+import { createValidatorFunds } from '../pchain/validator-funds.ts';
+import { createValidatorSets } from '../pchain/validator-sets.ts';
+import type { Clock, Random } from '../primitives/clock.ts';
+import { publicNetworkNamed } from '../primitives/networks.ts';
+import { createMemorySignatureStore } from '../store/signature-store.ts';
+import { openValidationStore } from '../store/validation-store.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { createWarpSet } from '../validators/warp-set.ts';
+import { findBootstrapPeers } from './bootstrap-peers.ts';
+
+/** A block or two on the C-Chain: time for a validator that lags to catch up, within the budget for telling a client why. */
+const RETRY_DELAYS_MS = [300, 900];
+/** A redial after a broken connection takes a fraction of a second. */
+const RECONNECT_GRACE_MS = 1_000;
+/** Validators that no request and no reading has named for so many refreshes are let go. */
+const KEEP_REFRESHES = 10;
+
+/** What the networks of one process share. */
+export interface SharedParts {
+  readonly identity: Identity;
+  readonly bls: BlsService;
+  readonly aggregation: AggregationConfig;
+  /** The folder for what is to outlive the process; undefined keeps it in memory. */
+  readonly storePath: string | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface PartsOptions extends SharedParts {
+  readonly network: NetworkConfig;
+  /** Bound to the network. */
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** The API of the network, as its nodes serve it. Calls share one client, but for the reading of blocks and chains. */
+export interface NetworkApi {
+  readonly node: NodeApi;
+  /** A client of its own: what it calls takes no connections of those who wait, and puts no endpoint aside for them. */
+  openClient(): JsonRpcClient;
+  readonly info: JsonRpcClient;
+}
+
+export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptions): NetworkApi {
+  const { network, clock, random, metrics } = options;
+  const { apiTimeoutMs, pChainApi, infoApi } = network;
+  // One attempt ends before the request it is made for, so that the next base URL has its turn within the same request; one
+  // that hangs is then put aside for longer than it costs.
+  const limits = {
+    attemptTimeoutMs: attemptTimeoutMs(network),
+    callTimeoutMs: 2 * apiTimeoutMs,
+    asideBaseMs: apiTimeoutMs,
+  };
+  const open = (endpoints: NetworkConfig['pChainApi']): JsonRpcClient =>
+    opened.use(createJsonRpcClient({ endpoints, clock, random, metrics, limits }));
+  const info = open(infoApi);
+  return { node: createNodeApi(open(pChainApi), info), openClient: () => open(pChainApi), info };
+}
+
+function attemptTimeoutMs({ apiTimeoutMs }: NetworkConfig): number {
+  return 0.8 * apiTimeoutMs;
+}
+
+export interface NetworkParts {
+  readonly aggregator: Aggregator;
+  readonly peers: PeerNetwork;
+  readonly connections: ValidatorConnections;
+}
+
+/** Opens all that belongs to one network; `opened` closes it in reverse order. */
+export function openNetworkParts(
+  opened: AsyncDisposableStack,
+  options: PartsOptions & { readonly networkID: number },
+  api: NetworkApi,
+): NetworkParts {
+  const { network, networkID, clock, logger } = options;
+  const metrics = createAggregatorMetrics(options.metrics);
+  const peers = opened.use(openPeers(options, api.node));
+  const validatorSets = createValidatorSets({ api: api.node, clock, build: createWarpSet });
+  const connections = opened.use(
+    createValidatorConnections({
+      network: peers,
+      validatorSets,
+      clock,
+      logger,
+      metrics: options.metrics,
+      trackedSubnetIDs: network.trackedSubnetIDs,
+      readyQuorumNum: network.readyQuorumNum,
+      refreshIntervalMs: network.validatorRefreshMs,
+      refreshTimeoutMs: 2 * network.apiTimeoutMs,
+      keepMs: KEEP_REFRESHES * network.validatorRefreshMs,
+    }),
+  );
+  const directory = createSubnetDirectory(api.node, clock);
+  const chains = createChainApi(api.openClient());
+  const aggregator = createAggregator({
+    networkID,
+    directory,
+    validatorSets,
+    l1Messages: openL1Messages(opened, options, { api, chains, directory }),
+    epochs: createEpochHeights(chains, clock),
+    funds: createValidatorFunds(api.node, clock),
+    source: connections,
+    store: createMemorySignatureStore({
+      maxSignatures: options.aggregation.signatureCacheSize,
+      maxPerSigner: options.aggregation.signatureCachePerSigner,
+    }),
+    suspects: createSuspects(clock),
+    bls: options.bls,
+    clock,
+    metrics,
+    limits: {
+      ...options.aggregation,
+      reconnectGraceMs: RECONNECT_GRACE_MS,
+      retryDelaysMs: RETRY_DELAYS_MS,
+      resolveTimeoutMs: network.apiTimeoutMs,
+    },
+  });
+  return { aggregator, peers, connections };
+}
+
+function openPeers(options: PartsOptions & { readonly networkID: number }, api: NodeApi): PeerNetwork {
+  const { network, networkID, identity, clock, random, logger, metrics } = options;
+  return createPeerNetwork({
+    identity,
+    networkID,
+    clock,
+    random,
+    logger,
+    metrics,
+    nodeVersion: (deadline) => api.getNodeVersion(deadline),
+    bootstrapPeers: (deadline) => findBootstrapPeers(api, network.manuallyTrackedPeers, deadline),
+    allowPrivateAddresses: network.allowPrivateAddresses,
+    limits: { dialsPerSecond: network.dialsPerSecond },
+  });
+}
+
+function openL1Messages(
+  opened: AsyncDisposableStack,
+  options: PartsOptions & { readonly networkID: number },
+  {
+    api,
+    chains,
+    directory,
+  }: {
+    readonly api: NetworkApi;
+    readonly chains: ReturnType<typeof createChainApi>;
+    readonly directory: ReturnType<typeof createSubnetDirectory>;
+  },
+) {
+  const { network, networkID, clock, logger, metrics, storePath } = options;
+  const known = publicNetworkNamed(network.name);
+  const store = opened.use(openValidationStore({ directory: storePath, networkID, name: network.name }));
+  const index = opened.use(
+    createValidationIndex({
+      api: createNodeApi(api.openClient(), api.info),
+      store,
+      clock,
+      logger,
+      metrics,
+      l1StartTime: known?.l1StartTime,
+      limits: {
+        ...DEFAULT_INDEX_LIMITS,
+        lookback: storePath === undefined ? network.l1Index.lookback : undefined,
+        maxBlocksPerSecond: network.l1Index.blocksPerSecond,
+      },
+    }),
+  );
+  const dataApi =
+    network.dataApi &&
+    opened.use(
+      createDataApi({
+        endpoint: network.dataApi,
+        network: known?.name ?? network.name,
+        clock,
+        timeoutMs: attemptTimeoutMs(network),
+      }),
+    );
+  return createL1Messages({
+    networkID,
+    api: api.node,
+    chains,
+    directory,
+    index,
+    dataApi,
+    clock,
+    logger,
+    timeoutMs: network.apiTimeoutMs,
+  });
+}

@@ -1,0 +1,35 @@
+import type { NetworkStatus, SubnetReadiness } from './network.ts';
+
+export interface NetworkView {
+  /** Why nothing of the network is open: its ID is not known, or its API is of another network. Undefined once it is open. */
+  readonly notOpen: { readonly reason: string; readonly isRefused: boolean } | undefined;
+  /** The primary network first. */
+  readonly subnets: readonly SubnetReadiness[];
+  /** Whether it has been `up` since it was opened. */
+  readonly hasBeenUp: boolean;
+  readonly sinceStartMs: number;
+}
+
+/**
+ * How long a network that has never been up counts as starting. A thousand validators are connected within some ten seconds;
+ * whoever is not by then may never be, and must not keep a replica that serves the rest from being used.
+ */
+export const START_GRACE_MS = 60_000;
+
+/** What a network can do now. One weak L1 degrades it, and does not take it down. */
+export function decideStatus({ notOpen, subnets, hasBeenUp, sinceStartMs }: NetworkView): {
+  readonly status: NetworkStatus;
+  readonly reason: string | undefined;
+} {
+  const isStarting = !hasBeenUp && sinceStartMs < START_GRACE_MS;
+  if (notOpen !== undefined) {
+    return { status: isStarting && !notOpen.isRefused ? 'starting' : 'down', reason: notOpen.reason };
+  }
+  const weak = subnets.filter(({ isUp }) => !isUp);
+  const [first] = weak;
+  if (first === undefined) return { status: 'up', reason: undefined };
+  const others = weak.length > 1 ? `, and ${weak.length - 1} more` : '';
+  const reason = `subnet ${first.subnetID}: ${first.reason ?? 'not ready'}${others}`;
+  if (isStarting) return { status: 'starting', reason };
+  return { status: subnets[0]?.isUp === true ? 'degraded' : 'down', reason };
+}

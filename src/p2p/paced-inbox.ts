@@ -1,0 +1,79 @@
+import type { Clock } from '../primitives/clock.ts';
+import { FrameDecoder } from './frames.ts';
+
+/** How long a peer may keep us busy between two ticks: a fifth of the time, so that no single peer can starve the others. */
+const MAX_BUSY_MS_PER_TICK = 50;
+
+export interface PacedInboxOptions {
+  readonly clock: Clock;
+  /** @param nowMs monotonic */
+  readonly handle: (payload: Uint8Array, nowMs: number) => void;
+  /** Stops and restarts the source of the bytes. */
+  readonly source: { pause(): void; resume(): void };
+}
+
+/**
+ * The messages of one peer from the bytes on: cut into payloads, and handled within the peer's share of our time. Once that
+ * is used up, the source is paused until {@link tick}.
+ *
+ * Bound: the payloads of what the source hands over before it stops, and one unfinished frame.
+ */
+export class PacedInbox {
+  readonly #options: PacedInboxOptions;
+  readonly #decoder = new FrameDecoder();
+  #payloads: Uint8Array[] = [];
+  /** Index of the first payload that is not handled yet. */
+  #next = 0;
+  #busyMs = 0;
+  #isPaused = false;
+
+  constructor(options: PacedInboxOptions) {
+    this.#options = options;
+  }
+
+  /** @throws {ParseError} where the bytes are no frames; the stream cannot be read on from there */
+  push(chunk: Uint8Array): void {
+    const payloads = this.#decoder.push(chunk);
+    // A chunk that was read before the pause may still come while earlier payloads wait.
+    this.#payloads = [...this.#payloads.slice(this.#next), ...payloads];
+    this.#next = 0;
+    this.#handleAll();
+  }
+
+  /** Gives the peer its share of the time until the next tick. */
+  tick(): void {
+    // A message that took longer than one share is paid off over several.
+    this.#busyMs = Math.max(0, this.#busyMs - MAX_BUSY_MS_PER_TICK);
+    if (this.#isPaused && this.#busyMs <= MAX_BUSY_MS_PER_TICK) {
+      this.#isPaused = false;
+      this.#options.source.resume();
+      this.#handleAll();
+    }
+  }
+
+  /** Drops what waits. May be called while a payload is handled. */
+  clear(): void {
+    this.#payloads = [];
+    this.#next = 0;
+  }
+
+  #handleAll(): void {
+    const { clock, handle, source } = this.#options;
+    for (;;) {
+      if (this.#busyMs > MAX_BUSY_MS_PER_TICK) {
+        this.#isPaused = true;
+        source.pause();
+        return;
+      }
+      const payload = this.#payloads[this.#next];
+      if (payload === undefined) {
+        this.clear();
+        return;
+      }
+      this.#next += 1;
+      const startMs = clock.monotonicMs();
+      handle(payload, startMs);
+      this.#busyMs += clock.monotonicMs() - startMs;
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import type { Clock } from '../primitives/clock.ts';
+import { FreshCache } from '../primitives/fresh-cache.ts';
+import type { TxID } from '../primitives/ids.ts';
+import { ParseError } from '../primitives/parse-error.ts';
+import { unlessRefused } from './api-error.ts';
+import { type PChainTransaction, parsePChainTransaction } from './l1-transaction.ts';
+import type { NodeApi } from './node-api.ts';
+
+/** Accepted transactions of the P-Chain, as far as L1s are concerned. */
+export interface TransactionReader {
+  /**
+   * Undefined if the P-Chain has accepted no such transaction.
+   *
+   * @throws {ApiError}, {@link ParseError} on a transaction of a form that came after this version, or the signal's reason
+   */
+  read(txID: TxID, signal: AbortSignal): Promise<PChainTransaction | undefined>;
+}
+
+/** Accepted transactions never change, and clients ask for the same one until all is well. Each has some KB. */
+const MAX_TRANSACTIONS = 500;
+
+export function createTransactionReader(api: Pick<NodeApi, 'getTx'>, clock: Clock): TransactionReader {
+  const transactions = new FreshCache<TxID, PChainTransaction | undefined>({
+    clock,
+    max: MAX_TRANSACTIONS,
+    maxAgeMs: (transaction) => (transaction === undefined ? 0 : Number.POSITIVE_INFINITY),
+    async load(txID, signal) {
+      const bytes = await unlessRefused(api.getTx(txID, signal));
+      return bytes && parse(bytes, txID);
+    },
+  });
+  return { read: (txID, signal) => transactions.get(txID, signal) };
+}
+
+/** The bytes hash to the ID, so if they cannot be read, the fault is not the API's. */
+function parse(bytes: Uint8Array, txID: TxID): PChainTransaction {
+  try {
+    return parsePChainTransaction(bytes);
+  } catch (cause) {
+    if (!(cause instanceof ParseError)) throw cause;
+    throw new ParseError(`transaction ${txID}`, cause.message, { cause });
+  }
+}

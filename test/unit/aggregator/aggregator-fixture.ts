@@ -1,0 +1,226 @@
+import { Registry } from 'prom-client';
+import { type AggregatorLimits, createAggregator } from '../../../src/aggregator/aggregate.ts';
+import type { AggregationRequest } from '../../../src/aggregator/aggregation-request.ts';
+import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
+import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
+import type { L1MessageRequest } from '../../../src/aggregator/l1-messages.ts';
+import type { ProgressListener } from '../../../src/aggregator/progress.ts';
+import { createSuspects } from '../../../src/aggregator/suspects.ts';
+import { ApiError } from '../../../src/pchain/api-error.ts';
+import { createSubnetDirectory } from '../../../src/pchain/subnet-directory.ts';
+import { createValidatorSets } from '../../../src/pchain/validator-sets.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  type NodeID,
+  nodeIDFromBytes,
+  P_CHAIN_ID,
+  PRIMARY_NETWORK_ID,
+  type SubnetID,
+  type TxID,
+} from '../../../src/primitives/ids.ts';
+import { createMemorySignatureStore } from '../../../src/store/signature-store.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import type { Validator } from '../../../src/validators/validator.ts';
+import { createWarpSet } from '../../../src/validators/warp-set.ts';
+import { createUnsignedMessage, type UnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { FakeClock } from '../../fake-clock.ts';
+import { createInlineBls } from '../bls/inline-bls.ts';
+import { createModelSigner, modelBackend } from '../bls/model-backend.ts';
+import { ANSWER_MS, LIMITS as COLLECTION_LIMITS, drain } from './collection-fixture.ts';
+import { ScriptedSource } from './scripted-source.ts';
+
+export const NETWORK_ID = 1337;
+const id = <T extends BlockchainID | SubnetID>(byte: number): T =>
+  idFromBytes(new Uint8Array(32).fill(byte), 'id') as unknown as T;
+export const CHAIN = id<BlockchainID>(1);
+export const UNKNOWN_CHAIN = id<BlockchainID>(2);
+export const SUBNET = id<SubnetID>(3);
+export const OTHER_SUBNET = id<SubnetID>(4);
+export const EMPTY_SUBNET = id<SubnetID>(5);
+export const UNKNOWN_SUBNET = id<SubnetID>(6);
+
+export const LIMITS: AggregatorLimits = {
+  ...COLLECTION_LIMITS,
+  maxAggregationsInFlight: 2,
+  maxQueriesInFlight: 100,
+  resolveTimeoutMs: 5_000,
+  resultCacheBytes: 10_000,
+};
+
+function rejected(): ApiError {
+  return new ApiError('rejected', 'refused', { rejection: { code: -32_000, message: 'not found' } });
+}
+
+export function nodeOf(number: number): NodeID {
+  return nodeIDFromBytes(Uint8Array.from({ length: 20 }, (_, i) => (i === 19 ? number : 0)));
+}
+
+export const signers = [1, 2, 3, 4].map((number) => ({
+  nodeID: nodeOf(number),
+  ...createModelSigner(BigInt(number + 1) ** 5n),
+}));
+
+export function validatorSet(...weights: bigint[]): Validator[] {
+  return weights.map((weight, i) => ({ nodeID: nodeOf(i + 1), publicKey: signers[i]?.publicKey, weight }));
+}
+
+/** The questions an aggregator asks the node's API, answered as the test says. */
+class FakeNodeApi {
+  height = 100n;
+  proposed = 98n;
+  sets = new Map<SubnetID, (height: bigint) => readonly Validator[]>([
+    [SUBNET, () => validatorSet(40n, 30n, 20n, 10n)],
+    [OTHER_SUBNET, () => validatorSet(10n, 10n)],
+    [PRIMARY_NETWORK_ID, () => validatorSet(25n, 25n, 25n, 25n)],
+  ]);
+  /** Instead of any answer. */
+  failure: Error | undefined;
+  hangs = false;
+  calls: string[] = [];
+
+  async getHeight(signal: AbortSignal): Promise<bigint> {
+    return this.#answer('getHeight', signal, () => this.height);
+  }
+
+  async getProposedHeight(signal: AbortSignal): Promise<bigint> {
+    return this.#answer('getProposedHeight', signal, () => this.proposed);
+  }
+
+  async getValidatorsAt(subnetID: SubnetID, height: bigint | 'proposed', signal: AbortSignal) {
+    return this.#answer('getValidatorsAt', signal, () => {
+      if (height === 'proposed' || height > this.height) throw rejected();
+      return this.sets.get(subnetID)?.(height) ?? [];
+    });
+  }
+
+  async validatedBy(chainID: BlockchainID, signal: AbortSignal): Promise<SubnetID> {
+    return this.#answer('validatedBy', signal, () => {
+      if (chainID !== CHAIN) throw rejected();
+      return SUBNET;
+    });
+  }
+
+  async getSubnet(subnetID: SubnetID, signal: AbortSignal) {
+    return this.#answer('getSubnet', signal, () => {
+      if (subnetID !== EMPTY_SUBNET) throw rejected();
+      return { isPermissioned: true, conversionID: undefined, managerChainID: undefined, managerAddress: undefined };
+    });
+  }
+
+  #answer<T>(method: string, signal: AbortSignal, answer: () => T): Promise<T> {
+    this.calls.push(method);
+    if (this.hangs) {
+      return new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      });
+    }
+    if (this.failure !== undefined) return Promise.reject(this.failure);
+    return Promise.try(answer);
+  }
+}
+
+/** Finds {@link FOUND} for whatever it is asked, and remembers that. */
+class ScriptedL1Messages {
+  readonly asked: (TxID | Uint8Array)[] = [];
+
+  async ofTransaction(txID: TxID): Promise<L1MessageRequest> {
+    this.asked.push(txID);
+    return FOUND;
+  }
+
+  async ofJustification(justification: Uint8Array): Promise<L1MessageRequest> {
+    this.asked.push(justification);
+    return FOUND;
+  }
+}
+
+export const TX = idFromBytes<TxID>(new Uint8Array(32).fill(9), 'transaction');
+export const FOUND: L1MessageRequest = {
+  message: createUnsignedMessage(NETWORK_ID, P_CHAIN_ID, Uint8Array.of(7)),
+  justification: Uint8Array.of(8),
+  managerChainID: CHAIN,
+  signingSubnetID: SUBNET,
+};
+
+export function createHarness(limits: Partial<AggregatorLimits> = {}) {
+  const clock = new FakeClock();
+  const source = new ScriptedSource(clock);
+  const api = new FakeNodeApi();
+  const registry = new Registry();
+  const l1Messages = new ScriptedL1Messages();
+  for (const { nodeID, sign } of signers) {
+    source.add(nodeID, ({ message }) => ({
+      afterMs: ANSWER_MS,
+      outcome: { kind: 'signature', signature: sign(message) },
+    }));
+  }
+  const aggregator = createAggregator({
+    networkID: NETWORK_ID,
+    directory: createSubnetDirectory(api),
+    validatorSets: createValidatorSets({ api, clock, build: createWarpSet }),
+    epochs: { heightOf: async () => undefined },
+    funds: { soonInactive: async () => new Set() },
+    l1Messages,
+    suspects: createSuspects(clock),
+    source,
+    store: createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
+    bls: createInlineBls(modelBackend),
+    clock,
+    metrics: createAggregatorMetrics(createMetrics(registry)),
+    limits: { ...LIMITS, ...limits },
+  });
+
+  function start(more: RequestOptions = {}, signal = new AbortController().signal, onProgress?: ProgressListener) {
+    const result = aggregator.aggregate(request(more), { signal, onProgress });
+    result.catch(() => undefined);
+    return result;
+  }
+
+  /** Lets time pass until it has settled. */
+  async function finish<T>(result: Promise<T>): Promise<T> {
+    let isSettled = false;
+    const settled = (): void => {
+      isSettled = true;
+    };
+    result.then(settled, settled);
+    for (let steps = 0; steps < 2_000; steps += 1) {
+      await drain();
+      if (isSettled) return result;
+      await clock.advance(10);
+    }
+    throw new Error('nothing came in 20 s');
+  }
+
+  async function failure(more: RequestOptions = {}): Promise<AggregatorError> {
+    try {
+      await finish(start(more));
+    } catch (error) {
+      if (error instanceof AggregatorError) return error;
+      throw error;
+    }
+    throw new Error('expected a failure');
+  }
+
+  function silence(...numbers: number[]): void {
+    for (const number of numbers) {
+      source.add(nodeOf(number), () => ({ afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'silent' } }));
+    }
+  }
+
+  const leftovers = () => ({ timers: clock.pendingTimers, listeners: source.listenerCount, requests: source.inFlight });
+  return { clock, source, api, registry, l1Messages, start, finish, failure, silence, leftovers };
+}
+
+/** As {@link AggregationRequest}, with the message or the justification alone in place of the subject. */
+export interface RequestOptions extends Omit<Partial<AggregationRequest>, 'subject'> {
+  readonly message?: UnsignedMessage;
+  readonly justification?: Uint8Array;
+  readonly subject?: AggregationRequest['subject'];
+}
+
+export const MESSAGE = createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(1));
+
+function request({ message = MESSAGE, justification = new Uint8Array(), ...more }: RequestOptions = {}) {
+  return { subject: { kind: 'message', message, justification }, ...more } satisfies AggregationRequest;
+}

@@ -1,0 +1,268 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type BlsJob, runBlsJob } from '../../../src/bls/bls-jobs.ts';
+import { createJobRunner, JobsOverloaded } from '../../../src/bls/job-runner.ts';
+import { PublicKeyTable } from '../../../src/bls/public-key-table.ts';
+import { type AddOutcome, SignatureLanes } from '../../../src/bls/signature-lanes.ts';
+import { bytesToHex } from '../../../src/primitives/bytes.ts';
+import { ParseError } from '../../../src/primitives/parse-error.ts';
+import { createModelSigner, modelBackend } from './model-backend.ts';
+
+const MESSAGE = Uint8Array.of(1, 2, 3);
+const NO_POINT = new Uint8Array(96).fill(0xff);
+const signers = Array.from({ length: 400 }, (_, index) => createModelSigner(7n + BigInt(index) ** 2n));
+const signatures = signers.map((signer) => signer.sign(MESSAGE));
+const indices = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
+
+/** Lanes whose jobs run when the test says so. */
+function openLanes(
+  options: { threads?: number; concurrency?: number; maxQueued?: number; isOver?: () => boolean } = {},
+) {
+  const { threads = 1, concurrency = threads, maxQueued = 100, isOver = () => false } = options;
+  const jobs: BlsJob<'add'>[] = [];
+  const running: (() => void)[] = [];
+  const runner = createJobRunner({
+    threads,
+    concurrency,
+    maxQueued,
+    execute(job) {
+      if (job.kind !== 'add') throw new Error('not of these tests');
+      jobs.push(job);
+      return new Promise((resolve, reject) => {
+        running.push(() => {
+          try {
+            resolve(runBlsJob(modelBackend, structuredClone(job)));
+          } catch (error) {
+            reject(error);
+          }
+        });
+      });
+    },
+    close: async () => {},
+  });
+  const table = new PublicKeyTable(modelBackend.packedPublicKeyBytes);
+  const lanes = new SignatureLanes(runner, table.memory, isOver);
+  const outcomes = new Map<number, AddOutcome | 'rejected'>();
+  const add = (index: number, signature = signatures[index] as Uint8Array): void => {
+    const { publicKey } = signers[index] as (typeof signers)[number];
+    lanes.add(index, table.slotOf(bytesToHex(publicKey), publicKey), signature).then(
+      (outcome) => outcomes.set(index, outcome),
+      () => outcomes.set(index, 'rejected'),
+    );
+  };
+  const sizes = () => jobs.map(({ slots }) => slots.length);
+  /** Ends the job that is at this place among those running. */
+  async function finish(place = 0): Promise<void> {
+    running.splice(place, 1)[0]?.();
+    // Promises settle between two turns of the event loop.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return { lanes, runner, table, jobs, running, outcomes, add, sizes, finish };
+}
+
+const neverNeeded = () => Promise.reject(new Error('the lanes would do'));
+
+/** Whether the parts add up to the sum of these signers' keys and signatures. */
+function areSumsOf(sums: readonly { key: Uint8Array; signature: Uint8Array }[], members: readonly number[]): boolean {
+  const key = modelBackend.aggregatePublicKeys(sums.map((sum) => modelBackend.unpackPublicKey(sum.key)));
+  const signature = modelBackend.aggregateSignatures(sums.map((sum) => modelBackend.unpackSignature(sum.signature)));
+  const expected = members.map((index) => signers[index] as (typeof signers)[number]);
+  const keys = expected.map(({ publicKey }) => modelBackend.parsePublicKey(publicKey));
+  return (
+    modelBackend.verify(key, modelBackend.hashToCurve(MESSAGE), signature) &&
+    bytesToHex(modelBackend.packPublicKey(key)) ===
+      bytesToHex(modelBackend.packPublicKey(modelBackend.aggregatePublicKeys(keys)))
+  );
+}
+
+describe('a job', () => {
+  test('takes what has gathered when a thread is free, not when it was queued', async () => {
+    const { add, sizes, finish, outcomes } = openLanes();
+    add(0);
+    for (const index of indices(1, 30)) add(index);
+    expect(sizes()).toEqual([1]);
+    await finish();
+    expect(sizes()).toEqual([1, 29]);
+    expect([...outcomes]).toEqual([[0, 'added']]);
+    await finish();
+    expect(outcomes.size).toBe(30);
+  });
+
+  test('takes at most 64 signatures, so that it does not hold up another request', async () => {
+    const { add, sizes, finish } = openLanes();
+    for (const index of indices(0, 150)) add(index);
+    for (let job = 0; job < 4; job += 1) await finish();
+    expect(sizes()).toEqual([1, 64, 64, 21]);
+  });
+
+  test('takes an equal share for each thread, but no fewer than four', async () => {
+    const { add, sizes, finish } = openLanes({ threads: 4 });
+    for (const index of indices(0, 4)) add(index);
+    expect(sizes()).toEqual([1, 1, 1, 1]);
+    for (const index of indices(4, 24)) add(index);
+    await finish();
+    // A fourth of 20; then fourths of what is left, until those are fewer than four.
+    expect(sizes().slice(4)).toEqual([5]);
+    for (let job = 0; job < 4; job += 1) await finish();
+    expect(sizes().slice(4)).toEqual([5, 4, 4, 4, 3]);
+  });
+
+  test.each([
+    [3, [3]],
+    [6, [4, 2]],
+    [40, [20, 10, 5]],
+  ])('is queued for each four of %i that wait, up to the number of lanes', async (count, expected) => {
+    const { runner, table, add, sizes, finish } = openLanes({ threads: 2, concurrency: 3 });
+    // Jobs of other requests keep all threads busy until everything waits.
+    for (let other = 0; other < 3; other += 1) {
+      void runner.run<'add'>(() => ({
+        ...{ kind: 'add', keys: table.memory, slots: [], signatures: new Uint8Array(), sum: undefined },
+      }));
+    }
+    for (const index of indices(0, count)) add(index);
+    expect(sizes()).toEqual([0, 0, 0]);
+    for (let other = 0; other < 3; other += 1) await finish();
+    expect(sizes().slice(3)).toEqual(expected);
+  });
+});
+
+test('each lane has one job at a time, and together they have each signer once', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 4 }),
+      fc.integer({ min: 1, max: 3 }),
+      fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.constant('finish' as const)), { maxLength: 20 }),
+      fc.infiniteStream(fc.nat(11)),
+      async (threads, jobsPerThread, steps, places) => {
+        const { lanes, add, finish, running, outcomes, jobs } = openLanes({
+          threads,
+          concurrency: threads * jobsPerThread,
+        });
+        let added = 0;
+        const finishOne = () => finish((places.next().value as number) % running.length);
+        for (const step of steps) {
+          if (step === 'finish') {
+            if (running.length > 0) await finishOne();
+          } else {
+            const until = Math.min(added + step, signers.length);
+            for (; added < until; added += 1) add(added);
+          }
+          expect(running.length).toBeLessThanOrEqual(threads * jobsPerThread);
+        }
+        while (running.length > 0) await finishOne();
+        expect([...outcomes.values()]).toEqual(Array(added).fill('added'));
+        expect(jobs.reduce((sum, { slots }) => sum + slots.length, 0)).toBe(added);
+        const sums = await lanes.partialSums(neverNeeded);
+        expect(sums.signers.toSorted((a, b) => a - b)).toEqual(indices(0, added));
+        if (added > 0) expect(areSumsOf(sums.sums, indices(0, added))).toBe(true);
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test('what is no point is told to its signer alone, and is in no sum', async () => {
+  const { lanes, add, finish, outcomes } = openLanes();
+  add(0);
+  add(1, NO_POINT);
+  add(2);
+  await finish();
+  await finish();
+  expect(outcomes.get(1)).toEqual(new ParseError('signature', 'is not a compressed point on the curve'));
+  expect([outcomes.get(0), outcomes.get(2)]).toEqual(['added', 'added']);
+  const { signers: members, sums } = await lanes.partialSums(neverNeeded);
+  expect(members).toEqual([0, 2]);
+  expect(areSumsOf(sums, [0, 2])).toBe(true);
+});
+
+test('after a removal the sum is made of single signatures, those that come later too', async () => {
+  const { lanes, add, finish } = openLanes();
+  for (const index of indices(0, 5)) add(index);
+  await finish();
+  await finish();
+  lanes.remove(3);
+  add(7);
+  await finish();
+  const made = { key: Uint8Array.of(1), signature: Uint8Array.of(2) };
+  const asked: number[] = [];
+  const { signers: members, sums } = await lanes.partialSums(async ({ slots, points }) => {
+    asked.push(slots.length, points.length / modelBackend.packedSignatureBytes);
+    return made;
+  });
+  expect(members).toEqual([0, 1, 2, 4, 7]);
+  expect(sums).toEqual([made]);
+  expect(asked).toEqual([5, 5]);
+  expect(() => lanes.contributionsOf([3])).toThrow('no signature of signer 3');
+});
+
+test('contributions are in the order asked for, in memory that threads share', async () => {
+  const { lanes, add, finish, table } = openLanes();
+  for (const index of indices(0, 3)) add(index);
+  await finish();
+  await finish();
+  const { keys, slots, points } = lanes.contributionsOf([2, 0]);
+  expect(keys).toBe(table.memory);
+  expect(slots).toEqual([2, 0]);
+  expect(points.buffer).toBeInstanceOf(SharedArrayBuffer);
+  const size = modelBackend.packedSignatureBytes;
+  expect([points.slice(0, size), points.slice(size)]).toEqual([signatures[2], signatures[0]]);
+});
+
+describe('when it is over', () => {
+  test('those that no job has taken hear it, and those in a job get their outcome', async () => {
+    const { lanes, add, finish, outcomes } = openLanes();
+    for (const index of indices(0, 3)) add(index);
+    lanes.end();
+    await finish();
+    expect([...outcomes].toSorted(([a], [b]) => a - b)).toEqual([
+      [0, 'added'],
+      [1, 'over'],
+      [2, 'over'],
+    ]);
+  });
+
+  test('a job whose turn comes afterwards does not run', async () => {
+    let isOver = false;
+    const { add, finish, outcomes, sizes } = openLanes({ isOver: () => isOver });
+    for (const index of indices(0, 3)) add(index);
+    isOver = true;
+    await finish();
+    expect(sizes()).toEqual([1]);
+    expect([outcomes.get(1), outcomes.get(2)]).toEqual(['over', 'over']);
+  });
+});
+
+describe('a job that fails', () => {
+  test('fails the signatures that it took and no others, and its lane goes on', async () => {
+    const { lanes, add, running, outcomes, finish, jobs } = openLanes();
+    add(0);
+    add(1);
+    // Makes the job break in another way than by a malformed point.
+    Object.assign(jobs[0] as object, { slots: undefined });
+    await finish();
+    expect(outcomes.get(0)).toBe('rejected');
+    expect(running).toHaveLength(1);
+    await finish();
+    expect(outcomes.get(1)).toBe('added');
+    expect((await lanes.partialSums(neverNeeded)).signers).toEqual([1]);
+  });
+
+  test('because the queue is full fails all that wait, and the next one is tried again', async () => {
+    const { runner, add, finish, outcomes, table } = openLanes({ maxQueued: 1 });
+    const other = () =>
+      runner.run<'add'>(() => ({
+        ...{ kind: 'add', keys: table.memory, slots: [], signatures: new Uint8Array(), sum: undefined },
+      }));
+    void other();
+    void other();
+    await expect(other()).rejects.toThrow(JobsOverloaded);
+    add(0);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(outcomes.get(0)).toBe('rejected');
+    await finish();
+    await finish();
+    add(1);
+    await finish();
+    expect(outcomes.get(1)).toBe('added');
+  });
+});

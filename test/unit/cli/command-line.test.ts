@@ -1,0 +1,140 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { listenAdvice } from '../../../src/cli/run.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const START = join(ROOT, 'src', 'start.js');
+
+/** Runs the service's command to its end. */
+async function run(...args: string[]): Promise<{ code: number | null; out: string; err: string }> {
+  const child = spawn(process.execPath, [START, ...args], { env: {}, stdio: ['ignore', 'pipe', 'pipe'] });
+  let [out, err] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    err += text;
+  });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject).on('close', resolve);
+  });
+  return { code, out, err };
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'command-line-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function writeConfig(name: string, config: object): string {
+  const path = join(folder, name);
+  writeFileSync(path, JSON.stringify(config));
+  return path;
+}
+
+// A public network, so that the service listens whether or not there is an API.
+const FUJI = { networks: { fuji: { pChainApi: [{ baseUrl: 'http://127.0.0.1:9', httpHeaders: { k: 'secret' } }] } } };
+
+/** Each loads the whole program: about half a second, more on a busy machine. */
+describe.concurrent('npm start --', { timeout: 30_000 }, () => {
+  test('--help says what there is, and does nothing', async () => {
+    const { code, out, err } = await run('--help');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    for (const option of [
+      'config',
+      'host',
+      'port',
+      'validators',
+      'log-level',
+      'check-config',
+      'print-config',
+      'version',
+    ]) {
+      expect(out).toContain(`--${option}`);
+    }
+  });
+
+  test('--version prints the version', async () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+    expect(await run('--version')).toEqual({ code: 0, out: `${version}\n`, err: '' });
+  });
+
+  test('--check-config says that the configuration is good, or all that is wrong', async () => {
+    const good = await run('--check-config', '--config', join(ROOT, 'config', 'public.json'), '--port', '81');
+    expect(good).toEqual({
+      code: 0,
+      out:
+        'ok: serves mainnet and fuji (testnet) on 127.0.0.1 port 81; upstreams mainnet, fuji, evm, metrics, node; ' +
+        '3000 units per minute and address; 0 API keys; store none\n',
+      err: '',
+    });
+    const config = writeConfig('wrong.json', { ...FUJI, server: { prot: 1, port: 'secret port' } });
+    const wrong = await run('--check-config', '--config', config);
+    expect({ code: wrong.code, out: wrong.out }).toEqual({ code: 2, out: '' });
+    expect(wrong.err.split('\n')).toEqual([
+      'configuration: 2 problems:',
+      '  server.prot: there is no such setting; did you mean port?',
+      '  server.port: must be a whole number from 0 to 65535, is "secret port"',
+      '',
+    ]);
+  });
+
+  test('--print-config prints it as JSON, without secrets, and where each value comes from', async () => {
+    const config = writeConfig('good.json', FUJI);
+    const { code, out, err } = await run('--print-config', '--config', config, '--host', '::1');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).not.toContain('secret');
+    expect(JSON.parse(out)).toMatchObject({
+      settings: { server: { host: '::1' } },
+      sources: { 'server.host': 'command line, --host', 'networks.fuji.pChainApi': config, 'server.port': 'default' },
+    });
+  });
+
+  test.each([
+    [['--prot', '1'], 'unknown option --prot; did you mean --port?\nSee npm start -- --help\n'],
+    [['--zzz'], 'unknown option --zzz\n'],
+    [['--port'], "Option '--port <value>' argument missing"],
+    [['extra'], "Unexpected argument 'extra'"],
+    [
+      ['--validators', '4'],
+      'configuration: networks.local.embedded.validators (command line, --validators): must be a ',
+    ],
+    [['--config', '/does/not/exist.json'], 'configuration: cannot read the configuration file /does/not/exist.json'],
+  ])('%j is refused with a sentence and exit code 2', async (args, expected) => {
+    const { code, out, err } = await run(...args);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(expected);
+    expect(err).not.toMatch(/^\s+at /m);
+  });
+
+  test('a port in use is refused with what to do about it', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    try {
+      const { port } = other.address() as AddressInfo;
+      const config = writeConfig('taken.json', { ...FUJI, log: { level: 'silent' } });
+      const { code, out, err } = await run('--config', config, '--port', `${port}`);
+      expect({ code, out }).toEqual({ code: 1, out: '' });
+      expect(err).toMatch(/^could not run: listen EADDRINUSE.*--port or the setting server\.port/);
+      expect(err).not.toMatch(/^\s+at /m);
+    } finally {
+      other.close();
+    }
+  });
+});
+
+test.each([
+  ['EADDRINUSE', '--port'],
+  ['EACCES', '--port'],
+  ['EADDRNOTAVAIL', '--host'],
+])('%s names %s', (code, option) => {
+  expect(listenAdvice(Object.assign(new Error('x'), { code, syscall: 'listen' }))).toContain(option);
+});
+
+test('no other error is taken for one of listening', () => {
+  expect(listenAdvice(Object.assign(new Error('x'), { code: 'EADDRINUSE', syscall: 'connect' }))).toBeUndefined();
+  expect(listenAdvice(new Error('x'))).toBeUndefined();
+});

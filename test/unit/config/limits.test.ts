@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest';
+import { fileWith, nested, problemsOf } from './config-fixture.ts';
+
+// Written out once more on purpose, so that a slip in the schema is seen.
+
+const HOUR_MS = 3_600_000;
+const COUNT = 10_000_000;
+
+const NUMBERS: readonly (readonly [setting: string, least: number, most: number])[] = [
+  ['server.port', 0, 65_535],
+  ['server.shutdownTimeoutMs', 1, HOUR_MS],
+  ['access.unitsPerMinute', 0, COUNT],
+  ['bls.workers', 1, 1_024],
+  ['aggregation.requestTimeoutMs', 1, HOUR_MS],
+  ['aggregation.peerTimeoutMs', 1, 10_000],
+  ['aggregation.hedgeAfterMs', 1, HOUR_MS],
+  ['aggregation.connectTimeoutMs', 1, HOUR_MS],
+  ['aggregation.maxAggregationsInFlight', 1, COUNT],
+  ['aggregation.maxQueriesInFlight', 1, COUNT],
+  ['aggregation.maxConcurrentQueries', 1, COUNT],
+  ['aggregation.signatureCacheSize', 1, COUNT],
+  ['aggregation.signatureCachePerSigner', 1, COUNT],
+  ['aggregation.resultCacheBytes', 1_024, 2 ** 34],
+  ['upstream.maxRpcBatch', 1, 1_000],
+  ['upstream.timeoutMs', 1, HOUR_MS],
+  ['upstream.maxResponseBytes', 1_024, 2 ** 31],
+  ['upstream.cacheBytes', 0, 2 ** 34],
+  ['network.apiTimeoutMs', 1, HOUR_MS],
+  ['network.dialsPerSecond', 1, 10_000],
+  ['network.validatorRefreshMs', 1, HOUR_MS],
+  ['network.readyQuorumPercentage', 0, 100],
+  ['network.l1Index.lookback', 0, COUNT],
+  ['network.l1Index.blocksPerSecond', 1, 100_000],
+];
+
+const repeat =
+  <T>(item: (index: number) => T) =>
+  (length: number): T[] =>
+    Array.from({ length }, (_, index) => item(index));
+const endpoint = { baseUrl: 'https://a.test' };
+const key = (index: number) => ({ name: `${index}`, sha256: index.toString(16).padStart(64, '0') });
+const peer = { nodeId: 'NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg', address: 'a:1' };
+const subnetId = '11111111111111111111111111111111LpoYY';
+
+const LENGTHS: readonly (readonly [setting: string, least: number, most: number, of: (length: number) => unknown])[] = [
+  ['server.corsOrigins', 0, 100, repeat((index) => `https://${index}.test`)],
+  ['server.trustedProxies', 0, 1_000, repeat(() => '::1')],
+  ['access.apiKeys', 0, 10_000, repeat(key)],
+  ['upstream.rpcMethods', 0, 200, repeat((index) => `platform.m${index}`)],
+  ['network.pChainApi', 1, 16, repeat(() => endpoint)],
+  ['network.infoApi', 1, 16, repeat(() => endpoint)],
+  ['network.aliases', 0, 16, repeat((index) => `a${index}`)],
+  ['network.trackedSubnetIds', 0, 1_000, repeat(() => subnetId)],
+  ['network.manuallyTrackedPeers', 0, 1_000, repeat(() => peer)],
+  ['server.host', 1, 1_000, (length) => 'h'.repeat(length)],
+  ['store.path', 1, 1_000, (length) => 'p'.repeat(length)],
+  ['store.sharedKeyPrefix', 1, 100, (length) => 'k'.repeat(length)],
+];
+/** Of these texts only the least length is limited. */
+const ENDLESS = ['server.host', 'store.path'];
+
+function fileOf(setting: string, value: unknown) {
+  return fileWith(nested(setting.split('.'), value) as Record<string, object>);
+}
+
+const inFile = (setting: string) => setting.replace('network', 'networks.fuji');
+
+describe.each(NUMBERS)('%s is a whole number from %i to %i', (setting, least, most) => {
+  test.each([least, most])('%i is taken', (value) => {
+    expect(problemsOf(fileOf(setting, value))).toEqual([]);
+  });
+
+  test.each([least - 1, most + 1, least + 0.5, `${least}`, null, true, [least]])('%j is not', (value) => {
+    expect(problemsOf(fileOf(setting, value))).toEqual([
+      expect.stringContaining(`${inFile(setting)}: must be a whole number from ${least} to ${most}, is `),
+    ]);
+  });
+});
+
+describe.each(LENGTHS)('%s has %i to %i', (setting, least, most, of) => {
+  test.each([least, most])('%i are taken', (length) => {
+    expect(problemsOf(fileOf(setting, of(length)))).toEqual([]);
+  });
+
+  test('more or fewer are not', () => {
+    const wrong = [...(least > 0 ? [least - 1] : []), ...(ENDLESS.includes(setting) ? [] : [most + 1])];
+    for (const length of wrong) {
+      expect(problemsOf(fileOf(setting, of(length)))).toEqual([
+        expect.stringContaining(`${inFile(setting)}: must be `),
+      ]);
+    }
+  });
+});
+
+describe('validators of an embedded network', () => {
+  const fileWithValidators = (validators: number) => ({ networks: { own: { embedded: { validators } } } });
+
+  test('5 to 2000 are taken, others are not', () => {
+    for (const validators of [5, 2_000]) expect(problemsOf(fileWithValidators(validators))).toEqual([]);
+    for (const validators of [4, 2_001]) {
+      expect(problemsOf(fileWithValidators(validators))).toEqual([
+        `networks.own.embedded.validators: must be a whole number from 5 to 2000, is ${validators}`,
+      ]);
+    }
+  });
+
+  test('may be told on the command line only where there is such a network', () => {
+    expect(problemsOf(undefined, { validators: '4' })).toEqual([
+      'networks.local.embedded.validators (command line, --validators): must be a whole number from 5 to 2000, is 4',
+    ]);
+    expect(problemsOf(fileWith(), { validators: '20' })).toEqual([
+      '--validators: is the size of the embedded network, and the configuration has none',
+    ]);
+  });
+});

@@ -1,0 +1,68 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { SubnetReadiness } from '../../../src/network/network.ts';
+import { decideStatus, type NetworkView, START_GRACE_MS } from '../../../src/network/readiness.ts';
+import type { SubnetID } from '../../../src/primitives/ids.ts';
+
+function subnet(isUp: boolean, reason = 'only 10 % of the weight is connected'): SubnetReadiness {
+  return {
+    subnetID: 'subnet' as SubnetID,
+    isUp,
+    reason: isUp ? undefined : reason,
+    connected: { weight: isUp ? 90n : 10n, totalWeight: 100n },
+  };
+}
+
+const [strong, weak] = [subnet(true), subnet(false)];
+const old: NetworkView = { notOpen: undefined, subnets: [strong], hasBeenUp: true, sinceStartMs: START_GRACE_MS };
+
+describe('decideStatus', () => {
+  it.each<[string, Partial<NetworkView>, string]>([
+    ['everything connected', {}, 'up'],
+    ['everything connected at once', { hasBeenUp: false, sinceStartMs: 0 }, 'up'],
+    ['a weak L1', { subnets: [strong, weak] }, 'degraded'],
+    ['a weak L1 right after the start', { subnets: [strong, weak], hasBeenUp: false, sinceStartMs: 1 }, 'starting'],
+    ['a weak L1 that never came', { subnets: [strong, weak], hasBeenUp: false }, 'degraded'],
+    ['a weak L1 soon after the start that was up before', { subnets: [strong, weak], sinceStartMs: 1 }, 'degraded'],
+    ['a weak primary network', { subnets: [weak, strong] }, 'down'],
+    [
+      'a weak primary network right after the start',
+      { subnets: [weak], hasBeenUp: false, sinceStartMs: 1 },
+      'starting',
+    ],
+    ['not open yet', { notOpen: { reason: 'r', isRefused: false }, hasBeenUp: false, sinceStartMs: 1 }, 'starting'],
+    ['never opened', { notOpen: { reason: 'r', isRefused: false }, hasBeenUp: false }, 'down'],
+    [
+      'an API of another network',
+      { notOpen: { reason: 'r', isRefused: true }, hasBeenUp: false, sinceStartMs: 1 },
+      'down',
+    ],
+  ])('%s', (_, change, expected) => {
+    expect(decideStatus({ ...old, ...change }).status).toBe(expected);
+  });
+
+  it('says why, with the first weak subnet and how many more there are', () => {
+    const { reason } = decideStatus({ ...old, subnets: [strong, weak, weak, weak] });
+    expect(reason).toBe('subnet subnet: only 10 % of the weight is connected, and 2 more');
+  });
+
+  it('has a reason exactly where it is not up, and never takes a network down for its L1s', () => {
+    const views = fc.record({
+      notOpen: fc.option(fc.record({ reason: fc.string(), isRefused: fc.boolean() }), { nil: undefined }),
+      subnets: fc.array(
+        fc.boolean().map((isUp) => subnet(isUp)),
+        { minLength: 1, maxLength: 5 },
+      ),
+      hasBeenUp: fc.boolean(),
+      sinceStartMs: fc.nat(2 * START_GRACE_MS),
+    });
+    fc.assert(
+      fc.property(views, (view) => {
+        const { status, reason } = decideStatus(view);
+        expect(reason === undefined).toBe(status === 'up');
+        if (view.notOpen === undefined && view.subnets[0]?.isUp === true) expect(status).not.toBe('down');
+        if (view.sinceStartMs >= START_GRACE_MS) expect(status).not.toBe('starting');
+      }),
+    );
+  });
+});

@@ -1,0 +1,92 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { encodeFrame } from '../../../src/p2p/frames.ts';
+import { PacedInbox } from '../../../src/p2p/paced-inbox.ts';
+import { concatBytes } from '../../../src/primitives/bytes.ts';
+import type { Clock } from '../../../src/primitives/clock.ts';
+import { ParseError } from '../../../src/primitives/parse-error.ts';
+import { FakeClock } from '../../fake-clock.ts';
+
+/** A clock that handling moves: how long work takes is what is tested. */
+let nowMs: number;
+let handled: number[];
+let source: string[];
+let costMs: number;
+let onHandle: () => void;
+let inbox: PacedInbox;
+beforeEach(() => {
+  nowMs = 0;
+  handled = [];
+  source = [];
+  costMs = 0;
+  onHandle = () => undefined;
+  const fake = new FakeClock();
+  const clock: Clock = {
+    now: () => fake.now(),
+    monotonicMs: () => nowMs,
+    after: (delayMs, callback) => fake.after(delayMs, callback),
+    afterTurn: (callback) => fake.afterTurn(callback),
+  };
+  inbox = new PacedInbox({
+    clock,
+    handle: ([first = -1]) => {
+      handled.push(first);
+      nowMs += costMs;
+      onHandle();
+    },
+    source: { pause: () => void source.push('pause'), resume: () => void source.push('resume') },
+  });
+});
+
+const frames = (first: number, count: number): Uint8Array =>
+  concatBytes(...Array.from({ length: count }, (_, index) => encodeFrame(Uint8Array.of(first + index))));
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+describe('PacedInbox', () => {
+  it('hands over payloads in order, however the bytes are cut', () => {
+    const bytes = frames(0, 5);
+    for (const byte of bytes) inbox.push(Uint8Array.of(byte));
+    inbox.push(frames(5, 3));
+    expect(handled).toEqual(upTo(8));
+    expect(source).toEqual([]);
+  });
+
+  it('pauses the source once the share is used up, and goes on with each tick', () => {
+    costMs = 10;
+    inbox.push(frames(0, 20));
+    // Five use up 50 ms; the sixth is begun, as they have not exceeded it.
+    expect(handled).toEqual(upTo(6));
+    expect(source).toEqual(['pause']);
+    inbox.tick();
+    expect(handled).toEqual(upTo(11));
+    // What was read before the pause comes after what waits.
+    inbox.push(frames(20, 2));
+    expect(handled).toEqual(upTo(11));
+    inbox.tick();
+    inbox.tick();
+    inbox.tick();
+    expect(handled).toEqual(upTo(22));
+    expect(source.at(-1)).toBe('resume');
+  });
+
+  it('lets one long message be paid off over several ticks', () => {
+    costMs = 175;
+    inbox.push(frames(0, 2));
+    expect(handled).toEqual([0]);
+    inbox.tick();
+    inbox.tick();
+    expect(handled).toEqual([0]);
+    inbox.tick();
+    expect(handled).toEqual([0, 1]);
+    expect(source).toEqual(['pause', 'resume', 'pause']);
+  });
+
+  it('drops what waits when it is cleared, even by a payload that is being handled', () => {
+    onHandle = () => inbox.clear();
+    inbox.push(frames(0, 3));
+    expect(handled).toEqual([0]);
+  });
+
+  it('throws on bytes that are no frames', () => {
+    expect(() => inbox.push(Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0))).toThrow(ParseError);
+  });
+});

@@ -1,0 +1,42 @@
+import { Registry } from 'prom-client';
+import { expect, it } from 'vitest';
+import { createPeerMetrics } from '../../../src/p2p/peer-metrics.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
+
+it('reads gauges when asked, publishes bytes once, and takes outcomes by the common vocabulary', async () => {
+  const registry = new Registry();
+  let connected = 1;
+  const metrics = createPeerMetrics(createMetrics(registry), {
+    connected: () => connected,
+    connecting: () => 2,
+    wanted: () => 3,
+    knownAddresses: () => 4,
+    pendingRequests: () => 5,
+  });
+  connected = 7;
+  metrics.onBytes('sent', 100);
+  metrics.onBytes('sent', 23);
+  metrics.onBytes('received', 5);
+  metrics.publishBytes();
+  metrics.publishBytes();
+  metrics.onBytes('received', 6);
+  metrics.publishBytes();
+  for (const outcome of ['response', 'refused', 'silent', 'ignored', 'unreachable', 'aborted'] as const) {
+    metrics.onAppRequest(outcome, 0.003);
+  }
+  const lines = (await registry.metrics()).split('\n');
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'signature_aggregator_peer_connections 7',
+      'signature_aggregator_peer_connecting 2',
+      'signature_aggregator_peer_wanted 3',
+      'signature_aggregator_peer_known_addresses 4',
+      'signature_aggregator_peer_pending_requests 5',
+      'signature_aggregator_peer_traffic_bytes_total{direction="sent"} 123',
+      'signature_aggregator_peer_traffic_bytes_total{direction="received"} 11',
+      'signature_aggregator_peer_app_request_duration_seconds_count{outcome="refused"} 1',
+      'signature_aggregator_peer_app_request_duration_seconds_bucket{le="0.002",outcome="silent"} 0',
+      'signature_aggregator_peer_app_request_duration_seconds_bucket{le="0.005",outcome="silent"} 1',
+    ]),
+  );
+});

@@ -1,0 +1,428 @@
+import { Registry } from 'prom-client';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { AppOutcome } from '../../../src/p2p/app-requests.ts';
+import { createIdentity } from '../../../src/p2p/identity.ts';
+import { createPeerNetwork, type PeerNetwork, type PeerNetworkOptions } from '../../../src/p2p/peer-network.ts';
+import type { NodeID } from '../../../src/primitives/ids.ts';
+import { type BlockchainID, parseId } from '../../../src/primitives/ids.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { FakeClock, settle } from '../../fake-clock.ts';
+import { LATENCY_MS, MemoryNet } from './memory-net.ts';
+import { MemoryNode, type MemoryNodeOptions, NODE_VERSION } from './memory-node.ts';
+
+const C_CHAIN_ID = parseId<BlockchainID>('2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5', 'C-Chain');
+const NETWORK_ID = 12_345;
+const TICK_MS = 250;
+const never = new AbortController().signal;
+const options = { timeoutMs: 3_000, signal: never };
+const bytes = Uint8Array.of(2, 7, 7);
+
+/** A whole peer network over connections in memory: no socket, no real time. */
+class World {
+  readonly clock = new FakeClock();
+  readonly net = new MemoryNet(this.clock);
+  readonly identity = createIdentity();
+
+  node(change: Partial<MemoryNodeOptions> & { host: string }): MemoryNode {
+    return new MemoryNode(this.net, this.clock, { networkID: NETWORK_ID, ...change });
+  }
+
+  network(nodes: readonly MemoryNode[], change: Partial<PeerNetworkOptions> = {}): PeerNetwork {
+    return createPeerNetwork({
+      identity: this.identity,
+      networkID: NETWORK_ID,
+      clock: this.clock,
+      random: () => 0.5,
+      logger: { debug: () => undefined, info: () => undefined, warn: () => undefined },
+      metrics: createMetrics(new Registry()),
+      nodeVersion: async () => NODE_VERSION,
+      bootstrapPeers: async () => nodes.map(({ endpoint }) => endpoint),
+      allowPrivateAddresses: true,
+      dial: this.net.dialAs(this.identity),
+      ...change,
+    });
+  }
+
+  async connected(...nodes: readonly MemoryNode[]): Promise<PeerNetwork> {
+    const network = this.network(nodes);
+    network.want('l1', new Set(nodes.map(({ nodeID }) => nodeID)));
+    await this.clock.advance(100);
+    for (const { nodeID } of nodes) {
+      if (!network.isConnected(nodeID)) throw new Error(`not connected: ${network.lastFailure(nodeID)}`);
+    }
+    return network;
+  }
+}
+
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+
+describe('a connection in memory', () => {
+  it('gets ready within its round trips: one to connect, one for TLS, and the two Handshakes', async () => {
+    const node = world.node({ host: '10.0.0.1' });
+    const network = world.network([node]);
+    let readyAtMs: number | undefined;
+    void network
+      .waitUntil(() => network.isConnected(node.nodeID), never)
+      .then(() => {
+        readyAtMs = world.clock.monotonicMs();
+      });
+    network.want('l1', new Set([node.nodeID]));
+    await world.clock.advance(1_000);
+    expect(readyAtMs).toBe(7 * LATENCY_MS);
+    expect(node.handshake).toMatchObject({ version: NODE_VERSION, address: { host: '0.0.0.0', port: 1 } });
+    expect(network.stats()).toEqual({ connected: 1, wanted: 1, knownAddresses: 1 });
+    await network[Symbol.asyncDispose]();
+  });
+
+  it('carries an app request and its answer', async () => {
+    const node = world.node({
+      host: '10.0.0.1',
+      onAppRequest: (scripted, { chainId, requestId, appBytes }) =>
+        scripted.send({ case: 'appResponse', value: { chainId, requestId, appBytes } }),
+    });
+    const network = await world.connected(node);
+    const startMs = world.clock.monotonicMs();
+    let tookMs: number | undefined;
+    const outcome = network.appRequest(node.nodeID, C_CHAIN_ID, bytes, options).finally(() => {
+      tookMs = world.clock.monotonicMs() - startMs;
+    });
+    await world.clock.advance(2 * LATENCY_MS);
+    expect(await outcome).toEqual({ kind: 'response', bytes });
+    expect(tookMs).toBe(2 * LATENCY_MS);
+  });
+
+  it('tells refused, silent, ignored and unreachable apart', async () => {
+    const refusing = world.node({
+      host: '10.0.0.1',
+      onAppRequest: (scripted, { chainId, requestId }) =>
+        scripted.send({ case: 'appError', value: { chainId, requestId, errorCode: -2, errorMessage: 'no handler' } }),
+    });
+    const silent = world.node({ host: '10.0.0.2' });
+    const ignoring = world.node({ host: '10.0.0.3' });
+    const breaking = world.node({ host: '10.0.0.4', onAppRequest: (scripted) => scripted.end?.close() });
+    silent.answersPings = false;
+    const nodes = [refusing, silent, ignoring, breaking];
+    const network = await world.connected(...nodes);
+    const { nodeID: unknown } = createIdentity();
+    const outcomes = Promise.all(
+      [...nodes.map(({ nodeID }) => nodeID), unknown].map((nodeID) =>
+        network.appRequest(nodeID, C_CHAIN_ID, bytes, options),
+      ),
+    );
+    await world.clock.advance(3_000);
+    expect(await outcomes).toEqual([
+      { kind: 'refused', code: -2, text: 'no handler' },
+      { kind: 'silent' },
+      { kind: 'ignored' },
+      { kind: 'unreachable', reason: 'connection lost: closed by the node' },
+      { kind: 'unreachable', reason: 'no address known' },
+    ] satisfies AppOutcome[]);
+  });
+
+  it('is given up by its own deadlines, at each stage', async () => {
+    const places = ['vanish', 'frozen', 'mute', 'refuses', 'gone'] as const;
+    const nodes = places.map((place, index) =>
+      world.node({ host: `10.0.0.${index}`, ...(place === 'mute' && { onAccept: () => undefined }) }),
+    );
+    const [vanish, frozen, mute, refuses, gone] = nodes as [MemoryNode, MemoryNode, MemoryNode, MemoryNode, MemoryNode];
+    world.net.listen(vanish.endpoint, { kind: 'vanish' });
+    world.net.listen(frozen.endpoint, { kind: 'frozen' });
+    world.net.listen(refuses.endpoint, {
+      kind: 'accept',
+      certificate: refuses.identity.certificate.der,
+      accept: (end) => end.close(),
+    });
+    gone.stop();
+    const network = world.network(nodes);
+    network.want('l1', new Set(nodes.map(({ nodeID }) => nodeID)));
+    await world.clock.advance(10_000 + TICK_MS);
+    expect(nodes.map(({ nodeID }) => network.lastFailure(nodeID))).toEqual([
+      'no answer to TCP within 10000 ms',
+      'no answer to TLS within 10000 ms',
+      'no complete handshake within 10000 ms',
+      'not admitted: closed without a handshake',
+      'connection refused',
+    ]);
+    expect(mute.acceptCount).toBe(1);
+  });
+
+  it('is refused where the certificate is missing, is none, or is another node’s', async () => {
+    const nodes = [1, 2, 3].map((index) => world.node({ host: `10.0.0.${index}` }));
+    const other = createIdentity();
+    const shown = [undefined, Uint8Array.of(0x30, 0), other.certificate.der];
+    nodes.forEach(({ endpoint }, index) =>
+      world.net.listen(endpoint, { kind: 'accept', certificate: shown[index], accept: () => undefined }),
+    );
+    const network = world.network(nodes);
+    network.want('l1', new Set(nodes.map(({ nodeID }) => nodeID)));
+    await world.clock.advance(100);
+    expect(nodes.map(({ nodeID }) => network.lastFailure(nodeID))).toEqual([
+      'staking certificate: is missing',
+      expect.stringMatching(/^staking certificate: /),
+      `another node answers there: ${other.nodeID}`,
+    ]);
+  });
+
+  it('is pinged when quiet, closed when silent, and dialled again', async () => {
+    const node = world.node({ host: '10.0.0.1' });
+    const network = await world.connected(node);
+    await world.clock.advance(30_000);
+    expect(node.received.filter(({ name }) => name === 'ping')).toHaveLength(2);
+    node.answersPings = false;
+    await world.clock.advance(35_000);
+    expect(node.acceptCount).toBe(2);
+    expect(network.isConnected(node.nodeID)).toBe(true);
+  });
+
+  it('takes no more than the send queue holds while the node does not read', async () => {
+    const node = world.node({ host: '10.0.0.1' });
+    const network = world.network([node], { limits: { maxSendQueueBytes: 1_000 } });
+    network.want('l1', new Set([node.nodeID]));
+    await world.clock.advance(100);
+    node.end?.pause();
+    const large = new Uint8Array(800);
+    const first = network.appRequest(node.nodeID, C_CHAIN_ID, large, options);
+    expect(await network.appRequest(node.nodeID, C_CHAIN_ID, large, options)).toEqual({
+      kind: 'unreachable',
+      reason: 'send queue full',
+    });
+    await world.clock.advance(3_000);
+    expect(await first).toEqual({ kind: 'silent' });
+  });
+
+  it('ends with the network, which leaves no timer behind', async () => {
+    const node = world.node({ host: '10.0.0.1' });
+    const network = await world.connected(node);
+    const outcome = network.appRequest(node.nodeID, C_CHAIN_ID, bytes, options);
+    await network[Symbol.asyncDispose]();
+    expect(await outcome).toEqual({ kind: 'unreachable', reason: 'we are shutting down' });
+    await world.clock.advance(LATENCY_MS);
+    await settle();
+    expect(node.end?.isOver).toBe(true);
+    expect(world.clock.pendingTimers).toBe(0);
+    const dials = world.net.dialCount;
+    await world.clock.advance(60_000);
+    expect(world.net.dialCount).toBe(dials);
+  });
+});
+
+describe('the network between its parts', () => {
+  it('goes on dialling in the same instant, and as soon as a connection makes room', async () => {
+    const nodes = Array.from({ length: 70 }, (_, index) => world.node({ host: `10.0.0.${index}` }));
+    const all = new Set(nodes.map(({ nodeID }) => nodeID));
+    const wide = world.network(nodes, { limits: { dialsPerSecond: 100 } });
+    wide.want('l1', all);
+    await world.clock.advance(0);
+    expect(world.net.dialCount).toBe(70);
+    await wide[Symbol.asyncDispose]();
+
+    world = new World();
+    const three = [1, 2, 3].map((index) => world.node({ host: `10.0.0.${index}` }));
+    const narrow = world.network(three, { limits: { maxConnecting: 1 } });
+    narrow.want('l1', new Set(three.map(({ nodeID }) => nodeID)));
+    await world.clock.advance(3 * 7 * LATENCY_MS);
+    expect(narrow.stats().connected).toBe(3);
+  });
+
+  it('follows the node version: asks again after a refused Handshake, and before long for new ones', async () => {
+    const asked: number[] = [];
+    const refusing = world.node({
+      host: '10.0.0.1',
+      onAccept: (end) => {
+        end.listen({ onData: () => end.close(), onEnd: () => undefined });
+        refusing.sendHandshake();
+      },
+    });
+    const change = {
+      nodeVersion: async () => {
+        asked.push(world.clock.monotonicMs());
+        return { ...NODE_VERSION, minor: 14 + asked.length };
+      },
+    };
+    const network = world.network([refusing], change);
+    network.want('l1', new Set([refusing.nodeID]));
+    await world.clock.advance(2_250);
+    expect(network.lastFailure(refusing.nodeID)).toBe('our handshake was refused: closed by the node');
+    expect(asked).toEqual([0, 2_000]);
+    await network[Symbol.asyncDispose]();
+
+    world = new World();
+    asked.length = 0;
+    const early = world.node({ host: '10.0.0.1' });
+    const late = world.node({ host: '10.0.0.2' });
+    const second = world.network([early, late], { ...change, limits: { gossipSources: 0 } });
+    second.want('l1', new Set([early.nodeID]));
+    await world.clock.advance(100_000);
+    expect(asked).toEqual([0]);
+    second.want('l2', new Set([late.nodeID]));
+    await world.clock.advance(1_000);
+    expect(asked).toHaveLength(2);
+    late.end?.close();
+    await world.clock.advance(3_000);
+    expect([early, late].map(({ handshake }) => handshake?.version.minor)).toEqual([15, 16]);
+  });
+
+  it('searches eagerly again when a node is wanted anew or was lost', async () => {
+    const node = world.node({ host: '10.0.0.1' });
+    const network = await world.connected(node);
+    const questions = (): number => node.received.filter(({ name }) => name === 'getPeerList').length;
+    network.want('l2', new Set([createIdentity().nodeID]));
+    // By now a question comes every 30 s.
+    await world.clock.advance(600_000);
+    const before = questions();
+    network.want('l3', new Set([createIdentity().nodeID]));
+    await world.clock.advance(5_000);
+    expect(questions() - before).toBeGreaterThanOrEqual(8);
+
+    await world.clock.advance(600_000);
+    node.end?.close();
+    await world.clock.advance(500);
+    const again = questions();
+    await world.clock.advance(5_000);
+    expect(questions() - again).toBeGreaterThanOrEqual(8);
+  });
+
+  it('asks for first peers with doubled pauses while the API fails', async () => {
+    const asked: number[] = [];
+    const network = world.network([], {
+      bootstrapPeers: () => {
+        asked.push(world.clock.monotonicMs());
+        return Promise.reject(new Error('the API is down'));
+      },
+    });
+    await world.clock.advance(100_000);
+    expect(asked).toEqual([0, 1_000, 3_000, 7_000, 15_000, 31_000, 61_000, 91_000]);
+    await network[Symbol.asyncDispose]();
+  });
+
+  it('leaves nothing open or uncounted when it is closed', async () => {
+    const registry = new Registry();
+    const node = world.node({ host: '10.0.0.1' });
+    let isAborted = false;
+    const network = world.network([node], { metrics: createMetrics(registry) });
+    const waiting = world.network([], {
+      nodeVersion: (signal) =>
+        new Promise((_, reject) =>
+          signal.addEventListener('abort', () => {
+            isAborted = true;
+            reject(signal.reason);
+          }),
+        ),
+    });
+    network.want('l1', new Set([node.nodeID]));
+    // Ready, and before the next tick.
+    await world.clock.advance(TICK_MS - 1);
+    await network[Symbol.asyncDispose]();
+    await waiting[Symbol.asyncDispose]();
+    expect(isAborted).toBe(true);
+    expect(await registry.metrics()).toMatch(/peer_traffic_bytes_total\{direction="sent"\} \d{3}/);
+  });
+});
+
+/** Some minutes of twenty nodes that come, go, refuse and hang; every message and every change with its time. */
+async function playScenario(): Promise<string[]> {
+  world = new World();
+  const trace: string[] = [];
+  const nodes = Array.from({ length: 20 }, (_, index) =>
+    world.node({
+      host: `10.0.0.${index}`,
+      onAppRequest: (scripted, { chainId, requestId, appBytes }) => {
+        if (index % 3 === 0) scripted.send({ case: 'appResponse', value: { chainId, requestId, appBytes } });
+        if (index % 3 === 1) scripted.end?.close();
+      },
+    }),
+  );
+  const numbers = new Map(nodes.map(({ nodeID }, index) => [nodeID, index]));
+  let state = 7;
+  const network = world.network(nodes, {
+    random: () => {
+      state = (state * 48_271) % 2_147_483_647;
+      return state / 2_147_483_647;
+    },
+    limits: { dialsPerSecond: 5 },
+  });
+  network.onConnectionChange(() => {
+    const states = nodes.map(({ nodeID }) => (network.isConnected(nodeID) ? '+' : '-')).join('');
+    trace.push(`${world.clock.monotonicMs()} ${states}`);
+  });
+  network.want('l1', new Set(numbers.keys()));
+  for (let round = 0; round < 6; round += 1) {
+    await world.clock.advance(20_000);
+    nodes[round]?.stop();
+    nodes[round - 2]?.start();
+    const outcomes = nodes.map(({ nodeID }) =>
+      network.appRequest(nodeID, C_CHAIN_ID, Uint8Array.of(round), options).then(({ kind }) => {
+        trace.push(`${world.clock.monotonicMs()} ${numbers.get(nodeID)} ${kind}`);
+      }),
+    );
+    await world.clock.advance(3_000);
+    await Promise.all(outcomes);
+  }
+  for (const [index, { received }] of nodes.entries()) {
+    for (const { atMs, name } of received) trace.push(`${atMs} ${index} got ${name}`);
+  }
+  await network[Symbol.asyncDispose]();
+  return trace;
+}
+
+it('the same script gives the same trace, to the millisecond', async () => {
+  const first = await playScenario();
+  expect(first.length).toBeGreaterThan(500);
+  expect(await playScenario()).toEqual(first);
+});
+
+describe('several networks in one process', () => {
+  it('share an identity and a registry, and nothing else', async () => {
+    const registry = new Registry();
+    const identity = createIdentity();
+    const base = createMetrics(registry);
+    const here = world.node({ host: '10.0.0.1', networkID: 1 });
+    const there = world.node({ host: '10.0.0.2', networkID: 5 });
+    const idle = world.node({ host: '10.0.0.3', networkID: 5 });
+    const dial = world.net.dialAs(identity);
+    const lines: object[] = [];
+    const logger = {
+      debug: (fields: object) => void lines.push(fields),
+      info: () => undefined,
+      warn: () => undefined,
+    };
+    const first = world.network([here], {
+      identity,
+      dial,
+      logger,
+      networkID: 1,
+      metrics: base.with({ network: 'mainnet' }),
+    });
+    const second = world.network([there, idle], {
+      identity,
+      dial,
+      networkID: 5,
+      metrics: base.with({ network: 'fuji' }),
+    });
+    first.want('l1', new Set<NodeID>([here.nodeID, idle.nodeID]));
+    second.want('l1', new Set<NodeID>([there.nodeID, idle.nodeID]));
+    await world.clock.advance(1_000);
+    expect(first.nodeID).toBe(second.nodeID);
+    expect(first.stats()).toEqual({ connected: 1, wanted: 2, knownAddresses: 1 });
+    expect(second.stats()).toEqual({ connected: 2, wanted: 2, knownAddresses: 2 });
+    expect(first.lastFailure(idle.nodeID)).toBe('no address known');
+
+    const text = await registry.metrics();
+    expect(text).toContain('signature_aggregator_peer_connections{network="mainnet"} 1');
+    expect(text).toContain('signature_aggregator_peer_connections{network="fuji"} 2');
+    expect(text).toContain('signature_aggregator_peer_dials_total{network="fuji"} 2');
+    expect(text).toMatch(/peer_traffic_bytes_total\{network="mainnet",direction="sent"\} \d{3}/);
+    // Which network a line is about is for the logger that was handed in to say.
+    expect(lines.length).toBeGreaterThan(0);
+    expect(lines.flatMap((fields) => Object.keys(fields))).not.toContain('network');
+
+    await first[Symbol.asyncDispose]();
+    expect(second.stats().connected).toBe(2);
+    await world.clock.advance(60_000);
+    expect(second.stats().connected).toBe(2);
+    await second[Symbol.asyncDispose]();
+  });
+});

@@ -1,0 +1,78 @@
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
+
+async function seriesOf(registry: Registry): Promise<string[]> {
+  return (await registry.metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+describe('createMetrics', () => {
+  it('adds the prefix, and counts with and without labels', async () => {
+    const registry = new Registry();
+    const metrics = createMetrics(registry);
+    const plain = metrics.counter({ name: 'things_total', help: 'Things' });
+    const labelled = metrics.counter({ name: 'parts_total', help: 'Parts', labels: ['kind'] });
+    plain.inc();
+    plain.inc(2);
+    labelled.inc({ kind: 'a' });
+    labelled.inc({ kind: 'a' }, 4);
+    expect(await seriesOf(registry)).toEqual([
+      'signature_aggregator_things_total 3',
+      'signature_aggregator_parts_total{kind="a"} 5',
+    ]);
+  });
+
+  it('declares a metric once for all networks, which it tells apart by label', async () => {
+    const registry = new Registry();
+    const metrics = createMetrics(registry);
+    for (const [network, value] of [
+      ['fuji', 1],
+      ['mainnet', 2],
+    ] as const) {
+      const bound = metrics.with({ network });
+      bound.counter({ name: 'calls_total', help: 'Calls', labels: ['method'] }).inc({ method: 'm' }, value);
+      bound.gauge({ name: 'height', help: 'Height' }).set(10 * value);
+      bound.histogram({ name: 'call_seconds', help: 'Time', buckets: [1] }).observe(value);
+    }
+    const series = await seriesOf(registry);
+    expect(series).toContain('signature_aggregator_calls_total{network="fuji",method="m"} 1');
+    expect(series).toContain('signature_aggregator_calls_total{network="mainnet",method="m"} 2');
+    expect(series).toContain('signature_aggregator_height{network="mainnet"} 20');
+    expect(series).toContain('signature_aggregator_call_seconds_sum{network="mainnet"} 2');
+  });
+
+  it('asks for the values of a read gauge at each reading, of every network, and drops series that are gone', async () => {
+    const registry = new Registry();
+    const metrics = createMetrics(registry);
+    const weights = new Map([['a', 1]]);
+    const options = { name: 'weight', help: 'Weight', labels: ['subnet'] as const };
+    const read = () => Array.from(weights, ([subnet, value]) => ({ labels: { subnet }, value }));
+    metrics.with({ network: 'fuji' }).readGauge(options, read);
+    metrics.with({ network: 'mainnet' }).readGauge(options, () => [{ labels: { subnet: 'z' }, value: 9 }]);
+    expect(await seriesOf(registry)).toEqual([
+      'signature_aggregator_weight{network="fuji",subnet="a"} 1',
+      'signature_aggregator_weight{network="mainnet",subnet="z"} 9',
+    ]);
+    weights.delete('a');
+    weights.set('b', 2);
+    expect(await seriesOf(registry)).toEqual([
+      'signature_aggregator_weight{network="fuji",subnet="b"} 2',
+      'signature_aggregator_weight{network="mainnet",subnet="z"} 9',
+    ]);
+  });
+
+  it('reads a gauge without labels as a number', async () => {
+    const registry = new Registry();
+    createMetrics(registry).readGauge({ name: 'size', help: 'Size' }, () => 7);
+    expect(await seriesOf(registry)).toEqual(['signature_aggregator_size 7']);
+  });
+
+  it('sets, raises and lowers a gauge', async () => {
+    const registry = new Registry();
+    const gauge = createMetrics(registry).with({ network: 'fuji' }).gauge({ name: 'level', help: 'Level' });
+    gauge.set(5);
+    gauge.inc();
+    gauge.dec(3);
+    expect(await seriesOf(registry)).toEqual(['signature_aggregator_level{network="fuji"} 3']);
+  });
+});
