@@ -1,4 +1,6 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import packageJson from '../package.json' with { type: 'json' };
+import type { AggregationExample } from './api/example-request.ts';
 import type { Server } from './api/http-server.ts';
 import { createServer } from './api/server.ts';
 import { createBlsService } from './bls/aggregation.ts';
@@ -74,18 +76,27 @@ export async function startApp(options: AppOptions): Promise<App> {
   );
   const server = await createServer({
     networks,
+    version: packageJson.version,
     registry,
     metrics,
     logger,
     clock,
-    server: config.server,
+    corsOrigins: config.server.corsOrigins,
+    drainTimeoutMs: config.server.shutdownTimeoutMs,
     access: {
       apiKeys: config.access.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
       unitsPerMinute: config.access.unitsPerMinute === 0 ? undefined : config.access.unitsPerMinute,
+      trustedProxies: config.server.trustedProxies,
+      limits,
     },
-    limits,
-    upstream: { ...config.upstream, upstreams },
-    ...(embedded && { registerMore: embedded.registerRoutes }),
+    upstream: {
+      upstreams,
+      limits,
+      timeoutMs: config.upstream.timeoutMs,
+      passUnknown: config.upstream.passUnknown && Object.keys(config.upstream.endpoints).length > 0,
+      rpc: { methods: new Set(config.upstream.rpcMethods), maxBatch: config.upstream.maxRpcBatch },
+    },
+    ...(embedded && { registerMore: embedded.registerRoutes, examples: embedded.example }),
   });
   opened.defer(() => {
     logger.info('stopping: no more requests are taken');
@@ -138,6 +149,8 @@ interface Embedded {
   /** Resolves with the address of its API. */
   readonly start: (signal: AbortSignal) => Promise<ApiEndpoint>;
   readonly registerRoutes: (server: Server) => void;
+  /** A request to try on the page of the API; undefined until the network is up. */
+  readonly example: () => AggregationExample | undefined;
   readonly devnet: () => Devnet | undefined;
 }
 
@@ -171,6 +184,11 @@ async function prepareEmbedded(
       return node;
     },
     registerRoutes: (server) => registerDevnetRoutes(server, () => devnet, pathNameOf(network)),
+    example() {
+      const name = pathNameOf(network);
+      const body = devnet?.examples(name).find((example) => example.body !== undefined)?.body;
+      return body && { network: name, body };
+    },
     devnet: () => devnet,
   };
 }

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { BadRequest } from './error-handler.ts';
+import { badRequest } from './http-error.ts';
 import { PARAMETER_FORMATS, type ParameterFormatName } from './parameter-formats.ts';
 
 /** The keywords that schemas of path and query parameters are made of. One without an entry here is a programmer's error. */
@@ -33,7 +33,7 @@ export type Parameters = Readonly<Record<string, string | readonly string[] | un
 export function checkParameters(schema: TSchema, values: Parameters): void {
   const { properties, required = [] } = schema as unknown as ObjectSchema;
   for (const name of required) {
-    if (values[name] === undefined || values[name] === '') throw new BadRequest(`${name} is missing`);
+    if (values[name] === undefined || values[name] === '') throw badRequest(`${name} is missing`);
   }
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined) continue;
@@ -42,10 +42,10 @@ export function checkParameters(schema: TSchema, values: Parameters): void {
       const plain = undecorated(name);
       const meant = Object.keys(properties).find((known) => known.toLowerCase() === plain);
       if (meant === undefined) continue;
-      throw new BadRequest(`${meant} must be written so, is ${JSON.stringify(name.slice(0, MAX_SHOWN_LENGTH))}`);
+      throw badRequest(`${meant} must be written so, is ${JSON.stringify(name.slice(0, MAX_SHOWN_LENGTH))}`);
     }
     const problem = parameter.type === 'array' ? findListProblem(parameter, value) : findProblem(parameter, value);
-    if (problem !== undefined) throw new BadRequest(`${name} ${problem}`);
+    if (problem !== undefined) throw badRequest(`${name} ${problem}`);
   }
 }
 

@@ -21,7 +21,8 @@ export class DrainingServer extends HttpServer {
   #isClosing = false;
 
   constructor(httpOptions: ServerOptions, options: DrainOptions, listener: RequestListener) {
-    super(httpOptions);
+    // A request without Host is refused by the service, in its error form, and not by Node.
+    super({ ...httpOptions, requireHostHeader: false });
     this.#options = options;
     this.on('connection', (socket: Socket) => {
       this.#connections.set(socket, new Set());
@@ -30,6 +31,13 @@ export class DrainingServer extends HttpServer {
     // Before the listener, so that a response is known when it is over.
     this.on('request', ({ socket }, response: ServerResponse) => this.#follow(socket, response));
     this.on('request', listener);
+    // Node would answer other expectations than 100-continue itself, without our error form.
+    this.on('checkExpectation', (request, response) => this.emit('request', request, response));
+  }
+
+  /** Whether the client has got a part of an answer that is not over yet: nothing else may be written over the connection. */
+  hasBegunAnswer(socket: Socket): boolean {
+    return [...(this.#connections.get(socket) ?? [])].some(({ headersSent }) => headersSent);
   }
 
   override close(callback?: (error?: Error) => void): this {

@@ -1,53 +1,105 @@
+import { STATUS_CODES } from 'node:http';
 import { type TSchema, Type } from 'typebox';
+import { AggregationDetails } from './aggregation-details.ts';
+import { ERROR_CODES, type ErrorCode, type ErrorOrigin, type ErrorStatus } from './error-codes.ts';
 
-/** The one form of every error answer, as the specification has it, with `details` beside it where they help. */
+/** The one form of every error answer: the specification's three fields, and beside them what programs can act on. */
 export interface ErrorBody {
-  readonly message: string;
+  /** A list only where an upstream sent one. */
+  readonly message: string | readonly string[];
   readonly statusCode: number;
+  /** The reason phrase of the status. */
   readonly error: string;
+  readonly code: ErrorCode;
   readonly details?: unknown;
 }
 
-const properties = {
-  message: Type.String({ description: 'What is wrong, and what is allowed' }),
-  statusCode: Type.Integer({ description: 'The HTTP status' }),
-  error: Type.String({ description: 'The reason phrase of the status' }),
-  details: Type.Optional(Type.Any({ description: 'Where validators were asked: what each outcome weighs' })),
-};
+export function createErrorBody(
+  code: ErrorCode,
+  statusCode: number,
+  message: string | readonly string[],
+  details?: unknown,
+): ErrorBody {
+  return {
+    message,
+    statusCode,
+    error: STATUS_CODES[statusCode] ?? 'Error',
+    code,
+    ...(details === undefined ? {} : { details }),
+  };
+}
 
-export type ErrorStatus = 400 | 401 | 403 | 404 | 429 | 500 | 502 | 503;
-
-/** Of each status its reason phrase, and what it means here. */
-const STATUSES: Readonly<Record<ErrorStatus, readonly [phrase: string, meaning: string]>> = {
-  400: ['Bad Request', 'The request can be mended: the message names the field or parameter, and what is allowed'],
-  401: ['Unauthorized', 'The API key is not known'],
-  403: ['Forbidden', 'The API key is not for this route'],
-  404: ['Not Found', 'There is no such thing as the message names, or no such route'],
-  429: ['Too Many Requests', 'More units in a minute than allowed; Retry-After says when to come again'],
-  500: ['Internal Server Error', 'The quorum is out of reach, as the details say; or a failure of what answers'],
-  502: ['Bad Gateway', 'A service behind this one cannot be reached, or answered what cannot be right'],
-  503: [
-    'Service Unavailable',
-    'It may work in a while, and Retry-After says when to try again; or it is not configured',
-  ],
-};
-
-/** Schemas of a route's error answers. */
+/** Schemas of the error answers of a route that passes requests on. */
 export function errorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {
+  const message = Type.Union([Type.String(), Type.Array(Type.String())], {
+    description: 'What is wrong, and what is allowed; a list where the upstream sent one',
+  });
+  return describeErrors(statuses, ['upstream', 'api'], 'Error', { message });
+}
+
+/** Schemas of the error answers of an aggregation route. */
+export function aggregationErrorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {
+  return describeErrors(statuses, ['aggregator', 'api'], 'AggregationError', {
+    message: Type.String({ description: 'What is wrong, and what is allowed' }),
+    details: Type.Optional(AggregationDetails),
+  });
+}
+
+/** Schemas of the error answers of a route that asks neither validators nor an upstream. */
+export function plainErrorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {
+  return describeErrors(statuses, ['api'], 'PlainError', {
+    message: Type.String({ description: 'What is wrong, and what is allowed' }),
+  });
+}
+
+function describeErrors(
+  statuses: readonly ErrorStatus[],
+  origins: readonly ErrorOrigin[],
+  name: string,
+  { message, ...more }: { readonly message: TSchema } & Record<string, TSchema>,
+): Record<number, TSchema> {
   return Object.fromEntries(
     statuses.map((statusCode) => {
-      const [error, description] = STATUSES[statusCode];
-      const examples = [{ message: 'what is wrong, and what is allowed', statusCode, error }];
-      return [statusCode, Type.Object(properties, { description, examples })];
+      const codes = codesOf(statusCode, origins);
+      const error = STATUS_CODES[statusCode] ?? 'Error';
+      const schema = Type.Object(
+        {
+          message,
+          statusCode: Type.Integer({ description: 'The HTTP status' }),
+          error: Type.String({ description: 'The reason phrase of the status' }),
+          code: Type.Enum([...codes], {
+            type: 'string',
+            description: codes.map((code) => `- \`${code}\`: ${describeCode(code)}`).join('\n'),
+          }),
+          ...more,
+        },
+        {
+          // The OpenAPI document has it once, under this name.
+          title: `${name}${statusCode}`,
+          description: codes.map((code) => ERROR_CODES[code].meaning).join('; or: '),
+          examples: [{ message: 'what is wrong, and what is allowed', statusCode, error, code: codes[0] }],
+        },
+      );
+      return [statusCode, schema];
     }),
   );
 }
 
-export function createErrorBody(statusCode: ErrorStatus, message: string, details?: unknown): ErrorBody {
-  return {
-    message,
-    statusCode,
-    error: STATUSES[statusCode][0],
-    ...(details === undefined ? {} : { details }),
-  };
+function codesOf(status: ErrorStatus, origins: readonly ErrorOrigin[]): ErrorCode[] {
+  return (Object.keys(ERROR_CODES) as ErrorCode[]).filter((code) => {
+    const entry = ERROR_CODES[code];
+    const isPossible = entry.status === status || entry.status === 'as_upstream';
+    return isPossible && entry.raisedBy.some((origin) => origins.includes(origin));
+  });
+}
+
+const ADVICE = {
+  never: 'The same request will always fail',
+  after_change: 'The same request fails until something has changed',
+  may_pass: 'The same request may succeed later',
+} as const;
+
+function describeCode(code: ErrorCode): string {
+  const { meaning, retry, action } = ERROR_CODES[code];
+  return `${meaning}. ${ADVICE[retry]}. ${action}.`;
 }

@@ -1,171 +1,93 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { AggregatorError, type AggregatorErrorCode } from '../aggregator/aggregator-error.ts';
-import { UpstreamError, type UpstreamErrorCode } from '../upstream/upstream-error.ts';
+import { AggregatorError } from '../aggregator/aggregator-error.ts';
+import { UpstreamError } from '../upstream/upstream-error.ts';
 import { presentDetails } from './aggregation-details.ts';
-import { createErrorBody, type ErrorStatus } from './error-body.ts';
+import { createErrorBody } from './error-body.ts';
+import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
+import { ClientGone, HttpError, noSuchRoute } from './http-error.ts';
+import { FIELD_NAMES } from './parse-aggregation-request.ts';
+import type { RequestLog } from './request-log.ts';
+import { describeValidation, MISSING_BODY } from './validation-text.ts';
 
-/** The one place where a code becomes a status. */
-const STATUS_OF: Readonly<Record<AggregatorErrorCode, ErrorStatus>> = {
-  wrong_network: 400,
-  height_not_reached: 400,
-  no_message_in_transaction: 400,
-  message_superseded: 400,
-  validation_not_over: 400,
-  signing_refused: 400,
-  network_unavailable: 503,
-  invalid_request: 400,
-  unknown_source_chain: 404,
-  unknown_subnet: 404,
-  unknown_transaction: 404,
-  justification_not_found: 404,
-  justification_pending: 503,
-  no_validators_yet: 503,
-  insufficient_weight: 500,
-  not_connected: 503,
-  overloaded: 503,
-  p_chain_unavailable: 503,
-  p_chain_invalid: 502,
-};
-
-const STATUS_OF_UPSTREAM: Readonly<Record<UpstreamErrorCode, ErrorStatus>> = {
-  'not configured': 503,
-  unreachable: 502,
-  'too slow': 503,
-  'invalid answer': 502,
-  'circuit open': 503,
-  overloaded: 503,
-};
-
-/**
- * Connections and upstreams need some seconds, and so do the reading of blocks and the next epoch; overload is over as soon
- * as one aggregation ends.
- */
-const RETRY_AFTER_SECONDS = {
-  not_connected: 5,
-  p_chain_unavailable: 5,
-  justification_pending: 10,
-  no_validators_yet: 10,
-  overloaded: 1,
-} as const;
-
-/** A request that the caller can mend: 400 with a sentence that starts with the field. */
-export class BadRequest extends Error {
-  override readonly name = 'BadRequest';
+interface ErrorAnswer {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details?: unknown;
+  readonly retryAfterMs?: number | undefined;
 }
 
-/** The same request may be made again, after a while. */
-export class TooManyRequests extends Error {
-  override readonly name = 'TooManyRequests';
-  readonly retryAfterMs: number;
+export type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => void;
 
-  constructor(message: string, retryAfterMs: number) {
-    super(message);
-    this.retryAfterMs = retryAfterMs;
-  }
-}
-
-/** The API key is none of ours. */
-export class Unauthorized extends Error {
-  override readonly name = 'Unauthorized';
-}
-
-/** The API key is not for this route. */
-export class Forbidden extends Error {
-  override readonly name = 'Forbidden';
-}
-
-/** The client closed the connection before its answer was there. */
-export class ClientGone extends Error {
-  override readonly name = 'ClientGone';
-}
-
-export function handleError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  if (error instanceof ClientGone) {
-    reply.hijack(); // nobody is there to be answered
-  } else if (error instanceof BadRequest) {
-    sendError(reply, 400, error.message);
-  } else if (error instanceof AggregatorError) {
-    const status = STATUS_OF[error.code];
-    if (error.code in RETRY_AFTER_SECONDS) {
-      reply.header('retry-after', RETRY_AFTER_SECONDS[error.code as keyof typeof RETRY_AFTER_SECONDS]);
+/** The one place where errors of all kinds become answers. */
+export function createErrorHandler(log: RequestLog): ErrorHandler {
+  return (error, request, reply) => {
+    if (error instanceof ClientGone) {
+      reply.hijack(); // nobody is there to be answered
+      return;
     }
-    if (status >= 500) request.log.warn({ code: error.code, reason: error.message }, 'aggregation failed');
-    const field = error.field === 'transaction' ? 'txHash' : error.field;
-    const message = field === undefined ? error.message : `${field}: ${error.message}`;
-    sendError(reply, status, message, error.report && presentDetails(error.report.tally));
-  } else if (error instanceof UpstreamError) {
-    setRetryAfter(reply, error.retryAfterMs ?? (error.code === 'too slow' ? UPSTREAM_RETRY_MS : undefined));
-    sendError(reply, STATUS_OF_UPSTREAM[error.code], error.message);
-  } else if (error instanceof Unauthorized) {
-    sendError(reply, 401, error.message);
-  } else if (error instanceof Forbidden) {
-    sendError(reply, 403, error.message);
-  } else if (error instanceof TooManyRequests) {
-    setRetryAfter(reply, error.retryAfterMs);
-    sendError(reply, 429, error.message);
-  } else if (error.validation !== undefined || (error.statusCode ?? 500) < 500) {
-    sendError(reply, error.statusCode === 404 ? 404 : 400, describeClientError(error, request));
-  } else {
-    // A bug of ours. The client learns nothing of it but that it happened; the log has the stack.
-    request.log.error({ err: error }, 'unexpected error');
-    sendError(reply, 500, 'internal error: see the log of the service');
-  }
+    const answer = answerTo(error, request);
+    const { code, message, details, retryAfterMs = ERROR_CODES[code].retryAfterMs } = answer;
+    const { status } = ERROR_CODES[code];
+    const statusCode = status === 'as_upstream' ? 502 : status;
+    request.errorCode = code;
+    if (code === 'internal_error') log.unexpected(request, error);
+    else if (error instanceof AggregatorError && (statusCode >= 500 || error.report !== undefined))
+      log.aggregationFailed(request, error);
+    else if (statusCode < 500) log.refused(request, code, message);
+    if (retryAfterMs !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfterMs / 1_000)));
+    // As a text: a route's schema of this status must not decide which fields are sent.
+    reply
+      .status(statusCode)
+      .type('application/json; charset=utf-8')
+      .send(JSON.stringify(createErrorBody(code, statusCode, message, details)));
+  };
 }
 
 export function handleNotFound(request: FastifyRequest, reply: FastifyReply): void {
-  const path = request.url.split('?', 1)[0];
-  sendError(reply, 404, `no route ${request.method} ${path}; the routes are listed in /openapi.json`);
+  reply.send(noSuchRoute(request));
 }
 
-/** A slow upstream may well be quick again a moment later. */
-const UPSTREAM_RETRY_MS = 5_000;
-
-function setRetryAfter(reply: FastifyReply, afterMs: number | undefined): void {
-  if (afterMs !== undefined) reply.header('retry-after', Math.ceil(afterMs / 1_000));
-}
-
-function sendError(reply: FastifyReply, status: ErrorStatus, message: string, details?: unknown): void {
-  reply
-    .status(status)
-    .type('application/json; charset=utf-8')
-    .send(createErrorBody(status, message, details));
-}
-
-/** Fastify's own errors before a handler runs, in words that name the field or the limit. */
-function describeClientError(error: FastifyError, request: FastifyRequest): string {
-  const [problem] = error.validation ?? [];
-  if (problem !== undefined) {
-    const field = problem.instancePath.slice(1).replaceAll('/', '.');
-    if (problem.keyword === 'additionalProperties') {
-      return `unknown field ${String(problem.params['additionalProperty'])}${field === '' ? '' : ` in ${field}`}`;
-    }
-    if (field === '' && request.body === undefined) return BODY_MISSING;
-    const subject = field === '' ? (error.validationContext ?? 'body') : field;
-    return `${subject} ${describeProblem(problem)}`;
+function answerTo(error: FastifyError, request: FastifyRequest): ErrorAnswer {
+  if (error instanceof HttpError || error instanceof UpstreamError) return error;
+  if (error instanceof AggregatorError) {
+    const { code, field, report, retryAfterMs } = error;
+    const message = field === undefined ? error.message : `${FIELD_NAMES[field]}: ${error.message}`;
+    return { code, message, details: report && presentDetails(report), retryAfterMs };
   }
-  switch (error.code) {
+  if (error.validation !== undefined) {
+    return { code: 'invalid_request', message: describeValidation(error.validation, error.validationContext, request) };
+  }
+  // The client learns nothing of a bug but that it happened; the log has the stack.
+  if ((error.statusCode ?? 500) >= 500) {
+    return {
+      code: 'internal_error',
+      message: `internal error: the service's log has more, under request ${request.id}`,
+    };
+  }
+  return answerToFastify(error, request);
+}
+
+/** Fastify's own errors before a handler runs, in words that name what is allowed. */
+function answerToFastify({ code, message }: FastifyError, request: FastifyRequest): ErrorAnswer {
+  switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return `body is larger than the ${request.routeOptions.bodyLimit} bytes allowed here`;
+      return {
+        code: 'body_too_large',
+        message: `body is larger than the ${request.routeOptions.bodyLimit} bytes allowed here`,
+      };
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return 'body must be JSON, with the header content-type: application/json';
+      return {
+        code: 'unsupported_media_type',
+        message: 'body must be JSON, with the header content-type: application/json',
+      };
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
-      return BODY_MISSING;
+      return { code: 'invalid_request', message: MISSING_BODY };
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
-      return 'body is not valid JSON';
+      return { code: 'invalid_request', message: 'body is not valid JSON' };
     case 'FST_ERR_BAD_URL':
     case 'FST_ERR_MAX_PARAM_LENGTH':
-      return 'the path of the URL is not valid';
+      return { code: 'invalid_request', message: 'the path of the URL is not valid' };
     default:
-      return error.message;
+      return { code: 'invalid_request', message };
   }
 }
-
-type ValidationProblem = NonNullable<FastifyError['validation']>[number];
-
-function describeProblem({ keyword, params, message }: ValidationProblem): string {
-  if (keyword !== 'type') return message ?? 'is not valid';
-  const type = String(params['type']);
-  return `must be ${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`;
-}
-
-const BODY_MISSING = 'body is missing: a JSON object is needed, with the header content-type: application/json';

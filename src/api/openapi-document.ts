@@ -1,11 +1,15 @@
 import fastifySwagger from '@fastify/swagger';
 import fastifySwaggerUi from '@fastify/swagger-ui';
-import { errorResponses } from './error-body.ts';
+import { createDocumentBytes, type DocumentBytes, sendDocument } from './document-bytes.ts';
+import { plainErrorResponses } from './error-body.ts';
+import type { ErrorStatus } from './error-codes.ts';
+import type { AggregationExample } from './example-request.ts';
 import type { Server } from './http-server.ts';
+import { REQUEST_ID_HEADER } from './request-id.ts';
+import { OPERATIONS_ACCESS, type RouteAccess } from './route-access.ts';
+import { AGGREGATION_PATH } from './routes/aggregate-signatures.ts';
 
 const METHODS = ['get', 'post'] as const;
-/** Paths below which keys and rate limits count. */
-const LIMITED_PATH = /^\/(v1|ext)\//;
 
 /** In the order of the page; what has no entry here comes after. */
 const TAGS = [
@@ -19,6 +23,7 @@ const TAGS = [
 
 /** Headers of answers, each with what it says. */
 const HEADERS = {
+  [REQUEST_ID_HEADER]: header('string', "The request's name in the service's log: the client's own, or one made here"),
   'retry-after': header('integer', 'Seconds until the same request may be made again; missing where nobody knows'),
   etag: header('string', 'Names this answer: sent as If-None-Match, it makes an answer that is still the same a 304'),
   age: header('integer', 'Seconds since the upstream gave this answer'),
@@ -48,28 +53,38 @@ const CONTENT_SECURITY_POLICY = {
 };
 
 interface Operation {
-  parameters?: readonly { readonly in: string }[];
+  parameters?: readonly { readonly in: string; readonly name?: string; example?: unknown }[];
+  requestBody?: { content?: Record<string, { example?: unknown }> };
+  'x-access'?: RouteAccess;
+  description?: string;
   security?: object[];
   responses: Record<string, Response>;
 }
 
 interface Response {
   description?: string | undefined;
-  content?: object;
+  content?: Record<string, { schema?: { title?: string } | { $ref: string } }>;
   headers?: Record<string, object>;
 }
 
 interface Document {
-  components?: { securitySchemes?: Record<string, object>; headers?: Record<string, object> };
+  components?: {
+    securitySchemes?: Record<string, object>;
+    headers?: Record<string, object>;
+    schemas?: Record<string, object>;
+  };
   paths?: Record<string, Partial<Record<(typeof METHODS)[number], Operation>>>;
 }
 
-/**
- * The OpenAPI document of all routes that are registered after it, and a page to read it.
- *
- * @param isLimited whether keys and rate limits count
- */
-export async function registerOpenApi(server: Server, isLimited: boolean): Promise<void> {
+export interface OpenApiOptions {
+  /** Whether keys and rate limits count. */
+  readonly isLimited: boolean;
+  /** A request that can be tried; undefined while, or where, there is none. */
+  readonly example: () => AggregationExample | undefined;
+}
+
+/** The OpenAPI document of all routes that are registered after it, and a page to read it. */
+export async function registerOpenApi(server: Server, { isLimited, example }: OpenApiOptions): Promise<void> {
   await server.register(fastifySwagger, {
     openapi: {
       openapi: '3.1.0',
@@ -77,38 +92,132 @@ export async function registerOpenApi(server: Server, isLimited: boolean): Promi
         title: 'Warp signature aggregator',
         description:
           'Turns Avalanche Warp messages into signed ones, and passes on what else the chain data API, the metrics service ' +
-          'and the node RPC offer.\n\nErrors are `{message, statusCode, error}`. An API key is not needed; one in ' +
-          '`x-service-api-key` raises the limits. A path that is there for another method is a 404, as the API knows no 405.',
+          'and the node RPC offer.\n\nErrors are `{message, statusCode, error, code}`, some with `details`; programs decide by ' +
+          '`code`, whose values and meanings stand with each response. Every answer has an `x-request-id`, under which the ' +
+          "service's log has more; a request may bring its own.\n\nAn API key is not needed; one in `x-service-api-key` " +
+          'raises the limits. A path that exists for another method only is a 404: there is no 405.',
         version: '1',
       },
       tags: TAGS,
     },
+    transform: ({ schema, url, route }) => {
+      const access = route.config?.access;
+      return { schema: access === undefined ? schema : { ...schema, 'x-access': access }, url };
+    },
     transformObject(object) {
       const complete = 'openapiObject' in object ? object.openapiObject : object.swaggerObject;
-      const document = complete as Document;
-      for (const operation of operationsOf(document)) {
-        sortParameters(operation);
-        describeHeaders(operation);
-      }
-      document.components = { ...document.components, headers: HEADERS };
-      if (isLimited) describeAccess(document);
+      completeDocument(complete as Document, isLimited);
       return complete;
     },
   });
-  await server.register(fastifySwaggerUi, {
-    routePrefix: '/docs',
-    staticCSP: CONTENT_SECURITY_POLICY,
-    theme: { title: 'Warp signature aggregator' },
-    // The plain layout has no bar with a field for documents of other hosts. Limits are shown with each parameter.
-    uiConfig: { layout: 'BaseLayout', deepLinking: true, showCommonExtensions: true },
+  const document = createDocument(server, example);
+  await server.register(async (scope: Server) => {
+    // The plugin's routes cannot declare themselves, and it would serialise the document anew for each request.
+    scope.addHook('onRoute', (route) => {
+      route.config = { ...route.config, access: OPERATIONS_ACCESS };
+      if (route.url === '/docs/json')
+        route.handler = async (request, reply) => sendDocument(request, reply, document.json());
+      if (route.url === '/docs/yaml')
+        route.handler = async (request, reply) => sendDocument(request, reply, document.yaml());
+    });
+    await scope.register(fastifySwaggerUi, {
+      routePrefix: '/docs',
+      staticCSP: CONTENT_SECURITY_POLICY,
+      theme: { title: 'Warp signature aggregator' },
+      // The plain layout has no bar with a field for documents of other hosts. Limits are shown with each parameter.
+      uiConfig: { layout: 'BaseLayout', deepLinking: true, showCommonExtensions: true },
+    });
   });
-  server.get('/openapi.json', { schema: { hide: true } }, async () => server.swagger());
+  server.get(
+    '/openapi.json',
+    { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } },
+    async (request, reply) => sendDocument(request, reply, document.json()),
+  );
 }
 
-function operationsOf({ paths = {} }: Document, path = /./): Operation[] {
-  return Object.entries(paths)
-    .filter(([name]) => path.test(name))
-    .flatMap(([, operations]) => METHODS.flatMap((method) => operations[method] ?? []));
+/** The document in bytes, made when it is first asked for, and once more when there is an example for it. */
+function createDocument(server: Server, example: OpenApiOptions['example']) {
+  let made: { json?: DocumentBytes; yaml?: DocumentBytes } = {};
+  let hasExample = false;
+
+  function current(): typeof made {
+    if (hasExample) return made;
+    const found = example();
+    if (found === undefined) return made;
+    hasExample = true;
+    addExample(server.swagger() as Document, found);
+    made = {};
+    return made;
+  }
+  return {
+    json(): DocumentBytes {
+      const known = current();
+      known.json ??= createDocumentBytes(JSON.stringify(server.swagger()), 'application/json; charset=utf-8');
+      return known.json;
+    },
+    yaml(): DocumentBytes {
+      const known = current();
+      // Any JSON is YAML, too.
+      known.yaml ??= createDocumentBytes(JSON.stringify(server.swagger(), null, 2), 'application/x-yaml');
+      return known.yaml;
+    },
+  };
+}
+
+function addExample({ paths = {} }: Document, { network, body }: AggregationExample): void {
+  const documented = AGGREGATION_PATH.replaceAll(/:(\w+)/g, '{$1}');
+  for (const [path, operations] of Object.entries(paths)) {
+    if (!path.startsWith(documented)) continue;
+    for (const operation of METHODS.flatMap((method) => operations[method] ?? [])) {
+      const parameter = operation.parameters?.find(({ name }) => name === 'network');
+      if (parameter !== undefined) parameter.example = network;
+      const content = operation.requestBody?.content?.['application/json'];
+      if (content !== undefined) content.example = body;
+    }
+  }
+}
+
+function completeDocument(document: Document, isLimited: boolean): void {
+  for (const operation of operationsOf(document)) {
+    sortParameters(operation);
+    describeHeaders(operation);
+    addResponses(operation, plainErrorResponses(408, 431, ...(operation.requestBody === undefined ? [] : BODY_ERRORS)));
+  }
+  document.components = { ...document.components, headers: HEADERS };
+  if (isLimited) describeAccess(document);
+  shareSchemas(document);
+}
+
+/** What any route with a body may answer. */
+const BODY_ERRORS: readonly ErrorStatus[] = [413, 415];
+
+function operationsOf({ paths = {} }: Document): Operation[] {
+  return Object.values(paths).flatMap((operations) => METHODS.flatMap((method) => operations[method] ?? []));
+}
+
+/** Adds answers that the route does not list itself, as they do not come from it. */
+function addResponses({ responses }: Operation, added: Readonly<Record<string, object>>): void {
+  for (const [status, schema] of Object.entries(added)) {
+    const { description, examples: [example] = [], ...body } = schema as { description?: string; examples?: object[] };
+    responses[status] ??= {
+      description,
+      content: { 'application/json': { schema: body, ...(example && { example }) } },
+    };
+  }
+}
+
+/** Schemas with a title stand once in the document: those of errors are the same on every route. */
+function shareSchemas(document: Document): void {
+  const schemas: Record<string, object> = {};
+  for (const { responses } of operationsOf(document)) {
+    for (const media of Object.values(responses).flatMap(({ content = {} }) => Object.values(content))) {
+      const { schema } = media;
+      if (schema === undefined || !('title' in schema) || schema.title === undefined) continue;
+      schemas[schema.title] = schema;
+      media.schema = { $ref: `#/components/schemas/${schema.title}` };
+    }
+  }
+  document.components = { ...document.components, schemas: { ...document.components?.schemas, ...schemas } };
 }
 
 /** Those of the path first, as they are read. */
@@ -118,10 +227,12 @@ function sortParameters(operation: Operation): void {
   operation.parameters = [...inPath, ...operation.parameters.filter((parameter) => parameter.in !== 'path')];
 }
 
-/** What may be answered by 304 may be kept, and what is answered by 503 may be asked for again. */
+/** What may be answered by 304 may be kept, and what failed here may be asked for again. */
 function describeHeaders(operation: Operation): void {
   const { responses } = operation;
-  addHeaders(responses['503'], ['retry-after']);
+  for (const [status, response] of Object.entries(responses)) {
+    addHeaders(response, [REQUEST_ID_HEADER, ...(Number(status) >= 500 ? ['retry-after' as const] : [])]);
+  }
   if (responses['304'] === undefined) return;
   for (const status of ['200', '304']) addHeaders(responses[status], CACHE_HEADERS);
   const ifNoneMatch = {
@@ -140,7 +251,7 @@ function addHeaders(response: Response | undefined, names: readonly HeaderName[]
   response.headers = { ...response.headers, ...Object.fromEntries(references) };
 }
 
-/** Adds to each operation that keys and rate limits count for what they may answer. */
+/** Adds to each operation that is not free its price, its keys, and what they may answer. */
 function describeAccess(document: Document): void {
   document.components = {
     ...document.components,
@@ -154,16 +265,13 @@ function describeAccess(document: Document): void {
       },
     },
   };
-  for (const operation of operationsOf(document, LIMITED_PATH)) {
+  for (const operation of operationsOf(document)) {
+    const { 'x-access': access } = operation;
+    if (access === undefined || access.group === 'operations') continue;
     operation.security = [{}, { serviceApiKey: [] }, { glacierApiKey: [] }];
-    for (const [status, schema] of Object.entries(errorResponses(401, 403, 429))) {
-      const {
-        description,
-        examples: [example] = [],
-        ...body
-      } = schema as { description?: string; examples?: object[] };
-      operation.responses[status] = { description, content: { 'application/json': { schema: body, example } } };
-    }
+    const price = `Costs ${access.units} ${access.units === 1 ? 'unit' : 'units'} of those that a client has in a minute.`;
+    operation.description = operation.description === undefined ? price : `${operation.description}\n\n${price}`;
+    addResponses(operation, plainErrorResponses(401, 403, 429));
     for (const response of Object.values(operation.responses)) addHeaders(response, LIMIT_HEADERS);
     addHeaders(operation.responses['429'], ['retry-after']);
   }

@@ -1,25 +1,33 @@
 import { type Static, Type } from 'typebox';
-import { type AggregationRequest, DEFAULT_QUORUM_NUM } from '../aggregator/aggregation-request.ts';
+import { type AggregationRequest, DEFAULT_QUORUM_NUM, type Subject } from '../aggregator/aggregation-request.ts';
+import type { RequestField } from '../aggregator/aggregator-error.ts';
 import { parseHex } from '../primitives/bytes.ts';
 import { type BlockchainID, parseHexOrCb58Id, type SubnetID, type TxID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
-import { MAX_UNSIGNED_MESSAGE_LENGTH, parseUnsignedMessage } from '../warp/unsigned-message.ts';
-import { BadRequest } from './error-handler.ts';
+import { parseSignedMessage } from '../warp/signed-message.ts';
+import { MAX_UNSIGNED_MESSAGE_LENGTH, parseUnsignedMessage, type UnsignedMessage } from '../warp/unsigned-message.ts';
+import { badRequest } from './http-error.ts';
+
+/** How clients spell the parts of a request that an error may be about. */
+export const FIELD_NAMES: Readonly<Record<RequestField, string>> = {
+  message: 'message',
+  justification: 'justification',
+  transaction: 'txHash',
+  signingSubnetID: 'signingSubnetId',
+  quorumNum: 'quorumPercentage',
+  quorumBuffer: 'quorumPercentageBuffer',
+  pChainHeight: 'pChainHeight',
+  destinationChainID: 'destinationBlockchainId',
+};
 
 /** Justifications are a subnet ID or one RegisterL1Validator payload; 24 KiB is the bound of Warp payloads. */
 const MAX_JUSTIFICATION_LENGTH = 24 * 1024;
-const DEFAULT_QUORUM_PERCENTAGE = Number(DEFAULT_QUORUM_NUM);
 
-export const DESTINATION_DESCRIPTION =
+const DESTINATION_DESCRIPTION =
   'The blockchain that will verify the message, in hex or cb58: validators at the P-Chain height of its current epoch sign';
 
 /** Both fields at their longest in hex, and room for the rest. */
 export const AGGREGATION_BODY_LIMIT = 2 * (MAX_UNSIGNED_MESSAGE_LENGTH + MAX_JUSTIFICATION_LENGTH) + 4096;
-
-/** An addressed call with `hello` from fuji's C-Chain, well-formed and never sent. */
-const EXAMPLE_MESSAGE =
-  '0x0000000000057fc93d85c6d62c5b2ac0b519c87010ea5294012d1e407030d6acd0021cac10d5' +
-  '000000270000000000010000001400000000000000000000000000000000000000000000000568656c6c6f';
 
 export const AggregationBody = Type.Object(
   {
@@ -31,7 +39,7 @@ export const AggregationBody = Type.Object(
         description:
           'What validators need to sign some P-Chain messages, in hex with an optional 0x prefix. Without a message: a subnet ' +
           "ID asks for the message of the subnet's conversion to an L1; an L1ValidatorRegistrationJustification, or a " +
-          'RegisterL1Validator payload, for the message that the validation is over',
+          'RegisterL1Validator payload, for the message that the validation is over. Beside a message an empty text counts as none',
       }),
     ),
     signingSubnetId: Type.Optional(
@@ -45,7 +53,7 @@ export const AggregationBody = Type.Object(
       Type.Integer({
         minimum: 0,
         maximum: 100,
-        default: DEFAULT_QUORUM_PERCENTAGE,
+        default: Number(DEFAULT_QUORUM_NUM),
         description: "Percentage of the signing subnet's weight that must sign",
       }),
     ),
@@ -67,71 +75,104 @@ export const AggregationBody = Type.Object(
     ),
     destinationBlockchainId: Type.Optional(Type.String({ description: DESTINATION_DESCRIPTION })),
   },
-  {
-    additionalProperties: false,
-    examples: [{ message: EXAMPLE_MESSAGE, quorumPercentage: DEFAULT_QUORUM_PERCENTAGE }],
-  },
+  { additionalProperties: false },
 );
 
-/** @throws {BadRequest} naming the field */
+export const TransactionQuery = Type.Object(
+  {
+    destinationBlockchainId: Type.Optional(
+      Type.String({
+        description: `${DESTINATION_DESCRIPTION}. The default is the chain of the L1's validator manager where the API serves it, else the proposed height`,
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/** What a POST asks for. @throws {HttpError} naming the field */
 export function parseAggregationRequest(body: Static<typeof AggregationBody>): AggregationRequest {
-  const quorumNum = body.quorumPercentage ?? DEFAULT_QUORUM_PERCENTAGE;
-  const quorumBuffer = body.quorumPercentageBuffer ?? 0;
-  if (quorumNum + quorumBuffer > 100) {
-    throw new BadRequest(
-      `quorumPercentageBuffer: quorumPercentage and quorumPercentageBuffer must add up to at most 100, are ${quorumNum + quorumBuffer}`,
-    );
-  }
-  const { message, justification = '', signingSubnetId, pChainHeight = 0, destinationBlockchainId } = body;
-  if (message === undefined && body.justification === undefined) {
-    throw new BadRequest('message is missing: either message or justification must be given');
-  }
-  if (pChainHeight !== 0 && destinationBlockchainId !== undefined) {
-    throw new BadRequest(
-      'destinationBlockchainId must not be given together with pChainHeight: each says at which height',
-    );
-  }
-  const justificationBytes = field('justification', () => {
-    const bytes = parseHex(justification, 'justification');
-    if (bytes.length <= MAX_JUSTIFICATION_LENGTH) return bytes;
-    throw new ParseError('justification', `has ${bytes.length} bytes, at most ${MAX_JUSTIFICATION_LENGTH} are allowed`);
-  });
+  const { signingSubnetId, quorumPercentage, quorumPercentageBuffer, pChainHeight, destinationBlockchainId } = body;
   return {
-    subject:
-      message === undefined
-        ? { kind: 'justification', justification: justificationBytes }
-        : {
-            kind: 'message',
-            message: field('message', () => parseUnsignedMessage(parseHex(message, 'message'))),
-            justification: justificationBytes,
-          },
-    signingSubnetID:
-      signingSubnetId === undefined
-        ? undefined
-        : field('signingSubnetId', () => parseHexOrCb58Id<SubnetID>(signingSubnetId, 'signingSubnetId')),
-    quorumNum: BigInt(quorumNum),
-    quorumBuffer: BigInt(quorumBuffer),
-    pChainHeight: BigInt(pChainHeight),
-    destinationChainID: destinationBlockchainId === undefined ? undefined : parseDestination(destinationBlockchainId),
+    subject: parseSubject(body),
+    signingSubnetID: parseOptionalID<SubnetID>('signingSubnetId', signingSubnetId),
+    quorumNum: toBigInt(quorumPercentage),
+    quorumBuffer: toBigInt(quorumPercentageBuffer),
+    pChainHeight: toBigInt(pChainHeight),
+    destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', destinationBlockchainId),
   };
 }
 
-/** @throws {BadRequest} */
-export function parseDestination(text: string): BlockchainID {
-  return field('destinationBlockchainId', () => parseHexOrCb58Id<BlockchainID>(text, 'destinationBlockchainId'));
+/** What a GET asks for. @throws {HttpError} naming the parameter */
+export function parseTransactionRequest(
+  txHash: string,
+  { destinationBlockchainId }: Static<typeof TransactionQuery>,
+): AggregationRequest {
+  const txID = parseField('txHash', txHash, () => parseHexOrCb58Id<TxID>(txHash, 'txHash'));
+  return {
+    subject: { kind: 'transaction', txID },
+    destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', destinationBlockchainId),
+  };
 }
 
-/** @throws {BadRequest} */
-export function parseTxHash(text: string): TxID {
-  return field('txHash', () => parseHexOrCb58Id<TxID>(text, 'txHash'));
+function parseSubject({ message, justification: given }: Static<typeof AggregationBody>): Subject {
+  if (message === undefined && given === undefined) {
+    throw badRequest('message is missing: either message or justification must be given');
+  }
+  const justification = parseField('justification', given ?? '', () => parseJustification(given ?? ''));
+  if (message === undefined) return { kind: 'justification', justification };
+  if (message === '') throw badRequest('message is empty: give it in hex, or leave it out and give a justification');
+  return { kind: 'message', message: parseField('message', message, () => parseMessage(message)), justification };
 }
 
-function field<T>(name: string, parse: () => T): T {
+function parseMessage(text: string): UnsignedMessage {
+  const bytes = parseHex(text, 'message');
+  try {
+    return parseUnsignedMessage(bytes);
+  } catch (error) {
+    const length = signedPartLength(bytes);
+    if (length === undefined) throw error;
+    throw new ParseError(
+      'message',
+      `is signed already: to have it signed anew, send only its unsigned part, which is its first ${length} bytes`,
+      { cause: error },
+    );
+  }
+}
+
+/** Length of the unsigned message at the start of a signed one; undefined where the bytes are not a signed message. */
+function signedPartLength(bytes: Uint8Array): number | undefined {
+  try {
+    return parseSignedMessage(bytes).unsignedMessage.bytes.length;
+  } catch (error) {
+    if (error instanceof ParseError) return undefined;
+    throw error;
+  }
+}
+
+function parseJustification(text: string): Uint8Array {
+  const bytes = parseHex(text, 'justification');
+  if (bytes.length <= MAX_JUSTIFICATION_LENGTH) return bytes;
+  throw new ParseError('justification', `has ${bytes.length} bytes, at most ${MAX_JUSTIFICATION_LENGTH} are allowed`);
+}
+
+/** An empty text is an error: whoever sent it may have meant an ID, and the default would be another. */
+function parseOptionalID<T extends SubnetID | BlockchainID>(name: string, text: string | undefined): T | undefined {
+  if (text === undefined) return undefined;
+  if (text === '') throw badRequest(`${name} is empty: give an ID, or leave it out to have the default`);
+  return parseField(name, text, () => parseHexOrCb58Id<T>(text, name));
+}
+
+function toBigInt(value: number | undefined): bigint | undefined {
+  return value === undefined ? undefined : BigInt(value);
+}
+
+function parseField<T>(name: string, text: string, parse: () => T): T {
+  if (text.startsWith('0X')) throw badRequest(`${name} starts with 0X: the prefix of hex is 0x, or there is none`);
   try {
     return parse();
   } catch (error) {
     if (!(error instanceof ParseError)) throw error;
-    if (error.what === name) throw new BadRequest(`${name} ${error.reason}`, { cause: error });
-    throw new BadRequest(`${name} is not a Warp message: ${error.message}`, { cause: error });
+    if (error.what === name) throw badRequest(`${name} ${error.reason}`, { cause: error });
+    throw badRequest(`${name} is not a Warp message: ${error.message}`, { cause: error });
   }
 }

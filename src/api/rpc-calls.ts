@@ -1,4 +1,4 @@
-import { BadRequest } from './error-handler.ts';
+import { badRequest } from './http-error.ts';
 
 export interface RpcLimits {
   /** Names of the methods let through, as the node spells them. */
@@ -27,9 +27,9 @@ const MAX_DEPTH = 32;
 export function checkRpcCalls(text: string, limits: RpcLimits): CheckedCalls {
   const parsed = parseJson(text);
   if (!Array.isArray(parsed)) return { body: checkCall(parsed, text, '', limits), count: 1 };
-  if (parsed.length === 0) throw new BadRequest('body is an empty batch: at least one call is needed');
+  if (parsed.length === 0) throw badRequest('body is an empty batch: at least one call is needed');
   if (parsed.length > limits.maxBatch) {
-    throw new BadRequest(`body is a batch of ${parsed.length} calls, at most ${limits.maxBatch} are allowed`);
+    throw badRequest(`body is a batch of ${parsed.length} calls, at most ${limits.maxBatch} are allowed`);
   }
   const calls = splitJson(text).map((source, index) => checkCall(parsed[index], source, `[${index}]`, limits));
   return { body: `[${calls.join(',')}]`, count: calls.length };
@@ -39,22 +39,21 @@ export function checkRpcCalls(text: string, limits: RpcLimits): CheckedCalls {
 function checkCall(call: unknown, source: string, at: string, { methods }: RpcLimits): string {
   const name = (field: string): string => (at === '' ? field : `${at}.${field}`);
   if (typeof call !== 'object' || call === null || Array.isArray(call)) {
-    throw new BadRequest(`${at === '' ? 'body' : at} must be an object {jsonrpc, id, method, params}`);
+    throw badRequest(`${at === '' ? 'body' : at} must be an object {jsonrpc, id, method, params}`);
   }
   const unknown = Object.keys(call).find((field) => !KNOWN_FIELDS.has(field));
-  if (unknown !== undefined) throw new BadRequest(`unknown field ${JSON.stringify(name(unknown).slice(0, 100))}`);
+  if (unknown !== undefined) throw badRequest(`unknown field ${JSON.stringify(name(unknown).slice(0, 100))}`);
   const { jsonrpc, id, method, params } = call as Readonly<Record<string, unknown>>;
-  if (jsonrpc !== '2.0') throw new BadRequest(`${name('jsonrpc')} must be "2.0"`);
-  if (typeof id !== 'number' && typeof id !== 'string')
-    throw new BadRequest(`${name('id')} must be a number or a string`);
-  if (typeof method !== 'string') throw new BadRequest(`${name('method')} must be a string`);
+  if (jsonrpc !== '2.0') throw badRequest(`${name('jsonrpc')} must be "2.0"`);
+  if (typeof id !== 'number' && typeof id !== 'string') throw badRequest(`${name('id')} must be a number or a string`);
+  if (typeof method !== 'string') throw badRequest(`${name('method')} must be a string`);
   if (!methods.has(method)) {
-    throw new BadRequest(
+    throw badRequest(
       `${name('method')} ${JSON.stringify(method.slice(0, 100))} is not allowed here; allowed are: ${[...methods].join(', ')}`,
     );
   }
   if (params !== undefined && (typeof params !== 'object' || params === null || Array.isArray(params))) {
-    throw new BadRequest(`${name('params')} must be an object`);
+    throw badRequest(`${name('params')} must be an object`);
   }
   const written = sourcesOf(source);
   const withParams = params === undefined ? '' : `,"params":${written.get('params')}`;
@@ -65,7 +64,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new BadRequest('body is not valid JSON', { cause });
+    throw badRequest('body is not valid JSON', { cause });
   }
 }
 
@@ -97,7 +96,7 @@ function splitJson(text: string): string[] {
       case '{':
         depth += 1;
         if (depth === 1) start = at + 1;
-        if (depth > MAX_DEPTH) throw new BadRequest(`body is nested in more than ${MAX_DEPTH} levels`);
+        if (depth > MAX_DEPTH) throw badRequest(`body is nested in more than ${MAX_DEPTH} levels`);
         break;
       case ']':
       case '}':

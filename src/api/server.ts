@@ -1,28 +1,37 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import fastify, { type FastifyBaseLogger, LogController } from 'fastify';
+import fastify, { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import type { Registry } from 'prom-client';
-import type { Aggregator } from '../aggregator/aggregate.ts';
-import type { SubnetReadiness } from '../aggregator/required-subnet.ts';
+import type { Network } from '../network/network.ts';
 import type { Clock } from '../primitives/clock.ts';
-import type { NodeID } from '../primitives/ids.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import { type AccessOptions, registerAccess } from './access.ts';
 import { allowOrigin, registerCors } from './cors.ts';
 import { DrainingServer } from './draining-server.ts';
-import { handleError, handleNotFound } from './error-handler.ts';
+import { createErrorHandler, handleNotFound } from './error-handler.ts';
+import { type AggregationExample, publicExample } from './example-request.ts';
 import type { Server } from './http-server.ts';
+import { answerMalformed } from './malformed-requests.ts';
 import { registerOpenApi } from './openapi-document.ts';
+import { findHeaderProblem } from './request-headers.ts';
+import { REQUEST_ID_HEADER, requestIDOf } from './request-id.ts';
+import { RequestLog } from './request-log.ts';
+import { watchRouteAccess } from './required-access.ts';
+import { OPERATIONS_ACCESS } from './route-access.ts';
 import { registerAggregateSignatures } from './routes/aggregate-signatures.ts';
 import { registerHealth } from './routes/health.ts';
+import { registerStartPage } from './routes/start-page.ts';
 import { registerUpstreamRoutes, type UpstreamRouteOptions } from './routes/upstream.ts';
 
 export interface ServerOptions {
-  readonly aggregator: Aggregator;
-  /** Names of the path's `{network}` served here. */
-  readonly networks: readonly string[];
-  readonly nodeID: NodeID;
-  readonly readiness: () => readonly SubnetReadiness[];
+  /** At least one. None has to be up: each answers for itself whether it is. */
+  readonly networks: readonly Network[];
+  /** Of this service, as its package says. */
+  readonly version: string;
+  /** What /metrics shows. */
   readonly registry: Registry;
-  readonly logger: FastifyBaseLogger;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
   /** The rest of the data API, the metrics service and the node RPC. */
   readonly upstream?: UpstreamRouteOptions;
   /** API keys and rate limits; without it everybody may do everything. */
@@ -32,22 +41,65 @@ export interface ServerOptions {
   readonly clock: Clock;
   /** When the server closes, requests under way have this long. */
   readonly drainTimeoutMs: number;
+  /** A request that can be tried on the page of the API, once there is one; the default is one of a public network. */
+  readonly examples?: () => AggregationExample | undefined;
   /** Routes beside the service's own, under the same error form and in the same OpenAPI document. */
   readonly registerMore?: (server: Server) => void;
 }
 
 /** Bodies of routes that say nothing else; the aggregation route allows more. */
 const DEFAULT_BODY_LIMIT = 16 * 1024;
-/** The longest parameter of a path that is right has 78 characters; up to this, its own check says what is wrong with it. */
+/** The longest parameter of a path that is right has 78 characters; up to this length, its own check says what is wrong with it. */
 const MAX_PARAM_LENGTH = 1_000;
 /** Headers and body of one request must have arrived by then, so that slow senders cannot hold connections. */
 const REQUEST_ARRIVAL_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
+/** Of every answer: what we say is JSON is not to be taken for anything else. */
+const COMMON_HEADERS = { 'x-content-type-options': 'nosniff' };
 
 /** The HTTP server with all routes, not yet listening. */
 export async function createServer(options: ServerOptions): Promise<Server> {
-  const { logger, clock, drainTimeoutMs, corsOrigins = [] } = options;
-  const { trustedProxies = [] } = options.access ?? {};
+  const { networks, clock, corsOrigins = [], access, metrics, upstream, registerMore } = options;
+  const log = new RequestLog(options.logger, clock);
+  const server = createBareServer(options, log);
+  const checkRouteAccess = watchRouteAccess(server);
+  server.decorateRequest('errorCode', undefined);
+  server.addHook('onRequest', (request, reply, done) => {
+    setCommonHeaders(request, reply);
+    log.follow(request, reply);
+    done();
+  });
+  // Before all that may refuse a request, so that pages can read why; a preflight needs nothing else.
+  await registerCors(server, corsOrigins);
+  server.addHook('onRequest', ({ raw }, _reply, done) => done(findHeaderProblem(raw)));
+  const names = networks.flatMap(({ pathNames }) => pathNames);
+  await registerOpenApi(server, {
+    isLimited: access !== undefined,
+    example: options.examples ?? (() => publicExample(names)),
+  });
+  registerAccess(server, access, metrics);
+  registerAggregateSignatures(server, networks);
+  registerHealth(server, networks);
+  registerStartPage(server, networks, options.version);
+  registerMetrics(server, options.registry);
+  if (upstream !== undefined) await registerUpstreamRoutes(server, upstream);
+  registerMore?.(server);
+  await server.ready();
+  checkRouteAccess();
+  return server;
+}
+
+/** Without hooks and routes: how connections, errors and bodies are handled. */
+function createBareServer({ logger, clock, drainTimeoutMs, access, corsOrigins = [] }: ServerOptions, log: RequestLog) {
+  const trustedProxies = access?.trustedProxies ?? [];
+  const loggerInstance: FastifyBaseLogger = logger;
+  const handleError = createErrorHandler(log);
+  const ofMalformed = {
+    log,
+    headers: { ...COMMON_HEADERS, ...(corsOrigins.includes('*') && { 'access-control-allow-origin': '*' }) },
+    hasBegunAnswer: (socket: Parameters<DrainingServer['hasBegunAnswer']>[0]) =>
+      (server.server as DrainingServer).hasBegunAnswer(socket),
+  };
   const server: Server = fastify({
     serverFactory: (handler) =>
       new DrainingServer(
@@ -60,14 +112,19 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         },
         handler,
       ),
-    loggerInstance: logger,
-    logController: new LogController({ disableRequestLogging: true }),
-    // One for all: no line is written of each request that a number of it would tie together.
-    childLoggerFactory: (parent) => parent,
+    // What still comes over an open connection while the service stops is answered, and its connection ends with the answer.
+    return503OnClosing: false,
+    loggerInstance,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    genReqId: requestIDOf,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     bodyLimit: DEFAULT_BODY_LIMIT,
+    clientErrorHandler: (error, socket) => answerMalformed(error, socket, ofMalformed),
+    // That the URL cannot be read: no hook has run then.
     frameworkErrors(error, request, reply) {
+      setCommonHeaders(request, reply);
+      log.follow(request, reply);
       allowOrigin(corsOrigins, request, reply);
       handleError(error, request, reply);
     },
@@ -75,25 +132,18 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false } },
   }).withTypeProvider<TypeBoxTypeProvider>();
   server.setErrorHandler(handleError);
+  server.setNotFoundHandler(handleNotFound);
   // Bodies are JSON; Fastify would take plain text too, and then find that it is no object.
   server.removeContentTypeParser('text/plain');
-  server.setNotFoundHandler(handleNotFound);
-  // First, so that every answer has its headers, and a preflight needs nothing else.
-  await registerCors(server, corsOrigins);
-
-  await registerOpenApi(server, options.access !== undefined);
-  const chargeCalls = options.access && (await registerAccess(server, options.access, options.registry));
-  registerAggregateSignatures(server, options);
-  registerHealth(server, options.nodeID, options.readiness);
-  registerOperations(server, options);
-  if (options.upstream !== undefined) await registerUpstreamRoutes(server, options.upstream, chargeCalls);
-  options.registerMore?.(server);
-  await server.ready();
   return server;
 }
 
-function registerOperations(server: Server, { registry }: ServerOptions): void {
-  server.get('/metrics', { schema: { hide: true } }, async (_request, reply) => {
-    return reply.type(registry.contentType).send(await registry.metrics());
-  });
+function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.headers(COMMON_HEADERS).header(REQUEST_ID_HEADER, request.id);
+}
+
+function registerMetrics(server: Server, registry: Registry): void {
+  server.get('/metrics', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, async (_request, reply) =>
+    reply.type(registry.contentType).send(await registry.metrics()),
+  );
 }

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { ClientGone } from './error-handler.ts';
+import { ClientGone } from './http-error.ts';
 
 /**
  * Aborts when the client has closed its connection before its answer was there, be it before this was called. Fastify's

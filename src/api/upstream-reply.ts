@@ -22,7 +22,12 @@ export function sendUpstreamAnswer(
     return reply
       .status(status)
       .type('application/json; charset=utf-8')
-      .send({ message: answer.message ?? `the upstream answered: ${error}`, statusCode: status, error });
+      .send({
+        message: answer.message ?? `the upstream answered: ${error}`,
+        statusCode: status,
+        error,
+        code: 'upstream_error',
+      });
   }
   const { body } = answer;
   reply.status(status).headers({ ...headers, 'cache-control': 'no-store' });

@@ -81,6 +81,8 @@ const MessagesSchema = Type.Object(
 );
 
 const tags = ['Embedded network'];
+/** Free, and open to everybody who can reach a network made for trying things out. */
+const config = { access: { group: 'operations', units: 0 } } as const;
 
 /**
  * What only a service with an embedded network has: requests to try, messages to sign, and where its nodes are.
@@ -98,6 +100,7 @@ export function registerDevnetRoutes(server: Server, running: () => Devnet | und
   server.get(
     '/devnet/examples',
     {
+      config,
       schema: {
         operationId: 'devnetExamples',
         tags,
@@ -110,6 +113,7 @@ export function registerDevnetRoutes(server: Server, running: () => Devnet | und
   server.post(
     '/devnet/messages',
     {
+      config,
       schema: {
         operationId: 'devnetMessages',
         tags,
@@ -126,6 +130,7 @@ export function registerDevnetRoutes(server: Server, running: () => Devnet | und
   server.get(
     '/devnet/network',
     {
+      config,
       schema: {
         operationId: 'devnetNetwork',
         tags,

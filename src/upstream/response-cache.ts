@@ -127,7 +127,7 @@ function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'));
   } catch (cause) {
-    throw new UpstreamError('invalid answer', 'the upstream answered with broken JSON', { cause });
+    throw new UpstreamError('upstream_invalid_answer', 'the upstream answered with broken JSON', { cause });
   }
 }
 

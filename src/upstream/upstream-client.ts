@@ -167,9 +167,13 @@ class UndiciUpstreamClient implements UpstreamClient {
     }
     const waitMs = this.#breaker.admit();
     if (waitMs > 0) {
-      throw new UpstreamError('circuit open', `the ${this.#name} failed repeatedly and is left alone for a moment`, {
-        retryAfterMs: waitMs,
-      });
+      throw new UpstreamError(
+        'upstream_failing',
+        `the ${this.#name} failed repeatedly and is left alone for a moment`,
+        {
+          retryAfterMs: waitMs,
+        },
+      );
     }
     try {
       const response = await this.#send(request);
@@ -204,7 +208,7 @@ class UndiciUpstreamClient implements UpstreamClient {
       exchange.abort(
         isWaiting
           ? this.#busy(`had no connection free within ${timeoutMs} ms`)
-          : new UpstreamError('too slow', `the ${this.#name} did not answer within ${timeoutMs} ms`),
+          : new UpstreamError('upstream_timeout', `the ${this.#name} did not answer within ${timeoutMs} ms`),
       ),
     );
     const onAbort = (): void => exchange.abort(signal.reason);
@@ -329,19 +333,19 @@ class UndiciUpstreamClient implements UpstreamClient {
   }
 
   #invalid(problem: string): UpstreamError {
-    return new UpstreamError('invalid answer', `the ${this.#name} ${problem}`);
+    return new UpstreamError('upstream_invalid_answer', `the ${this.#name} ${problem}`);
   }
 
   #busy(problem: string): UpstreamError {
-    return new UpstreamError('overloaded', `the ${this.#name} ${problem}`, { retryAfterMs: BUSY_RETRY_MS });
+    return new UpstreamError('upstream_overloaded', `the ${this.#name} ${problem}`, { retryAfterMs: BUSY_RETRY_MS });
   }
 
   #failure(cause: unknown): UpstreamError {
     const code = codeOf(cause);
     const isInvalid = code === 'UND_ERR_HEADERS_OVERFLOW' || code.startsWith('HPE_') || code === 'HTTPParserError';
     return isInvalid
-      ? new UpstreamError('invalid answer', `the ${this.#name} sent no valid HTTP (${code})`, { cause })
-      : new UpstreamError('unreachable', `the ${this.#name} cannot be reached (${code})`, { cause });
+      ? new UpstreamError('upstream_invalid_answer', `the ${this.#name} sent no valid HTTP (${code})`, { cause })
+      : new UpstreamError('upstream_unreachable', `the ${this.#name} cannot be reached (${code})`, { cause });
   }
 }
 
@@ -353,14 +357,14 @@ function findVerdict(error: unknown): Verdict {
   // From the connection: there was none, or what was asked for may be what broke it.
   if (error.cause !== undefined) return mayHaveArrived(error) ? 'target failed' : 'host failed';
   switch (error.code) {
-    case 'too slow':
+    case 'upstream_timeout':
       return 'target failed';
-    case 'invalid answer':
+    case 'upstream_invalid_answer':
       return 'well'; // of this one target, over a connection that works
-    case 'overloaded':
-    case 'unreachable':
-    case 'not configured':
-    case 'circuit open':
+    case 'upstream_overloaded':
+    case 'upstream_unreachable':
+    case 'upstream_not_configured':
+    case 'upstream_failing':
       return 'nothing';
   }
 }

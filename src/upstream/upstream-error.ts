@@ -1,19 +1,19 @@
 /**
  * Why an upstream gave no answer that could be passed on:
- * - `not configured`: no base URL is set for it
- * - `unreachable`: no connection, or one that broke
- * - `too slow`: the whole answer was not there in time
- * - `invalid answer`: no HTTP, a redirect, no JSON, or too much of it
- * - `circuit open`: it failed so often that it is left alone for a while
- * - `overloaded`: all our connections to it are taken
+ * - `upstream_not_configured`: no base URL is set for it
+ * - `upstream_unreachable`: no connection, or one that broke
+ * - `upstream_timeout`: the whole answer was not there in time
+ * - `upstream_invalid_answer`: no HTTP, a redirect, no JSON, or too much of it
+ * - `upstream_failing`: it failed so often that it is left alone for a while
+ * - `upstream_overloaded`: all our connections to it are taken
  */
 export type UpstreamErrorCode =
-  | 'not configured'
-  | 'unreachable'
-  | 'too slow'
-  | 'invalid answer'
-  | 'circuit open'
-  | 'overloaded';
+  | 'upstream_not_configured'
+  | 'upstream_unreachable'
+  | 'upstream_timeout'
+  | 'upstream_invalid_answer'
+  | 'upstream_failing'
+  | 'upstream_overloaded';
 
 /** The one error of this folder. Messages name the upstream by its role; hosts, paths and keys stay out of them. */
 export class UpstreamError extends Error {
@@ -33,7 +33,7 @@ export class UpstreamError extends Error {
   }
 }
 
-/** Causes of `unreachable` with which there was no connection to send anything on. */
+/** Causes of `upstream_unreachable` with which there was no connection to send anything on. */
 const NEVER_CONNECTED = new Set([
   'ECONNREFUSED',
   'EHOSTUNREACH',
@@ -47,14 +47,14 @@ const NEVER_CONNECTED = new Set([
 export function mayHaveArrived(error: unknown): boolean {
   if (!(error instanceof UpstreamError)) return true;
   switch (error.code) {
-    case 'not configured':
-    case 'circuit open':
-    case 'overloaded':
+    case 'upstream_not_configured':
+    case 'upstream_failing':
+    case 'upstream_overloaded':
       return false;
-    case 'unreachable':
+    case 'upstream_unreachable':
       return !(error.cause instanceof Error && 'code' in error.cause && NEVER_CONNECTED.has(String(error.cause.code)));
-    case 'too slow':
-    case 'invalid answer':
+    case 'upstream_timeout':
+    case 'upstream_invalid_answer':
       return true;
   }
 }

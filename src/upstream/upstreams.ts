@@ -108,7 +108,7 @@ export function createUpstreams(options: UpstreamsOptions): Upstreams {
       if (client === undefined) {
         const { role, setting } = UPSTREAMS[name];
         throw new UpstreamError(
-          'not configured',
+          'upstream_not_configured',
           `this service has no ${role}: the setting ${setting} is missing in its configuration`,
         );
       }
@@ -136,7 +136,7 @@ export function createUpstreams(options: UpstreamsOptions): Upstreams {
 function findStreamOutcome({ readableEnded, errored }: Readable): readonly [UpstreamOutcome, string?] {
   if (readableEnded) return ['ok'];
   if (errored === null) return ['left'];
-  return [errored instanceof UpstreamError ? errored.code : 'unreachable', `broken off: ${errored.message}`];
+  return [errored instanceof UpstreamError ? errored.code : 'upstream_unreachable', `broken off: ${errored.message}`];
 }
 
 /** `refused` is a 4xx, `failed` a 5xx, `left` a client that did not wait. */

@@ -1,18 +1,19 @@
 import type { FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
-import type { Aggregator } from '../../aggregator/aggregate.ts';
+import { type Static, Type } from 'typebox';
 import type { AggregationResult } from '../../aggregator/aggregation-request.ts';
+import type { Network } from '../../network/network.ts';
 import { bytesToHex } from '../../primitives/bytes.ts';
-import { errorResponses } from '../error-body.ts';
+import { aggregationErrorResponses } from '../error-body.ts';
+import { unknownNetwork } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
 import {
   AGGREGATION_BODY_LIMIT,
   AggregationBody,
-  DESTINATION_DESCRIPTION,
   parseAggregationRequest,
-  parseDestination,
-  parseTxHash,
+  parseTransactionRequest,
+  TransactionQuery,
 } from '../parse-aggregation-request.ts';
+import { AGGREGATION_ACCESS } from '../route-access.ts';
 import { untilClientGone } from '../until-client-gone.ts';
 
 const SignedMessageBody = Type.Object(
@@ -31,23 +32,29 @@ const SignedMessageBody = Type.Object(
 
 const RESPONSES = {
   201: SignedMessageBody,
-  ...errorResponses(400, 404, 500, 502, 503),
+  ...aggregationErrorResponses(400, 404, 500, 502, 503),
 };
-const PATH = '/v1/signatureAggregator/:network/aggregateSignatures';
+export const AGGREGATION_PATH = '/v1/signatureAggregator/:network/aggregateSignatures';
 const tags = ['Signature aggregation'];
 
-/** @param networks the names of `{network}` that this service serves */
-export function registerAggregateSignatures(
-  server: Server,
-  { aggregator, networks }: { readonly aggregator: Aggregator; readonly networks: readonly string[] },
-): void {
-  const network = Type.Enum([...networks], { type: 'string' });
-  // Before the body is read: a request for a network that is not here costs nothing.
-  const onRequest = async (request: FastifyRequest): Promise<void> => requireNetwork(request, networks);
+export function registerAggregateSignatures(server: Server, networks: readonly Network[]): void {
+  const byName = new Map(networks.flatMap((network) => network.pathNames.map((name) => [name, network] as const)));
+  const served = [...byName.keys()];
+  const network = Type.Enum(served, { type: 'string' });
+
+  function networkOf({ params }: FastifyRequest): Network {
+    const { network: name } = params as { network: string };
+    const found = byName.get(name);
+    if (found === undefined) throw unknownNetwork(name, served);
+    return found;
+  }
+  // Before the body is read: a request for a network that is not here costs nothing more.
+  const onRequest = async (request: FastifyRequest): Promise<void> => void networkOf(request);
 
   server.post(
-    PATH,
+    AGGREGATION_PATH,
     {
+      config: { access: AGGREGATION_ACCESS },
       bodyLimit: AGGREGATION_BODY_LIMIT,
       schema: {
         operationId: 'aggregateSignatures',
@@ -60,15 +67,16 @@ export function registerAggregateSignatures(
       onRequest,
     },
     async (request, reply) => {
-      const signal = untilClientGone(reply);
-      const result = await aggregator.aggregate(parseAggregationRequest(request.body), { signal });
+      const asked = parseAggregationRequest(request.body);
+      const result = await networkOf(request).aggregator.aggregate(asked, { signal: untilClientGone(reply) });
       return reply.status(201).send(present(result));
     },
   );
 
   server.get(
-    `${PATH}/:txHash`,
+    `${AGGREGATION_PATH}/:txHash`,
     {
+      config: { access: AGGREGATION_ACCESS },
       schema: {
         operationId: 'aggregateSignaturesOfTransaction',
         tags,
@@ -81,34 +89,20 @@ export function registerAggregateSignatures(
           network,
           txHash: Type.String({ description: 'ID of an accepted P-Chain transaction, in cb58 or hex' }),
         }),
-        querystring: Type.Object(
-          {
-            destinationBlockchainId: Type.Optional(
-              Type.String({
-                description: `${DESTINATION_DESCRIPTION}. The default is the chain of the L1's validator manager where the API serves it, else the proposed height`,
-              }),
-            ),
-          },
-          { additionalProperties: false },
-        ),
+        querystring: TransactionQuery,
         response: RESPONSES,
       },
       onRequest,
     },
     async (request, reply) => {
-      const signal = untilClientGone(reply);
-      const txID = parseTxHash(request.params.txHash);
-      const { destinationBlockchainId } = request.query;
-      const destinationChainID =
-        destinationBlockchainId === undefined ? undefined : parseDestination(destinationBlockchainId);
-      const subject = { kind: 'transaction', txID } as const;
-      const result = await aggregator.aggregate({ subject, destinationChainID }, { signal });
+      const asked = parseTransactionRequest(request.params.txHash, request.query);
+      const result = await networkOf(request).aggregator.aggregate(asked, { signal: untilClientGone(reply) });
       return reply.status(201).send(present(result));
     },
   );
 }
 
-function present(result: AggregationResult) {
+function present(result: AggregationResult): Static<typeof SignedMessageBody> {
   return {
     signedMessage: bytesToHex(result.signedMessage),
     pChainHeight: Number(result.pChainHeight),
@@ -117,15 +111,4 @@ function present(result: AggregationResult) {
     totalWeight: String(result.totalWeight),
     signers: [...result.signers],
   };
-}
-
-function requireNetwork(request: FastifyRequest, networks: readonly string[]): void {
-  const { network } = request.params as { network: string };
-  if (networks.includes(network)) return;
-  throw Object.assign(
-    new Error(`network ${JSON.stringify(network)} is not served here; served: ${networks.join(', ')}`),
-    {
-      statusCode: 404,
-    },
-  );
 }

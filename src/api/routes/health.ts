@@ -1,31 +1,56 @@
 import { Type } from 'typebox';
-import type { SubnetReadiness } from '../../aggregator/required-subnet.ts';
-import type { NodeID } from '../../primitives/ids.ts';
+import type { Network, NetworkReadiness, NetworkStatus } from '../../network/network.ts';
+import { plainErrorResponses } from '../error-body.ts';
+import { unknownNetwork } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
+import { OPERATIONS_ACCESS } from '../route-access.ts';
 
-const READINESS = {
-  status: Type.Union([Type.Literal('up'), Type.Literal('down')]),
-  nodeId: Type.String({ description: 'The identity under which validators know this service' }),
+const Status = Type.Enum(['starting', 'up', 'degraded', 'down'], {
+  type: 'string',
+  description:
+    '`up`: enough weight of the primary network and of every tracked subnet is connected; `degraded`: of the primary ' +
+    'network, but not of every subnet; `down`: not of the primary network; `starting`: not yet, and it is not yet late',
+});
+const reason = Type.Optional(Type.String({ description: 'Why it is not up' }));
+
+const NETWORK = {
+  name: Type.String(),
+  status: Status,
+  reason,
+  nodeId: Type.Optional(Type.String({ description: 'The identity under which validators know this service' })),
   subnets: Type.Array(
     Type.Object({
       subnetId: Type.String(),
-      status: Type.Union([Type.Literal('up'), Type.Literal('down')]),
+      status: Type.Enum(['up', 'down'], { type: 'string' }),
+      reason,
       connectedWeight: Type.Optional(Type.String()),
       totalWeight: Type.Optional(Type.String()),
     }),
+    { description: 'The primary network first, then the tracked subnets' },
   ),
 };
-const READY = Type.Object(READINESS, { description: 'Each of the subnets is up' });
-const NOT_READY = Type.Object(READINESS, { description: 'At least one of the subnets is down' });
+const SERVICE = {
+  status: Type.Enum(['starting', 'up', 'degraded', 'down'], {
+    type: 'string',
+    description:
+      'Of all networks together: `starting` while one of them is; `up` where all are; `down` where all are; else `degraded`',
+  }),
+  networks: Type.Array(Type.Object(NETWORK)),
+};
 
-/** Live: the process answers. Ready: the configured quorum of the primary network and of each tracked subnet is connected. */
-export function registerHealth(server: Server, nodeID: NodeID, readiness: () => readonly SubnetReadiness[]): void {
+const RETRY_AFTER_SECONDS = 2;
+const tags = ['Health'];
+const config = { access: OPERATIONS_ACCESS };
+
+/** Live: the process answers. Ready: it can serve at least one network, and none is still starting. */
+export function registerHealth(server: Server, networks: readonly Network[]): void {
   server.get(
     '/health/live',
     {
+      config,
       schema: {
         operationId: 'live',
-        tags: ['Health'],
+        tags,
         summary: 'Whether the process answers',
         response: { 200: Type.Object({ status: Type.Literal('up') }, { description: 'It does' }) },
       },
@@ -35,33 +60,88 @@ export function registerHealth(server: Server, nodeID: NodeID, readiness: () => 
   server.get(
     '/health/ready',
     {
+      config,
       schema: {
         operationId: 'ready',
-        tags: ['Health'],
-        summary: 'Whether enough stake is connected to serve requests',
-        response: { 200: READY, 503: NOT_READY },
+        tags,
+        summary: 'Whether the service can serve requests',
+        description:
+          'Ready is a service with at least one network that is `up` or `degraded`, and none that is `starting`.',
+        response: {
+          200: Type.Object(SERVICE, { description: 'It can' }),
+          503: Type.Object(SERVICE, { description: 'It cannot, or not yet' }),
+        },
       },
     },
     async (_request, reply) => {
-      const subnets = readiness();
-      const isReady = subnets.every(({ isUp }) => isUp);
-      if (!isReady) reply.header('retry-after', 2);
-      return reply.status(isReady ? 200 : 503).send({
-        status: upOrDown(isReady),
-        nodeId: nodeID,
-        subnets: subnets.map(({ subnetID, isUp, connected }) => ({
-          subnetId: subnetID,
-          status: upOrDown(isUp),
-          ...(connected && {
-            connectedWeight: String(connected.weight),
-            totalWeight: String(connected.totalWeight),
-          }),
-        })),
-      });
+      const readiness = networks.map((network) => network.readiness());
+      const { isReady, status } = decideReadiness(readiness);
+      if (!isReady) reply.header('retry-after', RETRY_AFTER_SECONDS);
+      return reply.status(isReady ? 200 : 503).send({ status, networks: readiness.map(present) });
+    },
+  );
+  server.get(
+    '/health/ready/:network',
+    {
+      config,
+      schema: {
+        operationId: 'readyNetwork',
+        tags,
+        summary: 'Whether requests for one network can be served',
+        params: Type.Object({ network: Type.String({ description: 'A name of the network' }) }),
+        response: {
+          200: Type.Object(NETWORK, { description: 'The network is `up` or `degraded`' }),
+          503: Type.Object(NETWORK, { description: 'The network is `down` or `starting`' }),
+          ...plainErrorResponses(404),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { network: name } = request.params;
+      const network = networks.find(({ pathNames }) => pathNames.includes(name));
+      if (network === undefined) {
+        throw unknownNetwork(
+          name,
+          networks.flatMap(({ pathNames }) => pathNames),
+        );
+      }
+      const readiness = network.readiness();
+      const isReady = isServing(readiness.status);
+      if (!isReady) reply.header('retry-after', RETRY_AFTER_SECONDS);
+      return reply.status(isReady ? 200 : 503).send(present(readiness));
     },
   );
 }
 
-function upOrDown(isUp: boolean): 'up' | 'down' {
-  return isUp ? 'up' : 'down';
+/** Of all networks together: one that is down, or one weak subnet, does not take a service out that serves the others well. */
+export function decideReadiness(networks: readonly Pick<NetworkReadiness, 'status'>[]): {
+  readonly isReady: boolean;
+  readonly status: NetworkStatus;
+} {
+  const statuses = networks.map(({ status }) => status);
+  if (statuses.includes('starting')) return { isReady: false, status: 'starting' };
+  if (!statuses.some(isServing)) return { isReady: false, status: 'down' };
+  return { isReady: true, status: statuses.every((status) => status === 'up') ? 'up' : 'degraded' };
+}
+
+function isServing(status: NetworkStatus): boolean {
+  return status === 'up' || status === 'degraded';
+}
+
+function present(readiness: NetworkReadiness) {
+  return {
+    name: readiness.name,
+    status: readiness.status,
+    ...(readiness.reason !== undefined && { reason: readiness.reason }),
+    ...(readiness.nodeID !== undefined && { nodeId: readiness.nodeID }),
+    subnets: readiness.subnets.map((subnet) => ({
+      subnetId: subnet.subnetID,
+      status: subnet.isUp ? ('up' as const) : ('down' as const),
+      ...(subnet.reason !== undefined && { reason: subnet.reason }),
+      ...(subnet.connected !== undefined && {
+        connectedWeight: String(subnet.connected.weight),
+        totalWeight: String(subnet.connected.totalWeight),
+      }),
+    })),
+  };
 }

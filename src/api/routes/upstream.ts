@@ -6,12 +6,14 @@ import type { CachedResponse, CachePolicy } from '../../upstream/response-cache.
 import type { UpstreamResponse } from '../../upstream/upstream-client.ts';
 import { mayHaveArrived } from '../../upstream/upstream-error.ts';
 import type { UpstreamName, Upstreams } from '../../upstream/upstreams.ts';
-import type { ChargeCalls } from '../access.ts';
+import { chargeMore } from '../access.ts';
 import { findTargetProblem, splitTarget } from '../canonical-target.ts';
 import { checkParameters, type Parameters } from '../check-parameters.ts';
 import { errorResponses } from '../error-body.ts';
-import { BadRequest, ClientGone, handleNotFound, TooManyRequests } from '../error-handler.ts';
+import { handleNotFound } from '../error-handler.ts';
+import { badRequest, ClientGone, type HttpError, rateLimited } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
+import { DATA_ACCESS, RPC_ACCESS } from '../route-access.ts';
 import { checkRpcCalls, type RpcLimits } from '../rpc-calls.ts';
 import { untilClientGone } from '../until-client-gone.ts';
 import {
@@ -51,17 +53,9 @@ interface Passage {
 /** reply-from hands the headers down as they are: the only way there is to tell one request from another. */
 const PASSAGE = Symbol('passage');
 
-/** @param chargeCalls where requests are limited: takes what a JSON-RPC batch costs beyond its first call */
-export async function registerUpstreamRoutes(
-  server: Server,
-  options: UpstreamRouteOptions,
-  chargeCalls?: ChargeCalls,
-): Promise<void> {
+export async function registerUpstreamRoutes(server: Server, options: UpstreamRouteOptions): Promise<void> {
   const { upstreams, timeoutMs, limits } = options;
   await server.register(async (scope: Server) => {
-    // reply-from warns of each client that leaves; of upstreams that fail src/upstream has a line. Bugs are still told.
-    const bugs = server.log.child({}, { level: 'error' });
-    scope.setChildLoggerFactory(() => bugs);
     scope.addHook('onRequest', ({ raw }, _reply, done) => done(findTargetError(raw.url ?? '')));
     scope.setValidatorCompiler(({ schema }) => (values) => {
       checkParameters(schema as TSchema, values as Parameters);
@@ -81,7 +75,7 @@ export async function registerUpstreamRoutes(
     const pass = createPass(timeoutMs);
     for (const endpoint of UPSTREAM_ENDPOINTS) registerEndpoint(scope, endpoint, pass);
     registerReindex(scope, pass, limits);
-    registerNodeRpc(scope, pass, options.rpc, chargeCalls);
+    registerNodeRpc(scope, pass, options.rpc);
     if (options.passUnknown) registerUnknown(scope, pass);
   });
 }
@@ -195,11 +189,12 @@ function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, p
     method,
     url: path,
     exposeHeadRoute: false,
+    config: { access: DATA_ACCESS },
     schema,
     handler(request, reply) {
       const ofPath = request.params as Parameters;
       const conflict = findConflict?.(request.query as Parameters, ofPath);
-      if (conflict !== undefined) throw new BadRequest(conflict.join(' '));
+      if (conflict !== undefined) throw badRequest(conflict.join(' '));
       const upstream = endpoint.service === 'metrics service' ? 'metrics' : upstreamOf(ofPath['network']);
       return pass(request, reply, { upstream, cache: cache(ofPath), patience });
     },
@@ -228,6 +223,7 @@ function registerReindex(scope: Server, pass: Pass, limits: LimitCounters): void
   scope.route({
     method: 'POST',
     url: REINDEX_PATH,
+    config: { access: DATA_ACCESS },
     schema,
     async handler(request, reply) {
       const { chainId, address, tokenId } = request.params as Record<'chainId' | 'address' | 'tokenId', string>;
@@ -236,7 +232,7 @@ function registerReindex(scope: Server, pass: Pass, limits: LimitCounters): void
         `reindex:${canonicalChainId(chainId)}:${address.toLowerCase()}:${BigInt(tokenId)}`,
         REINDEX_INTERVAL_MS,
       );
-      if (!claim.isGranted) throw new TooManyRequests('tokenId was reindexed within the last hour', claim.leftMs);
+      if (!claim.isGranted) throw rateLimited('tokenId was reindexed within the last hour', claim.leftMs);
       if (reply.raw.destroyed) {
         await claim.giveBack();
         throw new ClientGone();
@@ -263,7 +259,7 @@ function registerReindex(scope: Server, pass: Pass, limits: LimitCounters): void
   });
 }
 
-function registerNodeRpc(scope: Server, pass: Pass, limits: RpcLimits, chargeCalls?: ChargeCalls): void {
+function registerNodeRpc(scope: Server, pass: Pass, limits: RpcLimits): void {
   const Call = Type.Object(
     {
       jsonrpc: Type.Literal('2.0'),
@@ -288,6 +284,7 @@ function registerNodeRpc(scope: Server, pass: Pass, limits: RpcLimits, chargeCal
   scope.route({
     method: 'POST',
     url: RPC_PATH,
+    config: { access: RPC_ACCESS },
     bodyLimit: RPC_BODY_LIMIT,
     schema,
     // The body's schema is there for the document; its check names fields of single calls.
@@ -297,12 +294,10 @@ function registerNodeRpc(scope: Server, pass: Pass, limits: RpcLimits, chargeCal
     },
     async handler(request, reply) {
       if (typeof request.body !== 'string' || request.body === '') {
-        throw new BadRequest(
-          'body is missing: a JSON-RPC call is needed, with the header content-type: application/json',
-        );
+        throw badRequest('body is missing: a JSON-RPC call is needed, with the header content-type: application/json');
       }
       const { body, count } = checkRpcCalls(request.body, limits);
-      await chargeCalls?.(request, reply, count);
+      await chargeMore(request, reply, (count - 1) * RPC_ACCESS.units);
       return pass(request, reply, { upstream: 'node', body });
     },
   });
@@ -313,6 +308,7 @@ function registerUnknown(scope: Server, pass: Pass): void {
     method: 'GET',
     url: '/v1/*',
     exposeHeadRoute: false,
+    config: { access: DATA_ACCESS },
     schema: { hide: true },
     handler(request: FastifyRequest, reply: FastifyReply) {
       const { path } = splitTarget(request.raw.url ?? '');
@@ -338,7 +334,7 @@ const CHECKED_PATHS = [...UPSTREAM_ENDPOINTS.map(({ path }) => path), REINDEX_PA
   },
 );
 
-function findTargetError(url: string): BadRequest | undefined {
+function findTargetError(url: string): HttpError | undefined {
   const problem = findTargetProblem(splitTarget(url));
-  return problem === undefined ? undefined : new BadRequest(`the ${problem}`);
+  return problem === undefined ? undefined : badRequest(`the ${problem}`);
 }

@@ -171,7 +171,11 @@ describe('GET by transaction', { timeout: TIMEOUT_MS }, () => {
         `destinationBlockchainId=${UNKNOWN_ID}`,
         `destinationBlockchainId: the P-Chain knows no blockchain ${UNKNOWN_ID}`,
       ],
-      ['a parameter of another name', 'destination=1', 'unknown field destination'],
+      [
+        'a parameter of another name',
+        'destination=1',
+        'unknown field destination: did you mean destinationBlockchainId?',
+      ],
     ])('%s in the query with 400', async (_, query, message) => {
       expectError(await ofTransaction(exampleTxID('ConvertSubnetToL1Tx'), `?${query}`), 400, message);
     });

@@ -51,6 +51,7 @@ test('requests without a key share the limit of their address, at the cost of ea
       message: 'more than 20 units in a minute; an API key raises the limit',
       statusCode: 429,
       error: 'Too Many Requests',
+      code: 'rate_limited',
     },
   ]);
   expect(refused.headers.get('retry-after')).toBe('40');
@@ -67,7 +68,8 @@ describe('a JSON-RPC batch', () => {
     await using started = await start();
     const { service } = started;
     expect((await service.post(RPC, batch(1))).headers.get('x-ratelimit-remaining')).toBe('18');
-    const { status, headers } = await service.post(RPC, batch(9));
+    expect((await service.post(RPC, batch(2))).headers.get('x-ratelimit-remaining')).toBe('14');
+    const { status, headers } = await service.post(RPC, batch(7));
     expect(status).toBe(200);
     expect(headers.get('x-ratelimit-limit')).toBe('20');
     expect(headers.get('x-ratelimit-remaining')).toBe('0');
@@ -97,7 +99,7 @@ describe('a JSON-RPC batch', () => {
     const { status, body, headers } = await service.post(RPC, batch(11));
     expect([status, body['message']]).toEqual([
       400,
-      'body is a batch of 11 calls, which cost 22 units: more than the 20 of a minute',
+      'this request costs 22 units, more than the 20 of a minute: send it in parts',
     ]);
     expect([headers.get('x-ratelimit-remaining'), headers.get('retry-after')]).toEqual(['18', null]);
     expect(service.standIn.arrivals).toEqual([]);
@@ -120,7 +122,7 @@ describe('a JSON-RPC batch', () => {
 
 test('health, metrics and documents are free', async () => {
   await using started = await start();
-  for (const path of ['/health/live', '/metrics', '/openapi.json', '/docs/']) {
+  for (const path of ['/', '/health/live', '/metrics', '/openapi.json', '/docs/', '/docs/json']) {
     for (let count = 0; count < 21; count += 1) {
       const answer = await fetch(`${started.service.url}${path}`, { headers: { 'x-service-api-key': 'unknown' } });
       await answer.arrayBuffer();
@@ -137,10 +139,10 @@ test('the units of each key are counted by its name', async () => {
   await service.post(RPC, [CALL, CALL, CALL], { 'x-service-api-key': 'secret of a' });
   await service.get(DATA, { 'x-service-api-key': 'secret of b' });
   const metrics = await (await fetch(`${service.url}/metrics`)).text();
-  expect(metrics.match(/^access_units_total.*$/gm)).toEqual([
-    'access_units_total{key="",routes="data"} 2',
-    'access_units_total{key="a",routes="rpc"} 6',
-    'access_units_total{key="b",routes="data"} 1',
+  expect(metrics.match(/^signature_aggregator_access_units_total.*$/gm)).toEqual([
+    'signature_aggregator_access_units_total{key="",routes="data"} 2',
+    'signature_aggregator_access_units_total{key="a",routes="rpc"} 6',
+    'signature_aggregator_access_units_total{key="b",routes="data"} 1',
   ]);
 });
 
@@ -189,7 +191,7 @@ test('an unknown key is 401, and costs its address', async () => {
   const { service } = started;
   for (const text of ['x', 'secret of c', 'secret of a ', 'x'.repeat(600), 'secret of A']) {
     const { status, body } = await service.get(DATA, { 'x-service-api-key': `${text}.` });
-    expect([status, body['error']]).toEqual([401, 'Unauthorized']);
+    expect([status, body['error'], body['code']]).toEqual([401, 'Unauthorized', 'unauthorized']);
   }
   expect(service.standIn.arrivals).toEqual([]);
   expect((await service.get(DATA)).headers.get('x-ratelimit-remaining')).toBe('14');
@@ -201,7 +203,7 @@ test('a key without the right for a route is 403', async () => {
   const headers = { 'x-service-api-key': 'secret of b' };
   expect((await service.get(DATA, headers)).status).toBe(200);
   for (const answer of [await service.post(AGGREGATION, {}, headers), await service.post(RPC, CALL, headers)]) {
-    expect([answer.status, answer.body['error']]).toEqual([403, 'Forbidden']);
+    expect([answer.status, answer.body['error'], answer.body['code']]).toEqual([403, 'Forbidden', 'forbidden']);
   }
   expect(service.standIn.arrivals).toHaveLength(1);
 });

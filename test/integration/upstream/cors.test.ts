@@ -30,7 +30,7 @@ async function ask({ url }: UpstreamService, method: string, target: string, hea
 }
 
 const EXPOSED =
-  'retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, etag, age, deprecation, sunset';
+  'retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, etag, age, deprecation, sunset, x-request-id';
 const FOR_ALL = { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED };
 
 test('where all origins are allowed, every answer says so to everybody, errors included', async () => {
@@ -88,7 +88,7 @@ test('a preflight needs no key and costs nothing, whatever its path', async () =
     expect(cors).toEqual({
       ...FOR_ALL,
       'access-control-allow-methods': 'GET, HEAD, POST',
-      'access-control-allow-headers': 'content-type, x-service-api-key, x-glacier-api-key, if-none-match',
+      'access-control-allow-headers': 'content-type, x-service-api-key, x-glacier-api-key, if-none-match, x-request-id',
       'access-control-max-age': '7200',
     });
   }
@@ -113,6 +113,7 @@ test.each<[string, Record<string, string>]>([
         message: `no route OPTIONS ${path}; the routes are listed in /openapi.json`,
         statusCode: 404,
         error: 'Not Found',
+        code: 'not_found',
       });
     }
   }

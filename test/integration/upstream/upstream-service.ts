@@ -5,8 +5,9 @@ import { parseConfig } from '../../../src/config/load-config.ts';
 import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
 import { createMemoryLimitCounters, type LimitCounters } from '../../../src/store/limit-counters.ts';
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createUpstreams } from '../../../src/upstream/upstreams.ts';
-import { NODE_ID, scriptedAggregator } from '../../unit/api/api-fixture.ts';
+import { scriptedNetwork } from '../../unit/api/api-fixture.ts';
 import { type StandIn, startStandIn } from './stand-in.ts';
 
 export interface Answer {
@@ -69,14 +70,9 @@ export async function startUpstreamService({
   const registry = new Registry();
   const upstreams = opened.use(createUpstreams({ ...upstream, clock, logger, registry }));
   const server = await createServer({
-    aggregator: scriptedAggregator().aggregator,
-    l1Messages: {
-      ofTransaction: () => Promise.reject(new Error('no transaction was expected')),
-      ofJustification: () => Promise.reject(new Error('no lone justification was expected')),
-    },
-    networks: ['mainnet', 'fuji', 'testnet'],
-    nodeID: NODE_ID,
-    readiness: () => ({ isReady: true, subnets: [] }),
+    networks: [scriptedNetwork({ pathNames: ['mainnet', 'fuji', 'testnet'] })],
+    version: '1.2.3',
+    metrics: createMetrics(registry),
     registry,
     logger,
     clock: systemClock,

@@ -1,7 +1,14 @@
 import { connect } from 'node:net';
+import type { TSchema } from 'typebox';
+import Schema from 'typebox/schema';
 import { describe, expect, test } from 'vitest';
 import type { AggregationRequest } from '../../../src/aggregator/aggregation-request.ts';
-import { AggregatorError, type AggregatorErrorCode } from '../../../src/aggregator/aggregator-error.ts';
+import {
+  type AggregationReport,
+  AggregatorError,
+  type AggregatorErrorCode,
+  type RequestField,
+} from '../../../src/aggregator/aggregator-error.ts';
 import type { TallySummary } from '../../../src/aggregator/tally.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
 import { idBytes, P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
@@ -11,6 +18,7 @@ import { readCase } from '../../vectors/vectors.ts';
 import {
   createTestServer,
   expectError,
+  NODE_ID,
   PATH,
   portOf,
   RESULT,
@@ -18,19 +26,28 @@ import {
   scriptedAggregator,
 } from './api-fixture.ts';
 
-const { unsignedMessage } = readCase('c_warp_0');
+const { unsignedMessage, signed } = readCase('c_warp_0');
+if (signed === undefined) throw new Error('the vector has no signed message');
+const { signedMessage } = signed;
 const message = bytesToHex(unsignedMessage);
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** One server for all requests that need no other; its aggregator is the one of the last {@link post}. */
 const script = { aggregator: scriptedAggregator().aggregator };
 const server = await createTestServer({
-  aggregator: { aggregate: (request, signal) => script.aggregator.aggregate(request, signal) },
+  aggregator: { aggregate: (request, options) => script.aggregator.aggregate(request, options) },
 });
 
 async function post(payload: unknown, aggregator = scriptedAggregator().aggregator) {
   script.aggregator = aggregator;
   return await server.inject({ method: 'POST', url: PATH, headers: JSON_TYPE, payload: JSON.stringify(payload) });
+}
+
+/** The same schema, which also refuses fields that it does not name. */
+function closed(schema: unknown): unknown {
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return schema;
+  const copy = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, closed(value)]));
+  return 'properties' in copy ? { ...copy, additionalProperties: false } : copy;
 }
 
 /** What the aggregator was asked for this body. */
@@ -49,14 +66,12 @@ describe('a good request', () => {
     expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
   });
 
-  test('has the defaults of the specification', async () => {
-    expect(await requestOf({ message })).toMatchObject({
-      message: { bytes: unsignedMessage },
-      justification: new Uint8Array(),
-      signingSubnetID: undefined,
-      quorumNum: 67n,
-      quorumBuffer: 0n,
-      pChainHeight: 0n,
+  test('leaves what it does not say to the defaults of the use case', async () => {
+    const request = await requestOf({ message });
+    const { subject, ...others } = request;
+    expect(Object.values(others).filter((value) => value !== undefined)).toEqual([]);
+    expect({ subject }).toMatchObject({
+      subject: { kind: 'message', message: { bytes: unsignedMessage }, justification: new Uint8Array() },
     });
   });
 
@@ -65,8 +80,7 @@ describe('a good request', () => {
     for (const signingSubnetId of [PRIMARY_NETWORK_ID, subnetHex, `0x${subnetHex}`]) {
       const body = { justification: '0x0aFF', signingSubnetId, quorumPercentage: 80, quorumPercentageBuffer: 20 };
       expect(await requestOf({ message: `0x${message}`, pChainHeight: 2 ** 53 - 1, ...body })).toMatchObject({
-        message: { bytes: unsignedMessage },
-        justification: Uint8Array.of(0x0a, 0xff),
+        subject: { kind: 'message', message: { bytes: unsignedMessage }, justification: Uint8Array.of(0x0a, 0xff) },
         signingSubnetID: PRIMARY_NETWORK_ID,
         quorumNum: 80n,
         quorumBuffer: 20n,
@@ -75,16 +89,19 @@ describe('a good request', () => {
     }
     expect(await requestOf({ message: message.toUpperCase(), quorumPercentage: 0 })).toMatchObject({ quorumNum: 0n });
     expect(await requestOf({ message, quorumPercentage: 100 })).toMatchObject({ quorumNum: 100n });
-    expect(await requestOf({ message, justification: '' })).toMatchObject({ justification: new Uint8Array() });
+    expect(await requestOf({ message, justification: '' })).toMatchObject({
+      subject: { kind: 'message', justification: new Uint8Array() },
+    });
   });
 
   test('may be as long as the longest message and justification', async () => {
     const payloadLength = Buffer.alloc(4);
     payloadLength.writeUInt32BE(MAX_PAYLOAD_LENGTH);
     const longest = `${message.slice(0, 2 * 38)}${payloadLength.toString('hex')}${'ab'.repeat(MAX_PAYLOAD_LENGTH)}`;
-    const request = await requestOf({ message: `0x${longest}`, justification: `0x${'cd'.repeat(24 * 1024)}` });
-    expect(request.message.payload).toHaveLength(MAX_PAYLOAD_LENGTH);
-    expect(request.justification).toHaveLength(24 * 1024);
+    const { subject } = await requestOf({ message: `0x${longest}`, justification: `0x${'cd'.repeat(24 * 1024)}` });
+    if (subject.kind !== 'message') throw new Error(subject.kind);
+    expect(subject.message.payload).toHaveLength(MAX_PAYLOAD_LENGTH);
+    expect(subject.justification).toHaveLength(24 * 1024);
   });
 
   test('may come to each name of the network', async () => {
@@ -100,9 +117,16 @@ describe('400 for what the caller can mend', () => {
     ['no fields', {}, 'message is missing: either message or justification must be given'],
     ['characters that are no hex', { message: 'zz' }, 'message must be hex digits, with an optional 0x prefix'],
     ['white space', { message: ` ${message}` }, 'message must be hex digits, with an optional 0x prefix'],
-    ['the prefix 0X', { message: `0X${message}` }, 'message must be hex digits, with an optional 0x prefix'],
+    ['the prefix 0X', { message: `0X${message}` }, 'message starts with 0X: the prefix of hex is 0x, or there is none'],
     ['an odd number of digits', { message: 'abc' }, 'message must have an even number of hex digits, has 3'],
     ['no digits', { message: '0x' }, /^message is not a Warp message: UnsignedMessage: too short/],
+    ['an empty message', { message: '' }, /^message is empty: give it in hex, or leave it out/],
+    ['an empty message beside a justification', { message: '', justification: '0a' }, /^message is empty/],
+    [
+      'a message that is signed already',
+      { message: bytesToHex(signedMessage) },
+      `message is signed already: to have it signed anew, send only its unsigned part, which is its first ${unsignedMessage.length} bytes`,
+    ],
     ['trailing bytes', { message: `${message}00` }, 'message is not a Warp message: UnsignedMessage: 1 trailing bytes'],
     ['another codec version', { message: `01${message.slice(2)}` }, /^message is not a Warp message: .*codec version/],
     ['a length beyond the message', { message: message.slice(0, -2) }, /^message is not a Warp message: .*too short/],
@@ -117,7 +141,21 @@ describe('400 for what the caller can mend', () => {
       'justification has 24577 bytes, at most 24576 are allowed',
     ],
     ['a subnet of other length', { message, signingSubnetId: '0xabcd' }, 'signingSubnetId must have 32 bytes, has 2'],
-    ['no subnet', { message, signingSubnetId: '' }, /^signingSubnetId must be a 32-byte ID in hex or cb58: /],
+    [
+      'an empty subnet',
+      { message, signingSubnetId: '' },
+      'signingSubnetId is empty: give an ID, or leave it out to have the default',
+    ],
+    [
+      'an empty destination',
+      { message, destinationBlockchainId: '' },
+      'destinationBlockchainId is empty: give an ID, or leave it out to have the default',
+    ],
+    [
+      'a subnet with the prefix 0X',
+      { message, signingSubnetId: `0X${'ab'.repeat(32)}` },
+      'signingSubnetId starts with 0X: the prefix of hex is 0x, or there is none',
+    ],
     [
       'a wrong checksum',
       { message, signingSubnetId: `${PRIMARY_NETWORK_ID.slice(0, -1)}Z` },
@@ -125,7 +163,12 @@ describe('400 for what the caller can mend', () => {
     ],
     ['a subnet that is a number', { message, signingSubnetId: 1 }, 'signingSubnetId must be a string'],
     ['a percentage that is no integer', { message, quorumPercentage: 67.5 }, 'quorumPercentage must be an integer'],
-    ['a percentage in quotes', { message, quorumPercentage: '67' }, 'quorumPercentage must be an integer'],
+    [
+      'a percentage in quotes',
+      { message, quorumPercentage: '67' },
+      'quorumPercentage must be an integer, without quotes',
+    ],
+    ['a percentage that is a word', { message, quorumPercentage: 'all' }, 'quorumPercentage must be an integer'],
     ['null as percentage', { message, quorumPercentage: null }, 'quorumPercentage must be an integer'],
     ['true as percentage', { message, quorumPercentage: true }, 'quorumPercentage must be an integer'],
     ['a percentage below 0', { message, quorumPercentage: -1 }, 'quorumPercentage must be >= 0'],
@@ -136,37 +179,32 @@ describe('400 for what the caller can mend', () => {
       'quorumPercentageBuffer must be an integer',
     ],
     ['a buffer below 0', { message, quorumPercentageBuffer: -1 }, 'quorumPercentageBuffer must be >= 0'],
-    [
-      'percentages that sum above 100',
-      { message, quorumPercentage: 80, quorumPercentageBuffer: 21 },
-      'quorumPercentageBuffer: quorumPercentage and quorumPercentageBuffer must add up to at most 100, are 101',
-    ],
-    [
-      'a buffer above what the default leaves',
-      { message, quorumPercentageBuffer: 34 },
-      /add up to at most 100, are 101$/,
-    ],
     ['a height below 0', { message, pChainHeight: -1 }, 'pChainHeight must be >= 0'],
-    ['a height in quotes', { message, pChainHeight: '5' }, 'pChainHeight must be an integer'],
+    ['a height in quotes', { message, pChainHeight: '5' }, 'pChainHeight must be an integer, without quotes'],
     [
       'a height that no number holds exactly',
       { message, pChainHeight: 2 ** 53 },
       /^pChainHeight must be <= 9007199254740991$/,
     ],
-    ['an unknown field', { message, quorum: 67 }, 'unknown field quorum'],
-    ['a field of the Go aggregator', { message, 'signing-subnet-id': '' }, 'unknown field signing-subnet-id'],
+    ['a short name', { message, quorum: 67 }, 'unknown field quorum: did you mean quorumPercentage?'],
+    ['a misspelt name', { mesage: message }, 'unknown field mesage: did you mean message?'],
+    [
+      'a field of the Go aggregator',
+      { message, 'signing-subnet-id': '' },
+      'unknown field signing-subnet-id: did you mean signingSubnetId?',
+    ],
+    ['an unknown field', { message, x: 1 }, /^unknown field x; known are: message, justification, signingSubnetId, /],
     ['null', null, 'body must be an object'],
     ['a list', [{ message }], 'body must be an object'],
     ['a text', message, 'body must be an object'],
     ['a number', 67, 'body must be an object'],
   ])('%s', async (_, payload, expected) => {
     const { aggregator, asked } = scriptedAggregator();
-    expect(expectError(await post(payload, aggregator), 400, expected)).toBeUndefined();
+    expect(expectError(await post(payload, aggregator), 400, expected, 'invalid_request')).toBeUndefined();
     expect(asked).toEqual([]);
   });
 
   const MISSING = 'body is missing: a JSON object is needed, with the header content-type: application/json';
-  const NOT_JSON_TYPE = 'body must be JSON, with the header content-type: application/json';
   test.each<[string, { headers?: Record<string, string>; payload?: string }, string | RegExp]>([
     ['no body and no type', {}, MISSING],
     ['no body', { headers: JSON_TYPE }, MISSING],
@@ -175,26 +213,39 @@ describe('400 for what the caller can mend', () => {
     ['NaN', { headers: JSON_TYPE, payload: '{"quorumPercentage":NaN}' }, 'body is not valid JSON'],
     ['a prototype', { headers: JSON_TYPE, payload: '{"__proto__":{"message":"00"}}' }, 'body is not valid JSON'],
     ['infinity', { headers: JSON_TYPE, payload: '{"pChainHeight":1e999}' }, 'pChainHeight must be an integer'],
-    ['text', { headers: { 'content-type': 'text/plain' }, payload: '{}' }, NOT_JSON_TYPE],
-    ['a form', { headers: { 'content-type': 'application/x-www-form-urlencoded' }, payload: 'a=b' }, NOT_JSON_TYPE],
-    ['no known type', { headers: { 'content-type': 'json' }, payload: '{}' }, NOT_JSON_TYPE],
-    [
-      'more than the limit',
-      { headers: JSON_TYPE, payload: JSON.stringify({ message: '00'.repeat(300_000) }) },
-      'body is larger than the 577620 bytes allowed here',
-    ],
   ])('a body that is %s', async (_, request, expected) => {
-    expectError(await server.inject({ method: 'POST', url: PATH, ...request }), 400, expected);
+    expectError(await server.inject({ method: 'POST', url: PATH, ...request }), 400, expected, 'invalid_request');
   });
+});
+
+test.each([
+  ['text', 'text/plain', '{}'],
+  ['a form', 'application/x-www-form-urlencoded', 'a=b'],
+  ['of no known type', 'json', '{}'],
+])('415 for a body that is %s', async (_, type, payload) => {
+  const response = await server.inject({ method: 'POST', url: PATH, headers: { 'content-type': type }, payload });
+  const expected = 'body must be JSON, with the header content-type: application/json';
+  expectError(response, 415, expected, 'unsupported_media_type');
+});
+
+test('413 for a body beyond the limit', async () => {
+  const payload = JSON.stringify({ message: '00'.repeat(300_000) });
+  const response = await server.inject({ method: 'POST', url: PATH, headers: JSON_TYPE, payload });
+  expectError(response, 413, 'body is larger than the 577620 bytes allowed here', 'body_too_large');
 });
 
 describe('404', () => {
   test('for a network that is not served, before the body is read', async () => {
     const url = PATH.replace('fuji', 'mainnet');
     const expected = 'network "mainnet" is not served here; served: fuji, testnet';
-    expectError(await server.inject({ method: 'POST', url, payload: { message } }), 404, expected);
-    expectError(await server.inject({ method: 'POST', url, headers: JSON_TYPE, payload: '{' }), 404, expected);
-    expectError(await server.inject({ method: 'POST', url }), 404, expected);
+    expectError(await server.inject({ method: 'POST', url, payload: { message } }), 404, expected, 'unknown_network');
+    expectError(
+      await server.inject({ method: 'POST', url, headers: JSON_TYPE, payload: '{' }),
+      404,
+      expected,
+      'unknown_network',
+    );
+    expectError(await server.inject({ method: 'POST', url }), 404, expected, 'unknown_network');
   });
 
   test.each([
@@ -203,13 +254,14 @@ describe('404', () => {
     ['DELETE', PATH],
     ['OPTIONS', PATH],
     ['POST', `${PATH}/`],
-    ['GET', '/'],
+    ['POST', '/'],
     ['POST', '/aggregate-signatures'],
   ] as const)('for no route: %s %s', async (method, url) => {
     expectError(
       await server.inject({ method, url: `${url}?secret=1` }),
       404,
       `no route ${method} ${url}; the routes are listed in /openapi.json`,
+      'not_found',
     );
   });
 });
@@ -222,69 +274,152 @@ test('a path that is no URL, or endless, is a 400 of the same form', async () =>
 });
 
 const weight = 2n ** 60n;
-const SUMMARY: TallySummary = {
+const TALLY: TallySummary = {
   neededWeight: weight + 1n,
   signedWeight: weight,
   totalWeight: 4n * weight,
-  signed: { weight, count: 1 },
-  refused: { weight: 1n, count: 2, reasons: [{ weight: 1n, count: 2, code: 7, text: 'wrong "ID"\n' }] },
-  timedOut: { weight: 3n, count: 3 },
-  ignored: { weight: 9n, count: 9 },
-  unreachable: { weight: 4n, count: 4, reasons: [{ weight: 4n, count: 4, reason: 'no address known' }] },
-  invalidSignature: { weight: 5n, count: 5 },
-  unanswered: { weight: 6n, count: 6 },
-  notAsked: { weight: 7n, count: 7 },
-  withoutKey: { weight: 8n, count: 8 },
+  outcomes: {
+    signed: { weight, count: 1 },
+    refused: { weight: 1n, count: 2, reasons: [{ weight: 1n, count: 2, code: 7, text: 'wrong "ID"\n' }] },
+    silent: { weight: 3n, count: 3 },
+    ignored: { weight: 9n, count: 9 },
+    unreachable: { weight: 4n, count: 4, reasons: [{ weight: 4n, count: 4, reason: 'no address known' }] },
+    invalid_signature: { weight: 5n, count: 5 },
+    unanswered: { weight: 6n, count: 6 },
+    not_asked: { weight: 7n, count: 7 },
+    without_key: { weight: 8n, count: 8 },
+  },
+  missing: [
+    { nodeID: NODE_ID, weight, outcome: 'refused', code: 7, text: 'wrong "ID"\n' },
+    { nodeID: NODE_ID, weight: 4n, outcome: 'unreachable', reason: 'no address known' },
+    { nodeID: NODE_ID, weight: 3n, outcome: 'silent' },
+  ],
+  missingOmitted: 41,
+};
+const REPORT: AggregationReport = {
+  messageID: 'the ID of the message',
+  sourceChainID: P_CHAIN_ID,
+  signingSubnetID: PRIMARY_NETWORK_ID,
+  pChainHeight: 12n,
+  tally: TALLY,
+};
+const DETAILS = {
+  weightNeeded: '1152921504606846977',
+  weightSigned: '1152921504606846976',
+  totalWeight: '4611686018427387904',
+  signingSubnetId: PRIMARY_NETWORK_ID,
+  pChainHeight: 12,
+  outcomes: {
+    signed: { weight: '1152921504606846976', count: 1 },
+    refused: { weight: '1', count: 2, reasons: [{ code: 7, text: 'wrong "ID"\n', weight: '1', count: 2 }] },
+    silent: { weight: '3', count: 3 },
+    ignored: { weight: '9', count: 9 },
+    unreachable: { weight: '4', count: 4, reasons: [{ reason: 'no address known', weight: '4', count: 4 }] },
+    invalid_signature: { weight: '5', count: 5 },
+    unanswered: { weight: '6', count: 6 },
+    not_asked: { weight: '7', count: 7 },
+    without_key: { weight: '8', count: 8 },
+  },
+  missing: [
+    { nodeId: NODE_ID, weight: '1152921504606846976', outcome: 'refused', code: 7, text: 'wrong "ID"\n' },
+    { nodeId: NODE_ID, weight: '4', outcome: 'unreachable', reason: 'no address known' },
+    { nodeId: NODE_ID, weight: '3', outcome: 'silent' },
+  ],
+  missingOmitted: 41,
 };
 
 describe('an aggregation that fails', () => {
-  test.each<[AggregatorErrorCode, number, string | undefined]>([
-    ['invalid_request', 400, undefined],
-    ['unknown_source_chain', 404, undefined],
-    ['unknown_subnet', 404, undefined],
-    ['insufficient_weight', 500, undefined],
-    ['p_chain_invalid', 502, undefined],
-    ['p_chain_unavailable', 503, '5'],
-    ['not_connected', 503, '5'],
-    ['overloaded', 503, '1'],
-  ])('%s is a %i', async (code, status, retryAfter) => {
+  test.each<[AggregatorErrorCode, number]>([
+    ['invalid_request', 400],
+    ['wrong_network', 400],
+    ['height_not_reached', 400],
+    ['no_message_in_transaction', 400],
+    ['message_superseded', 400],
+    ['validation_not_over', 400],
+    ['signing_refused', 400],
+    ['unknown_source_chain', 404],
+    ['unknown_subnet', 404],
+    ['unknown_transaction', 404],
+    ['justification_not_found', 404],
+    ['insufficient_weight', 500],
+    ['p_chain_invalid', 502],
+    ['justification_pending', 503],
+    ['no_validators_yet', 503],
+    ['not_connected', 503],
+    ['p_chain_unavailable', 503],
+    ['overloaded', 503],
+    ['network_unavailable', 503],
+  ])('%s is a %i', async (code, status) => {
     const { aggregator } = scriptedAggregator(async () => {
-      throw new AggregatorError(code, 'what went wrong', { cause: new Error('the inside') });
+      throw new AggregatorError(code, 'what went wrong', { cause: new Error('the inside'), retryAfterMs: 1_001 });
     });
     const response = await post({ message }, aggregator);
-    expect(expectError(response, status, 'what went wrong')).toBeUndefined();
-    expect(response.headers['retry-after']).toBe(retryAfter);
+    expect(expectError(response, status, 'what went wrong', code)).toBeUndefined();
+    expect(response.headers['retry-after']).toBe('2');
     expect(response.body).not.toContain('the inside');
   });
 
-  test('says what every outcome weighs, in strings that hold 64 bits', async () => {
+  test('says nothing of a later time where nobody knows one, and at least a second where it is over at once', async () => {
+    const failing = (options: { retryAfterMs?: number }) =>
+      scriptedAggregator(async () => {
+        throw new AggregatorError('p_chain_invalid', 'what went wrong', options);
+      }).aggregator;
+    expect((await post({ message }, failing({}))).headers['retry-after']).toBeUndefined();
+    expect((await post({ message }, failing({ retryAfterMs: 0 }))).headers['retry-after']).toBe('1');
+  });
+
+  test.each<[RequestField, string]>([
+    ['message', 'message'],
+    ['justification', 'justification'],
+    ['transaction', 'txHash'],
+    ['signingSubnetID', 'signingSubnetId'],
+    ['quorumNum', 'quorumPercentage'],
+    ['quorumBuffer', 'quorumPercentageBuffer'],
+    ['pChainHeight', 'pChainHeight'],
+    ['destinationChainID', 'destinationBlockchainId'],
+  ])('about %s names %s', async (field, name) => {
     const { aggregator } = scriptedAggregator(async () => {
-      throw new AggregatorError('insufficient_weight', 'too little', {
-        report: {
-          messageID: 'x',
-          sourceChainID: P_CHAIN_ID,
-          signingSubnetID: PRIMARY_NETWORK_ID,
-          pChainHeight: 1n,
-          tally: SUMMARY,
-        },
-      });
+      throw new AggregatorError('invalid_request', 'the P-Chain does not know it', { field });
     });
-    expect(expectError(await post({ message }, aggregator), 500, 'too little')).toEqual({
-      weightNeeded: '1152921504606846977',
-      weightSigned: '1152921504606846976',
-      totalWeight: '4611686018427387904',
-      outcomes: {
-        signed: { weight: '1152921504606846976', count: 1 },
-        refused: { weight: '1', count: 2, reasons: [{ code: 7, text: 'wrong "ID"\n', weight: '1', count: 2 }] },
-        timedOut: { weight: '3', count: 3 },
-        ignored: { weight: '9', count: 9 },
-        unreachable: { weight: '4', count: 4, reasons: [{ reason: 'no address known', weight: '4', count: 4 }] },
-        invalidSignature: { weight: '5', count: 5 },
-        unanswered: { weight: '6', count: 6 },
-        notAsked: { weight: '7', count: 7 },
-        withoutKey: { weight: '8', count: 8 },
-      },
+    expectError(await post({ message }, aggregator), 400, `${name}: the P-Chain does not know it`);
+  });
+
+  test('says what every validator did, in the form that the OpenAPI document has', async () => {
+    const { aggregator } = scriptedAggregator(async () => {
+      throw new AggregatorError('insufficient_weight', 'too little', { report: REPORT });
     });
+    const response = await post({ message }, aggregator);
+    expect(expectError(response, 500, 'too little', 'insufficient_weight')).toEqual(DETAILS);
+    const { components } = (await server.inject('/openapi.json')).json();
+    const check = Schema.Compile(closed(components.schemas.AggregationError500) as TSchema);
+    expect(check.Check(response.json())).toBe(true);
+    expect(check.Check({ ...(response.json() as object), code: 'made up' })).toBe(false);
+  });
+
+  test('is one line at warn, from which the validators can be told', async () => {
+    const { aggregator } = scriptedAggregator(async () => {
+      throw new AggregatorError('signing_refused', 'too much refused', { report: REPORT });
+    });
+    const { logger, lines } = recordingLogger();
+    const server = await createTestServer({ aggregator, logger });
+    const headers = { ...JSON_TYPE, 'x-request-id': 'one-of-many' };
+    const response = await server.inject({ method: 'POST', url: PATH, headers, payload: { message } });
+    expectError(response, 400, 'too much refused', 'signing_refused');
+    expect(response.headers['x-request-id']).toBe('one-of-many');
+    const [failure, access, ...others] = lines();
+    expect(others).toEqual([]);
+    expect(failure).toMatchObject({
+      level: 40,
+      msg: 'aggregation failed',
+      requestId: 'one-of-many',
+      code: 'signing_refused',
+      reason: 'too much refused',
+      messageId: 'the ID of the message',
+      sourceChainId: P_CHAIN_ID,
+      ...DETAILS,
+    });
+    expect(access).toMatchObject({ level: 30, requestId: 'one-of-many', status: 400, code: 'signing_refused' });
+    expect(JSON.stringify(lines())).not.toContain(message);
   });
 
   test('for a bug tells the client nothing of it, and the log everything', async () => {
@@ -295,7 +430,7 @@ describe('an aggregation that fails', () => {
       const { logger, lines } = recordingLogger();
       const server = await createTestServer({ aggregator, logger });
       const response = await server.inject({ method: 'POST', url: PATH, payload: { message } });
-      expectError(response, 500, 'internal error: see the log of the service');
+      expectError(response, 500, /^internal error: the service's log has more, under request \S+$/, 'internal_error');
       expect(response.body).not.toContain('secret');
       expect(lines().filter(({ level }) => level === 50)).toMatchObject([
         { msg: 'unexpected error', err: { stack: expect.stringContaining(bug.message) } },

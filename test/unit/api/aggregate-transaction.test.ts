@@ -1,70 +1,27 @@
 import { describe, expect, test } from 'vitest';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
-import type { L1MessageRequest, L1Messages } from '../../../src/aggregator/l1-messages.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
-import {
-  type BlockchainID,
-  idBytes,
-  idFromBytes,
-  P_CHAIN_ID,
-  PRIMARY_NETWORK_ID,
-  type SubnetID,
-  type TxID,
-} from '../../../src/primitives/ids.ts';
-import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { type BlockchainID, idBytes, idFromBytes, PRIMARY_NETWORK_ID, type TxID } from '../../../src/primitives/ids.ts';
 import { createTestServer, expectError, PATH, RESULT, scriptedAggregator } from './api-fixture.ts';
 
 const TX = idFromBytes<TxID>(new Uint8Array(32).fill(1), 'txID');
 const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(2), 'chain');
 const OTHER_CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(4), 'chain');
-const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(3), 'subnet');
-const FOUND: L1MessageRequest = {
-  message: createUnsignedMessage(5, P_CHAIN_ID, Uint8Array.of(1)),
-  justification: Uint8Array.of(7),
-  managerChainID: CHAIN,
-  signingSubnetID: SUBNET,
-};
-
-function scriptedL1Messages(failure?: Error) {
-  const transactions: TxID[] = [];
-  const justifications: Uint8Array[] = [];
-  const l1Messages: L1Messages = {
-    async ofTransaction(txID) {
-      transactions.push(txID);
-      if (failure !== undefined) throw failure;
-      return FOUND;
-    },
-    async ofJustification(justification) {
-      justifications.push(justification);
-      if (failure !== undefined) throw failure;
-      return FOUND;
-    },
-  };
-  return { l1Messages, transactions, justifications };
-}
 
 async function get(path: string, failure?: Error) {
-  const { aggregator, asked } = scriptedAggregator();
-  const { l1Messages, transactions } = scriptedL1Messages(failure);
-  const server = await createTestServer({ aggregator, l1Messages });
-  return { response: await server.inject(`${PATH}/${path}`), asked, transactions };
+  const { aggregator, asked } = scriptedAggregator(async () => {
+    if (failure !== undefined) throw failure;
+    return RESULT;
+  });
+  const server = await createTestServer({ aggregator });
+  return { response: await server.inject(`${PATH}/${path}`), asked };
 }
 
 describe('GET by transaction', () => {
-  test('signs what was found, by the manager chain’s subnet, at its epoch where it can be asked', async () => {
-    const { response, asked, transactions } = await get(TX);
+  test('asks for what the P-Chain says about it, and leaves all else to the use case', async () => {
+    const { response, asked } = await get(TX);
     expect(response.statusCode).toBe(201);
-    expect(transactions).toEqual([TX]);
-    const { managerChainID, ...found } = FOUND;
-    expect(asked).toEqual([
-      {
-        ...found,
-        quorumNum: 67n,
-        quorumBuffer: 0n,
-        pChainHeight: 0n,
-        destination: { chainID: managerChainID, isRequired: false },
-      },
-    ]);
+    expect(asked).toEqual([{ subject: { kind: 'transaction', txID: TX } }]);
   });
 
   test('answers with the message and how it came to be', async () => {
@@ -80,12 +37,12 @@ describe('GET by transaction', () => {
   });
 
   test.each([TX, bytesToHex(idBytes(TX)), `0x${bytesToHex(idBytes(TX))}`])('takes the hash as %s', async (text) => {
-    expect((await get(text)).transactions).toEqual([TX]);
+    expect((await get(text)).asked[0]?.subject).toEqual({ kind: 'transaction', txID: TX });
   });
 
   test.each([OTHER_CHAIN, bytesToHex(idBytes(OTHER_CHAIN))])('signs for the destination %s', async (text) => {
     const { asked } = await get(`${TX}?destinationBlockchainId=${text}`);
-    expect(asked[0]?.destination).toEqual({ chainID: OTHER_CHAIN, isRequired: true });
+    expect(asked[0]?.destinationChainID).toBe(OTHER_CHAIN);
   });
 
   test.each<[string, string, string | RegExp]>([
@@ -94,67 +51,79 @@ describe('GET by transaction', () => {
     ['a hash that is far too long', '1'.repeat(1_000), /^txHash must be a 32-byte ID in hex or cb58: /],
     ['hex that is far too long', `0x${'ab'.repeat(400)}`, 'txHash must have 32 bytes, has 400'],
     ['no hex', `0x${'zz'.repeat(32)}`, 'txHash must be hex digits, with an optional 0x prefix'],
-    ['an empty destination', `${TX}?destinationBlockchainId=`, /^destinationBlockchainId must be a 32-byte ID/],
+    ['the prefix 0X', `0X${'ab'.repeat(32)}`, 'txHash starts with 0X: the prefix of hex is 0x, or there is none'],
+    [
+      'an empty destination',
+      `${TX}?destinationBlockchainId=`,
+      'destinationBlockchainId is empty: give an ID, or leave it out to have the default',
+    ],
     ['an alias', `${TX}?destinationBlockchainId=C`, /^destinationBlockchainId must be a 32-byte ID in hex or cb58/],
     [
       'two destinations',
       `${TX}?destinationBlockchainId=${CHAIN}&destinationBlockchainId=${CHAIN}`,
       'destinationBlockchainId must be a string',
     ],
-    ['another parameter', `${TX}?quorumPercentage=67`, 'unknown field quorumPercentage'],
+    [
+      'another parameter',
+      `${TX}?quorumPercentage=67`,
+      'unknown field quorumPercentage; known are: destinationBlockchainId',
+    ],
+    [
+      'a misspelt parameter',
+      `${TX}?destinationBlockchainID=${CHAIN}`,
+      'unknown field destinationBlockchainID: did you mean destinationBlockchainId?',
+    ],
   ])('refuses %s', async (_, path, message) => {
-    const { response, transactions } = await get(path);
-    expectError(response, 400, message);
-    expect(transactions).toEqual([]);
+    const { response, asked } = await get(path);
+    expectError(response, 400, message, 'invalid_request');
+    expect(asked).toEqual([]);
   });
 
   test('does not know an empty hash', async () => {
-    const { response, transactions } = await get('');
+    const { response, asked } = await get('');
     expectError(response, 400, /^txHash must be a 32-byte ID in hex or cb58: /);
-    expect(transactions).toEqual([]);
+    expect(asked).toEqual([]);
   });
 
-  test.each([
-    ['invalid_request', 400, undefined],
-    ['unknown_transaction', 404, undefined],
-    ['justification_not_found', 404, undefined],
-    ['justification_pending', 503, '10'],
-    ['no_validators_yet', 503, '10'],
-    ['p_chain_unavailable', 503, '5'],
-    ['p_chain_invalid', 502, undefined],
-  ] as const)('%s is %i', async (code, status, retryAfter) => {
-    const { response } = await get(TX, new AggregatorError(code, 'because'));
-    expectError(response, status, 'because');
-    expect(response.headers['retry-after']).toBe(retryAfter);
+  test('an error about the transaction names the parameter', async () => {
+    const { response } = await get(
+      TX,
+      new AggregatorError('unknown_transaction', 'not there', { field: 'transaction' }),
+    );
+    expectError(response, 404, 'txHash: not there', 'unknown_transaction');
+  });
+
+  test('HEAD answers as GET does, without a body', async () => {
+    const server = await createTestServer();
+    const response = await server.inject({ method: 'HEAD', url: `${PATH}/${TX}` });
+    expect([response.statusCode, response.body]).toEqual([201, '']);
   });
 });
 
 describe('POST with a justification alone', () => {
   async function post(body: object) {
     const { aggregator, asked } = scriptedAggregator();
-    const { l1Messages, justifications } = scriptedL1Messages();
-    const server = await createTestServer({ aggregator, l1Messages });
-    return { response: await server.inject({ method: 'POST', url: PATH, payload: body }), asked, justifications };
+    const server = await createTestServer({ aggregator });
+    return { response: await server.inject({ method: 'POST', url: PATH, payload: body }), asked };
   }
 
-  test('signs what was found, by the subnet that was found', async () => {
-    const { response, asked, justifications } = await post({ justification: '0x0a0b', quorumPercentage: 50 });
+  test('asks for the message that belongs to it', async () => {
+    const { response, asked } = await post({ justification: '0x0a0b', quorumPercentage: 50 });
     expect(response.statusCode).toBe(201);
-    expect(justifications).toEqual([Uint8Array.of(10, 11)]);
-    expect(asked[0]).toMatchObject({
-      message: FOUND.message,
-      justification: FOUND.justification,
-      signingSubnetID: SUBNET,
-      quorumNum: 50n,
-    });
-    expect(asked[0]?.destination).toBeUndefined();
+    const subject = { kind: 'justification', justification: Uint8Array.of(10, 11) };
+    expect(asked).toEqual([{ subject, quorumNum: 50n }]);
   });
 
-  test('or by the subnet, at the height and for the destination that the caller says', async () => {
+  test('an empty one is left to the use case, which says what is accepted', async () => {
+    const { asked } = await post({ justification: '' });
+    expect(asked).toEqual([{ subject: { kind: 'justification', justification: new Uint8Array() } }]);
+  });
+
+  test('by the subnet, at the height and for the destination that the caller says', async () => {
     const { asked } = await post({ justification: '0a', signingSubnetId: PRIMARY_NETWORK_ID, pChainHeight: 9 });
     expect(asked[0]).toMatchObject({ signingSubnetID: PRIMARY_NETWORK_ID, pChainHeight: 9n });
     const other = await post({ justification: '0a', destinationBlockchainId: CHAIN });
-    expect(other.asked[0]?.destination).toEqual({ chainID: CHAIN, isRequired: true });
+    expect(other.asked[0]?.destinationChainID).toBe(CHAIN);
   });
 
   test.each<[string, object, string | RegExp]>([
@@ -163,11 +132,6 @@ describe('POST with a justification alone', () => {
       'one too long',
       { justification: '00'.repeat(24 * 1024 + 1) },
       'justification has 24577 bytes, at most 24576 are allowed',
-    ],
-    [
-      'a height and a destination',
-      { justification: '0a', pChainHeight: 1, destinationBlockchainId: CHAIN },
-      'destinationBlockchainId must not be given together with pChainHeight: each says at which height',
     ],
     [
       'a destination that is none',
@@ -180,14 +144,9 @@ describe('POST with a justification alone', () => {
       'destinationBlockchainId must be a string',
     ],
   ])('refuses %s', async (_, body, message) => {
-    const { response, asked, justifications } = await post(body);
-    expectError(response, 400, message);
-    expect([asked, justifications]).toEqual([[], []]);
-  });
-
-  test('a height of 0 beside a destination is no height', async () => {
-    const { response } = await post({ justification: '0a', pChainHeight: 0, destinationBlockchainId: CHAIN });
-    expect(response.statusCode).toBe(201);
+    const { response, asked } = await post(body);
+    expectError(response, 400, message, 'invalid_request');
+    expect(asked).toEqual([]);
   });
 });
 

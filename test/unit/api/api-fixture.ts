@@ -3,13 +3,14 @@ import { Registry } from 'prom-client';
 import { expect } from 'vitest';
 import type { Aggregator } from '../../../src/aggregator/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../../src/aggregator/aggregation-request.ts';
-import type { L1Messages } from '../../../src/aggregator/l1-messages.ts';
-import type { Readiness } from '../../../src/aggregator/validator-connections.ts';
+import { ERROR_CODES, type ErrorCode } from '../../../src/api/error-codes.ts';
 import type { Server } from '../../../src/api/http-server.ts';
-import { createServer } from '../../../src/api/server.ts';
-import { systemClock } from '../../../src/primitives/clock.ts';
+import { createServer, type ServerOptions } from '../../../src/api/server.ts';
+import type { Network, NetworkReadiness } from '../../../src/network/network.ts';
+import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 
 export const PATH = '/v1/signatureAggregator/fuji/aggregateSignatures';
 export const NODE_ID = nodeIDFromBytes(new Uint8Array(20).fill(9));
@@ -29,7 +30,7 @@ export function scriptedAggregator(
 ) {
   const asked: AggregationRequest[] = [];
   const aggregator: Aggregator = {
-    aggregate(request, signal) {
+    aggregate(request, { signal }) {
       asked.push(request);
       return answer(request, signal);
     },
@@ -37,40 +38,44 @@ export function scriptedAggregator(
   return { aggregator, asked };
 }
 
-/** Of a service whose P-Chain nobody asks. */
-const NO_L1_MESSAGES: L1Messages = {
-  ofTransaction: () => Promise.reject(new Error('no transaction was expected')),
-  ofJustification: () => Promise.reject(new Error('no lone justification was expected')),
-};
+export const UP: NetworkReadiness = { name: 'fuji', status: 'up', reason: undefined, nodeID: NODE_ID, subnets: [] };
 
-export interface TestServerOptions {
+/** A network that does as the test says. */
+export function scriptedNetwork({
+  pathNames = ['fuji', 'testnet'],
+  aggregator = scriptedAggregator().aggregator,
+  readiness = () => UP,
+}: {
+  readonly pathNames?: readonly string[];
   readonly aggregator?: Aggregator;
-  readonly l1Messages?: L1Messages;
-  readonly readiness?: () => Readiness;
-  readonly registry?: Registry;
-  readonly logger?: Parameters<typeof createServer>[0]['logger'];
-  readonly registerMore?: (server: Server) => void;
+  readonly readiness?: () => NetworkReadiness;
+} = {}): Network {
+  return {
+    name: pathNames[0] ?? '',
+    pathNames,
+    aggregator,
+    readiness,
+    untilUp: () => Promise.resolve(),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
 }
+
+export type TestServerOptions = Partial<ServerOptions> & { readonly aggregator?: Aggregator; readonly clock?: Clock };
 
 export function createTestServer({
   aggregator = scriptedAggregator().aggregator,
-  l1Messages = NO_L1_MESSAGES,
-  readiness = () => ({ isReady: true, subnets: [] }),
   registry = new Registry(),
-  logger = createLogger('silent'),
-  registerMore,
+  ...options
 }: TestServerOptions = {}): Promise<Server> {
   return createServer({
-    aggregator,
-    l1Messages,
-    networks: ['fuji', 'testnet'],
-    nodeID: NODE_ID,
-    readiness,
+    networks: [scriptedNetwork({ aggregator })],
+    version: '1.2.3',
     registry,
-    logger,
+    metrics: createMetrics(registry),
+    logger: createLogger('silent'),
     clock: systemClock,
     drainTimeoutMs: 1_000,
-    ...(registerMore && { registerMore }),
+    ...options,
   });
 }
 
@@ -79,11 +84,14 @@ export function expectError(
   response: { statusCode: number; body: string; headers: Record<string, unknown> },
   status: number,
   message: string | RegExp,
+  code?: ErrorCode,
 ): unknown {
   const body = JSON.parse(response.body) as Record<string, unknown>;
   const reasons: Record<number, string> = {
     400: 'Bad Request',
     404: 'Not Found',
+    413: 'Payload Too Large',
+    415: 'Unsupported Media Type',
     500: 'Internal Server Error',
     502: 'Bad Gateway',
     503: 'Service Unavailable',
@@ -95,16 +103,36 @@ export function expectError(
   });
   if (typeof message === 'string') expect(body['message']).toBe(message);
   else expect(body['message']).toMatch(message);
-  expect(Object.keys(body)).toEqual(['message', 'statusCode', 'error', ...('details' in body ? ['details'] : [])]);
+  expect(Object.keys(body)).toEqual([
+    'message',
+    'statusCode',
+    'error',
+    'code',
+    ...('details' in body ? ['details'] : []),
+  ]);
+  expect(Object.keys(ERROR_CODES)).toContain(body['code']);
+  if (code !== undefined) expect(body['code']).toBe(code);
+  expect(response.headers).toMatchObject({
+    'x-content-type-options': 'nosniff',
+    'x-request-id': expect.stringMatching(/^[\x21-\x7e]{1,128}$/),
+  });
   expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
   expect(response.body).not.toMatch(/\bat .*\.[jt]s:\d+|node_modules|"stack"/);
   return body['details'];
 }
 
+export interface LogLine {
+  readonly level: number;
+  readonly msg: string;
+  readonly requestId?: string;
+  readonly err?: object;
+  readonly [field: string]: unknown;
+}
+
 /** A logger, and what it has written. */
-export function recordingLogger(): { logger: Logger; lines: () => { level: number; msg: string; err?: object }[] } {
+export function recordingLogger(level = 'debug'): { logger: Logger; lines: () => LogLine[] } {
   const written: string[] = [];
-  const logger = pino({ level: 'debug' }, { write: (line: string) => void written.push(line) });
+  const logger = pino({ level }, { write: (line: string) => void written.push(line) });
   return { logger, lines: () => written.map((line) => JSON.parse(line)) };
 }
 

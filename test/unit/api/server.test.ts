@@ -1,85 +1,102 @@
 import { connect } from 'node:net';
 import { Counter, Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
-import type { Readiness } from '../../../src/aggregator/validator-connections.ts';
-import { PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
-import { createTestServer, expectError, NODE_ID, PATH, portOf } from './api-fixture.ts';
+import type { AggregationExample } from '../../../src/api/example-request.ts';
+import type { Server } from '../../../src/api/http-server.ts';
+import { OPERATIONS_ACCESS } from '../../../src/api/route-access.ts';
+import { parseHex } from '../../../src/primitives/bytes.ts';
+import { FUJI, MAINNET } from '../../../src/primitives/networks.ts';
+import { parseUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { createTestServer, expectError, PATH, portOf, scriptedAggregator, scriptedNetwork } from './api-fixture.ts';
 
-const READY: Readiness = {
-  isReady: true,
-  subnets: [
-    { subnetID: PRIMARY_NETWORK_ID, connected: { weight: 2n ** 60n, totalWeight: 2n ** 60n + 1n, isEnough: true } },
-  ],
-};
+const POST_PATH = '/v1/signatureAggregator/{network}/aggregateSignatures';
 
-describe('/health', () => {
-  test('live while the process answers, connected or not', async () => {
-    const server = await createTestServer({ readiness: () => ({ isReady: false, subnets: [] }) });
-    const response = await server.inject('/health/live');
-    expect([response.statusCode, response.body]).toEqual([200, '{"status":"up"}']);
-  });
-
-  test('ready says what is connected', async () => {
-    const server = await createTestServer({ readiness: () => READY });
-    const response = await server.inject('/health/ready');
-    expect(response.statusCode).toBe(200);
-    expect(response.json()).toEqual({
-      status: 'up',
-      nodeId: NODE_ID,
-      subnets: [
-        {
-          subnetId: PRIMARY_NETWORK_ID,
-          status: 'up',
-          connectedWeight: '1152921504606846976',
-          totalWeight: '1152921504606846977',
-        },
-      ],
-    });
-  });
-
-  test('not ready is 503 with a time to try again, and names what is missing', async () => {
-    const readiness = (): Readiness => ({
-      isReady: false,
-      subnets: [
-        { subnetID: PRIMARY_NETWORK_ID, connected: undefined },
-        { subnetID: PRIMARY_NETWORK_ID, connected: { weight: 1n, totalWeight: 3n, isEnough: false } },
-      ],
-    });
-    const server = await createTestServer({ readiness });
-    const response = await server.inject('/health/ready');
-    expect(response.statusCode).toBe(503);
-    expect(response.headers['retry-after']).toBe('2');
-    expect(response.json()).toEqual({
-      status: 'down',
-      nodeId: NODE_ID,
-      subnets: [
-        { subnetId: PRIMARY_NETWORK_ID, status: 'down' },
-        { subnetId: PRIMARY_NETWORK_ID, status: 'down', connectedWeight: '1', totalWeight: '3' },
-      ],
-    });
-  });
-});
-
-test('/metrics are those of the registry, with the readiness of the moment', async () => {
+test('/metrics are those of the registry', async () => {
   const registry = new Registry();
-  const reads = new Counter({ name: 'reads_total', help: 'x', registers: [registry] });
-  const readiness = (): Readiness => {
-    reads.inc();
-    return READY;
-  };
-  const server = await createTestServer({ registry, readiness });
+  new Counter({ name: 'reads_total', help: 'x', registers: [registry] }).inc();
+  const server = await createTestServer({ registry });
   const response = await server.inject('/metrics');
   expect(response.headers['content-type']).toContain('text/plain; version=0.0.4');
   expect(response.body).toContain('reads_total 1');
 });
 
-describe('/openapi.json', () => {
-  test('has the route, with the limits of its fields and all its answers', async () => {
+describe('several networks', () => {
+  test('are asked for by any of their names', async () => {
+    const fuji = scriptedAggregator();
+    const local = scriptedAggregator();
+    const server = await createTestServer({
+      networks: [
+        scriptedNetwork({ pathNames: ['fuji', 'testnet'], aggregator: fuji.aggregator }),
+        scriptedNetwork({ pathNames: ['local'], aggregator: local.aggregator }),
+      ],
+    });
+    for (const name of ['fuji', 'testnet', 'local']) {
+      const url = PATH.replace('fuji', name);
+      const response = await server.inject({ method: 'POST', url, payload: { justification: '0a' } });
+      expect(response.statusCode).toBe(201);
+    }
+    expect([fuji.asked.length, local.asked.length]).toEqual([2, 1]);
+    const url = PATH.replace('fuji', 'mainnet');
+    const expected = 'network "mainnet" is not served here; served: fuji, testnet, local';
+    expectError(await server.inject({ method: 'POST', url }), 404, expected, 'unknown_network');
+  });
+});
+
+describe('/', () => {
+  test('leads programs on', async () => {
     const server = await createTestServer();
-    const document = (await server.inject('/openapi.json')).json();
+    const response = await server.inject('/');
+    expect(response.headers).toMatchObject({ 'content-type': 'application/json; charset=utf-8', vary: 'Accept' });
+    expect(response.json()).toEqual({
+      name: 'Warp signature aggregator',
+      version: '1.2.3',
+      networks: ['fuji', 'testnet'],
+      links: { docs: '/docs', openapi: '/openapi.json', ready: '/health/ready' },
+    });
+    for (const path of Object.values(response.json().links as Record<string, string>)) {
+      expect((await server.inject(path)).statusCode).toBe(200);
+    }
+  });
+
+  test('leads people on', async () => {
+    const server = await createTestServer();
+    const response = await server.inject({
+      url: '/',
+      headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' },
+    });
+    expect(response.headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': expect.stringMatching(/^default-src 'none'/),
+    });
+    for (const link of ['/docs', '/openapi.json', '/health/ready']) expect(response.body).toContain(`href="${link}"`);
+  });
+});
+
+test.each([
+  '/',
+  '/health/live',
+  '/health/ready',
+  '/health/ready/fuji',
+  '/metrics',
+  '/openapi.json',
+  '/docs/',
+  '/docs/json',
+])('HEAD %s answers as GET does, without the body', async (url) => {
+  const server = await createTestServer();
+  const get = await server.inject(url);
+  const head = await server.inject({ method: 'HEAD', url });
+  expect([head.statusCode, head.body]).toEqual([200, '']);
+  expect(head.headers['content-type']).toBe(get.headers['content-type']);
+});
+
+describe('the OpenAPI document', () => {
+  const load = async (server: Server) => (await server.inject('/openapi.json')).json();
+
+  test('has the route, with the limits of its fields and all its answers', async () => {
+    const document = await load(await createTestServer());
     expect(document.openapi).toBe('3.1.0');
     expect(Object.keys(document.paths)).toEqual(expect.arrayContaining(['/health/live', '/health/ready']));
-    const { post } = document.paths['/v1/signatureAggregator/{network}/aggregateSignatures'];
+    const { post } = document.paths[POST_PATH];
     const { schema } = post.requestBody.content['application/json'];
     expect(schema.additionalProperties).toBe(false);
     expect(schema.properties).toMatchObject({
@@ -90,41 +107,246 @@ describe('/openapi.json', () => {
       quorumPercentageBuffer: { type: 'integer', minimum: 0, maximum: 100, default: 0 },
       pChainHeight: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 },
     });
-    expect(Object.keys(post.responses)).toEqual(['201', '400', '404', '500', '502', '503']);
-    expect(post.responses[503].content['application/json'].schema.required).toEqual(['message', 'statusCode', 'error']);
+    const statuses = ['201', '400', '404', '408', '413', '415', '431', '500', '502', '503'];
+    expect(Object.keys(post.responses)).toEqual(statuses);
     expect(post.parameters).toMatchObject([{ name: 'network', in: 'path', schema: { enum: ['fuji', 'testnet'] } }]);
+    expect(post['x-access']).toEqual({ group: 'aggregation', units: 10 });
   });
 
-  test('has an example of a request that is well-formed', async () => {
-    const server = await createTestServer();
-    const { paths } = (await server.inject('/openapi.json')).json();
-    const { example } =
-      paths['/v1/signatureAggregator/{network}/aggregateSignatures'].post.requestBody.content['application/json'];
-    expect((await server.inject({ method: 'POST', url: PATH, body: example })).statusCode).toBe(201);
+  test('says of each status which codes it may have, and what they mean', async () => {
+    const { paths, components } = await load(await createTestServer());
+    const schemaOf = (status: number) => {
+      const { $ref } = paths[POST_PATH].post.responses[status].content['application/json'].schema;
+      return components.schemas[$ref.replace('#/components/schemas/', '')];
+    };
+    const { required, properties } = schemaOf(503);
+    expect(required).toEqual(['message', 'statusCode', 'error', 'code']);
+    expect(properties.code.enum).toEqual([
+      'justification_pending',
+      'no_validators_yet',
+      'not_connected',
+      'p_chain_unavailable',
+      'overloaded',
+      'network_unavailable',
+    ]);
+    expect(properties.code.description).toContain('- `not_connected`: Validators with too little weight');
+    expect(properties.details.properties.missing.items.properties).toHaveProperty('nodeId');
+    expect(schemaOf(413).properties.code.enum).toEqual(['body_too_large']);
+    expect(schemaOf(415).properties.code.enum).toEqual(['unsupported_media_type']);
+    expect(schemaOf(431).properties.code.enum).toEqual(['headers_too_large']);
+  });
+
+  test.each([
+    [['fuji', 'testnet'], 'fuji', FUJI],
+    [['mainnet'], 'mainnet', MAINNET],
+    [['local', 'testnet'], 'testnet', FUJI],
+  ])(
+    'served as %j, preselects %s and has a message of it to try',
+    async (pathNames, preselected, { networkID, cChainID }) => {
+      const server = await createTestServer({ networks: [scriptedNetwork({ pathNames })] });
+      const { post } = (await load(server)).paths[POST_PATH];
+      const { example } = post.requestBody.content['application/json'];
+      expect(parseUnsignedMessage(parseHex(example.message, 'example'))).toMatchObject({
+        networkID,
+        sourceChainID: cChainID,
+      });
+      expect(post.parameters[0]).toMatchObject({ name: 'network', example: preselected });
+      const url = PATH.replace('fuji', preselected);
+      expect((await server.inject({ method: 'POST', url, body: example })).statusCode).toBe(201);
+    },
+  );
+
+  test('has no example for a local network, until it is given one, and then keeps it', async () => {
+    let example: AggregationExample | undefined;
+    const server = await createTestServer({
+      networks: [scriptedNetwork({ pathNames: ['local'] })],
+      examples: () => example,
+    });
+    const before = await server.inject('/openapi.json');
+    expect(before.json().paths[POST_PATH].post.requestBody.content['application/json']).not.toHaveProperty('example');
+    example = { network: 'local', body: { message: '0x00', quorumPercentage: 67 } };
+    const after = await server.inject('/openapi.json');
+    const { post } = after.json().paths[POST_PATH];
+    expect(post.requestBody.content['application/json'].example).toEqual(example.body);
+    expect(post.parameters[0].example).toBe('local');
+    expect(after.headers['etag']).not.toBe(before.headers['etag']);
+    example = undefined;
+    expect((await server.inject('/openapi.json')).body).toBe(after.body);
   });
 
   test('has further routes too, and they have the same errors', async () => {
     const server = await createTestServer({
-      registerMore: (server) => {
-        server.get('/more', { schema: { summary: 'More' } }, async () => {
+      registerMore: (more) => {
+        more.get('/more', { config: { access: OPERATIONS_ACCESS }, schema: { summary: 'More' } }, async () => {
           throw new Error('inside');
         });
       },
     });
-    expect((await server.inject('/openapi.json')).json().paths['/more'].get.summary).toBe('More');
-    expectError(await server.inject('/more'), 500, 'internal error: see the log of the service');
+    expect((await load(server)).paths['/more'].get.summary).toBe('More');
+    expectError(await server.inject('/more'), 500, /^internal error: /, 'internal_error');
+  });
+
+  test.each(['/openapi.json', '/docs/json', '/docs/yaml'])('%s is bytes made once, with a name', async (url) => {
+    const server = await createTestServer();
+    const first = await server.inject(url);
+    const { etag } = first.headers;
+    expect(first.statusCode).toBe(200);
+    expect(etag).toMatch(/^"[\w-]{22}"$/);
+    const stringify = JSON.stringify;
+    let longest = 0;
+    JSON.stringify = ((...args: Parameters<typeof stringify>) => {
+      const text = stringify(...args);
+      longest = Math.max(longest, text?.length ?? 0);
+      return text;
+    }) as typeof stringify;
+    const second = await server.inject(url).finally(() => {
+      JSON.stringify = stringify;
+    });
+    expect(longest).toBeLessThan(1_000);
+    expect(second.body).toBe(first.body);
+    for (const names of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      const known = await server.inject({ url, headers: { 'if-none-match': String(names) } });
+      expect([known.statusCode, known.body, known.headers['etag']]).toEqual([304, '', etag]);
+    }
+    expect((await server.inject({ url, headers: { 'if-none-match': '"other"' } })).statusCode).toBe(200);
   });
 });
 
-test('what is no HTTP gets an answer of JSON, and the service goes on', async () => {
-  const server = await createTestServer();
-  await server.listen({ host: '127.0.0.1', port: 0 });
+describe('a route that does not declare its access', () => {
+  test('stops the start, hidden or not, and every such route is named', async () => {
+    const starting = createTestServer({
+      registerMore: (server) => {
+        server.get('/shown', async () => 'x');
+        server.post('/hidden', { schema: { hide: true } }, async () => 'x');
+      },
+    });
+    await expect(starting).rejects.toThrow(
+      'routes without an access declaration (config: { access }): GET /shown; HEAD /shown; POST /hidden',
+    );
+  });
+
+  test('in a plugin, too', async () => {
+    const starting = createTestServer({
+      registerMore: (server) => {
+        server.register(async (scope: Server) => {
+          scope.get('/scoped', async () => 'x');
+        });
+      },
+    });
+    await expect(starting).rejects.toThrow('GET /scoped');
+  });
+});
+
+/** What the server writes back to these bytes, until it ends the connection. */
+async function talk(server: Server, ...pieces: string[]): Promise<string> {
   const client = connect(portOf(server), '127.0.0.1').setEncoding('utf8');
-  client.write('no HTTP at all\r\n\r\n');
+  for (const piece of pieces) client.write(piece);
   let answer = '';
   for await (const text of client) answer += text;
-  expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
-  expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toMatchObject({ statusCode: 400, error: 'Bad Request' });
-  expect((await server.inject('/health/live')).statusCode).toBe(200);
-  await server.close();
+  return answer;
+}
+
+describe('what is not quite HTTP', () => {
+  test.each<[string, string, number, string, string]>([
+    ['no HTTP', 'no HTTP at all\r\n\r\n', 400, 'Bad Request', 'invalid_request'],
+    [
+      'headers without end',
+      `GET / HTTP/1.1\r\nx-service-api-key: secret\r\nhost: x\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`,
+      431,
+      'Request Header Fields Too Large',
+      'headers_too_large',
+    ],
+    ['no Host', 'GET /health/live HTTP/1.1\r\nconnection: close\r\n\r\n', 400, 'Bad Request', 'invalid_request'],
+    [
+      'two Hosts',
+      'GET /health/live HTTP/1.1\r\nhost: a\r\nHOST: b\r\nconnection: close\r\n\r\n',
+      400,
+      'Bad Request',
+      'invalid_request',
+    ],
+    [
+      'another expectation',
+      'GET /health/live HTTP/1.1\r\nhost: a\r\nexpect: miracles\r\nconnection: close\r\n\r\n',
+      400,
+      'Bad Request',
+      'invalid_request',
+    ],
+  ])('%s gets an error of the one form, and the service goes on', async (_, bytes, status, reason, code) => {
+    const server = await createTestServer({ corsOrigins: ['*'] });
+    await server.listen({ host: '127.0.0.1', port: 0 });
+    const answer = await talk(server, bytes);
+    const [head = '', body = ''] = answer.split('\r\n\r\n');
+    expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} ${reason}\r\n`));
+    for (const header of ['x-content-type-options: nosniff', 'content-type: application/json; charset=utf-8'])
+      expect(head.toLowerCase()).toContain(header);
+    expect(head.toLowerCase()).toMatch(/\r\nx-request-id: \S+/);
+    expect(head.toLowerCase()).toContain('access-control-allow-origin: *');
+    const parsed = JSON.parse(body);
+    expect(Object.keys(parsed)).toEqual(['message', 'statusCode', 'error', 'code']);
+    expect(parsed).toMatchObject({ statusCode: status, error: reason, code });
+    expect((await server.inject('/health/live')).statusCode).toBe(200);
+    await server.close();
+  });
+
+  test('HTTP/1.0 needs no Host, and 100-continue is answered', async () => {
+    const server = await createTestServer();
+    await server.listen({ host: '127.0.0.1', port: 0 });
+    expect(await talk(server, 'GET /health/live HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 OK/);
+    const expecting = 'GET /health/live HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\nconnection: close\r\n\r\n';
+    expect(await talk(server, expecting)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
+    await server.close();
+  });
+
+  test('after an answer that has begun nothing is written into it', async () => {
+    const begun = Promise.withResolvers<void>();
+    const server = await createTestServer({
+      registerMore: (more) => {
+        more.get('/long', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, (_request, reply) => {
+          reply.hijack();
+          reply.raw.writeHead(200, { 'content-length': 100 });
+          reply.raw.write('the beginning', () => begun.resolve());
+        });
+      },
+    });
+    await server.listen({ host: '127.0.0.1', port: 0 });
+    const client = connect(portOf(server), '127.0.0.1').setEncoding('utf8');
+    client.on('error', () => undefined);
+    let answer = '';
+    client.on('data', (text) => {
+      answer += String(text);
+    });
+    const ended = new Promise((resolve) => client.once('close', resolve));
+    client.write('GET /long HTTP/1.1\r\nhost: x\r\n\r\n');
+    await begun.promise;
+    client.write('no HTTP at all\r\n\r\n');
+    await ended;
+    expect(answer).not.toContain('400');
+    await server.close();
+  });
+});
+
+test('while the server stops, a request behind an answer that has begun is still answered', async () => {
+  const begun = Promise.withResolvers<() => void>();
+  const server = await createTestServer({
+    registerMore: (more) => {
+      more.get('/long', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, (_request, reply) => {
+        reply.hijack();
+        reply.raw.writeHead(200, { 'content-length': 10 });
+        reply.raw.write('first', () => begun.resolve(() => reply.raw.end('last.')));
+      });
+    },
+  });
+  await server.listen({ host: '127.0.0.1', port: 0 });
+  const client = connect(portOf(server), '127.0.0.1').setEncoding('utf8');
+  client.write('GET /long HTTP/1.1\r\nhost: x\r\n\r\n');
+  const end = await begun.promise;
+  const closed = server.close();
+  const arrived = new Promise((resolve) => server.server.once('request', resolve));
+  client.write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n');
+  await arrived;
+  end();
+  let answer = '';
+  for await (const text of client) answer += text;
+  expect(answer).toMatch(/firstlast\.HTTP\/1\.1 200 OK\r\nconnection: close\r\n[^]*\{"status":"up"\}/i);
+  await closed;
 });

@@ -1,0 +1,39 @@
+import { isIPv6 } from 'node:net';
+
+/**
+ * The part of a client's address by which it is counted: an IPv4 address as a whole, also where it is written as an IPv6 one
+ * (`::ffff:1.2.3.4`), and of an IPv6 address the first 64 bits, as one customer has at least so many addresses.
+ */
+export function clientNetwork(ip: string): string {
+  if (!isIPv6(ip)) return ip;
+  const groups = expandIPv6(ip);
+  const isMappedIPv4 = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
+  if (isMappedIPv4) {
+    return groups
+      .slice(6)
+      .flatMap((group) => [group >> 8, group & 0xff])
+      .join('.');
+  }
+  const prefix = groups.slice(0, 4).map((group) => group.toString(16));
+  return `${prefix.join(':')}::/64`;
+}
+
+/** The eight groups of a valid address. */
+function expandIPv6(ip: string): number[] {
+  const [address = ''] = ip.split('%', 1); // without the zone of a link-local address
+  const [before = '', after] = address.split('::');
+  const head = groupsOf(before);
+  if (after === undefined) return head;
+  const tail = groupsOf(after);
+  return [...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail];
+}
+
+/** Of a part without `::`, whose end may be written as IPv4. */
+function groupsOf(part: string): number[] {
+  if (part === '') return [];
+  return part.split(':').flatMap((group) => {
+    if (!group.includes('.')) return [Number.parseInt(group, 16)];
+    const [a = 0, b = 0, c = 0, d = 0] = group.split('.').map(Number);
+    return [a * 256 + b, c * 256 + d];
+  });
+}

@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { createErrorBody } from './error-body.ts';
+import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
+import { REQUEST_ID_HEADER } from './request-id.ts';
+import type { RequestLog } from './request-log.ts';
+
+/** What Node's parser and timers report of bytes that are no request. Its `rawPacket` is left alone, as it may hold keys. */
+export interface ClientError extends Error {
+  readonly code?: string;
+}
+
+const ANSWERS: Readonly<Record<string, readonly [ErrorCode, message: string]>> = {
+  HPE_HEADER_OVERFLOW: ['headers_too_large', 'the headers have more than the 16384 bytes allowed'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: ['body_too_large', 'the chunk extensions of the body are too long'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'the request did not arrive in time'],
+};
+
+export interface MalformedRequestOptions {
+  readonly log: RequestLog;
+  /** Of every such answer. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whether part of an answer to an earlier request is already on its way over the connection. */
+  readonly hasBegunAnswer: (socket: Socket) => boolean;
+}
+
+/** Answers what is no HTTP in the service's error form, and ends the connection. */
+export function answerMalformed(
+  error: ClientError,
+  socket: Socket,
+  { log, headers, hasBegunAnswer }: MalformedRequestOptions,
+): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return;
+  const [code, message] =
+    ANSWERS[error.code ?? ''] ?? (['invalid_request', 'this is not a valid HTTP request'] as const);
+  const requestID = randomUUID();
+  log.malformed(requestID, code, error.code ?? error.name);
+  if (!socket.writable || hasBegunAnswer(socket)) {
+    socket.destroy(error);
+    return;
+  }
+  const { status } = ERROR_CODES[code];
+  const statusCode = status === 'as_upstream' ? 400 : status;
+  const body = JSON.stringify(createErrorBody(code, statusCode, message));
+  const lines = Object.entries({
+    ...headers,
+    [REQUEST_ID_HEADER]: requestID,
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close',
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode]}\r\n${lines.join('')}\r\n${body}`);
+  socket.destroySoon();
+}

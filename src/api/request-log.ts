@@ -1,0 +1,99 @@
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
+import type { AggregatorError } from '../aggregator/aggregator-error.ts';
+import type { Clock } from '../primitives/clock.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { presentDetails } from './aggregation-details.ts';
+import type { ErrorCode } from './error-codes.ts';
+import { LineBudget } from './line-budget.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of the error that was answered. */
+    errorCode: ErrorCode | undefined;
+  }
+}
+
+type Level = 'debug' | 'info' | 'warn' | 'error';
+
+/**
+ * The lines about requests. Each carries its `requestId`; none has a key, a payload or the bytes of a request. Each kind has a
+ * budget of its own, so that a flood of one leaves the others readable.
+ */
+export class RequestLog {
+  readonly #logger: Logger;
+  readonly #clock: Clock;
+  readonly #answered: LineBudget;
+  readonly #failed: LineBudget;
+  readonly #refused: LineBudget;
+  readonly #unexpected: LineBudget;
+  readonly #malformed: LineBudget;
+
+  constructor(logger: Logger, clock: Clock) {
+    this.#logger = logger;
+    this.#clock = clock;
+    this.#answered = new LineBudget(clock);
+    this.#failed = new LineBudget(clock);
+    this.#refused = new LineBudget(clock);
+    this.#unexpected = new LineBudget(clock);
+    this.#malformed = new LineBudget(clock);
+  }
+
+  /** Writes the access line when the request is over. Operations have none: probes and scrapes would bury everything else. */
+  follow(request: FastifyRequest, { raw }: FastifyReply): void {
+    if (!this.#logger.isLevelEnabled('info') || request.routeOptions.config?.access?.group === 'operations') return;
+    const startMs = this.#clock.monotonicMs();
+    let isAnswered = false;
+    const write = (): void =>
+      this.#write('info', this.#answered, request.log, 'request', () => ({
+        method: request.method,
+        route: request.routeOptions.url, // the pattern, so that lines of one route are found together
+        ...(raw.headersSent && { status: raw.statusCode }),
+        ...(!isAnswered && { clientGone: true }),
+        durationMs: Math.round((this.#clock.monotonicMs() - startMs) * 10) / 10,
+        ...(request.apiKey !== undefined && { key: request.apiKey.name }),
+        units: request.units,
+        ...(request.errorCode !== undefined && { code: request.errorCode }),
+      }));
+    raw.once('finish', () => {
+      isAnswered = true;
+      write();
+    });
+    raw.once('close', () => {
+      if (!isAnswered) write();
+    });
+  }
+
+  /** By its lines alone an operator can tell which validators of which weight said what. */
+  aggregationFailed(request: FastifyRequest, { code, message, report }: AggregatorError): void {
+    this.#write('warn', this.#failed, request.log, 'aggregation failed', () => ({
+      code,
+      reason: message,
+      ...(report !== undefined && {
+        messageId: report.messageID,
+        sourceChainId: report.sourceChainID,
+        ...presentDetails(report),
+      }),
+    }));
+  }
+
+  /** What the client can correct, for whoever helps that client. */
+  refused(request: FastifyRequest, code: ErrorCode, message: string): void {
+    this.#write('debug', this.#refused, request.log, 'request refused', () => ({ code, reason: message }));
+  }
+
+  /** A bug: the stack is what helps. */
+  unexpected(request: FastifyRequest, error: unknown): void {
+    this.#write('error', this.#unexpected, request.log, 'unexpected error', () => ({ err: error }));
+  }
+
+  /** What was no request. Its bytes are not logged: they may hold keys. */
+  malformed(requestId: string, code: ErrorCode, reason: string): void {
+    this.#write('debug', this.#malformed, this.#logger, 'malformed request', () => ({ requestId, code, reason }));
+  }
+
+  #write(level: Level, budget: LineBudget, to: FastifyBaseLogger, text: string, fields: () => object): void {
+    if (!this.#logger.isLevelEnabled(level)) return;
+    const omitted = budget.take();
+    if (omitted !== undefined) to[level]({ ...fields(), ...(omitted > 0 && { omitted }) }, text);
+  }
+}

@@ -1,0 +1,48 @@
+import type { Network } from '../../network/network.ts';
+import { createDocumentBytes, sendDocument } from '../document-bytes.ts';
+import type { Server } from '../http-server.ts';
+import { OPERATIONS_ACCESS } from '../route-access.ts';
+
+const NAME = 'Warp signature aggregator';
+const LINKS = { docs: '/docs', openapi: '/openapi.json', ready: '/health/ready' };
+
+/** What stands behind `/`: where to go from here, for people and for programs. */
+export function registerStartPage(server: Server, networks: readonly Network[], version: string): void {
+  const names = networks.flatMap(({ pathNames }) => pathNames);
+  const json = createDocumentBytes(
+    JSON.stringify({ name: NAME, version, networks: names, links: LINKS }),
+    'application/json; charset=utf-8',
+  );
+  const html = createDocumentBytes(page(names, version), 'text/html; charset=utf-8');
+  server.get('/', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, async (request, reply) => {
+    const vary = reply.getHeader('vary'); // by origin, where origins are listed
+    reply.header('vary', vary === undefined ? 'Accept' : `${String(vary)}, Accept`);
+    // Browsers name HTML; programs that name nothing, or anything, get JSON.
+    if (request.headers.accept?.includes('text/html') !== true) return sendDocument(request, reply, json);
+    reply.header(
+      'content-security-policy',
+      "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    );
+    return sendDocument(request, reply, html);
+  });
+}
+
+function page(networks: readonly string[], version: string): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>${NAME}</title>
+<h1>${NAME} ${escapeHtml(version)}</h1>
+<p>Networks served: ${networks.map(escapeHtml).join(', ')}</p>
+<ul>
+<li><a href="${LINKS.docs}">Try the API in the browser</a></li>
+<li><a href="${LINKS.openapi}">OpenAPI document</a></li>
+<li><a href="${LINKS.ready}">Readiness</a></li>
+</ul>
+</html>
+`;
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
