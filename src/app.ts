@@ -3,7 +3,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import type { AggregationExample } from './api/example-request.ts';
 import type { Server } from './api/http-server.ts';
 import { createServer } from './api/server.ts';
-import { createBlsService } from './bls/bls-service.ts';
+import { createBlsService } from './bls/aggregation.ts';
 import { loadBackend } from './bls/load-backend.ts';
 import { startWorkerPool } from './bls/worker-pool.ts';
 import type { Config, NetworkConfig } from './config/settings.ts';

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { WrongNetworks } from '../app.ts';
 import { type LoadedConfig, loadConfig } from '../config/load-config.ts';
 import { printableConfig } from '../config/printable-config.ts';
 import { ConfigError } from '../config/problems.ts';
 import { IdentityError } from '../p2p/identity.ts';
+import { StoreError } from '../store/validation-store.ts';
 import { HELP, parseArguments, UsageError } from './arguments.ts';
 import { listenForStop, Stopped, serve } from './serve.ts';
 
@@ -60,6 +62,8 @@ function summary({ config: { networks, server, access, upstream, store } }: Load
 function describeFailure(error: unknown): { text: string; exitCode: number } {
   if (error instanceof UsageError) return { text: `${error.message}\nSee npm start -- --help`, exitCode: 2 };
   if (error instanceof ConfigError) return { text: `configuration: ${error.message}`, exitCode: 2 };
+  if (error instanceof WrongNetworks) return { text: `configuration: ${error.message}`, exitCode: 2 };
+  if (error instanceof StoreError) return { text: `store: ${error.message}`, exitCode: 2 };
   if (error instanceof IdentityError) return { text: `staking identity: ${error.message}`, exitCode: 2 };
   return { text: `could not run: ${describeError(error)}`, exitCode: 1 };
 }

@@ -38,16 +38,13 @@ export function listenForStop(): Stop {
 export async function serve(config: Config, stop: Stop): Promise<void> {
   const { signal } = stop;
   stop.timeoutMs = config.server.shutdownTimeoutMs + CLOSE_TIMEOUT_MS;
-  await using app = await startApp(
-    {
-      config,
-      logger: createLogger(config.log.level),
-      clock: systemClock,
-      random: Math.random,
-      onProgress: showProgress,
-    },
-    signal,
-  );
+  await using app = await startApp({
+    config,
+    logger: createLogger(config.log.level),
+    clock: systemClock,
+    random: Math.random,
+    onProgress: showProgress,
+  });
   const ended = Promise.race([aborted(signal), app.failed]);
   if (config.networks.some(({ embedded }) => embedded !== undefined)) await Promise.race([ended, welcome(app, signal)]);
   await ended;

@@ -3,7 +3,7 @@ import { createAggregatorMetrics } from '../aggregator/aggregator-metrics.ts';
 import { createL1Messages } from '../aggregator/l1-messages.ts';
 import { createSuspects } from '../aggregator/suspects.ts';
 import { createValidatorConnections, type ValidatorConnections } from '../aggregator/validator-connections.ts';
-import type { BlsService } from '../bls/bls-service.ts';
+import type { BlsService } from '../bls/aggregation.ts';
 import type { AggregationConfig, NetworkConfig } from '../config/settings.ts';
 import type { Identity } from '../p2p/identity.ts';
 import { createPeerNetwork, type PeerNetwork } from '../p2p/peer-network.ts';

@@ -2,7 +2,7 @@ import { AggregatorError } from '../aggregator/aggregator-error.ts';
 import type { NetworkConfig } from '../config/settings.ts';
 import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import { sleep } from '../primitives/clock.ts';
-import { publicNetworkNamed } from '../primitives/networks.ts';
+import { PUBLIC_NETWORKS, publicNetworkNamed } from '../primitives/networks.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Network, NetworkReadiness } from './network.ts';
@@ -129,12 +129,24 @@ class ServedNetwork implements OpenedNetwork {
     const options = await this.#withEndpoints(signal);
     const api = openNetworkApi(this.#opened, options);
     const known = publicNetworkNamed(this.name);
-    const networkID = known?.networkID ?? (await this.#askNetworkID(api, signal));
+    const networkID = known?.networkID ?? (await this.#untilOwnNetwork(api, signal));
     this.#parts = openNetworkParts(this.#opened, { ...options, networkID }, api);
     this.#obstacle = undefined;
     this.#whenOpen.resolve(this.#parts);
     options.logger.info({ networkID, nodeID: options.identity.nodeID }, 'network opened');
-    if (known !== undefined) await this.#refuseOthers(api, known.networkID, signal);
+    if (known !== undefined) {
+      const { networkID: expected } = known;
+      await this.#untilAccepted(
+        api,
+        (given) => (given === expected ? undefined : otherNetwork(this.name, expected, given)),
+        signal,
+      );
+    }
+  }
+
+  /** A network of one's own has any ID but those of the public ones: with its laxer defaults none of them is to be served. */
+  #untilOwnNetwork(api: NetworkApi, signal: AbortSignal): Promise<number> {
+    return this.#untilAccepted(api, (given) => publicNetworkInDisguise(this.name, given), signal);
   }
 
   async #withEndpoints(signal: AbortSignal): Promise<NetworkOptions> {
@@ -157,21 +169,37 @@ class ServedNetwork implements OpenedNetwork {
     return askNetworkID({ api: node, clock, logger, timeoutMs: network.apiTimeoutMs, onFailure }, signal);
   }
 
-  /** Until the API is of the network that it should be of. */
-  async #refuseOthers(api: NetworkApi, expected: number, signal: AbortSignal): Promise<void> {
+  /** Resolves with the ID that the API gives as soon as nothing speaks against it; until then nothing is served. */
+  async #untilAccepted(
+    api: NetworkApi,
+    findProblem: (networkID: number) => string | undefined,
+    signal: AbortSignal,
+  ): Promise<number> {
     const { clock, logger } = this.#options;
     for (;;) {
       const networkID = await this.#askNetworkID(api, signal);
-      if (networkID === expected) break;
-      const reason = `its info API is of network ID ${networkID}, and ${this.name} has ${expected}: check infoApi and pChainApi`;
-      if (this.#obstacle === undefined) logger.error({ networkID, expected }, 'the API is of another network');
+      const reason = findProblem(networkID);
+      const wasRefused = this.#obstacle?.isRefused === true;
+      if (reason === undefined) {
+        if (wasRefused) logger.info({ networkID }, 'the API is of the right network now');
+        this.#obstacle = undefined;
+        return networkID;
+      }
+      if (!wasRefused) logger.error({ networkID }, reason);
       this.#obstacle = { reason, isRefused: true };
       this.#whenRefused.resolve(reason);
       await sleep(clock, REFUSED_RETRY_MS, signal);
     }
-    if (this.#obstacle !== undefined) logger.info({ networkID: expected }, 'the API is of the right network now');
-    this.#obstacle = undefined;
   }
+}
+
+function otherNetwork(name: string, expected: number, given: number): string {
+  return `its info API is of network ID ${given}, and ${name} has ${expected}: check infoApi and pChainApi`;
+}
+
+function publicNetworkInDisguise(name: string, given: number): string | undefined {
+  const known = PUBLIC_NETWORKS.find(({ networkID }) => networkID === given);
+  return known && `its info API is of ${known.name}: call the network ${known.name} in the configuration, not ${name}`;
 }
 
 /** The promise, or a rejection with the signal's reason, whichever is first. */

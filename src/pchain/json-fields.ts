@@ -1,6 +1,6 @@
+import { BLS_PUBLIC_KEY_LENGTH } from '../primitives/bls-lengths.ts';
 import { parseHex } from '../primitives/bytes.ts';
 import { ParseError } from '../primitives/parse-error.ts';
-import { BLS_PUBLIC_KEY_LENGTH } from '../warp/l1-message.ts';
 
 /**
  * Readers of untrusted JSON values, as `parseExactJson` gives them. `what` names the field in the error.
