@@ -2,7 +2,13 @@ import type { KnipConfig } from 'knip';
 
 const config: KnipConfig = {
   // Those ending in ! are the program itself; the rest is what develops it.
-  entry: ['src/main.ts!', 'src/bls/bls-worker.ts!', 'bench/*.ts', 'scripts/{check,generate,settings-docs}.ts', 'test/**/*.test.ts'],
+  entry: [
+    'src/main.ts!',
+    'src/bls/bls-worker.ts!',
+    'bench/*.ts',
+    'scripts/{check,generate,settings-docs}.ts',
+    'test/**/*.test.ts',
+  ],
   project: ['src/**/*.{ts,js}!', 'bench/**/*.ts', 'scripts/**/*.ts', 'test/**/*.ts'],
   // Every message of the protocol is generated, whether or not its parts are named elsewhere.
   ignore: ['src/*/gen/**'],

@@ -157,7 +157,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}) {
   }
   const aggregator = createAggregator({
     networkID: NETWORK_ID,
-    directory: createSubnetDirectory(api),
+    directory: createSubnetDirectory(api, clock),
     validatorSets: createValidatorSets({ api, clock, build: createWarpSet }),
     epochs: { heightOf: async () => undefined },
     funds: { soonInactive: async () => new Set() },
