@@ -19,7 +19,7 @@ const RATE_LIMIT = 10_000_000;
 const DEVNET_VALIDATORS = 5;
 
 /**
- * GETs of an upstream asked directly, through a bare @fastify/reply-from, and through the whole service with its cache off
+ * GETs of an upstream asked directly, through a bare proxy of Fastify and undici, and through the whole service with its cache off
  * and on, and without limits and CORS; upstream, proxy, service and this client each in a process of its own.
  */
 export async function benchUpstream({ sizes, report }: BenchmarkOptions): Promise<void> {

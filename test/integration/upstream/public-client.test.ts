@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
 import { Avalanche } from '@avalanche-sdk/chainkit';
 import * as errors from '@avalanche-sdk/chainkit/models/errors';
 import { bech32 } from '@scure/base';
@@ -282,7 +283,7 @@ describe('the public client of the API lists, page by page,', { timeout: TIMEOUT
       const pages = await client.data.primaryNetwork.listBlockchains({}, options);
       for await (const { result } of pages) read.push(...result.blockchains.map(({ blockchainId }) => blockchainId));
     })();
-    await expectFailure(reading, errors.BadRequestError, 400, 'Bad Request', 'pageToken has expired');
+    await expectFailure(reading, errors.BadRequestError, 400, 'upstream_error', 'pageToken has expired');
     expect(read).toEqual(['page 0, item 0', 'page 1, item 0']);
   });
 });
@@ -336,7 +337,7 @@ describe('the public client of the API', { timeout: TIMEOUT_MS }, () => {
       nfts.reindex({ address: EVM, tokenId: '145' }, options),
       errors.TooManyRequestsError,
       429,
-      'Too Many Requests',
+      'rate_limited',
       'tokenId was reindexed within the last hour',
     );
     const retryAfter = Number(again.headers.get('retry-after'));
@@ -383,7 +384,7 @@ async function expectFailure(
   request: PromiseLike<unknown>,
   type: new (...args: never[]) => ApiError,
   statusCode: number,
-  error: string,
+  code: string,
   message: unknown,
 ): Promise<ApiError> {
   const failure = await request.then(
@@ -391,9 +392,13 @@ async function expectFailure(
     (reason: unknown) => reason,
   );
   expect(failure).toBeInstanceOf(type);
-  expect(failure).toMatchObject({ statusCode, error, message });
+  const error = STATUS_CODES[statusCode];
+  expect(failure).toMatchObject({ statusCode, error });
+  // A list is given by the client within a sentence of its own.
+  if (Array.isArray(message)) expect((failure as ApiError).message).toContain(JSON.stringify(message).slice(1, -1));
+  else expect(failure).toMatchObject({ message });
   const typed = failure as ApiError;
-  expect(JSON.parse(typed.body)).toEqual({ message, statusCode, error });
+  expect(JSON.parse(typed.body)).toEqual({ message, statusCode, error, code });
   return typed;
 }
 
@@ -404,17 +409,17 @@ describe('the public client of the API has a typed error', { timeout: TIMEOUT_MS
 
   test('for a parameter that breaks a rule', async () => {
     const message = expect.stringMatching(/^blockId must be /);
-    await expectFailure(block('latest'), errors.BadRequestError, 400, 'Bad Request', message);
+    await expectFailure(block('latest'), errors.BadRequestError, 400, 'invalid_request', message);
     const ofBody = expect.stringMatching(/^message /);
-    await expectFailure(aggregate('0xzz'), errors.BadRequestError, 400, 'Bad Request', ofBody);
+    await expectFailure(aggregate('0xzz'), errors.BadRequestError, 400, 'invalid_request', ofBody);
     expect(standIn.arrivals).toEqual([]);
   });
 
   test('for a key that is not known', async () => {
     const stranger = new Avalanche({ ...CLIENT, apiKey: 'secret of somebody else' });
-    const message = 'the API key is not known here; requests without a key are answered, too';
-    await expectFailure(block('1', stranger), errors.UnauthorizedError, 401, 'Unauthorized', message);
-    await expectFailure(aggregate('0x00', stranger), errors.UnauthorizedError, 401, 'Unauthorized', message);
+    const message = 'the API key is not known here; requests without a key are answered too';
+    await expectFailure(block('1', stranger), errors.UnauthorizedError, 401, 'unauthorized', message);
+    await expectFailure(aggregate('0x00', stranger), errors.UnauthorizedError, 401, 'unauthorized', message);
     expect(standIn.arrivals).toEqual([]);
   });
 
@@ -424,14 +429,14 @@ describe('the public client of the API has a typed error', { timeout: TIMEOUT_MS
       aggregate(message, clientWith('data')),
       errors.ForbiddenError,
       403,
-      'Forbidden',
+      'forbidden',
       'the API key is for routes of data only, and this one is of aggregation',
     );
     await expectFailure(
       block('1', clientWith('aggregation')),
       errors.ForbiddenError,
       403,
-      'Forbidden',
+      'forbidden',
       'the API key is for routes of aggregation only, and this one is of data',
     );
     expect(standIn.arrivals).toEqual([]);
@@ -441,7 +446,7 @@ describe('the public client of the API has a typed error', { timeout: TIMEOUT_MS
 
   test('for a transaction that does not exist', async () => {
     const failure = client.data.signatureAggregator.get({ txHash: TX_ID }, options);
-    await expectFailure(failure, errors.NotFoundError, 404, 'Not Found', expect.stringContaining(TX_ID));
+    await expectFailure(failure, errors.NotFoundError, 404, 'unknown_transaction', expect.stringContaining(TX_ID));
   });
 
   test.each([
@@ -456,12 +461,12 @@ describe('the public client of the API has a typed error', { timeout: TIMEOUT_MS
   ])('for a %s of the upstream, in whichever form it is', async (status, error, type) => {
     const message = `words of the upstream for ${status}`;
     standIn.behaviour = (_request, response) => sendJson(response, status, { message, statusCode: status, error });
-    await expectFailure(block(), type, status, error, message);
+    await expectFailure(block(), type, status, 'upstream_error', message);
     standIn.behaviour = (_request, response) => sendJson(response, status, { message: [message, 'and more'] });
-    await expectFailure(block(), type, status, error, `${message}; and more`);
+    await expectFailure(block(), type, status, 'upstream_error', [message, 'and more']);
     standIn.behaviour = (_request, response) =>
       void response.writeHead(status, { 'content-type': 'text/html', 'retry-after': '17' }).end('<h1>no</h1>');
-    const failure = await expectFailure(block(), type, status, error, `the upstream answered: ${error}`);
+    const failure = await expectFailure(block(), type, status, 'upstream_error', `the upstream answered: ${error}`);
     expect(failure.headers.get('retry-after')).toBe('17');
     standIn.behaviour = undefined;
     expect(await block()).toEqual(ANSWERS.getEvmBlock);
@@ -470,7 +475,7 @@ describe('the public client of the API has a typed error', { timeout: TIMEOUT_MS
   test('for an upstream whose connections break', async () => {
     standIn.behaviour = (request) => void request.socket.destroy();
     const message = expect.stringContaining('data API of EVM chains');
-    await expectFailure(block(), errors.BadGatewayError, 502, 'Bad Gateway', message);
+    await expectFailure(block(), errors.BadGatewayError, 502, 'upstream_unreachable', message);
     expect(standIn.arrivals).toHaveLength(2);
   });
 
@@ -479,7 +484,7 @@ describe('the public client of the API has a typed error', { timeout: TIMEOUT_MS
     slow.standIn.behaviour = () => undefined;
     const ofSlow = client.data.evm.blocks.get({ blockId: '1' }, { serverURL: slow.url });
     const message = expect.stringContaining('data API of EVM chains');
-    const failure = await expectFailure(ofSlow, errors.ServiceUnavailableError, 503, 'Service Unavailable', message);
+    const failure = await expectFailure(ofSlow, errors.ServiceUnavailableError, 503, 'upstream_timeout', message);
     expect(failure.headers.get('retry-after')).toBe('5');
 
     await using bare = await startUpstreamService({ settings: { dataApi: {} } });
@@ -487,7 +492,7 @@ describe('the public client of the API has a typed error', { timeout: TIMEOUT_MS
       client.data.evm.blocks.get({ blockId: '1' }, { serverURL: bare.url }),
       errors.ServiceUnavailableError,
       503,
-      'Service Unavailable',
+      'upstream_not_configured',
       'this service has no data API of EVM chains: the setting upstream.dataApi.evm is missing in its configuration',
     );
   });
@@ -508,19 +513,13 @@ describe('the public client of the API has a typed error', { timeout: TIMEOUT_MS
       ask(keyless),
       errors.TooManyRequestsError,
       429,
-      'Too Many Requests',
+      'rate_limited',
       'more than 5 units in a minute; an API key raises the limit',
     );
     expect(refused.headers.get('retry-after')).toMatch(/^([1-9]|[1-5]\d|60)$/);
     const keyed = clientWith('data');
     for (let count = 0; count < 7; count += 1) expect(await ask(keyed)).toEqual(ANSWERS.getEvmBlock);
-    await expectFailure(
-      ask(keyed),
-      errors.TooManyRequestsError,
-      429,
-      'Too Many Requests',
-      'more than 7 units in a minute',
-    );
+    await expectFailure(ask(keyed), errors.TooManyRequestsError, 429, 'rate_limited', 'more than 7 units in a minute');
     expect(limited.standIn.arrivals).toHaveLength(12);
   });
 });

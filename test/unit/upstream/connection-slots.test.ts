@@ -8,7 +8,7 @@ const WAITING_OF_SUBJECT = 768;
 const never = new Promise<never>(() => undefined);
 
 function fill(slots: ConnectionSlots): void {
-  for (let index = 0; index < MAX_CONNECTIONS; index += 1) slots.take(`subject ${index % 2}`, never);
+  for (let index = 0; index < MAX_CONNECTIONS; index += 1) void slots.take(`subject ${index % 2}`, never);
 }
 
 test('gives as many connections at once as there are, and 48 of them to one subject', () => {
@@ -22,8 +22,8 @@ test('gives as many connections at once as there are, and 48 of them to one subj
 
 test('serves those who wait in the order of their coming, but nobody beyond the share of a subject', async () => {
   const slots = new ConnectionSlots();
-  for (let index = 0; index < OF_SUBJECT; index += 1) slots.take('a', never);
-  for (let index = OF_SUBJECT; index < MAX_CONNECTIONS; index += 1) slots.take('b', never);
+  for (let index = 0; index < OF_SUBJECT; index += 1) void slots.take('a', never);
+  for (let index = OF_SUBJECT; index < MAX_CONNECTIONS; index += 1) void slots.take('b', never);
   const order: string[] = [];
   const wait = (name: string, subject: string) => slots.take(subject, never)?.then(() => order.push(name));
   const waiting = [wait('a 1', 'a'), wait('c 1', 'c'), wait('a 2', 'a'), wait('c 2', 'c')];
@@ -42,9 +42,9 @@ test('is full for a subject before it is full for all', () => {
   const slots = new ConnectionSlots();
   expect(slots.isFull('a')).toBe(false);
   fill(slots);
-  for (let index = 0; index < WAITING_OF_SUBJECT; index += 1) slots.take('a', never);
+  for (let index = 0; index < WAITING_OF_SUBJECT; index += 1) void slots.take('a', never);
   expect([slots.isFull('a'), slots.isFull('b')]).toEqual([true, false]);
-  for (let index = WAITING_OF_SUBJECT; index < WAITING; index += 1) slots.take('b', never);
+  for (let index = WAITING_OF_SUBJECT; index < WAITING; index += 1) void slots.take('b', never);
   expect([slots.isFull('b'), slots.isFull('c')]).toEqual([true, true]);
 });
 
