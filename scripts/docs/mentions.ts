@@ -48,7 +48,7 @@ export function unmentionedScripts(documents: ReadonlyMap<string, string>, scrip
 }
 
 function scriptsIn(text: string): string[] {
-  return [...text.matchAll(/\bnpm (?:run ([\w:-]+)|(start|test)\b)/g)].map(
+  return [...text.matchAll(/\bnpm (?:run (?:-s )?([a-z][\w:-]*)|(start|test)\b)/g)].map(
     ([, script, short]) => script ?? short ?? '',
   );
 }

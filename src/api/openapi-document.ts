@@ -180,11 +180,12 @@ function addExample({ paths = {} }: Document, { network, body }: AggregationExam
 function completeDocument(document: Document, isLimited: boolean): void {
   for (const operation of operationsOf(document)) {
     sortParameters(operation);
-    describeHeaders(operation);
     addResponses(operation, plainErrorResponses(408, 431, ...(operation.requestBody === undefined ? [] : BODY_ERRORS)));
   }
   document.components = { ...document.components, headers: HEADERS };
   if (isLimited) describeAccess(document);
+  // Last, as every answer has its headers, those added above too.
+  for (const operation of operationsOf(document)) describeHeaders(operation);
   shareSchemas(document);
 }
 

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import type { CommandLineSettings } from '../config/load-config.ts';
-import { nearestName } from '../config/nearest-name.ts';
+import { nearestName } from '../primitives/nearest-name.ts';
 
 export const HELP = `Usage: npm start -- [options]
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { nearestName } from '../primitives/nearest-name.ts';
 import { PUBLIC_NETWORKS } from '../primitives/networks.ts';
 import { withDefaults } from './defaults.ts';
 import { expandTexts } from './expand-texts.ts';
 import { explainForeignFile, renamedVariable } from './foreign-formats.ts';
-import { nearestName } from './nearest-name.ts';
 import { parseSettings } from './parse-settings.ts';
 import { ConfigError, checkSettings, Problems } from './problems.ts';
 import { SETTINGS, type Settings } from './schema.ts';

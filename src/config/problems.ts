@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import { Value } from 'typebox/value';
-import { nearestName } from './nearest-name.ts';
+import { nearestName } from '../primitives/nearest-name.ts';
 import { isObject, type Path, partAt, pathText, type SettingSchema } from './setting.ts';
 
 /** What is wrong with the configuration, in words for the person who wrote it: all of it at once. */

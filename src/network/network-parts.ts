@@ -188,7 +188,7 @@ function openL1Messages(
     opened.use(
       createDataApi({
         endpoint: network.dataApi,
-        network: known?.name ?? network.name,
+        network: dataApiName(network),
         clock,
         timeoutMs: attemptTimeoutMs(network),
       }),
@@ -204,4 +204,10 @@ function openL1Messages(
     logger,
     timeoutMs: network.apiTimeoutMs,
   });
+}
+
+/** The data API knows the public networks' names only: a network of one's own is asked for under the first such alias. */
+function dataApiName({ name, aliases }: NetworkConfig): string {
+  const known = [name, ...aliases].map(publicNetworkNamed).find((network) => network !== undefined);
+  return known?.name ?? name;
 }

@@ -183,7 +183,7 @@ function registerReindex(scope: Server, ask: Ask, limits: LimitCounters): void {
       try {
         const answer = await ask(request, reply, { upstream: 'evm', subject: chain });
         if (answer.kind === 'refusal') await claim.giveBack();
-        return sendUpstreamAnswer(request, reply, answer);
+        return await sendUpstreamAnswer(request, reply, answer);
       } catch (error) {
         // The token may be reindexed though the answer was late, broke off, or was not waited for. Then it stays claimed: else
         // clients could have it reindexed again and again by leaving each time.

@@ -88,7 +88,10 @@ describe('a service on a healthy network', { timeout: TIMEOUT_MS }, () => {
   test('is live, ready, measured and described', async () => {
     expect(await service.get('/health/live')).toMatchObject({ status: 200, body: { status: 'up' } });
     const ready = await service.get('/health/ready');
-    expect(ready).toMatchObject({ status: 200, body: { status: 'up', nodeId: service.app.nodeID } });
+    expect(ready).toMatchObject({
+      status: 200,
+      body: { status: 'up', networks: [{ name: 'local', status: 'up', nodeId: service.app.nodeID }] },
+    });
     expect(
       await service.metric(`signature_aggregator_connected_weight_ratio{subnet_id="${primary()}"}`),
     ).toBeGreaterThanOrEqual(0.67);

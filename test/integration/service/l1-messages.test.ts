@@ -305,7 +305,7 @@ describe('the height', { timeout: TIMEOUT_MS }, () => {
     expectError(
       await service.post({ message, destinationBlockchainId, pChainHeight: 110 }),
       400,
-      'destinationBlockchainId must not be given together with pChainHeight: each says at which height',
+      'destinationBlockchainId: the destination chain must not be given together with a P-Chain height: each of them determines the height',
     );
   });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { editDistance, nearestName } from '../../../src/config/nearest-name.ts';
+import { editDistance, nearestName } from '../../../src/primitives/nearest-name.ts';
 
 const word = fc.string({ maxLength: 12 });
 
