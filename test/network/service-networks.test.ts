@@ -66,9 +66,8 @@ test('each has its own messages signed by its own validators', async () => {
       .sort(),
   );
 
-  // The chains of the one are none of the other's.
   const elsewhere = await service.aggregate({ message }, EMBEDDED);
-  expect(elsewhere).toMatchObject({ status: 404, body: { code: 'unknown_source_chain' } });
+  expect(elsewhere).toMatchObject({ status: 400, body: { code: 'wrong_network' } });
 });
 
 test('the metrics of each have its name', async () => {
@@ -125,7 +124,7 @@ test('the public client does not try a message again that nobody will ever sign'
   expect(failure).toBeInstanceOf(BadRequestError);
   expect(failure).toMatchObject({
     statusCode: 400,
-    message: expect.stringMatching(/refused by \d: .* \(code 7\); no later block changes this/),
+    message: expect.stringMatching(/refused by \d: .* \(code 7\)\); no later block changes this/),
   });
   expect(tookMs).toBeLessThan(3_000);
   recordFigure('the public client with a hopeless message: fails', inMs(tookMs));
