@@ -42,7 +42,8 @@ export function checkSettingsDocs(
     }
     const written = new Set(fresh.slice(from, to).split('\n'));
     for (const row of rows) {
-      if (!written.has(row.text)) problems.push(`${row.setting}: config/README.md does not say what the schema does`);
+      if (!written.has(row.text))
+        problems.push(`${row.setting}: config/README.md does not say what the schema does: npm run generate.`);
     }
     fresh = `${fresh.slice(0, from)}${start}${tableOf(rows)}${fresh.slice(to)}`;
   }

@@ -72,13 +72,7 @@ export interface StoreConfig {
 
 /** The services that requests are passed on to. */
 export interface UpstreamConfig {
-  readonly endpoints: {
-    readonly mainnet?: ApiEndpoint;
-    readonly fuji?: ApiEndpoint;
-    readonly evm?: ApiEndpoint;
-    readonly metrics?: ApiEndpoint;
-    readonly node?: ApiEndpoint;
-  };
+  readonly endpoints: Readonly<Partial<Record<'mainnet' | 'fuji' | 'evm' | 'metrics' | 'node', ApiEndpoint>>>;
   readonly passUnknown: boolean;
   readonly rpcMethods: readonly string[];
   readonly maxRpcBatch: number;
