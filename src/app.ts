@@ -183,9 +183,9 @@ async function prepareEmbedded(
       onApi(node);
       return node;
     },
-    registerRoutes: (server) => registerDevnetRoutes(server, () => devnet, pathNameOf(network)),
+    registerRoutes: (server) => registerDevnetRoutes(server, () => devnet, exampleNameOf(network)),
     example() {
-      const name = pathNameOf(network);
+      const name = exampleNameOf(network);
       const body = devnet?.examples(name).find((example) => example.body !== undefined)?.body;
       return body && { network: name, body };
     },
@@ -193,7 +193,10 @@ async function prepareEmbedded(
   };
 }
 
-/** The name under which examples call the network: one that the public client of the API knows, where there is one. */
-function pathNameOf({ name, aliases }: NetworkConfig): string {
-  return [name, ...aliases].find((each) => each === 'fuji' || each === 'mainnet') ?? name;
+/**
+ * The name under which examples call an embedded network: `fuji` where it has that name, as the documents' examples do, or the
+ * other name that the public client of the API knows.
+ */
+export function exampleNameOf({ name, aliases }: NetworkConfig): string {
+  return ['fuji', 'mainnet'].find((known) => known === name || aliases.includes(known)) ?? name;
 }
