@@ -4,16 +4,16 @@ import { printBanner } from '../devnet/banner.ts';
 import { systemClock } from '../primitives/clock.ts';
 import { createLogger } from '../telemetry/logger.ts';
 
-/** What was only being started, or is closed after the last request, is gone in a second or two unless something hangs. */
+/** For what is closed after the last request. It takes a second or two unless something hangs. */
 const CLOSE_TIMEOUT_MS = 10_000;
 
-/** Why everything ends at SIGINT or SIGTERM. */
+/** The reason for ending everything at SIGINT or SIGTERM. */
 export class Stopped extends Error {}
 
 export interface Stop {
   /** Aborts at the first SIGINT or SIGTERM. */
   readonly signal: AbortSignal;
-  /** From then on; what takes longer is ended regardless. */
+  /** How long closing may take from then on. After that the process ends regardless. */
   timeoutMs: number;
 }
 

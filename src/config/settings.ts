@@ -2,7 +2,7 @@ import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import type { NodeID, SubnetID } from '../primitives/ids.ts';
 import type { RedisAddress } from '../primitives/redis-address.ts';
 
-/** What the service is told to do: checked whole, complete with its defaults, and frozen. A section for each of its consumers. */
+/** The configuration: checked as a whole, completed with its defaults, and frozen. One section for each consumer. */
 export interface Config {
   readonly server: ServerConfig;
   readonly log: { readonly level: LogLevelName };

@@ -11,7 +11,7 @@ interface BannerOptions {
   readonly pathName: string;
 }
 
-/** Says what is running, and what to paste. */
+/** Prints what is running, and requests to paste. */
 export function printBanner({ url, nodeID, devnet, pathName }: BannerOptions): void {
   const examples = devnet.examples(pathName);
   const primaryCount = devnet.nodeIDs.length - L1_ONLY_COUNT;
