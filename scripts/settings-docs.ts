@@ -52,6 +52,11 @@ export function checkSettingsDocs(
   return { text: fresh, problems };
 }
 
+/** Every setting of the tables, such as `server.port`. */
+export function settingNames(root = SETTINGS): string[] {
+  return [...settingsTables(root, []).values()].flatMap((rows) => rows.map(({ setting }) => setting));
+}
+
 function tableOf(rows: readonly Row[]): string {
   const head = ['| Setting | Default | Allowed | Meaning |', '|---|---|---|---|'];
   return `${[...head, ...rows.map(({ text }) => text)].join('\n')}\n`;

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { UPSTREAM_ENDPOINTS } from '../../src/api/upstream-endpoints.ts';
 import { namesIn, readSource } from '../docs/references.ts';
 import { untested, untestedRefusals } from '../docs/untested.ts';
+import { settingNames } from '../settings-docs.ts';
 import { type CheckResult, ROOT, resultOfProblems, sources } from './project.ts';
 
-/** That tests name every error code, route, endpoint of an upstream and refusal code. */
+/** That tests name every error code, setting, route, endpoint of an upstream and refusal code. */
 export async function checkTested(): Promise<CheckResult> {
   const tests = new Map(
     sources
@@ -14,8 +15,12 @@ export async function checkTested(): Promise<CheckResult> {
   );
   const [errorCodes, routes] = await Promise.all([namesIn('error codes'), namesIn('routes')]);
   const endpoints = UPSTREAM_ENDPOINTS.map(({ operationId }) => operationId);
+  const settings = settingNames();
   return resultOfProblems(
-    [...untested({ errorCodes, routes, endpoints }, tests), ...untestedRefusals(new Map([...readSource(), ...tests]))],
-    `${errorCodes.length} error codes, ${routes.length} routes and ${endpoints.length} endpoints of upstreams, in ${tests.size} files`,
+    [
+      ...untested({ errorCodes, settings, routes, endpoints }, tests),
+      ...untestedRefusals(new Map([...readSource(), ...tests])),
+    ],
+    `${errorCodes.length} error codes, ${settings.length} settings, ${routes.length} routes, ${endpoints.length} endpoints, in ${tests.size} files`,
   );
 }

@@ -3,12 +3,15 @@ import { type Node, parseSyntax } from './syntax.ts';
 /** What tests have to name, each in the way it is listed in docs. */
 export interface Testable {
   readonly errorCodes: readonly string[];
+  /** Such as `server.port`. */
+  readonly settings: readonly string[];
   /** Such as `GET /v1/networks/{network}`. */
   readonly routes: readonly string[];
   /** The `operationId` of each endpoint of an upstream. */
   readonly endpoints: readonly string[];
 }
 
+const TESTS_OF_SETTINGS = 'test/unit/config/';
 /** Each of them has something for every endpoint of an upstream: a record, a route of the stand-in, cases, ranges. */
 const FILES_OF_ENDPOINTS = ['stand-in-records.ts', 'stand-in.ts', 'endpoints.test.ts', 'openapi.test.ts'].map(
   (file) => `test/integration/upstream/${file}`,
@@ -19,12 +22,24 @@ const FILES_OF_ENDPOINTS = ['stand-in-records.ts', 'stand-in.ts', 'endpoints.tes
  *
  * @param tests the files of test, by path, without those about `npm run check` itself
  */
-export function untested({ errorCodes, routes, endpoints }: Testable, tests: ReadonlyMap<string, string>): string[] {
+export function untested(
+  { errorCodes, settings, routes, endpoints }: Testable,
+  tests: ReadonlyMap<string, string>,
+): string[] {
   const all = [...tests.values()].join('\n');
+  const ofSettings = [...tests]
+    .flatMap(([file, text]) => (file.startsWith(TESTS_OF_SETTINGS) ? [text] : []))
+    .join('\n');
   return [
     ...errorCodes
       .filter((code) => !hasWord(all, code))
       .map((code) => `No test names the error code \`${code}\`: test what raises it.`),
+    ...settings
+      .filter((setting) => !hasWord(ofSettings, setting.split('.').at(-1) ?? ''))
+      .map(
+        (setting) =>
+          `No test in ${TESTS_OF_SETTINGS} names the setting \`${setting}\`: test its limits and its default.`,
+      ),
     ...routes
       .filter((route) => !patternOf(route).test(all))
       .map((route) => `No test asks for the route \`${route}\`: test it in test/unit/api.`),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { untested, untestedRefusals } from '../../../scripts/docs/untested.ts';
 
-const NOTHING = { errorCodes: [], routes: [], endpoints: [] };
+const NOTHING = { errorCodes: [], settings: [], routes: [], endpoints: [] };
 const tests = (text: string) => new Map([['test/a.test.ts', text]]);
 
 describe('what no test names', () => {
@@ -22,6 +22,15 @@ describe('what no test names', () => {
     expect(untested(routes, tests(`get(${target})`))).toEqual([]);
     expect(untested(routes, tests(`get(${target.replace('validators', 'validators/1')})`))).toEqual([
       'No test asks for the route `GET /v1/networks/{network}/validators`: test it in test/unit/api.',
+    ]);
+  });
+
+  test('a setting, in the tests of the configuration', () => {
+    const settings = { ...NOTHING, settings: ['networks.name.apiTimeoutMs'] };
+    const text = 'expect(network).toMatchObject({ apiTimeoutMs: 5_000 });';
+    expect(untested(settings, new Map([['test/unit/config/config.test.ts', text]]))).toEqual([]);
+    expect(untested(settings, new Map([['test/unit/network/network.test.ts', text]]))).toEqual([
+      'No test in test/unit/config/ names the setting `networks.name.apiTimeoutMs`: test its limits and its default.',
     ]);
   });
 
