@@ -14,6 +14,7 @@ import { checkMentions } from './checks/mentions.ts';
 import type { CheckResult } from './checks/project.ts';
 import { referenceSteps } from './checks/references.ts';
 import { checkSettings } from './checks/settings.ts';
+import { checkTested } from './checks/tested.ts';
 import { checkTypes } from './checks/type-check.ts';
 
 const STEPS: Record<string, () => CheckResult | Promise<CheckResult>> = {
@@ -26,6 +27,7 @@ const STEPS: Record<string, () => CheckResult | Promise<CheckResult>> = {
   settings: checkSettings,
   ...referenceSteps,
   mentions: checkMentions,
+  tested: checkTested,
 };
 
 let failed = 0;

@@ -42,13 +42,19 @@ export function checkSettingsDocs(
     }
     const written = new Set(fresh.slice(from, to).split('\n'));
     for (const row of rows) {
-      if (!written.has(row.text)) problems.push(`${row.setting}: config/README.md does not say what the schema does`);
+      if (!written.has(row.text))
+        problems.push(`${row.setting}: config/README.md does not say what the schema does: npm run generate.`);
     }
     fresh = `${fresh.slice(0, from)}${start}${tableOf(rows)}${fresh.slice(to)}`;
   }
   if (problems.length === 0 && fresh !== text)
     problems.push('config/README.md names a setting that the schema does not have');
   return { text: fresh, problems };
+}
+
+/** Every setting of the tables, such as `server.port`. */
+export function settingNames(root = SETTINGS): string[] {
+  return [...settingsTables(root, []).values()].flatMap((rows) => rows.map(({ setting }) => setting));
 }
 
 function tableOf(rows: readonly Row[]): string {

@@ -26,7 +26,7 @@ export interface App extends AsyncDisposable {
   readonly server: Server;
   /** The embedded network, once it is up; undefined where none is configured. */
   readonly devnet: Devnet | undefined;
-  /** Rejects when the service must not go on: nothing that it is configured to serve can be. */
+  /** Rejects when there is no point in going on: none of the configured networks can be served. */
   readonly failed: Promise<never>;
   /** Resolves when every network is up; rejects with the signal's reason. */
   untilReady(signal: AbortSignal): Promise<void>;
@@ -37,7 +37,7 @@ export interface AppOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly random: Random;
-  /** Told how the start of the embedded network goes on. */
+  /** Called with the progress of the embedded network's start. */
   readonly onProgress?: (text: string) => void;
 }
 
@@ -55,7 +55,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const metrics = createMetrics(registry);
   const ports = { logger, clock, random, metrics };
 
-  // First, as a backend that is missing is refused at once; closed last, when nobody asks for anything any more.
+  // Opened first, so that a missing backend is refused at once; closed last, when nothing needs it any more.
   const blsThreads = opened.use(await startWorkerPool(config.bls));
   const bls = createBlsService(blsThreads, await loadBackend(config.bls.backend));
   const identity = config.identity === undefined ? createIdentity() : await loadOrCreateIdentity(config.identity);
@@ -106,7 +106,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   logger.info({ url, networks: networks.map(({ name }) => name) }, 'listening');
 
   const failed = untilUseless(networks);
-  // Nobody need listen: the stop of the service is no failure.
+  // Nobody has to listen: stopping the service is no failure.
   failed.catch(() => undefined);
   const closing = opened.move();
   return {
@@ -124,7 +124,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   };
 }
 
-/** Rejects when a network cannot be opened at all, or when no API is of the network that it should be of. */
+/** Rejects when a network cannot be opened at all, or when every API turns out to belong to another network. */
 async function untilUseless(networks: readonly OpenedNetwork[]): Promise<never> {
   const reasons = await Promise.race([
     Promise.all(networks.map(({ refused }) => refused)),
@@ -183,9 +183,9 @@ async function prepareEmbedded(
       onApi(node);
       return node;
     },
-    registerRoutes: (server) => registerDevnetRoutes(server, () => devnet, pathNameOf(network)),
+    registerRoutes: (server) => registerDevnetRoutes(server, () => devnet, exampleNameOf(network)),
     example() {
-      const name = pathNameOf(network);
+      const name = exampleNameOf(network);
       const body = devnet?.examples(name).find((example) => example.body !== undefined)?.body;
       return body && { network: name, body };
     },
@@ -193,7 +193,10 @@ async function prepareEmbedded(
   };
 }
 
-/** The name under which examples call the network: one that the public client of the API knows, where there is one. */
-function pathNameOf({ name, aliases }: NetworkConfig): string {
-  return [name, ...aliases].find((each) => each === 'fuji' || each === 'mainnet') ?? name;
+/**
+ * The name under which examples call an embedded network: `fuji` where it has that name, as the documents' examples do, or the
+ * other name that the public client of the API knows.
+ */
+export function exampleNameOf({ name, aliases }: NetworkConfig): string {
+  return ['fuji', 'mainnet'].find((known) => known === name || aliases.includes(known)) ?? name;
 }

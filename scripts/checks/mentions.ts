@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { unmentionedScripts, wrongMentions } from '../docs/mentions.ts';
-import { REFERENCES } from '../docs/references.ts';
+import { namesIn } from '../docs/references.ts';
 import { type CheckResult, filesUnder, ROOT, resultOfProblems, toProjectPath } from './project.ts';
 
 /** Where people look for what they may run. */
@@ -19,11 +19,6 @@ export async function checkMentions(): Promise<CheckResult> {
   );
   const readable = new Map(DOCUMENTS_OF_SCRIPTS.map((file) => [file, documents.get(file) ?? '']));
   return resultOfProblems([...problems, ...unmentionedScripts(readable, scripts)], `${documents.size} documents`);
-}
-
-async function namesIn(reference: string): Promise<string[]> {
-  const { table } = (await REFERENCES[reference]?.()) ?? {};
-  return table?.rows.map(([name = '']) => name) ?? [];
 }
 
 /** Every Markdown file of the project; what is installed or cached is another's. */

@@ -1,9 +1,13 @@
+import { SETTINGS } from '../../src/config/schema.ts';
+import { readSource } from '../docs/references.ts';
+import { problemsOfHanding } from '../docs/settings-of-source.ts';
 import { checkSettingsDocs } from '../settings-docs.ts';
-import type { CheckResult } from './project.ts';
+import { type CheckResult, resultOfProblems } from './project.ts';
 
-/** That config/README.md and the schema of the settings say the same, and that each setting has its words. */
+/** That config/README.md and the schema say the same, and that each setting has its words and reaches those who need it. */
 export function checkSettings(): CheckResult {
-  const { problems } = checkSettingsDocs();
-  const details = `${problems.join('\n')}\n(npm run generate writes the tables anew)`;
-  return { ok: problems.length === 0, summary: 'config/README.md is what the schema gives', details };
+  return resultOfProblems(
+    [...checkSettingsDocs().problems, ...problemsOfHanding(SETTINGS, readSource())],
+    'each documented in config/README.md, handed on and read',
+  );
 }

@@ -19,8 +19,14 @@ export const REFERENCES: Readonly<Record<string, () => Reference | Promise<Refer
   routes: routesReference,
 };
 
+/** The first cell of each row: what the document of that name in {@link REFERENCES} lists. */
+export async function namesIn(reference: string): Promise<string[]> {
+  const { table } = (await REFERENCES[reference]?.()) ?? {};
+  return table?.rows.map(([name = '']) => name) ?? [];
+}
+
 /** The written files of src, by path. */
-function readSource(): ReadonlyMap<string, string> {
+export function readSource(): ReadonlyMap<string, string> {
   const files = filesUnder(join(ROOT, 'src'))
     .map(toProjectPath)
     .filter((file) => file.endsWith('.ts') && !GENERATED.test(file));

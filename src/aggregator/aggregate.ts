@@ -52,8 +52,8 @@ export interface AggregateOptions {
   /** The caller's interest: when it aborts, only its own wait ends. */
   readonly signal: AbortSignal;
   /**
-   * Hears how the collection goes, the state first. Nothing where no validator is asked: the request was answered from memory, or
-   * failed before.
+   * Gets the state of the collection first, then each event. It gets nothing where no validator is asked, as the request was
+   * answered from memory or failed before.
    */
   readonly onProgress?: ProgressListener | undefined;
 }
@@ -82,7 +82,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
       if (!isNew || complete.pChainHeight !== 0n || rebuilds === MAX_REBUILDS) return result;
       const now = await signingResolver.resolveAgain(complete, signing, signal);
       if (warpSetHash(now.warpSet) === warpSetHash(signing.warpSet)) return result;
-      // The validators changed meanwhile, and the bits would mean others. Most signatures are in the store by now.
+      // The validators have changed meanwhile, so the signer bits would name others. Most signatures are in the store by now.
       signing = now;
     }
   }
@@ -158,7 +158,7 @@ class SharedSigning {
       );
     }
     const running = this.#flights.run(key, (flight) => this.#fly(key, request, signing, flight), signal);
-    // The flight has begun, and so has its feed.
+    // The flight has begun, so its feed exists.
     const unsubscribe = onProgress && this.#feeds.get(key)?.subscribe(onProgress);
     try {
       return { result: { ...(await running), pChainHeight }, isNew: true };
@@ -188,7 +188,7 @@ class SharedSigning {
       if (error instanceof JobsOverloaded) throw new AggregatorError('overloaded', error.message, { cause: error });
       throw error;
     } finally {
-      // Where everybody left and came again, there is another flight under the same key.
+      // If everybody has left and somebody has come again, another flight has the same key.
       if (this.#feeds.get(key) === progress) this.#feeds.delete(key);
     }
   }

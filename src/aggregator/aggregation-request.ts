@@ -22,7 +22,7 @@ export interface AggregationRequest {
 
 /** What is to be signed. */
 export type Subject =
-  /** An empty justification is none. */
+  /** An empty justification counts as none. */
   | { readonly kind: 'message'; readonly message: UnsignedMessage; readonly justification: Uint8Array }
   /** The P-Chain's message that belongs to a justification. */
   | { readonly kind: 'justification'; readonly justification: Uint8Array }

@@ -27,7 +27,7 @@ export type AggregatorErrorCode =
   | 'justification_pending'
   /** The signing subnet has no validators at the height that counts; it may have some soon. */
   | 'no_validators_yet'
-  /** Validators with too little weight are connected to reach the quorum. */
+  /** The validators that are connected have too little weight to reach the quorum. */
   | 'not_connected'
   /** Validators were asked, and too little weight signed. */
   | 'insufficient_weight'
@@ -51,7 +51,7 @@ export type RequestField =
   | 'pChainHeight'
   | 'destinationChainID';
 
-/** What was asked of whom, where validators were asked in vain. */
+/** What each validator did, where validators were asked without success. */
 export interface AggregationReport {
   readonly messageID: string;
   readonly sourceChainID: BlockchainID;
@@ -63,13 +63,13 @@ export interface AggregationReport {
 export interface AggregatorErrorOptions {
   readonly field?: RequestField | undefined;
   readonly report?: AggregationReport | undefined;
-  /** Where more is known than the code says. */
+  /** Overrides what the code alone says, where more is known. */
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
 }
 
 /**
- * For how long a failure is remembered that may pass: the same request meanwhile is answered without asking anybody. Clients
+ * How long a failure that may pass is remembered. Meanwhile, the same request is answered without asking anybody. Clients
  * try again after a second or less; a validator needs about that long to be reachable again, or to have the next block.
  */
 export const FAILURE_MEMORY_MS = 3_000;

@@ -13,9 +13,9 @@ export interface FailureMemory {
   remember(key: string, error: AggregatorError, connectedWeight: bigint): void;
 }
 
-/** What nothing changes: remembered as long as clients that try again and again may last. */
+/** Nothing changes these failures, so they are remembered for as long as clients may keep trying. */
 const REFUSAL_MEMORY_MS = 5 * 60_000;
-/** All other failures say nothing of the validators, and cost them no question. */
+/** Other failures say nothing about the validators, and cost them no question. */
 const MEMORY_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
   signing_refused: REFUSAL_MEMORY_MS,
   not_connected: FAILURE_MEMORY_MS,

@@ -5,7 +5,7 @@ import type { Standing, Tally } from './tally.ts';
 /** What a validator did with the question. */
 export type ValidatorOutcome = { readonly kind: 'signed' } | SignatureFailure;
 
-/** What happens while signatures are collected, for whoever follows it. */
+/** What happens while signatures are collected, for those who follow it. */
 export type ProgressEvent =
   /**
    * All there is to know: the first event of every listener, so that one who joins late has what happened before. It comes again
@@ -100,7 +100,7 @@ export class ProgressFeed {
     if (this.#listeners.size > 0) this.#emit({ kind: 'verifying' });
   }
 
-  /** The aggregate was no good: bad signatures are put aside, and collecting goes on. */
+  /** The aggregate did not verify: bad signatures are put aside, and collecting goes on. */
   resumed(): void {
     this.#isVerifying = false;
     this.#emitState();

@@ -19,14 +19,14 @@ export interface QueryLimits {
 export interface QueryView {
   readonly nowMs: number;
   isConnected(validator: WarpValidator): boolean;
-  /** Until then a validator that is not connected may yet be. */
+  /** Until then, a validator that is not connected may still become so. */
   readonly connectDeadlineMs: number;
 }
 
 export type QueryPlan =
   /** Quorum and buffer are reached, or the quorum is and nothing more can come. */
   | { readonly kind: 'enough' }
-  /** Even if all who may still sign do, the quorum is not reached. */
+  /** The quorum is not reached even if everybody signs who still may. */
   | { readonly kind: 'out of reach' }
   /** Ask these now, and decide again when anything changes or at `wakeAtMs` at the latest. */
   | { readonly kind: 'go on'; readonly ask: readonly WarpValidator[]; readonly wakeAtMs: number };

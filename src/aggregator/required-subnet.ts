@@ -34,7 +34,7 @@ export interface RequiredSubnetOptions {
 /** Between readings while there is no set with validators. */
 const FIRST_RETRY_MS = 1_000;
 
-/** A subnet whose validators are kept connected from the start: reads its set again and again, and knows how much is connected. */
+/** A subnet whose validators are kept connected from the start. Reads its set regularly, and knows how much weight is connected. */
 export class RequiredSubnet {
   readonly subnetID: SubnetID;
   readonly #options: RequiredSubnetOptions;

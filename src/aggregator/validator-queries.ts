@@ -29,7 +29,7 @@ export interface ValidatorQueriesOptions {
   readonly over: AbortSignal;
 }
 
-/** Asks the validators of one collection for their signatures; what comes of it is in the tally. */
+/** Asks the validators of one collection for their signatures; the tally gets the outcomes. */
 export class ValidatorQueries {
   readonly #options: ValidatorQueriesOptions;
 

@@ -57,7 +57,7 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   wrong_network: {
     raisedBy: ['aggregator'],
     status: 400,
-    meaning: "The message's network ID is that of another network than the one in the path",
+    meaning: "The message's network ID is not that of the network in the path",
     retry: 'never',
     action: "Send the message under its own network's name",
   },
@@ -93,14 +93,14 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   signing_refused: {
     raisedBy: ['aggregator'],
     status: 400,
-    meaning: 'Validators with too much of the weight refuse to sign, for reasons that no later block changes',
+    meaning: 'So much weight refuses to sign that the quorum is out of reach, for reasons that no later block changes',
     retry: 'never',
     action: 'Read the reasons in details; check that the source chain really sent this message',
   },
   unknown_source_chain: {
     raisedBy: ['aggregator'],
     status: 404,
-    meaning: 'The P-Chain knows no blockchain with the ID that the message came from',
+    meaning: 'The P-Chain knows no blockchain with the ID of the source chain',
     retry: 'after_change',
     action: 'Check the network and the ID',
   },
@@ -142,7 +142,7 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   not_connected: {
     raisedBy: ['aggregator'],
     status: 503,
-    meaning: 'Validators with too little weight are connected to reach the quorum',
+    meaning: 'The validators that are connected have too little weight to reach the quorum',
     retry: 'may_pass',
     action: 'Ask again after Retry-After',
   },
@@ -177,7 +177,7 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   network_unavailable: {
     raisedBy: ['aggregator'],
     status: 503,
-    meaning: 'The network is served here but not usable now: it is starting, or its API is not that of this network',
+    meaning: 'The network is served here, but not usable now: it is starting, or its API belongs to another network',
     retry: 'may_pass',
     action: 'Ask again after Retry-After; /health/ready says why',
   },
@@ -191,7 +191,7 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   upstream_unreachable: {
     raisedBy: ['upstream'],
     status: 502,
-    meaning: 'There was no connection to the upstream, or it broke',
+    meaning: 'No connection to the upstream could be made, or it broke',
     retry: 'may_pass',
     action: 'Ask again later',
   },

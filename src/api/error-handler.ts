@@ -57,7 +57,7 @@ function answerTo(error: FastifyError, request: FastifyRequest): ErrorAnswer {
   if (error.validation !== undefined) {
     return { code: 'invalid_request', message: describeValidation(error.validation, error.validationContext, request) };
   }
-  // The client learns nothing of a bug but that it happened; the log has the stack.
+  // The client learns only that there was a bug; the log has the stack.
   if ((error.statusCode ?? 500) >= 500) {
     return {
       code: 'internal_error',

@@ -34,7 +34,7 @@ export function unknownNetwork(name: string, served: readonly string[]): HttpErr
   return new HttpError('unknown_network', `network ${shown} is not served here; served: ${served.join(', ')}`);
 }
 
-/** 404. The query stays out: it may hold what is nobody's business. */
+/** 404. The query is left out of the message: it may hold something private. */
 export function noSuchRoute({ method, url }: Pick<FastifyRequest, 'method' | 'url'>): HttpError {
   const [path] = url.split('?', 1);
   return new HttpError('not_found', `no route ${method} ${path}; the routes are listed in /openapi.json`);

@@ -6,7 +6,7 @@ import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 import { REQUEST_ID_HEADER } from './request-id.ts';
 import type { RequestLog } from './request-log.ts';
 
-/** What Node's parser and timers report of bytes that are no request. Its `rawPacket` is left alone, as it may hold keys. */
+/** What Node's parser and timers report about bytes that are no request. Its `rawPacket` is left alone, as it may hold keys. */
 export interface ClientError extends Error {
   readonly code?: string;
 }
@@ -25,7 +25,7 @@ export interface MalformedRequestOptions {
   readonly hasBegunAnswer: (socket: Socket) => boolean;
 }
 
-/** Answers what is no HTTP in the service's error form, and ends the connection. */
+/** Answers bytes that are no valid HTTP in the service's error form, and ends the connection. */
 export function answerMalformed(
   error: ClientError,
   socket: Socket,

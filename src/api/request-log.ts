@@ -78,17 +78,17 @@ export class RequestLog {
     }));
   }
 
-  /** What the client can correct, for whoever helps that client. */
+  /** An error that the client can correct, for those who help that client. */
   refused(request: FastifyRequest, code: ErrorCode, message: string): void {
     this.#write('debug', this.#refused, request.log, 'request refused', () => ({ code, reason: message }));
   }
 
-  /** A bug: the stack is what helps. */
+  /** A bug, with its stack. */
   unexpected(request: FastifyRequest, error: unknown): void {
     this.#write('error', this.#unexpected, request.log, 'unexpected error', () => ({ err: error }));
   }
 
-  /** What was no request. Its bytes are not logged: they may hold keys. */
+  /** Bytes that were no valid request. They are not logged, as they may hold keys. */
   malformed(requestId: string, code: ErrorCode, reason: string): void {
     this.#write('debug', this.#malformed, this.#logger, 'malformed request', () => ({ requestId, code, reason }));
   }

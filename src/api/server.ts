@@ -56,7 +56,7 @@ const MAX_PARAM_LENGTH = 1_000;
 /** Headers and body of one request must have arrived by then, so that slow senders cannot hold connections. */
 const REQUEST_ARRIVAL_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
-/** Of every answer: what we say is JSON is not to be taken for anything else. */
+/** On every answer, so that browsers take our JSON for nothing else. */
 const COMMON_HEADERS = { 'x-content-type-options': 'nosniff' };
 
 /** The HTTP server with all routes, not yet listening. */
@@ -132,7 +132,7 @@ function createBareServer({ logger, clock, drainTimeoutMs, access, corsOrigins =
       allowOrigin(corsOrigins, request, reply);
       handleError(error, request, reply);
     },
-    // Unknown fields are refused, and a "67" is no 67: silently mended input hides mistakes from the people who make them.
+    // Unknown fields are refused, and so is "67" for 67: input that is corrected silently hides mistakes from those who make them.
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false } },
   }).withTypeProvider<TypeBoxTypeProvider>();
   server.setErrorHandler(handleError);

@@ -2,8 +2,8 @@ import type { FastifyReply } from 'fastify';
 import { ClientGone } from './http-error.ts';
 
 /**
- * Aborts when the client has closed its connection before its answer was there, be it before this was called. Fastify's
- * `request.signal` will not do: it aborts as soon as the request's body was read.
+ * Aborts when the client closes its connection before its answer is there, or has done so already. Fastify's `request.signal`
+ * will not do: it aborts as soon as the request's body was read.
  */
 export function untilClientGone({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();

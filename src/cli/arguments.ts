@@ -72,7 +72,7 @@ function parseValues(args: readonly string[]) {
   }
 }
 
-/** The parser's own error cannot say what was meant. */
+/** The parser's own error does not suggest what may have been meant. */
 function refuseUnknownOptions(args: readonly string[]): void {
   const { tokens } = parseArgs({ args: [...args], options: OPTIONS, strict: false, tokens: true });
   for (const token of tokens) {

@@ -68,7 +68,7 @@ function describeFailure(error: unknown): { text: string; exitCode: number } {
   return { text: `could not run: ${describeError(error)}`, exitCode: 1 };
 }
 
-/** What the system refuses, such as a port in use, is said by its message; the rest are bugs, and need the stack. */
+/** Where the system refuses something, such as a port in use, the message is enough. Anything else is a bug, and needs its stack. */
 function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const advice = listenAdvice(error);

@@ -1,19 +1,19 @@
-import { type App, startApp } from '../app.ts';
-import type { Config } from '../config/settings.ts';
+import { type App, exampleNameOf, startApp } from '../app.ts';
+import type { Config, NetworkConfig } from '../config/settings.ts';
 import { printBanner } from '../devnet/banner.ts';
 import { systemClock } from '../primitives/clock.ts';
 import { createLogger } from '../telemetry/logger.ts';
 
-/** What was only being started, or is closed after the last request, is gone in a second or two unless something hangs. */
+/** For what is closed after the last request. It takes a second or two unless something hangs. */
 const CLOSE_TIMEOUT_MS = 10_000;
 
-/** Why everything ends at SIGINT or SIGTERM. */
+/** The reason for ending everything at SIGINT or SIGTERM. */
 export class Stopped extends Error {}
 
 export interface Stop {
   /** Aborts at the first SIGINT or SIGTERM. */
   readonly signal: AbortSignal;
-  /** From then on; what takes longer is ended regardless. */
+  /** How long closing may take from then on. After that the process ends regardless. */
   timeoutMs: number;
 }
 
@@ -46,17 +46,18 @@ export async function serve(config: Config, stop: Stop): Promise<void> {
     onProgress: showProgress,
   });
   const ended = Promise.race([aborted(signal), app.failed]);
-  if (config.networks.some(({ embedded }) => embedded !== undefined)) await Promise.race([ended, welcome(app, signal)]);
+  const network = config.networks.find(({ embedded }) => embedded !== undefined);
+  if (network !== undefined) await Promise.race([ended, welcome(app, network, signal)]);
   await ended;
 }
 
-/** Says what can be tried as soon as it succeeds. */
-async function welcome(app: App, signal: AbortSignal): Promise<void> {
+/** Prints what can be tried, once it will succeed. */
+async function welcome(app: App, network: NetworkConfig, signal: AbortSignal): Promise<void> {
   showProgress('connecting to the validators');
   await app.untilReady(signal);
   clearProgress();
   const { url, nodeID, devnet } = app;
-  if (devnet !== undefined) printBanner({ url, nodeID, devnet });
+  if (devnet !== undefined) printBanner({ url, nodeID, devnet, pathName: exampleNameOf(network) });
 }
 
 /** Rewrites one line on a terminal; says nothing elsewhere. */

@@ -127,7 +127,7 @@ interface Overlay {
 
 interface EnvironmentSettings {
   readonly overlays: readonly Overlay[];
-  /** A line for each variable that is ours by its name and sets nothing. */
+  /** A line for each variable that has our prefix and sets nothing. */
   readonly unread: readonly string[];
 }
 
@@ -149,7 +149,7 @@ function readEnvironment(json: unknown, environment: Environment, named: Readonl
       unread.push(`${variable}: no setting has this variable; ${meantVariable(variable, json)}`);
     }
   }
-  // Parts of an endpoint go over the endpoint as a whole.
+  // A variable for part of an endpoint goes over one for the whole endpoint.
   overlays.sort((a, b) => a.path.length - b.path.length);
   return { overlays, unread };
 }
@@ -161,7 +161,7 @@ function meantVariable(variable: string, json: unknown): string {
   const [, network] = /^NETWORKS__([A-Z][A-Z0-9_]*?)__/.exec(variable.slice(PREFIX.length)) ?? [];
   if (network !== undefined) networks.add(network.toLowerCase().replaceAll('_', '-'));
   const known = settingsOf(SETTINGS, [...networks]).map(({ path }) => variableName(path).slice(PREFIX.length));
-  // What is written last is nearest to what was meant, and the name of a network may be anybody's.
+  // Without the prefix that all of them share, which would make any two names look alike.
   const nearest = nearestName(variable.slice(PREFIX.length), [...known, 'CONFIG']);
   return nearest === undefined ? 'config/README.md says how they are named' : `did you mean ${PREFIX}${nearest}?`;
 }

@@ -220,7 +220,7 @@ function checkNetworks(networks: Readonly<Record<string, unknown>>, report: Repo
   for (const name of names) {
     const network = networks[name];
     const known = publicNetworkNamed(name);
-    // Who writes it means the public network, which would be served as one of its own.
+    // Whoever writes this means the public network, but would get a local one of that name.
     if (known !== undefined && known.name !== name) {
       report(`is an old name of ${known.name}: write ${known.name}, which answers to both`, [name]);
       continue;

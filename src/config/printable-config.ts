@@ -34,7 +34,7 @@ function masked(schema: SettingSchema, value: unknown): unknown {
   return schema.masked?.(value) ?? (schema.secret === 'always' ? MASK : value);
 }
 
-/** A text that is nothing but `${NAME}`: the name of a secret is none. */
+/** A text that is only `${NAME}`: the name of a variable is no secret. */
 function isReference(text: string): boolean {
   return /^\$\{\w+\}$/.test(text);
 }

@@ -2,7 +2,7 @@ import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import type { NodeID, SubnetID } from '../primitives/ids.ts';
 import type { RedisAddress } from '../primitives/redis-address.ts';
 
-/** What the service is told to do: checked whole, complete with its defaults, and frozen. A section for each of its consumers. */
+/** The configuration: checked as a whole, completed with its defaults, and frozen. One section for each consumer. */
 export interface Config {
   readonly server: ServerConfig;
   readonly log: { readonly level: LogLevelName };
@@ -72,13 +72,7 @@ export interface StoreConfig {
 
 /** The services that requests are passed on to. */
 export interface UpstreamConfig {
-  readonly endpoints: {
-    readonly mainnet?: ApiEndpoint;
-    readonly fuji?: ApiEndpoint;
-    readonly evm?: ApiEndpoint;
-    readonly metrics?: ApiEndpoint;
-    readonly node?: ApiEndpoint;
-  };
+  readonly endpoints: Readonly<Partial<Record<'mainnet' | 'fuji' | 'evm' | 'metrics' | 'node', ApiEndpoint>>>;
   readonly passUnknown: boolean;
   readonly rpcMethods: readonly string[];
   readonly maxRpcBatch: number;

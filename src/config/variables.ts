@@ -39,7 +39,7 @@ function stepInto(schema: SettingSchema, segment: string): { name: string; schem
   for (const [name, inner] of Object.entries(schema.properties ?? {})) {
     if (upperSnake(name) === segment) return { name, schema: inner };
   }
-  // Of maps only that of the networks: names of headers and parameters cannot be told from their upper case.
+  // The only map with variables is that of the networks: names of headers and parameters cannot be recovered from upper case.
   const [pattern, inner] = Object.entries(schema.patternProperties ?? {})[0] ?? [];
   const name = segment.toLowerCase().replaceAll('_', '-');
   if (inner?.isSection !== true || pattern === undefined) return undefined;
@@ -59,7 +59,7 @@ export function settingsOf(root: SettingSchema, networks: readonly string[]): Na
   return found;
 }
 
-/** Texts as they are; numbers and truth as they are written; lists and objects as JSON. What is none of it stays text. */
+/** Texts as they are; numbers and booleans as they are written; lists and objects as JSON. Anything else stays text. */
 export function parseVariable(text: string, schema: SettingSchema): unknown {
   switch (schema.type) {
     case 'integer':
@@ -79,7 +79,7 @@ export function parseVariable(text: string, schema: SettingSchema): unknown {
   }
 }
 
-/** The value with a part of it set; the value given stays as it is. Undefined where the path leads through what is no object. */
+/** A copy of the value with one part set. Undefined where the path leads through something that is no object. */
 export function withPart(value: unknown, [key, ...rest]: readonly string[], part: unknown): unknown {
   if (key === undefined) return part;
   const object = value ?? {};

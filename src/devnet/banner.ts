@@ -7,12 +7,12 @@ interface BannerOptions {
   readonly url: string;
   readonly nodeID: NodeID;
   readonly devnet: Devnet;
-  /** The name by which paths call the embedded network. */
-  readonly pathName?: string;
+  /** The name under which the printed requests call the embedded network. */
+  readonly pathName: string;
 }
 
-/** Says what is running, and what to paste. */
-export function printBanner({ url, nodeID, devnet, pathName = 'fuji' }: BannerOptions): void {
+/** Prints what is running, and requests to paste. */
+export function printBanner({ url, nodeID, devnet, pathName }: BannerOptions): void {
   const examples = devnet.examples(pathName);
   const primaryCount = devnet.nodeIDs.length - L1_ONLY_COUNT;
   const byTransaction = examples.filter(({ method }) => method === 'GET').slice(0, 1);
@@ -20,7 +20,7 @@ export function printBanner({ url, nodeID, devnet, pathName = 'fuji' }: BannerOp
     const options = body === undefined ? '' : ` -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
     return `  # ${name}\n  curl -s ${url}${path}${options}`;
   });
-  console.log(`Warp signature aggregator on an embedded network: nothing here is real money, and nothing leaves this machine.
+  console.log(`Warp signature aggregator on an embedded network: no real funds are involved, and nothing leaves this machine.
 
   service     ${url}
   node ID     ${nodeID}
@@ -31,12 +31,12 @@ Try it:
 
 ${curls.join('\n\n')}
 
-  # all examples, the readiness, the API's description
+  # all examples, readiness, the OpenAPI document
   curl -s ${url}/devnet/examples
   curl -s ${url}/health/ready
   curl -s ${url}/openapi.json
 
-A page to read the API and to try it: ${url}/docs
-For a real network: npm start -- --config config/fuji.json. Stop with Ctrl-C.
+To read about the API and try it in a browser: ${url}/docs
+To serve a real network: npm start -- --config config/fuji.json. Press Ctrl-C to stop.
 `);
 }

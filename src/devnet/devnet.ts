@@ -241,7 +241,7 @@ function createValidators({
     handshakeSignature: keys.sign(0, new Uint8Array()),
   };
   const primaryNodeIDs = new Set(model.primaryValidators.map(({ nodeID }) => nodeID));
-  // Whoever was once a validator of the L1 still runs its chain, and can sign at the older height.
+  // A former validator of the L1 still runs its chain, and can sign at the older height.
   const everOfL1 = new Set(
     [...model.validatorsAt(l1.subnetID, l1.olderHeight), ...model.l1Validators()].map(({ nodeID }) => nodeID),
   );

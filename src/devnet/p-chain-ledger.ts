@@ -243,7 +243,7 @@ export class PChainLedger {
     });
   }
 
-  /** Without inputs, outputs and credentials: who paid for it is of no interest here. */
+  /** Without inputs, outputs and credentials, as it does not matter here who paid. */
   #create(
     name: TransactionName,
     label: string,

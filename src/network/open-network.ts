@@ -37,7 +37,7 @@ export interface OpenedNetwork extends Network {
 
 /** How long a client may wait before it asks again for a network that is being opened. */
 const RETRY_AFTER_MS = 5_000;
-/** A wrong API is asked again now and then: whoever mends it need not restart the service. */
+/** An API of the wrong network is asked again now and then, so that correcting it takes no restart. */
 const REFUSED_RETRY_MS = 30_000;
 
 /** Begins to open a network and comes back at once: whatever is slow, missing or wrong there holds up nothing else. */
@@ -81,7 +81,7 @@ class ServedNetwork implements OpenedNetwork {
     this.aggregator = {
       aggregate: async (request, call) => this.#requireParts().aggregator.aggregate(request, call),
     };
-    // Nobody need wait for either.
+    // Nobody has to wait for either.
     this.#whenOpen.promise.catch(() => undefined);
     this.failed.catch(() => undefined);
     this.#opening = this.#open().catch((error: unknown) => {
@@ -144,7 +144,7 @@ class ServedNetwork implements OpenedNetwork {
     }
   }
 
-  /** A network of one's own has any ID but those of the public ones: with its laxer defaults none of them is to be served. */
+  /** A local network may have any ID but those of the public networks, which must not be served with its laxer defaults. */
   #untilOwnNetwork(api: NetworkApi, signal: AbortSignal): Promise<number> {
     return this.#untilAccepted(api, (given) => publicNetworkInDisguise(this.name, given), signal);
   }
@@ -161,7 +161,7 @@ class ServedNetwork implements OpenedNetwork {
   #askNetworkID({ node }: NetworkApi, signal: AbortSignal): Promise<number> {
     const { clock, logger, network } = this.#options;
     const onFailure = (reason: string): void => {
-      // Of a public network everything else works without this answer.
+      // A public network is served without this answer, as its ID is known.
       if (this.#parts === undefined) {
         this.#obstacle = { reason: `its info API does not answer yet (${reason})`, isRefused: false };
       }

@@ -11,8 +11,8 @@ export interface NetworkView {
 }
 
 /**
- * How long a network that has never been up counts as starting. A thousand validators are connected within some ten seconds;
- * whoever is not by then may never be, and must not keep a replica that serves the rest from being used.
+ * How long a network that has never been up counts as starting. A thousand validators are connected within some ten seconds.
+ * A subnet that is still weak by then may stay so, and must not keep a replica that serves the rest out of use.
  */
 export const START_GRACE_MS = 60_000;
 

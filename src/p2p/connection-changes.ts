@@ -5,7 +5,7 @@ interface Waiter {
 }
 
 /**
- * Those who want to know that connections have changed: listeners for every change, and waiters for the change that makes a
+ * Tells callers that connections have changed: listeners for every change, and waiters for the change that makes a
  * predicate true. They hear of all changes of one turn at once, after it, as a predicate may look at thousands of nodes.
  *
  * Bound: one entry for each caller that listens or waits.

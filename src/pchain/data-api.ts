@@ -11,7 +11,7 @@ import { readArray, readObject, readString } from './json-fields.ts';
 import { readBody } from './read-body.ts';
 import { describeTransportError } from './transport-error.ts';
 
-/** The part of the upstream data API that knows which transactions are about an L1 validation. */
+/** The part of the data API that knows which transactions are about an L1 validation. */
 export interface DataApi extends AsyncDisposable {
   /**
    * The oldest transactions about a validation, among them the one that started it. Only their IDs are taken from this API;

@@ -42,7 +42,7 @@ export function publicNetworkNamed(name: string): PublicNetwork | undefined {
   return PUBLIC_NETWORKS.find((network) => network.name === name || network.aliases.includes(name));
 }
 
-/** API providers serve the chains of the primary network under these names, and not always under their IDs. */
+/** The names under which API providers serve the chains of the primary network; not all serve them under their IDs too. */
 export const CHAIN_ALIASES: ReadonlyMap<BlockchainID, 'P' | 'X' | 'C'> = new Map([
   [P_CHAIN_ID, 'P'],
   ...PUBLIC_NETWORKS.flatMap(

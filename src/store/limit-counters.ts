@@ -23,7 +23,7 @@ export interface GrantedClaim {
   giveBack(): Promise<void>;
 }
 
-/** Clients remembered, in some MB. The least recent one is forgotten, which does no more than give it its units back. */
+/** Clients remembered, in some MB. The least recent one is forgotten, which only gives it its units back. */
 const MAX_WINDOWS = 50_000;
 /**
  * Claims remembered, in some MB. If there are more before they end, as one address can make in 17 minutes under the default limit,

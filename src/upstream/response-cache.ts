@@ -67,7 +67,7 @@ export class ResponseCache {
    * The kept answer, or that of `fetch`. A plain response is one that is not kept: a refusal, or an answer that is too long.
    *
    * @param key the upstream and the target
-   * @param fetch is told whether its answer will be kept, and so is wanted whole
+   * @param fetch its argument says whether the answer will be kept, and so has to be read whole
    */
   async get(
     key: string,

@@ -62,11 +62,11 @@ const PROBE_TIMEOUT_MS = 3_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 /** Ten in a row are no accident. */
 const MAX_FAILURES = 10;
-/** A restart takes about as long, and it is not long to wait after one. */
+/** About as long as a restart takes, and not long to wait after one. */
 const OPEN_MS = 5_000;
 /** Connections for a subject that fails: one could hang, and the other one shows whether it works again. */
 const MAX_CONNECTIONS_OF_FAILING = 2;
-/** Whoever finds the upstream or its connections busy may find them free a moment later. */
+/** A busy upstream, or busy connections to it, may be free a moment later. */
 const BUSY_RETRY_MS = 1_000;
 
 /** Causes of a GET's failure after which it is sent once more: the connection was there, and broke. */

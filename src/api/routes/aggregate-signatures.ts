@@ -48,7 +48,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     if (found === undefined) throw unknownNetwork(name, served);
     return found;
   }
-  // Before the body is read: a request for a network that is not here costs nothing more.
+  // Before the body is read, so that a request for a network that is not served costs nothing more.
   const onRequest = async (request: FastifyRequest): Promise<void> => void networkOf(request);
 
   server.post(

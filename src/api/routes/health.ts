@@ -113,7 +113,7 @@ export function registerHealth(server: Server, networks: readonly Network[]): vo
   );
 }
 
-/** Of all networks together: one that is down, or one weak subnet, does not take a service out that serves the others well. */
+/** Of all networks together: a network that is down, or a weak subnet, does not take a service that serves the rest out of use. */
 export function decideReadiness(networks: readonly Pick<NetworkReadiness, 'status'>[]): {
   readonly isReady: boolean;
   readonly status: NetworkStatus;

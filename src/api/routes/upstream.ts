@@ -141,7 +141,7 @@ function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, a
   }
 }
 
-/** As on the routes of aggregation: a network that is not there is not found, and is no mistake of form. */
+/** As on the routes of aggregation, a network that is not served is a 404 and no malformed parameter. */
 async function requireNetwork({ params }: FastifyRequest): Promise<void> {
   const { network } = params as { readonly network?: string };
   if (network !== undefined && !DATA_NETWORKS.includes(network)) throw unknownNetwork(network, DATA_NETWORKS);

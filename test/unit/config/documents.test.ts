@@ -60,11 +60,11 @@ describe('config/README.md', () => {
   test('is found wrong by the name of the setting that differs, is missing or has no words', () => {
     const other = README.replace('| `server.port` | `8080` |', '| `server.port` | `8081` |');
     expect(checkSettingsDocs(other).problems).toEqual([
-      'server.port: config/README.md does not say what the schema does',
+      'server.port: config/README.md does not say what the schema does: npm run generate.',
     ]);
     expect(checkSettingsDocs(other).text).toBe(README);
     expect(checkSettingsDocs(README.replace(/^\| `log\.level`.*\n/m, '')).problems).toEqual([
-      'log.level: config/README.md does not say what the schema does',
+      'log.level: config/README.md does not say what the schema does: npm run generate.',
     ]);
     expect(checkSettingsDocs(README.replace(/^(\| `log\.level`.*\n)/m, '$1| `log.colour` | | | |\n')).problems).toEqual(
       ['config/README.md names a setting that the schema does not have'],

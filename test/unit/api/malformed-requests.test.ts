@@ -1,0 +1,40 @@
+import type { Socket } from 'node:net';
+import { expect, test } from 'vitest';
+import { answerMalformed } from '../../../src/api/malformed-requests.ts';
+import type { RequestLog } from '../../../src/api/request-log.ts';
+
+/** What is written to the socket in answer to an error of Node's parser or timers. */
+function answerTo(code: string, hasBegunAnswer = false): { written: string; lines: unknown[]; isDestroyed: boolean } {
+  const lines: unknown[] = [];
+  const result = { written: '', lines, isDestroyed: false };
+  const socket = {
+    writable: true,
+    destroyed: false,
+    end: (text: string) => (result.written += text),
+    destroySoon: () => undefined,
+    destroy: () => (result.isDestroyed = true),
+  } as unknown as Socket;
+  const log = { malformed: (_: string, ...rest: unknown[]) => lines.push(rest) } as unknown as RequestLog;
+  const error = Object.assign(new Error(code), { code });
+  answerMalformed(error, socket, { log, headers: { vary: 'origin' }, hasBegunAnswer: () => hasBegunAnswer });
+  return result;
+}
+
+test.each([
+  ['ERR_HTTP_REQUEST_TIMEOUT', 408, 'request_timeout'],
+  ['HPE_HEADER_OVERFLOW', 431, 'headers_too_large'],
+  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', 413, 'body_too_large'],
+  ['HPE_INVALID_METHOD', 400, 'invalid_request'],
+])('%s is answered with %i and %s, and logged', (reason, status, code) => {
+  const { written, lines } = answerTo(reason);
+  const [head = '', body = ''] = written.split('\r\n\r\n');
+  expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect(head).toContain(`\r\nvary: origin\r\n`);
+  expect(head).toContain(`\r\ncontent-length: ${body.length}\r\n`);
+  expect(JSON.parse(body)).toMatchObject({ statusCode: status, code });
+  expect(lines).toEqual([[code, reason]]);
+});
+
+test('nothing is written into an answer that is already on its way', () => {
+  expect(answerTo('HPE_INVALID_METHOD', true)).toMatchObject({ written: '', isDestroyed: true });
+});
