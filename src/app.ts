@@ -2,13 +2,13 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import packageJson from '../package.json' with { type: 'json' };
 import type { AggregationExample } from './api/example-request.ts';
 import type { Server } from './api/http-server.ts';
-import { createServer } from './api/server.ts';
+import { createServer, type ServerOptions } from './api/server.ts';
 import { createBlsService } from './bls/aggregation.ts';
 import { loadBackend } from './bls/load-backend.ts';
 import { startWorkerPool } from './bls/worker-pool.ts';
 import type { Config, NetworkConfig } from './config/settings.ts';
 import type { Devnet } from './devnet/devnet.ts';
-import { type OpenedNetwork, openNetwork } from './network/open-network.ts';
+import { createServedNetwork, type ServedNetwork } from './network/served-network.ts';
 import { createIdentity, loadOrCreateIdentity } from './p2p/identity.ts';
 import type { ApiEndpoint } from './primitives/api-endpoint.ts';
 import { parseHex } from './primitives/bytes.ts';
@@ -18,7 +18,7 @@ import { createMemoryLimitCounters, type LimitCounters } from './store/limit-cou
 import { createSharedLimitCounters } from './store/shared-limit-counters.ts';
 import type { Logger } from './telemetry/logger.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
-import { createUpstreams } from './upstream/upstreams.ts';
+import { createUpstreams, type Upstreams } from './upstream/upstreams.ts';
 
 export interface App extends AsyncDisposable {
   readonly url: string;
@@ -63,10 +63,9 @@ export async function startApp(options: AppOptions): Promise<App> {
   const limits = await openLimitCounters(opened, config, ports);
   const upstreams = opened.use(createUpstreams({ ...config.upstream, ...ports }));
   const embedded = await prepareEmbedded(opened, options, (node) => upstreams.open('node', node));
-
   const networks = config.networks.map((network) =>
     opened.use(
-      openNetwork({
+      createServedNetwork({
         ...{ network, identity, bls, ...ports },
         aggregation: config.aggregation,
         storePath: config.store.path,
@@ -75,27 +74,9 @@ export async function startApp(options: AppOptions): Promise<App> {
     ),
   );
   const server = await createServer({
-    networks,
+    ...{ networks, registry, metrics, logger, clock },
     version: packageJson.version,
-    registry,
-    metrics,
-    logger,
-    clock,
-    corsOrigins: config.server.corsOrigins,
-    drainTimeoutMs: config.server.shutdownTimeoutMs,
-    access: {
-      apiKeys: config.access.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
-      unitsPerMinute: config.access.unitsPerMinute === 0 ? undefined : config.access.unitsPerMinute,
-      trustedProxies: config.server.trustedProxies,
-      limits,
-    },
-    upstream: {
-      upstreams,
-      limits,
-      timeoutMs: config.upstream.timeoutMs,
-      passUnknown: config.upstream.passUnknown && Object.keys(config.upstream.endpoints).length > 0,
-      rpc: { methods: new Set(config.upstream.rpcMethods), maxBatch: config.upstream.maxRpcBatch },
-    },
+    ...serverSettings(config, limits, upstreams),
     ...(embedded && { registerMore: embedded.registerRoutes, examples: embedded.example }),
   });
   opened.defer(() => {
@@ -104,19 +85,17 @@ export async function startApp(options: AppOptions): Promise<App> {
   });
   const url = await server.listen({ host: config.server.host, port: config.server.port });
   logger.info({ url, networks: networks.map(({ name }) => name) }, 'listening');
+  for (const network of networks) network.open();
 
   const failed = untilUseless(networks);
   // Nobody need listen: the stop of the service is no failure.
   failed.catch(() => undefined);
   const closing = opened.move();
   return {
-    url,
-    nodeID: identity.nodeID,
-    server,
+    ...{ url, server, failed, nodeID: identity.nodeID },
     get devnet() {
       return embedded?.devnet();
     },
-    failed,
     async untilReady(signal) {
       await Promise.all(networks.map((network) => network.untilUp(signal)));
     },
@@ -124,13 +103,34 @@ export async function startApp(options: AppOptions): Promise<App> {
   };
 }
 
-/** Rejects when a network cannot be opened at all, or when no API is of the network that it should be of. */
-async function untilUseless(networks: readonly OpenedNetwork[]): Promise<never> {
-  const reasons = await Promise.race([
-    Promise.all(networks.map(({ refused }) => refused)),
-    ...networks.map(({ failed }) => failed),
-  ]);
-  throw new WrongNetworks(networks.map(({ name }, index) => `${name}: ${reasons[index]}`).join('; '));
+/** What the configuration says of the HTTP side. */
+function serverSettings({ server, access, upstream }: Config, limits: LimitCounters, upstreams: Upstreams) {
+  return {
+    corsOrigins: server.corsOrigins,
+    drainTimeoutMs: server.shutdownTimeoutMs,
+    access: {
+      apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
+      unitsPerMinute: access.unitsPerMinute === 0 ? undefined : access.unitsPerMinute,
+      trustedProxies: server.trustedProxies,
+      limits,
+    },
+    upstream: {
+      ...{ upstreams, limits },
+      timeoutMs: upstream.timeoutMs,
+      passUnknown: upstream.passUnknown && Object.keys(upstream.endpoints).length > 0,
+      rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
+    },
+  } satisfies Partial<ServerOptions>;
+}
+
+/** Rejects when a network cannot be opened at all, or when the APIs of all networks are of others than they should be. */
+async function untilUseless(networks: readonly ServedNetwork[]): Promise<never> {
+  const allRefused = Promise.all(networks.map(({ refused }) => refused));
+  await Promise.race([allRefused, ...networks.map(({ failed }) => failed)]);
+  const refusals = networks.map(({ name, refusal }) => refusal && `${name}: ${refusal}`);
+  // Each was refused at some time, but one has been corrected meanwhile, and no network is refused once it was accepted.
+  if (refusals.includes(undefined)) return Promise.race(networks.map(({ failed }) => failed));
+  throw new WrongNetworks(refusals.join('; '));
 }
 
 async function openLimitCounters(
@@ -147,7 +147,7 @@ async function openLimitCounters(
 
 interface Embedded {
   /** Resolves with the address of its API. */
-  readonly start: (signal: AbortSignal) => Promise<ApiEndpoint>;
+  readonly start: () => Promise<ApiEndpoint>;
   readonly registerRoutes: (server: Server) => void;
   /** A request to try on the page of the API; undefined until the network is up. */
   readonly example: () => AggregationExample | undefined;
@@ -167,7 +167,7 @@ async function prepareEmbedded(
     import('./devnet/devnet.ts'),
     import('./devnet/devnet-routes.ts'),
   ]);
-  // It is started after the service listens, and stops after everything that talks to it.
+  // It stops after everything that talks to it.
   const running = opened.use(new AsyncDisposableStack());
   let devnet: Devnet | undefined;
   return {
