@@ -62,7 +62,10 @@ export async function startApp(options: AppOptions): Promise<App> {
   logger.info({ nodeID: identity.nodeID }, 'staking identity');
   const limits = await openLimitCounters(opened, config, ports);
   const upstreams = opened.use(createUpstreams({ ...config.upstream, ...ports }));
-  const embedded = await prepareEmbedded(opened, options, (node) => upstreams.open('node', node));
+  const embedded = await prepareEmbedded(opened, options, (node) => {
+    // Where the configuration names another node, that one is meant.
+    if (config.upstream.endpoints.node === undefined) upstreams.open('node', node);
+  });
   const networks = config.networks.map((network) =>
     opened.use(
       createServedNetwork({

@@ -294,7 +294,7 @@ describe('a network that is closed', () => {
     const started = Promise.withResolvers<ApiEndpoint>();
     const { network, events } = scriptedServedNetwork({ startEmbedded: () => started.promise });
     network.open();
-    const closed = network[Symbol.asyncDispose]();
+    const closed = Promise.resolve(network[Symbol.asyncDispose]());
     expect(await stateOf(closed)).toBe('pending');
     started.resolve({ baseUrl: 'http://127.0.0.1:4' });
     await closed;
