@@ -2,13 +2,13 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import packageJson from '../package.json' with { type: 'json' };
 import type { AggregationExample } from './api/example-request.ts';
 import type { Server } from './api/http-server.ts';
-import { createServer } from './api/server.ts';
+import { createServer, type ServerOptions } from './api/server.ts';
 import { createBlsService } from './bls/aggregation.ts';
 import { loadBackend } from './bls/load-backend.ts';
 import { startWorkerPool } from './bls/worker-pool.ts';
 import type { Config, NetworkConfig } from './config/settings.ts';
 import type { Devnet } from './devnet/devnet.ts';
-import { type OpenedNetwork, openNetwork } from './network/open-network.ts';
+import { createServedNetwork, type ServedNetwork } from './network/served-network.ts';
 import { createIdentity, loadOrCreateIdentity } from './p2p/identity.ts';
 import type { ApiEndpoint } from './primitives/api-endpoint.ts';
 import { parseHex } from './primitives/bytes.ts';
@@ -18,7 +18,7 @@ import { createMemoryLimitCounters, type LimitCounters } from './store/limit-cou
 import { createSharedLimitCounters } from './store/shared-limit-counters.ts';
 import type { Logger } from './telemetry/logger.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
-import { createUpstreams } from './upstream/upstreams.ts';
+import { createUpstreams, type Upstreams } from './upstream/upstreams.ts';
 
 export interface App extends AsyncDisposable {
   readonly url: string;
@@ -26,7 +26,7 @@ export interface App extends AsyncDisposable {
   readonly server: Server;
   /** The embedded network, once it is up; undefined where none is configured. */
   readonly devnet: Devnet | undefined;
-  /** Rejects when there is no point in going on: none of the configured networks can be served. */
+  /** Rejects when the service must not go on: nothing that it is configured to serve can be. */
   readonly failed: Promise<never>;
   /** Resolves when every network is up; rejects with the signal's reason. */
   untilReady(signal: AbortSignal): Promise<void>;
@@ -37,7 +37,7 @@ export interface AppOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly random: Random;
-  /** Called with the progress of the embedded network's start. */
+  /** Told how the start of the embedded network goes on. */
   readonly onProgress?: (text: string) => void;
 }
 
@@ -55,18 +55,20 @@ export async function startApp(options: AppOptions): Promise<App> {
   const metrics = createMetrics(registry);
   const ports = { logger, clock, random, metrics };
 
-  // Opened first, so that a missing backend is refused at once; closed last, when nothing needs it any more.
+  // First, as a backend that is missing is refused at once; closed last, when nobody asks for anything any more.
   const blsThreads = opened.use(await startWorkerPool(config.bls));
   const bls = createBlsService(blsThreads, await loadBackend(config.bls.backend));
   const identity = config.identity === undefined ? createIdentity() : await loadOrCreateIdentity(config.identity);
   logger.info({ nodeID: identity.nodeID }, 'staking identity');
   const limits = await openLimitCounters(opened, config, ports);
   const upstreams = opened.use(createUpstreams({ ...config.upstream, ...ports }));
-  const embedded = await prepareEmbedded(opened, options, (node) => upstreams.open('node', node));
-
+  const embedded = await prepareEmbedded(opened, options, (node) => {
+    // Where the configuration names another node, that one is meant.
+    if (config.upstream.endpoints.node === undefined) upstreams.open('node', node);
+  });
   const networks = config.networks.map((network) =>
     opened.use(
-      openNetwork({
+      createServedNetwork({
         ...{ network, identity, bls, ...ports },
         aggregation: config.aggregation,
         storePath: config.store.path,
@@ -75,27 +77,9 @@ export async function startApp(options: AppOptions): Promise<App> {
     ),
   );
   const server = await createServer({
-    networks,
+    ...{ networks, registry, metrics, logger, clock },
     version: packageJson.version,
-    registry,
-    metrics,
-    logger,
-    clock,
-    corsOrigins: config.server.corsOrigins,
-    drainTimeoutMs: config.server.shutdownTimeoutMs,
-    access: {
-      apiKeys: config.access.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
-      unitsPerMinute: config.access.unitsPerMinute === 0 ? undefined : config.access.unitsPerMinute,
-      trustedProxies: config.server.trustedProxies,
-      limits,
-    },
-    upstream: {
-      upstreams,
-      limits,
-      timeoutMs: config.upstream.timeoutMs,
-      passUnknown: config.upstream.passUnknown && Object.keys(config.upstream.endpoints).length > 0,
-      rpc: { methods: new Set(config.upstream.rpcMethods), maxBatch: config.upstream.maxRpcBatch },
-    },
+    ...serverSettings(config, limits, upstreams),
     ...(embedded && { registerMore: embedded.registerRoutes, examples: embedded.example }),
   });
   opened.defer(() => {
@@ -104,19 +88,17 @@ export async function startApp(options: AppOptions): Promise<App> {
   });
   const url = await server.listen({ host: config.server.host, port: config.server.port });
   logger.info({ url, networks: networks.map(({ name }) => name) }, 'listening');
+  for (const network of networks) network.open();
 
   const failed = untilUseless(networks);
-  // Nobody has to listen: stopping the service is no failure.
+  // Nobody need listen: the stop of the service is no failure.
   failed.catch(() => undefined);
   const closing = opened.move();
   return {
-    url,
-    nodeID: identity.nodeID,
-    server,
+    ...{ url, server, failed, nodeID: identity.nodeID },
     get devnet() {
       return embedded?.devnet();
     },
-    failed,
     async untilReady(signal) {
       await Promise.all(networks.map((network) => network.untilUp(signal)));
     },
@@ -124,13 +106,34 @@ export async function startApp(options: AppOptions): Promise<App> {
   };
 }
 
-/** Rejects when a network cannot be opened at all, or when every API turns out to belong to another network. */
-async function untilUseless(networks: readonly OpenedNetwork[]): Promise<never> {
-  const reasons = await Promise.race([
-    Promise.all(networks.map(({ refused }) => refused)),
-    ...networks.map(({ failed }) => failed),
-  ]);
-  throw new WrongNetworks(networks.map(({ name }, index) => `${name}: ${reasons[index]}`).join('; '));
+/** What the configuration says of the HTTP side. */
+function serverSettings({ server, access, upstream }: Config, limits: LimitCounters, upstreams: Upstreams) {
+  return {
+    corsOrigins: server.corsOrigins,
+    drainTimeoutMs: server.shutdownTimeoutMs,
+    access: {
+      apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
+      unitsPerMinute: access.unitsPerMinute === 0 ? undefined : access.unitsPerMinute,
+      trustedProxies: server.trustedProxies,
+      limits,
+    },
+    upstream: {
+      ...{ upstreams, limits },
+      timeoutMs: upstream.timeoutMs,
+      passUnknown: upstream.passUnknown && Object.keys(upstream.endpoints).length > 0,
+      rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
+    },
+  } satisfies Partial<ServerOptions>;
+}
+
+/** Rejects when a network cannot be opened at all, or when the APIs of all networks are of others than they should be. */
+async function untilUseless(networks: readonly ServedNetwork[]): Promise<never> {
+  const allRefused = Promise.all(networks.map(({ refused }) => refused));
+  await Promise.race([allRefused, ...networks.map(({ failed }) => failed)]);
+  const refusals = networks.map(({ name, refusal }) => refusal && `${name}: ${refusal}`);
+  // Each was refused at some time, but one has been corrected meanwhile, and no network is refused once it was accepted.
+  if (refusals.includes(undefined)) return Promise.race(networks.map(({ failed }) => failed));
+  throw new WrongNetworks(refusals.join('; '));
 }
 
 async function openLimitCounters(
@@ -147,7 +150,7 @@ async function openLimitCounters(
 
 interface Embedded {
   /** Resolves with the address of its API. */
-  readonly start: (signal: AbortSignal) => Promise<ApiEndpoint>;
+  readonly start: () => Promise<ApiEndpoint>;
   readonly registerRoutes: (server: Server) => void;
   /** A request to try on the page of the API; undefined until the network is up. */
   readonly example: () => AggregationExample | undefined;
@@ -167,7 +170,7 @@ async function prepareEmbedded(
     import('./devnet/devnet.ts'),
     import('./devnet/devnet-routes.ts'),
   ]);
-  // It is started after the service listens, and stops after everything that talks to it.
+  // It stops after everything that talks to it.
   const running = opened.use(new AsyncDisposableStack());
   let devnet: Devnet | undefined;
   return {
@@ -183,9 +186,9 @@ async function prepareEmbedded(
       onApi(node);
       return node;
     },
-    registerRoutes: (server) => registerDevnetRoutes(server, () => devnet, exampleNameOf(network)),
+    registerRoutes: (server) => registerDevnetRoutes(server, () => devnet, pathNameOf(network)),
     example() {
-      const name = exampleNameOf(network);
+      const name = pathNameOf(network);
       const body = devnet?.examples(name).find((example) => example.body !== undefined)?.body;
       return body && { network: name, body };
     },
@@ -193,10 +196,7 @@ async function prepareEmbedded(
   };
 }
 
-/**
- * The name under which examples call an embedded network: `fuji` where it has that name, as the documents' examples do, or the
- * other name that the public client of the API knows.
- */
-export function exampleNameOf({ name, aliases }: NetworkConfig): string {
-  return ['fuji', 'mainnet'].find((known) => known === name || aliases.includes(known)) ?? name;
+/** The name under which examples call the network: one that the public client of the API knows, where there is one. */
+function pathNameOf({ name, aliases }: NetworkConfig): string {
+  return [name, ...aliases].find((each) => each === 'fuji' || each === 'mainnet') ?? name;
 }

@@ -24,6 +24,8 @@ export interface RequiredSubnetOptions {
   readonly warn: SampledWarnings;
   readonly isConnected: (nodeID: NodeID) => boolean;
   readonly track: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => void;
+  /** Called after every reading of the set, whatever came of it. */
+  readonly onRead: () => void;
   /** Percent of the weight that must be connected. */
   readonly readyQuorumNum: bigint;
   readonly refreshIntervalMs: number;
@@ -99,7 +101,7 @@ export class RequiredSubnet {
   }
 
   async #refresh(signal: AbortSignal): Promise<void> {
-    const { validatorSets, clock, warn, track, refreshTimeoutMs } = this.#options;
+    const { validatorSets, clock, warn, track, onRead, refreshTimeoutMs } = this.#options;
     const { subnetID } = this;
     using deadline = startDeadline(clock, refreshTimeoutMs, 'reading the validator set', signal);
     try {
@@ -113,6 +115,7 @@ export class RequiredSubnet {
     }
     // The last known validators stay connected while the set cannot be read.
     if (this.#set !== undefined) track(subnetID, new Set(this.#set.validators.flatMap(({ nodeIDs }) => nodeIDs)));
+    onRead();
   }
 
   #connectedWeight({ validators }: WarpSet): bigint {

@@ -34,6 +34,8 @@ export interface ValidatorConnectionsOptions {
 export interface ValidatorConnections extends SignatureSource, AsyncDisposable {
   /** Of the primary network first, then of the tracked subnets. */
   readiness(): readonly SubnetReadiness[];
+  /** Hears when {@link readiness} may have changed: connections have, or a validator set was read. Returns the unsubscription. */
+  onReadinessChange(listener: () => void): () => void;
 }
 
 /** Subnets asked for on demand that are kept connected; an L1 has some 3 to 50 validators. */
@@ -45,8 +47,13 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
   const { network, clock, keepMs, refreshIntervalMs } = options;
   const requiredIDs = [...new Set([PRIMARY_NETWORK_ID, ...options.trackedSubnetIDs])];
   const tracked = new TrackedNodes({ network, clock, keepMs, maxSubnets: MAX_SUBNETS + requiredIDs.length });
+  /** One entry for each caller that listens. */
+  const readinessListeners = new Set<() => void>();
   const subnetOptions = {
     ...options,
+    onRead: () => {
+      for (const listener of readinessListeners) listener();
+    },
     warn: createSampledWarnings(options.logger, clock),
     isConnected: (nodeID: NodeID) => network.isConnected(nodeID),
     track: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => tracked.track(subnetID, nodeIDs),
@@ -86,6 +93,14 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
     isConnected: (nodeID) => network.isConnected(nodeID),
     whyUnreachable: (nodeID) => network.lastFailure(nodeID) ?? 'not connected yet',
     onConnectionChange: (listener) => network.onConnectionChange(listener),
+    onReadinessChange(listener) {
+      const stopListening = network.onConnectionChange(listener);
+      readinessListeners.add(listener);
+      return () => {
+        stopListening();
+        readinessListeners.delete(listener);
+      };
+    },
     async requestSignature(nodeID, { sourceChainID, message, justification }, { timeoutMs, signal }) {
       const appBytes = encodeSignatureRequest({ message, justification });
       const outcome = await network.appRequest(nodeID, sourceChainID, appBytes, { timeoutMs, signal });

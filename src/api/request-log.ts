@@ -68,6 +68,7 @@ export class RequestLog {
   /** By its lines alone an operator can tell which validators of which weight said what. */
   aggregationFailed(request: FastifyRequest, { code, message, report }: AggregatorError): void {
     this.#write('warn', this.#failed, request.log, 'aggregation failed', () => ({
+      network: (request.params as { readonly network?: string }).network, // as the client calls it
       code,
       reason: message,
       ...(report !== undefined && {

@@ -6,7 +6,7 @@ import { parseExactJson } from '../../../src/pchain/exact-json.ts';
 import { parseHex } from '../../../src/primitives/bytes.ts';
 import { systemClock } from '../../../src/primitives/clock.ts';
 import { parseNodeID } from '../../../src/primitives/ids.ts';
-import { createLogger } from '../../../src/telemetry/logger.ts';
+import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
 import { type Verification, verifySignedMessage } from '../../../src/validators/verify-signed-message.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
@@ -20,7 +20,7 @@ export interface Answer {
   readonly body: Record<string, unknown>;
 }
 
-/** As they stand in a configuration file; `network` are those of the one network that is served. */
+/** As they stand in a configuration file, but for the logger; `network` are those of the one network that is served. */
 export interface ServiceSettings {
   readonly network?: object;
   readonly access?: object;
@@ -28,13 +28,15 @@ export interface ServiceSettings {
   readonly server?: object;
   readonly store?: object;
   readonly upstream?: object;
+  /** Silent by default. */
+  readonly logger?: Logger;
 }
 
 /** The whole service on the embedded network, as `npm start` runs it, in this process. */
 export interface RunningService extends AsyncDisposable {
   readonly app: App;
   readonly devnet: Devnet;
-  post(body: unknown, path?: string): Promise<Answer>;
+  post(body: unknown, path?: string, headers?: Record<string, string>): Promise<Answer>;
   get(path: string): Promise<Answer>;
   /** One more service on the same network. */
   another(settings: ServiceSettings): Promise<Pick<RunningService, 'get' | 'post' | 'metric'> & AsyncDisposable>;
@@ -78,7 +80,10 @@ export async function startService(
   };
 }
 
-async function serve(devnet: Devnet, { network, server, ...sections }: ServiceSettings) {
+async function serve(
+  devnet: Devnet,
+  { network, server, logger = createLogger('silent'), ...sections }: ServiceSettings,
+) {
   await using opened = new AsyncDisposableStack();
   const starting = AbortSignal.timeout(START_TIMEOUT_MS);
   const local = {
@@ -88,9 +93,7 @@ async function serve(devnet: Devnet, { network, server, ...sections }: ServiceSe
     ...network,
   };
   const { config } = parseConfig({ networks: { local }, server: { port: 0, ...server }, ...sections }, {}, {});
-  const app = opened.use(
-    await startApp({ config, logger: createLogger('silent'), clock: systemClock, random: Math.random }),
-  );
+  const app = opened.use(await startApp({ config, logger, clock: systemClock, random: Math.random }));
   await app.untilReady(starting);
   const closing = opened.move();
 
@@ -106,10 +109,10 @@ async function serve(devnet: Devnet, { network, server, ...sections }: ServiceSe
   return {
     app,
     get: (path: string) => answer(path),
-    post: (body: unknown, path = POST_PATH) =>
+    post: (body: unknown, path = POST_PATH, headers: Record<string, string> = {}) =>
       answer(path, {
         method: 'POST',
-        headers: { 'content-type': 'application/json' },
+        headers: { 'content-type': 'application/json', ...headers },
         body: JSON.stringify(body),
       }),
     async metric(name: string) {

@@ -68,6 +68,17 @@ class FakePeerNetwork implements Pick<PeerNetwork, 'want' | 'unwant' | 'isConnec
     return this.failure;
   }
 
+  readonly #listeners = new Set<() => void>();
+
+  onConnectionChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  change(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
   async appRequest(nodeID: NodeID, chainID: BlockchainID, appBytes: Uint8Array): Promise<AppOutcome> {
     this.requests.push({ nodeID, chainID, appBytes });
     return this.outcome;
@@ -129,6 +140,24 @@ function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as Err
   }
   return { clock, network, registry, sets, state, connections, pass };
 }
+
+describe('who listens for readiness', () => {
+  test('hears of changed connections and of sets that were read, though no connection changes with them', async () => {
+    const { network, connections, pass } = createHarness({ trackedSubnetIDs: [] });
+    for (const number of [1, 2, 3]) network.connected.add(nodeOf(number));
+    const heard: (string | undefined)[] = [];
+    const stop = connections.onReadinessChange(() => heard.push(connections.readiness()[0]?.reason ?? 'up'));
+    await pass(0);
+    expect(heard).toEqual(['up']);
+    network.connected.clear();
+    network.change();
+    expect(heard).toEqual(['up', '0.00 % of its weight is connected, and 67 % is needed']);
+    stop();
+    network.change();
+    await pass(2 * REFRESH_MS);
+    expect(heard).toHaveLength(2);
+  });
+});
 
 describe('whom it keeps connected', () => {
   test('the primary network and the tracked subnets, from the start, and as their sets change', async () => {

@@ -1,0 +1,259 @@
+import { AggregatorError } from '../aggregator/aggregator-error.ts';
+import type { NetworkConfig } from '../config/settings.ts';
+import { ConnectionChanges } from '../p2p/connection-changes.ts';
+import type { NodeApi } from '../pchain/node-api.ts';
+import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
+import { sleep } from '../primitives/clock.ts';
+import { PUBLIC_NETWORKS, publicNetworkNamed } from '../primitives/networks.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { Network, NetworkReadiness } from './network.ts';
+import { askNetworkID } from './network-id.ts';
+import {
+  type NetworkParts,
+  openNetworkApi,
+  openNetworkParts,
+  type PartsOptions,
+  type SharedParts,
+} from './network-parts.ts';
+import { decideStatus } from './readiness.ts';
+
+export interface NetworkOptions extends SharedParts {
+  readonly network: NetworkConfig;
+  /** Of the process; lines of the network get its name. */
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /**
+   * Where the embedded network has its API, when it is up. It belongs to whoever starts it. Undefined for a network that
+   * runs elsewhere, whose configuration says where.
+   */
+  readonly startEmbedded?: (() => Promise<ApiEndpoint>) | undefined;
+}
+
+export interface ServedNetwork extends Network {
+  /**
+   * Begins to open the network and comes back at once: whatever is slow, missing or wrong there holds up nothing else. Before,
+   * the network answers as one that is being opened. To be called once.
+   */
+  open(): void;
+  /** Resolves when the API first turns out to be of another network. */
+  readonly refused: Promise<void>;
+  /** Why nothing is served: the API is of another network. Undefined where it is not, or no more. */
+  readonly refusal: string | undefined;
+  /** Rejects where the network can never be opened: its store cannot be read, the embedded network gets no ports, or a bug. */
+  readonly failed: Promise<never>;
+}
+
+/** What a network consists of, as far as its life needs it; tests put scripted parts in place of the real ones. */
+export interface NetworkOpener {
+  /** The stack closes what is opened. */
+  openApi(opened: AsyncDisposableStack, options: PartsOptions): NetworkIDApi & { openParts: OpenParts };
+}
+
+type NetworkIDApi = Pick<NodeApi, 'getNetworkID'>;
+type OpenParts = (
+  opened: AsyncDisposableStack,
+  networkID: number,
+) => {
+  readonly aggregator: NetworkParts['aggregator'];
+  readonly connections: Pick<NetworkParts['connections'], 'readiness' | 'onReadinessChange'>;
+};
+
+const REAL_PARTS: NetworkOpener = {
+  openApi(opened, options) {
+    const api = openNetworkApi(opened, options);
+    return {
+      getNetworkID: (signal) => api.node.getNetworkID(signal),
+      openParts: (openedParts, networkID) => openNetworkParts(openedParts, { ...options, networkID }, api),
+    };
+  },
+};
+
+/** How long a client may wait before it asks again for a network that is being opened. */
+const RETRY_AFTER_MS = 5_000;
+/** A wrong API is asked again now and then: whoever corrects it need not restart the service. */
+const REFUSED_RETRY_MS = 30_000;
+
+/** A network that is yet to be opened. */
+export function createServedNetwork(options: NetworkOptions, opener: NetworkOpener = REAL_PARTS): ServedNetwork {
+  return new NetworkWithLife(options, opener);
+}
+
+type State =
+  /** `reason` says why nothing can be served, in words for operators and clients. */
+  | { readonly kind: 'opening' | 'refused'; readonly reason: string }
+  | {
+      readonly kind: 'open';
+      readonly parts: ReturnType<OpenParts>;
+      /** Closes the parts. */
+      readonly opened: AsyncDisposableStack;
+    };
+
+class NetworkWithLife implements ServedNetwork {
+  readonly name: string;
+  readonly pathNames: readonly string[];
+  readonly refused: Promise<void>;
+  readonly failed: Promise<never>;
+  readonly aggregator: Network['aggregator'];
+  readonly #options: NetworkOptions;
+  readonly #opener: NetworkOpener;
+  readonly #startedMs: number;
+  readonly #stopping = new AbortController();
+  readonly #opened = new AsyncDisposableStack();
+  /** Of what readiness depends on. */
+  readonly #changes = new ConnectionChanges();
+  readonly #whenRefused = Promise.withResolvers<void>();
+  readonly #whenFailed = Promise.withResolvers<never>();
+  /** Resolves when nothing is being opened any more. */
+  #opening: Promise<void> = Promise.resolve();
+  #state: State = { kind: 'opening', reason: 'the network is being opened' };
+  #hasBeenUp = false;
+
+  constructor(options: NetworkOptions, opener: NetworkOpener) {
+    const { network, logger, metrics, clock } = options;
+    this.name = network.name;
+    this.pathNames = [network.name, ...network.aliases];
+    this.refused = this.#whenRefused.promise;
+    this.failed = this.#whenFailed.promise;
+    this.#options = {
+      ...options,
+      logger: logger.child({ network: network.name }),
+      metrics: metrics.with({ network: network.name }),
+    };
+    this.#opener = opener;
+    this.#startedMs = clock.monotonicMs();
+    this.aggregator = {
+      aggregate: async (request, call) => this.#requireParts().aggregator.aggregate(request, call),
+    };
+    // Nobody need wait for it.
+    this.failed.catch(() => undefined);
+  }
+
+  get refusal(): string | undefined {
+    return this.#state.kind === 'refused' ? this.#state.reason : undefined;
+  }
+
+  open(): void {
+    this.#opening = this.#open().catch((error: unknown) => {
+      if (this.#stopping.signal.aborted) return;
+      this.#changes.close(error instanceof Error ? error : new Error(String(error)));
+      this.#whenFailed.reject(error);
+    });
+    this.untilUp(this.#stopping.signal).then(
+      () => {
+        this.#hasBeenUp = true;
+      },
+      () => undefined,
+    );
+  }
+
+  readiness(): NetworkReadiness {
+    const state = this.#state;
+    const { clock, identity } = this.#options;
+    const isOpen = state.kind === 'open';
+    const subnets = isOpen ? state.parts.connections.readiness() : [];
+    const { status, reason } = decideStatus({
+      notOpen: isOpen ? undefined : { reason: state.reason, isRefused: state.kind === 'refused' },
+      subnets,
+      hasBeenUp: this.#hasBeenUp,
+      sinceStartMs: clock.monotonicMs() - this.#startedMs,
+    });
+    return { name: this.name, status, reason, nodeID: isOpen ? identity.nodeID : undefined, subnets };
+  }
+
+  untilUp(signal: AbortSignal): Promise<void> {
+    return this.#changes.waitUntil(() => this.readiness().status === 'up', signal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const reason = new Error('the service stops');
+    this.#stopping.abort(reason);
+    this.#changes.close(reason);
+    await this.#opening;
+    await this.#opened.disposeAsync();
+  }
+
+  #requireParts(): ReturnType<OpenParts> {
+    if (this.#state.kind === 'open') return this.#state.parts;
+    throw new AggregatorError('network_unavailable', `${this.name} cannot be served now: ${this.#state.reason}`, {
+      retryAfterMs: RETRY_AFTER_MS,
+    });
+  }
+
+  async #open(): Promise<void> {
+    const { signal } = this.#stopping;
+    const { clock } = this.#options;
+    const options = await this.#withEndpoints(signal);
+    const api = this.#opener.openApi(this.#opened, options);
+    const known = publicNetworkNamed(this.name);
+    // Of a public network the ID is known, and everything works where its info API does not answer.
+    if (known !== undefined) this.#openParts(api, known.networkID);
+    for (;;) {
+      const networkID = await this.#askNetworkID(api, signal);
+      const problem = findNetworkProblem(this.name, known?.networkID, networkID);
+      if (problem === undefined) {
+        if (this.#state.kind !== 'open') this.#openParts(api, networkID);
+        return;
+      }
+      await this.#refuse(problem, networkID);
+      await sleep(clock, REFUSED_RETRY_MS, signal);
+    }
+  }
+
+  async #withEndpoints(signal: AbortSignal): Promise<NetworkOptions> {
+    const { network, startEmbedded } = this.#options;
+    if (startEmbedded === undefined) return this.#options;
+    this.#become({ kind: 'opening', reason: 'the embedded network is being started' });
+    const endpoints = [await startEmbedded()];
+    signal.throwIfAborted();
+    return { ...this.#options, network: { ...network, pChainApi: endpoints, infoApi: endpoints } };
+  }
+
+  #askNetworkID(api: NetworkIDApi, signal: AbortSignal): Promise<number> {
+    const { clock, logger, network } = this.#options;
+    const onFailure = (failure: string): void => {
+      // One that was refused stays so until its API says otherwise.
+      if (this.#state.kind !== 'opening') return;
+      this.#become({ kind: 'opening', reason: `its info API does not answer yet (${failure})` });
+    };
+    return askNetworkID({ api, clock, logger, timeoutMs: network.apiTimeoutMs, onFailure }, signal);
+  }
+
+  #openParts({ openParts }: { readonly openParts: OpenParts }, networkID: number): void {
+    const { logger, identity } = this.#options;
+    // So that parts that cannot all be opened are closed with the network.
+    const opened = this.#opened.use(new AsyncDisposableStack());
+    const parts = openParts(opened, networkID);
+    opened.defer(parts.connections.onReadinessChange(() => this.#changes.announce()));
+    this.#become({ kind: 'open', parts, opened });
+    logger.info({ networkID, nodeID: identity.nodeID }, 'network opened');
+  }
+
+  /** What was read from another network's API is thrown away with the parts: validator sets, chains, peers. */
+  async #refuse(reason: string, networkID: number): Promise<void> {
+    const before = this.#state;
+    this.#become({ kind: 'refused', reason });
+    this.#whenRefused.resolve();
+    if (before.kind !== 'refused') this.#options.logger.error({ networkID }, reason);
+    if (before.kind === 'open') await before.opened.disposeAsync();
+  }
+
+  #become(state: State): void {
+    this.#state = state;
+    this.#changes.announce();
+  }
+}
+
+/**
+ * A network of one's own has any ID but those of the public ones: with its laxer defaults none of them is to be served.
+ *
+ * @param expected undefined for a network of one's own
+ */
+function findNetworkProblem(name: string, expected: number | undefined, given: number): string | undefined {
+  if (expected !== undefined) {
+    if (given === expected) return undefined;
+    return `its info API is of network ID ${given}, and ${name} has ${expected}: check infoApi and pChainApi`;
+  }
+  const known = PUBLIC_NETWORKS.find(({ networkID }) => networkID === given);
+  return known && `its info API is of ${known.name}: call the network ${known.name} in the configuration, not ${name}`;
+}

@@ -1,0 +1,90 @@
+import pLimit from 'p-limit';
+import { expect, test } from 'vitest';
+import type { Behaviour } from '../../../src/devnet/behaviour.ts';
+import { createLogLines } from '../../log-lines.ts';
+import { startService } from './running-service.ts';
+
+const REQUESTS = 1_000;
+const SOUGHT = 'ticket-4711/attempt-1';
+const KEY = 'a key that must not be logged';
+/** A thousand requests, of which few ask validators, take some seconds on a busy machine. */
+const TIMEOUT_MS = 60_000;
+
+test(
+  'a failed aggregation among a thousand requests is found by its ID, and its lines tell which validators said what',
+  async () => {
+    // Half of the validators say no, each in words of its own.
+    const refusing = [0, 1, 2, 3].map((index): [number, Behaviour] => [
+      index,
+      { kind: 'refusing', code: 100 + index, message: `out of office ${index}` },
+    ]);
+    const log = createLogLines();
+    await using service = await startService(8, { settings: { logger: log.logger, access: { unitsPerMinute: 0 } } });
+    const { devnet } = service;
+    const good = devnet.emitMessages(20);
+    const failing = devnet.emitMessages(1)[0] as string;
+    for (const message of good) expect((await service.post({ message })).status).toBe(201);
+    for (const [index, behaviour] of refusing) devnet.validator(index).setBehaviour(behaviour);
+
+    const headers = (id: string) => ({ 'x-request-id': id, 'x-service-api-key': KEY });
+    const sendOther = (index: number) => {
+      const message = good[index % good.length] as string;
+      const id = `other-${index}`;
+      switch (index % 4) {
+        case 0:
+          return service.post({ message: message.slice(0, 20) }, undefined, headers(id));
+        case 1:
+          return service.post({ message }, '/v1/signatureAggregator/nowhere/aggregateSignatures', headers(id));
+        default:
+          return service.post({ message }, undefined, headers(id));
+      }
+    };
+    const atOnce = pLimit(50);
+    const answers = await Promise.all(
+      Array.from({ length: REQUESTS }, (_, index) =>
+        atOnce(() =>
+          index === 500 ? service.post({ message: failing }, undefined, headers(SOUGHT)) : sendOther(index),
+        ),
+      ),
+    );
+    const answer = answers[500];
+    expect(answer?.status).toBe(500);
+    expect(answer?.headers.get('x-request-id')).toBe(SOUGHT);
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(REQUESTS / 2);
+    await log.until('"msg":"request"', REQUESTS + good.length);
+
+    const text = log.lines.join('');
+    const lines = log.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    const found = lines.filter(({ requestId }) => requestId === SOUGHT);
+    expect(found.map(({ msg }) => msg).toSorted()).toEqual(['aggregation failed', 'request']);
+    const access = found.find(({ msg }) => msg === 'request');
+    expect(access).toMatchObject({ method: 'POST', status: 500, code: 'insufficient_weight', units: 10 });
+    const failure = found.find(({ msg }) => msg === 'aggregation failed');
+    expect(failure).toMatchObject({
+      network: 'fuji',
+      code: 'insufficient_weight',
+      reason: answer?.body['message'],
+      messageId: expect.any(String),
+      sourceChainId: devnet.subnets.primary.cChainID,
+      ...(answer?.body['details'] as object),
+    });
+    // The request ends as soon as the quorum is lost, so that some may still have been asked then.
+    const { missing } = failure as { missing: { nodeId: string; outcome: string; weight: string }[] };
+    const refusals = missing.filter(({ outcome }) => outcome === 'refused');
+    expect(refusals.length).toBeGreaterThan(0);
+    const words = new Map<string, Behaviour>(
+      refusing.map(([index, behaviour]) => [String(devnet.nodeIDs[index]), behaviour]),
+    );
+    for (const refusal of refusals) {
+      const { code, message } = words.get(refusal.nodeId) as { code: number; message: string };
+      expect(refusal).toMatchObject({ code, text: message, weight: expect.stringMatching(/^\d+$/) });
+    }
+
+    // Each of the others has its own line, and no line has a key or a payload.
+    const ids = lines.filter(({ msg }) => msg === 'request').map(({ requestId }) => requestId);
+    expect(new Set(ids).size).toBe(REQUESTS + good.length);
+    expect(text).not.toContain(KEY);
+    for (const message of [...good, failing]) expect(text).not.toContain(message.slice(-40));
+  },
+  TIMEOUT_MS,
+);

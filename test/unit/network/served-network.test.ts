@@ -1,0 +1,316 @@
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import type { Aggregator } from '../../../src/aggregator/aggregate.ts';
+import type { AggregationRequest, AggregationResult } from '../../../src/aggregator/aggregation-request.ts';
+import { parseConfig } from '../../../src/config/load-config.ts';
+import {
+  createServedNetwork,
+  type NetworkOpener,
+  type NetworkOptions,
+  type ServedNetwork,
+} from '../../../src/network/served-network.ts';
+import type { ApiEndpoint } from '../../../src/primitives/api-endpoint.ts';
+import { PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { FakeClock, settle } from '../../fake-clock.ts';
+import { createLogLines } from '../../log-lines.ts';
+
+const OWN_ID = 1337;
+const FUJI_ID = 5;
+const RESULT = { signers: [] } as unknown as AggregationResult;
+
+/** A network whose API and parts do as the test says. */
+function scriptedServedNetwork({
+  name = 'local',
+  networkID = OWN_ID,
+  startEmbedded,
+}: {
+  name?: string;
+  networkID?: number | Error;
+  startEmbedded?: NetworkOptions['startEmbedded'];
+} = {}) {
+  const clock = new FakeClock();
+  const log = createLogLines();
+  const script = { networkID, isConnected: true, openError: undefined as Error | undefined };
+  /** What happened to API and parts, in order. */
+  const events: string[] = [];
+  const listeners = new Set<() => void>();
+  const aggregator: Aggregator = { aggregate: async () => RESULT };
+  const opener: NetworkOpener = {
+    openApi(opened, { network }) {
+      events.push(`api opened at ${network.infoApi[0]?.baseUrl}`);
+      opened.defer(() => void events.push('api closed'));
+      return {
+        async getNetworkID() {
+          if (script.networkID instanceof Error) throw script.networkID;
+          return script.networkID;
+        },
+        openParts(openedParts, id) {
+          openedParts.defer(() => void events.push('parts closed'));
+          if (script.openError !== undefined) throw script.openError;
+          events.push(`parts opened for ${id}`);
+          return {
+            aggregator,
+            connections: {
+              readiness: () => [
+                {
+                  subnetID: PRIMARY_NETWORK_ID,
+                  isUp: script.isConnected,
+                  reason: script.isConnected ? undefined : 'nobody is connected',
+                  connected: undefined,
+                },
+              ],
+              onReadinessChange(listener) {
+                listeners.add(listener);
+                return () => listeners.delete(listener);
+              },
+            },
+          };
+        },
+      };
+    },
+  };
+  const settings = { pChainApi: [{ baseUrl: 'http://api.example' }] };
+  const { config } = parseConfig({ networks: { [name]: settings } }, {}, {});
+  const network = createServedNetwork(
+    {
+      network: config.networks[0] as NetworkOptions['network'],
+      clock,
+      logger: log.logger,
+      metrics: createMetrics(new Registry()),
+      identity: { nodeID: 'NodeID-us' } as unknown as NetworkOptions['identity'],
+      bls: {} as NetworkOptions['bls'],
+      aggregation: config.aggregation,
+      storePath: undefined,
+      random: () => 0.5,
+      startEmbedded,
+    },
+    opener,
+  );
+  return {
+    network,
+    clock,
+    log,
+    script,
+    events,
+    listeners,
+    change: () => {
+      for (const listener of listeners) listener();
+    },
+  };
+}
+
+const aggregate = (network: ServedNetwork) =>
+  network.aggregator.aggregate({} as AggregationRequest, { signal: new AbortController().signal });
+
+/** What has become of a promise by now. */
+async function stateOf(promise: Promise<unknown>): Promise<unknown> {
+  const pending = Symbol('pending');
+  await settle();
+  const state = await Promise.race([promise.catch((error: unknown) => error), Promise.resolve(pending)]);
+  return state === pending ? 'pending' : state;
+}
+
+const never = new AbortController().signal;
+
+describe('a network of our own', () => {
+  it('opens nothing before it is told to, and says so', async () => {
+    const { network, events } = scriptedServedNetwork();
+    expect(network.readiness()).toMatchObject({
+      status: 'starting',
+      reason: 'the network is being opened',
+      subnets: [],
+    });
+    await expect(aggregate(network)).rejects.toMatchObject({ code: 'network_unavailable', retryAfterMs: 5_000 });
+    await network[Symbol.asyncDispose]();
+    expect(events).toEqual([]);
+  });
+
+  it('opens its parts with the ID that its API gives', async () => {
+    await using scope = new AsyncDisposableStack();
+    const { network, events } = scriptedServedNetwork();
+    scope.use(network);
+    network.open();
+    await network.untilUp(never);
+    expect(events).toEqual(['api opened at http://api.example', 'parts opened for 1337']);
+    expect(network.readiness()).toMatchObject({ name: 'local', status: 'up', nodeID: 'NodeID-us' });
+    expect(await aggregate(network)).toBe(RESULT);
+  });
+
+  it('waits for an API that does not answer, and says why it serves nothing', async () => {
+    await using scope = new AsyncDisposableStack();
+    const { network, clock, script, events } = scriptedServedNetwork({ networkID: new Error('connection refused') });
+    scope.use(network);
+    network.open();
+    await clock.advance(10_000);
+    expect(network.readiness()).toMatchObject({
+      status: 'starting',
+      reason: 'its info API does not answer yet (connection refused)',
+    });
+    await expect(aggregate(network)).rejects.toThrow(
+      'local cannot be served now: its info API does not answer yet (connection refused)',
+    );
+    await clock.advance(60_000);
+    expect(network.readiness().status).toBe('down');
+    script.networkID = OWN_ID;
+    await clock.advance(30_000);
+    expect(events.at(-1)).toBe('parts opened for 1337');
+    expect(network.readiness().status).toBe('up');
+  });
+
+  it('is refused while its API is of a public network, and opened when it no longer is', async () => {
+    await using scope = new AsyncDisposableStack();
+    const { network, clock, script, events, log } = scriptedServedNetwork({ networkID: FUJI_ID });
+    scope.use(network);
+    network.open();
+    await network.refused;
+    const reason = 'its info API is of fuji: call the network fuji in the configuration, not local';
+    expect(network.refusal).toBe(reason);
+    expect(network.readiness()).toMatchObject({ status: 'down', reason, nodeID: undefined });
+    await expect(aggregate(network)).rejects.toMatchObject({ code: 'network_unavailable' });
+
+    // An API that fails meanwhile takes nothing back, and the log says it once.
+    script.networkID = new Error('connection refused');
+    await clock.advance(60_000);
+    script.networkID = FUJI_ID;
+    await clock.advance(120_000);
+    expect(network.refusal).toBe(reason);
+    expect(log.count(reason)).toBe(1);
+    expect(events).toEqual(['api opened at http://api.example']);
+
+    script.networkID = OWN_ID;
+    await clock.advance(30_000);
+    expect(network.refusal).toBeUndefined();
+    expect(network.readiness().status).toBe('up');
+    expect(await aggregate(network)).toBe(RESULT);
+  });
+
+  it('is up when a change of connections or of validator sets makes it so', async () => {
+    await using scope = new AsyncDisposableStack();
+    const { network, script, change } = scriptedServedNetwork();
+    scope.use(network);
+    script.isConnected = false;
+    network.open();
+    const up = network.untilUp(never);
+    expect(await stateOf(up)).toBe('pending');
+    expect(network.readiness()).toMatchObject({ status: 'starting', reason: expect.stringContaining('nobody') });
+    script.isConnected = true;
+    change();
+    await up;
+    // From then on it is no longer starting, though nobody looked in between.
+    script.isConnected = false;
+    expect(network.readiness().status).toBe('down');
+  });
+
+  it('fails with what keeps its parts from being opened, and closes those that were', async () => {
+    const { network, script, events } = scriptedServedNetwork();
+    script.openError = new Error('cannot open the store');
+    const up = network.untilUp(never);
+    network.open();
+    await expect(network.failed).rejects.toThrow('cannot open the store');
+    await expect(up).rejects.toThrow('cannot open the store');
+    await network[Symbol.asyncDispose]();
+    expect(events).toEqual(['api opened at http://api.example', 'parts closed', 'api closed']);
+  });
+});
+
+describe('a public network', () => {
+  it('is served while its info API does not answer, as its ID is known', async () => {
+    await using scope = new AsyncDisposableStack();
+    const { network, clock, events } = scriptedServedNetwork({ name: 'fuji', networkID: new Error('down') });
+    scope.use(network);
+    network.open();
+    await clock.advance(1_000);
+    expect(events.at(-1)).toBe('parts opened for 5');
+    expect(network.readiness().status).toBe('up');
+    expect(await aggregate(network)).toBe(RESULT);
+  });
+
+  it('closes all that it read from an API of another network, and opens anew when that is corrected', async () => {
+    const { network, clock, script, events, listeners } = scriptedServedNetwork({ name: 'fuji', networkID: 1 });
+    network.open();
+    await network.refused;
+    await settle();
+    expect(network.refusal).toBe('its info API is of network ID 1, and fuji has 5: check infoApi and pChainApi');
+    expect(network.readiness().status).toBe('down');
+    expect(events).toEqual(['api opened at http://api.example', 'parts opened for 5', 'parts closed']);
+    expect(listeners.size).toBe(0);
+    await expect(aggregate(network)).rejects.toMatchObject({ code: 'network_unavailable' });
+
+    const up = network.untilUp(never);
+    script.networkID = FUJI_ID;
+    await clock.advance(30_000);
+    await up;
+    expect(events.slice(3)).toEqual(['parts opened for 5']);
+    expect(await aggregate(network)).toBe(RESULT);
+    await network[Symbol.asyncDispose]();
+    expect(events.slice(4)).toEqual(['parts closed', 'api closed']);
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('the embedded network', () => {
+  it('is opened where it has its API, as soon as it is up', async () => {
+    await using scope = new AsyncDisposableStack();
+    const started = Promise.withResolvers<ApiEndpoint>();
+    const { network, events } = scriptedServedNetwork({ startEmbedded: () => started.promise });
+    scope.use(network);
+    network.open();
+    await settle();
+    expect(network.readiness()).toMatchObject({ status: 'starting', reason: 'the embedded network is being started' });
+    expect(events).toEqual([]);
+    started.resolve({ baseUrl: 'http://127.0.0.1:4' });
+    await network.untilUp(never);
+    expect(events).toEqual(['api opened at http://127.0.0.1:4', 'parts opened for 1337']);
+  });
+
+  it('fails where it cannot be started', async () => {
+    const { network, events } = scriptedServedNetwork({
+      startEmbedded: () => Promise.reject(new Error('no port left')),
+    });
+    network.open();
+    await expect(network.failed).rejects.toThrow('no port left');
+    await network[Symbol.asyncDispose]();
+    expect(events).toEqual([]);
+  });
+});
+
+describe('a network that is closed', () => {
+  it('while it waits for its API, leaves no timer and fails nobody but those who wait', async () => {
+    const { network, clock, events } = scriptedServedNetwork({ networkID: new Error('down') });
+    network.open();
+    await clock.advance(500);
+    const up = network.untilUp(never);
+    const waiting = expect(up).rejects.toThrow('the service stops');
+    await network[Symbol.asyncDispose]();
+    await waiting;
+    expect(events).toEqual(['api opened at http://api.example', 'api closed']);
+    expect(clock.pendingTimers).toBe(0);
+    expect(await stateOf(network.failed)).toBe('pending');
+    expect(await stateOf(network.refused)).toBe('pending');
+  });
+
+  it('while the embedded network starts, is closed when that has ended, and opens nothing', async () => {
+    const started = Promise.withResolvers<ApiEndpoint>();
+    const { network, events } = scriptedServedNetwork({ startEmbedded: () => started.promise });
+    network.open();
+    const closed = Promise.resolve(network[Symbol.asyncDispose]());
+    expect(await stateOf(closed)).toBe('pending');
+    started.resolve({ baseUrl: 'http://127.0.0.1:4' });
+    await closed;
+    expect(events).toEqual([]);
+    expect(await stateOf(network.failed)).toBe('pending');
+  });
+
+  it('is left by whoever waits for it with the reason of their own signal', async () => {
+    await using scope = new AsyncDisposableStack();
+    const { network, script } = scriptedServedNetwork();
+    scope.use(network);
+    script.isConnected = false;
+    network.open();
+    const left = new AbortController();
+    const up = network.untilUp(left.signal);
+    left.abort(new Error('waited long enough'));
+    await expect(up).rejects.toThrow('waited long enough');
+  });
+});
