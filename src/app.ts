@@ -26,7 +26,7 @@ export interface App extends AsyncDisposable {
   readonly server: Server;
   /** The embedded network, once it is up; undefined where none is configured. */
   readonly devnet: Devnet | undefined;
-  /** Rejects when the service must not go on: nothing that it is configured to serve can be. */
+  /** Rejects when there is no point in going on: none of the configured networks can be served. */
   readonly failed: Promise<never>;
   /** Resolves when every network is up; rejects with the signal's reason. */
   untilReady(signal: AbortSignal): Promise<void>;
@@ -37,7 +37,7 @@ export interface AppOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly random: Random;
-  /** Told how the start of the embedded network goes on. */
+  /** Called with the progress of the embedded network's start. */
   readonly onProgress?: (text: string) => void;
 }
 
@@ -47,22 +47,21 @@ export class WrongNetworks extends Error {
 }
 
 /** The composition root: everything it opens, it closes, in reverse order. It listens before any network is open. */
-export async function startApp(options: AppOptions): Promise<App> {
-  const { config, logger, clock, random } = options;
+export async function startApp({ config, logger, clock, random, onProgress }: AppOptions): Promise<App> {
   await using opened = new AsyncDisposableStack();
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const metrics = createMetrics(registry);
   const ports = { logger, clock, random, metrics };
 
-  // First, as a backend that is missing is refused at once; closed last, when nobody asks for anything any more.
-  const blsThreads = opened.use(await startWorkerPool(config.bls));
-  const bls = createBlsService(blsThreads, await loadBackend(config.bls.backend));
   const identity = config.identity === undefined ? createIdentity() : await loadOrCreateIdentity(config.identity);
   logger.info({ nodeID: identity.nodeID }, 'staking identity');
+  // Opened early, so that a missing backend is refused at once; closed last, when nothing needs it any more.
+  const blsThreads = opened.use(await startWorkerPool(config.bls));
+  const bls = createBlsService(blsThreads, await loadBackend(config.bls.backend));
   const limits = await openLimitCounters(opened, config, ports);
   const upstreams = opened.use(createUpstreams({ ...config.upstream, ...ports }));
-  const embedded = await prepareEmbedded(opened, options, (node) => {
+  const embedded = await prepareEmbedded(opened, { config, logger, clock, onProgress }, (node) => {
     // Where the configuration names another node, that one is meant.
     if (config.upstream.endpoints.node === undefined) upstreams.open('node', node);
   });
@@ -126,7 +125,7 @@ function serverSettings({ server, access, upstream }: Config, limits: LimitCount
   } satisfies Partial<ServerOptions>;
 }
 
-/** Rejects when a network cannot be opened at all, or when the APIs of all networks are of others than they should be. */
+/** Rejects when a network cannot be opened at all, or when every API turns out to belong to another network. */
 async function untilUseless(networks: readonly ServedNetwork[]): Promise<never> {
   const allRefused = Promise.all(networks.map(({ refused }) => refused));
   await Promise.race([allRefused, ...networks.map(({ failed }) => failed)]);
@@ -160,7 +159,12 @@ interface Embedded {
 /** Loads what runs the embedded network where one is configured, and nothing of it anywhere else. */
 async function prepareEmbedded(
   opened: AsyncDisposableStack,
-  { config, logger, clock, onProgress }: AppOptions,
+  {
+    config,
+    logger,
+    clock,
+    onProgress,
+  }: Pick<AppOptions, 'config' | 'logger' | 'clock'> & { readonly onProgress: AppOptions['onProgress'] | undefined },
   onApi: (node: ApiEndpoint) => void,
 ): Promise<Embedded | undefined> {
   const network = config.networks.find(({ embedded }) => embedded !== undefined);
@@ -186,9 +190,9 @@ async function prepareEmbedded(
       onApi(node);
       return node;
     },
-    registerRoutes: (server) => registerDevnetRoutes(server, () => devnet, pathNameOf(network)),
+    registerRoutes: (server) => registerDevnetRoutes(server, () => devnet, exampleNameOf(network)),
     example() {
-      const name = pathNameOf(network);
+      const name = exampleNameOf(network);
       const body = devnet?.examples(name).find((example) => example.body !== undefined)?.body;
       return body && { network: name, body };
     },
@@ -196,7 +200,10 @@ async function prepareEmbedded(
   };
 }
 
-/** The name under which examples call the network: one that the public client of the API knows, where there is one. */
-function pathNameOf({ name, aliases }: NetworkConfig): string {
-  return [name, ...aliases].find((each) => each === 'fuji' || each === 'mainnet') ?? name;
+/**
+ * The name under which examples call an embedded network: `fuji` where it has that name, as the documents' examples do, or the
+ * other name that the public client of the API knows.
+ */
+export function exampleNameOf({ name, aliases }: NetworkConfig): string {
+  return ['fuji', 'mainnet'].find((known) => known === name || aliases.includes(known)) ?? name;
 }
