@@ -12,7 +12,7 @@ export interface SubnetReadiness {
   readonly subnetID: SubnetID;
   /** Whether enough weight is connected to serve requests. */
   readonly isUp: boolean;
-  /** Why it is not up, in words for operators; undefined where it is. */
+  /** Why it is not up, or what is wrong although it is, in words for operators. */
   readonly reason: string | undefined;
   /** Undefined until the validator set was read once. */
   readonly connected: { readonly weight: bigint; readonly totalWeight: bigint } | undefined;
@@ -81,8 +81,15 @@ export class RequiredSubnet {
     }
     const isUp = isQuorumReached(readyQuorumNum, weight, totalWeight);
     const percent = (100 * ratio(weight, totalWeight)).toFixed(2);
-    const reason = isUp ? undefined : `${percent} % of its weight is connected, and ${readyQuorumNum} % is needed`;
+    const reason = isUp
+      ? this.#staleness()
+      : `${percent} % of its weight is connected, and ${readyQuorumNum} % is needed`;
     return { subnetID, isUp, reason, connected };
+  }
+
+  /** The last known validators are there, but a request that needs a new height or set fails. */
+  #staleness(): string | undefined {
+    return this.#failure && `its validator set cannot be read anew: ${this.#failure}`;
   }
 
   /** From 0 to 1; undefined while there is no weight to have a part of. */

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '../primitives/bytes.ts';
 import type { SubnetID } from '../primitives/ids.ts';
@@ -31,7 +32,7 @@ export function resultKey(parts: ResultKeyParts): string {
     quorumBuffer,
     [...avoided].sort((a, b) => a - b).join(','),
   ].join('|');
-  return bytesToHex(sha256(new TextEncoder().encode(text)));
+  return hash('sha256', text);
 }
 
 /**

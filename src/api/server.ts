@@ -17,6 +17,7 @@ import { registerOpenApi } from './openapi-document.ts';
 import { findHeaderProblem } from './request-headers.ts';
 import { REQUEST_ID_HEADER, requestIDOf } from './request-id.ts';
 import { RequestLog } from './request-log.ts';
+import { RequestLogger } from './request-logger.ts';
 import { watchRouteAccess } from './required-access.ts';
 import { OPERATIONS_ACCESS } from './route-access.ts';
 import { registerAggregateSignatures } from './routes/aggregate-signatures.ts';
@@ -116,6 +117,7 @@ function createBareServer({ logger, clock, drainTimeoutMs, access, corsOrigins =
     // What still comes over an open connection while the service stops is answered, and its connection ends with the answer.
     return503OnClosing: false,
     loggerInstance,
+    childLoggerFactory: (parent, bindings, options) => new RequestLogger(parent, bindings, options),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: requestIDOf,
     rewriteUrl: ({ url = '' }) => unescapeColons(url),

@@ -27,8 +27,8 @@ export interface NetworkReadiness {
 
 /**
  * `starting`: never been up, and still within the time that a start takes.
- * `up`: the primary network and every tracked subnet have enough weight connected.
- * `degraded`: the primary network has, some tracked subnet has not.
+ * `up`: the primary network and every tracked subnet have enough weight connected, and their sets can be read.
+ * `degraded`: the primary network has enough connected, but some tracked subnet has not, or a set cannot be read anew.
  * `down`: the primary network has not, or the network's API is of another network.
  */
 export type NetworkStatus = 'starting' | 'up' | 'degraded' | 'down';
@@ -36,7 +36,7 @@ export type NetworkStatus = 'starting' | 'up' | 'degraded' | 'down';
 export interface SubnetReadiness {
   readonly subnetID: SubnetID;
   readonly isUp: boolean;
-  /** Why it is not up; undefined where it is. */
+  /** Why it is not up, or what is wrong although it is: its validator set cannot be read anew. */
   readonly reason: string | undefined;
   /** Undefined until the validator set was read once. */
   readonly connected: { readonly weight: bigint; readonly totalWeight: bigint } | undefined;

@@ -16,7 +16,10 @@ export interface NetworkView {
  */
 export const START_GRACE_MS = 60_000;
 
-/** What a network can do now. One weak L1 makes it degraded, and not down. */
+/**
+ * What a network can do now. One weak L1 degrades it, and does not take it down. Nor does an API that fails: connections and the
+ * last sets are still there, another replica would do no better, and a request that fails says why.
+ */
 export function decideStatus({ notOpen, subnets, hasBeenUp, sinceStartMs }: NetworkView): {
   readonly status: NetworkStatus;
   readonly reason: string | undefined;
@@ -25,7 +28,7 @@ export function decideStatus({ notOpen, subnets, hasBeenUp, sinceStartMs }: Netw
   if (notOpen !== undefined) {
     return { status: isStarting && !notOpen.isRefused ? 'starting' : 'down', reason: notOpen.reason };
   }
-  const weak = subnets.filter(({ isUp }) => !isUp);
+  const weak = subnets.filter(({ isUp, reason }) => !isUp || reason !== undefined);
   const [first] = weak;
   if (first === undefined) return { status: 'up', reason: undefined };
   const others = weak.length > 1 ? `, and ${weak.length - 1} more` : '';

@@ -43,7 +43,7 @@ export function parseUnsignedMessage(bytes: Uint8Array): UnsignedMessage {
   const reader = new ByteReader(bytes, 'UnsignedMessage');
   const message = readUnsignedMessage(reader, bytes);
   const { length } = message.bytes;
-  if (looksLikeBitSetSignature(bytes.subarray(length))) {
+  if (reader.remaining > 0 && looksLikeBitSetSignature(bytes.subarray(length))) {
     throw reader.error(`is a signed message; the unsigned one is its first ${length} bytes`);
   }
   reader.end();

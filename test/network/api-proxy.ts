@@ -60,7 +60,7 @@ export async function startApiProxy(
     url: `http://127.0.0.1:${port}`,
     close,
     async open() {
-      await listen(port);
+      if (!server.listening) await listen(port);
     },
     [Symbol.asyncDispose]: close,
   };

@@ -427,7 +427,7 @@ describe('/ext/bc/{blockchainId}', () => {
     const { status, body } = await service!.post(path, call);
     expect([status, body]).toEqual([
       404,
-      { message: 'the upstream answered: Not Found', statusCode: 404, error: 'Not Found' },
+      { message: 'the upstream answered: Not Found', statusCode: 404, error: 'Not Found', code: 'upstream_error' },
     ]);
   });
 });

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { METRIC_PREFIX } from '../../src/telemetry/metrics.ts';
 import { followLog } from '../service-log.ts';
 import type { RealNetwork } from './real-network.ts';
 
@@ -23,7 +24,15 @@ export interface ServiceSettings {
   readonly stakingCertPath?: string;
   readonly stakingKeyPath?: string;
   readonly storePath?: string;
+  /** How often the validator sets are read anew, where the default is too seldom for a test. */
+  readonly validatorRefreshMs?: number;
+  /** Has the process serve a second network, {@link EMBEDDED}, which it runs itself. */
+  readonly withEmbedded?: boolean;
 }
+
+/** The name of the five nodes' network, which the paths may call by the public names too. */
+export const LOCAL = 'local';
+export const EMBEDDED = 'embedded';
 
 export interface AggregationRequestBody {
   readonly message?: string;
@@ -47,6 +56,7 @@ export interface AnswerBody {
   readonly message?: string;
   readonly statusCode?: number;
   readonly error?: string;
+  readonly code?: string;
   readonly details?: unknown;
 }
 
@@ -58,12 +68,20 @@ export interface Answer {
   readonly tookMs: number;
 }
 
+/** Of one network. */
 export interface Readiness {
-  readonly status: number;
-  readonly nodeId: string;
+  readonly httpStatus: number;
+  readonly name: string;
+  readonly status: 'starting' | 'up' | 'degraded' | 'down';
+  /** Why it is not `up`. */
+  readonly reason?: string;
+  readonly nodeId?: string;
+  /** Where there is no such network. */
+  readonly code?: string;
   readonly subnets: readonly {
     readonly subnetId: string;
     readonly status: 'up' | 'down';
+    readonly reason?: string;
     readonly connectedWeight?: string;
     readonly totalWeight?: string;
   }[];
@@ -77,40 +95,46 @@ export interface ServiceProcess extends AsyncDisposable {
   aggregate(body: AggregationRequestBody, network?: string): Promise<Answer>;
   /** @param query such as `?destinationBlockchainId=…` */
   aggregateOf(txHash: string, query?: string): Promise<Answer>;
-  readiness(): Promise<Readiness>;
+  /** Of the network of the five nodes, or of another one. */
+  readiness(network?: string): Promise<Readiness>;
   /** Waits until the readiness is as asked for, at most `timeoutMs`. */
-  awaitReadiness(isReached: (readiness: Readiness) => boolean, timeoutMs: number): Promise<Readiness>;
+  awaitReadiness(isReached: (readiness: Readiness) => boolean, timeoutMs: number, network?: string): Promise<Readiness>;
   /** Waits until every validator of the subnets kept connected is connected. */
-  awaitAllConnected(): Promise<Readiness>;
+  awaitAllConnected(network?: string): Promise<Readiness>;
+  /** The samples of a metric of the service, by their labels as they stand in /metrics, without braces. */
+  metric(name: string): Promise<ReadonlyMap<string, number>>;
   /** Asks the process to end, as an operator would, and returns its exit code. */
   stop(): Promise<number | null>;
   /** The last lines of its log. */
   logTail(): string;
 }
 
+/** The fewest there can be. */
+const EMBEDDED_VALIDATORS = 5;
 /** A redial's longest pause after a few failures, twice. */
 const ALL_CONNECTED_TIMEOUT_MS = 60_000;
 
-export function isReady({ status }: Readiness): boolean {
-  return status === 200;
+export function isReady({ httpStatus }: Readiness): boolean {
+  return httpStatus === 200;
 }
 
-export function isAllConnected({ status, subnets }: Readiness): boolean {
-  return status === 200 && subnets.every(({ connectedWeight, totalWeight }) => connectedWeight === totalWeight);
+export function isAllConnected({ httpStatus, subnets }: Readiness): boolean {
+  return httpStatus === 200 && subnets.every(({ connectedWeight, totalWeight }) => connectedWeight === totalWeight);
 }
 
 /** Returns as soon as the service listens, which is before it is ready. */
-export async function startServiceProcess(
-  network: RealNetwork,
-  { apiUrl, trackedSubnetIds = [], stakingCertPath, stakingKeyPath, storePath }: ServiceSettings,
-): Promise<ServiceProcess> {
+export async function startServiceProcess(network: RealNetwork, settings: ServiceSettings): Promise<ServiceProcess> {
+  const { apiUrl, trackedSubnetIds = [], stakingCertPath, stakingKeyPath, storePath, validatorRefreshMs } = settings;
   await using cleanup = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'service-'));
   cleanup.defer(() => rm(directory, { recursive: true, force: true }));
   const configFile = join(directory, 'config.json');
   const aliases = ['mainnet', 'fuji', 'testnet'];
   const config = {
-    networks: { local: { aliases, pChainApi: [{ baseUrl: apiUrl }], trackedSubnetIds } },
+    networks: {
+      [LOCAL]: { aliases, pChainApi: [{ baseUrl: apiUrl }], trackedSubnetIds, validatorRefreshMs },
+      ...(settings.withEmbedded && { [EMBEDDED]: { embedded: { validators: EMBEDDED_VALIDATORS } } }),
+    },
     server: { port: 0 },
     log: { level: 'debug' },
     identity: { certificatePath: stakingCertPath, privateKeyPath: stakingKeyPath },
@@ -144,14 +168,15 @@ export async function startServiceProcess(
     const body = (await response.json()) as AnswerBody;
     return { status: response.status, body, headers: response.headers, tookMs: performance.now() - sentMs };
   };
-  const readiness = async (): Promise<Readiness> => {
-    const response = await fetch(`${url}/health/ready`, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
-    return { ...((await response.json()) as Omit<Readiness, 'status'>), status: response.status };
+  const get = (path: string) => fetch(`${url}${path}`, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+  const readiness = async (name = LOCAL): Promise<Readiness> => {
+    const response = await get(`/health/ready/${name}`);
+    return { ...((await response.json()) as Omit<Readiness, 'httpStatus'>), httpStatus: response.status };
   };
-  const awaitReadiness: ServiceProcess['awaitReadiness'] = async (isReached, timeoutMs) => {
+  const awaitReadiness: ServiceProcess['awaitReadiness'] = async (isReached, timeoutMs, name) => {
     const endMs = performance.now() + timeoutMs;
     for (;;) {
-      const now = await readiness();
+      const now = await readiness(name);
       if (isReached(now)) return now;
       if (performance.now() > endMs) {
         throw new Error(`after ${timeoutMs} ms the service is still at ${JSON.stringify(now)}`);
@@ -166,7 +191,12 @@ export async function startServiceProcess(
     startedAtMs,
     readiness,
     awaitReadiness,
-    awaitAllConnected: () => awaitReadiness(isAllConnected, ALL_CONNECTED_TIMEOUT_MS),
+    awaitAllConnected: (name) => awaitReadiness(isAllConnected, ALL_CONNECTED_TIMEOUT_MS, name),
+    async metric(name) {
+      const text = await (await get('/metrics')).text();
+      const samples = text.matchAll(new RegExp(`^${METRIC_PREFIX}${name}(?:\\{(.*)\\})? (\\S+)$`, 'gm'));
+      return new Map(Array.from(samples, ([, labels = '', value]) => [labels, Number(value)]));
+    },
     aggregate: (body, name = 'fuji') =>
       ask(`${name}/aggregateSignatures`, {
         method: 'POST',

@@ -131,7 +131,7 @@ test('by the transaction, the conversion is signed at the proposed height where 
   const asked = await service.aggregateOf(conversion.txID, `?destinationBlockchainId=${l1ChainID}`);
   expect(asked).toMatchObject({
     status: 400,
-    body: { message: expect.stringMatching(/^destinationBlockchainId: the configured API does not tell the epoch of/) },
+    body: { message: expect.stringMatching(/^destinationBlockchainId: the configured API cannot say in which epoch /) },
   });
 });
 

@@ -8,8 +8,8 @@ import { OPERATIONS_ACCESS } from '../route-access.ts';
 const Status = Type.Enum(['starting', 'up', 'degraded', 'down'], {
   type: 'string',
   description:
-    '`up`: enough weight of the primary network and of every tracked subnet is connected; `degraded`: of the primary ' +
-    'network, but not of every subnet; `down`: not of the primary network; `starting`: not yet, and it is not yet late',
+    '`up`: enough weight of the primary network and of every tracked subnet is connected, and their validator sets can be ' +
+    'read; `degraded`: enough of the primary network, but not of every subnet, or a set cannot be read anew; `down`: not of the primary network; `starting`: not yet, and it is not yet late',
 });
 const reason = Type.Optional(Type.String({ description: 'Why it is not up' }));
 
@@ -22,7 +22,7 @@ const NETWORK = {
     Type.Object({
       subnetId: Type.String(),
       status: Type.Enum(['up', 'down'], { type: 'string' }),
-      reason,
+      reason: Type.Optional(Type.String({ description: 'Why it is down, or what is wrong although it is up' })),
       connectedWeight: Type.Optional(Type.String()),
       totalWeight: Type.Optional(Type.String()),
     }),

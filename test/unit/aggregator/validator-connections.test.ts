@@ -297,6 +297,20 @@ describe('an API that fails', () => {
     );
   });
 
+  test('leaves a subnet up whose validators are connected, with the reason until it is read again', async () => {
+    const { state, network, connections, pass } = createHarness();
+    await pass(0);
+    for (const number of [1, 2, 3, 4]) network.connected.add(nodeOf(number));
+    state.failure = new ApiError('unavailable', 'no connection');
+    await pass(REFRESH_MS);
+    expect(connections.readiness()).toMatchObject(
+      Array(2).fill({ isUp: true, reason: 'its validator set cannot be read anew: no connection' }),
+    );
+    state.failure = undefined;
+    await pass(REFRESH_MS);
+    expect(connections.readiness()).toMatchObject(Array(2).fill({ isUp: true, reason: undefined }));
+  });
+
   test('costs no connection to the validators known last, however long it lasts', async () => {
     const { state, network, pass } = createHarness();
     await pass(0);

@@ -14,6 +14,7 @@ function subnet(isUp: boolean, reason = 'only 10 % of the weight is connected'):
 }
 
 const [strong, weak] = [subnet(true), subnet(false)];
+const stale = { ...strong, reason: 'its set cannot be read anew' };
 const old: NetworkView = { notOpen: undefined, subnets: [strong], hasBeenUp: true, sinceStartMs: START_GRACE_MS };
 
 describe('decideStatus', () => {
@@ -24,6 +25,7 @@ describe('decideStatus', () => {
     ['a weak L1 right after the start', { subnets: [strong, weak], hasBeenUp: false, sinceStartMs: 1 }, 'starting'],
     ['a weak L1 that never came', { subnets: [strong, weak], hasBeenUp: false }, 'degraded'],
     ['a weak L1 soon after the start that was up before', { subnets: [strong, weak], sinceStartMs: 1 }, 'degraded'],
+    ['a set that cannot be read anew', { subnets: [stale, strong] }, 'degraded'],
     ['a weak primary network', { subnets: [weak, strong] }, 'down'],
     [
       'a weak primary network right after the start',
@@ -49,10 +51,7 @@ describe('decideStatus', () => {
   it('has a reason exactly where it is not up, and never takes a network down for its L1s', () => {
     const views = fc.record({
       notOpen: fc.option(fc.record({ reason: fc.string(), isRefused: fc.boolean() }), { nil: undefined }),
-      subnets: fc.array(
-        fc.boolean().map((isUp) => subnet(isUp)),
-        { minLength: 1, maxLength: 5 },
-      ),
+      subnets: fc.array(fc.constantFrom(strong, weak, stale), { minLength: 1, maxLength: 5 }),
       hasBeenUp: fc.boolean(),
       sinceStartMs: fc.nat(2 * START_GRACE_MS),
     });
