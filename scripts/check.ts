@@ -30,10 +30,19 @@ const STEPS: Record<string, () => CheckResult | Promise<CheckResult>> = {
   tested: checkTested,
 };
 
+/** A step that breaks has failed, and the others are run all the same: what broke it is what there is to say. */
+async function outcomeOf(step: () => CheckResult | Promise<CheckResult>): Promise<CheckResult> {
+  try {
+    return await step();
+  } catch (error) {
+    return { ok: false, summary: 'broke off', details: error instanceof Error ? error.message : String(error) };
+  }
+}
+
 let failed = 0;
 for (const [name, step] of Object.entries(STEPS)) {
   const startMs = performance.now();
-  const result = await step();
+  const result = await outcomeOf(step);
   if (!result.ok) {
     failed++;
     console.log(result.details.trimEnd());

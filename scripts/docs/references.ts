@@ -82,10 +82,16 @@ function errorCodesReference(): Reference {
 async function routesReference(): Promise<Reference> {
   const routes = await routesOfService();
   const undescribed = routes.filter(({ summary }) => summary === '');
+  const nameless = routes.filter(({ operationID }) => operationID === '');
   return {
-    problems: undescribed.map(
-      ({ name }) => `The route \`${name}\` has no summary in its schema, which docs/routes.md needs.`,
-    ),
+    problems: [
+      ...undescribed.map(
+        ({ name }) => `The route \`${name}\` has no summary in its schema, which docs/routes.md needs.`,
+      ),
+      ...nameless.map(
+        ({ name }) => `The route \`${name}\` has no operationId in its schema, which clients are made from.`,
+      ),
+    ],
     table: {
       file: 'docs/routes.md',
       subject: 'route',

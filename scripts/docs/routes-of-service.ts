@@ -14,6 +14,8 @@ export interface ServedRoute {
   readonly group: string;
   readonly units: string;
   readonly summary: string;
+  /** Undefined where the OpenAPI document leaves the route out. */
+  readonly operationID: string | undefined;
 }
 
 /** Routes that the OpenAPI document leaves out, and that therefore have no summary in their schema. */
@@ -78,12 +80,13 @@ function readRoute({ method, url, schema, config }: RouteOptions): ServedRoute[]
     .filter((one) => one === 'GET' || one === 'POST')
     .map((one) => {
       const name = `${one} ${path === '/' ? path : path.replace(/\/$/, '')}`;
-      const { summary } = (schema ?? {}) as { summary?: string };
+      const { summary, operationId } = (schema ?? {}) as { summary?: string; operationId?: string };
       return {
         name,
         group: access?.group ?? '',
         units: access === undefined ? '' : String(access.units),
         summary: summary ?? SUMMARIES_OF_HIDDEN.get(name) ?? '',
+        operationID: operationId ?? (SUMMARIES_OF_HIDDEN.has(name) ? undefined : ''),
       };
     });
 }

@@ -7,10 +7,14 @@ export interface Testable {
   readonly settings: readonly string[];
   /** Such as `GET /v1/networks/{network}`. */
   readonly routes: readonly string[];
+  /** The `operationId` of each route that is in the OpenAPI document everywhere. */
+  readonly operations: readonly string[];
   /** The `operationId` of each endpoint of an upstream. */
   readonly endpoints: readonly string[];
 }
 
+/** Has the list of all operations. */
+const TEST_OF_DOCUMENT = 'test/integration/upstream/openapi.test.ts';
 const TESTS_OF_SETTINGS = 'test/unit/config/';
 /** Each of them has something for every endpoint of an upstream: a record, a route of the stand-in, cases, ranges. */
 const FILES_OF_ENDPOINTS = ['stand-in-records.ts', 'stand-in.ts', 'endpoints.test.ts', 'openapi.test.ts'].map(
@@ -23,7 +27,7 @@ const FILES_OF_ENDPOINTS = ['stand-in-records.ts', 'stand-in.ts', 'endpoints.tes
  * @param tests the files of test, by path, without those about `npm run check` itself
  */
 export function untested(
-  { errorCodes, settings, routes, endpoints }: Testable,
+  { errorCodes, settings, routes, operations, endpoints }: Testable,
   tests: ReadonlyMap<string, string>,
 ): string[] {
   const all = [...tests.values()].join('\n');
@@ -43,6 +47,9 @@ export function untested(
     ...routes
       .filter((route) => !patternOf(route).test(all))
       .map((route) => `No test asks for the route \`${route}\`: test it in test/unit/api.`),
+    ...operations
+      .filter((operation) => !endpoints.includes(operation) && !hasWord(tests.get(TEST_OF_DOCUMENT) ?? '', operation))
+      .map((operation) => `${TEST_OF_DOCUMENT} does not name \`${operation}\`, an operation of the OpenAPI document.`),
     ...endpoints.flatMap((endpoint) =>
       FILES_OF_ENDPOINTS.filter((file) => !hasWord(tests.get(file) ?? '', endpoint)).map(
         (file) => `${file} has nothing for \`${endpoint}\`, an endpoint of src/api/upstream-endpoints.ts.`,

@@ -16,6 +16,9 @@ test('the routes of the service are read from their own options, hidden ones and
     ]),
   );
   expect(routes.get('GET /health/live')?.summary).toBe('Whether the process answers');
+  expect(routes.get('GET /health/live')?.operationID).toBe('live');
+  expect(routes.get('GET /metrics')?.operationID).toBeUndefined();
+  expect([...routes.values()].filter(({ operationID }) => operationID === '')).toEqual([]);
   expect(routes.get('POST /ext/bc/{chain}')).toMatchObject({ group: 'rpc', units: '2' });
   const incomplete = [...routes.values()].filter(({ group, units, summary }) => [group, units, summary].includes(''));
   expect(incomplete).toEqual([]);

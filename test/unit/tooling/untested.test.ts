@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { untested, untestedRefusals } from '../../../scripts/docs/untested.ts';
 
-const NOTHING = { errorCodes: [], settings: [], routes: [], endpoints: [] };
+const NOTHING = { errorCodes: [], settings: [], routes: [], operations: [], endpoints: [] };
 const tests = (text: string) => new Map([['test/a.test.ts', text]]);
 
 describe('what no test names', () => {
@@ -31,6 +31,15 @@ describe('what no test names', () => {
     expect(untested(settings, new Map([['test/unit/config/config.test.ts', text]]))).toEqual([]);
     expect(untested(settings, new Map([['test/unit/network/network.test.ts', text]]))).toEqual([
       'No test in test/unit/config/ names the setting `networks.name.apiTimeoutMs`: test its limits and its default.',
+    ]);
+  });
+
+  test('an operation, in the test of the OpenAPI document', () => {
+    const file = 'test/integration/upstream/openapi.test.ts';
+    const operations = { ...NOTHING, operations: ['live'] };
+    expect(untested(operations, new Map([[file, "['live']"]]))).toEqual([]);
+    expect(untested(operations, new Map([[file, "['liveliness']"]]))).toEqual([
+      `${file} does not name \`live\`, an operation of the OpenAPI document.`,
     ]);
   });
 
