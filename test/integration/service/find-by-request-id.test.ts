@@ -56,7 +56,7 @@ test(
     const text = log.lines.join('');
     const lines = log.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
     const found = lines.filter(({ requestId }) => requestId === SOUGHT);
-    expect(found.map(({ msg }) => msg).toSorted()).toEqual(['aggregation failed', 'request']);
+    expect(found.map(({ msg }) => msg)).toEqual(['aggregation failed', 'request']);
     const access = found.find(({ msg }) => msg === 'request');
     expect(access).toMatchObject({ method: 'POST', status: 500, code: 'insufficient_weight', units: 10 });
     const failure = found.find(({ msg }) => msg === 'aggregation failed');

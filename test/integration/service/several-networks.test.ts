@@ -4,8 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type App, startApp, WrongNetworks } from '../../../src/app.ts';
 import { parseConfig } from '../../../src/config/load-config.ts';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
-import { systemClock } from '../../../src/primitives/clock.ts';
+import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
+import { FakeClock } from '../../fake-clock.ts';
 import { createLogLines } from '../../log-lines.ts';
 import { LocalApi } from '../pchain/local-api.ts';
 import { sendJson, startStandIn } from '../upstream/stand-in.ts';
@@ -45,9 +46,9 @@ async function startStoppable(target: string) {
   };
 }
 
-function start(networks: object, logger: Logger): Promise<App> {
+function start(networks: object, logger: Logger, clock: Clock = systemClock): Promise<App> {
   const { config } = parseConfig({ networks, server: { port: 0 }, access: { unitsPerMinute: 0 } }, {}, {});
-  return startApp({ config, logger, clock: systemClock, random: Math.random });
+  return startApp({ config, logger, clock, random: Math.random });
 }
 
 async function ask({ url }: App, path: string, body?: object): Promise<Answer> {
@@ -113,7 +114,7 @@ describe('one process with the embedded network and another one beside it', { ti
 
   test('measures each under its own name, once', async () => {
     const text = await (await fetch(`${app.url}/metrics`)).text();
-    const series = text.split('\n').filter((line) => /^signature_aggregator_connected_weight_ratio/.test(line));
+    const series = text.split('\n').filter((line) => line.startsWith('signature_aggregator_connected_weight_ratio'));
     const { subnetID } = second.subnets.primary;
     expect(series.toSorted()).toEqual([
       `signature_aggregator_connected_weight_ratio{network="first",subnet_id="${subnetID}"} 1`,
@@ -215,6 +216,44 @@ describe('networks that cannot be served', { timeout: TIMEOUT_MS }, () => {
       'posing: its info API is of fuji: call the network fuji in the configuration, not posing; ' +
         'mainnet: its info API is of network ID 7, and mainnet has 1: check infoApi and pChainApi',
     );
+  });
+
+  test('do not end a service in which one was corrected before the other was refused', async () => {
+    const answers = { one: '5', two: '' };
+    const apiThat = (name: keyof typeof answers) =>
+      LocalApi.start(({ method }) =>
+        method === 'info.getNetworkID' && answers[name] !== ''
+          ? { result: { networkID: answers[name] } }
+          : { error: { code: -32_000, message: 'no' } },
+      );
+    await using one = await apiThat('one');
+    await using two = await apiThat('two');
+    const [log, clock] = [createLogLines(), new FakeClock()];
+    await using app = await start(
+      {
+        // Answers take the machine's own time, and none of the clock's.
+        one: { pChainApi: [{ baseUrl: one.baseUrl }], apiTimeoutMs: 60_000 },
+        two: { pChainApi: [{ baseUrl: two.baseUrl }], apiTimeoutMs: 60_000 },
+      },
+      log.logger,
+      clock,
+    );
+    let failure: unknown;
+    app.failed.catch((error: unknown) => {
+      failure = error;
+    });
+    await log.until('not one');
+    await log.until('the info API does not answer yet');
+    answers.one = '7';
+    await clock.advance(30_000);
+    await log.until('"network":"one","networkID":7');
+    // Its second question is over, and the third comes some seconds later.
+    await log.until('the info API does not answer yet', 2);
+    answers.two = '5';
+    await clock.advance(30_000);
+    await log.until('not two');
+    expect(await ask(app, '/health/ready/two')).toMatchObject({ status: 503, body: { status: 'down' } });
+    expect(failure).toBeUndefined();
   });
 
   test('leave the process in order: no more requests, then the networks, the embedded one last', async () => {
