@@ -14,6 +14,8 @@ export interface SubnetReadiness {
   readonly isUp: boolean;
   /** Why it is not up, or what is wrong although it is, in words for operators. */
   readonly reason: string | undefined;
+  /** Set where the validator set could never be read, as the P-Chain API fails. */
+  readonly isApiDown?: boolean;
   /** Undefined until the validator set was read once. */
   readonly connected: { readonly weight: bigint; readonly totalWeight: bigint } | undefined;
 }
@@ -68,11 +70,9 @@ export class RequiredSubnet {
     const { subnetID } = this;
     const { readyQuorumNum } = this.#options;
     if (this.#set === undefined) {
-      const reason =
-        this.#failure === undefined
-          ? 'its validator set is being read'
-          : `its validator set cannot be read: ${this.#failure}`;
-      return { subnetID, isUp: false, reason, connected: undefined };
+      const none = { subnetID, isUp: false, connected: undefined };
+      if (this.#failure === undefined) return { ...none, reason: 'its validator set is being read' };
+      return { ...none, reason: `its validator set cannot be read: ${this.#failure}`, isApiDown: true };
     }
     const { totalWeight } = this.#set;
     const weight = this.#connectedWeight(this.#set);

@@ -26,10 +26,10 @@ export interface NetworkReadiness {
 }
 
 /**
- * `starting`: never been up, and still within the time that a start takes.
+ * `starting`: never been up, still within the time that a start takes, and its API answers or has not been asked yet.
  * `up`: the primary network and every tracked subnet have enough weight connected, and their sets can be read.
  * `degraded`: the primary network has enough connected, but some tracked subnet has not, or a set cannot be read anew.
- * `down`: the primary network has not, or the network's API is of another network.
+ * `down`: the primary network has not; or the network's API has never answered, or is of another network.
  */
 export type NetworkStatus = 'starting' | 'up' | 'degraded' | 'down';
 
@@ -38,6 +38,8 @@ export interface SubnetReadiness {
   readonly isUp: boolean;
   /** Why it is not up, or what is wrong although it is: its validator set cannot be read anew. */
   readonly reason: string | undefined;
+  /** Set where the validator set could never be read, as the P-Chain API fails. */
+  readonly isApiDown?: boolean;
   /** Undefined until the validator set was read once. */
   readonly connected: { readonly weight: bigint; readonly totalWeight: bigint } | undefined;
 }

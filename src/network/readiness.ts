@@ -2,7 +2,12 @@ import type { NetworkStatus, SubnetReadiness } from './network.ts';
 
 export interface NetworkView {
   /** Why nothing of the network is open: its ID is not known, or its API is of another network. Undefined once it is open. */
-  readonly notOpen: { readonly reason: string; readonly isRefused: boolean } | undefined;
+  readonly notOpen:
+    | {
+        readonly reason: string /** Its API does not answer, or is of another network. */;
+        readonly isApiWrong: boolean;
+      }
+    | undefined;
   /** The primary network first. */
   readonly subnets: readonly SubnetReadiness[];
   /** Whether it has been `up` since it was opened. */
@@ -24,10 +29,10 @@ export function decideStatus({ notOpen, subnets, hasBeenUp, sinceStartMs }: Netw
   readonly status: NetworkStatus;
   readonly reason: string | undefined;
 } {
-  const isStarting = !hasBeenUp && sinceStartMs < START_GRACE_MS;
-  if (notOpen !== undefined) {
-    return { status: isStarting && !notOpen.isRefused ? 'starting' : 'down', reason: notOpen.reason };
-  }
+  // Without its API a network does not start, however long one waits: it must not keep a replica that serves others out of use.
+  const isApiWrong = notOpen?.isApiWrong ?? subnets[0]?.isApiDown === true;
+  const isStarting = !hasBeenUp && !isApiWrong && sinceStartMs < START_GRACE_MS;
+  if (notOpen !== undefined) return { status: isStarting ? 'starting' : 'down', reason: notOpen.reason };
   const weak = subnets.filter(({ isUp, reason }) => !isUp || reason !== undefined);
   const [first] = weak;
   if (first === undefined) return { status: 'up', reason: undefined };

@@ -81,7 +81,8 @@ export function createServedNetwork(options: NetworkOptions, opener: NetworkOpen
 
 type State =
   /** `reason` says why nothing can be served, in words for operators and clients. */
-  | { readonly kind: 'opening' | 'refused'; readonly reason: string }
+  | { readonly kind: 'opening'; readonly reason: string; readonly isApiDown?: boolean }
+  | { readonly kind: 'refused'; readonly reason: string }
   | {
       readonly kind: 'open';
       readonly parts: ReturnType<OpenParts>;
@@ -153,7 +154,9 @@ class NetworkWithLife implements ServedNetwork {
     const isOpen = state.kind === 'open';
     const subnets = isOpen ? state.parts.connections.readiness() : [];
     const { status, reason } = decideStatus({
-      notOpen: isOpen ? undefined : { reason: state.reason, isRefused: state.kind === 'refused' },
+      notOpen: isOpen
+        ? undefined
+        : { reason: state.reason, isApiWrong: state.kind === 'refused' || state.isApiDown === true },
       subnets,
       hasBeenUp: this.#hasBeenUp,
       sinceStartMs: clock.monotonicMs() - this.#startedMs,
@@ -214,7 +217,7 @@ class NetworkWithLife implements ServedNetwork {
     const onFailure = (failure: string): void => {
       // One that was refused stays so until its API says otherwise.
       if (this.#state.kind !== 'opening') return;
-      this.#become({ kind: 'opening', reason: `its info API does not answer yet (${failure})` });
+      this.#become({ kind: 'opening', reason: `its info API does not answer yet (${failure})`, isApiDown: true });
     };
     return askNetworkID({ api, clock, logger, timeoutMs: network.apiTimeoutMs, onFailure }, signal);
   }

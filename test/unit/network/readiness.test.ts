@@ -14,6 +14,7 @@ function subnet(isUp: boolean, reason = 'only 10 % of the weight is connected'):
 }
 
 const [strong, weak] = [subnet(true), subnet(false)];
+const unread: SubnetReadiness = { ...weak, connected: undefined, isApiDown: true };
 const stale = { ...strong, reason: 'its set cannot be read anew' };
 const old: NetworkView = { notOpen: undefined, subnets: [strong], hasBeenUp: true, sinceStartMs: START_GRACE_MS };
 
@@ -32,11 +33,21 @@ describe('decideStatus', () => {
       { subnets: [weak], hasBeenUp: false, sinceStartMs: 1 },
       'starting',
     ],
-    ['not open yet', { notOpen: { reason: 'r', isRefused: false }, hasBeenUp: false, sinceStartMs: 1 }, 'starting'],
-    ['never opened', { notOpen: { reason: 'r', isRefused: false }, hasBeenUp: false }, 'down'],
+    [
+      'a set that cannot be read right after the start',
+      { subnets: [unread], hasBeenUp: false, sinceStartMs: 1 },
+      'down',
+    ],
+    ['not open yet', { notOpen: { reason: 'r', isApiWrong: false }, hasBeenUp: false, sinceStartMs: 1 }, 'starting'],
+    [
+      'an API that does not answer, right after the start',
+      { notOpen: { reason: 'r', isApiWrong: true }, hasBeenUp: false, sinceStartMs: 1 },
+      'down',
+    ],
+    ['never opened', { notOpen: { reason: 'r', isApiWrong: false }, hasBeenUp: false }, 'down'],
     [
       'an API of another network',
-      { notOpen: { reason: 'r', isRefused: true }, hasBeenUp: false, sinceStartMs: 1 },
+      { notOpen: { reason: 'r', isApiWrong: true }, hasBeenUp: false, sinceStartMs: 1 },
       'down',
     ],
   ])('%s', (_, change, expected) => {
@@ -50,7 +61,7 @@ describe('decideStatus', () => {
 
   it('has a reason exactly where it is not up, and never takes a network down for its L1s', () => {
     const views = fc.record({
-      notOpen: fc.option(fc.record({ reason: fc.string(), isRefused: fc.boolean() }), { nil: undefined }),
+      notOpen: fc.option(fc.record({ reason: fc.string(), isApiWrong: fc.boolean() }), { nil: undefined }),
       subnets: fc.array(fc.constantFrom(strong, weak, stale), { minLength: 1, maxLength: 5 }),
       hasBeenUp: fc.boolean(),
       sinceStartMs: fc.nat(2 * START_GRACE_MS),

@@ -147,7 +147,7 @@ describe('a network of our own', () => {
     network.open();
     await clock.advance(10_000);
     expect(network.readiness()).toMatchObject({
-      status: 'starting',
+      status: 'down',
       reason: 'its info API does not answer yet (connection refused)',
     });
     await expect(aggregate(network)).rejects.toThrow(
