@@ -74,7 +74,7 @@ export class DrainingServer extends HttpServer {
     response.once('close', () => {
       // The headers of this response had been sent before the server closed.
       const isLast = connection.responses.every((other) => other === response);
-      if (this.#isClosing && isLast && !connection.socket.writableEnded) connection.socket.destroySoon();
+      if (this.#isClosing && isLast && connection.socket.writable) connection.socket.destroySoon();
     });
   }
 }
