@@ -9,7 +9,7 @@ import { startWorkerPool } from './bls/worker-pool.ts';
 import type { Config, NetworkConfig } from './config/settings.ts';
 import type { Devnet } from './devnet/devnet.ts';
 import { type OpenedNetwork, openNetwork } from './network/open-network.ts';
-import { createIdentity, loadOrCreateIdentity } from './p2p/identity.ts';
+import { createIdentity, findKeyFileProblem, loadOrCreateIdentity } from './p2p/identity.ts';
 import type { ApiEndpoint } from './primitives/api-endpoint.ts';
 import { parseHex } from './primitives/bytes.ts';
 import type { Clock, Random } from './primitives/clock.ts';
@@ -59,6 +59,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   const blsThreads = opened.use(await startWorkerPool(config.bls));
   const bls = createBlsService(blsThreads, await loadBackend(config.bls.backend));
   const identity = config.identity === undefined ? createIdentity() : await loadOrCreateIdentity(config.identity);
+  const keyProblem = config.identity && (await findKeyFileProblem(config.identity));
+  if (keyProblem !== undefined) logger.warn(keyProblem);
   logger.info({ nodeID: identity.nodeID }, 'staking identity');
   const limits = await openLimitCounters(opened, config, ports);
   const upstreams = opened.use(createUpstreams({ ...config.upstream, ...ports }));
