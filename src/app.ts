@@ -9,7 +9,7 @@ import { startWorkerPool } from './bls/worker-pool.ts';
 import type { Config, NetworkConfig } from './config/settings.ts';
 import type { Devnet } from './devnet/devnet.ts';
 import { createServedNetwork, type ServedNetwork } from './network/served-network.ts';
-import { createIdentity, loadOrCreateIdentity } from './p2p/identity.ts';
+import { createIdentity, findKeyFileProblem, loadOrCreateIdentity } from './p2p/identity.ts';
 import type { ApiEndpoint } from './primitives/api-endpoint.ts';
 import { parseHex } from './primitives/bytes.ts';
 import type { Clock, Random } from './primitives/clock.ts';
@@ -55,6 +55,8 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const ports = { logger, clock, random, metrics };
 
   const identity = config.identity === undefined ? createIdentity() : await loadOrCreateIdentity(config.identity);
+  const keyProblem = config.identity && (await findKeyFileProblem(config.identity));
+  if (keyProblem !== undefined) logger.warn(keyProblem);
   logger.info({ nodeID: identity.nodeID }, 'staking identity');
   // Opened early, so that a missing backend is refused at once; closed last, when nothing needs it any more.
   const blsThreads = opened.use(await startWorkerPool(config.bls));

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { filesUnder, GENERATED, ROOT, toProjectPath } from '../checks/project.ts';
+import { dependenciesOfLock, type Lock, type Manifest } from './dependencies-of-lock.ts';
 import { ERROR_CODES_FILE, errorCodesOfSource } from './error-codes-of-source.ts';
 import { metricsOfSource } from './metrics-of-source.ts';
 import type { ReferenceTable } from './reference-table.ts';
@@ -17,6 +18,7 @@ export const REFERENCES: Readonly<Record<string, () => Reference | Promise<Refer
   metrics: metricsReference,
   'error codes': errorCodesReference,
   routes: routesReference,
+  dependencies: dependenciesReference,
 };
 
 /** The first cell of each row: what the document of that name in {@link REFERENCES} lists. */
@@ -98,6 +100,24 @@ async function routesReference(): Promise<Reference> {
       head: ['Route', 'Group', 'Units', 'What it does'],
       rows: routes.map(({ name, group, units, summary }) => [name, group, units, summary]),
       sourceOf: () => 'src',
+    },
+  };
+}
+
+function dependenciesReference(): Reference {
+  const read = (file: string): unknown => JSON.parse(readFileSync(join(ROOT, file), 'utf8'));
+  const { dependencies, problems } = dependenciesOfLock(
+    read('package.json') as Manifest,
+    read('package-lock.json') as Lock,
+  );
+  return {
+    problems,
+    table: {
+      file: 'docs/dependencies.md',
+      subject: 'package',
+      head: ['Package', 'Licence', 'Installed'],
+      rows: dependencies.map(({ name, licence, use }) => [name, licence, use]),
+      sourceOf: () => 'package-lock.json',
     },
   };
 }

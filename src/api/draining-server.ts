@@ -1,6 +1,8 @@
 import { Server as HttpServer, type RequestListener, type ServerOptions, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../primitives/clock.ts';
+import type { ClientConnection } from './client-connection.ts';
+import { type BreakOffReason, ClientConnections } from './client-connections.ts';
 
 export interface DrainOptions {
   readonly clock: Clock;
@@ -8,6 +10,8 @@ export interface DrainOptions {
   readonly drainTimeoutMs: number;
   /** Told how many requests that befalls, if it does. */
   readonly onTimeout: (requests: number) => void;
+  /** Told of each connection that is broken off for what its client has under way or does not read. */
+  readonly onBreakOff: (reason: BreakOffReason) => void;
 }
 
 /**
@@ -16,60 +20,61 @@ export interface DrainOptions {
  */
 export class DrainingServer extends HttpServer {
   readonly #options: DrainOptions;
-  /** All open connections, with the responses under way over each: more than one where requests are pipelined. */
-  readonly #connections = new Map<Socket, Set<ServerResponse>>();
+  readonly #connections: ClientConnections;
   #isClosing = false;
 
   constructor(httpOptions: ServerOptions, options: DrainOptions, listener: RequestListener) {
     // A request without Host is refused by the service, in its error form, and not by Node.
     super({ ...httpOptions, requireHostHeader: false });
     this.#options = options;
-    this.on('connection', (socket: Socket) => {
-      this.#connections.set(socket, new Set());
-      socket.once('close', () => this.#connections.delete(socket));
+    const { clock, onBreakOff } = options;
+    this.#connections = new ClientConnections({ clock, onBreakOff, listener });
+    this.on('connection', (socket: Socket) => this.#connections.open(socket));
+    this.on('request', (request, response) => {
+      const connection = this.#connections.get(request.socket);
+      // It was broken off while what it had sent was being parsed.
+      if (connection === undefined) return;
+      this.#follow(connection, response);
+      connection.take(request, response);
     });
-    // Before the listener, so that a response is known when it is over.
-    this.on('request', ({ socket }, response: ServerResponse) => this.#follow(socket, response));
-    this.on('request', listener);
     // Node would answer other expectations than 100-continue itself, without our error form.
     this.on('checkExpectation', (request, response) => this.emit('request', request, response));
   }
 
   /** Whether the client has got a part of an answer that is not over yet: nothing else may be written over the connection. */
   hasBegunAnswer(socket: Socket): boolean {
-    return [...(this.#connections.get(socket) ?? [])].some(({ headersSent }) => headersSent);
+    return this.#connections.get(socket)?.responses.some(({ headersSent }) => headersSent) === true;
   }
 
   override close(callback?: (error?: Error) => void): this {
     this.#isClosing = true;
     const { clock, drainTimeoutMs, onTimeout } = this.#options;
     const cancel = clock.after(drainTimeoutMs, () => {
-      onTimeout([...this.#connections.values()].reduce((sum, { size }) => sum + size, 0));
+      onTimeout([...this.#connections].reduce((sum, { responses }) => sum + responses.length, 0));
       this.closeAllConnections();
     });
     return super.close((error) => {
       cancel();
+      this.#connections.stop();
       callback?.(error);
     });
   }
 
   /** Called by Node's `close`. */
   override closeIdleConnections(): void {
-    for (const [socket, responses] of this.#connections) {
-      const last = [...responses].at(-1);
+    for (const { socket, responses } of this.#connections) {
+      const last = responses.at(-1);
       if (last === undefined) socket.destroySoon();
       else endConnectionWith(last);
     }
   }
 
-  #follow(socket: Socket, response: ServerResponse): void {
-    const responses = this.#connections.get(socket);
-    responses?.add(response);
+  #follow(connection: ClientConnection, response: ServerResponse): void {
     if (this.#isClosing) endConnectionWith(response);
     response.once('close', () => {
-      responses?.delete(response);
       // The headers of this response had been sent before the server closed.
-      if (this.#isClosing && responses?.size === 0) socket.destroySoon();
+      const isLast = connection.responses.every((other) => other === response);
+      if (this.#isClosing && isLast && connection.socket.writable) connection.socket.destroySoon();
     });
   }
 }

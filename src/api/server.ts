@@ -2,9 +2,10 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Network } from '../network/network.ts';
-import type { Clock } from '../primitives/clock.ts';
+import { type Clock, nextTurn } from '../primitives/clock.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
 import { type AccessOptions, registerAccess } from './access.ts';
 import { unescapeColons } from './canonical-target.ts';
 import { allowOrigin, registerCors } from './cors.ts';
@@ -83,7 +84,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   registerAggregateSignatures(server, networks);
   registerHealth(server, networks);
   registerStartPage(server, networks, options.version);
-  registerMetrics(server, options.registry);
+  registerMetrics(server, options.registry, clock);
   if (upstream !== undefined) await registerUpstreamRoutes(server, upstream);
   registerMore?.(server);
   await server.ready();
@@ -95,6 +96,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 function createBareServer({ logger, clock, drainTimeoutMs, access, corsOrigins = [] }: ServerOptions, log: RequestLog) {
   const trustedProxies = access?.trustedProxies ?? [];
   const loggerInstance: FastifyBaseLogger = logger;
+  const warnings = createSampledWarnings(logger, clock);
   const handleError = createErrorHandler(log);
   const ofMalformed = {
     log,
@@ -111,6 +113,7 @@ function createBareServer({ logger, clock, drainTimeoutMs, access, corsOrigins =
           drainTimeoutMs,
           onTimeout: (requests) =>
             logger.warn({ requests, drainTimeoutMs }, 'requests are broken off, as the service stops'),
+          onBreakOff: (reason) => warnings(reason, { reason }, 'a connection is broken off, for what its client does'),
         },
         handler,
       ),
@@ -146,8 +149,16 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.headers(COMMON_HEADERS).header(REQUEST_ID_HEADER, request.id);
 }
 
-function registerMetrics(server: Server, registry: Registry): void {
-  server.get('/metrics', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, async (_request, reply) =>
-    reply.type(registry.contentType).send(await registry.metrics()),
-  );
+function registerMetrics(server: Server, registry: Registry, clock: Clock): void {
+  let rendering: Promise<Buffer> | undefined;
+  /** All who ask meanwhile share one rendering, and its bytes. It begins after a turn, so that there are many of them. */
+  async function render(): Promise<Buffer> {
+    await nextTurn(clock);
+    rendering = undefined;
+    return Buffer.from(await registry.metrics());
+  }
+  server.get('/metrics', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, async (_request, reply) => {
+    rendering ??= render();
+    return reply.type(registry.contentType).send(await rendering);
+  });
 }

@@ -1,5 +1,5 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { NodeID } from '../primitives/ids.ts';
@@ -64,6 +64,14 @@ export async function loadOrCreateIdentity(paths: IdentityPaths): Promise<Identi
   await writeAtomically(paths.privateKeyPath, encodePrivateKey(identity));
   await writeAtomically(paths.certificatePath, identity.certificatePem);
   return identity;
+}
+
+/** What is wrong with who may read the key's file; undefined where nothing is. What it says is for the operator. */
+export async function findKeyFileProblem({ privateKeyPath }: IdentityPaths): Promise<string | undefined> {
+  const { mode } = await stat(privateKeyPath);
+  if ((mode & 0o077) === 0) return undefined;
+  const octal = (mode & 0o777).toString(8).padStart(3, '0');
+  return `${privateKeyPath} has the mode ${octal}: others than its owner may use the staking key; chmod 600 mends it`;
 }
 
 /** What `node:tls` takes of an identity, on either side of a connection. Only TLS 1.3 is spoken. */

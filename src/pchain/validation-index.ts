@@ -3,7 +3,7 @@ import { type Clock, sleep } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
 import type { ValidationID } from '../primitives/ids.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
-import type { ValidationStore } from '../store/validation-store.ts';
+import { StoreError, type ValidationStore } from '../store/validation-store.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { L1ValidatorRegistrationJustification } from '../warp/justification.ts';
@@ -91,12 +91,18 @@ class ReadingValidationIndex implements ValidationIndex {
     validationID: ValidationID,
     signal: AbortSignal,
   ): Promise<L1ValidatorRegistrationJustification | undefined> {
-    const { store } = this.#options;
-    await this.#loaded;
-    const found = await store.originOf(validationID);
-    if (found !== undefined) return found;
-    await this.#readNewest(signal);
-    return await store.originOf(validationID);
+    const { store, logger } = this.#options;
+    try {
+      await this.#loaded;
+      const found = await store.originOf(validationID);
+      if (found !== undefined) return found;
+      await this.#readNewest(signal);
+      return await store.originOf(validationID);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      logger.error({ err: error }, 'a lookup in the index of L1 validations failed');
+      return undefined;
+    }
   }
 
   coverage(): IndexCoverage {

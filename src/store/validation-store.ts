@@ -1,5 +1,5 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { idBytes, type ValidationID } from '../primitives/ids.ts';
 import { PUBLIC_NETWORKS } from '../primitives/networks.ts';
@@ -10,7 +10,10 @@ import {
   type ValidationOrigin,
 } from '../warp/justification.ts';
 
-/** What the index of L1 validations keeps: where validations come from, and which blocks were read for it. */
+/**
+ * What the index of L1 validations keeps: where validations come from, and which blocks were read for it. Where the file can be read
+ * or written no more, its methods reject with a {@link StoreError}; what was committed stays as it was.
+ */
 export interface ValidationStore {
   position(): Promise<IndexPosition | undefined>;
   originOf(validationID: ValidationID): Promise<L1ValidatorRegistrationJustification | undefined>;
@@ -61,14 +64,28 @@ const DEFAULT_MAX_ORIGINS = 200_000;
 /** Raised with each change of the tables. */
 const SCHEMA_VERSION = 1;
 
-/** The store cannot be opened. The message names the path. */
+/** For another process's commit. The whole service waits with us: SQLite's calls do not return before. */
+const BUSY_TIMEOUT_MS = 200;
+
+/** The store cannot be opened, read or written. The message names the path. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
 
-  constructor(path: string, reason: string, options?: ErrorOptions) {
-    super(`cannot open the store at ${path}: ${reason}`, options);
+  constructor(action: 'open' | 'read' | 'write', path: string, reason: string, options?: ErrorOptions) {
+    super(`cannot ${action} the store at ${path}: ${reason}`, options);
   }
 }
+
+/** Result codes of SQLite that an operator can do something about, each with what. */
+const ADVICE: Readonly<Record<number, string>> = {
+  5: 'another process holds it; each service needs a store of its own',
+  8: 'the service may not write there',
+  10: 'the disk or its file system fails, or may hold no more',
+  11: 'the file is damaged; move it away, and the blocks are read anew',
+  13: 'there is no space left',
+  14: 'the folder does not exist, or the service may not write there',
+  26: 'another file is in its place; move it away',
+};
 
 /**
  * Opens the store as a SQLite database in memory, or in a file that outlives the process. Either way a lookup is one search of a
@@ -81,7 +98,6 @@ export function openValidationStore(options: ValidationStoreOptions): Validation
   const { directory, maxOrigins = DEFAULT_MAX_ORIGINS } = options;
   const database = openDatabase(path, directory);
   const findOrigin = database.prepare('SELECT justification FROM origins WHERE validation_id = ?');
-  const findPosition = database.prepare('SELECT value FROM position WHERE id = 1');
   const putOrigin = database.prepare('INSERT OR IGNORE INTO origins VALUES (?, ?, ?)');
   const putPosition = database.prepare('INSERT OR REPLACE INTO position VALUES (1, ?)');
   const countOrigins = database.prepare('SELECT count(*) AS count FROM origins');
@@ -105,22 +121,25 @@ export function openValidationStore(options: ValidationStoreOptions): Validation
 
   return {
     async position() {
-      const row = findPosition.get();
-      return row === undefined ? undefined : parsePosition(String(row['value']));
+      return wordedAs('read', path, () => readPosition(database));
     },
     async originOf(validationID) {
-      const row = findOrigin.get(idBytes(validationID));
-      return row === undefined ? undefined : parseJustification(row['justification'] as Uint8Array);
+      return wordedAs('read', path, () => {
+        const row = findOrigin.get(idBytes(validationID));
+        return row === undefined ? undefined : parseJustification(row['justification'] as Uint8Array);
+      });
     },
     async commit(batch) {
-      database.exec('BEGIN IMMEDIATE');
-      try {
-        write(batch);
-        database.exec('COMMIT');
-      } catch (error) {
-        database.exec('ROLLBACK');
-        throw error;
-      }
+      wordedAs('write', path, () => {
+        database.exec('BEGIN IMMEDIATE');
+        try {
+          write(batch);
+          database.exec('COMMIT');
+        } finally {
+          // After some failures, such as that of a full disk, SQLite has rolled back by itself.
+          if (database.isTransaction) database.exec('ROLLBACK');
+        }
+      });
     },
     [Symbol.dispose]: () => database.close(),
   };
@@ -134,26 +153,67 @@ function pathOf({ directory, networkID, name }: ValidationStoreOptions): string 
   return join(directory, `l1-validations-${networkID}${suffix}.sqlite`);
 }
 
-function openDatabase(path: string, directory: string | undefined): DatabaseSync {
-  let database: DatabaseSync | undefined;
+/** @throws {StoreError} where `act` fails */
+function wordedAs<T>(action: 'open' | 'read' | 'write', path: string, act: () => T): T {
   try {
-    if (directory !== undefined) mkdirSync(directory, { recursive: true });
-    database = new DatabaseSync(path);
-    prepareTables(database, path);
-    return database;
+    return act();
   } catch (cause) {
-    database?.close();
     if (cause instanceof StoreError) throw cause;
-    throw new StoreError(path, cause instanceof Error ? cause.message : String(cause), { cause });
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const advice = ADVICE[primaryCodeOf(cause)];
+    throw new StoreError(action, path, advice === undefined ? reason : `${reason} (${advice})`, { cause });
+  }
+}
+
+/** Extended result codes have the primary one in their lowest byte. */
+function primaryCodeOf(error: unknown): number {
+  const code = error instanceof Error && 'errcode' in error ? error.errcode : undefined;
+  return typeof code === 'number' ? code & 0xff : -1;
+}
+
+function openDatabase(path: string, directory: string | undefined): DatabaseSync {
+  return wordedAs('open', path, () => {
+    if (directory !== undefined) prepareFolder(resolve(directory), path);
+    const database = new DatabaseSync(path);
+    try {
+      prepareTables(database, path);
+      // What cannot be read is to be known now, and not when the first block has been read.
+      readPosition(database);
+      return database;
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  });
+}
+
+/** @throws where something else than a file is in the place of the file */
+function prepareFolder(directory: string, path: string): void {
+  createFolder(directory);
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found !== undefined && !found.isFile()) throw new StoreError('open', path, 'it is no file');
+}
+
+/** `mkdirSync` with `recursive` never returns where a folder is there in which none can be made, such as /proc. */
+function createFolder(directory: string): void {
+  const parent = dirname(directory);
+  if (statSync(directory, { throwIfNoEntry: false }) !== undefined) return;
+  if (parent !== directory) createFolder(parent);
+  try {
+    mkdirSync(directory);
+  } catch (error) {
+    // Another process that starts at the same time was faster.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }
 
 function prepareTables(database: DatabaseSync, path: string): void {
   // With these a loss of power may undo the last commits, whose blocks are then read again, but leaves none half written.
-  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 5000');
+  database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`);
   const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
   if (version !== 0 && version !== SCHEMA_VERSION) {
     throw new StoreError(
+      'open',
       path,
       `it has format ${version}, and this version reads format ${SCHEMA_VERSION}; move it away to start with an empty one`,
     );
@@ -165,6 +225,11 @@ function prepareTables(database: DatabaseSync, path: string): void {
     CREATE TABLE IF NOT EXISTS position (id INTEGER PRIMARY KEY, value TEXT NOT NULL);
     PRAGMA user_version = ${SCHEMA_VERSION};
   `);
+}
+
+function readPosition(database: DatabaseSync): IndexPosition | undefined {
+  const row = database.prepare('SELECT value FROM position WHERE id = 1').get();
+  return row === undefined ? undefined : parsePosition(String(row['value']));
 }
 
 function parsePosition(text: string): IndexPosition {

@@ -96,6 +96,17 @@ describe('a call', () => {
     expect(setup.clock.pendingTimers).toBe(0);
   });
 
+  it('goes to no host that an answer names', async () => {
+    await using elsewhere = await LocalApi.start(answers('11'));
+    const headers = { location: `${elsewhere.baseUrl}/ext/bc/P` };
+    for (const status of [301, 302, 303, 307, 308]) {
+      await using api = await LocalApi.start(() => ({ status, text: '', headers }));
+      await using setup = setUp([api]);
+      await expect(ask(setup.client)).rejects.toThrow(String(status));
+    }
+    expect(elsewhere.openConnections + elsewhere.requests.length).toBe(0);
+  });
+
   it('keeps the prefix and the query of the base URL, and adds its parameters and headers', async () => {
     await using api = await LocalApi.start(answers('11'));
     await using setup = setUp([], {

@@ -22,7 +22,7 @@ export type Reply =
   | { readonly result: unknown }
   | { readonly error: unknown }
   /** Any bytes under any status. */
-  | { readonly status: number; readonly text: string }
+  | { readonly status: number; readonly text: string; readonly headers?: Readonly<Record<string, string>> }
   | 'hang'
   | 'hang after the headers'
   | 'cut the connection'
@@ -114,6 +114,6 @@ function answer(response: ServerResponse, reply: Reply, id: number): void {
       return;
     }
   }
-  if ('text' in reply) response.writeHead(reply.status).end(reply.text);
+  if ('text' in reply) response.writeHead(reply.status, reply.headers).end(reply.text);
   else response.end(JSON.stringify({ jsonrpc: '2.0', id, ...reply }));
 }

@@ -1,4 +1,5 @@
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { findTargetProblem, splitTarget } from '../../../src/api/canonical-target.ts';
@@ -33,6 +34,34 @@ async function sendRaw(target: string, method = 'GET'): Promise<{ status: number
   for await (const chunk of socket) text += chunk;
   return { status: Number(text.slice(9, 12)), body: text };
 }
+
+test('no host that a client names in a header is asked', async () => {
+  let connections = 0;
+  const elsewhere = createServer((socket) => {
+    connections += 1;
+    socket.destroy();
+  });
+  elsewhere.listen(0, '127.0.0.1');
+  await once(elsewhere, 'listening');
+  const named = `127.0.0.1:${(elsewhere.address() as AddressInfo).port}`;
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname).setEncoding('utf8');
+  const headers = {
+    host: named,
+    'x-forwarded-host': named,
+    forwarded: `host=${named}`,
+    origin: `http://${named}`,
+    via: named,
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`GET /v1/networks/fuji/blockchains HTTP/1.1\r\n${lines.join('')}connection: close\r\n\r\n`);
+  let text = '';
+  for await (const chunk of socket) text += chunk;
+  elsewhere.close();
+  expect([text.slice(9, 12), connections]).toEqual(['200', 0]);
+  const [arrival] = service.standIn.arrivals;
+  expect(JSON.stringify(arrival?.headers)).not.toContain(named);
+});
 
 const targets = () => service.standIn.arrivals.map(({ target }) => target);
 

@@ -16,7 +16,12 @@ async function start(listener: RequestListener) {
   const brokenOff: number[] = [];
   const server = new DrainingServer(
     { keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS },
-    { clock, drainTimeoutMs: DRAIN_TIMEOUT_MS, onTimeout: (requests) => brokenOff.push(requests) },
+    {
+      clock,
+      drainTimeoutMs: DRAIN_TIMEOUT_MS,
+      onTimeout: (requests) => brokenOff.push(requests),
+      onBreakOff: () => undefined,
+    },
     listener,
   );
   onTestFinished(() => server.closeAllConnections());

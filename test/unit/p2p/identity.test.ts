@@ -3,7 +3,13 @@ import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createIdentity, IdentityError, loadOrCreateIdentity, parseIdentity } from '../../../src/p2p/identity.ts';
+import {
+  createIdentity,
+  findKeyFileProblem,
+  IdentityError,
+  loadOrCreateIdentity,
+  parseIdentity,
+} from '../../../src/p2p/identity.ts';
 
 const privatePem = (identity: ReturnType<typeof createIdentity>): string =>
   identity.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
@@ -51,6 +57,16 @@ describe('loadOrCreateIdentity', () => {
     for (const path of [paths.certificatePath, paths.privateKeyPath])
       expect((await stat(path)).mode & 0o777).toBe(0o600);
     expect(await readdir(join(directory, 'new/deeper'))).toEqual(['staker.crt', 'staker.key']);
+  });
+
+  it('says who else may use the key', async () => {
+    const paths = pathsIn('.');
+    await loadOrCreateIdentity(paths);
+    expect(await findKeyFileProblem(paths)).toBeUndefined();
+    await chmod(paths.privateKeyPath, 0o640);
+    expect(await findKeyFileProblem(paths)).toBe(
+      `${paths.privateKeyPath} has the mode 640: others than its owner may use the staking key; chmod 600 mends it`,
+    );
   });
 
   it.each(['certificatePath', 'privateKeyPath'] as const)('never replaces a lone %s', async (present) => {

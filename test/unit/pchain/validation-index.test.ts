@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { Registry } from 'prom-client';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ApiError } from '../../../src/pchain/api-error.ts';
@@ -68,6 +69,17 @@ function put(chain: TestChain, height: bigint, number: number) {
   chain.registrations.set(height, [...(chain.registrations.get(height) ?? []), message]);
   return originOf(message);
 }
+
+test('a store that cannot be read costs a lookup its answer, and nothing more', async () => {
+  const directory = folder();
+  const { index, close } = open(new TestChain(3n), { directory });
+  const { validationID } = originOf(registration(1));
+  const database = new DatabaseSync(join(directory, 'l1-validations-1.sqlite'));
+  database.exec('DROP TABLE origins');
+  database.close();
+  expect(await index.originOf(validationID, new AbortController().signal)).toBeUndefined();
+  await close();
+});
 
 describe('reading the chain', () => {
   test('finds a registration in every block down to the first, and each block is read once', async () => {

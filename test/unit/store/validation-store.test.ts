@@ -1,4 +1,5 @@
-import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -95,7 +96,11 @@ describe('in a file', () => {
     later.exec('PRAGMA user_version = 9');
     later.close();
     expect(() => openValidationStore({ directory, networkID: 1 })).toThrow(
-      new StoreError(path, 'it has format 9, and this version reads format 1; move it away to start with an empty one'),
+      new StoreError(
+        'open',
+        path,
+        'it has format 9, and this version reads format 1; move it away to start with an empty one',
+      ),
     );
   });
 
@@ -135,5 +140,108 @@ describe('in a file', () => {
     const noDatabase = failure(directory);
     expect(noDatabase).toBeInstanceOf(StoreError);
     expect(String(noDatabase)).toContain('file is not a database');
+  });
+});
+
+describe('what goes wrong with the file', () => {
+  const FILE = 'l1-validations-1.sqlite';
+
+  function failureOf(folder: string): string {
+    try {
+      openValidationStore({ directory: folder, networkID: 1 })[Symbol.dispose]();
+      return 'opened';
+    } catch (error) {
+      expect(error).toBeInstanceOf(StoreError);
+      return (error as Error).message;
+    }
+  }
+
+  test('a folder in its place', () => {
+    mkdirSync(join(directory, FILE));
+    expect(failureOf(directory)).toBe(`cannot open the store at ${join(directory, FILE)}: it is no file`);
+  });
+
+  test('a damaged position', () => {
+    openValidationStore({ directory, networkID: 1 })[Symbol.dispose]();
+    const database = new DatabaseSync(join(directory, FILE));
+    database.exec("INSERT INTO position VALUES (1, '{')");
+    database.close();
+    expect(failureOf(directory)).toMatch(`cannot open the store at ${join(directory, FILE)}: `);
+  });
+
+  test('a damaged file', async () => {
+    {
+      using store = openValidationStore({ directory, networkID: 1 });
+      await store.commit(batch(7n, 1, 2, 3));
+    }
+    const path = join(directory, FILE);
+    const bytes = readFileSync(path);
+    writeFileSync(path, bytes.fill(0xff, 100, 2_000));
+    expect(failureOf(directory)).toBe(
+      `cannot open the store at ${path}: database disk image is malformed ` +
+        '(the file is damaged; move it away, and the blocks are read anew)',
+    );
+  });
+
+  test('another process that holds it: the commit fails soon, and succeeds when it is free', async () => {
+    using store = openValidationStore({ directory, networkID: 1 });
+    const other = new DatabaseSync(join(directory, FILE));
+    other.exec('BEGIN IMMEDIATE');
+    await expect(store.commit(batch(1n, 1))).rejects.toThrow(
+      `cannot write the store at ${join(directory, FILE)}: database is locked (another process holds it; each service`,
+    );
+    other.exec('ROLLBACK');
+    other.close();
+    await store.commit(batch(1n, 1));
+    expect(await store.originOf(originOf(registration(1)).validationID)).toBeDefined();
+  });
+
+  test('no space: the batch fails with the path, what was there stays, and it goes on when there is space', () => {
+    const script = `
+      import { readFileSync, truncateSync } from 'node:fs';
+      const { openValidationStore } = await import('./src/store/validation-store.ts');
+      const { originOf, registration } = await import('./test/unit/pchain/test-chain.ts');
+      const store = openValidationStore({ directory: process.argv[1], networkID: 1 });
+      const position = (height) => ({ checkpoints: [{ height, id: 'x' }], low: { height: 1n, parentID: 'y', isFloor: false } });
+      const origin = (number) => originOf(registration(number));
+      await store.commit({ position: position(1n), entries: [{ height: 1n, origins: [origin(1)] }] });
+      const entries = Array.from({ length: 500 }, (_, number) => ({ height: 2n, origins: [origin(number)] }));
+      const messages = [];
+      for (let attempt = 0; attempt < 2; attempt += 1) {
+        await store.commit({ position: position(2n), entries }).catch((error) => messages.push(error.message));
+      }
+      const { checkpoints } = await store.position();
+      console.log(JSON.stringify({ messages, height: String(checkpoints[0].height), found: (await store.originOf(origin(1).validationID)) !== undefined }));
+    `;
+    // The system refuses to let a file grow beyond this, as it does on a full disk: 512 or 1,024 bytes each.
+    const limited = 'trap "" XFSZ; ulimit -f 100; exec "$0" "$@"';
+    const args = ['-c', limited, process.execPath, '--input-type=module', '-e', script, directory];
+    const { stdout, stderr } = spawnSync('bash', args, {
+      cwd: join(import.meta.dirname, '../../..'),
+      encoding: 'utf8',
+    });
+    expect(stderr).toBe('');
+    const expected = `cannot write the store at ${join(directory, FILE)}: `;
+    expect(JSON.parse(stdout)).toEqual({
+      messages: [expect.stringContaining(expected), expect.stringContaining(expected)],
+      height: '1',
+      found: true,
+    });
+    expect(stdout).not.toContain('rollback');
+  });
+
+  test('a folder in which none can be made, as /proc is, does not hang the start', () => {
+    const script = `
+      const { openValidationStore } = await import('./src/store/validation-store.ts');
+      try { openValidationStore({ directory: '/proc/none/below', networkID: 1 }); } catch (error) { console.log(error.message); }
+    `;
+    // In a process of its own, which can be ended.
+    const { stdout, error } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: join(import.meta.dirname, '../../..'),
+      encoding: 'utf8',
+      timeout: 10_000,
+    });
+    expect(error).toBeUndefined();
+    expect(stdout).toContain(`cannot open the store at /proc/none/below/${FILE}: `);
   });
 });

@@ -1,0 +1,234 @@
+import { once } from 'node:events';
+import type { RequestListener, ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { expect, onTestFinished, test } from 'vitest';
+import { MAX_UNDER_WAY } from '../../../src/api/client-connection.ts';
+import { DrainingServer } from '../../../src/api/draining-server.ts';
+import { FakeClock, settle } from '../../fake-clock.ts';
+
+const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
+const MIB = 1024 * 1024;
+/** More than the system takes for a client that reads nothing. */
+const LONG = Buffer.alloc(16 * MIB, 'a');
+
+async function start(listener: RequestListener) {
+  const clock = new FakeClock();
+  const brokenOff: string[] = [];
+  const options = { clock, drainTimeoutMs: 1_000, onTimeout: () => undefined };
+  const server = new DrainingServer(
+    { keepAliveTimeout: 3_600_000 },
+    { ...options, onBreakOff: (reason) => brokenOff.push(reason) },
+    listener,
+  );
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    server,
+    clock,
+    brokenOff,
+    /** A client, and the service's end of its connection. */
+    async open(): Promise<{ client: Socket; served: Socket }> {
+      const accepted = once(server, 'connection') as Promise<[Socket]>;
+      const client = connect(port, '127.0.0.1');
+      client.on('error', () => undefined);
+      const [[served]] = await Promise.all([accepted, once(client, 'connect')]);
+      return { client, served };
+    },
+  };
+}
+
+/** The numbers in which the requests came are their answers. */
+function numbered() {
+  let [handled, underWay, most] = [0, 0, 0];
+  const listener: RequestListener = (_request, response) => {
+    handled += 1;
+    underWay += 1;
+    most = Math.max(most, underWay);
+    response.once('close', () => {
+      underWay -= 1;
+    });
+    response.end(`<${handled}>`);
+  };
+  return { listener, handled: () => handled, most: () => most };
+}
+
+async function readUntil(client: Socket, end: string): Promise<string> {
+  let answer = '';
+  for await (const chunk of client.setEncoding('latin1') as AsyncIterable<string>) {
+    answer += chunk;
+    if (answer.includes(end)) break;
+  }
+  return answer;
+}
+
+test('of a thousand pipelined requests a few are handled at a time, and all are answered in order', async () => {
+  const { listener, most } = numbered();
+  const { open } = await start(listener);
+  const { client } = await open();
+  client.write(GET.repeat(1_000));
+  const answer = await readUntil(client, '<1000>');
+  expect([...answer.matchAll(/<(\d+)>/g)].map(([, number]) => Number(number))).toEqual(
+    Array.from({ length: 1_000 }, (_, index) => index + 1),
+  );
+  expect(most()).toBe(MAX_UNDER_WAY);
+});
+
+test('requests with bodies are answered behind others that waited', async () => {
+  const { open } = await start((request, response) => {
+    let body = '';
+    request.setEncoding('latin1').on('data', (text) => {
+      body += String(text);
+    });
+    request.on('end', () => response.end(`<${body.length}>`));
+  });
+  const { client } = await open();
+  const body = 'b'.repeat(300_000);
+  client.write(GET.repeat(100));
+  client.write(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+  client.write(GET.repeat(100) + GET.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n'));
+  const answer = await readUntil(client, 'no end');
+  expect(answer.match(/<\d+>/g)).toEqual([
+    ...Array<string>(100).fill('<0>'),
+    '<300000>',
+    ...Array<string>(101).fill('<0>'),
+  ]);
+});
+
+test('no more is read from a connection that has requests waiting', async () => {
+  const held: ServerResponse[] = [];
+  const { open } = await start((_request, response) => held.push(response));
+  const { client, served } = await open();
+  const paused = once(served, 'pause');
+  client.write(GET.repeat(1_000_000));
+  await paused;
+  await settle();
+  const { bytesRead } = served;
+  expect(held).toHaveLength(MAX_UNDER_WAY);
+  expect(bytesRead).toBeLessThan(MIB);
+  // Each answer has Node read on.
+  for (let index = 0; index < 100; index += 1) {
+    const closed = once(held[index]!, 'close');
+    held[index]!.end();
+    await closed;
+    await settle();
+  }
+  expect(served.bytesRead).toBe(bytesRead);
+});
+
+test('others have their turn between the requests that one pipelines', async () => {
+  const order: string[] = [];
+  const { open } = await start((request, response) => {
+    order.push(request.url ?? '');
+    response.end();
+  });
+  const [greedy, modest] = [await open(), await open()];
+  greedy.client.resume();
+  greedy.client.write(GET.replace('/', '/greedy').repeat(1_500));
+  await once(greedy.served, 'pause');
+  modest.client.write(GET.replace('/', '/modest'));
+  await once(modest.client, 'data');
+  expect(order.indexOf('/modest')).toBeLessThan(1_000);
+});
+
+test('a client that takes nothing for a minute is let go, and one that reads is not', async () => {
+  const answers: ServerResponse[] = [];
+  const { open, clock, brokenOff } = await start((_request, response) => {
+    answers.push(response);
+    response.end(LONG);
+  });
+  const [idle, reading] = [await open(), await open()];
+  for (const { client } of [idle, reading]) {
+    client.write(GET);
+    await once(client, 'readable');
+  }
+  let bytes = 0;
+  reading.client.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+  });
+  const closed = once(idle.served, 'close');
+  await once(answers[1]!, 'close');
+  await clock.advance(59_000);
+  expect([idle.served.destroyed, brokenOff]).toEqual([false, []]);
+  await clock.advance(11_000);
+  await closed;
+  expect([brokenOff, reading.served.destroyed]).toEqual([['does not read'], false]);
+  const ended = once(reading.client, 'end');
+  reading.served.destroySoon();
+  await ended;
+  expect(bytes).toBeGreaterThan(LONG.length);
+});
+
+test('a slow reader of a long stream is no such client; the stream waits for it', async () => {
+  let produced = 0;
+  const { open, clock, brokenOff } = await start((_request, response) => {
+    const source = new Readable({
+      read() {
+        produced += 64 * 1024;
+        this.push(produced > 64 * MIB ? null : Buffer.alloc(64 * 1024, 'a'));
+      },
+    });
+    source.pipe(response);
+  });
+  const { client, served } = await open();
+  client.write(GET);
+  await once(client, 'readable');
+  for (let minutes = 0; minutes < 3; minutes += 1) {
+    const drained = once(served, 'drain');
+    client.resume();
+    await drained;
+    client.pause();
+    await settle();
+    await clock.advance(50_000);
+  }
+  expect(brokenOff).toEqual([]);
+  expect(produced).toBeLessThan(64 * MIB);
+  await clock.advance(65_000);
+  expect([brokenOff, served.destroyed]).toEqual([['does not read'], true]);
+});
+
+test('unread answers have a bound over all connections: who holds most of them is let go, and nobody else', async () => {
+  const { open, server, brokenOff } = await start((request, response) =>
+    response.end(LONG.subarray(0, Number(request.url?.slice(1)))),
+  );
+  const get = (length: number): string => GET.replace('/', `/${length}`);
+  const modest = await open();
+  modest.client.write(get(8 * MIB));
+  await once(server, 'request');
+  const greedy = await Promise.all([await open(), await open(), await open(), await open()]);
+  for (const [index, { client }] of greedy.entries()) {
+    const arrived = once(server, 'request');
+    client.write(get(LONG.length - index));
+    await arrived;
+  }
+  expect(brokenOff).toEqual(['has most unread bytes of all']);
+  expect(greedy.map(({ served }) => served.destroyed)).toEqual([true, false, false, false]);
+  expect(modest.served.destroyed).toBe(false);
+});
+
+test('waiting requests have a bound over all connections', async () => {
+  const { open, brokenOff } = await start(() => undefined);
+  const shortest = 'GET / HTTP/1.1\r\n\r\n';
+  const modest = await open();
+  const waits = once(modest.served, 'pause');
+  modest.client.write(shortest.repeat(500));
+  await waits;
+  const greedy: Socket[] = [];
+  while (brokenOff.length === 0) {
+    const { client, served } = await open();
+    greedy.push(served);
+    const stopped = Promise.race([once(served, 'pause'), once(served, 'close')]);
+    client.write(shortest.repeat(20_000));
+    await stopped;
+    await settle();
+    if (greedy.length > 50) break;
+  }
+  expect(brokenOff).toEqual(['has most waiting requests of all']);
+  expect(greedy.length).toBeLessThan(50);
+  expect(modest.served.destroyed).toBe(false);
+});

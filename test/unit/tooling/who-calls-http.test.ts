@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ROOT, written } from '../../../scripts/checks/project.ts';
+
+const CALLS = [
+  /^import (?!type\b)(?!\{ type [^,}]* \})[^;]*from 'undici'/m,
+  /(?<![.\w#])fetch\(\s*[`'"\w]/,
+  /^import (?:\* as )?\w+ from 'node:(?:https?|http2)'/m,
+  /^import (?!type\b)[^;]*\b(?:request|get|connect)\b[^;]*from 'node:http/m,
+];
+
+/** A pool is made for one address, which the configuration gives: nothing else can be called over HTTP. */
+test('HTTP is called through one port only', () => {
+  const callers = written
+    .filter((file) => file.startsWith('src/'))
+    .filter((file) => CALLS.some((pattern) => pattern.test(readFileSync(join(ROOT, file), 'utf8'))));
+  // In the cache it is the name of a parameter.
+  expect(callers.filter((file) => file !== 'src/upstream/response-cache.ts')).toEqual(['src/primitives/http-port.ts']);
+});
