@@ -140,7 +140,7 @@ export class Admission {
   }
 
   #move({ seat }: SharedSeat, subnetID: SubnetID): void {
-    const refusal = this.#seats.move(this.#capacity.limit, seat, subnetID);
+    const refusal = this.#seats.move(this.#capacity.limit, this.#options.maxAggregationsInFlight, seat, subnetID);
     if (refusal !== undefined) throw this.#refuse(refusal, this.#seats.taken);
   }
 

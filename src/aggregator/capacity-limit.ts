@@ -20,14 +20,17 @@ export interface CapacityLimitOptions {
 const TARGET_MS: Readonly<Record<WaitingPlace, number>> = { event_loop: 25, bls_add: 100, bls_aggregate: 100 };
 /** Long enough for some passes of a busy event loop, short enough to react several times a second. */
 const WINDOW_MS = 100;
-/** What was let in before has to leave before its effect on the waits can be seen. */
+/** The effect of a cut shows after a while, and only when what was let in before has left, which may take much longer. */
 const SETTLING_MS = 300;
+const LEAVING_MS = 2_000;
 /** At least and at most, in between as much as the wait is too long. */
 const MILD_CUT = 0.7;
 const HARD_CUT = 0.25;
 const GROWTH = 0.1;
 /** Where nothing was measured for so long, nobody stands in line any more. */
-const STALE_MS = 1_000;
+const STALE_MS = 2_000;
+/** The threads take their jobs in order: who waited so long saw the line stand all that time. A timer may have met a mere pause. */
+const PROOF_MS = 300;
 
 /**
  * How many aggregations the machine can have under way, learnt from how long their work waits for it. Pure: time is handed in.
@@ -40,7 +43,7 @@ export class CapacityLimit {
   readonly #options: CapacityLimitOptions;
   readonly #windows = new Map<WaitingPlace, Window>();
   #limit: number;
-  #cutAgainFromMs = Number.NEGATIVE_INFINITY;
+  #lastCutMs = Number.NEGATIVE_INFINITY;
   #growAgainFromMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: CapacityLimitOptions) {
@@ -63,12 +66,13 @@ export class CapacityLimit {
     if (window === undefined || nowMs - waitMs >= window.endsMs + STALE_MS) {
       // A line as long as a window stood for one.
       const isStanding = waitMs > Math.max(WINDOW_MS, TARGET_MS[place]);
+      if (isProof(place, waitMs)) this.#cut(TARGET_MS[place] / waitMs, nowMs, underWay);
       this.#windows.set(place, { endsMs: nowMs + WINDOW_MS, shortestMs: undefined, isStanding });
       return;
     }
     window.shortestMs = Math.min(waitMs, window.shortestMs ?? waitMs);
     if (nowMs < window.endsMs) return;
-    const wasStanding = window.isStanding;
+    const wasStanding = window.isStanding || isProof(place, window.shortestMs);
     const ratio = TARGET_MS[place] / window.shortestMs;
     window.isStanding = window.shortestMs > TARGET_MS[place];
     window.shortestMs = undefined;
@@ -78,10 +82,11 @@ export class CapacityLimit {
   }
 
   #cut(ratio: number, nowMs: number, underWay: number): void {
-    if (nowMs < this.#cutAgainFromMs) return;
+    const sinceCutMs = nowMs - this.#lastCutMs;
+    if (sinceCutMs < (underWay > this.#limit ? LEAVING_MS : SETTLING_MS)) return;
     const factor = Math.min(MILD_CUT, Math.max(HARD_CUT, ratio));
     this.#limit = Math.max(this.#options.floor, factor * Math.min(this.#limit, underWay));
-    this.#cutAgainFromMs = nowMs + SETTLING_MS;
+    this.#lastCutMs = nowMs;
   }
 
   #grow(nowMs: number): void {
@@ -93,6 +98,10 @@ export class CapacityLimit {
     this.#limit = Math.min(this.#options.ceiling, this.#limit + Math.max(1, GROWTH * this.#limit));
     this.#growAgainFromMs = nowMs + WINDOW_MS;
   }
+}
+
+function isProof(place: WaitingPlace, waitMs: number): boolean {
+  return place !== 'event_loop' && waitMs > PROOF_MS;
 }
 
 interface Window {

@@ -13,6 +13,8 @@ export type SeatRefusal = 'full' | 'client' | 'subnet' | 'unresolved';
 export interface Seat {
   readonly client: string | undefined;
   readonly subnet: string | undefined;
+  /** Whether it is among the first of its client. */
+  readonly isFirst: boolean;
 }
 
 /**
@@ -26,19 +28,22 @@ const CLIENT_SHARE_OF_FREE = 2;
 const SUBNET_SHARE_OF_FREE = 4;
 /** Half of them at most: what the P-Chain may not even know must not keep out what it knows. */
 const UNRESOLVED_SHARE_OF_FREE = 1;
-/**
- * A client with next to no seats finds room up to so many times the limit: when the limit has just fallen, all seats are taken until
- * some of them are given back, and that is no fault of such a client. What it costs is measured, and lowers the limit.
- */
-const ROOM_FOR_MODEST = 2;
-/** As long as there is a free one, so that small limits can be used to the full; who has fewer has next to none. */
+/** As long as there is a free one, so that small limits can be used to the full. */
 const MIN_SHARE = 2;
+/**
+ * The first seats of each client come from a lane of their own, with as many seats as the limit. So whoever asks for little is
+ * not kept out by one who has much, nor by work that was let in before the limit fell and has yet to end. What it costs is measured,
+ * and lowers the limit.
+ */
+const FIRST_SEATS = 2;
 
 /** A changing number of seats, shared fairly. Pure. Bound: an entry for each client and subnet with a seat. */
 export class FairSeats {
   readonly #taken = new Set<MutableSeat>();
   readonly #byClient = new Map<string, number>();
-  readonly #bySubnet = new Map<string | undefined, number>();
+  /** Of first seats. */
+  readonly #first: Lane = { taken: 0, bySubnet: new Map() };
+  readonly #further: Lane = { taken: 0, bySubnet: new Map() };
 
   /** Seats taken now. */
   get taken(): number {
@@ -46,58 +51,73 @@ export class FairSeats {
   }
 
   /**
-   * @param limit seats that there are now; there may be more taken, from when there were more
-   * @param most that there are ever
+   * @param limit seats that there are now in each lane; there may be more taken, from when there were more
+   * @param most that there are ever in all
    */
-  take(limit: number, most: number, shares: SeatShares): Seat | SeatRefusal {
-    const refusal = this.#refusal(limit, most, shares);
+  take(limit: number, most: number, { client, subnet }: SeatShares): Seat | SeatRefusal {
+    const ofClient = client === undefined ? 0 : (this.#byClient.get(client) ?? 0);
+    const isFirst = client !== undefined && ofClient < FIRST_SEATS;
+    const free = this.#free(limit, most, isFirst);
+    if (free < 1) return 'full';
+    if (ofClient >= share(free, CLIENT_SHARE_OF_FREE)) return 'client';
+    const lane = this.#lane(isFirst);
+    const refusal = subnetRefusal(free, lane, subnet);
     if (refusal !== undefined) return refusal;
-    const seat: MutableSeat = { client: shares.client, subnet: shares.subnet };
+    const seat: MutableSeat = { client, subnet, isFirst };
     this.#taken.add(seat);
-    if (seat.client !== undefined) add(this.#byClient, seat.client, 1);
-    add(this.#bySubnet, seat.subnet, 1);
+    if (client !== undefined) add(this.#byClient, client, 1);
+    lane.taken += 1;
+    add(lane.bySubnet, subnet, 1);
     return seat;
   }
 
   /** Counts a seat for the subnet that was found. Where it is refused, the seat stays as it was. */
-  move(limit: number, seat: Seat, subnet: string): SeatRefusal | undefined {
+  move(limit: number, most: number, seat: Seat, subnet: string): SeatRefusal | undefined {
     const own = this.#own(seat);
     if (own.subnet === subnet) return undefined;
+    const lane = this.#lane(own.isFirst);
     // Its own seat is free for it, and the limit may have fallen since it was let in.
-    const free = Math.max(1, limit - this.taken + 1);
-    const refusal = this.#subnetRefusal(free, subnet);
+    const free = Math.max(1, this.#free(limit, most, own.isFirst) + 1);
+    const refusal = subnetRefusal(free, lane, subnet);
     if (refusal !== undefined) return refusal;
-    add(this.#bySubnet, own.subnet, -1);
+    add(lane.bySubnet, own.subnet, -1);
     own.subnet = subnet;
-    add(this.#bySubnet, subnet, 1);
+    add(lane.bySubnet, subnet, 1);
     return undefined;
   }
 
   release(seat: Seat): void {
-    const { client, subnet } = this.#own(seat);
-    this.#taken.delete(seat);
-    if (client !== undefined) add(this.#byClient, client, -1);
-    add(this.#bySubnet, subnet, -1);
+    const own = this.#own(seat);
+    const lane = this.#lane(own.isFirst);
+    this.#taken.delete(own);
+    if (own.client !== undefined) add(this.#byClient, own.client, -1);
+    lane.taken -= 1;
+    add(lane.bySubnet, own.subnet, -1);
   }
 
-  #refusal(limit: number, most: number, { client, subnet }: SeatShares): SeatRefusal | undefined {
-    const ofClient = client === undefined ? 0 : (this.#byClient.get(client) ?? 0);
-    const isModest = client !== undefined && ofClient < MIN_SHARE;
-    const free = (isModest ? Math.min(most, ROOM_FOR_MODEST * limit) : limit) - this.taken;
-    if (free < 1) return 'full';
-    return ofClient >= share(free, CLIENT_SHARE_OF_FREE) ? 'client' : this.#subnetRefusal(free, subnet);
+  #free(limit: number, most: number, isFirst: boolean): number {
+    return isFirst ? Math.min(limit - this.#first.taken, most - this.taken) : limit - this.taken;
   }
 
-  #subnetRefusal(free: number, subnet: string | undefined): SeatRefusal | undefined {
-    const held = this.#bySubnet.get(subnet) ?? 0;
-    if (subnet === undefined) return held >= share(free, UNRESOLVED_SHARE_OF_FREE) ? 'unresolved' : undefined;
-    return held >= share(free, SUBNET_SHARE_OF_FREE) ? 'subnet' : undefined;
+  #lane(isFirst: boolean): Lane {
+    return isFirst ? this.#first : this.#further;
   }
 
   #own(seat: Seat): MutableSeat {
     if (this.#taken.has(seat)) return seat;
     throw new Error('this seat was released before');
   }
+}
+
+interface Lane {
+  taken: number;
+  readonly bySubnet: Map<string | undefined, number>;
+}
+
+function subnetRefusal(free: number, { bySubnet }: Lane, subnet: string | undefined): SeatRefusal | undefined {
+  const held = bySubnet.get(subnet) ?? 0;
+  if (subnet === undefined) return held >= share(free, UNRESOLVED_SHARE_OF_FREE) ? 'unresolved' : undefined;
+  return held >= share(free, SUBNET_SHARE_OF_FREE) ? 'subnet' : undefined;
 }
 
 interface MutableSeat extends Seat {

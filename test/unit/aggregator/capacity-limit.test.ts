@@ -65,6 +65,28 @@ describe('the limit', () => {
     expect(limit.limit).toBe(256);
   });
 
+  test('falls for one long wait for a thread, which a pause cannot explain', () => {
+    for (const place of ['bls_add', 'bls_aggregate'] as const) {
+      const limit = new CapacityLimit({ floor: 8, ceiling: 256 });
+      for (let round = 1; round <= 3; round += 1) limit.observe(place, 1_000, 5_000 * round, limit.limit);
+      expect(limit.limit).toBe(8);
+    }
+  });
+
+  test('does not fall again before what was let in has left, unless that takes too long', () => {
+    const limit = new CapacityLimit({ floor: 8, ceiling: 256 });
+    const limits: [number, number][] = [];
+    for (let atMs = 0; atMs < 3_000; atMs += 20) {
+      limit.observe('event_loop', 30, atMs, 100);
+      if (limits.at(-1)?.[1] !== limit.limit) limits.push([atMs, limit.limit]);
+    }
+    expect(limits).toEqual([
+      [0, 256],
+      [200, 70],
+      [2_200, 49],
+    ]);
+  });
+
   test('is counted from what is under way, and what was let in has time to leave', () => {
     const limit = new CapacityLimit({ floor: 8, ceiling: 256 });
     const limits = new Set<number>();

@@ -36,7 +36,7 @@ describe('shares', () => {
     let taken = 0;
     while (typeof seats.take(255, 255, { client: undefined, subnet: 'flooded' }) !== 'string') taken += 1;
     expect(taken).toBe(204);
-    expect(seats.take(255, 255, { client: 'new', subnet: 'flooded' })).toBe('subnet');
+    expect(seats.take(255, 255, { client: undefined, subnet: 'flooded' })).toBe('subnet');
     expect(typeof seats.take(255, 255, { client: 'new', subnet: 'other' })).toBe('object');
   });
 
@@ -48,16 +48,17 @@ describe('shares', () => {
     }
   });
 
-  test('somebody new finds room where the limit has just fallen, and nobody else does', () => {
+  test('who asks for little finds room where the limit has just fallen, and one who has much does not', () => {
     const seats = new FairSeats();
     takeAll(seats, 120, 'flood', 'a');
-    expect(seats.take(56, 256, { client: 'flood', subnet: 'b' })).toBe('full');
-    const first = seats.take(56, 256, { client: 'good', subnet: 'a' });
-    expect(typeof first).toBe('object');
-    expect(typeof seats.take(56, 256, { client: 'good', subnet: 'a' })).toBe('object');
-    expect(seats.take(56, 256, { client: 'good', subnet: 'a' })).toBe('full');
-    expect(seats.take(56, 81, { client: 'other', subnet: 'a' })).toBe('full');
-    expect(seats.take(56, 256, { client: undefined, subnet: 'b' })).toBe('full');
+    expect(seats.taken).toBe(80);
+    expect(seats.take(20, 256, { client: 'flood', subnet: 'b' })).toBe('full');
+    for (let index = 0; index < 2; index += 1) {
+      expect(typeof seats.take(20, 256, { client: 'good', subnet: 'a' })).toBe('object');
+    }
+    expect(seats.take(20, 256, { client: 'good', subnet: 'a' })).toBe('full');
+    expect(seats.take(20, 82, { client: 'other', subnet: 'a' })).toBe('full');
+    expect(seats.take(20, 256, { client: undefined, subnet: 'b' })).toBe('full');
   });
 
   test('what has to be looked up first gets half of all', () => {
@@ -71,13 +72,13 @@ describe('shares', () => {
 
   test('a seat counts for the subnet that was found, and is refused where that has its share', () => {
     const seats = new FairSeats();
-    const unresolved = seats.take(12, 12, { client: 'a', subnet: undefined }) as Seat;
-    const other = seats.take(12, 12, { client: 'b', subnet: undefined }) as Seat;
-    expect(seats.move(12, unresolved, 'found')).toBeUndefined();
-    expect(seats.move(12, unresolved, 'found')).toBeUndefined();
+    const unresolved = seats.take(12, 12, { client: undefined, subnet: undefined }) as Seat;
+    const other = seats.take(12, 12, { client: undefined, subnet: undefined }) as Seat;
+    expect(seats.move(12, 12, unresolved, 'found')).toBeUndefined();
+    expect(seats.move(12, 12, unresolved, 'found')).toBeUndefined();
     while (typeof seats.take(12, 12, { client: undefined, subnet: 'found' }) !== 'string');
-    expect(seats.move(6, other, 'found')).toBe('subnet');
-    expect(seats.move(12, other, 'elsewhere')).toBeUndefined();
+    expect(seats.move(4, 12, other, 'found')).toBe('subnet');
+    expect(seats.move(12, 12, other, 'elsewhere')).toBeUndefined();
   });
 
   test('a limit of 1 or 2 can be used to the full by anybody', () => {
@@ -124,16 +125,19 @@ describe('in any order of events', () => {
             const outcome: Seat | SeatRefusal = seats.take(event.limit, MOST, shares);
             if (typeof outcome === 'string') {
               const hasNothing = taken.every((seat) => seat.client !== shares.client && seat.subnet !== shares.subnet);
-              expect(hasNothing && before < Math.min(event.limit, MOST)).toBe(false);
+              const isCrowd = taken.filter(({ isFirst }) => isFirst).length >= event.limit;
+              expect(hasNothing && !isCrowd && before < MOST).toBe(false);
               if (outcome === 'full') expect(before).toBeGreaterThanOrEqual(Math.min(event.limit, MOST));
             } else {
-              const isNew = taken.filter((seat) => seat.client === shares.client).length < 2;
-              expect(before).toBeLessThan(isNew ? Math.min(MOST, 2 * event.limit) : event.limit);
+              expect(before).toBeLessThan(MOST);
+              if (outcome.isFirst) expect(taken.filter((seat) => seat.client === shares.client).length).toBeLessThan(2);
+              const ofLane = outcome.isFirst ? taken.filter(({ isFirst }) => isFirst).length : before;
+              expect(ofLane).toBeLessThan(event.limit);
               taken.push(outcome);
             }
           } else if (before > 0) {
             const seat = taken[event.pick % before] as Seat;
-            if (event.kind === 'move') seats.move(event.limit, seat, `s${event.subnet}`);
+            if (event.kind === 'move') seats.move(event.limit, MOST, seat, `s${event.subnet}`);
             else {
               seats.release(seat);
               taken.splice(taken.indexOf(seat), 1);
