@@ -74,7 +74,7 @@ function readRoute({ method, url, schema, config }: RouteOptions): ServedRoute[]
   const path = url.replaceAll(/::|:(\w+)(\([^)]*\))?/g, (_, name?: string) => (name === undefined ? ':' : `{${name}}`));
   // The files of the page at /docs.
   if (/^\/docs\/./.test(path)) return [];
-  const access = (config as { access?: { group: string; units: number } } | undefined)?.access;
+  const access = (config as { access?: { group: string; units: number; unitsPerKiB?: number } } | undefined)?.access;
   return [method]
     .flat()
     .filter((one) => one === 'GET' || one === 'POST')
@@ -84,9 +84,13 @@ function readRoute({ method, url, schema, config }: RouteOptions): ServedRoute[]
       return {
         name,
         group: access?.group ?? '',
-        units: access === undefined ? '' : String(access.units),
+        units: access === undefined ? '' : describeUnits(access),
         summary: summary ?? SUMMARIES_OF_HIDDEN.get(name) ?? '',
         operationID: operationId ?? (SUMMARIES_OF_HIDDEN.has(name) ? undefined : ''),
       };
     });
+}
+
+function describeUnits({ units, unitsPerKiB }: { units: number; unitsPerKiB?: number }): string {
+  return unitsPerKiB === undefined ? String(units) : `${units}, +${unitsPerKiB} per KiB`;
 }

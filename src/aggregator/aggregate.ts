@@ -7,6 +7,7 @@ import { SingleFlight } from '../primitives/single-flight.ts';
 import type { SignatureStore } from '../store/signature-store.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
 import { warpSetHash } from '../validators/warp-set-hash.ts';
+import { Admission, type Place } from './admission.ts';
 import type { AggregationRequest, AggregationResult } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from './aggregator-metrics.ts';
@@ -18,16 +19,19 @@ import {
 } from './collect-signatures.ts';
 import { describeFailure } from './collection-failure.ts';
 import { type CompleteRequest, completeRequest } from './complete-request.ts';
-import { createFailureMemory } from './failure-memory.ts';
+import { createFailureMemory, isRemembered } from './failure-memory.ts';
 import type { L1Messages } from './l1-messages.ts';
 import { ProgressFeed, type ProgressListener } from './progress.ts';
-import { resultKey, signatureKey } from './result-key.ts';
+import { requestKey, resultKey, signatureKey } from './result-key.ts';
 import type { SignatureSource } from './signature-source.ts';
 import { createSigningResolver, type Signing, type SigningResolverOptions } from './signing-resolver.ts';
 import type { Suspects } from './suspects.ts';
 
 export interface AggregatorLimits extends CollectionLimits {
-  /** Different aggregations under way at once; one more is refused as overloaded. Equal ones count once. */
+  /**
+   * The most different aggregations under way at once, their lookups included; fewer where the machine cannot do so many. One more
+   * is refused as overloaded. Equal ones count once.
+   */
   readonly maxAggregationsInFlight: number;
   /** Signature requests in flight over all aggregations. */
   readonly maxQueriesInFlight: number;
@@ -51,6 +55,8 @@ export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolve
 export interface AggregateOptions {
   /** The caller's interest: when it aborts, only its own wait ends. */
   readonly signal: AbortSignal;
+  /** Names whoever asks, in any form; each has a fair share of what the service does. Undefined counts for nobody. */
+  readonly client?: string | undefined;
   /**
    * Gets the state of the collection first, then each event. It gets nothing where no validator is asked, as the request was
    * answered from memory or failed before.
@@ -68,16 +74,32 @@ export interface Aggregator {
 }
 
 export function createAggregator(options: AggregatorOptions): Aggregator {
-  const { metrics, clock } = options;
-  const signingResolver = createSigningResolver({ ...options, resolveTimeoutMs: options.limits.resolveTimeoutMs });
-  const sharedSigning = new SharedSigning(options);
+  const { metrics, clock, limits } = options;
+  const admission = new Admission({ clock, metrics, maxAggregationsInFlight: limits.maxAggregationsInFlight });
+  const signingResolver = createSigningResolver({ ...options, resolveTimeoutMs: limits.resolveTimeoutMs });
+  const sharedSigning = new SharedSigning({ ...options, bls: admission.watch(options.bls) });
 
   async function run(request: AggregationRequest, waiter: AggregateOptions): Promise<AggregationResult> {
+    waiter.signal.throwIfAborted();
+    const key = requestKey(request);
+    const subnetID = signingResolver.knownSigningSubnet(request);
+    using place = admission.enter({ key, client: waiter.client, subnetID });
+    try {
+      const result = await sign(request, waiter, place);
+      admission.remember(key);
+      return result;
+    } catch (error) {
+      if (error instanceof AggregatorError && isRemembered(error)) admission.remember(key);
+      throw error;
+    }
+  }
+
+  async function sign(request: AggregationRequest, waiter: AggregateOptions, place: Place): Promise<AggregationResult> {
     const { signal } = waiter;
     const complete = await completeRequest(request, options.l1Messages, signal);
-    let signing = await signingResolver.resolve(complete, signal);
+    let signing = await signingResolver.resolve(complete, signal, (subnetID) => place.belongTo(subnetID));
     for (let rebuilds = 0; ; rebuilds += 1) {
-      const { result, isNew } = await sharedSigning.sign(complete, signing, waiter);
+      const { result, isNew } = await sharedSigning.sign(complete, signing, waiter, place);
       // A known result took no time in which anything could change.
       if (!isNew || complete.pChainHeight !== 0n || rebuilds === MAX_REBUILDS) return result;
       const now = await signingResolver.resolveAgain(complete, signing, signal);
@@ -137,8 +159,9 @@ class SharedSigning {
     request: CompleteRequest,
     signing: Signing,
     { signal, onProgress }: AggregateOptions,
+    place: Place,
   ): Promise<{ result: AggregationResult; isNew: boolean }> {
-    const { metrics, limits } = this.#options;
+    const { metrics } = this.#options;
     const { pChainHeight } = signing;
     const key = resultKey({ ...request, ...signing });
     const known = this.#results.get(key);
@@ -151,12 +174,7 @@ class SharedSigning {
       metrics.rememberedFailures.inc({ code: failure.code });
       throw atHeight(failure, pChainHeight);
     }
-    if (this.#flights.size >= limits.maxAggregationsInFlight && !this.#flights.has(key)) {
-      throw new AggregatorError(
-        'overloaded',
-        `${limits.maxAggregationsInFlight} aggregations are under way, which is all this service takes at once`,
-      );
-    }
+    place.requireSeat();
     const running = this.#flights.run(key, (flight) => this.#fly(key, request, signing, flight), signal);
     // The flight has begun, so its feed exists.
     const unsubscribe = onProgress && this.#feeds.get(key)?.subscribe(onProgress);

@@ -10,6 +10,9 @@ export interface AggregatorMetrics {
   readonly resultCacheHits: Counter;
   readonly rememberedFailures: Counter<'code'>;
   readonly badSigners: Counter;
+  readonly admissionRefusals: Counter<'reason'>;
+  /** Shows these numbers whenever the metrics are read. */
+  showAdmission(read: { readonly limit: () => number; readonly admitted: () => number }): void;
   countFailure(failure: SignatureFailure): void;
   observeDuration(outcome: RequestOutcome, seconds: number): void;
 }
@@ -56,6 +59,21 @@ export function createAggregatorMetrics(metrics: Metrics): AggregatorMetrics {
       name: 'bad_signers_total',
       help: 'Signatures that were points on the curve, and proved not to be those of their signers',
     }),
+    admissionRefusals: metrics.counter<'reason'>({
+      name: 'admission_refusals_total',
+      help: 'Requests refused as overloaded before they cost anything, by what was used up: all places, or a share of them',
+      labels: ['reason'],
+    }),
+    showAdmission({ limit, admitted }) {
+      metrics.readGauge(
+        { name: 'aggregations_limit', help: 'How many different aggregations the machine can have under way now' },
+        limit,
+      );
+      metrics.readGauge(
+        { name: 'aggregations_admitted', help: 'Different aggregations under way, their lookups included' },
+        admitted,
+      );
+    },
     countFailure: ({ kind }) => failures.inc({ reason: kind }),
     observeDuration: (outcome, seconds) => duration.observe({ outcome }, seconds),
   };

@@ -22,6 +22,11 @@ const MEMORY_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
   insufficient_weight: FAILURE_MEMORY_MS,
 };
 
+/** Whether such a failure is answered from memory for a while. */
+export function isRemembered({ code }: AggregatorError): boolean {
+  return MEMORY_MS[code] !== undefined;
+}
+
 /** No answer invites clients to come back earlier. */
 const MIN_RETRY_AFTER_MS = 1_000;
 /** Messages that clients try again at the same time; anybody can send hopeless ones, so the bytes are bounded as well. */

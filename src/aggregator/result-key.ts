@@ -5,6 +5,30 @@ import type { SubnetID } from '../primitives/ids.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
 import { warpSetHash } from '../validators/warp-set-hash.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
+import { type AggregationRequest, type Subject, settingsOf } from './aggregation-request.ts';
+
+/**
+ * Equal for requests that say the same, before anything was looked up: given or left to its default, a setting is the same.
+ *
+ * @throws {AggregatorError} where the settings contradict each other or are out of range
+ */
+export function requestKey(request: AggregationRequest): string {
+  const { quorumNum, quorumBuffer, pChainHeight } = settingsOf(request);
+  const { signingSubnetID = '', destinationChainID = '' } = request;
+  const settings = [signingSubnetID, quorumNum, quorumBuffer, pChainHeight, destinationChainID];
+  return [subjectKey(request.subject), ...settings].join('|');
+}
+
+function subjectKey(subject: Subject): string {
+  switch (subject.kind) {
+    case 'message':
+      return signatureKey(subject);
+    case 'justification':
+      return `justification ${bytesToHex(sha256(subject.justification))}`;
+    case 'transaction':
+      return `transaction ${subject.txID}`;
+  }
+}
 
 /** All that an answer depends on. The height is not part of it: only the validator set at that height matters. */
 export interface ResultKeyParts extends SignatureKeyParts {

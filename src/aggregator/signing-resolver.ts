@@ -8,6 +8,7 @@ import { startDeadline } from '../primitives/deadline.ts';
 import type { NodeID, SubnetID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
+import type { AggregationRequest } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { CompleteRequest, Destination } from './complete-request.ts';
 
@@ -24,8 +25,14 @@ export interface SigningResolverOptions {
 
 /** Finds out from the P-Chain who must sign a request's message, and at which height. */
 export interface SigningResolver {
-  /** @throws {AggregatorError}, or the signal's reason */
-  resolve(request: CompleteRequest, signal: AbortSignal): Promise<Signing>;
+  /** The subnet whose validators will have to sign, where that is known without asking anybody. */
+  knownSigningSubnet(request: AggregationRequest): SubnetID | undefined;
+  /**
+   * @param onSubnet called as soon as it is known whose validators have to sign, before anything else is asked about them; what
+   *   it throws ends the work
+   * @throws {AggregatorError}, or the signal's reason
+   */
+  resolve(request: CompleteRequest, signal: AbortSignal, onSubnet?: (subnetID: SubnetID) => void): Promise<Signing>;
   /** As {@link resolve}, after signing: where the P-Chain cannot be asked again, what was found before stands. */
   resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing>;
 }
@@ -67,7 +74,17 @@ class PChainSigningResolver implements SigningResolver {
     this.#options = options;
   }
 
-  async resolve(request: CompleteRequest, parent: AbortSignal): Promise<Signing> {
+  knownSigningSubnet({ subject, signingSubnetID }: AggregationRequest): SubnetID | undefined {
+    const { directory } = this.#options;
+    if (signingSubnetID !== undefined) return directory.isKnown(signingSubnetID) ? signingSubnetID : undefined;
+    return subject.kind === 'message' ? directory.knownSubnetOf(subject.message.sourceChainID) : undefined;
+  }
+
+  async resolve(
+    request: CompleteRequest,
+    parent: AbortSignal,
+    onSubnet?: (subnetID: SubnetID) => void,
+  ): Promise<Signing> {
     const { networkID, directory, clock, resolveTimeoutMs } = this.#options;
     if (request.message.networkID !== networkID) {
       throw new AggregatorError(
@@ -88,6 +105,9 @@ class PChainSigningResolver implements SigningResolver {
         );
       }
       const signingSubnetID = request.signingSubnetID ?? sourceSubnetID;
+      // Before its validators are asked for: anybody can make up an ID, and the node has an empty set for each.
+      if (!(await directory.exists(signingSubnetID, signal))) throw unknownSubnet(signingSubnetID);
+      onSubnet?.(signingSubnetID);
       return { ...(await this.#chooseHeight(request, signingSubnetID, signal)), sourceSubnetID };
     } catch (error) {
       parent.throwIfAborted();
@@ -144,7 +164,7 @@ class PChainSigningResolver implements SigningResolver {
     destination: Destination,
     signal: AbortSignal,
   ): Promise<SignersAtHeight | undefined> {
-    const { directory, validatorSets } = this.#options;
+    const { validatorSets } = this.#options;
     const height = await this.#epochHeight(destination, signal);
     if (height === undefined) return undefined;
     const warpSet = await validatorSets.at(signingSubnetID, height, signal);
@@ -152,7 +172,6 @@ class PChainSigningResolver implements SigningResolver {
     // The epoch began before the signing subnet had any validators, as right after a conversion: no message can pass in it.
     // At the proposed height there are some, and a message signed there will do once an epoch begins that has them.
     if (!destination.isRequired) return undefined;
-    if (!(await directory.exists(signingSubnetID, signal))) return undefined;
     throw new AggregatorError(
       'no_validators_yet',
       `the epoch of blockchain ${destination.chainID} is of P-Chain height ${height}, at which subnet ${signingSubnetID} has no ` +
@@ -207,9 +226,7 @@ class PChainSigningResolver implements SigningResolver {
     const { directory } = this.#options;
     const field = 'signingSubnetID';
     const subnet = await directory.getSubnet(subnetID, signal);
-    if (subnet === undefined) {
-      return new AggregatorError('unknown_subnet', `the P-Chain knows no subnet ${subnetID}`, { field });
-    }
+    if (subnet === undefined) return unknownSubnet(subnetID);
     if (!isPinned && subnet.conversionID !== undefined) {
       return new AggregatorError(
         'no_validators_yet',
@@ -222,6 +239,10 @@ class PChainSigningResolver implements SigningResolver {
       field,
     });
   }
+}
+
+function unknownSubnet(subnetID: SubnetID): AggregatorError {
+  return new AggregatorError('unknown_subnet', `the P-Chain knows no subnet ${subnetID}`, { field: 'signingSubnetID' });
 }
 
 function fromApi(error: unknown, request: CompleteRequest, signal: AbortSignal): unknown {

@@ -67,10 +67,21 @@ export function registerAccess(server: Server, options: AccessOptions | undefine
  * Takes further units from whoever sent a request: for what is known only when its body was read, such as the length of a batch.
  * Nothing happens where access is free, or where `units` is 0.
  *
+ * @param advice for a request that no minute has units for, such as to send it in parts
  * @throws {HttpError} `rate_limited`, or `invalid_request` where no minute has as many units as the request costs in all
  */
-export async function chargeMore(request: FastifyRequest, reply: FastifyReply, units: number): Promise<void> {
-  if (units > 0) await request.accessGate?.chargeMore(request, reply, units);
+export async function chargeMore(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  units: number,
+  advice: string,
+): Promise<void> {
+  if (units > 0) await request.accessGate?.chargeMore(request, reply, units, advice);
+}
+
+/** Whoever sent a request, by its key or else by its address, as a name for whatever is counted or shared by clients. */
+export function clientOf({ apiKey, ip }: Pick<FastifyRequest, 'apiKey' | 'ip'>): string {
+  return apiKey === undefined ? `address:${clientNetwork(ip)}` : `key:${apiKey.name}`;
 }
 
 /** Decides who may come in, and keeps the account of units. */
@@ -104,14 +115,14 @@ class AccessGate {
     }
   }
 
-  async chargeMore(request: FastifyRequest, reply: FastifyReply, units: number): Promise<void> {
+  async chargeMore(request: FastifyRequest, reply: FastifyReply, units: number, advice: string): Promise<void> {
     const { access } = request.routeOptions.config;
     if (access === undefined || access.group === 'operations') return;
     const limit = this.#limitOf(request);
     const total = request.units + units;
     // No later minute would have room for it: 429 would make its client come again for ever.
     if (limit !== undefined && total > limit) {
-      throw badRequest(`this request costs ${total} units, more than the ${limit} of a minute: send it in parts`);
+      throw badRequest(`this request costs ${total} units, more than the ${limit} of a minute: ${advice}`);
     }
     await this.#charge(request, reply, access.group, units);
   }
@@ -123,13 +134,12 @@ class AccessGate {
   }
 
   async #charge(request: FastifyRequest, reply: FastifyReply, group: RouteGroup, units: number): Promise<void> {
-    const { apiKey, ip } = request;
+    const { apiKey } = request;
     request.units += units;
     this.#counted.inc({ key: apiKey?.name ?? '', routes: group }, units);
     const limit = this.#limitOf(request);
     if (limit === undefined) return;
-    const client = apiKey === undefined ? `units:address:${clientNetwork(ip)}` : `units:key:${apiKey.name}`;
-    const { used, leftMs } = await this.#options.limits.add(client, units, WINDOW_MS);
+    const { used, leftMs } = await this.#options.limits.add(`units:${clientOf(request)}`, units, WINDOW_MS);
     reply.headers({
       'x-ratelimit-limit': limit,
       'x-ratelimit-remaining': Math.max(0, limit - used),

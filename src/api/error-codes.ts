@@ -170,7 +170,7 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   overloaded: {
     raisedBy: ['aggregator'],
     status: 503,
-    meaning: 'The service has as many aggregations under way as it takes at once',
+    meaning: 'As many aggregations are under way as the service can do, or as are the share of one client or subnet',
     retry: 'may_pass',
     action: 'Ask again after Retry-After',
   },

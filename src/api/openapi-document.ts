@@ -270,10 +270,17 @@ function describeAccess(document: Document): void {
     const { 'x-access': access } = operation;
     if (access === undefined || access.group === 'operations') continue;
     operation.security = [{}, { serviceApiKey: [] }, { glacierApiKey: [] }];
-    const price = `Costs ${access.units} ${access.units === 1 ? 'unit' : 'units'} of those that a client has in a minute.`;
+    const price = `Costs ${describePrice(access)} of those that a client has in a minute.`;
     operation.description = operation.description === undefined ? price : `${operation.description}\n\n${price}`;
     addResponses(operation, plainErrorResponses(401, 403, 429));
     for (const response of Object.values(operation.responses)) addHeaders(response, LIMIT_HEADERS);
     addHeaders(operation.responses['429'], ['retry-after']);
   }
+}
+
+function describePrice({ units, unitsPerKiB }: RouteAccess): string {
+  const price = `${units} ${units === 1 ? 'unit' : 'units'}`;
+  return unitsPerKiB === undefined
+    ? price
+    : `${price}, and ${unitsPerKiB} more for each full KiB of message and justification together,`;
 }

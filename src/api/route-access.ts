@@ -3,6 +3,8 @@ export interface RouteAccess {
   readonly group: RouteGroup | 'operations';
   /** Of a client's units in a minute. */
   readonly units: number;
+  /** On top of it, for each full KiB of what a request brings for others to be sent. */
+  readonly unitsPerKiB?: number;
 }
 
 /** What an API key may be allowed to use. */
@@ -10,6 +12,8 @@ export type RouteGroup = 'aggregation' | 'data' | 'rpc';
 
 /** Asks many validators and checks the result with a pairing. */
 export const AGGREGATION_ACCESS: RouteAccess = { group: 'aggregation', units: 10 };
+/** The client brings the message, and each of its bytes goes to each validator that is asked. Most messages have less than a KiB. */
+export const MESSAGE_AGGREGATION_ACCESS = { ...AGGREGATION_ACCESS, unitsPerKiB: 1 } satisfies RouteAccess;
 /** One request to an upstream. */
 export const DATA_ACCESS: RouteAccess = { group: 'data', units: 1 };
 /** Each call of a node, each of a batch, too: it takes the node's one lock. */

@@ -125,9 +125,9 @@ const ApiKey = Type.Object(
 const access = section('Who may use the service, and how much of it.', {
   unitsPerMinute: Type.Integer({
     description:
-      'Units for each client address in a minute: an aggregation costs 10, a call of the node 2, each of a batch, any other lookup 1; ' +
-      'health, metrics and the documents nothing. A batch that exceeds what is left is 429, one that costs more than the whole limit ' +
-      '400. 0 is no limit, for keys neither.',
+      'Units for each client address in a minute: an aggregation costs 10, and 1 more for each full KiB of message and ' +
+      'justification; a call of the node 2, each of a batch; any other lookup 1; health, metrics and the documents nothing. A ' +
+      'request that costs more than what is left is 429, one that costs more than the whole limit 400. 0 is no limit, for keys neither.',
     minimum: 0,
     maximum: 10_000_000,
     examples: [3_000],
@@ -225,7 +225,9 @@ const aggregation = section('Collecting signatures. Limits are those of each net
   }),
   maxAggregationsInFlight: Count({
     default: 256,
-    description: 'Different aggregations under way at once; one more is answered 503.',
+    description:
+      'The most different aggregations under way at once; fewer, measured as it runs, where the machine cannot do so many. One more ' +
+      'is answered 503. One client alone, by its key or address, gets two thirds of them, one subnet four fifths.',
     examples: [256],
   }),
   maxQueriesInFlight: Count({

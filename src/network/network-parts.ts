@@ -10,9 +10,9 @@ import { createPeerNetwork, type PeerNetwork } from '../p2p/peer-network.ts';
 import { createChainApi } from '../pchain/chain-api.ts';
 import { createDataApi } from '../pchain/data-api.ts';
 import { createEpochHeights } from '../pchain/epoch-heights.ts';
-import { createJsonRpcClient, type JsonRpcClient } from '../pchain/json-rpc.ts';
+import { createJsonRpcClient, type JsonRpcClient, type JsonRpcLimits } from '../pchain/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../pchain/node-api.ts';
-import { createSubnetDirectory } from '../pchain/subnet-directory.ts';
+import { createSubnetDirectory, type SubnetDirectory } from '../pchain/subnet-directory.ts';
 import { createValidationIndex, DEFAULT_INDEX_LIMITS } from '../pchain/validation-index.ts';
 import { createValidatorFunds } from '../pchain/validator-funds.ts';
 import { createValidatorSets } from '../pchain/validator-sets.ts';
@@ -53,10 +53,24 @@ export interface PartsOptions extends SharedParts {
 /** The API of the network, as its nodes serve it. Calls share one client, but for the reading of blocks and chains. */
 export interface NetworkApi {
   readonly node: NodeApi;
+  /**
+   * For what clients name, which may not exist: anybody can make up an ID. It has a small share of the connections for itself, so
+   * that heights and sets, which every request needs, never stand in line behind it.
+   */
+  readonly lookups: NodeApi;
   /** A client of its own: what it calls takes no connections of those who wait, and puts no endpoint aside for them. */
-  openClient(): JsonRpcClient;
+  openClient(limits?: Partial<JsonRpcLimits>): JsonRpcClient;
   readonly info: JsonRpcClient;
 }
+
+/** A third of all that go to a base URL: the node answers one call at a time, so this is also the share of its time. */
+const LOOKUP_CONNECTIONS = 4;
+/** Those that wait for a connection included. The answers to more would come too late for their requests. */
+const MAX_LOOKUPS_IN_FLIGHT = 128;
+const LOOKUP_LIMITS: Partial<JsonRpcLimits> = {
+  maxConnections: LOOKUP_CONNECTIONS,
+  maxCallsInFlight: MAX_LOOKUPS_IN_FLIGHT,
+};
 
 export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptions): NetworkApi {
   const { network, clock, random, metrics } = options;
@@ -68,10 +82,15 @@ export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptio
     callTimeoutMs: 2 * apiTimeoutMs,
     asideBaseMs: apiTimeoutMs,
   };
-  const open = (endpoints: NetworkConfig['pChainApi']): JsonRpcClient =>
-    opened.use(createJsonRpcClient({ endpoints, clock, random, metrics, limits }));
+  const open = (endpoints: NetworkConfig['pChainApi'], more: Partial<JsonRpcLimits> = {}): JsonRpcClient =>
+    opened.use(createJsonRpcClient({ endpoints, clock, random, metrics, limits: { ...limits, ...more } }));
   const info = open(infoApi);
-  return { node: createNodeApi(open(pChainApi), info), openClient: () => open(pChainApi), info };
+  return {
+    node: createNodeApi(open(pChainApi), info),
+    lookups: createNodeApi(open(pChainApi, LOOKUP_LIMITS), info),
+    openClient: (more) => open(pChainApi, more),
+    info,
+  };
 }
 
 function attemptTimeoutMs({ apiTimeoutMs }: NetworkConfig): number {
@@ -108,14 +127,13 @@ export function openNetworkParts(
       keepMs: KEEP_REFRESHES * network.validatorRefreshMs,
     }),
   );
-  const directory = createSubnetDirectory(api.node, clock);
-  const chains = createChainApi(api.openClient());
+  const directory = createSubnetDirectory(api.lookups, clock);
   const aggregator = createAggregator({
     networkID,
     directory,
     validatorSets,
-    l1Messages: openL1Messages(opened, options, { api, chains, directory }),
-    epochs: createEpochHeights(chains, clock),
+    l1Messages: openL1Messages(opened, options, api, directory),
+    epochs: createEpochHeights(createChainApi(api.openClient()), clock),
     funds: createValidatorFunds(api.node, clock),
     source: connections,
     store: createMemorySignatureStore({
@@ -155,15 +173,8 @@ function openPeers(options: PartsOptions & { readonly networkID: number }, api: 
 function openL1Messages(
   opened: AsyncDisposableStack,
   options: PartsOptions & { readonly networkID: number },
-  {
-    api,
-    chains,
-    directory,
-  }: {
-    readonly api: NetworkApi;
-    readonly chains: ReturnType<typeof createChainApi>;
-    readonly directory: ReturnType<typeof createSubnetDirectory>;
-  },
+  api: NetworkApi,
+  directory: SubnetDirectory,
 ) {
   const { network, networkID, clock, logger, metrics, storePath } = options;
   const known = publicNetworkNamed(network.name);
@@ -195,8 +206,8 @@ function openL1Messages(
     );
   return createL1Messages({
     networkID,
-    api: api.node,
-    chains,
+    api: api.lookups,
+    chains: createChainApi(api.openClient(LOOKUP_LIMITS)),
     directory,
     index,
     dataApi,

@@ -1,8 +1,9 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import type { AggregationResult } from '../../aggregator/aggregation-request.ts';
+import type { AggregationRequest, AggregationResult } from '../../aggregator/aggregation-request.ts';
 import type { Network } from '../../network/network.ts';
 import { bytesToHex } from '../../primitives/bytes.ts';
+import { chargeMore, clientOf } from '../access.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
 import { unknownNetwork } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
@@ -13,7 +14,7 @@ import {
   parseTransactionRequest,
   TransactionQuery,
 } from '../parse-aggregation-request.ts';
-import { AGGREGATION_ACCESS } from '../route-access.ts';
+import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS } from '../route-access.ts';
 import { untilClientGone } from '../until-client-gone.ts';
 
 const SignedMessageBody = Type.Object(
@@ -48,13 +49,23 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     if (found === undefined) throw unknownNetwork(name, served);
     return found;
   }
+
+  function aggregate(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    asked: AggregationRequest,
+  ): Promise<AggregationResult> {
+    const waiter = { signal: untilClientGone(reply), client: clientOf(request) };
+    return networkOf(request).aggregator.aggregate(asked, waiter);
+  }
+
   // Before the body is read, so that a request for a network that is not served costs nothing more.
   const onRequest = async (request: FastifyRequest): Promise<void> => void networkOf(request);
 
   server.post(
     AGGREGATION_PATH,
     {
-      config: { access: AGGREGATION_ACCESS },
+      config: { access: MESSAGE_AGGREGATION_ACCESS },
       bodyLimit: AGGREGATION_BODY_LIMIT,
       schema: {
         operationId: 'aggregateSignatures',
@@ -67,8 +78,9 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
       onRequest,
     },
     async (request, reply) => {
+      await chargeMore(request, reply, unitsForSize(request.body), 'it takes an API key with a higher limit');
       const asked = parseAggregationRequest(request.body);
-      const result = await networkOf(request).aggregator.aggregate(asked, { signal: untilClientGone(reply) });
+      const result = await aggregate(request, reply, asked);
       return reply.status(201).send(present(result));
     },
   );
@@ -96,10 +108,16 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     },
     async (request, reply) => {
       const asked = parseTransactionRequest(request.params.txHash, request.query);
-      const result = await networkOf(request).aggregator.aggregate(asked, { signal: untilClientGone(reply) });
+      const result = await aggregate(request, reply, asked);
       return reply.status(201).send(present(result));
     },
   );
+}
+
+/** By the digits alone, before anything is made of them. */
+function unitsForSize({ message = '', justification = '' }: Static<typeof AggregationBody>): number {
+  const bytes = (message.length + justification.length) / 2;
+  return MESSAGE_AGGREGATION_ACCESS.unitsPerKiB * Math.floor(bytes / 1024);
 }
 
 function present(result: AggregationResult): Static<typeof SignedMessageBody> {

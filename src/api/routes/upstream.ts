@@ -216,7 +216,7 @@ function registerNodeRpc(scope: Server, ask: Ask, limits: RpcLimits): void {
         request.errorCode = 'invalid_request';
         return reply.status(calls.status).type('application/json; charset=utf-8').send(calls.toJson());
       }
-      await chargeMore(request, reply, (calls.count - 1) * RPC_ACCESS.units);
+      await chargeMore(request, reply, (calls.count - 1) * RPC_ACCESS.units, 'send it in parts');
       const { chain } = request.params as { readonly chain: string };
       return sendRpcAnswer(
         request,

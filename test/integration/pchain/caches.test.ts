@@ -277,26 +277,68 @@ describe('SubnetDirectory', () => {
     expect(setup.api.requests).toHaveLength(0);
   });
 
-  it('keeps the subnet of a blockchain, but not that there is none', async () => {
+  it('keeps the subnet of a blockchain, and for some seconds that there is none', async () => {
     await using setup = await setUp(() => NOT_FOUND);
     expect(await setup.directory.validatedBy(CHAIN, SIGNAL)).toBeUndefined();
-    expect(await setup.directory.validatedBy(CHAIN, SIGNAL)).toBeUndefined();
-    expect(setup.api.requests).toHaveLength(2);
     setup.api.reply = node;
+    await setup.clock.advance(2_999);
+    expect(await setup.directory.validatedBy(CHAIN, SIGNAL)).toBeUndefined();
+    expect(setup.directory.knownSubnetOf(CHAIN)).toBeUndefined();
+    expect(setup.api.requests).toHaveLength(1);
+    await setup.clock.advance(1);
     const answers = await Promise.all(Array.from({ length: 5 }, () => setup.directory.validatedBy(CHAIN, SIGNAL)));
     expect(answers).toEqual(Array.from({ length: 5 }, () => L1));
     expect(await setup.directory.exists(L1, SIGNAL)).toBe(true);
-    expect(setup.api.requests).toHaveLength(3);
+    expect(setup.directory.knownSubnetOf(CHAIN)).toBe(L1);
+    expect(setup.api.requests).toHaveLength(2);
   });
 
-  it('keeps that a subnet exists, but not that it does not', async () => {
+  it('keeps that a subnet exists, and for some seconds that it does not', async () => {
     await using setup = await setUp(() => NOT_FOUND);
     expect(await setup.directory.exists(L1, SIGNAL)).toBe(false);
-    expect(await setup.directory.getSubnet(L1, SIGNAL)).toBeUndefined();
     setup.api.reply = () => subnet(EMPTY_ID);
+    await setup.clock.advance(2_999);
+    expect(await setup.directory.getSubnet(L1, SIGNAL)).toBeUndefined();
+    expect(setup.directory.isKnown(L1)).toBe(false);
+    expect(setup.api.requests).toHaveLength(1);
+    await setup.clock.advance(1);
     expect(await setup.directory.exists(L1, SIGNAL)).toBe(true);
     expect(await setup.directory.exists(L1, SIGNAL)).toBe(true);
-    expect(setup.api.requests).toHaveLength(3);
+    expect(setup.directory.isKnown(L1)).toBe(true);
+    expect(setup.api.requests).toHaveLength(2);
+  });
+
+  it('has a subnet that a chain turned out to be of, whatever it was before', async () => {
+    await using setup = await setUp(() => NOT_FOUND);
+    expect(await setup.directory.exists(L1, SIGNAL)).toBe(false);
+    setup.api.reply = (request) => (request.method === 'platform.getSubnet' ? subnet(EMPTY_ID) : node(request));
+    expect(await setup.directory.validatedBy(CHAIN, SIGNAL)).toBe(L1);
+    expect(await setup.directory.getSubnet(L1, SIGNAL)).toMatchObject({ conversionID: undefined });
+  });
+
+  it('forgets no chain that exists for a crowd of those that do not', async () => {
+    const others = Array.from({ length: 10_050 }, (_, index) => {
+      const bytes = new Uint8Array(32).fill(7);
+      new DataView(bytes.buffer).setUint32(0, index);
+      return idFromBytes<BlockchainID>(bytes, 'blockchainID');
+    });
+    const asked: BlockchainID[] = [];
+    const api: Parameters<typeof createSubnetDirectory>[0] = {
+      async validatedBy(chainID) {
+        asked.push(chainID);
+        if (chainID === CHAIN) return L1;
+        throw new ApiError('rejected', 'refused', { rejection: { code: -32_000, message: 'not found' } });
+      },
+      getSubnet: () => Promise.reject(new Error('nobody asks')),
+    };
+    const directory = createSubnetDirectory(api, new FakeClock());
+    for (const chainID of [CHAIN, ...others]) await directory.validatedBy(chainID, SIGNAL);
+    asked.length = 0;
+    // Those that came last are remembered, the first of them are not: there is a bound.
+    for (const chainID of [CHAIN, ...others.slice(-10_000)]) await directory.validatedBy(chainID, SIGNAL);
+    expect(asked).toEqual([]);
+    await directory.validatedBy(others[0] as BlockchainID, SIGNAL);
+    expect(asked).toEqual([others[0]]);
   });
 
   it('notices the conversion of a subnet, and keeps it', async () => {

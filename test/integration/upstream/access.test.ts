@@ -236,3 +236,39 @@ test('the client’s address is that of the connection, or what a trusted proxy 
   expect(await remaining(behind.service, '2001:db8::1')).toBe('19');
   expect(await remaining(behind.service, '2001:db8::2')).toBe('18');
 });
+
+describe('an aggregation', () => {
+  const message = (bytes: number) => ({ message: 'ab'.repeat(bytes) });
+  const left = async (service: { post: (path: string, body: object) => Promise<{ headers: Headers }> }, body: object) =>
+    Number((await service.post(AGGREGATION, body)).headers.get('x-ratelimit-remaining'));
+
+  test('costs more the longer its message and justification are', async () => {
+    await using started = await start({ unitsPerMinute: 1_000 });
+    const { service } = started;
+    expect(await left(service, message(1_023))).toBe(990);
+    expect(await left(service, message(1_024))).toBe(979);
+    expect(await left(service, { ...message(3_000), justification: 'cd'.repeat(1_096) })).toBe(965);
+    expect(await left(service, message(200 * 1_024))).toBe(755);
+  });
+
+  test('is refused before anything is made of it, where that exceeds what is left or what a minute has', async () => {
+    await using started = await start({ unitsPerMinute: 100 });
+    const { service } = started;
+    const impossible = await service.post(AGGREGATION, message(91 * 1_024));
+    expect([impossible.status, impossible.body]).toMatchObject([
+      400,
+      {
+        message: 'this request costs 101 units, more than the 100 of a minute: it takes an API key with a higher limit',
+      },
+    ]);
+    expect((await service.post(AGGREGATION, message(90 * 1_024))).status).toBe(429);
+  });
+
+  test('says so in the OpenAPI document', async () => {
+    await using started = await start();
+    const { body } = await started.service.get('/openapi.json');
+    expect(JSON.stringify(body)).toContain(
+      'Costs 10 units, and 1 more for each full KiB of message and justification together, of those that a client has in a minute.',
+    );
+  });
+});

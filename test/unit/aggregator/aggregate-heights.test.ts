@@ -90,6 +90,8 @@ function createHarness() {
     directory: {
       validatedBy: async (chainID) => (chainID === UNKNOWN ? undefined : SUBNET),
       exists: async () => true,
+      knownSubnetOf: () => undefined,
+      isKnown: () => true,
       getSubnet: async () => ({
         isPermissioned: false,
         conversionID: new Uint8Array(32),

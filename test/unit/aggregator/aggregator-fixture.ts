@@ -9,6 +9,7 @@ import { createSuspects } from '../../../src/aggregator/suspects.ts';
 import { ApiError } from '../../../src/pchain/api-error.ts';
 import { createSubnetDirectory } from '../../../src/pchain/subnet-directory.ts';
 import { createValidatorSets } from '../../../src/pchain/validator-sets.ts';
+import { sleep } from '../../../src/primitives/clock.ts';
 import {
   type BlockchainID,
   idFromBytes,
@@ -103,7 +104,7 @@ class FakeNodeApi {
 
   async getSubnet(subnetID: SubnetID, signal: AbortSignal) {
     return this.#answer('getSubnet', signal, () => {
-      if (subnetID !== EMPTY_SUBNET) throw rejected();
+      if (subnetID !== EMPTY_SUBNET && !this.sets.has(subnetID)) throw rejected();
       return { isPermissioned: true, conversionID: undefined, managerChainID: undefined, managerAddress: undefined };
     });
   }
@@ -124,7 +125,7 @@ class FakeNodeApi {
 class ScriptedL1Messages {
   readonly asked: (TxID | Uint8Array)[] = [];
 
-  async ofTransaction(txID: TxID): Promise<L1MessageRequest> {
+  async ofTransaction(txID: TxID, _signal?: AbortSignal): Promise<L1MessageRequest> {
     this.asked.push(txID);
     return FOUND;
   }
@@ -155,6 +156,9 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}) {
       outcome: { kind: 'signature', signature: sign(message) },
     }));
   }
+  /** How long the BLS threads let each sum wait. */
+  const bls = { delayMs: 0 };
+  const inline = createInlineBls(modelBackend);
   const aggregator = createAggregator({
     networkID: NETWORK_ID,
     directory: createSubnetDirectory(api, clock),
@@ -165,7 +169,16 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}) {
     suspects: createSuspects(clock),
     source,
     store: createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
-    bls: createInlineBls(modelBackend),
+    bls: {
+      startAggregation(message, signal) {
+        const sum = inline.startAggregation(message, signal);
+        const aggregate = async () => {
+          if (bls.delayMs > 0) await sleep(clock, bls.delayMs);
+          return sum.aggregate();
+        };
+        return { ...sum, aggregate, [Symbol.dispose]: () => sum[Symbol.dispose]() };
+      },
+    },
     clock,
     metrics: createAggregatorMetrics(createMetrics(registry)),
     limits: { ...LIMITS, ...limits },
@@ -173,6 +186,12 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}) {
 
   function start(more: RequestOptions = {}, signal = new AbortController().signal, onProgress?: ProgressListener) {
     const result = aggregator.aggregate(request(more), { signal, onProgress });
+    result.catch(() => undefined);
+    return result;
+  }
+
+  function startFor(client: string, more: RequestOptions) {
+    const result = aggregator.aggregate(request(more), { signal: new AbortController().signal, client });
     result.catch(() => undefined);
     return result;
   }
@@ -209,7 +228,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}) {
   }
 
   const leftovers = () => ({ timers: clock.pendingTimers, listeners: source.listenerCount, requests: source.inFlight });
-  return { clock, source, api, registry, l1Messages, start, finish, failure, silence, leftovers };
+  return { clock, source, api, registry, l1Messages, bls, start, startFor, finish, failure, silence, leftovers };
 }
 
 /** As {@link AggregationRequest}, with the message or the justification alone in place of the subject. */

@@ -93,6 +93,8 @@ function createHarness() {
     directory: {
       validatedBy: async () => state.managerSubnet,
       exists: async () => true,
+      knownSubnetOf: () => undefined,
+      isKnown: () => true,
       getSubnet: async (subnetID) =>
         subnetID === l1.subnetID
           ? {

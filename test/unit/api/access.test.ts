@@ -60,7 +60,7 @@ async function start({ unitsPerMinute }: Pick<AccessOptions, 'unitsPerMinute'>) 
     registerMore: (more) => {
       more.post('/batch/:calls', { config: { access: RPC_ACCESS } }, async (request, reply) => {
         const { calls } = request.params as { calls: string };
-        await chargeMore(request, reply, (Number(calls) - 1) * RPC_ACCESS.units);
+        await chargeMore(request, reply, (Number(calls) - 1) * RPC_ACCESS.units, 'send it in parts');
         return { units: request.units };
       });
     },

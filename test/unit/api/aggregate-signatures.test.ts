@@ -75,6 +75,24 @@ describe('a good request', () => {
     });
   });
 
+  test('is asked for in the name of its address', async () => {
+    const clients: (string | undefined)[] = [];
+    for (const remoteAddress of ['192.0.2.7', '2001:db8::1', '2001:db8::2']) {
+      script.aggregator = {
+        aggregate: async (_, { client }) => {
+          clients.push(client);
+          return RESULT;
+        },
+      };
+      const payload = JSON.stringify({ message });
+      await server.inject({ method: 'POST', url: PATH, headers: JSON_TYPE, payload, remoteAddress });
+      await server.inject({ url: `${PATH}/${PRIMARY_NETWORK_ID}`, remoteAddress });
+    }
+    expect(clients).toEqual(
+      ['192.0.2.7', '2001:db8:0:0::/64', '2001:db8:0:0::/64'].flatMap((name) => [`address:${name}`, `address:${name}`]),
+    );
+  });
+
   test('may have every field, hex with or without 0x, and the subnet in hex or cb58', async () => {
     const subnetHex = bytesToHex(idBytes(PRIMARY_NETWORK_ID));
     for (const signingSubnetId of [PRIMARY_NETWORK_ID, subnetHex, `0x${subnetHex}`]) {

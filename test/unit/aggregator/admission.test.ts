@@ -1,0 +1,290 @@
+import fc from 'fast-check';
+import { Registry } from 'prom-client';
+import { describe, expect, test } from 'vitest';
+import { Admission, type Place } from '../../../src/aggregator/admission.ts';
+import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
+import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
+import { type BlockchainID, idFromBytes, type SubnetID } from '../../../src/primitives/ids.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { FakeClock, settle } from '../../fake-clock.ts';
+import { CHAIN, createHarness, NETWORK_ID, OTHER_SUBNET, SUBNET, TX } from './aggregator-fixture.ts';
+import { drain, NOTHING_LEFT } from './collection-fixture.ts';
+
+function messageOf(number: number, chainID: BlockchainID = CHAIN) {
+  return createUnsignedMessage(NETWORK_ID, chainID, Uint8Array.of(number >> 8, number & 0xff));
+}
+
+function unknownChain(number: number): BlockchainID {
+  return idFromBytes(new Uint8Array(32).fill(200).with(0, number), 'chain');
+}
+
+/** What has become of promises by now. */
+async function outcomes(results: readonly Promise<unknown>[]): Promise<readonly unknown[]> {
+  await settle();
+  const open = Symbol('open');
+  return Promise.all(
+    results.map((result) =>
+      Promise.race([result, Promise.resolve(open)]).then(
+        (value) => (value === open ? 'open' : 'done'),
+        (error: unknown) => (error instanceof AggregatorError ? error.code : error),
+      ),
+    ),
+  );
+}
+
+function count(all: readonly unknown[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const one of all) counts[String(one)] = (counts[String(one)] ?? 0) + 1;
+  return counts;
+}
+
+describe('while the P-Chain API hangs', () => {
+  test('no more requests are held than may be under way, and the others are refused at once', async () => {
+    const { api, start, leftovers, clock, registry } = createHarness({ maxAggregationsInFlight: 8 });
+    api.hangs = true;
+    const results = Array.from({ length: 3_000 }, (_, number) => start({ message: messageOf(number) }));
+    // No time has passed, and no timer has run: what is refused waits for nothing.
+    expect(count(await outcomes(results))).toEqual({ open: 4, overloaded: 2_996 });
+    await expect(results.at(-1)).rejects.toMatchObject({ code: 'overloaded', retryAfterMs: 1_000 });
+    expect(await registry.metrics()).toContain('signature_aggregator_aggregations_admitted 4');
+    expect(await registry.metrics()).toContain(
+      'signature_aggregator_admission_refusals_total{reason="unresolved"} 2996',
+    );
+    await clock.advance(5_000);
+    expect(count(await outcomes(results))).toEqual({ p_chain_unavailable: 4, overloaded: 2_996 });
+    expect(leftovers()).toEqual(NOTHING_LEFT);
+  });
+
+  test('the same holds for requests by transaction, and for chains that are known', async () => {
+    const { api, start, finish, l1Messages } = createHarness({ maxAggregationsInFlight: 9 });
+    await finish(start());
+    api.hangs = true;
+    l1Messages.ofTransaction = (_, signal) =>
+      new Promise((_resolve, reject) => signal?.addEventListener('abort', reject));
+    const byTransaction = Array.from({ length: 100 }, (_, number) =>
+      start({ subject: { kind: 'transaction', txID: TX }, quorumNum: BigInt(number) }),
+    );
+    const known = Array.from({ length: 100 }, (_, number) => start({ message: messageOf(number), pChainHeight: 50n }));
+    expect(count(await outcomes(byTransaction))).toEqual({ open: 5, overloaded: 95 });
+    expect(count(await outcomes(known))).toEqual({ open: 4, overloaded: 96 });
+  });
+
+  test('requests whose answer was known pass, but no more of them wait than may be under way', async () => {
+    const { api, start, finish, clock, registry } = createHarness({ maxAggregationsInFlight: 6 });
+    for (let number = 0; number < 20; number += 1) await finish(start({ message: messageOf(number) }));
+    await clock.advance(1_000);
+    api.hangs = true;
+    const known = Array.from({ length: 20 }, (_, number) => start({ message: messageOf(number) }));
+    expect(count(await outcomes(known))).toEqual({ open: 6, overloaded: 14 });
+    expect(await registry.metrics()).toContain('signature_aggregator_aggregations_admitted 0');
+    expect(count(await outcomes([start({ message: messageOf(99) })]))).toEqual({ open: 1 });
+  });
+
+  test('equal requests wait together, up to a bound', async () => {
+    const { api, start, clock, leftovers } = createHarness({ maxAggregationsInFlight: 2 });
+    api.hangs = true;
+    const results = Array.from({ length: 50 }, () => start());
+    expect(count(await outcomes(results))).toEqual({ open: 32, overloaded: 18 });
+    expect(api.calls).toEqual(['validatedBy']);
+    await clock.advance(5_000);
+    expect(count(await outcomes(results))).toEqual({ p_chain_unavailable: 32, overloaded: 18 });
+    expect(leftovers()).toEqual(NOTHING_LEFT);
+  });
+});
+
+describe('while all places are taken', () => {
+  async function full() {
+    const harness = createHarness({ maxAggregationsInFlight: 3 });
+    const { start, finish, silence } = harness;
+    const known = await finish(start({ message: messageOf(100) }));
+    silence(1, 2, 3, 4);
+    const running = [1, 2].map((number) => start({ message: messageOf(number) }));
+    running.push(start({ message: messageOf(3), signingSubnetID: OTHER_SUBNET }));
+    await drain();
+    expect(count(await outcomes([start({ message: messageOf(4) })]))).toEqual({ overloaded: 1 });
+    return { ...harness, known, running };
+  }
+
+  test('known results are given, and failures a short while ago', async () => {
+    const { start, finish, known, running, failure } = await full();
+    expect(await finish(start({ message: messageOf(100) }))).toEqual(known);
+    for (const result of running) await finish(result.catch(() => undefined));
+    expect(await failure({ message: messageOf(1) })).toMatchObject({ code: 'insufficient_weight' });
+    const again = [11, 12].map((number) => start({ message: messageOf(number) }));
+    again.push(start({ message: messageOf(13), signingSubnetID: OTHER_SUBNET }));
+    await drain();
+    expect(await failure({ message: messageOf(14) })).toMatchObject({ code: 'overloaded' });
+    expect(await failure({ message: messageOf(1) })).toMatchObject({ code: 'insufficient_weight' });
+  });
+
+  test('a result that is known no more, as the validators have changed, needs a place like any other', async () => {
+    const { finish, api, clock, failure, running } = await full();
+    api.proposed = 99n;
+    api.sets.set(SUBNET, () => []);
+    await clock.advance(1_000);
+    expect(await failure({ message: messageOf(100) })).not.toMatchObject({ code: 'overloaded' });
+    api.proposed = 100n;
+    api.sets.set(SUBNET, (height) => api.sets.get(OTHER_SUBNET)?.(height) ?? []);
+    await clock.advance(1_000);
+    expect(await failure({ message: messageOf(100) })).toMatchObject({ code: 'overloaded' });
+    for (const result of running) await finish(result.catch(() => undefined));
+  });
+
+  test('who leaves makes room at once', async () => {
+    const { start, api } = createHarness({ maxAggregationsInFlight: 1 });
+    api.hangs = true;
+    const leaver = new AbortController();
+    const first = start({}, leaver.signal);
+    expect(await outcomes([start({ message: messageOf(1) })])).toEqual(['overloaded']);
+    leaver.abort(new Error('gone'));
+    await expect(first).rejects.toThrow('gone');
+    expect(await outcomes([start({ message: messageOf(2) })])).toEqual(['open']);
+  });
+
+  test('a request that makes no sense is told so', async () => {
+    const { failure, running, finish } = await full();
+    expect(await failure({ message: messageOf(5), quorumNum: 101n })).toMatchObject({ code: 'invalid_request' });
+    for (const result of running) await finish(result.catch(() => undefined));
+  });
+});
+
+describe('a flood', () => {
+  test('of one client leaves places to others', async () => {
+    const { startFor, finish, start, silence } = createHarness({ maxAggregationsInFlight: 30 });
+    await finish(start());
+    silence(1, 2, 3, 4);
+    const flood = Array.from({ length: 100 }, (_, number) =>
+      startFor('flood', { message: messageOf(number), signingSubnetID: number % 2 === 0 ? SUBNET : OTHER_SUBNET }),
+    );
+    expect((await outcomes(flood)).filter((outcome) => outcome === 'overloaded').length).toBeGreaterThanOrEqual(80);
+    const others = [1, 2, 3].map((number) => startFor('other', { message: messageOf(200 + number) }));
+    expect(count(await outcomes(others))).toEqual({ open: 3 });
+  });
+
+  test('of one subnet by a crowd of clients leaves places for others', async () => {
+    const { startFor, finish, start, silence } = createHarness({ maxAggregationsInFlight: 30 });
+    await finish(start());
+    await finish(start({ signingSubnetID: OTHER_SUBNET }));
+    silence(1, 2, 3, 4);
+    const flood = Array.from({ length: 100 }, (_, number) => startFor(`${number}`, { message: messageOf(number) }));
+    expect(count(await outcomes(flood))).toEqual({ open: 24, overloaded: 76 });
+    const other = { message: messageOf(200), signingSubnetID: OTHER_SUBNET };
+    expect(await outcomes([startFor('100', other)])).toEqual(['open']);
+  });
+
+  test('of unknown chains by a crowd of clients gets half of all places, and asks for each chain once in a while', async () => {
+    const { startFor, finish, start, api, silence } = createHarness({ maxAggregationsInFlight: 30 });
+    await finish(start());
+    silence(1, 2, 3, 4);
+    api.calls.length = 0;
+    const flood = Array.from({ length: 100 }, (_, number) =>
+      startFor(`${number}`, { message: messageOf(number, unknownChain(number)) }),
+    );
+    const good = startFor('good', { message: messageOf(1) });
+    expect(count(await outcomes(flood))).toEqual({ overloaded: 85, unknown_source_chain: 15 });
+    expect(await outcomes([good])).toEqual(['open']);
+    expect(api.calls.filter((method) => method === 'validatedBy')).toHaveLength(15);
+    for (let number = 0; number < 15; number += 1) {
+      const again = startFor('again', { message: messageOf(500 + number, unknownChain(number)) });
+      await expect(again).rejects.toMatchObject({ code: 'unknown_source_chain' });
+    }
+    expect(api.calls.filter((method) => method === 'validatedBy')).toHaveLength(15);
+  });
+
+  test('of subnets that do not exist reads no validator set', async () => {
+    const { start, finish, api } = createHarness({ maxAggregationsInFlight: 30 });
+    await finish(start());
+    api.calls.length = 0;
+    for (let number = 0; number < 10; number += 1) {
+      const signingSubnetID = unknownChain(number) as unknown as SubnetID;
+      await expect(finish(start({ signingSubnetID }))).rejects.toMatchObject({ code: 'unknown_subnet' });
+    }
+    expect(new Set(api.calls)).toEqual(new Set(['getSubnet']));
+  });
+});
+
+describe('the machine', () => {
+  test('that is late lets in less, and all again when it is not', async () => {
+    const clock = new FakeClock();
+    let lateMs = 0;
+    const late = Object.assign(Object.create(clock), {
+      monotonicMs: () => clock.monotonicMs(),
+      after: (delayMs: number, callback: () => void) => clock.after(delayMs + lateMs, callback),
+    }) as FakeClock;
+    const registry = new Registry();
+    const metrics = createAggregatorMetrics(createMetrics(registry));
+    const admission = new Admission({ clock: late, metrics, maxAggregationsInFlight: 64 });
+    const limit = async () => Number(/aggregations_limit (\d+)/.exec(await registry.metrics())?.[1]);
+    using _ = admission.enter({ key: 'k', client: 'c', subnetID: SUBNET });
+    expect(await limit()).toBe(64);
+    lateMs = 40;
+    await clock.advance(5_000);
+    expect(await limit()).toBe(8);
+    lateMs = 0;
+    await clock.advance(4_000);
+    expect(await limit()).toBe(64);
+  });
+
+  test('whose BLS threads are busy lets in less', async () => {
+    const { clock, start, finish, registry, bls } = createHarness({ maxAggregationsInFlight: 64 });
+    bls.delayMs = 400;
+    for (let number = 0; number < 6; number += 1) {
+      await finish(Promise.all([1, 2].map((half) => start({ message: messageOf(2 * number + half) }))));
+      await clock.advance(10);
+    }
+    expect(Number(/aggregations_limit (\d+)/.exec(await registry.metrics())?.[1])).toBeLessThan(64);
+  });
+});
+
+test('in any order of events, every place is given back exactly once', () => {
+  const step = fc.record({
+    kind: fc.constantFrom('enter', 'enter', 'leave', 'belong', 'require', 'remember'),
+    key: fc.integer({ min: 0, max: 5 }),
+    pick: fc.nat(),
+  });
+  const subnets = [SUBNET, OTHER_SUBNET];
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 150 }), (steps) => {
+      const clock = new FakeClock();
+      const read: { admitted: () => number } = { admitted: () => Number.NaN };
+      const admission = new Admission({
+        clock,
+        maxAggregationsInFlight: 3,
+        metrics: { admissionRefusals: { inc: () => undefined }, showAdmission: (given) => Object.assign(read, given) },
+      });
+      const places: Place[] = [];
+      const attempt = (work: () => void): void => {
+        try {
+          work();
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'overloaded' });
+        }
+      };
+      for (const { kind, key, pick } of steps) {
+        const place = places[pick % Math.max(1, places.length)];
+        const request = { key: `k${key}`, client: `c${pick % 3}`, subnetID: subnets[pick % 3] };
+        if (kind === 'enter') attempt(() => void places.push(admission.enter(request)));
+        else if (kind === 'remember') admission.remember(request.key);
+        else if (place === undefined) continue;
+        else if (kind === 'belong') attempt(() => place.belongTo(subnets[pick % 2] as SubnetID));
+        else if (kind === 'require') attempt(() => place.requireSeat());
+        else {
+          // Twice does nothing more.
+          place[Symbol.dispose]();
+          place[Symbol.dispose]();
+          places.splice(places.indexOf(place), 1);
+        }
+        expect(read.admitted()).toBeLessThanOrEqual(3);
+      }
+      for (const place of places) place[Symbol.dispose]();
+      expect([read.admitted(), clock.pendingTimers]).toEqual([0, 0]);
+      // Requests held, with a seat and without, are all forgotten: as many come in as at first.
+      const anew = Array.from({ length: 48 }, () => admission.enter({ key: 'new', client: 'c', subnetID: SUBNET }));
+      expect(() => admission.enter({ key: 'new', client: 'c', subnetID: SUBNET })).toThrow('48 requests wait');
+      for (const place of anew) place[Symbol.dispose]();
+      expect(read.admitted()).toBe(0);
+    }),
+    { numRuns: 300 },
+  );
+});
