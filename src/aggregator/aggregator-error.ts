@@ -35,7 +35,7 @@ export type AggregatorErrorCode =
   | 'p_chain_unavailable'
   /** The P-Chain API gave an answer that cannot be right. */
   | 'p_chain_invalid'
-  /** As many aggregations are under way as the service takes at once. */
+  /** As many aggregations are under way as the service takes at once, or too much waits to be sent to validators. */
   | 'overloaded'
   /** The network is starting, or its API is of another network. Raised by `network`, in front of the aggregator. */
   | 'network_unavailable';
