@@ -1,3 +1,4 @@
+import type { NodeID } from '../primitives/ids.ts';
 import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
 import type { AnswerHistory, AnswerRecord } from './answer-history.ts';
 import type { Suspects } from './suspects.ts';
@@ -28,7 +29,7 @@ export interface OutlookFacts {
   readonly avoided: ReadonlySet<number>;
   /** Where a validator's usual time is not known, and the most where it is. */
   readonly hedgeAfterMs: number;
-  isConnected(nodeID: WarpValidator['nodeIDs'][number]): boolean;
+  readonly isConnected: (nodeID: NodeID) => boolean;
 }
 
 /** Our own pauses, such as garbage collection, last up to so long: nobody is late because of them. */
@@ -74,7 +75,8 @@ function bestRecord({ nodeIDs }: WarpValidator, { history, isConnected }: Outloo
   if (only !== undefined && nodeIDs.length === 1) return history.recordOf(only);
   const connected = nodeIDs.filter(isConnected);
   const records = (connected.length > 0 ? connected : nodeIDs).map((nodeID) => history.recordOf(nodeID));
-  return records.find((record) => !record?.isDoubtful) ?? records[0];
+  const best = records.findIndex((record) => !record?.isDoubtful);
+  return records[Math.max(best, 0)];
 }
 
 function hedgeOf(record: AnswerRecord | undefined, mostMs: number): number {

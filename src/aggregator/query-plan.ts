@@ -218,6 +218,11 @@ function lookAtUnsigned(tally: Tally, view: QueryView): Unsigned | undefined {
         if (standing.kind === 'queued' || view.nowMs < standing.lateAtMs) inTime += 1;
         open += validator.weight;
         break;
+      // Of these there are none, or others are known to sign.
+      case undefined:
+      case 'answered':
+      case 'signed':
+        break;
     }
   }
   return {

@@ -170,7 +170,8 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   overloaded: {
     raisedBy: ['aggregator'],
     status: 503,
-    meaning: 'The service has as many aggregations under way as it takes at once',
+    meaning:
+      'The service has as many aggregations under way, or as many bytes to send to validators, as it takes at once',
     retry: 'may_pass',
     action: 'Ask again after Retry-After',
   },

@@ -204,7 +204,7 @@ describe('a connection in memory', () => {
     expect(written.filter((chunk) => chunk === long)).toHaveLength(2);
     expect(written.reduce((sum, chunk) => sum + (chunk === long ? 0 : chunk.length), 0)).toBeLessThan(200);
     await world.clock.advance(3_000);
-    expect(await Promise.all(outcomes)).toEqual([{ kind: 'silent' }, { kind: 'silent' }]);
+    expect(await Promise.all(outcomes)).toEqual([{ kind: 'ignored' }, { kind: 'ignored' }]);
   });
 
   it('ends with the network, which leaves no timer behind', async () => {
