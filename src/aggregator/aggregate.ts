@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache';
-import pLimit from 'p-limit';
 import type { BlsService } from '../bls/aggregation.ts';
 import { JobsOverloaded } from '../bls/job-runner.ts';
 import { PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
@@ -11,6 +10,7 @@ import { Admission, type Place } from './admission.ts';
 import type { AggregationRequest, AggregationResult } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from './aggregator-metrics.ts';
+import { createAnswerHistory } from './answer-history.ts';
 import {
   type CollectionDeps,
   type CollectionLimits,
@@ -22,6 +22,8 @@ import { type CompleteRequest, completeRequest } from './complete-request.ts';
 import { createFailureMemory, isRemembered } from './failure-memory.ts';
 import type { L1Messages } from './l1-messages.ts';
 import { ProgressFeed, type ProgressListener } from './progress.ts';
+import { QueryRoom } from './query-room.ts';
+import { createRefusedChains } from './refused-chains.ts';
 import { requestKey, resultKey, signatureKey } from './result-key.ts';
 import type { SignatureSource } from './signature-source.ts';
 import { createSigningResolver, type Signing, type SigningResolverOptions } from './signing-resolver.ts';
@@ -146,7 +148,12 @@ class SharedSigning {
   constructor(options: AggregatorOptions) {
     const { limits, clock } = options;
     this.#options = options;
-    this.#collection = { ...options, querying: pLimit(limits.maxQueriesInFlight) };
+    this.#collection = {
+      ...options,
+      history: createAnswerHistory(clock, limits.hedgeAfterMs),
+      refusedChains: createRefusedChains(clock),
+      room: new QueryRoom(limits.maxQueriesInFlight),
+    };
     this.#results = new LRUCache({
       maxSize: limits.resultCacheBytes,
       sizeCalculation: ({ signedMessage, signers }) =>

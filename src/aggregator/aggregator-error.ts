@@ -35,7 +35,10 @@ export type AggregatorErrorCode =
   | 'p_chain_unavailable'
   /** The P-Chain API gave an answer that cannot be right. */
   | 'p_chain_invalid'
-  /** As many aggregations are under way as the service can do, or as are the share of this client or subnet. */
+  /**
+   * As many aggregations are under way as the service can do, or as are the share of this client or subnet; or too much waits to be
+   * sent to validators.
+   */
   | 'overloaded'
   /** The network is starting, or its API is of another network. Raised by `network`, in front of the aggregator. */
   | 'network_unavailable';

@@ -1,4 +1,3 @@
-import type { LimitFunction } from 'p-limit';
 import type { BlsService } from '../bls/aggregation.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
@@ -8,9 +7,13 @@ import type { SignatureStore } from '../store/signature-store.ts';
 import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 import type { AggregatorMetrics } from './aggregator-metrics.ts';
+import type { AnswerHistory } from './answer-history.ts';
 import { CollectedSignatures, CollectionOver, type VerifiedMessage } from './collected-signatures.ts';
+import { outlooksOf } from './outlook.ts';
 import type { ProgressFeed } from './progress.ts';
 import { planQueries, type QueryLimits, weightRefusedForGood } from './query-plan.ts';
+import type { QueryRoom } from './query-room.ts';
+import type { RefusedChains } from './refused-chains.ts';
 import type { SignatureSource } from './signature-source.ts';
 import type { Suspects } from './suspects.ts';
 import { createTally, summarizeTally, type TallySummary } from './tally.ts';
@@ -31,11 +34,15 @@ export interface CollectionDeps {
   readonly bls: BlsService;
   /** Over all requests. */
   readonly suspects: Suspects;
+  /** Over all requests. */
+  readonly history: AnswerHistory;
+  /** Over all requests. */
+  readonly refusedChains: RefusedChains;
   readonly clock: Clock;
   readonly metrics: AggregatorMetrics;
   readonly limits: CollectionLimits;
-  /** Bounds the queries in flight over all requests. */
-  readonly querying: LimitFunction;
+  /** Bounds the queries under way over all requests. */
+  readonly room: QueryRoom;
 }
 
 export interface CollectionJob {
@@ -76,9 +83,13 @@ export async function collectSignatures(
   deps: CollectionDeps,
   signal: AbortSignal,
 ): Promise<CollectionOutcome> {
-  const { source, bls, clock, limits } = deps;
+  const { source, bls, clock, limits, refusedChains } = deps;
   const { warpSet, message, justification, progress } = job;
-  const tally = createTally(warpSet, { ...job, onChange: (index, standing) => progress.changed(index, standing) });
+  const tally = createTally(warpSet, {
+    ...job,
+    outlooks: outlooksOf(warpSet, { ...job, ...deps, ...limits, isConnected: (nodeID) => source.isConnected(nodeID) }),
+    onChange: (index, standing) => progress.changed(index, standing),
+  });
   progress.begin(tally);
   const isPChainMessage = message.sourceChainID === P_CHAIN_ID;
 
@@ -97,6 +108,7 @@ export async function collectSignatures(
   const signatures = new CollectedSignatures({ ...job, ...deps, tally, sum, signal, over });
   const query = { sourceChainID: message.sourceChainID, message: message.bytes, justification };
   const queries = new ValidatorQueries({ ...deps, query, isPChainMessage, tally, signatures, changes, over });
+  const isCautious = refusedChains.isLikely(message.sourceChainID) || isCostly(message, justification, warpSet);
   const isConnected = ({ nodeIDs }: WarpValidator): boolean => nodeIDs.some((nodeID) => source.isConnected(nodeID));
   const stopListening = source.onConnectionChange(changes.wake);
   deadline.signal.addEventListener('abort', changes.wake, { once: true });
@@ -105,16 +117,19 @@ export async function collectSignatures(
     for (;;) {
       signal.throwIfAborted();
       const isTimeUp = deadline.signal.aborted;
-      const plan = planQueries(tally, { nowMs: clock.monotonicMs(), isConnected, connectDeadlineMs }, limits);
+      const view = { nowMs: clock.monotonicMs(), isConnected, connectDeadlineMs, isCautious, isPChainMessage };
+      const plan = planQueries(tally, view, limits);
       if (plan.kind === 'enough' || (isTimeUp && tally.signedWeight >= tally.neededWeight)) {
         const verified = await signatures.verify();
         if (verified === undefined) continue;
+        queries.othersSigned();
         return { kind: 'signed', ...verified, isTargetReached: verified.signedWeight >= tally.targetWeight };
       }
       if (plan.kind === 'out of reach' || isTimeUp) {
         const summary = summarizeTally(tally, (validator) =>
           isConnected(validator) ? undefined : source.whyUnreachable(validator.nodeIDs[0] as NodeID),
         );
+        if (hasNobodySigned(summary)) refusedChains.refused(message.sourceChainID);
         return { kind: 'insufficient', summary, refusedForGood: weightRefusedForGood(tally, isPChainMessage) };
       }
       for (const validator of plan.ask) queries.ask(validator);
@@ -125,4 +140,19 @@ export async function collectSignatures(
     deadline.signal.removeEventListener('abort', changes.wake);
     ending.abort(new CollectionOver());
   }
+}
+
+/**
+ * A message that many bytes would have to be sent for is shown to a few first: to the one that signs it the round trip more is
+ * little beside the time of sending, and the one that nobody signs is not sent to all. All small messages are below, to 1,000
+ * validators too.
+ */
+const MANY_BYTES = 1024 * 1024;
+
+function isCostly({ bytes }: UnsignedMessage, justification: Uint8Array, { validators }: WarpSet): boolean {
+  return (bytes.length + justification.length) * validators.length > MANY_BYTES;
+}
+
+function hasNobodySigned({ signedWeight, outcomes: { refused } }: TallySummary): boolean {
+  return signedWeight === 0n && refused.count > 0;
 }

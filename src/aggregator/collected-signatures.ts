@@ -51,7 +51,7 @@ export class CollectedSignatures {
 
   /** Takes the signatures that earlier requests left in the store. */
   async takeKnown(): Promise<void> {
-    const { store, signatureKey, tally, metrics, avoided } = this.#options;
+    const { store, signatureKey, tally, metrics, avoided, suspects } = this.#options;
     const { validators } = tally.warpSet;
     const known = await store.getMany(
       signatureKey,
@@ -61,12 +61,12 @@ export class CollectedSignatures {
     metrics.signatureCacheMisses.inc(validators.length - known.size);
     let weight = 0n;
     const taking: Promise<unknown>[] = [];
-    for (const validator of tally.heaviestFirst) {
+    for (const validator of tally.askingOrder) {
       // Decoding costs as much as a round trip: no more than are needed.
       if (weight >= tally.targetWeight) break;
       const signature = known.get(validator.publicKeyHex);
-      // One to be avoided is asked when all others have been, known or not.
-      if (signature === undefined || avoided.has(validator.index)) continue;
+      // Those to be avoided, and suspects, have their turn when all others have had theirs, known or not.
+      if (signature === undefined || avoided.has(validator.index) || suspects.has(validator.publicKeyHex)) continue;
       weight += validator.weight;
       taking.push(this.take(validator, signature));
     }
@@ -83,12 +83,10 @@ export class CollectedSignatures {
     const { suspects, sum, tally, over, signal } = this.#options;
     if (suspects.has(validator.publicKeyHex)) {
       const isGood = await sum.verifyAlone(validator, signature);
+      if (isGood) suspects.clear(validator.publicKeyHex);
+      else this.#remember(validator);
       over.throwIfAborted();
-      if (!isGood) {
-        this.#remember(validator);
-        return NOT_ITS_SIGNATURE;
-      }
-      suspects.clear(validator.publicKeyHex);
+      if (!isGood) return NOT_ITS_SIGNATURE;
     }
     const outcome = await sum.add(validator, signature);
     over.throwIfAborted();

@@ -2,7 +2,7 @@ import type { TallySummary, WeightCount } from './tally.ts';
 
 /** Why a collection came to too little weight. */
 export interface CollectionFailure {
-  readonly code: 'signing_refused' | 'not_connected' | 'insufficient_weight';
+  readonly code: 'signing_refused' | 'not_connected' | 'overloaded' | 'insufficient_weight';
   readonly message: string;
 }
 
@@ -26,6 +26,9 @@ export function describeFailure({ summary, quorumNum, isOfL1, refusedForGood }: 
   const reachable = reachableWeight(summary);
   if (reachable < neededWeight && totalWeight - outcomes.without_key.weight >= neededWeight) {
     return { code: 'not_connected', message: describeNotConnected(summary) };
+  }
+  if (reachable >= neededWeight && reachable - outcomes.not_sent.weight < neededWeight) {
+    return { code: 'overloaded', message: describeNotSent(summary) };
   }
   const cause = mainCause(isOfL1, summary);
   return { code: 'insufficient_weight', message: describeInsufficientWeight(quorumNum, summary, cause) };
@@ -56,10 +59,19 @@ function describeNotConnected(summary: TallySummary): string {
   );
 }
 
+/** Connected, and asked too much by us already: that is no fault of the validators, nor of the network. */
+function describeNotSent({ neededWeight, totalWeight, outcomes: { not_sent: notSent } }: TallySummary): string {
+  return (
+    `validators with the weight ${notSent.weight} could not be asked, as too many bytes wait to be sent: the quorum needs ` +
+    `${neededWeight} of ${totalWeight}; try again in a moment`
+  );
+}
+
 /** The heaviest cause, in words, so that a person who sees only the message knows where to look. */
 function mainCause(isOfL1: boolean, summary: TallySummary): string | undefined {
   const { neededWeight, signedWeight, outcomes } = summary;
   const { refused, silent, ignored, unreachable, invalid_signature: invalid, unanswered, without_key } = outcomes;
+  const { not_sent: notSent } = outcomes;
   // Those still asked when the quorum was lost already are not to blame for it.
   const isQuorumOpen = signedWeight + unanswered.weight >= neededWeight;
   const withoutAnswer = add([silent, ...(isOfL1 ? [] : [ignored]), ...(isQuorumOpen ? [unanswered] : [])]);
@@ -69,6 +81,7 @@ function mainCause(isOfL1: boolean, summary: TallySummary): string | undefined {
     { weight: withoutAnswer.weight, text: `no answer from ${withoutAnswer.count}` },
     { weight: isOfL1 ? ignored.weight : 0n, text: `ignored by ${ignored.count}: ${NOT_ADMITTED}` },
     { weight: unreachable.weight, text: `${unreachable.count} unreachable: ${whyUnreachable?.reason}` },
+    { weight: notSent.weight, text: `${notSent.count} not asked: too many bytes wait to be sent` },
     { weight: invalid.weight, text: `invalid signatures from ${invalid.count}` },
     { weight: without_key.weight, text: `${without_key.count} without an active BLS key` },
   ];

@@ -156,6 +156,7 @@ function outcomeOf(standing: Standing): ValidatorOutcome | undefined {
       return standing.failure;
     case 'waiting':
       return standing.lastFailure;
+    case 'queued':
     case 'asking':
     case 'answered':
       return undefined;

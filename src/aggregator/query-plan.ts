@@ -1,9 +1,13 @@
 import type { WarpValidator } from '../validators/warp-set.ts';
+import type { Outlook } from './outlook.ts';
 import type { SignatureFailure } from './signature-source.ts';
 import type { Standing, Tally } from './tally.ts';
 
 export interface QueryLimits {
-  /** A validator that has not answered for so long is slow: it is no longer counted on, and the next ones are asked too. */
+  /**
+   * A validator that has not answered for so long is slow: it is no longer counted on, and the next ones are asked too. Where a
+   * validator's usual time is known, it is slow after that, if that is sooner.
+   */
   readonly hedgeAfterMs: number;
   /**
    * Pauses before a validator is asked again that refused, as it may lag behind its peers by a block or two, or whose
@@ -21,10 +25,13 @@ export interface QueryView {
   isConnected(validator: WarpValidator): boolean;
   /** Until then, a validator that is not connected may still become so. */
   readonly connectDeadlineMs: number;
+  /** The message is shown to a few first, as nobody may sign it, or as it is so large that asking in vain costs much. */
+  readonly isCautious: boolean;
+  readonly isPChainMessage: boolean;
 }
 
 export type QueryPlan =
-  /** Quorum and buffer are reached, or the quorum is and nothing more can come. */
+  /** Quorum and buffer are reached, or the quorum is and nothing more is worth waiting for. */
   | { readonly kind: 'enough' }
   /** The quorum is not reached even if everybody signs who still may. */
   | { readonly kind: 'out of reach' }
@@ -32,72 +39,232 @@ export type QueryPlan =
   | { readonly kind: 'go on'; readonly ask: readonly WarpValidator[]; readonly wakeAtMs: number };
 
 /**
- * Which validators to ask next: the heaviest that may sign, as many as it takes for the weight that has signed and the weight
- * counted on to reach quorum plus buffer. Pure: the same state gives the same plan.
+ * Which validators to ask next: in the tally's order, as many as it takes for the weight that has signed and the weight counted on
+ * to reach quorum plus buffer. Whoever is doubtful does not count, so that the next ones are asked at the same time. Pure: the
+ * same state gives the same plan.
  */
 export function planQueries(tally: Tally, view: QueryView, limits: QueryLimits): QueryPlan {
   const { signedWeight, neededWeight, targetWeight } = tally;
   if (signedWeight >= targetWeight) return { kind: 'enough' };
+  const { possible, awaited, countedOn, asking, inTime, candidates, wakeAtMs } = survey(tally, view, limits);
 
-  let countedOn = signedWeight;
-  let possible = signedWeight;
-  let asking = 0;
-  let wakeAtMs = Number.POSITIVE_INFINITY;
-  const candidates: WarpValidator[] = [];
+  if (possible < neededWeight) return { kind: 'out of reach' };
+  // What is beyond the quorum is a precaution: no time is spent on whoever is likely to give nothing.
+  if (signedWeight >= neededWeight && awaited === 0n) return { kind: 'enough' };
 
-  for (const validator of tally.heaviestFirst) {
+  const room = Math.min(limits.maxConcurrentQueries - asking, waveWidth(tally, view, inTime));
+  const ask: WarpValidator[] = [];
+  let nextWakeAtMs = wakeAtMs;
+  let expected = countedOn;
+  for (const validator of candidates) {
+    const outlook = outlookOf(tally, validator);
+    if (expected >= (outlook.kind === 'suspect' ? neededWeight : targetWeight) || ask.length >= room) break;
+    ask.push(validator);
+    if (isCountedOn(outlook)) expected += validator.weight;
+    nextWakeAtMs = Math.min(nextWakeAtMs, view.nowMs + outlook.hedgeAfterMs);
+  }
+  return { kind: 'go on', ask, wakeAtMs: nextWakeAtMs };
+}
+
+/** Suspects are, too: no more of them are asked than the quorum needs. */
+function isCountedOn({ kind }: Outlook): boolean {
+  return kind === 'expected' || kind === 'suspect';
+}
+
+interface Survey {
+  /** Weight that has signed or may still sign. */
+  possible: bigint;
+  /** Weight still to come that is worth waiting for where the quorum is reached. */
+  awaited: bigint;
+  /** Weight that has signed, or is expected to do so soon. */
+  countedOn: bigint;
+  /** Validators being asked, and how many of them are not late. */
+  asking: number;
+  inTime: number;
+  candidates: WarpValidator[];
+  wakeAtMs: number;
+}
+
+/** Where all validators stand, in the order of asking. */
+function survey(tally: Tally, view: QueryView, limits: QueryLimits): Survey {
+  const { signedWeight } = tally;
+  const unsigned = lookAtUnsigned(tally, view);
+  const wakeAtMs = Number.POSITIVE_INFINITY;
+  const seen: Survey = {
+    ...{ possible: signedWeight, awaited: 0n, countedOn: signedWeight },
+    ...{ asking: 0, inTime: 0, candidates: [], wakeAtMs },
+  };
+  const mayCome = ({ weight }: WarpValidator, isAwaited: boolean): void => {
+    seen.possible += weight;
+    if (isAwaited) seen.awaited += weight;
+  };
+
+  for (const validator of tally.askingOrder) {
     const standing = tally.standings[validator.index];
+    const outlook = outlookOf(tally, validator);
+    const isExpected = outlook.kind === 'expected';
+    // Else nobody would learn that a validator is well again where only a buffer lacks it.
+    const isOnTrial = outlook.kind === 'on trial';
     switch (standing?.kind) {
       case undefined:
       case 'signed':
       case 'failed':
         break;
-      case 'asking':
-        possible += validator.weight;
-        asking += 1;
-        if (view.nowMs < standing.sinceMs + limits.hedgeAfterMs) {
-          countedOn += validator.weight;
-          wakeAtMs = Math.min(wakeAtMs, standing.sinceMs + limits.hedgeAfterMs);
-        }
+      case 'queued':
+        mayCome(validator, isExpected || isOnTrial);
+        if (isCountedOn(outlook)) seen.countedOn += validator.weight;
+        seen.asking += 1;
+        seen.inTime += 1;
         break;
+      case 'asking': {
+        const isInTime = view.nowMs < standing.lateAtMs;
+        mayCome(validator, isExpected || (isOnTrial && isInTime));
+        seen.asking += 1;
+        if (!isInTime) break;
+        if (isCountedOn(outlook)) seen.countedOn += validator.weight;
+        seen.inTime += 1;
+        seen.wakeAtMs = Math.min(seen.wakeAtMs, standing.lateAtMs);
+        break;
+      }
       case 'answered':
-        possible += validator.weight;
-        countedOn += validator.weight;
+        mayCome(validator, true);
+        seen.countedOn += validator.weight;
         break;
       case 'waiting':
+        if (unsigned?.isHopeless && standing.lastFailure?.kind === 'refused') break;
         if (view.nowMs < standing.notBeforeMs) {
-          possible += validator.weight;
-          wakeAtMs = Math.min(wakeAtMs, standing.notBeforeMs);
+          mayCome(validator, isExpected);
+          seen.wakeAtMs = Math.min(seen.wakeAtMs, standing.notBeforeMs);
         } else if (view.isConnected(validator)) {
-          possible += validator.weight;
-          candidates.push(validator);
+          mayCome(validator, isExpected || isOnTrial);
+          seen.candidates.push(validator);
         } else if (view.nowMs < connectByMs(standing, view, limits)) {
-          possible += validator.weight;
-          wakeAtMs = Math.min(wakeAtMs, connectByMs(standing, view, limits));
+          mayCome(validator, isExpected);
+          seen.wakeAtMs = Math.min(seen.wakeAtMs, connectByMs(standing, view, limits));
         }
         break;
     }
   }
+  return unsigned === undefined ? seen : { ...seen, candidates: fewer(seen.candidates, tally, unsigned) };
+}
 
-  if (possible < neededWeight) return { kind: 'out of reach' };
-  if (possible === signedWeight) return { kind: 'enough' };
+/** Validators that the message is shown to first where that is wise. One more round trip, where the first one signs. */
+const FIRST_WAVE = 3;
 
-  const ask: WarpValidator[] = [];
-  for (const validator of candidates) {
-    if (countedOn >= targetWeight || asking + ask.length >= limits.maxConcurrentQueries) break;
-    ask.push(validator);
-    countedOn += validator.weight;
+/** How many to ask now: each wave in which nobody signs is followed by one that doubles the number of those asked. */
+function waveWidth(tally: Tally, { isCautious, nowMs }: QueryView, inTime: number): number {
+  if (!isCautious || hasSignature(tally)) return Number.POSITIVE_INFINITY;
+  if (inTime > 0) return 0;
+  const inVain = tally.standings.filter(
+    (standing) =>
+      standing.kind === 'failed' ||
+      (standing.kind === 'waiting' && standing.attempts > 0) ||
+      (standing.kind === 'asking' && nowMs >= standing.lateAtMs),
+  );
+  return Math.max(FIRST_WAVE, inVain.length);
+}
+
+function hasSignature({ signedWeight, standings }: Tally): boolean {
+  return signedWeight > 0n || standings.some(({ kind }) => kind === 'answered');
+}
+
+/**
+ * So many validators speak for all that refused. They are taken from the heaviest to the lightest, so that they do not all lag
+ * or lie where the message is good and two thirds of the weight do not.
+ */
+const SAMPLE = 8;
+
+/** What is known of a message that nobody has signed so far. */
+interface Unsigned {
+  /** Many have refused: nobody new is asked while others are to answer, nor where the quorum is lost unless refusers sign after all. */
+  readonly isNobodyNewAsked: boolean;
+  /** So many of those that refused once may be asked a second time. */
+  readonly retriesLeft: number;
+  /** The whole sample has refused to the end, and all others that refused are taken to do so too. */
+  readonly isHopeless: boolean;
+}
+
+/**
+ * A message that all refuse may be one that they have not seen yet, so a refusal is not final. But while nobody signs it, a sample is
+ * asked again instead of all, and nobody new where the quorum needs those who refused. As soon as one signs, everybody is asked
+ * as usual. What nobody will sign costs a third of the validators one question each, and not all of them three.
+ */
+function lookAtUnsigned(tally: Tally, view: QueryView): Unsigned | undefined {
+  if (hasSignature(tally)) return undefined;
+  let refusals = 0;
+  let inTime = 0;
+  let inSample = 0;
+  let settled = 0;
+  let open = 0n;
+  for (const validator of tally.warpSet.validators) {
+    const standing = tally.standings[validator.index];
+    switch (standing?.kind) {
+      case 'failed':
+        if (standing.failure.kind === 'refused') refusals += 1;
+        if (hasRefusedToTheEnd(standing.failure, view.isPChainMessage)) settled += 1;
+        break;
+      case 'waiting': {
+        const hasRefused = standing.lastFailure?.kind === 'refused';
+        if (hasRefused) refusals += 1;
+        else open += validator.weight;
+        // One that was asked again and has gone since speaks for nobody.
+        const isThere = view.nowMs < standing.notBeforeMs || view.isConnected(validator);
+        if (hasRefused && standing.attempts > 1 && isThere) inSample += 1;
+        break;
+      }
+      case 'queued':
+      case 'asking':
+        if (standing.attempts > 1) inSample += 1;
+        if (standing.kind === 'queued' || view.nowMs < standing.lateAtMs) inTime += 1;
+        open += validator.weight;
+        break;
+      // Of these there are none, or others are known to sign.
+      case undefined:
+      case 'answered':
+      case 'signed':
+        break;
+    }
   }
-  if (ask.length > 0) wakeAtMs = Math.min(wakeAtMs, view.nowMs + limits.hedgeAfterMs);
-  return { kind: 'go on', ask, wakeAtMs };
+  return {
+    isNobodyNewAsked: refusals >= SAMPLE && (inTime > 0 || open < tally.neededWeight),
+    retriesLeft: Math.max(0, SAMPLE - settled - inSample),
+    isHopeless: settled >= SAMPLE,
+  };
+}
+
+/** Of those that may be asked, those that it makes sense to ask while nobody has signed. */
+function fewer(
+  candidates: readonly WarpValidator[],
+  { standings }: Tally,
+  { isNobodyNewAsked, retriesLeft }: Unsigned,
+): WarpValidator[] {
+  const attemptsOf = ({ index }: WarpValidator): number => {
+    const standing = standings[index];
+    return standing?.kind === 'waiting' ? standing.attempts : 0;
+  };
+  const refusedOnce = candidates.filter((validator) => {
+    const standing = standings[validator.index];
+    return standing?.kind === 'waiting' && standing.lastFailure?.kind === 'refused' && standing.attempts === 1;
+  });
+  const others = new Set(refusedOnce);
+  const count = Math.min(retriesLeft, refusedOnce.length);
+  for (let i = 0; i < count; i += 1) {
+    const spread = refusedOnce[Math.floor((i * refusedOnce.length) / count)];
+    if (spread !== undefined) others.delete(spread);
+  }
+  return candidates.filter((validator) => !others.has(validator) && !(isNobodyNewAsked && attemptsOf(validator) === 0));
+}
+
+type Waiting = Extract<Standing, { kind: 'waiting' }>;
+
+function outlookOf(tally: Tally, { index }: WarpValidator): Outlook {
+  const outlook = tally.outlooks[index];
+  if (outlook === undefined) throw new RangeError(`no outlook of validator ${index}`);
+  return outlook;
 }
 
 /** A connection that broke under the request has its own grace. */
-function connectByMs(
-  { notBeforeMs, lastFailure }: Extract<Standing, { kind: 'waiting' }>,
-  view: QueryView,
-  limits: QueryLimits,
-): number {
+function connectByMs({ notBeforeMs, lastFailure }: Waiting, view: QueryView, limits: QueryLimits): number {
   if (lastFailure?.kind !== 'unreachable') return view.connectDeadlineMs;
   return Math.max(view.connectDeadlineMs, notBeforeMs + limits.reconnectGraceMs);
 }
@@ -127,7 +294,8 @@ export function afterFailure(
     case 'silent':
     case 'ignored':
       return attempts < nodeCount ? waiting(nowMs) : { kind: 'failed', failure };
-    case 'unreachable': {
+    case 'unreachable':
+    case 'not_sent': {
       if (attempts < nodeCount) return waiting(nowMs);
       // A broken connection needs a moment to come back, and a full queue to drain.
       const delayMs = limits.retryDelaysMs[attempts - nodeCount];
@@ -174,6 +342,11 @@ function judgeRefusal(code: number, isPChainMessage: boolean): RefusalVerdict {
   // The chain's virtual machine signs nothing at all: that changes with the node's software, and with no block.
   if (code === NO_HANDLER || (isPChainMessage && FINAL_P_CHAIN_CODES.has(code))) return 'for good';
   return 'may pass';
+}
+
+/** It was asked again after each of the pauses. */
+function hasRefusedToTheEnd(failure: SignatureFailure, isPChainMessage: boolean): boolean {
+  return failure.kind === 'refused' && judgeRefusal(failure.code, isPChainMessage) === 'may pass';
 }
 
 /** Weight of the validators that have refused and, whatever happens, will refuse again. */

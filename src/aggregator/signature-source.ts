@@ -13,6 +13,8 @@ export type SignatureFailure =
   /** It answers pings and drops the request, as nodes do that run the chain for listed peers only, or not at all. */
   | { readonly kind: 'ignored' }
   | { readonly kind: 'unreachable'; readonly reason: string }
+  /** There was no room for the request in the connection's queue, or among all that wait. */
+  | { readonly kind: 'not_sent'; readonly reason: string }
   | { readonly kind: 'invalid_signature'; readonly reason: string };
 
 /** Where signatures come from: the peer-to-peer network. */
@@ -36,8 +38,11 @@ export interface SignatureSource {
   ): Promise<SignatureOutcome>;
 }
 
+/** What all validators of a collection are asked. */
 export interface SignatureQuery {
   readonly sourceChainID: BlockchainID;
   readonly message: Uint8Array;
   readonly justification: Uint8Array;
+  /** Message and justification as ACP-118 has them. Encoded once, and shared by all attempts: nobody may change it. */
+  readonly appBytes: Uint8Array;
 }

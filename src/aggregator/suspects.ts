@@ -1,27 +1,37 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../primitives/clock.ts';
 
-/** Long enough to span a burst of requests, short enough that a repaired validator is soon trusted as before. */
-const REMEMBERED_MS = 10 * 60_000;
+/** A signer that stays bad costs one check of its signature in so long a time. */
+const TRIAL_INTERVAL_MS = 10 * 60_000;
+/** A trial may be overtaken by the end of its request, and is repeated in another one. */
+const TRIAL_AGAIN_MS = 60_000;
 /** All validators that the network plans for. */
 const MAX_SUSPECTS = 20_000;
 
 /**
- * Signers that gave a bad signature, by public key: their next ones are verified alone before they go into an aggregate, so
- * that each signer spoils one aggregate and no more.
+ * Signers that gave a bad signature, by public key. They are asked last, and their signatures are verified alone before they go into
+ * an aggregate, so that each signer spoils one aggregate and no more. Now and then one of them is tried out; a good signature
+ * clears it.
  */
 export interface Suspects {
   has(publicKeyHex: string): boolean;
+  /** Whether it is some minutes since its last bad signature, so that it may have been repaired. */
+  isTrialDue(publicKeyHex: string): boolean;
+  beginTrial(publicKeyHex: string): void;
   add(publicKeyHex: string): void;
   /** Its signature was good. */
   clear(publicKeyHex: string): void;
 }
 
 export function createSuspects(clock: Clock): Suspects {
-  const untilMs = new LRUCache<string, number>({ max: MAX_SUSPECTS });
+  const nextTrialMs = new LRUCache<string, number>({ max: MAX_SUSPECTS });
   return {
-    has: (publicKeyHex) => (untilMs.get(publicKeyHex) ?? 0) > clock.monotonicMs(),
-    add: (publicKeyHex) => untilMs.set(publicKeyHex, clock.monotonicMs() + REMEMBERED_MS),
-    clear: (publicKeyHex) => untilMs.delete(publicKeyHex),
+    has: (publicKeyHex) => nextTrialMs.has(publicKeyHex),
+    isTrialDue: (publicKeyHex) => clock.monotonicMs() >= (nextTrialMs.get(publicKeyHex) ?? Number.POSITIVE_INFINITY),
+    beginTrial: (publicKeyHex) => {
+      if (nextTrialMs.has(publicKeyHex)) nextTrialMs.set(publicKeyHex, clock.monotonicMs() + TRIAL_AGAIN_MS);
+    },
+    add: (publicKeyHex) => nextTrialMs.set(publicKeyHex, clock.monotonicMs() + TRIAL_INTERVAL_MS),
+    clear: (publicKeyHex) => nextTrialMs.delete(publicKeyHex),
   };
 }

@@ -1,6 +1,7 @@
 import type { NodeID } from '../primitives/ids.ts';
 import { quorumWeight } from '../validators/quorum.ts';
 import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
+import type { Outlook } from './outlook.ts';
 import type { SignatureFailure } from './signature-source.ts';
 
 /** Where one validator stands in one request. */
@@ -12,7 +13,10 @@ export type Standing =
       readonly attempts: number;
       readonly lastFailure?: SignatureFailure;
     }
-  | { readonly kind: 'asking'; readonly sinceMs: number; readonly attempts: number }
+  /** To be asked, as soon as there is room for one more request. */
+  | { readonly kind: 'queued'; readonly attempts: number }
+  /** From `lateAtMs` on it is no longer counted on. */
+  | { readonly kind: 'asking'; readonly lateAtMs: number; readonly attempts: number }
   /** Its signature has come and is being decoded. */
   | { readonly kind: 'answered' }
   | { readonly kind: 'signed'; readonly signature: Uint8Array }
@@ -28,30 +32,30 @@ export interface Tally {
   /** By canonical index. */
   readonly standings: readonly Standing[];
   readonly signedWeight: bigint;
-  /** Canonical validators, heaviest first; those to be avoided come after all others. */
-  readonly heaviestFirst: readonly WarpValidator[];
+  /** What may be expected of each, by canonical index. */
+  readonly outlooks: readonly Outlook[];
+  /** Canonical validators in the order in which they are asked: by the rank of their outlook, then the heaviest first. */
+  readonly askingOrder: readonly WarpValidator[];
   set(index: number, standing: Standing): void;
 }
 
 export interface TallyOptions {
   readonly quorumNum: bigint;
   readonly quorumBuffer: bigint;
-  /** Canonical indices of validators whose signatures may soon be worth nothing. */
-  readonly avoided?: ReadonlySet<number> | undefined;
+  readonly outlooks: readonly Outlook[];
   /** Hears of every change, after it was made. */
   readonly onChange?: (index: number, standing: Standing) => void;
 }
 
 const UNTRIED: Standing = { kind: 'waiting', notBeforeMs: 0, attempts: 0 };
 
-export function createTally(
-  warpSet: WarpSet,
-  { quorumNum, quorumBuffer, avoided = new Set(), onChange }: TallyOptions,
-): Tally {
+export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, outlooks, onChange }: TallyOptions): Tally {
   const standings: Standing[] = warpSet.validators.map(() => UNTRIED);
+  const rankOf = ({ index }: WarpValidator): number => outlooks[index]?.rank ?? 0;
   let signedWeight = 0n;
   return {
     warpSet,
+    outlooks,
     // A quorum of 0 still needs somebody's signature: nothing can be the signature of nobody.
     neededWeight: atLeastOne(quorumWeight(quorumNum, warpSet.totalWeight)),
     targetWeight: atLeastOne(quorumWeight(quorumNum + quorumBuffer, warpSet.totalWeight)),
@@ -59,9 +63,7 @@ export function createTally(
     get signedWeight() {
       return signedWeight;
     },
-    heaviestFirst: warpSet.validators.toSorted(
-      (a, b) => Number(avoided.has(a.index)) - Number(avoided.has(b.index)) || byWeightDescending(a, b),
-    ),
+    askingOrder: warpSet.validators.toSorted((a, b) => rankOf(a) - rankOf(b) || byWeightDescending(a, b)),
     set(index, next) {
       const validator = warpSet.validators[index];
       if (validator === undefined) throw new RangeError(`no validator ${index}`);
@@ -118,7 +120,7 @@ export interface MissingValidator {
   /** Of `refused`. */
   readonly code?: number;
   readonly text?: string;
-  /** Of `unreachable` and `invalid_signature`. */
+  /** Of `unreachable`, `not_sent` and `invalid_signature`. */
   readonly reason?: string;
 }
 
@@ -136,7 +138,7 @@ export function summarizeTally(
   const none = (): { weight: bigint; count: number } => ({ weight: 0n, count: 0 });
   const counts = {
     ...{ signed: none(), refused: none(), silent: none(), ignored: none(), unreachable: none() },
-    ...{ invalid_signature: none(), unanswered: none(), not_asked: none() },
+    ...{ not_sent: none(), invalid_signature: none(), unanswered: none(), not_asked: none() },
   };
   const unreachableReasons = new Map<string, { reason: string; weight: bigint; count: number }>();
   const refusedReasons = new Map<string, { code: number; text: string; weight: bigint; count: number }>();
@@ -179,12 +181,17 @@ export function summarizeTally(
   };
 }
 
+/** Its turn did not come. */
+const NO_ROOM: SignatureFailure = { kind: 'not_sent', reason: 'too much is being asked of validators at once' };
+
 type Outcome = SignatureFailure | { readonly kind: 'signed' | 'unanswered' | 'not_asked' };
 
 function outcomeOf(standing: Standing, whyUnreachable: () => string | undefined): Outcome {
   switch (standing.kind) {
     case 'signed':
       return { kind: 'signed' };
+    case 'queued':
+      return NO_ROOM;
     case 'asking':
     case 'answered':
       return { kind: 'unanswered' };

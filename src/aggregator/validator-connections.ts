@@ -7,7 +7,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
-import { encodeSignatureRequest, parseSignatureResponse } from '../warp/signature-request.ts';
+import { parseSignatureResponse } from '../warp/signature-request.ts';
 import { RequiredSubnet, type SubnetReadiness } from './required-subnet.ts';
 import type { SignatureOutcome, SignatureSource } from './signature-source.ts';
 import { TrackedNodes } from './tracked-nodes.ts';
@@ -101,8 +101,7 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
         readinessListeners.delete(listener);
       };
     },
-    async requestSignature(nodeID, { sourceChainID, message, justification }, { timeoutMs, signal }) {
-      const appBytes = encodeSignatureRequest({ message, justification });
+    async requestSignature(nodeID, { sourceChainID, appBytes }, { timeoutMs, signal }) {
       const outcome = await network.appRequest(nodeID, sourceChainID, appBytes, { timeoutMs, signal });
       switch (outcome.kind) {
         case 'response':
@@ -112,6 +111,7 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
         case 'silent':
         case 'ignored':
         case 'unreachable':
+        case 'not_sent':
           return outcome;
       }
     },

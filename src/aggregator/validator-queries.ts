@@ -1,61 +1,104 @@
-import type { LimitFunction } from 'p-limit';
 import type { Clock } from '../primitives/clock.ts';
 import type { NodeID } from '../primitives/ids.ts';
 import type { WakeUp } from '../primitives/wake-up.ts';
 import type { WarpValidator } from '../validators/warp-set.ts';
+import { encodeSignatureRequest } from '../warp/signature-request.ts';
 import type { AggregatorMetrics } from './aggregator-metrics.ts';
+import type { AnswerHistory } from './answer-history.ts';
 import { type CollectedSignatures, CollectionOver } from './collected-signatures.ts';
 import { afterFailure, type QueryLimits } from './query-plan.ts';
-import type { SignatureFailure, SignatureQuery, SignatureSource } from './signature-source.ts';
-import type { Tally } from './tally.ts';
+import { LARGE_QUERY_BYTES, type QueryRoom } from './query-room.ts';
+import type { SignatureFailure, SignatureOutcome, SignatureQuery, SignatureSource } from './signature-source.ts';
+import type { Suspects } from './suspects.ts';
+import type { Standing, Tally } from './tally.ts';
 
 export interface ValidatorQueriesOptions {
-  readonly query: SignatureQuery;
+  readonly query: Omit<SignatureQuery, 'appBytes'>;
   readonly isPChainMessage: boolean;
   readonly tally: Tally;
   readonly signatures: CollectedSignatures;
   readonly source: SignatureSource;
+  readonly history: AnswerHistory;
+  readonly suspects: Suspects;
   readonly metrics: AggregatorMetrics;
   readonly clock: Clock;
   readonly limits: QueryLimits & {
     /** Time of one attempt at one node. */
     readonly peerTimeoutMs: number;
   };
-  /** Bounds the queries in flight over all requests. */
-  readonly querying: LimitFunction;
+  /** Bounds the queries under way over all requests. */
+  readonly room: QueryRoom;
   /** Woken after every answer. */
   readonly changes: WakeUp;
-  /** Aborts when the collection is over, and ends the queries still under way. */
+  /** Aborts when the collection is over, and ends the queries still under way, but for trials. */
   readonly over: AbortSignal;
 }
 
 /** Asks the validators of one collection for their signatures; the tally gets the outcomes. */
 export class ValidatorQueries {
   readonly #options: ValidatorQueriesOptions;
+  readonly #timesAsked = new Map<NodeID, number>();
+  #encoded: SignatureQuery | undefined;
 
   constructor(options: ValidatorQueriesOptions) {
     this.#options = options;
   }
 
-  /** Asks one of the validator's connected nodes: at each attempt the next one. */
+  /** Asks one of the validator's connected nodes: one that it was not asked through yet, if there is one. */
   ask(validator: WarpValidator): void {
-    const { tally, clock, source, querying, changes } = this.#options;
+    const { tally, room, changes } = this.#options;
     const before = tally.standings[validator.index];
     const attempts = (before?.kind === 'waiting' ? before.attempts : 0) + 1;
-    tally.set(validator.index, { kind: 'asking', sinceMs: clock.monotonicMs(), attempts });
-    const connected = validator.nodeIDs.filter((nodeID) => source.isConnected(nodeID));
-    const nodeID = connected[(attempts - 1) % connected.length];
-    if (nodeID === undefined) throw new Error(`asked validator ${validator.index}, which is not connected`);
-    querying(() => this.#askNode(validator, nodeID, attempts)).catch((error: unknown) => {
+    const nodeID = this.#nextNode(validator);
+    tally.set(validator.index, { kind: 'queued', attempts });
+    let isQueued = false;
+    const asking = room.run(this.#query.appBytes.length, () => {
+      const answer = this.#askNode(validator, nodeID, attempts);
+      // The plan reckons with the time at which it may be late.
+      if (isQueued) changes.wake();
+      return answer;
+    });
+    isQueued = true;
+    asking.catch((error: unknown) => {
       if (!(error instanceof CollectionOver)) changes.fail(error);
     });
   }
 
+  /** The message was signed by others, so that whoever refused it lags behind them, or runs something else. */
+  othersSigned(): void {
+    const { tally, history } = this.#options;
+    for (const { index, nodeIDs } of tally.warpSet.validators) {
+      if (failureOf(tally.standings[index])?.kind !== 'refused') continue;
+      for (const nodeID of nodeIDs) if (this.#timesAsked.has(nodeID)) history.failed(nodeID);
+    }
+  }
+
+  /** Its bytes are made once, for all validators and attempts, and not at all where all signatures are known. */
+  get #query(): SignatureQuery {
+    const { query } = this.#options;
+    this.#encoded ??= { ...query, appBytes: encodeSignatureRequest(query) };
+    return this.#encoded;
+  }
+
+  #nextNode({ nodeIDs, index }: WarpValidator): NodeID {
+    const { source, history } = this.#options;
+    const [next] = nodeIDs
+      .filter((nodeID) => source.isConnected(nodeID))
+      .map((nodeID) => ({
+        nodeID,
+        times: this.#timesAsked.get(nodeID) ?? 0,
+        isDoubtful: Number(history.recordOf(nodeID)?.isDoubtful ?? false),
+      }))
+      .sort((a, b) => a.times - b.times || a.isDoubtful - b.isDoubtful);
+    if (next === undefined) throw new Error(`asked validator ${index}, which is not connected`);
+    this.#timesAsked.set(next.nodeID, next.times + 1);
+    return next.nodeID;
+  }
+
   async #askNode(validator: WarpValidator, nodeID: NodeID, attempts: number): Promise<void> {
-    const { tally, source, signatures, metrics, limits, query, changes, over } = this.#options;
+    const { tally, signatures, changes, over } = this.#options;
     over.throwIfAborted();
-    metrics.signatureRequests.inc();
-    const outcome = await source.requestSignature(nodeID, query, { timeoutMs: limits.peerTimeoutMs, signal: over });
+    const outcome = await this.#request(validator, nodeID, attempts);
     over.throwIfAborted();
     if (outcome.kind === 'signature') {
       tally.set(validator.index, { kind: 'answered' });
@@ -67,6 +110,32 @@ export class ValidatorQueries {
     changes.wake();
   }
 
+  /** Sends the request, and remembers how the node answered. */
+  async #request({ index, publicKeyHex }: WarpValidator, nodeID: NodeID, attempts: number): Promise<SignatureOutcome> {
+    const { tally, source, history, suspects, clock, metrics, limits, over } = this.#options;
+    const outlook = tally.outlooks[index];
+    const isTrial = outlook?.kind === 'on trial';
+    if (isTrial) {
+      history.beginTrial(nodeID);
+      suspects.beginTrial(publicKeyHex);
+    }
+    const sentAtMs = clock.monotonicMs();
+    const lateAtMs = sentAtMs + (outlook?.hedgeAfterMs ?? limits.hedgeAfterMs);
+    tally.set(index, { kind: 'asking', lateAtMs, attempts });
+    metrics.signatureRequests.inc();
+    // A trial goes on when the others have answered: it is there to see whether this one does. Large messages cost too much for that.
+    const signal = isTrial && this.#query.appBytes.length <= LARGE_QUERY_BYTES ? new AbortController().signal : over;
+    try {
+      const outcome = await source.requestSignature(nodeID, this.#query, { timeoutMs: limits.peerTimeoutMs, signal });
+      if (outcome.kind === 'signature') history.answered(nodeID, clock.monotonicMs() - sentAtMs);
+      else if (DOUBTFUL_OUTCOMES.has(outcome.kind)) history.failed(nodeID);
+      return outcome;
+    } catch (error) {
+      if (clock.monotonicMs() >= lateAtMs) history.failed(nodeID);
+      throw error;
+    }
+  }
+
   #failed(validator: WarpValidator, attempts: number, failure: SignatureFailure): void {
     const { tally, clock, limits, isPChainMessage, metrics } = this.#options;
     metrics.countFailure(failure);
@@ -75,3 +144,11 @@ export class ValidatorQueries {
     tally.set(validator.index, afterFailure(failure, attempt, limits));
   }
 }
+
+function failureOf(standing: Standing | undefined): SignatureFailure | undefined {
+  if (standing?.kind === 'failed') return standing.failure;
+  return standing?.kind === 'waiting' ? standing.lastFailure : undefined;
+}
+
+/** Signs of a node that others will have no luck with either. One that refuses may be right, and one not connected is not asked. */
+const DOUBTFUL_OUTCOMES: ReadonlySet<SignatureOutcome['kind']> = new Set(['silent', 'ignored', 'invalid_signature']);

@@ -31,6 +31,7 @@ export const AggregationDetails = Type.Object(
         ...weightAndCount,
         reasons: Type.Array(Type.Object({ reason: Type.String(), ...weightAndCount })),
       }),
+      not_sent: Type.Object(weightAndCount, { description: 'Connected, with no room for the request in our queues' }),
       invalid_signature: Outcome,
       unanswered: Type.Object(weightAndCount, { description: 'Asked, with no answer yet when the request ended' }),
       not_asked: Outcome,
@@ -46,7 +47,9 @@ export const AggregationDetails = Type.Object(
         code: Type.Optional(Type.Integer({ description: "The validator's own error code, of one that refused" })),
         text: Type.Optional(Type.String({ description: VALIDATORS_TEXT })),
         reason: Type.Optional(
-          Type.String({ description: 'Why it is unreachable, or what is wrong with its signature' }),
+          Type.String({
+            description: 'Why it is unreachable or was not sent the request, or what is wrong with its signature',
+          }),
         ),
       }),
       { description: 'Validators that did not sign, the heaviest first' },
@@ -82,6 +85,7 @@ export function presentDetails({
         ...present(unreachable),
         reasons: unreachable.reasons.map((reason) => ({ reason: reason.reason, ...present(reason) })),
       },
+      not_sent: present(outcomes.not_sent),
       invalid_signature: present(outcomes.invalid_signature),
       unanswered: present(outcomes.unanswered),
       not_asked: present(outcomes.not_asked),

@@ -170,7 +170,8 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   overloaded: {
     raisedBy: ['aggregator'],
     status: 503,
-    meaning: 'As many aggregations are under way as the service can do, or as are the share of one client or subnet',
+    meaning:
+      'As much is under way as the service can do, or as is the share of one client or subnet; or too many bytes wait to be sent',
     retry: 'may_pass',
     action: 'Ask again after Retry-After',
   },

@@ -12,7 +12,8 @@ import { type AddOutcome, SignatureLanes } from './signature-lanes.ts';
 
 export interface BlsService {
   /**
-   * Starts to hash the message to the curve, while its signatures are still being collected.
+   * Costs nothing yet. The message is hashed to the curve when its first signature comes, while others are still on their way: one
+   * that nobody signs is never hashed.
    *
    * @param signal aborted when nobody wants the aggregate any more: jobs that have not begun are dropped, and whoever waits
    *   for one gets the signal's reason
@@ -95,8 +96,7 @@ function createAggregation(
   let isDisposed = false;
   const isOver = (): boolean => isDisposed || signal.aborted;
   const lanes = new SignatureLanes(runner, keyTable.memory, isOver);
-  const hashed = run<'hash'>(() => ({ kind: 'hash', message }));
-  hashed.catch(() => undefined); // Whoever needs it awaits it.
+  let hashing: Promise<Uint8Array> | undefined;
   let last: (Aggregate & { readonly signers: readonly number[]; verdict?: AggregateVerdict }) | undefined;
 
   /** A job that is left out where the aggregation is over when its turn comes. */
@@ -110,11 +110,21 @@ function createAggregation(
     throw new Error('the aggregation is over');
   }
 
+  function hash(): Promise<Uint8Array> {
+    if (hashing === undefined) {
+      hashing = run<'hash'>(() => ({ kind: 'hash', message }));
+      hashing.catch(() => undefined); // Whoever needs it awaits it.
+    }
+    return hashing;
+  }
+
   return {
     add(signer, signature) {
       const slot = keyTable.slotOf(signer.publicKeyHex, signer.publicKey);
       const problem = lengthProblem(signature) ?? (isOver() ? 'over' : undefined);
-      return problem === undefined ? lanes.add(signer.index, slot, signature) : Promise.resolve(problem);
+      if (problem !== undefined) return Promise.resolve(problem);
+      void hash();
+      return lanes.add(signer.index, slot, signature);
     },
 
     async verifyAlone(signer, signature) {
@@ -124,7 +134,7 @@ function createAggregation(
         ...{ kind: 'add', keys: keyTable.memory, slots, signatures: new Uint8Array(signature), sum: undefined },
       }));
       if (sum === undefined) return false;
-      const check = { key: sum.key, message: await hashed, signature };
+      const check = { key: sum.key, message: await hash(), signature };
       // In a batch, a bad signature would make every other check of the batch run again.
       const [verdict] = await run<'verify'>(() => ({ kind: 'verify', checks: [check] }));
       return verdict?.kind === 'valid';
@@ -146,7 +156,7 @@ function createAggregation(
         throw new Error('asked to verify another aggregate than the one made last');
       }
       const aggregate = last;
-      const check = { key: aggregate.key, message: await hashed, signature: signed.signature };
+      const check = { key: aggregate.key, message: await hash(), signature: signed.signature };
       aggregate.verdict = unlessOver(await checks.verify(check, isOver));
       return aggregate.verdict.kind === 'valid';
     },
@@ -156,7 +166,7 @@ function createAggregation(
       const { signers, verdict } = last;
       const found = await findBadSigners(
         { start: 0, end: signers.length, ...(verdict.defect && { defect: verdict.defect }) },
-        createSearchChecks(run, signers, (some) => lanes.contributionsOf(some), await hashed),
+        createSearchChecks(run, signers, (some) => lanes.contributionsOf(some), await hash()),
         searchSignal,
       );
       const toIndex = (position: number): number => signers[position] as number;

@@ -215,7 +215,8 @@ const aggregation = section('Collecting signatures. Limits are those of each net
   }),
   hedgeAfterMs: DurationMs({
     default: 500,
-    description: 'When a validator counts as slow, and the next ones are asked beside it.',
+    description:
+      'When a validator counts as slow, and the next ones are asked beside it; sooner where it usually answers sooner.',
     examples: [500],
   }),
   connectTimeoutMs: DurationMs({
@@ -232,7 +233,7 @@ const aggregation = section('Collecting signatures. Limits are those of each net
   }),
   maxQueriesInFlight: Count({
     default: 8_192,
-    description: 'Signature requests in flight to all validators, over all aggregations.',
+    description: 'Signature requests in flight to all validators, over all aggregations; further ones wait.',
     examples: [8_192],
   }),
   maxConcurrentQueries: Count({

@@ -2,7 +2,7 @@ import { equalBytes } from '../primitives/bytes.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { type BlockchainID, idBytes, type NodeID } from '../primitives/ids.ts';
 import type { AppError, AppResponse } from './gen/p2p_pb.js';
-import { encodeMessage } from './messages.ts';
+import { encodeAppRequestHead } from './messages.ts';
 
 /** What became of an AppRequest. A peer's failure is a value: only the caller's own signal makes a request reject. */
 export type AppOutcome =
@@ -13,8 +13,20 @@ export type AppOutcome =
   | { readonly kind: 'silent' }
   /** No answer in time, though the peer has read the request: it answered a Ping that was sent after it. */
   | { readonly kind: 'ignored' }
-  /** The request was not sent, or the connection ended before an answer. */
-  | { readonly kind: 'unreachable'; readonly reason: string };
+  /** There is no connection, or it ended before an answer. */
+  | NotConnected
+  /** There was no room for it: neither the node nor the connection is at fault. */
+  | NoRoom;
+
+export interface NotConnected {
+  readonly kind: 'unreachable';
+  readonly reason: string;
+}
+
+export interface NoRoom {
+  readonly kind: 'not_sent';
+  readonly reason: string;
+}
 
 export interface AppRequestOptions {
   readonly timeoutMs: number;
@@ -29,8 +41,8 @@ const MAX_REFUSAL_TEXT_LENGTH = 512;
 
 /** A connection, as far as a request needs it. */
 export interface RequestTarget {
-  /** Sends a payload. Where it cannot, it returns the reason. */
-  send(payload: Uint8Array): string | undefined;
+  /** Sends a payload in two parts, the second of which others may be sent as well. Where it cannot, it returns why. */
+  send(payload: Uint8Array, shared: Uint8Array): NotConnected | NoRoom | undefined;
   /** Sends a Ping. The function returned says whether its Pong has come by the time of the call. */
   ping(): () => boolean;
 }
@@ -66,6 +78,7 @@ export class AppRequests {
    * Sends one request and waits for its end. Halfway through the time it sends a Ping after it, to tell a node that ignores
    * the request from one that is silent altogether.
    *
+   * @param appBytes are sent as they are, perhaps later, and to others too: nobody may change them
    * @throws the signal's reason, and nothing else
    */
   send(
@@ -79,19 +92,15 @@ export class AppRequests {
     if (signal.aborted) return Promise.reject(signal.reason);
     if (timeoutMs <= 0) return Promise.resolve({ kind: 'silent' });
     if (this.#size >= this.#maxPending) {
-      return Promise.resolve({ kind: 'unreachable', reason: `${this.#maxPending} requests are waiting already` });
+      return Promise.resolve({ kind: 'not_sent', reason: `${this.#maxPending} requests are waiting already` });
     }
 
     const ofNode = this.#pending.get(nodeID) ?? new Map<number, Pending>();
     const requestId = this.#takeID(ofNode);
     const chainBytes = this.#chainBytes(chainID);
-    const failure = target.send(
-      encodeMessage({
-        case: 'appRequest',
-        value: { chainId: chainBytes, requestId, deadline: deadlineNs(timeoutMs), appBytes },
-      }),
-    );
-    if (failure !== undefined) return Promise.resolve({ kind: 'unreachable', reason: failure });
+    const head = { chainId: chainBytes, requestId, deadline: deadlineNs(timeoutMs) };
+    const failure = target.send(encodeAppRequestHead(head, appBytes.length), appBytes);
+    if (failure !== undefined) return Promise.resolve(failure);
 
     return new Promise((resolve, reject) => {
       let isAlive = (): boolean => false;

@@ -34,7 +34,10 @@ export interface ConnectionEvents {
 export interface Connection {
   /** Bytes written that have not left yet: it grows while the other side does not read. */
   readonly queuedBytes: number;
-  /** Takes the bytes in any case; it is for the caller to look at {@link queuedBytes} before. */
+  /**
+   * Takes the bytes in any case; it is for the caller to look at {@link queuedBytes} before. They may be sent later, and to others too:
+   * nobody may change them.
+   */
   write(bytes: Uint8Array): void;
   /** No further data until {@link resume}, but for what has been read already. */
   pause(): void;

@@ -8,12 +8,18 @@ const INITIAL_CAPACITY = 256;
 
 /** `u32` length, then the payload: one encoded `p2p.Message`. @throws {RangeError} above {@link MAX_FRAME_LENGTH} */
 export function encodeFrame(payload: Uint8Array): Uint8Array {
-  if (payload.length > MAX_FRAME_LENGTH) {
-    throw new RangeError(`a frame of ${payload.length} bytes is above the limit of ${MAX_FRAME_LENGTH}`);
+  return encodeFrameStart(payload, 0);
+}
+
+/** A frame without the last `restLength` bytes of its payload, which are sent after it. */
+export function encodeFrameStart(payloadStart: Uint8Array, restLength: number): Uint8Array {
+  const length = payloadStart.length + restLength;
+  if (length > MAX_FRAME_LENGTH) {
+    throw new RangeError(`a frame of ${length} bytes is above the limit of ${MAX_FRAME_LENGTH}`);
   }
-  const frame = new Uint8Array(HEADER_LENGTH + payload.length);
-  new DataView(frame.buffer).setUint32(0, payload.length);
-  frame.set(payload, HEADER_LENGTH);
+  const frame = new Uint8Array(HEADER_LENGTH + payloadStart.length);
+  new DataView(frame.buffer).setUint32(0, length);
+  frame.set(payloadStart, HEADER_LENGTH);
   return frame;
 }
 

@@ -1,8 +1,9 @@
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { ParseError } from '../primitives/parse-error.ts';
 import { MAX_FRAME_LENGTH } from './frames.ts';
-import { type Message, MessageSchema } from './gen/p2p_pb.js';
+import { AppRequestSchema, type Message, MessageSchema } from './gen/p2p_pb.js';
 
 const WHAT = 'p2p message';
 
@@ -24,6 +25,41 @@ export function encodeMessage(message: PeerMessageInit, compression: 'none' | 'z
   if (compression === 'none') return plain;
   const value = new Uint8Array(zstdCompressSync(plain));
   return toBinary(MessageSchema, create(MessageSchema, { message: { case: 'compressedZstd', value } }));
+}
+
+/** All of an AppRequest but its last field, which is the only long one. */
+export interface AppRequestHead {
+  readonly chainId: Uint8Array;
+  readonly requestId: number;
+  /** Nanoseconds. */
+  readonly deadline: bigint;
+}
+
+/**
+ * An AppRequest up to its `app_bytes`, which are to follow as they are: one and the same array can so be sent to many nodes, without a
+ * copy for each of them.
+ */
+export function encodeAppRequestHead(
+  { chainId, requestId, deadline }: AppRequestHead,
+  appBytesLength: number,
+): Uint8Array {
+  const { appRequest } = MessageSchema.field;
+  const { chainId: chain, requestId: id, deadline: until, appBytes } = AppRequestSchema.field;
+  const fields = new BinaryWriter()
+    .tag(chain.number, WireType.LengthDelimited)
+    .bytes(chainId)
+    .tag(id.number, WireType.Varint)
+    .uint32(requestId)
+    .tag(until.number, WireType.Varint)
+    .uint64(deadline)
+    .tag(appBytes.number, WireType.LengthDelimited)
+    .uint32(appBytesLength)
+    .finish();
+  return new BinaryWriter()
+    .tag(appRequest.number, WireType.LengthDelimited)
+    .uint32(fields.length + appBytesLength)
+    .raw(fields)
+    .finish();
 }
 
 /** Tag of the field `compressed_zstd`, with which every compressed payload starts. */

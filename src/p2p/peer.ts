@@ -1,10 +1,12 @@
+import { concatBytes } from '../primitives/bytes.ts';
 import type { Clock } from '../primitives/clock.ts';
 import type { NodeID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { Endpoint } from './address-book.ts';
+import type { NoRoom, NotConnected } from './app-requests.ts';
 import { parseStakingCertificate, type StakingCertificate } from './certificate.ts';
 import type { Connection, Dial } from './dial.ts';
-import { encodeFrame } from './frames.ts';
+import { encodeFrame, encodeFrameStart } from './frames.ts';
 import type { AppError, AppResponse, Handshake, PeerList } from './gen/p2p_pb.js';
 import { type PeerHandshake, parseHandshake } from './handshake.ts';
 import { encodeMessage, type PeerMessageInit, parseMessage } from './messages.ts';
@@ -107,6 +109,12 @@ export interface PeerEvents {
 /** 64 entries of a PeerList with certificates of 2 KiB. Longer messages belong to consensus, which we take no part in. */
 const MAX_MESSAGE_LENGTH = 256 * 1024;
 
+/** Up to here a copy costs less than a second write. */
+const MAX_COPIED_BYTES = 4 * 1024;
+const NOTHING = new Uint8Array(0);
+const NOT_CONNECTED: NotConnected = { kind: 'unreachable', reason: 'not connected' };
+const QUEUE_FULL: NoRoom = { kind: 'not_sent', reason: 'send queue full' };
+
 const PING = encodeMessage({ case: 'ping', value: { uptime: 100 } });
 const PONG = encodeMessage({ case: 'pong', value: {} });
 const EMPTY_PEER_LIST = encodeMessage({ case: 'peerList', value: { claimedIpPorts: [] } });
@@ -160,13 +168,20 @@ export class Peer {
     return this.#state;
   }
 
-  /** Sends a payload, or says why it cannot: a peer that does not read must not fill our memory. */
-  send(payload: Uint8Array): string | undefined {
-    if (this.#state.kind !== 'handshaking' && this.#state.kind !== 'ready') return 'not connected';
-    const frame = encodeFrame(payload);
-    if (this.#connection.queuedBytes + frame.length > this.#limits.maxSendQueueBytes) return 'send queue full';
+  /**
+   * Sends a payload, or says why it cannot: a peer that does not read must not fill our memory.
+   *
+   * @param rest of the payload. Where it is long it is not copied, as the same bytes may be on their way to others
+   */
+  send(payload: Uint8Array, rest: Uint8Array = NOTHING): NotConnected | NoRoom | undefined {
+    if (this.#state.kind !== 'handshaking' && this.#state.kind !== 'ready') return NOT_CONNECTED;
+    const isRestApart = rest.length > MAX_COPIED_BYTES;
+    const frame = isRestApart ? encodeFrameStart(payload, rest.length) : encodeFrame(concatBytes(payload, rest));
+    const length = frame.length + (isRestApart ? rest.length : 0);
+    if (this.#connection.queuedBytes + length > this.#limits.maxSendQueueBytes) return QUEUE_FULL;
     this.#connection.write(frame);
-    this.#events.onBytes('sent', frame.length);
+    if (isRestApart) this.#connection.write(rest);
+    this.#events.onBytes('sent', length);
     return undefined;
   }
 

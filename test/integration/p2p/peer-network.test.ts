@@ -714,10 +714,10 @@ describe('app requests', () => {
     const large = new Uint8Array(900_000);
     const first = network.appRequest(node.nodeID, C_CHAIN_ID, large, options);
     const second = await network.appRequest(node.nodeID, C_CHAIN_ID, large, options);
-    expect(second).toEqual({ kind: 'unreachable', reason: 'send queue full' });
+    expect(second).toEqual({ kind: 'not_sent', reason: 'send queue full' });
     const third = network.appRequest(node.nodeID, C_CHAIN_ID, bytes, options);
     expect(await network.appRequest(node.nodeID, C_CHAIN_ID, bytes, options)).toEqual({
-      kind: 'unreachable',
+      kind: 'not_sent',
       reason: '2 requests are waiting already',
     });
     await clock.advance(3_000);

@@ -1,14 +1,15 @@
 import { bls12_381 } from '@noble/curves/bls12-381.js';
-import pLimit from 'p-limit';
 import { describe, expect, test } from 'vitest';
 import type { CollectionOutcome } from '../../../src/aggregator/collect-signatures.ts';
-import { reachableWeight } from '../../../src/aggregator/collection-failure.ts';
+import { describeFailure, reachableWeight } from '../../../src/aggregator/collection-failure.ts';
+import { QueryRoom } from '../../../src/aggregator/query-room.ts';
 import { signatureKey } from '../../../src/aggregator/result-key.ts';
 import type { SignatureOutcome } from '../../../src/aggregator/signature-source.ts';
 import type { TallySummary } from '../../../src/aggregator/tally.ts';
 import { SIGNATURE_DST } from '../../../src/bls/bls-backend.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
 import { P_CHAIN_ID } from '../../../src/primitives/ids.ts';
+import { encodeSignatureRequest } from '../../../src/warp/signature-request.ts';
 import { createInlineBls } from '../bls/inline-bls.ts';
 import { createModelSigner, modelBackend } from '../bls/model-backend.ts';
 import {
@@ -85,6 +86,7 @@ describe('whom it asks', () => {
         sourceChainID: fixture.message.sourceChainID,
         message: fixture.message.bytes,
         justification,
+        appBytes: encodeSignatureRequest({ message: fixture.message.bytes, justification }),
       });
     }
     const nodeIDs = new Set(fixture.validators.flatMap((validator) => validator.nodeIDs));
@@ -98,7 +100,7 @@ describe('whom it asks', () => {
     expect(own.source.mostInFlight).toBe(2);
     expect(atMs).toBe(4 * ANSWER_MS);
     const shared = createFixture({ weights: Array(9).fill(10) });
-    await shared.finish(shared.collect({ quorum: 67, deps: { querying: pLimit(3) } }));
+    await shared.finish(shared.collect({ quorum: 67, deps: { room: new QueryRoom(3) } }));
     expect(shared.source.mostInFlight).toBe(3);
     expect(shared.leftovers()).toEqual(NOTHING_LEFT);
   });
@@ -322,7 +324,7 @@ describe('bad signatures', () => {
     );
   });
 
-  test('make their signers suspects: the next ones are verified alone first, and spoil no aggregate', async () => {
+  test('make their signers suspects: they are asked last, verified alone, and spoil no aggregate', async () => {
     const fixture = createFixture({ weights: [40, 30, 20, 20, 10] });
     const checks: number[] = [];
     const verify: typeof modelBackend.verify = (...check) => {
@@ -339,17 +341,27 @@ describe('bad signatures', () => {
     const justification = Uint8Array.of(1);
     const second = await fixture.finish(fixture.collect({ quorum: 67, justification, deps: { bls } }));
     expect(fixture.signersOf(second.value, 67)).toEqual([0, 2, 3, 4]);
-    expect(checks.length).toBe(2);
-    // Once it signs well, it is as good as any other.
-    script(fixture, 1, fixture.signs(fixture.validators[1] as TestValidator));
-    for (const expected of [2, 1]) {
-      checks.length = 0;
-      const again = Uint8Array.of(2, expected);
-      const { value } = await fixture.finish(fixture.collect({ quorum: 67, justification: again, deps: { bls } }));
-      expect(fixture.signersOf(value, 67)).toEqual([0, 1, 2]);
-      expect(checks.length).toBe(expected);
-    }
+    expect(checks.length).toBe(1);
+    // For a quorum that cannot be had without it, it is asked after all others.
+    checks.length = 0;
+    const all = await fixture.finish(fixture.collect({ quorum: 90, justification: Uint8Array.of(2), deps: { bls } }));
+    expect(summaryOf(all.value).outcomes.invalid_signature).toEqual({ weight: 30n, count: 1 });
+    expect(checks.length).toBe(1);
+    expect(fixture.asked().at(-1)).toBe(1);
     expect(await fixture.registry.metrics()).toContain('signature_aggregator_bad_signers_total 2');
+    // It is tried out some minutes later. Once it signs well, it is as good as any other.
+    script(fixture, 1, fixture.signs(fixture.validators[1] as TestValidator));
+    await fixture.clock.advance(10 * 60_000);
+    for (const { signers, count } of [
+      { signers: [0, 2, 3, 4], count: 2 },
+      { signers: [0, 1, 2], count: 1 },
+    ]) {
+      checks.length = 0;
+      const again = Uint8Array.of(3, count);
+      const { value } = await fixture.finish(fixture.collect({ quorum: 67, justification: again, deps: { bls } }));
+      expect(fixture.signersOf(value, 67)).toEqual(signers);
+      expect(checks.length).toBe(count);
+    }
   });
 
   test('of real points likewise', async () => {
@@ -524,6 +536,55 @@ describe('connections', () => {
   });
 });
 
+describe('requests for which there is no room', () => {
+  const full: SignatureOutcome = { kind: 'not_sent', reason: 'send queue full' };
+
+  test('in the queue of a connection are tried again, and are no fault of the connection', async () => {
+    const fixture = createFixture({ weights: [60, 40] });
+    script(fixture, 0, answers(full, 0));
+    const { value } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    expect(summaryOf(value).outcomes).toMatchObject({ not_sent: { weight: 60n, count: 1 }, unreachable: { count: 0 } });
+    expect(fixture.asked().filter((position) => position === 0)).toHaveLength(3);
+    const failure = describeFailure({ summary: summaryOf(value), quorumNum: 67n, isOfL1: false, refusedForGood: 0n });
+    expect(failure).toEqual({
+      code: 'overloaded',
+      message:
+        'validators with the weight 60 could not be asked, as too many bytes wait to be sent: the quorum needs 67 of 100; ' +
+        'try again in a moment',
+    });
+  });
+
+  test('among all that are under way wait for it, and count as not sent where they wait in vain', async () => {
+    const fixture = createFixture({ weights: [60, 40], limits: { requestTimeoutMs: 1_000 } });
+    script(fixture, 0, SILENT);
+    const { value } = await fixture.finish(fixture.collect({ quorum: 67, deps: { room: new QueryRoom(1) } }));
+    expect(summaryOf(value).outcomes).toMatchObject({
+      unanswered: { weight: 60n },
+      not_sent: { weight: 40n, count: 1 },
+    });
+    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
+  });
+
+  test('do not make validators late: their time begins when they are asked', async () => {
+    const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
+    for (const [position, validator] of fixture.validators.entries()) {
+      script(fixture, position, fixture.signs(validator, 400));
+    }
+    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67, deps: { room: new QueryRoom(2) } }));
+    expect(fixture.signersOf(value, 67)).toEqual([0, 1, 2, 3]);
+    expect(fixture.asked()).toEqual([0, 1, 2, 3]);
+    expect(atMs).toBe(800);
+  });
+});
+
+test('the request is encoded once, for all validators and attempts', async () => {
+  const fixture = createFixture({ weights: [40, 30, 30] });
+  for (const position of [0, 1]) script(fixture, position, refuses(2));
+  await fixture.finish(fixture.collect({ quorum: 67 }));
+  expect(fixture.source.calls.length).toBeGreaterThan(4);
+  expect(new Set(fixture.source.calls.map(({ query }) => query.appBytes)).size).toBe(1);
+});
+
 describe('nodes that share a key', () => {
   test('are asked one after the other, and one answer is the whole weight', async () => {
     const fixture = createFixture({ weights: [60, 40], nodeCounts: [2, 1] });
@@ -584,7 +645,7 @@ describe("the caller's abort", () => {
 
   test('leaves answers undecoded that nobody needs any more, and queries unsent', async () => {
     const fixture = createFixture({ weights: [40, 30, 30] });
-    const querying = pLimit(2);
+    const room = new QueryRoom(2);
     const busy = Promise.withResolvers<void>();
     let decoded = 0;
     const backend = {
@@ -598,7 +659,7 @@ describe("the caller's abort", () => {
     const result = fixture.collect({
       quorum: 100,
       signal: caller.signal,
-      deps: { querying, bls: createInlineBls(backend, busy.promise) },
+      deps: { room, bls: createInlineBls(backend, busy.promise) },
     });
     await drain();
     await fixture.clock.advance(100);
@@ -608,7 +669,7 @@ describe("the caller's abort", () => {
     await drain();
     expect(decoded).toBe(0);
     expect(fixture.asked()).toEqual([0, 1]);
-    expect(querying.pendingCount + querying.activeCount).toBe(0);
+    expect(room.size).toBe(0);
   });
 });
 

@@ -1,6 +1,6 @@
-import pLimit from 'p-limit';
 import { Registry } from 'prom-client';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
+import { createAnswerHistory } from '../../../src/aggregator/answer-history.ts';
 import {
   type CollectionDeps,
   type CollectionLimits,
@@ -8,6 +8,8 @@ import {
   collectSignatures,
 } from '../../../src/aggregator/collect-signatures.ts';
 import { ProgressFeed } from '../../../src/aggregator/progress.ts';
+import { QueryRoom } from '../../../src/aggregator/query-room.ts';
+import { createRefusedChains } from '../../../src/aggregator/refused-chains.ts';
 import { signatureKey } from '../../../src/aggregator/result-key.ts';
 import { createSuspects } from '../../../src/aggregator/suspects.ts';
 import type { BlsBackend } from '../../../src/bls/bls-backend.ts';
@@ -138,7 +140,9 @@ export function createFixture(options: FixtureOptions) {
     clock,
     metrics: createAggregatorMetrics(createMetrics(registry)),
     limits,
-    querying: pLimit(1_000),
+    history: createAnswerHistory(clock, limits.hedgeAfterMs),
+    refusedChains: createRefusedChains(clock),
+    room: new QueryRoom(1_000),
   };
 
   function createFeed(): ProgressFeed {
@@ -168,19 +172,19 @@ export function createFixture(options: FixtureOptions) {
   }
 
   /** Lets time pass until the promise settles; gives what came and when. Fails after `maxMs`. */
-  async function finish<T>(promise: Promise<T>, maxMs = 20_000): Promise<{ value: T; atMs: number }> {
+  async function finish<T>(promise: Promise<T>, maxMs = 20_000, turns = TURNS): Promise<{ value: T; atMs: number }> {
     let isSettled = false;
     const settled = (): void => {
       isSettled = true;
     };
     promise.then(settled, settled);
     const untilMs = clock.monotonicMs() + maxMs;
-    await drain();
+    await drain(turns);
     while (!isSettled) {
       if (clock.monotonicMs() >= untilMs) throw new Error(`nothing came within ${maxMs} ms`);
       const { fired } = clock;
       await clock.advance(STEP_MS);
-      if (clock.fired > fired) await drain();
+      if (clock.fired > fired) await drain(turns);
     }
     return { value: await promise, atMs: clock.monotonicMs() };
   }
@@ -252,8 +256,8 @@ const STEP_MS = 10;
 const TURNS = 60;
 
 /** Lets everything happen that needs no time. */
-export async function drain(): Promise<void> {
-  for (let turn = 0; turn < TURNS; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+export async function drain(turns = TURNS): Promise<void> {
+  for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
 function describe(value: unknown): string {

@@ -189,7 +189,7 @@ describe('the memory', () => {
     tally: {
       ...{ neededWeight: 67n, signedWeight: 0n, totalWeight: 100n, missingOmitted: 0 },
       outcomes: Object.fromEntries(
-        'signed refused silent ignored unreachable invalid_signature unanswered not_asked without_key'
+        'signed refused silent ignored unreachable not_sent invalid_signature unanswered not_asked without_key'
           .split(' ')
           .map((kind) => [kind, { weight: 0n, count: 0, reasons: [] }]),
       ) as never,

@@ -2,10 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type ProgressEvent, ProgressFeed, type ProgressState } from '../../../src/aggregator/progress.ts';
 import type { SignatureFailure } from '../../../src/aggregator/signature-source.ts';
-import { createTally, type Standing } from '../../../src/aggregator/tally.ts';
+import { type Standing } from '../../../src/aggregator/tally.ts';
 import { createHarness, SUBNET, signers, validatorSet } from './aggregator-fixture.ts';
 import { ANSWER_MS, createFixture, drain, type Fixture, SUBNET_ID, type TestValidator } from './collection-fixture.ts';
 import type { Behaviour } from './scripted-source.ts';
+import { createPlainTally } from './tally-fixture.ts';
 
 /** The state after the events: what anyone who follows them has to do. */
 function replay(events: readonly ProgressEvent[]): ProgressState {
@@ -199,7 +200,7 @@ describe('a feed', () => {
   function createFeed() {
     const feed = new ProgressFeed({ signingSubnetID: SUBNET_ID, pChainHeight: 1n, isConnected: () => true });
     const onChange = (index: number, standing: Standing): void => feed.changed(index, standing);
-    const tally = createTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n, onChange });
+    const tally = createPlainTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n, onChange });
     return { feed, tally };
   }
 
@@ -215,7 +216,7 @@ describe('a feed', () => {
     });
     const events = recorder(feed);
     feed.begin(tally);
-    tally.set(0, { kind: 'asking', sinceMs: 0, attempts: 1 });
+    tally.set(0, { kind: 'asking', lateAtMs: 0, attempts: 1 });
     tally.set(0, SIGNED);
     feed.verifying();
     expect(kinds(events)).toEqual(['state', 'asked', 'signed', 'verifying']);
@@ -264,7 +265,7 @@ describe('a feed', () => {
         return true;
       },
     });
-    const tally = createTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n });
+    const tally = createPlainTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n });
     let weightReads = 0;
     feed.begin(
       Object.defineProperty({ ...tally }, 'signedWeight', {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Outlook } from '../../../src/aggregator/outlook.ts';
 import {
   afterFailure,
   planQueries,
@@ -10,6 +11,7 @@ import type { SignatureFailure } from '../../../src/aggregator/signature-source.
 import { createTally, type Standing, type Tally } from '../../../src/aggregator/tally.ts';
 import { nodeIDFromBytes } from '../../../src/primitives/ids.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
+import { UNKNOWN } from './tally-fixture.ts';
 
 const LIMITS: QueryLimits = {
   hedgeAfterMs: 500,
@@ -25,14 +27,28 @@ const REFUSED: SignatureFailure = { kind: 'refused', code: 2, text: '' };
 const UNREACHABLE: SignatureFailure = { kind: 'unreachable', reason: 'closed' };
 
 /** Validators whose canonical index is their position in `weights`. */
-function tallyOf(weights: readonly bigint[], quorum: number, buffer: number, keyless = 0n): Tally {
+function tallyOf(
+  weights: readonly bigint[],
+  quorum: number,
+  buffer: number,
+  keyless = 0n,
+  outlooks: readonly Outlook[] = weights.map(() => UNKNOWN),
+): Tally {
   const nodeID = nodeIDFromBytes(new Uint8Array(20));
   const warpSet = createWarpSet([
     ...weights.map((weight, index) => ({ nodeID, publicKey: Uint8Array.of(...new Uint8Array(47), index), weight })),
     { nodeID, publicKey: undefined, weight: keyless },
   ]);
-  return createTally(warpSet, { quorumNum: BigInt(quorum), quorumBuffer: BigInt(buffer) });
+  return createTally(warpSet, { quorumNum: BigInt(quorum), quorumBuffer: BigInt(buffer), outlooks });
 }
+
+const outlook = fc.constantFrom<Outlook>(
+  UNKNOWN,
+  { ...UNKNOWN, hedgeAfterMs: 120, rank: 2 },
+  { ...UNKNOWN, kind: 'doubtful', rank: 3 },
+  { ...UNKNOWN, kind: 'on trial', rank: 0 },
+  { ...UNKNOWN, kind: 'suspect', rank: 8 },
+);
 
 const NOW = 10_000;
 /** Times on both sides of every limit, and right on it. */
@@ -49,9 +65,10 @@ const progress = fc.oneof(
   }),
   fc.record({
     kind: fc.constant('asking' as const),
-    sinceMs: nearNow(-500).filter((at) => at <= NOW),
+    lateAtMs: nearNow(0),
     attempts: fc.constant(1),
   }),
+  fc.constant<Standing>({ kind: 'queued', attempts: 1 }),
   fc.constant<Standing>({ kind: 'answered' }),
   fc.constant(SIGNED),
   fc.constant<Standing>({ kind: 'failed', failure: REFUSED }),
@@ -64,6 +81,7 @@ const state = fc
         weight: fc.oneof(fc.bigInt(1n, 20n), fc.constant(2n ** 60n)),
         progress,
         isConnected: fc.boolean(),
+        outlook,
       }),
       { minLength: 1, maxLength: 8 },
     ),
@@ -80,6 +98,7 @@ const state = fc
       quorum,
       buffer,
       rest.keyless,
+      validators.map(({ outlook }) => outlook),
     );
     for (const [index, validator] of validators.entries()) tally.set(index, validator.progress);
     return { ...rest, validators, tally, limits: { ...LIMITS, maxConcurrentQueries: rest.maxConcurrentQueries } };
@@ -87,27 +106,31 @@ const state = fc
 
 type State = typeof state extends fc.Arbitrary<infer T> ? T : never;
 
+const PLAIN = { isCautious: false, isPChainMessage: false };
+
 function plan({ tally, validators, connectDeadlineMs, limits }: State) {
   const isConnected = ({ index }: { index: number }) => validators[index]?.isConnected === true;
-  return planQueries(tally, { nowMs: NOW, isConnected, connectDeadlineMs }, limits);
+  return planQueries(tally, { nowMs: NOW, isConnected, connectDeadlineMs, ...PLAIN }, limits);
 }
 
 /** What the rules say of one validator, written down a second time. */
 function stand({ validators, connectDeadlineMs }: State, index: number) {
-  const { progress, isConnected } = validators[index] as State['validators'][number];
+  const { progress, isConnected, outlook } = validators[index] as State['validators'][number];
   const isWaiting = progress.kind === 'waiting';
   const isDue = isWaiting && progress.notBeforeMs <= NOW;
   const graceMs = isWaiting && progress.lastFailure?.kind === 'unreachable' ? progress.notBeforeMs + 1_000 : 0;
   const mayConnect = NOW < connectDeadlineMs || NOW < graceMs;
-  const isFresh = progress.kind === 'asking' && NOW - progress.sinceMs < LIMITS.hedgeAfterMs;
+  const isFresh = progress.kind === 'queued' || (progress.kind === 'asking' && NOW < progress.lateAtMs);
+  const isAsking = progress.kind === 'asking' || progress.kind === 'queued';
+  const maySign = isAsking || progress.kind === 'answered' || (isWaiting && (!isDue || isConnected || mayConnect));
   return {
     mayBeAsked: isDue && isConnected,
-    maySign:
-      progress.kind === 'asking' ||
-      progress.kind === 'answered' ||
-      (isWaiting && (!isDue || isConnected || mayConnect)),
-    isCountedOn: progress.kind === 'answered' || isFresh,
-    isAsking: progress.kind === 'asking',
+    maySign,
+    isAwaited:
+      (maySign && (progress.kind === 'answered' || outlook.kind === 'expected')) ||
+      (outlook.kind === 'on trial' && (isFresh || (isDue && isConnected))),
+    isCountedOn: progress.kind === 'answered' || (isFresh && ['expected', 'suspect'].includes(outlook.kind)),
+    isAsking,
   };
 }
 
@@ -137,17 +160,25 @@ describe('planQueries', () => {
         const { tally, limits } = state;
         const asked = new Set(planned.ask.map(({ index }) => index));
         const candidates = state.validators.flatMap((_, index) => (stand(state, index).mayBeAsked ? [index] : []));
-        const weightAt = (index: number) => state.validators[index]?.weight ?? 0n;
-        const lightestAsked = planned.ask.at(-1)?.weight ?? 0n;
+        const at = (index: number) => state.validators[index] as State['validators'][number];
+        const comesBefore = (a: number, b: number): boolean =>
+          at(a).outlook.rank < at(b).outlook.rank ||
+          (at(a).outlook.rank === at(b).outlook.rank && at(a).weight > at(b).weight);
+        const countsAs = (index: number): bigint =>
+          ['expected', 'suspect'].includes(at(index).outlook.kind) ? at(index).weight : 0n;
+        // Nobody asks a suspect for a buffer.
+        const goalFor = (index: number): bigint =>
+          at(index).outlook.kind === 'suspect' ? tally.neededWeight : tally.targetWeight;
+        const last = planned.ask.at(-1)?.index ?? -1;
         const left = candidates.filter((index) => !asked.has(index));
-        expect(asked.size === 0 || left.every((index) => weightAt(index) <= lightestAsked)).toBe(true);
+        expect(asked.size === 0 || left.every((index) => !comesBefore(index, last))).toBe(true);
         const countedOn = tally.signedWeight + weightOf(state, (validator) => validator.isCountedOn);
-        const withAsked = planned.ask.reduce((sum, { weight }) => sum + weight, countedOn);
-        expect(asked.size === 0 || withAsked - lightestAsked < tally.targetWeight).toBe(true);
+        const withAsked = planned.ask.reduce((sum, { index }) => sum + countsAs(index), countedOn);
+        expect(asked.size === 0 || withAsked - countsAs(last) < goalFor(last)).toBe(true);
         const inFlight = state.validators.filter((_, index) => stand(state, index).isAsking).length + asked.size;
         expect(asked.size === 0 || inFlight <= limits.maxConcurrentQueries).toBe(true);
         const isFull = inFlight >= limits.maxConcurrentQueries;
-        expect(left.length === 0 || isFull || withAsked >= tally.targetWeight).toBe(true);
+        expect(isFull || left.every((index) => withAsked >= goalFor(index))).toBe(true);
       }),
       { numRuns: 2_000 },
     );
@@ -164,11 +195,11 @@ describe('planQueries', () => {
     );
   });
 
-  test('enough exactly where the target is reached, or the quorum and nothing more can come', () => {
+  test('enough exactly where the target is reached, or the quorum and nothing more is worth waiting for', () => {
     fc.assert(
       fc.property(state, (state) => {
         const { tally } = state;
-        const isNothingToCome = weightOf(state, (validator) => validator.maySign) === 0n;
+        const isNothingToCome = weightOf(state, (validator) => validator.isAwaited) === 0n;
         const isEnough =
           tally.signedWeight >= tally.targetWeight || (tally.signedWeight >= tally.neededWeight && isNothingToCome);
         expect(plan(state).kind === 'enough').toBe(isEnough);
@@ -184,11 +215,13 @@ describe('planQueries', () => {
         if (planned.kind !== 'go on') return;
         expect(planned.wakeAtMs).toBeGreaterThan(NOW);
         const asked = new Set(planned.ask.map(({ index }) => index));
-        for (const [index, { progress, isConnected }] of state.validators.entries()) {
+        for (const [index, { progress, isConnected, outlook }] of state.validators.entries()) {
           const { isCountedOn, maySign } = stand(state, index);
-          if (asked.has(index)) expect(planned.wakeAtMs).toBeLessThanOrEqual(NOW + LIMITS.hedgeAfterMs);
+          if (asked.has(index)) {
+            expect(planned.wakeAtMs).toBeLessThanOrEqual(NOW + outlook.hedgeAfterMs);
+          }
           if (progress.kind === 'asking' && isCountedOn) {
-            expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.sinceMs + LIMITS.hedgeAfterMs);
+            expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.lateAtMs);
           }
           if (progress.kind !== 'waiting' || !maySign) continue;
           if (progress.notBeforeMs > NOW) expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.notBeforeMs);
@@ -221,6 +254,7 @@ describe('the plan carried out, with any answers', () => {
     /** From when to when it is connected; always where undefined. */
     connected: fc.option(fc.tuple(fc.nat(3_000), fc.integer({ min: 1, max: 9_000 }))),
     nodeCount: fc.integer({ min: 1, max: 2 }),
+    outlook,
   });
 
   test('ends with the right verdict, and is never woken for nothing', () => {
@@ -229,13 +263,16 @@ describe('the plan carried out, with any answers', () => {
         fc.array(validator, { minLength: 1, maxLength: 8 }),
         fc.integer({ min: 0, max: 100 }),
         fc.integer({ min: 1, max: 4 }),
-        (validators, quorum, maxConcurrentQueries) => {
+        fc.boolean(),
+        (validators, quorum, maxConcurrentQueries, isCautious) => {
           const limits = { ...LIMITS, maxConcurrentQueries };
           const connectDeadlineMs = 1_000;
           const tally = tallyOf(
             validators.map(({ weight }) => weight),
             quorum,
             Math.floor((100 - quorum) / 2),
+            0n,
+            validators.map(({ outlook }) => outlook),
           );
           const attemptsOf = validators.map(() => 0);
           /** Changes to come: answers, and connections that come or go. */
@@ -248,7 +285,11 @@ describe('the plan carried out, with any answers', () => {
               const connected = validators[index]?.connected ?? [0, Number.POSITIVE_INFINITY];
               return connected[0] <= nowMs && nowMs < connected[1];
             };
-            const planned = planQueries(tally, { nowMs, isConnected, connectDeadlineMs }, limits);
+            const planned = planQueries(
+              tally,
+              { nowMs, isConnected, connectDeadlineMs, isCautious, isPChainMessage: false },
+              limits,
+            );
             if (planned.kind === 'enough') {
               expect(tally.signedWeight >= tally.neededWeight).toBe(true);
               return;
@@ -262,10 +303,10 @@ describe('the plan carried out, with any answers', () => {
               return;
             }
             for (const { index } of planned.ask) {
-              const { answers, nodeCount } = validators[index] as (typeof validators)[number];
+              const { answers, nodeCount, outlook } = validators[index] as (typeof validators)[number];
               const before = tally.standings[index];
               const attempts = (before?.kind === 'waiting' ? before.attempts : 0) + 1;
-              tally.set(index, { kind: 'asking', sinceMs: nowMs, attempts });
+              tally.set(index, { kind: 'asking', lateAtMs: nowMs + outlook.hedgeAfterMs, attempts });
               const next = answers[Math.min(attemptsOf[index] ?? 0, answers.length - 1)] ?? answers[0];
               attemptsOf[index] = (attemptsOf[index] ?? 0) + 1;
               expect(attemptsOf[index]).toBeLessThanOrEqual(4);

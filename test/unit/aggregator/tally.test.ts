@@ -5,6 +5,7 @@ import { createTally, type Standing, summarizeTally } from '../../../src/aggrega
 import { type NodeID, nodeIDFromBytes } from '../../../src/primitives/ids.ts';
 import { isQuorumReached } from '../../../src/validators/quorum.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
+import { createPlainTally } from './tally-fixture.ts';
 
 const SIGNED: Standing = { kind: 'signed', signature: new Uint8Array(96) };
 
@@ -31,7 +32,7 @@ describe('createTally', () => {
         fc.bigInt(0n, 100n),
         (weights, quorum, share) => {
           const buffer = ((100n - quorum) * share) / 100n;
-          const { neededWeight, targetWeight, warpSet } = createTally(setOf(weights), {
+          const { neededWeight, targetWeight, warpSet } = createPlainTally(setOf(weights), {
             quorumNum: quorum,
             quorumBuffer: buffer,
           });
@@ -49,7 +50,7 @@ describe('createTally', () => {
   });
 
   test('counts what is signed now: a signer that is put aside no longer counts, and none counts twice', () => {
-    const tally = createTally(setOf([5n, 7n]), { quorumNum: 50n, quorumBuffer: 0n });
+    const tally = createPlainTally(setOf([5n, 7n]), { quorumNum: 50n, quorumBuffer: 0n });
     tally.set(0, SIGNED);
     tally.set(0, SIGNED);
     tally.set(1, SIGNED);
@@ -60,8 +61,17 @@ describe('createTally', () => {
   });
 
   test('orders by weight, and equal weights by canonical index', () => {
-    const { heaviestFirst } = createTally(setOf([3n, 9n, 3n, 2n ** 63n, 9n]), { quorumNum: 50n, quorumBuffer: 0n });
-    expect(heaviestFirst.map(({ index }) => index)).toEqual([3, 1, 4, 0, 2]);
+    const { askingOrder } = createPlainTally(setOf([3n, 9n, 3n, 2n ** 63n, 9n]), { quorumNum: 50n, quorumBuffer: 0n });
+    expect(askingOrder.map(({ index }) => index)).toEqual([3, 1, 4, 0, 2]);
+  });
+
+  test('orders by rank before weight', () => {
+    const ranks = [2, 1, 3, 2, 1];
+    const { askingOrder } = createTally(setOf([3n, 9n, 30n, 20n, 10n]), {
+      ...{ quorumNum: 50n, quorumBuffer: 0n },
+      outlooks: ranks.map((rank) => ({ kind: 'expected', hedgeAfterMs: 500, rank })),
+    });
+    expect(askingOrder.map(({ index }) => index)).toEqual([4, 1, 3, 0, 2]);
   });
 });
 
@@ -70,6 +80,7 @@ describe('summarizeTally', () => {
     fc.constantFrom<SignatureFailure>({ kind: 'silent' }, { kind: 'ignored' }),
     fc.constantFrom('a', 'b').map((reason): SignatureFailure => ({ kind: 'unreachable', reason })),
     fc.constant<SignatureFailure>({ kind: 'invalid_signature', reason: 'x' }),
+    fc.constant<SignatureFailure>({ kind: 'not_sent', reason: 'full' }),
     fc
       .tuple(fc.integer({ min: -4, max: 4 }), fc.constantFrom('x', 'y', 'z'))
       .map(([code, text]): SignatureFailure => ({ kind: 'refused', code, text })),
@@ -77,7 +88,7 @@ describe('summarizeTally', () => {
   const standing = fc.oneof(
     fc.constant(SIGNED),
     fc.constant<Standing>({ kind: 'answered' }),
-    fc.constant<Standing>({ kind: 'asking', sinceMs: 0, attempts: 1 }),
+    fc.constant<Standing>({ kind: 'asking', lateAtMs: 0, attempts: 1 }),
     fc.constant<Standing>({ kind: 'waiting', notBeforeMs: 0, attempts: 0 }),
     failure.map((lastFailure): Standing => ({ kind: 'waiting', notBeforeMs: 9, attempts: 1, lastFailure })),
     failure.map((failure): Standing => ({ kind: 'failed', failure })),
@@ -89,7 +100,7 @@ describe('summarizeTally', () => {
         fc.array(fc.tuple(fc.bigInt(1n, 1_000n), standing, fc.boolean()), { maxLength: 40 }),
         fc.bigInt(0n, 100n),
         (validators, keyless) => {
-          const tally = createTally(
+          const tally = createPlainTally(
             setOf(
               validators.map(([weight]) => weight),
               keyless,
@@ -100,7 +111,7 @@ describe('summarizeTally', () => {
           const summary = summarizeTally(tally, ({ index }) => (validators[index]?.[2] ? undefined : 'no address'));
           const { signed, unreachable, refused } = summary.outcomes;
           const outcomes = Object.values(summary.outcomes);
-          expect(outcomes).toHaveLength(9);
+          expect(outcomes).toHaveLength(10);
           expect(outcomes.reduce((sum, { weight }) => sum + weight, 0n)).toBe(tally.warpSet.totalWeight);
           expect(outcomes.reduce((sum, { count }) => sum + count, 0)).toBe(validators.length + (keyless > 0n ? 1 : 0));
           expect(signed.weight).toBe(tally.signedWeight);
@@ -125,7 +136,7 @@ describe('summarizeTally', () => {
         (validators, keyless) => {
           const weights = validators.map(([weight]) => weight);
           const warpSet = setOf(weights, keyless, (index) => nodeIDFromBytes(new Uint8Array(20).fill(index)));
-          const tally = createTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n });
+          const tally = createPlainTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n });
           for (const [index, [, standing]] of validators.entries()) tally.set(index, standing);
           const whyUnreachable = ({ index }: { index: number }) => (validators[index]?.[2] ? undefined : 'no address');
           const { missing, missingOmitted, outcomes } = summarizeTally(tally, whyUnreachable);
@@ -140,7 +151,7 @@ describe('summarizeTally', () => {
           );
           for (const { outcome, code, text, reason } of missing) {
             expect(code !== undefined && text !== undefined).toBe(outcome === 'refused');
-            expect(reason !== undefined).toBe(outcome === 'unreachable' || outcome === 'invalid_signature');
+            expect(reason !== undefined).toBe(['unreachable', 'not_sent', 'invalid_signature'].includes(outcome));
           }
           if (missingOmitted > 0) return;
           for (const [kind, { weight, count }] of Object.entries(outcomes)) {
@@ -155,7 +166,7 @@ describe('summarizeTally', () => {
   });
 
   test('tells reasons apart by code and by text, the heaviest first', () => {
-    const tally = createTally(setOf([1n, 2n, 4n, 8n]), { quorumNum: 67n, quorumBuffer: 0n });
+    const tally = createPlainTally(setOf([1n, 2n, 4n, 8n]), { quorumNum: 67n, quorumBuffer: 0n });
     const refusals: [number, string][] = [
       [1, 'x'],
       [1, 'y'],

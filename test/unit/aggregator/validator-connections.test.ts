@@ -18,7 +18,11 @@ import {
 } from '../../../src/primitives/ids.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createWarpSet, type WarpSet } from '../../../src/validators/warp-set.ts';
-import { encodeSignatureResponse, parseSignatureRequest } from '../../../src/warp/signature-request.ts';
+import {
+  encodeSignatureRequest,
+  encodeSignatureResponse,
+  parseSignatureRequest,
+} from '../../../src/warp/signature-request.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { drain } from './collection-fixture.ts';
 
@@ -381,7 +385,8 @@ test('disposed, it leaves no timer', async () => {
 });
 
 describe('a signature request', () => {
-  const query = { sourceChainID: CHAIN, message: Uint8Array.of(1, 2), justification: Uint8Array.of(3) };
+  const asked = { message: Uint8Array.of(1, 2), justification: Uint8Array.of(3) };
+  const query = { sourceChainID: CHAIN, ...asked, appBytes: encodeSignatureRequest(asked) };
   const signature = new Uint8Array(96).fill(5);
 
   async function ask(outcome: AppOutcome) {
@@ -396,8 +401,9 @@ describe('a signature request', () => {
     const { network } = await ask({ kind: 'silent' });
     const [sent] = network.requests;
     expect(sent).toMatchObject({ nodeID: nodeOf(1), chainID: CHAIN });
-    const { message, justification } = query;
-    expect(parseSignatureRequest(sent?.appBytes ?? new Uint8Array())).toEqual({ message, justification });
+    expect(parseSignatureRequest(sent?.appBytes ?? new Uint8Array())).toEqual(asked);
+    // The very bytes: a fan-out makes no copies.
+    expect(sent?.appBytes).toBe(query.appBytes);
   });
 
   test.each<[string, AppOutcome, object]>([

@@ -8,6 +8,7 @@ import { createJobRunner } from '../../../src/bls/job-runner.ts';
 import { BACKEND_NAMES, loadBackend } from '../../../src/bls/load-backend.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
 import { ParseError } from '../../../src/primitives/parse-error.ts';
+import { settle } from '../../fake-clock.ts';
 import { createInlineBls, createInlineRunner } from './inline-bls.ts';
 import { createModelSigner, modelBackend } from './model-backend.ts';
 
@@ -159,6 +160,9 @@ describe('an aggregation', () => {
       close: async () => {},
     });
     const aggregation = createBlsService(runner, modelBackend).startAggregation(MESSAGE, never);
+    // Nothing is done for a message that nobody has signed.
+    await settle();
+    expect(started).toEqual([]);
     const added = addAll(aggregation, modelSigners.slice(0, 3));
     aggregation[Symbol.dispose]();
     expect(await added).toEqual(['over', 'over', 'over']);

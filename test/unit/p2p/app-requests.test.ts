@@ -4,12 +4,14 @@ import { describe, expect, it } from 'vitest';
 import { type AppOutcome, AppRequests } from '../../../src/p2p/app-requests.ts';
 import { AppErrorSchema, AppResponseSchema } from '../../../src/p2p/gen/p2p_pb.js';
 import { parseMessage } from '../../../src/p2p/messages.ts';
+import { concatBytes } from '../../../src/primitives/bytes.ts';
 import { idBytes, type NodeID, P_CHAIN_ID } from '../../../src/primitives/ids.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
 
 const MAX_PENDING = 5;
 const node = (index: number): NodeID => `NodeID-${index}` as NodeID;
 const chainId = idBytes(P_CHAIN_ID);
+const APP_BYTES = Uint8Array.of(1);
 
 interface Sent {
   readonly nodeID: NodeID;
@@ -67,11 +69,13 @@ describe('AppRequests', () => {
               const outcome = requests.send(
                 node(step.node),
                 P_CHAIN_ID,
-                Uint8Array.of(1),
+                APP_BYTES,
                 { timeoutMs: step.timeoutMs, signal: controller.signal },
                 {
-                  send: (payload) => {
-                    const message = parseMessage(payload);
+                  send: (head, appBytes) => {
+                    // The caller's own bytes: a fan-out makes no copies.
+                    expect(appBytes).toBe(APP_BYTES);
+                    const message = parseMessage(concatBytes(head, appBytes));
                     if (message.case === 'appRequest') requestId = message.value.requestId;
                     return undefined;
                   },
@@ -80,7 +84,7 @@ describe('AppRequests', () => {
               );
               if (waiting().length >= MAX_PENDING) {
                 expect(requestId).toBeUndefined();
-                expect((await outcome).kind).toBe('unreachable');
+                expect((await outcome).kind).toBe('not_sent');
                 break;
               }
               if (requestId === undefined) throw new Error('was not sent');
@@ -158,10 +162,10 @@ describe('AppRequests', () => {
     const requests = new AppRequests(new FakeClock(), MAX_PENDING);
     const options = { timeoutMs: 10, signal: new AbortController().signal };
     const outcome = requests.send(node(1), P_CHAIN_ID, Uint8Array.of(1), options, {
-      send: () => 'send queue full',
+      send: () => ({ kind: 'not_sent', reason: 'send queue full' }),
       ping: () => () => false,
     });
-    expect(await outcome).toEqual({ kind: 'unreachable', reason: 'send queue full' });
+    expect(await outcome).toEqual({ kind: 'not_sent', reason: 'send queue full' });
     expect(requests.size).toBe(0);
   });
 });

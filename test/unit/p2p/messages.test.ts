@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MAX_FRAME_LENGTH } from '../../../src/p2p/frames.ts';
 import { MessageSchema } from '../../../src/p2p/gen/p2p_pb.js';
-import { encodeMessage, type PeerMessageInit, parseMessage } from '../../../src/p2p/messages.ts';
+import { encodeAppRequestHead, encodeMessage, type PeerMessageInit, parseMessage } from '../../../src/p2p/messages.ts';
+import { concatBytes } from '../../../src/primitives/bytes.ts';
 import { ParseError } from '../../../src/primitives/parse-error.ts';
 import { readTranscript } from './p2p-transcript.ts';
 
@@ -24,6 +25,21 @@ describe('messages of a session with a real node', () => {
       expect(encodeMessage(message)).toEqual(frame.decompressed ?? frame.payload);
       expect(parseMessage(encodeMessage(message, 'zstd'))).toEqual(message);
     },
+  );
+});
+
+it('an AppRequest in two parts is the same bytes as in one', () => {
+  const parts = fc.record({
+    chainId: fc.uint8Array({ minLength: 32, maxLength: 32 }),
+    requestId: fc.integer({ min: 1, max: 0xffff_ffff }),
+    deadline: fc.bigInt(1n, 2n ** 64n - 1n),
+    appBytes: fc.uint8Array({ minLength: 1, maxLength: 400 }),
+  });
+  fc.assert(
+    fc.property(parts, ({ appBytes, ...head }) => {
+      const whole = encodeMessage({ case: 'appRequest', value: { ...head, appBytes } });
+      expect(concatBytes(encodeAppRequestHead(head, appBytes.length), appBytes)).toEqual(whole);
+    }),
   );
 });
 

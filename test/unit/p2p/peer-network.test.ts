@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { AppOutcome } from '../../../src/p2p/app-requests.ts';
 import { createIdentity } from '../../../src/p2p/identity.ts';
 import { createPeerNetwork, type PeerNetwork, type PeerNetworkOptions } from '../../../src/p2p/peer-network.ts';
@@ -7,7 +7,7 @@ import type { NodeID } from '../../../src/primitives/ids.ts';
 import { type BlockchainID, parseId } from '../../../src/primitives/ids.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
-import { LATENCY_MS, MemoryNet } from './memory-net.ts';
+import { LATENCY_MS, MemoryEnd, MemoryNet } from './memory-net.ts';
 import { MemoryNode, type MemoryNodeOptions, NODE_VERSION } from './memory-node.ts';
 
 const C_CHAIN_ID = parseId<BlockchainID>('2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5', 'C-Chain');
@@ -186,11 +186,25 @@ describe('a connection in memory', () => {
     const large = new Uint8Array(800);
     const first = network.appRequest(node.nodeID, C_CHAIN_ID, large, options);
     expect(await network.appRequest(node.nodeID, C_CHAIN_ID, large, options)).toEqual({
-      kind: 'unreachable',
+      kind: 'not_sent',
       reason: 'send queue full',
     });
     await world.clock.advance(3_000);
     expect(await first).toEqual({ kind: 'silent' });
+  });
+
+  it('shares the bytes of a long request between all nodes, and copies none of them', async () => {
+    const nodes = [world.node({ host: '10.0.0.1' }), world.node({ host: '10.0.0.2' })];
+    const network = await world.connected(...nodes);
+    const written: Uint8Array[] = [];
+    const write = vi.spyOn(MemoryEnd.prototype, 'write').mockImplementation((chunk) => void written.push(chunk));
+    const long = new Uint8Array(200_000).fill(7);
+    const outcomes = nodes.map(({ nodeID }) => network.appRequest(nodeID, C_CHAIN_ID, long, options));
+    write.mockRestore();
+    expect(written.filter((chunk) => chunk === long)).toHaveLength(2);
+    expect(written.reduce((sum, chunk) => sum + (chunk === long ? 0 : chunk.length), 0)).toBeLessThan(200);
+    await world.clock.advance(3_000);
+    expect(await Promise.all(outcomes)).toEqual([{ kind: 'ignored' }, { kind: 'ignored' }]);
   });
 
   it('ends with the network, which leaves no timer behind', async () => {

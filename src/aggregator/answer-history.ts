@@ -1,0 +1,101 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../primitives/clock.ts';
+import type { NodeID } from '../primitives/ids.ts';
+
+/** How one node has answered lately. */
+export interface AnswerRecord {
+  /** Running averages of the time of an answer and of how far single answers are from it; undefined before the first. */
+  readonly usual: { readonly meanMs: number; readonly deviationMs: number } | undefined;
+  /** The last time it was asked, no good answer came in time. */
+  readonly isDoubtful: boolean;
+  /** It is doubtful, and may be asked beside the others, to see whether it answers again. */
+  readonly isTrialDue: boolean;
+}
+
+/** How nodes have answered, over all requests. Nothing in it is proof: it decides the order of asking, and no result. */
+export interface AnswerHistory {
+  /** Undefined where nothing is known, or nothing that is fresh. */
+  recordOf(nodeID: NodeID): AnswerRecord | undefined;
+  /** It gave a signature, good or not, after so long. */
+  answered(nodeID: NodeID, afterMs: number): void;
+  /** It should have given a signature by now, and has not. */
+  failed(nodeID: NodeID): void;
+  /** It is being asked for the sake of knowing whether it answers: the next trial comes later. */
+  beginTrial(nodeID: NodeID): void;
+}
+
+/** All validators that the network plans for; some 150 bytes each. */
+const MAX_NODES = 20_000;
+/** What a node did longer ago says little of what it will do. One that has stayed silent costs one slow request then. */
+const MAX_AGE_MS = 10 * 60_000;
+/** As in TCP (RFC 6298): steady, and yet at a new level after some ten answers. */
+const MEAN_GAIN = 1 / 8;
+const DEVIATION_GAIN = 1 / 4;
+/** One that was only late once is soon back; one that stays silent costs a question a minute. */
+const FIRST_TRIAL_MS = 2_000;
+const MAX_TRIAL_INTERVAL_MS = 60_000;
+
+interface Entry {
+  usual: { readonly meanMs: number; readonly deviationMs: number } | undefined;
+  /** In a row. */
+  failures: number;
+  nextTrialMs: number;
+  /** When something was last learnt. */
+  atMs: number;
+}
+
+/** @param slowMs an answer that takes longer comes too late for a request, and is as good as none */
+export function createAnswerHistory(clock: Clock, slowMs: number): AnswerHistory {
+  const entries = new LRUCache<NodeID, Entry>({ max: MAX_NODES });
+
+  function fresh(nodeID: NodeID): Entry | undefined {
+    const entry = entries.get(nodeID);
+    return entry !== undefined && clock.monotonicMs() - entry.atMs < MAX_AGE_MS ? entry : undefined;
+  }
+
+  function touch(nodeID: NodeID): Entry {
+    const nowMs = clock.monotonicMs();
+    const entry = fresh(nodeID) ?? { usual: undefined, failures: 0, nextTrialMs: 0, atMs: nowMs };
+    entry.atMs = nowMs;
+    entries.set(nodeID, entry);
+    return entry;
+  }
+
+  function fail(entry: Entry): void {
+    entry.failures += 1;
+    entry.nextTrialMs = clock.monotonicMs() + trialIntervalMs(entry.failures);
+  }
+
+  return {
+    recordOf(nodeID) {
+      const entry = fresh(nodeID);
+      if (entry === undefined) return undefined;
+      const isDoubtful = entry.failures > 0;
+      return { usual: entry.usual, isDoubtful, isTrialDue: isDoubtful && clock.monotonicMs() >= entry.nextTrialMs };
+    },
+    answered(nodeID, afterMs) {
+      const entry = touch(nodeID);
+      entry.usual = average(entry.usual, afterMs);
+      if (afterMs > slowMs) fail(entry);
+      else entry.failures = 0;
+    },
+    failed: (nodeID) => fail(touch(nodeID)),
+    beginTrial(nodeID) {
+      const entry = fresh(nodeID);
+      if (entry !== undefined) entry.nextTrialMs = clock.monotonicMs() + trialIntervalMs(entry.failures);
+    },
+  };
+}
+
+function average(before: Entry['usual'], afterMs: number): NonNullable<Entry['usual']> {
+  if (before === undefined) return { meanMs: afterMs, deviationMs: afterMs / 2 };
+  const { meanMs, deviationMs } = before;
+  return {
+    meanMs: meanMs + MEAN_GAIN * (afterMs - meanMs),
+    deviationMs: deviationMs + DEVIATION_GAIN * (Math.abs(afterMs - meanMs) - deviationMs),
+  };
+}
+
+function trialIntervalMs(failures: number): number {
+  return Math.min(FIRST_TRIAL_MS * 2 ** Math.max(0, failures - 1), MAX_TRIAL_INTERVAL_MS);
+}

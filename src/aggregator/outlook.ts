@@ -1,0 +1,93 @@
+import type { NodeID } from '../primitives/ids.ts';
+import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
+import type { AnswerHistory, AnswerRecord } from './answer-history.ts';
+import type { Suspects } from './suspects.ts';
+
+/** What one request may expect of one validator. */
+export interface Outlook {
+  readonly kind: OutlookKind;
+  /** From the time it is asked it is counted on for so long. Then it is late, and others are asked too. */
+  readonly hedgeAfterMs: number;
+  /** Lower ones are asked first, and the heaviest of equal ones. */
+  readonly rank: number;
+}
+
+export type OutlookKind =
+  /** It answers, as far as is known. */
+  | 'expected'
+  /** It failed lately. It is not counted on: the next ones are asked at the same time, and a mere buffer does not wait for it. */
+  | 'doubtful'
+  /** It failed lately, and it is its turn to be tried out beside the others, who are asked as if it were not there. */
+  | 'on trial'
+  /** It gave a bad signature. Verifying its next one costs as much as a whole request, so it is asked for the quorum only. */
+  | 'suspect';
+
+export interface OutlookFacts {
+  readonly history: Pick<AnswerHistory, 'recordOf'>;
+  readonly suspects: Pick<Suspects, 'has' | 'isTrialDue'>;
+  /** Canonical indices of validators whose signatures may soon be worth nothing. */
+  readonly avoided: ReadonlySet<number>;
+  /** Where a validator's usual time is not known, and the most where it is. */
+  readonly hedgeAfterMs: number;
+  readonly isConnected: (nodeID: NodeID) => boolean;
+}
+
+/** Our own pauses, such as garbage collection, last up to so long: nobody is late because of them. */
+const MIN_HEDGE_MS = 100;
+/** An answer later than its mean and four deviations is unusual (RFC 6298). */
+const DEVIATIONS = 4;
+/** So many times the time of most others is slow. Whoever answers within {@link MIN_HEDGE_MS} never is. */
+const SLOW_FACTOR = 3;
+
+const RANKS = { trial: 0, expected: 1, slow: 2, doubtful: 3 };
+/** Their signatures are good, though perhaps not for long: after all others but the suspects. */
+const AVOIDED_RANK = 4;
+const SUSPECT_RANK = 8;
+
+/**
+ * What to expect of each validator of a set, by canonical index. At most one of them is on trial, so that noticing who is well
+ * again costs a request no more than one question.
+ */
+export function outlooksOf({ validators }: WarpSet, facts: OutlookFacts): readonly Outlook[] {
+  const records = validators.map((validator) => bestRecord(validator, facts));
+  const slowAboveMs = SLOW_FACTOR * medianMs(records);
+  let isTrialTaken = false;
+  return validators.map(({ index, publicKeyHex }, position): Outlook => {
+    const record = records[position];
+    const hedgeAfterMs = hedgeOf(record, facts.hedgeAfterMs);
+    const isSuspect = facts.suspects.has(publicKeyHex);
+    const isTrialDue = isSuspect ? facts.suspects.isTrialDue(publicKeyHex) : record?.isTrialDue === true;
+    if (isTrialDue && !isTrialTaken) {
+      isTrialTaken = true;
+      return { kind: 'on trial', hedgeAfterMs, rank: RANKS.trial };
+    }
+    const avoidedRank = facts.avoided.has(index) ? AVOIDED_RANK : 0;
+    if (isSuspect) return { kind: 'suspect', hedgeAfterMs, rank: SUSPECT_RANK + avoidedRank };
+    if (record?.isDoubtful) return { kind: 'doubtful', hedgeAfterMs, rank: RANKS.doubtful + avoidedRank };
+    const isSlow = (record?.usual?.meanMs ?? 0) > Math.max(slowAboveMs, MIN_HEDGE_MS);
+    return { kind: 'expected', hedgeAfterMs, rank: (isSlow ? RANKS.slow : RANKS.expected) + avoidedRank };
+  });
+}
+
+/** Of several nodes with one key, the one that will be asked first: connected, and not doubtful. */
+function bestRecord({ nodeIDs }: WarpValidator, { history, isConnected }: OutlookFacts): AnswerRecord | undefined {
+  const [only] = nodeIDs;
+  if (only !== undefined && nodeIDs.length === 1) return history.recordOf(only);
+  const connected = nodeIDs.filter(isConnected);
+  const records = (connected.length > 0 ? connected : nodeIDs).map((nodeID) => history.recordOf(nodeID));
+  const best = records.findIndex((record) => !record?.isDoubtful);
+  return records[Math.max(best, 0)];
+}
+
+function hedgeOf(record: AnswerRecord | undefined, mostMs: number): number {
+  if (record?.usual === undefined) return mostMs;
+  const { meanMs, deviationMs } = record.usual;
+  return Math.min(Math.max(meanMs + DEVIATIONS * deviationMs, MIN_HEDGE_MS), mostMs);
+}
+
+/** Of the validators that are known. Sorting is left out where none is slow in any case. */
+function medianMs(records: readonly (AnswerRecord | undefined)[]): number {
+  const means = records.flatMap((record) => record?.usual?.meanMs ?? []);
+  if (means.every((meanMs) => meanMs <= MIN_HEDGE_MS)) return 0;
+  return means.sort((a, b) => a - b)[means.length >> 1] ?? 0;
+}

@@ -1,0 +1,64 @@
+/** What has more bytes is bounded by its bytes; of the rest, even `maxQueries` together have no more than some MiB. */
+export const LARGE_QUERY_BYTES = 4 * 1024;
+/**
+ * Bytes of large queries that wait for answers, over all requests. A copy of each may wait in the socket of a validator that
+ * does not read. 16 MiB are 80 validators with messages of 200 KB at a time: round after round, 1,000 of them have been sent
+ * such a message within a second.
+ */
+const MAX_LARGE_BYTES = 16 * 1024 * 1024;
+
+interface Lane {
+  readonly max: number;
+  taken: number;
+  readonly waiting: { readonly cost: number; readonly start: () => void }[];
+}
+
+/**
+ * Bounds the queries that are under way over all requests: their number, and the bytes of large ones. A query for which there is
+ * no room waits, in the order of coming. Large ones wait in a line of their own, so that a flood of them does not hold up the
+ * small ones, which nearly all good ones are.
+ */
+export class QueryRoom {
+  readonly #small: Lane;
+  readonly #large: Lane;
+
+  constructor(maxQueries: number, maxLargeBytes = MAX_LARGE_BYTES) {
+    this.#small = { max: maxQueries, taken: 0, waiting: [] };
+    this.#large = { max: maxLargeBytes, taken: 0, waiting: [] };
+  }
+
+  /** Queries that have room or wait for it; 0 after the work is done. */
+  get size(): number {
+    const { waiting, taken } = this.#small;
+    return taken + waiting.length + this.#large.waiting.length + Math.sign(this.#large.taken);
+  }
+
+  /** Runs the query as soon as there is room: at once, before this returns, where there is some now. */
+  run<T>(bytes: number, query: () => Promise<T>): Promise<T> {
+    const lane = bytes > LARGE_QUERY_BYTES ? this.#large : this.#small;
+    // One that is larger than all the room goes alone.
+    const cost = lane === this.#small ? 1 : Math.min(bytes, lane.max);
+    return new Promise((resolve, reject) => {
+      const start = (): void => {
+        lane.taken += cost;
+        query()
+          .then(resolve, reject)
+          .finally(() => {
+            lane.taken -= cost;
+            this.#startWaiting(lane);
+          });
+      };
+      lane.waiting.push({ cost, start });
+      this.#startWaiting(lane);
+    });
+  }
+
+  #startWaiting(lane: Lane): void {
+    for (;;) {
+      const [next] = lane.waiting;
+      if (next === undefined || lane.taken + next.cost > lane.max) return;
+      lane.waiting.shift();
+      next.start();
+    }
+  }
+}

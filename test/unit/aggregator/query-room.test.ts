@@ -1,0 +1,54 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { LARGE_QUERY_BYTES, QueryRoom } from '../../../src/aggregator/query-room.ts';
+import { settle } from '../../fake-clock.ts';
+
+const LARGE = LARGE_QUERY_BYTES + 1;
+
+test('never has more under way than there is room for, and lets all pass in the end', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 1, max: 5 * LARGE }), { maxLength: 30 }),
+      fc.infiniteStream(fc.nat()),
+      async (sizes, random) => {
+        const room = new QueryRoom(3, 4 * LARGE);
+        const underWay: { bytes: number; end: () => void }[] = [];
+        const all = sizes.map((bytes) =>
+          room.run(bytes, async () => {
+            await new Promise<void>((end) => void underWay.push({ bytes, end }));
+            if (bytes % 7 === 0) throw new Error('failed');
+            return bytes;
+          }),
+        );
+        const results = Promise.allSettled(all);
+        for (let ended = 0; ended < sizes.length; ended += 1) {
+          await settle();
+          expect(underWay.filter(({ bytes }) => bytes < LARGE).length).toBeLessThanOrEqual(3);
+          const large = underWay.filter(({ bytes }) => bytes >= LARGE);
+          const largeBytes = large.reduce((sum, { bytes }) => sum + bytes, 0);
+          // One that is larger than all the room goes alone.
+          expect(largeBytes <= 4 * LARGE || large.length === 1).toBe(true);
+          expect(underWay.length).toBeGreaterThan(0);
+          underWay.splice((random.next().value ?? 0) % underWay.length, 1)[0]?.end();
+        }
+        const statuses = (await results).map(({ status }) => status);
+        expect(statuses).toEqual(sizes.map((bytes) => (bytes % 7 === 0 ? 'rejected' : 'fulfilled')));
+        await settle();
+        expect(room.size).toBe(0);
+      },
+    ),
+    { numRuns: 100 },
+  );
+});
+
+test('large ones do not hold up small ones, and who finds room starts at once', () => {
+  const room = new QueryRoom(10, 2 * LARGE);
+  const started: string[] = [];
+  const start = (name: string) => () => {
+    started.push(name);
+    return new Promise<void>(() => {});
+  };
+  for (const name of ['a', 'b', 'c', 'd']) void room.run(LARGE, start(name));
+  void room.run(100, start('small'));
+  expect(started).toEqual(['a', 'b', 'small']);
+});
