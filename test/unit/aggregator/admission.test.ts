@@ -4,6 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { Admission, type Place } from '../../../src/aggregator/admission.ts';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
+import type { BlsAggregation, Signer } from '../../../src/bls/aggregation.ts';
+import { sleep } from '../../../src/primitives/clock.ts';
 import { type BlockchainID, idFromBytes, type SubnetID } from '../../../src/primitives/ids.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
@@ -192,6 +194,19 @@ describe('a flood', () => {
     expect(api.calls.filter((method) => method === 'validatedBy')).toHaveLength(15);
   });
 
+  test('of a chain that had to be looked up counts for its subnet from then on', async () => {
+    const { start, silence } = createHarness({ maxAggregationsInFlight: 30 });
+    silence(1, 2, 3, 4);
+    const burst = Array.from({ length: 20 }, (_, number) => start({ message: messageOf(number) }));
+    await drain();
+    expect(count(await outcomes(burst))).toEqual({ open: 15, overloaded: 5 });
+    const more = Array.from({ length: 20 }, (_, number) => start({ message: messageOf(100 + number) }));
+    expect(count(await outcomes(more))).toEqual({ open: 9, overloaded: 11 });
+    // Half of what is free is there for chains yet unknown.
+    const unknown = [1, 2].map((number) => start({ message: messageOf(number, unknownChain(number)) }));
+    expect(count(await outcomes(unknown))).toEqual({ unknown_source_chain: 2 });
+  });
+
   test('of subnets that do not exist reads no validator set', async () => {
     const { start, finish, api } = createHarness({ maxAggregationsInFlight: 30 });
     await finish(start());
@@ -224,6 +239,21 @@ describe('the machine', () => {
     lateMs = 0;
     await clock.advance(4_000);
     expect(await limit()).toBe(64);
+  });
+
+  test('whose BLS threads keep signatures waiting lets in less', async () => {
+    const clock = new FakeClock();
+    const registry = new Registry();
+    const metrics = createAggregatorMetrics(createMetrics(registry));
+    const admission = new Admission({ clock, metrics, maxAggregationsInFlight: 64 });
+    const sum = { add: () => sleep(clock, 400) } as unknown as BlsAggregation;
+    const bls = admission.watch({ startAggregation: () => sum });
+    const adding = bls
+      .startAggregation(new Uint8Array(), new AbortController().signal)
+      .add({} as Signer, new Uint8Array());
+    await clock.advance(400);
+    await adding;
+    expect(await registry.metrics()).toContain('signature_aggregator_aggregations_limit 8');
   });
 
   test('whose BLS threads are busy lets in less', async () => {
