@@ -15,7 +15,8 @@ function createHarness(count: number, nodeCounts: readonly number[] = []) {
   const validators = warpSet.validators.map(({ nodeIDs, publicKeyHex }) => ({ nodeIDs, publicKeyHex }));
   const nodeAt = (index: number, node = 0) => validators[index]?.nodeIDs[node] as (typeof validators)[0]['nodeIDs'][0];
   const keyAt = (index: number) => validators[index]?.publicKeyHex ?? '';
-  const facts = { history, suspects, avoided: new Set<number>(), hedgeAfterMs: 500, isConnected: (_: NodeID) => true };
+  const isConnected: (nodeID: NodeID) => boolean = () => true;
+  const facts = { history, suspects, avoided: new Set<number>(), hedgeAfterMs: 500, isConnected };
   const outlooks = (more: Partial<typeof facts> = {}) => outlooksOf(warpSet, { ...facts, ...more });
   return { clock, history, suspects, nodeAt, keyAt, outlooks };
 }
