@@ -27,7 +27,7 @@ function findDocuments(): string[] {
     existsSync(join(ROOT, folder)),
   );
   return [
-    ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md'],
+    ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
     ...folders
       .flatMap((folder) => filesUnder(join(ROOT, folder)).map(toProjectPath))
       .filter((file) => file.endsWith('.md')),

@@ -37,6 +37,10 @@ export class DrainingServer extends HttpServer {
       this.#follow(connection, response);
       connection.take(request, response);
     });
+    // Node would end the connection without a word.
+    this.on('connect', (_request, socket) =>
+      this.emit('clientError', new Error('CONNECT is for proxies, and this is none'), socket),
+    );
     // Node would answer other expectations than 100-continue itself, without our error form.
     this.on('checkExpectation', (request, response) => this.emit('request', request, response));
   }

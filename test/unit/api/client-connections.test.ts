@@ -200,7 +200,7 @@ test('unread answers have a bound over all connections: who holds most of them i
   const modest = await open();
   modest.client.write(get(8 * MIB));
   await once(server, 'request');
-  const greedy = await Promise.all([await open(), await open(), await open(), await open()]);
+  const greedy = [await open(), await open(), await open(), await open()];
   for (const [index, { client }] of greedy.entries()) {
     const arrived = once(server, 'request');
     client.write(get(LONG.length - index));

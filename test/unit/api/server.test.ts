@@ -267,6 +267,13 @@ describe('what is not quite HTTP', () => {
       'invalid_request',
     ],
     [
+      'a request for a tunnel',
+      'CONNECT elsewhere:80 HTTP/1.1\r\nhost: elsewhere:80\r\n\r\n',
+      400,
+      'Bad Request',
+      'invalid_request',
+    ],
+    [
       'another expectation',
       'GET /health/live HTTP/1.1\r\nhost: a\r\nexpect: miracles\r\nconnection: close\r\n\r\n',
       400,
