@@ -31,8 +31,11 @@ export interface Place extends Disposable {
   requireSeat(): void;
 }
 
-/** With fewer under way, nothing is learnt of the machine. */
-const MIN_AGGREGATIONS_IN_FLIGHT = 8;
+/**
+ * Two thirds of them, which one client alone may have, are more than 16 distinct messages at 2,000 validators: those queue for some
+ * seconds on two cores, within the time that a request may take, and must not be refused for it.
+ */
+const MIN_AGGREGATIONS_IN_FLIGHT = 32;
 /** Requests of any kind, those included that wait for an equal one: each holds little, but a crowd of them holds much. */
 const HELD_PER_SEAT = 16;
 /** Requests whose answers are remembered; a key is a short text, so a few MB. */

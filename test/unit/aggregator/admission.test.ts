@@ -235,7 +235,7 @@ describe('the machine', () => {
     expect(await limit()).toBe(64);
     lateMs = 40;
     await clock.advance(5_000);
-    expect(await limit()).toBe(8);
+    expect(await limit()).toBe(32);
     lateMs = 0;
     await clock.advance(4_000);
     expect(await limit()).toBe(64);
@@ -253,7 +253,7 @@ describe('the machine', () => {
       .add({} as Signer, new Uint8Array());
     await clock.advance(400);
     await adding;
-    expect(await registry.metrics()).toContain('signature_aggregator_aggregations_limit 8');
+    expect(await registry.metrics()).toContain('signature_aggregator_aggregations_limit 32');
   });
 
   test('whose BLS threads are busy lets in less', async () => {
