@@ -67,6 +67,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
     // Where the configuration names another node, that one is meant.
     if (config.upstream.endpoints.node === undefined) upstreams.open('node', node);
   });
+  const settings = serverSettings(config, limits, upstreams);
   const networks = config.networks.map((network) =>
     opened.use(
       createServedNetwork({
@@ -80,7 +81,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const server = await createServer({
     ...{ networks, registry, metrics, logger, clock },
     version: packageJson.version,
-    ...serverSettings(config, limits, upstreams),
+    ...settings,
     ...(embedded && { registerMore: embedded.registerRoutes, examples: embedded.example }),
   });
   opened.defer(() => {
@@ -92,7 +93,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   for (const network of networks) network.open();
 
   const failed = untilUseless(networks);
-  // Nobody need listen: the stop of the service is no failure.
+  // Nobody has to listen: stopping the service is no failure.
   failed.catch(() => undefined);
   const closing = opened.move();
   return {
