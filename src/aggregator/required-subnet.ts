@@ -12,7 +12,7 @@ export interface SubnetReadiness {
   readonly subnetID: SubnetID;
   /** Whether enough weight is connected to serve requests. */
   readonly isUp: boolean;
-  /** Why it is not up, or what is wrong although it is, in words for operators. */
+  /** Why it is not up, or what is wrong although it is: its validator set cannot be read anew. In words for operators. */
   readonly reason: string | undefined;
   /** Set where the validator set could never be read, as the P-Chain API fails. */
   readonly isApiDown?: boolean;

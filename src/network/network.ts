@@ -1,5 +1,6 @@
 import type { Aggregator } from '../aggregator/aggregate.ts';
-import type { NodeID, SubnetID } from '../primitives/ids.ts';
+import type { SubnetReadiness } from '../aggregator/required-subnet.ts';
+import type { NodeID } from '../primitives/ids.ts';
 
 /** One Avalanche network that the service serves, with all that belongs to it. */
 export interface Network extends AsyncDisposable {
@@ -32,14 +33,3 @@ export interface NetworkReadiness {
  * `down`: the primary network has not; or the network's API has never answered, or is of another network.
  */
 export type NetworkStatus = 'starting' | 'up' | 'degraded' | 'down';
-
-export interface SubnetReadiness {
-  readonly subnetID: SubnetID;
-  readonly isUp: boolean;
-  /** Why it is not up, or what is wrong although it is: its validator set cannot be read anew. */
-  readonly reason: string | undefined;
-  /** Set where the validator set could never be read, as the P-Chain API fails. */
-  readonly isApiDown?: boolean;
-  /** Undefined until the validator set was read once. */
-  readonly connected: { readonly weight: bigint; readonly totalWeight: bigint } | undefined;
-}

@@ -1,4 +1,5 @@
-import type { NetworkStatus, SubnetReadiness } from './network.ts';
+import type { SubnetReadiness } from '../aggregator/required-subnet.ts';
+import type { NetworkStatus } from './network.ts';
 
 export interface NetworkView {
   /** Why nothing of the network is open: its ID is not known, or its API is of another network. Undefined once it is open. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { SubnetReadiness } from '../../../src/network/network.ts';
+import type { SubnetReadiness } from '../../../src/aggregator/required-subnet.ts';
 import { decideStatus, type NetworkView, START_GRACE_MS } from '../../../src/network/readiness.ts';
 import type { SubnetID } from '../../../src/primitives/ids.ts';
 
