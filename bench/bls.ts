@@ -1,9 +1,12 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import * as blst from '@chainsafe/blst';
+import { Registry } from 'prom-client';
 import { type BlsAggregation, type BlsService, createBlsService, type Signer } from '../src/bls/aggregation.ts';
 import { type BackendName, loadBackend } from '../src/bls/load-backend.ts';
 import { startWorkerPool } from '../src/bls/worker-pool.ts';
 import { bytesToHex } from '../src/primitives/bytes.ts';
+import { systemClock } from '../src/primitives/clock.ts';
+import { createMetrics } from '../src/telemetry/metrics.ts';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
 
 const DEFAULT_SIZES = [5, 20, 100, 200, 1_000, 2_000];
@@ -46,7 +49,9 @@ export async function benchBls({ sizes, report }: BenchmarkOptions): Promise<voi
   await using opened = new AsyncDisposableStack();
   const services = new Map<BackendName, BlsService>();
   for (const backend of BACKENDS) {
-    const runner = opened.use(await startWorkerPool({ backend, workers: 1 }));
+    const runner = opened.use(
+      await startWorkerPool({ backend, workers: 1, clock: systemClock, metrics: createMetrics(new Registry()) }),
+    );
     services.set(backend, createBlsService(runner, await loadBackend(backend)));
   }
   for (let round = 0; round < WARM_UP_ROUNDS; round += 1) {

@@ -53,13 +53,14 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   collectDefaultMetrics({ register: registry });
   const metrics = createMetrics(registry);
   const ports = { logger, clock, random, metrics };
+  showBuild(metrics, config);
 
   const identity = config.identity === undefined ? createIdentity() : await loadOrCreateIdentity(config.identity);
   const keyProblem = config.identity && (await findKeyFileProblem(config.identity));
   if (keyProblem !== undefined) logger.warn(keyProblem);
   logger.info({ nodeID: identity.nodeID }, 'staking identity');
   // Opened early, so that a missing backend is refused at once; closed last, when nothing needs it any more.
-  const blsThreads = opened.use(await startWorkerPool(config.bls));
+  const blsThreads = opened.use(await startWorkerPool({ ...config.bls, clock, metrics }));
   const bls = createBlsService(blsThreads, await loadBackend(config.bls.backend));
   const limits = await openLimitCounters(opened, config, ports);
   const upstreams = opened.use(createUpstreams({ ...config.upstream, ...ports }));
@@ -106,6 +107,16 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
     },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
+}
+
+function showBuild(metrics: Metrics, { bls }: Config): void {
+  metrics
+    .gauge({
+      name: 'build_info',
+      help: 'Always 1; its labels say what runs here',
+      labels: ['version', 'node', 'bls_backend'],
+    })
+    .set({ version: packageJson.version, node: process.version, bls_backend: bls.backend }, 1);
 }
 
 /** What the configuration says of the HTTP side. */

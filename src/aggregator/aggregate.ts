@@ -27,6 +27,7 @@ import { createRefusedChains } from './refused-chains.ts';
 import { requestKey, resultKey, signatureKey } from './result-key.ts';
 import type { SignatureSource } from './signature-source.ts';
 import { createSigningResolver, type Signing, type SigningResolverOptions } from './signing-resolver.ts';
+import { StageTimer } from './stage-timer.ts';
 import type { Suspects } from './suspects.ts';
 
 export interface AggregatorLimits extends CollectionLimits {
@@ -96,10 +97,17 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     }
   }
 
+  async function resolve(request: AggregationRequest, signal: AbortSignal, place: Place) {
+    using _ = new StageTimer(clock, metrics, 'resolve');
+    const complete = await completeRequest(request, options.l1Messages, signal);
+    const signing = await signingResolver.resolve(complete, signal, (subnetID) => place.belongTo(subnetID));
+    return { complete, signing };
+  }
+
   async function sign(request: AggregationRequest, waiter: AggregateOptions, place: Place): Promise<AggregationResult> {
     const { signal } = waiter;
-    const complete = await completeRequest(request, options.l1Messages, signal);
-    let signing = await signingResolver.resolve(complete, signal, (subnetID) => place.belongTo(subnetID));
+    const { complete, signing: first } = await resolve(request, signal, place);
+    let signing = first;
     for (let rebuilds = 0; ; rebuilds += 1) {
       const { result, isNew } = await sharedSigning.sign(complete, signing, waiter, place);
       // A known result took no time in which anything could change.
@@ -148,11 +156,13 @@ class SharedSigning {
   constructor(options: AggregatorOptions) {
     const { limits, clock } = options;
     this.#options = options;
+    const room = new QueryRoom(limits.maxQueriesInFlight);
+    options.metrics.showQueryRoom(() => room.usage());
     this.#collection = {
       ...options,
       history: createAnswerHistory(clock, limits.hedgeAfterMs),
       refusedChains: createRefusedChains(clock),
-      room: new QueryRoom(limits.maxQueriesInFlight),
+      room,
     };
     this.#results = new LRUCache({
       maxSize: limits.resultCacheBytes,

@@ -1,6 +1,9 @@
+import type { SubnetID } from '../primitives/ids.ts';
 import { type Counter, DURATION_BUCKETS_SECONDS, type Gauge, type Metrics } from '../telemetry/metrics.ts';
+import { isQuorumReached } from '../validators/quorum.ts';
 import type { AggregatorErrorCode } from './aggregator-error.ts';
-import type { SignatureFailure } from './signature-source.ts';
+import type { QueryRoom } from './query-room.ts';
+import type { SignatureOutcome } from './signature-source.ts';
 
 export interface AggregatorMetrics {
   readonly inFlight: Gauge;
@@ -13,18 +16,49 @@ export interface AggregatorMetrics {
   readonly admissionRefusals: Counter<'reason'>;
   /** Shows these numbers whenever the metrics are read. */
   showAdmission(read: { readonly limit: () => number; readonly admitted: () => number }): void;
-  countFailure(failure: SignatureFailure): void;
+  /** As {@link showAdmission}. */
+  showQueryRoom(read: () => ReturnType<QueryRoom['usage']>): void;
+  /** One more attempt at a validator of this share of the subnet's weight, or a signature that proved bad afterwards. */
+  countOutcome(outcome: ValidatorOutcome): void;
+  observeStage(stage: AggregationStage, seconds: number): void;
   observeDuration(outcome: RequestOutcome, seconds: number): void;
 }
 
 /** How a request ended. An internal error is a bug of ours. */
 export type RequestOutcome = 'signed' | 'aborted' | 'internal_error' | AggregatorErrorCode;
 
-export function createAggregatorMetrics(metrics: Metrics): AggregatorMetrics {
-  const failures = metrics.counter<'reason'>({
-    name: 'validator_failures_total',
-    help: 'Attempts at a validator that gave no signature, by what it did instead',
-    labels: ['reason'],
+/**
+ * `resolve`: who must sign, from the P-Chain. `connect`: until a validator can be asked. `collect`: from then until quorum plus buffer
+ * is reached or out of reach. `verify`: the check of the aggregate, and the search for bad signers where it fails.
+ */
+export type AggregationStage = 'resolve' | 'connect' | 'collect' | 'verify';
+
+export interface ValidatorOutcome {
+  readonly kind: SignatureOutcome['kind'];
+  readonly subnetID: SubnetID;
+  readonly weight: bigint;
+  readonly totalWeight: bigint;
+}
+
+/** {@link AggregatorMetrics.countOutcome} for the validators of one collection. */
+export type CountOutcome = (validator: { readonly weight: bigint }, kind: ValidatorOutcome['kind']) => void;
+
+/** @param trackedSubnetIDs those that have a label of their own: whatever else clients ask for would be time series without end */
+export function createAggregatorMetrics(
+  metrics: Metrics,
+  trackedSubnetIDs: Iterable<SubnetID> = [],
+): AggregatorMetrics {
+  const tracked = new Set(trackedSubnetIDs);
+  const outcomes = metrics.counter<'subnet_id' | 'weight_class' | 'outcome'>({
+    name: 'validator_outcomes_total',
+    help: 'Attempts at validators by what came of them, by the share of the weight that the validator has and by subnet: tracked ones by their ID, all others as "other"',
+    labels: ['subnet_id', 'weight_class', 'outcome'],
+  });
+  const stages = metrics.histogram<'stage'>({
+    name: 'aggregation_stage_duration_seconds',
+    help: 'Time of the stages of an aggregation: resolve, connect, collect, verify',
+    labels: ['stage'],
+    buckets: DURATION_BUCKETS_SECONDS,
   });
   const duration = metrics.histogram<'outcome'>({
     name: 'aggregation_duration_seconds',
@@ -74,7 +108,44 @@ export function createAggregatorMetrics(metrics: Metrics): AggregatorMetrics {
         admitted,
       );
     },
-    countFailure: ({ kind }) => failures.inc({ reason: kind }),
+    showQueryRoom(read) {
+      metrics.readGauge(
+        { name: 'queries_in_flight', help: 'Small signature requests that wait for answers' },
+        () => read().queries.used,
+      );
+      metrics.readGauge(
+        { name: 'queries_limit', help: 'The most small signature requests that may wait for answers' },
+        () => read().queries.limit,
+      );
+      metrics.readGauge(
+        { name: 'large_queries_in_flight_bytes', help: 'Bytes of large signature requests that wait for answers' },
+        () => read().largeBytes.used,
+      );
+      metrics.readGauge(
+        {
+          name: 'large_queries_limit_bytes',
+          help: 'The most bytes of large signature requests that may wait for answers',
+        },
+        () => read().largeBytes.limit,
+      );
+      metrics.readGauge(
+        { name: 'queries_waiting', help: 'Signature requests that wait for room to be sent' },
+        () => read().queries.waiting + read().largeBytes.waiting,
+      );
+    },
+    countOutcome: ({ kind, subnetID, weight, totalWeight }) =>
+      outcomes.inc({
+        subnet_id: tracked.has(subnetID) ? subnetID : 'other',
+        weight_class: weightClass(weight, totalWeight),
+        outcome: kind === 'signature' ? 'signed' : kind,
+      }),
+    observeStage: (stage, seconds) => stages.observe({ stage }, seconds),
     observeDuration: (outcome, seconds) => duration.observe({ outcome }, seconds),
   };
+}
+
+/** How much depends on one validator: at least a tenth of the weight, at least a hundredth, or less. */
+function weightClass(weight: bigint, totalWeight: bigint): 'heavy' | 'medium' | 'light' {
+  if (isQuorumReached(10n, weight, totalWeight)) return 'heavy';
+  return isQuorumReached(1n, weight, totalWeight) ? 'medium' : 'light';
 }

@@ -6,7 +6,7 @@ import { createWakeUp } from '../primitives/wake-up.ts';
 import type { SignatureStore } from '../store/signature-store.ts';
 import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
-import type { AggregatorMetrics } from './aggregator-metrics.ts';
+import type { AggregatorMetrics, CountOutcome } from './aggregator-metrics.ts';
 import type { AnswerHistory } from './answer-history.ts';
 import { CollectedSignatures, CollectionOver, type VerifiedMessage } from './collected-signatures.ts';
 import { outlooksOf } from './outlook.ts';
@@ -15,6 +15,7 @@ import { planQueries, type QueryLimits, weightRefusedForGood } from './query-pla
 import type { QueryRoom } from './query-room.ts';
 import type { RefusedChains } from './refused-chains.ts';
 import type { SignatureSource } from './signature-source.ts';
+import { StageTimer } from './stage-timer.ts';
 import type { Suspects } from './suspects.ts';
 import { createTally, summarizeTally, type TallySummary } from './tally.ts';
 import { ValidatorQueries } from './validator-queries.ts';
@@ -83,7 +84,7 @@ export async function collectSignatures(
   deps: CollectionDeps,
   signal: AbortSignal,
 ): Promise<CollectionOutcome> {
-  const { source, bls, clock, limits, refusedChains } = deps;
+  const { source, bls, clock, limits, refusedChains, metrics } = deps;
   const { warpSet, message, justification, progress } = job;
   const tally = createTally(warpSet, {
     ...job,
@@ -103,11 +104,23 @@ export async function collectSignatures(
 
   const ending = new AbortController();
   const over = ending.signal;
+  using stages = new StageTimer(clock, metrics, 'connect');
   using changes = createWakeUp(clock);
   using sum = bls.startAggregation(message.bytes, signal);
-  const signatures = new CollectedSignatures({ ...job, ...deps, tally, sum, signal, over });
+  const countOutcome: CountOutcome = ({ weight }, kind) =>
+    metrics.countOutcome({ kind, weight, subnetID: job.signingSubnetID, totalWeight: warpSet.totalWeight });
+  const signatures = new CollectedSignatures({ ...job, ...deps, tally, sum, countOutcome, signal, over });
   const query = { sourceChainID: message.sourceChainID, message: message.bytes, justification };
-  const queries = new ValidatorQueries({ ...deps, query, isPChainMessage, tally, signatures, changes, over });
+  const queries = new ValidatorQueries({
+    ...deps,
+    query,
+    isPChainMessage,
+    tally,
+    signatures,
+    countOutcome,
+    changes,
+    over,
+  });
   const isCautious = refusedChains.isLikely(message.sourceChainID) || isCostly(message, justification, warpSet);
   const isConnected = ({ nodeIDs }: WarpValidator): boolean => nodeIDs.some((nodeID) => source.isConnected(nodeID));
   const stopListening = source.onConnectionChange(changes.wake);
@@ -120,6 +133,7 @@ export async function collectSignatures(
       const view = { nowMs: clock.monotonicMs(), isConnected, connectDeadlineMs, isCautious, isPChainMessage };
       const plan = planQueries(tally, view, limits);
       if (plan.kind === 'enough' || (isTimeUp && tally.signedWeight >= tally.neededWeight)) {
+        stages.enter('verify');
         const verified = await signatures.verify();
         if (verified === undefined) continue;
         queries.othersSigned();
@@ -132,6 +146,7 @@ export async function collectSignatures(
         if (hasNobodySigned(summary)) refusedChains.refused(message.sourceChainID);
         return { kind: 'insufficient', summary, refusedForGood: weightRefusedForGood(tally, isPChainMessage) };
       }
+      if (plan.ask.length > 0) stages.enter('collect');
       for (const validator of plan.ask) queries.ask(validator);
       await changes.next(plan.wakeAtMs);
     }

@@ -7,7 +7,7 @@ import { checkSigners } from '../validators/verify-signed-message.ts';
 import type { WarpValidator } from '../validators/warp-set.ts';
 import { encodeSignedMessage } from '../warp/signed-message.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
-import type { AggregatorMetrics } from './aggregator-metrics.ts';
+import type { AggregatorMetrics, CountOutcome } from './aggregator-metrics.ts';
 import type { ProgressFeed } from './progress.ts';
 import type { SignatureFailure } from './signature-source.ts';
 import type { Suspects } from './suspects.ts';
@@ -23,6 +23,7 @@ export interface CollectedSignaturesOptions {
   readonly store: SignatureStore;
   readonly suspects: Suspects;
   readonly metrics: AggregatorMetrics;
+  readonly countOutcome: CountOutcome;
   readonly progress: ProgressFeed;
   readonly clock: Clock;
   /** The caller's. */
@@ -132,9 +133,9 @@ export class CollectedSignatures {
   }
 
   async #putAside(index: number, reason: string): Promise<void> {
-    const { metrics, sum, tally, store, signatureKey } = this.#options;
+    const { sum, tally, store, signatureKey, countOutcome } = this.#options;
     const failure: SignatureFailure = { kind: 'invalid_signature', reason };
-    metrics.countFailure(failure);
+    countOutcome(this.#validatorAt(index), failure.kind);
     sum.remove(index);
     tally.set(index, { kind: 'failed', failure });
     await store.delete(signatureKey, this.#validatorAt(index).publicKeyHex);

@@ -27,6 +27,15 @@ export class QueryRoom {
     this.#large = { max: maxLargeBytes, taken: 0, waiting: [] };
   }
 
+  /** What of the room is taken now, and how many queries wait for some. */
+  usage() {
+    const [small, large] = [this.#small, this.#large];
+    return {
+      queries: { used: small.taken, limit: small.max, waiting: small.waiting.length },
+      largeBytes: { used: large.taken, limit: large.max, waiting: large.waiting.length },
+    };
+  }
+
   /** Queries that have room or wait for it; 0 after the work is done. */
   get size(): number {
     const { waiting, taken } = this.#small;

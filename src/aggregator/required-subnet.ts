@@ -94,6 +94,11 @@ export class RequiredSubnet {
     return this.#failure && `its validator set cannot be read anew: ${this.#failure}`;
   }
 
+  /** Of the last set that was read; undefined before. */
+  totalWeight(): number | undefined {
+    return this.#set && Number(this.#set.totalWeight);
+  }
+
   /** From 0 to 1; undefined while there is no weight to have a part of. */
   connectedRatio(): number | undefined {
     const set = this.#set;

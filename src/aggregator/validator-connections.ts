@@ -59,18 +59,7 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
     track: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => tracked.track(subnetID, nodeIDs),
   };
   const required = requiredIDs.map((subnetID) => new RequiredSubnet(subnetID, subnetOptions));
-  options.metrics.readGauge<'subnet_id'>(
-    {
-      name: 'connected_weight_ratio',
-      help: 'How much of the total weight of a subnet is connected, from 0 to 1',
-      labels: ['subnet_id'],
-    },
-    () =>
-      required.flatMap((subnet) => {
-        const value = subnet.connectedRatio();
-        return value === undefined ? [] : [{ labels: { subnet_id: subnet.subnetID }, value }];
-      }),
-  );
+  declareSubnetMetrics(options.metrics, required);
 
   const stopped = new AbortController();
   // Each subnet on its own: a set that cannot be read, or is slow to read, does not hold up the others.
@@ -129,4 +118,36 @@ function parseResponse(bytes: Uint8Array): SignatureOutcome {
     if (error instanceof ParseError) return { kind: 'invalid_signature', reason: error.message };
     throw error;
   }
+}
+
+function declareSubnetMetrics(metrics: Metrics, required: readonly RequiredSubnet[]): void {
+  const ofEach = (value: (subnet: RequiredSubnet) => number | undefined) => () =>
+    required.flatMap((subnet) => {
+      const known = value(subnet);
+      return known === undefined ? [] : [{ labels: { subnet_id: subnet.subnetID }, value: known }];
+    });
+  metrics.readGauge<'subnet_id'>(
+    {
+      name: 'subnet_total_weight',
+      help: 'Total weight of the primary network and of each tracked subnet',
+      labels: ['subnet_id'],
+    },
+    ofEach((subnet) => subnet.totalWeight()),
+  );
+  metrics.readGauge<'subnet_id'>(
+    {
+      name: 'connected_weight_ratio',
+      help: 'How much of the total weight of a subnet is connected, from 0 to 1',
+      labels: ['subnet_id'],
+    },
+    ofEach((subnet) => subnet.connectedRatio()),
+  );
+  metrics.readGauge<'subnet_id'>(
+    {
+      name: 'subnet_up',
+      help: 'Whether enough weight of a subnet is connected to serve requests: 1 or 0',
+      labels: ['subnet_id'],
+    },
+    ofEach((subnet) => Number(subnet.readiness().isUp)),
+  );
 }

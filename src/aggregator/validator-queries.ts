@@ -3,7 +3,7 @@ import type { NodeID } from '../primitives/ids.ts';
 import type { WakeUp } from '../primitives/wake-up.ts';
 import type { WarpValidator } from '../validators/warp-set.ts';
 import { encodeSignatureRequest } from '../warp/signature-request.ts';
-import type { AggregatorMetrics } from './aggregator-metrics.ts';
+import type { AggregatorMetrics, CountOutcome } from './aggregator-metrics.ts';
 import type { AnswerHistory } from './answer-history.ts';
 import { type CollectedSignatures, CollectionOver } from './collected-signatures.ts';
 import { afterFailure, type QueryLimits } from './query-plan.ts';
@@ -21,6 +21,7 @@ export interface ValidatorQueriesOptions {
   readonly history: AnswerHistory;
   readonly suspects: Suspects;
   readonly metrics: AggregatorMetrics;
+  readonly countOutcome: CountOutcome;
   readonly clock: Clock;
   readonly limits: QueryLimits & {
     /** Time of one attempt at one node. */
@@ -96,14 +97,15 @@ export class ValidatorQueries {
   }
 
   async #askNode(validator: WarpValidator, nodeID: NodeID, attempts: number): Promise<void> {
-    const { tally, signatures, changes, over } = this.#options;
+    const { tally, signatures, changes, over, countOutcome } = this.#options;
     over.throwIfAborted();
     const outcome = await this.#request(validator, nodeID, attempts);
     over.throwIfAborted();
     if (outcome.kind === 'signature') {
       tally.set(validator.index, { kind: 'answered' });
       const problem = await signatures.take(validator, outcome.signature);
-      if (problem !== undefined) this.#failed(validator, attempts, { kind: 'invalid_signature', reason: problem });
+      if (problem === undefined) countOutcome(validator, outcome.kind);
+      else this.#failed(validator, attempts, { kind: 'invalid_signature', reason: problem });
     } else {
       this.#failed(validator, attempts, outcome);
     }
@@ -137,8 +139,8 @@ export class ValidatorQueries {
   }
 
   #failed(validator: WarpValidator, attempts: number, failure: SignatureFailure): void {
-    const { tally, clock, limits, isPChainMessage, metrics } = this.#options;
-    metrics.countFailure(failure);
+    const { tally, clock, limits, isPChainMessage, countOutcome } = this.#options;
+    countOutcome(validator, failure.kind);
     const nodeCount = validator.nodeIDs.length;
     const attempt = { attempts, nodeCount, nowMs: clock.monotonicMs(), isPChainMessage };
     tally.set(validator.index, afterFailure(failure, attempt, limits));

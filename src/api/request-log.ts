@@ -4,6 +4,7 @@ import type { Clock } from '../primitives/clock.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { presentDetails } from './aggregation-details.ts';
 import type { ErrorCode } from './error-codes.ts';
+import type { RequestEnd, RequestFollower } from './follow-request.ts';
 import { LineBudget } from './line-budget.ts';
 
 declare module 'fastify' {
@@ -19,9 +20,8 @@ type Level = 'debug' | 'info' | 'warn' | 'error';
  * The lines about requests. Each carries its `requestId`; none has a key, a payload or the bytes of a request. Each kind has a
  * budget of its own, so that a flood of one leaves the others readable.
  */
-export class RequestLog {
+export class RequestLog implements RequestFollower {
   readonly #logger: Logger;
-  readonly #clock: Clock;
   readonly #answered: LineBudget;
   readonly #failed: LineBudget;
   readonly #refused: LineBudget;
@@ -30,7 +30,6 @@ export class RequestLog {
 
   constructor(logger: Logger, clock: Clock) {
     this.#logger = logger;
-    this.#clock = clock;
     this.#answered = new LineBudget(clock);
     this.#failed = new LineBudget(clock);
     this.#refused = new LineBudget(clock);
@@ -38,31 +37,21 @@ export class RequestLog {
     this.#malformed = new LineBudget(clock);
   }
 
-  /** Writes the access line when the request is over. Operations have none: probes and scrapes would bury everything else. */
-  follow(request: FastifyRequest, { raw }: FastifyReply): void {
-    if (!this.#logger.isLevelEnabled('info') || request.routeOptions.config?.access?.group === 'operations') return;
-    const startMs = this.#clock.monotonicMs();
-    let isAnswered = false;
-    const write = (): void =>
-      // By the service's logger, which is cheaper than one of the request's own for a single line.
-      this.#write('info', this.#answered, this.#logger, 'request', () => ({
-        requestId: request.id,
-        method: request.method,
-        route: request.routeOptions.url, // the pattern, so that lines of one route are found together
-        ...(raw.headersSent && { status: raw.statusCode }),
-        ...(!isAnswered && { clientGone: true }),
-        durationMs: Math.round((this.#clock.monotonicMs() - startMs) * 10) / 10,
-        ...(request.apiKey !== undefined && { key: request.apiKey.name }),
-        units: request.units,
-        ...(request.errorCode !== undefined && { code: request.errorCode }),
-      }));
-    raw.once('finish', () => {
-      isAnswered = true;
-      write();
-    });
-    raw.once('close', () => {
-      if (!isAnswered) write();
-    });
+  /** Writes the access line. Operations have none: probes and scrapes would bury everything else. */
+  over(request: FastifyRequest, { raw }: FastifyReply, { isAnswered, durationMs }: RequestEnd): void {
+    if (request.routeOptions.config?.access?.group === 'operations') return;
+    // By the service's logger, which is cheaper than one of the request's own for a single line.
+    this.#write('info', this.#answered, this.#logger, 'request', () => ({
+      requestId: request.id,
+      method: request.method,
+      route: request.routeOptions.url, // the pattern, so that lines of one route are found together
+      ...(raw.headersSent && { status: raw.statusCode }),
+      ...(!isAnswered && { clientGone: true }),
+      durationMs: Math.round(durationMs * 10) / 10,
+      ...(request.apiKey !== undefined && { key: request.apiKey.name }),
+      units: request.units,
+      ...(request.errorCode !== undefined && { code: request.errorCode }),
+    }));
   }
 
   /** By its lines alone an operator can tell which validators of which weight said what. */

@@ -12,6 +12,8 @@ import { allowOrigin, registerCors } from './cors.ts';
 import { DrainingServer } from './draining-server.ts';
 import { createErrorHandler, handleNotFound } from './error-handler.ts';
 import { type AggregationExample, publicExample } from './example-request.ts';
+import { followRequest } from './follow-request.ts';
+import { HttpMetrics } from './http-metrics.ts';
 import type { Server } from './http-server.ts';
 import { answerMalformed } from './malformed-requests.ts';
 import { registerOpenApi } from './openapi-document.ts';
@@ -64,12 +66,17 @@ const COMMON_HEADERS = { 'x-content-type-options': 'nosniff' };
 export async function createServer(options: ServerOptions): Promise<Server> {
   const { networks, clock, corsOrigins = [], access, metrics, upstream, registerMore } = options;
   const log = new RequestLog(options.logger, clock);
-  const server = createBareServer(options, log);
+  const httpMetrics = new HttpMetrics(metrics);
+  const follow = (request: FastifyRequest, reply: FastifyReply): void => {
+    httpMetrics.begin();
+    followRequest(request, reply, clock, [log, httpMetrics]);
+  };
+  const server = createBareServer(options, log, follow);
   const checkRouteAccess = watchRouteAccess(server);
   server.decorateRequest('errorCode', undefined);
   server.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
-    log.follow(request, reply);
+    follow(request, reply);
     done();
   });
   // Before all that may refuse a request, so that pages can read why; a preflight needs nothing else.
@@ -93,7 +100,11 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 }
 
 /** Without hooks and routes: how connections, errors and bodies are handled. */
-function createBareServer({ logger, clock, drainTimeoutMs, access, corsOrigins = [] }: ServerOptions, log: RequestLog) {
+function createBareServer(
+  { logger, clock, drainTimeoutMs, access, corsOrigins = [] }: ServerOptions,
+  log: RequestLog,
+  follow: (request: FastifyRequest, reply: FastifyReply) => void,
+) {
   const trustedProxies = access?.trustedProxies ?? [];
   const loggerInstance: FastifyBaseLogger = logger;
   const warnings = createSampledWarnings(logger, clock);
@@ -131,7 +142,7 @@ function createBareServer({ logger, clock, drainTimeoutMs, access, corsOrigins =
     // That the URL cannot be read: no hook has run then.
     frameworkErrors(error, request, reply) {
       setCommonHeaders(request, reply);
-      log.follow(request, reply);
+      follow(request, reply);
       allowOrigin(corsOrigins, request, reply);
       handleError(error, request, reply);
     },

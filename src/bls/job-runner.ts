@@ -5,6 +5,8 @@ export interface JobRunner extends AsyncDisposable {
   readonly threads: number;
   /** Jobs handed to the threads at a time: more than there are threads, so that none is idle while its next job is on the way. */
   readonly concurrency: number;
+  /** How many jobs wait for a thread, of at most how many, and how many the threads have. */
+  usage(): { readonly waiting: number; readonly limit: number; readonly running: number };
   /**
    * @param prepare called when a thread is free, so that the job can take all that has gathered by then. It returns undefined
    *   where nobody wants the result any more: then nothing runs, and the result is undefined
@@ -69,6 +71,7 @@ export function createJobRunner({
   return {
     threads,
     concurrency,
+    usage: () => ({ waiting: queue.length, limit: maxQueued, running }),
     run<K extends BlsJobKind>(prepare: () => BlsJob<K> | undefined) {
       return new Promise<BlsJobResult<K> | undefined>((resolve, reject) => {
         if (isClosed) {

@@ -1,4 +1,6 @@
 import { Piscina } from 'piscina';
+import type { Clock } from '../primitives/clock.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
 import { createJobRunner, type JobRunner } from './job-runner.ts';
 import type { BackendName } from './load-backend.ts';
@@ -11,6 +13,8 @@ import { loadBackend } from './load-backend.ts';
 const MAX_QUEUED = 10_000;
 /** One that it works on, and the next one, so that it need not wait for it. */
 const JOBS_PER_THREAD = 2;
+/** A decoding takes a fraction of a millisecond, a check some milliseconds. */
+const JOB_BUCKETS_SECONDS = [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 /**
  * Worker threads, all with the backend of this name; a thread that dies fails its job and is replaced.
@@ -20,6 +24,8 @@ const JOBS_PER_THREAD = 2;
 export async function startWorkerPool(options: {
   readonly backend: BackendName;
   readonly workers: number;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
 }): Promise<JobRunner> {
   // So that a missing backend is one error here, and not one in each thread.
   await loadBackend(options.backend);
@@ -33,13 +39,38 @@ export async function startWorkerPool(options: {
     maxQueue: JOBS_PER_THREAD * threads,
     concurrentTasksPerWorker: JOBS_PER_THREAD,
   });
-  return createJobRunner({
+  const observe = declareJobDuration(options.metrics);
+  const runner = createJobRunner({
     threads,
     concurrency: JOBS_PER_THREAD * threads,
     maxQueued: MAX_QUEUED,
-    execute: (job) => pool.run(job, { transferList: transferable(job) }),
+    async execute(job) {
+      const startMs = options.clock.monotonicMs();
+      const result = await pool.run(job, { transferList: transferable(job) });
+      observe(job.kind, (options.clock.monotonicMs() - startMs) / 1_000);
+      return result;
+    },
     close: () => pool.close(),
   });
+  showUsage(options.metrics, runner);
+  return runner;
+}
+
+function declareJobDuration(metrics: Metrics): (kind: BlsJobKind, seconds: number) => void {
+  const durations = metrics.histogram({
+    name: 'bls_job_duration_seconds',
+    help: 'Time of the jobs of the BLS threads by kind, the way there and back included',
+    labels: ['kind'],
+    buckets: JOB_BUCKETS_SECONDS,
+  });
+  return (kind, seconds) => durations.observe({ kind }, seconds);
+}
+
+function showUsage(metrics: Metrics, { threads, usage }: JobRunner): void {
+  metrics.readGauge({ name: 'bls_threads', help: 'Threads for BLS arithmetic' }, () => threads);
+  metrics.readGauge({ name: 'bls_jobs_running', help: 'BLS jobs that the threads have' }, () => usage().running);
+  metrics.readGauge({ name: 'bls_jobs_waiting', help: 'BLS jobs that wait for a thread' }, () => usage().waiting);
+  metrics.readGauge({ name: 'bls_jobs_waiting_limit', help: 'The most BLS jobs that may wait' }, () => usage().limit);
 }
 
 /** Memory that this thread does not need any more once the job is on its way: it is moved instead of copied. */

@@ -17,6 +17,7 @@ import { createValidationIndex, DEFAULT_INDEX_LIMITS } from '../pchain/validatio
 import { createValidatorFunds } from '../pchain/validator-funds.ts';
 import { createValidatorSets } from '../pchain/validator-sets.ts';
 import type { Clock, Random } from '../primitives/clock.ts';
+import { PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
 import { publicNetworkNamed } from '../primitives/networks.ts';
 import { createMemorySignatureStore } from '../store/signature-store.ts';
 import { openValidationStore } from '../store/validation-store.ts';
@@ -110,7 +111,7 @@ export function openNetworkParts(
   api: NetworkApi,
 ): NetworkParts {
   const { network, networkID, clock, logger } = options;
-  const metrics = createAggregatorMetrics(options.metrics);
+  const metrics = createAggregatorMetrics(options.metrics, [PRIMARY_NETWORK_ID, ...network.trackedSubnetIDs]);
   const peers = opened.use(openPeers(options, api.node));
   const validatorSets = createValidatorSets({ api: api.node, clock, build: createWarpSet });
   const connections = opened.use(

@@ -32,4 +32,6 @@ export interface NetworkReadiness {
  * `degraded`: the primary network has enough connected, but some tracked subnet has not, or a set cannot be read anew.
  * `down`: the primary network has not; or the network's API has never answered, or is of another network.
  */
-export type NetworkStatus = 'starting' | 'up' | 'degraded' | 'down';
+export type NetworkStatus = (typeof NETWORK_STATUSES)[number];
+
+export const NETWORK_STATUSES = ['starting', 'up', 'degraded', 'down'] as const;

@@ -7,7 +7,7 @@ import { sleep } from '../primitives/clock.ts';
 import { PUBLIC_NETWORKS, publicNetworkNamed } from '../primitives/networks.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { Network, NetworkReadiness } from './network.ts';
+import { NETWORK_STATUSES, type Network, type NetworkReadiness } from './network.ts';
 import { askNetworkID } from './network-id.ts';
 import {
   type NetworkParts,
@@ -126,6 +126,17 @@ class NetworkWithLife implements ServedNetwork {
     this.aggregator = {
       aggregate: async (request, call) => this.#requireParts().aggregator.aggregate(request, call),
     };
+    this.#options.metrics.readGauge<'status'>(
+      {
+        name: 'network_status',
+        help: 'The status of a network: 1 for the one it has, 0 for the others',
+        labels: ['status'],
+      },
+      () => {
+        const { status: current } = this.readiness();
+        return NETWORK_STATUSES.map((status) => ({ labels: { status }, value: Number(status === current) }));
+      },
+    );
     // Nobody need wait for it.
     this.failed.catch(() => undefined);
   }

@@ -47,6 +47,7 @@ export class BlockRange {
   #position: IndexPosition | undefined;
   #floor = 0n;
   #isAtTip = false;
+  #chainHeight: bigint | undefined;
   #mismatches = 0;
 
   constructor(options: BlockRangeOptions) {
@@ -61,6 +62,11 @@ export class BlockRange {
   /** Undefined until the first block was read. */
   get heights(): { readonly from: bigint; readonly to: bigint } | undefined {
     return this.#position && { from: this.#position.low.height, to: topOf(this.#position).height };
+  }
+
+  /** As the API said when it was last asked; undefined before. */
+  get chainHeight(): bigint | undefined {
+    return this.#chainHeight;
   }
 
   /** Whether the newest block that the API has is in the range. */
@@ -94,6 +100,7 @@ export class BlockRange {
   async #readUp(signal: AbortSignal): Promise<number> {
     const { api, limits } = this.#options;
     const height = await api.getHeight(signal);
+    this.#chainHeight = height;
     const position = this.#position;
     if (position === undefined) return await this.#startAt(height, signal);
     const top = topOf(position);

@@ -159,12 +159,20 @@ class ReadingValidationIndex implements ValidationIndex {
 }
 
 function declareIndexMetrics(metrics: Metrics, range: BlockRange): void {
+  const ofHeight = (height: () => bigint | undefined) => () => {
+    const known = height();
+    return known === undefined ? [] : [{ labels: {}, value: Number(known) }];
+  };
+  metrics.readGauge(
+    { name: 'p_chain_height', help: 'Height of the P-Chain, as its API said last' },
+    ofHeight(() => range.chainHeight),
+  );
   metrics.readGauge(
     { name: 'l1_index_highest_block', help: 'Highest P-Chain block read for the index of L1 validations' },
-    () => (range.heights === undefined ? [] : [{ labels: {}, value: Number(range.heights.to) }]),
+    ofHeight(() => range.heights?.to),
   );
   metrics.readGauge(
     { name: 'l1_index_lowest_block', help: 'Lowest P-Chain block read for the index of L1 validations' },
-    () => (range.heights === undefined ? [] : [{ labels: {}, value: Number(range.heights.from) }]),
+    ofHeight(() => range.heights?.from),
   );
 }

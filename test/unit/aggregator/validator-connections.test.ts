@@ -290,7 +290,7 @@ describe('readiness', () => {
     for (const number of [1, 2, 3, 5]) network.connected.add(nodeOf(number));
     expect(isUp(harness)).toEqual([true, false]);
     expect(connections.readiness()[1]?.reason).toBe('it has no validators');
-    expect(await registry.metrics()).not.toContain(`subnet_id="${L1}"`);
+    expect(await registry.metrics()).not.toContain(`connected_weight_ratio{subnet_id="${L1}"`);
     sets.set(L1, setOf(5));
     await clock.advance(1_000);
     await drain();

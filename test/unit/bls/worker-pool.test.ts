@@ -1,17 +1,21 @@
 import * as blst from '@chainsafe/blst';
+import { Registry } from 'prom-client';
 import { describe, expect, test, vi } from 'vitest';
 import { createBlsService } from '../../../src/bls/aggregation.ts';
 import { createJobRunner, JobsOverloaded } from '../../../src/bls/job-runner.ts';
 import { BACKEND_NAMES, loadBackend } from '../../../src/bls/load-backend.ts';
 import { startWorkerPool } from '../../../src/bls/worker-pool.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
+import { systemClock } from '../../../src/primitives/clock.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 
+const ports = () => ({ clock: systemClock, metrics: createMetrics(new Registry()) });
 const never = new AbortController().signal;
 const HASH = { kind: 'hash', message: Uint8Array.of(1) } as const;
 
 describe.each(BACKEND_NAMES)('threads with the backend %s', (backend) => {
   test('aggregate and verify as one thread does', async () => {
-    await using runner = await startWorkerPool({ backend, workers: 2 });
+    await using runner = await startWorkerPool({ backend, workers: 2, ...ports() });
     const bls = createBlsService(runner, await loadBackend(backend));
     const signers = Array.from({ length: 30 }, (_, index) => {
       const secret = blst.SecretKey.fromKeygen(new Uint8Array(32).fill(index + 1));
@@ -34,7 +38,7 @@ describe.each(BACKEND_NAMES)('threads with the backend %s', (backend) => {
   });
 
   test('finish what was asked before they end, and take nothing after', async () => {
-    const runner = await startWorkerPool({ backend, workers: 1 });
+    const runner = await startWorkerPool({ backend, workers: 1, ...ports() });
     const asked = Promise.all(Array.from({ length: 20 }, () => runner.run<'hash'>(() => HASH)));
     await runner[Symbol.asyncDispose]();
     expect((await asked).every((hashed) => hashed instanceof Uint8Array)).toBe(true);
@@ -47,7 +51,7 @@ test('a backend that cannot be loaded is refused with a sentence', async () => {
     throw new Error('Cannot find module');
   });
   try {
-    await expect(startWorkerPool({ backend: 'native', workers: 1 })).rejects.toThrow(
+    await expect(startWorkerPool({ backend: 'native', workers: 1, ...ports() })).rejects.toThrow(
       'bls.backend is "native", but the optional package @chainsafe/blst cannot be loaded here: install it, or set "noble"',
     );
   } finally {

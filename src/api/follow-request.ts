@@ -1,0 +1,32 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Clock } from '../primitives/clock.ts';
+
+/** Told when a request is over. */
+export interface RequestFollower {
+  over(request: FastifyRequest, reply: FastifyReply, end: RequestEnd): void;
+}
+
+export interface RequestEnd {
+  /** The answer was handed to the network as a whole; else the client had gone before. */
+  readonly isAnswered: boolean;
+  readonly durationMs: number;
+}
+
+/** Tells all followers how the request ended, once, by one pair of listeners for all of them. */
+export function followRequest(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  clock: Clock,
+  followers: readonly RequestFollower[],
+): void {
+  const startMs = clock.monotonicMs();
+  let isOver = false;
+  const end = (isAnswered: boolean): void => {
+    if (isOver) return;
+    isOver = true;
+    const durationMs = clock.monotonicMs() - startMs;
+    for (const follower of followers) follower.over(request, reply, { isAnswered, durationMs });
+  };
+  reply.raw.once('finish', () => end(true));
+  reply.raw.once('close', () => end(false));
+}
