@@ -17,7 +17,7 @@ const config: KnipConfig = {
   // Started by scripts/generate.ts.
   ignoreDependencies: ['@bufbuild/buf'],
   // Not from npm, and for test/network: what builds the real nodes, where the machine has it, and what replicas share.
-  ignoreBinaries: ['go', 'redis-server'],
+  ignoreBinaries: ['go', 'redis-server', 'prometheus'],
 };
 
 export default config;

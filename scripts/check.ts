@@ -5,6 +5,7 @@
 // is held against the files that are there.
 
 import { writeFileSync } from 'node:fs';
+import { checkDashboards } from './checks/dashboards.ts';
 import { checkDeadCode } from './checks/dead-code.ts';
 import { checkFormat } from './checks/format.ts';
 import { checkGeneratedCode } from './checks/generated-code.ts';
@@ -26,6 +27,7 @@ const STEPS: Record<string, () => CheckResult | Promise<CheckResult>> = {
   'generated code': checkGeneratedCode,
   settings: checkSettings,
   ...referenceSteps,
+  dashboards: checkDashboards,
   mentions: checkMentions,
   tested: checkTested,
 };

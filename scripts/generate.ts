@@ -1,9 +1,10 @@
 // node scripts/generate.ts [OUTPUT]: writes the code generated from proto/ into OUTPUT (default: this project), without network.
-// Without OUTPUT it then writes the reference tables of docs/ from the source, too.
+// Without OUTPUT it then writes the reference tables of docs/ from the source, too, and the dashboards of deploy/grafana.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
+import { dashboardFiles } from './dashboards/dashboard-files.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const GENERATED = [
@@ -37,4 +38,5 @@ if (process.argv[2] === undefined) {
     if (problems.length > 0) process.exitCode = 1;
   }
   execFileSync(process.execPath, [join(import.meta.dirname, 'settings-docs.ts')], { stdio: 'inherit' });
+  for (const [path, text] of dashboardFiles()) writeFileSync(join(ROOT, path), text);
 }

@@ -66,11 +66,17 @@ function declareJobDuration(metrics: Metrics): (kind: BlsJobKind, seconds: numbe
   return (kind, seconds) => durations.observe({ kind }, seconds);
 }
 
-function showUsage(metrics: Metrics, { threads, usage }: JobRunner): void {
-  metrics.readGauge({ name: 'bls_threads', help: 'Threads for BLS arithmetic' }, () => threads);
-  metrics.readGauge({ name: 'bls_jobs_running', help: 'BLS jobs that the threads have' }, () => usage().running);
-  metrics.readGauge({ name: 'bls_jobs_waiting', help: 'BLS jobs that wait for a thread' }, () => usage().waiting);
-  metrics.readGauge({ name: 'bls_jobs_waiting_limit', help: 'The most BLS jobs that may wait' }, () => usage().limit);
+function showUsage(metrics: Metrics, runner: JobRunner): void {
+  metrics.readGauge({ name: 'bls_threads', help: 'Threads for BLS arithmetic' }, () => runner.threads);
+  metrics.readGauge({ name: 'bls_jobs_running', help: 'BLS jobs that the threads have' }, () => runner.usage().running);
+  metrics.readGauge(
+    { name: 'bls_jobs_waiting', help: 'BLS jobs that wait for a thread' },
+    () => runner.usage().waiting,
+  );
+  metrics.readGauge(
+    { name: 'bls_jobs_waiting_limit', help: 'The most BLS jobs that may wait' },
+    () => runner.usage().limit,
+  );
 }
 
 /** Memory that this thread does not need any more once the job is on its way: it is moved instead of copied. */

@@ -81,6 +81,8 @@ function bind(registry: Registry, readers: Map<string, Reader[]>, bound: Readonl
     counter(options) {
       const counter = declare(options, (declared) => new PromCounter(declared));
       const inc = write((labels, value) => counter.inc(labels, value), 1);
+      // It is there from the start, so that its first step is seen as one.
+      if (options.labels === undefined) inc(0);
       return { inc: inc as never };
     },
     gauge(options) {

@@ -1,0 +1,152 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+/** The alert rules under promtool's virtual time: each fires for the fault it is for, alone, and clears. */
+
+const RULES = join(import.meta.dirname, '../../deploy/prometheus/alerts.yaml');
+const P = 'signature_aggregator_';
+const HERE = 'job="signature-aggregator",instance="a"';
+const NETWORK = `${HERE},network="fuji"`;
+const SUBNET = `${NETWORK},subnet_id="L1"`;
+
+/** Minutes: a quiet while, the fault, and long enough for the longest window to pass. */
+const QUIET = 20;
+const FAULT = 40;
+const AFTER = 100;
+
+/** Values of one series, a minute apart: a gauge, or what a counter grows by in a minute. */
+type Values = { readonly gauge: number } | { readonly perMinute: number };
+
+/** All series that the rules read, on a day without trouble. */
+const HEALTHY: Readonly<Record<string, Values>> = {
+  [`up{${HERE}}`]: { gauge: 1 },
+  [`${P}build_info{${HERE},version="1",node="v24",bls_backend="noble"}`]: { gauge: 1 },
+  [`${P}network_status{${NETWORK},status="up"}`]: { gauge: 1 },
+  [`${P}network_status{${NETWORK},status="down"}`]: { gauge: 0 },
+  [`${P}subnet_up{${SUBNET}}`]: { gauge: 1 },
+  [`${P}connected_weight_ratio{${SUBNET}}`]: { gauge: 0.99 },
+  [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="signed"}`]: { perMinute: 600 },
+  [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="insufficient_weight"}`]: { perMinute: 6 },
+  [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="internal_error"}`]: { perMinute: 0 },
+  [`${P}aggregation_duration_seconds_bucket{${NETWORK},outcome="signed",le="0.1"}`]: { perMinute: 600 },
+  [`${P}aggregation_duration_seconds_bucket{${NETWORK},outcome="signed",le="5"}`]: { perMinute: 600 },
+  [`${P}aggregation_duration_seconds_bucket{${NETWORK},outcome="signed",le="+Inf"}`]: { perMinute: 600 },
+  [`${P}admission_refusals_total{${NETWORK},reason="all"}`]: { perMinute: 1 },
+  [`${P}api_calls_total{${NETWORK},method="platform.getHeight",outcome="ok"}`]: { perMinute: 60 },
+  [`${P}api_calls_total{${NETWORK},method="platform.getHeight",outcome="unavailable"}`]: { perMinute: 1 },
+  [`${P}p_chain_height{${NETWORK}}`]: { gauge: 10_000 },
+  [`${P}l1_index_highest_block{${NETWORK}}`]: { gauge: 9_990 },
+  [`${P}bad_signers_total{${NETWORK}}`]: { perMinute: 0 },
+  [`${P}http_requests_total{${HERE},method="GET",route="/openapi.json",status="200"}`]: { perMinute: 10 },
+  [`nodejs_eventloop_lag_p99_seconds{${HERE}}`]: { gauge: 0.01 },
+  [`${P}bls_jobs_waiting{${HERE}}`]: { gauge: 2 },
+  [`${P}shared_store_connected{${HERE}}`]: { gauge: 1 },
+  [`${P}upstream_circuit_open{${HERE},upstream="mainnet"}`]: { gauge: 0 },
+  [`process_open_fds{${HERE}}`]: { gauge: 500 },
+  [`process_max_fds{${HERE}}`]: { gauge: 65_536 },
+};
+
+/** What is different while the fault lasts. */
+const FAULTS: Readonly<Record<string, Readonly<Record<string, Values>>>> = {
+  SignatureAggregatorDown: { [`up{${HERE}}`]: { gauge: 0 } },
+  SignatureAggregatorNetworkDown: {
+    [`${P}network_status{${NETWORK},status="up"}`]: { gauge: 0 },
+    [`${P}network_status{${NETWORK},status="down"}`]: { gauge: 1 },
+  },
+  SignatureAggregatorSubnetBelowQuorum: {
+    [`${P}subnet_up{${SUBNET}}`]: { gauge: 0 },
+    [`${P}connected_weight_ratio{${SUBNET}}`]: { gauge: 0.5 },
+  },
+  SignatureAggregatorWeightLow: { [`${P}connected_weight_ratio{${SUBNET}}`]: { gauge: 0.75 } },
+  SignatureAggregatorQuorumFailures: {
+    [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="insufficient_weight"}`]: { perMinute: 200 },
+  },
+  SignatureAggregatorSlow: {
+    [`${P}aggregation_duration_seconds_bucket{${NETWORK},outcome="signed",le="0.1"}`]: { perMinute: 300 },
+  },
+  SignatureAggregatorOverloaded: {
+    [`${P}admission_refusals_total{${NETWORK},reason="all"}`]: { perMinute: 600 },
+  },
+  SignatureAggregatorApiFailing: {
+    [`${P}api_calls_total{${NETWORK},method="platform.getHeight",outcome="unavailable"}`]: { perMinute: 60 },
+  },
+  SignatureAggregatorIndexBehind: { [`${P}l1_index_highest_block{${NETWORK}}`]: { gauge: 9_000 } },
+  SignatureAggregatorBadSigners: { [`${P}bad_signers_total{${NETWORK}}`]: { perMinute: 1 } },
+  SignatureAggregatorInternalErrors: {
+    [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="internal_error"}`]: { perMinute: 1 },
+  },
+  SignatureAggregatorEventLoopSlow: { [`nodejs_eventloop_lag_p99_seconds{${HERE}}`]: { gauge: 1 } },
+  SignatureAggregatorBlsQueueLong: { [`${P}bls_jobs_waiting{${HERE}}`]: { gauge: 500 } },
+  SignatureAggregatorSharedStoreAway: { [`${P}shared_store_connected{${HERE}}`]: { gauge: 0 } },
+  SignatureAggregatorUpstreamDown: { [`${P}upstream_circuit_open{${HERE},upstream="mainnet"}`]: { gauge: 1 } },
+  SignatureAggregatorNearFileLimit: { [`process_open_fds{${HERE}}`]: { gauge: 60_000 } },
+};
+
+/** In promtool's notation: each part goes on where the one before ended. */
+function seriesOf(healthy: Values, atFault: Values): string {
+  const parts = [
+    { values: healthy, minutes: QUIET },
+    { values: atFault, minutes: FAULT },
+    { values: healthy, minutes: AFTER },
+  ];
+  let count = 0;
+  const texts = parts.map(({ values, minutes }) => {
+    if ('gauge' in values) return `${values.gauge}x${minutes - 1}`;
+    const from = count;
+    count += values.perMinute * minutes;
+    return `${from}+${values.perMinute}x${minutes - 1}`;
+  });
+  return texts.join(' ');
+}
+
+function testOf(fault: Readonly<Record<string, Values>>, alert: string) {
+  const firing = (minute: number, expected: readonly string[]) => ({
+    expr: 'count by (alertname) (ALERTS{alertstate="firing"})',
+    eval_time: `${minute}m`,
+    exp_samples: expected.map((name) => ({ labels: `{alertname="${name}"}`, value: 1 })),
+  });
+  return {
+    name: alert,
+    interval: '1m',
+    input_series: Object.entries(HEALTHY).map(([series, values]) => ({
+      series,
+      values: seriesOf(values, fault[series] ?? values),
+    })),
+    promql_expr_test: [
+      firing(QUIET - 1, []),
+      firing(QUIET + FAULT - 1, [alert]),
+      firing(QUIET + FAULT + AFTER - 1, []),
+    ],
+  };
+}
+
+describe('the alert rules', () => {
+  let folder = '';
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'alerts-'));
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  test('are all tried here, and each has its section in the runbook', async () => {
+    const names = [...(await readFile(RULES, 'utf8')).matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
+    expect(new Set(names)).toEqual(new Set(Object.keys(FAULTS)));
+    const runbook = await readFile(join(import.meta.dirname, '../../docs/runbook.md'), 'utf8');
+    const sections = [...runbook.matchAll(/^## (\w+)$/gm)].map(([, name]) => name);
+    expect(sections).toEqual(names);
+  });
+
+  test.each(Object.entries(FAULTS))('%s fires for its fault, no other does, and it clears', async (alert, fault) => {
+    // YAML takes JSON.
+    const file = join(folder, `${alert}.yaml`);
+    await writeFile(
+      file,
+      JSON.stringify({ rule_files: [RULES], evaluation_interval: '1m', tests: [testOf(fault, alert)] }),
+    );
+    const { stdout } = await promisify(execFile)('promtool', ['test', 'rules', file]);
+    expect(stdout).toContain('SUCCESS');
+  });
+});
