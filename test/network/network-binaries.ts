@@ -44,9 +44,17 @@ export async function buildNetworkBinaries(
     stakingKeysDir: join(await avalanchegoModuleDir(signal), 'staking', 'local'),
   };
   await mkdir(pluginDir, { recursive: true });
-  await goBuild('github.com/ava-labs/avalanchego/main', binaries.avalanchego, report, signal);
-  await goBuild('./cmd/subnet-evm', join(pluginDir, SUBNET_EVM_ID), report, signal);
-  await goBuild('./cmd/testnet', binaries.testnet, report, signal);
+  await goBuild(
+    { module: MODULE_DIR, packagePath: 'github.com/ava-labs/avalanchego/main', output: binaries.avalanchego },
+    report,
+    signal,
+  );
+  await goBuild(
+    { module: MODULE_DIR, packagePath: './cmd/subnet-evm', output: join(pluginDir, SUBNET_EVM_ID) },
+    report,
+    signal,
+  );
+  await goBuild({ module: MODULE_DIR, packagePath: './cmd/testnet', output: binaries.testnet }, report, signal);
   return binaries;
 }
 
@@ -69,16 +77,16 @@ async function avalanchegoModuleDir(signal: AbortSignal): Promise<string> {
   }
 }
 
-async function goBuild(
-  packagePath: string,
-  output: string,
+/** @param target what to build, in the folder of the Go module that has it among its own or its dependencies */
+export async function goBuild(
+  { module, packagePath, output }: { readonly module: string; readonly packagePath: string; readonly output: string },
   report: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const startedAt = performance.now();
   const elapsed = () => `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
   const go = spawn('go', ['build', '-o', output, packagePath], {
-    cwd: MODULE_DIR,
+    cwd: module,
     signal,
     timeout: BUILD_TIMEOUT_MS,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,169 @@
+import { execFile, spawn } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { parseConfig } from '../../src/config/load-config.ts';
+import { goBuild } from './network-binaries.ts';
+
+/** The chart under the real helm; what it makes is decoded by the types of Kubernetes, and its configuration by the service. */
+
+const CHART = join(import.meta.dirname, '../../deploy/chart');
+const MODULE_DIR = join(import.meta.dirname, 'go-chart');
+const BUILD_DIR = join(import.meta.dirname, '.build');
+/** The first build takes some minutes on two busy cores. */
+const BUILD_TIMEOUT_MS = 15 * 60_000;
+
+const EVERYTHING = {
+  replicas: 3,
+  image: { repository: 'registry.example/aggregator', tag: '1.2.3', pullPolicy: 'Always' },
+  imagePullSecrets: [{ name: 'registry' }],
+  config: {
+    networks: { fuji: { pChainApi: [{ baseUrl: 'https://api.avax-test.network' }] } },
+    bls: { backend: 'noble', workers: 3 },
+    server: { corsOrigins: ['https://bridge.example'], port: 1234 },
+    store: { sharedUrl: '${REDIS_URL}' },
+  },
+  secrets: [{ name: 'aggregator' }],
+  env: [{ name: 'TZ', value: 'UTC' }],
+  service: { type: 'LoadBalancer', port: 80, annotations: { a: 'b' } },
+  persistence: { enabled: true, size: '5Gi', storageClass: 'fast' },
+  serviceMonitor: { enabled: true, interval: '5s', labels: { release: 'prometheus' } },
+  networkPolicy: {
+    enabled: true,
+    ingressFrom: [{ namespaceSelector: { matchLabels: { team: 'bridge' } } }],
+    metricsFrom: [{ podSelector: { matchLabels: { app: 'prometheus' } } }],
+  },
+  podAnnotations: { c: 'd' },
+  podLabels: { e: 'f' },
+  nodeSelector: { g: 'h' },
+  tolerations: [{ key: 'i', operator: 'Exists' }],
+  affinity: { nodeAffinity: {} },
+};
+const LITTLE = {
+  replicas: 1,
+  persistence: { enabled: false },
+  podDisruptionBudget: { enabled: false },
+  topologySpreadConstraints: [],
+};
+
+describe('the chart', () => {
+  const helm = join(BUILD_DIR, 'helm');
+  const manifests = join(BUILD_DIR, 'manifests');
+
+  beforeAll(async () => {
+    await mkdir(BUILD_DIR, { recursive: true });
+    const signal = AbortSignal.timeout(BUILD_TIMEOUT_MS);
+    const report = (line: string): void => console.log(line);
+    await goBuild({ module: MODULE_DIR, packagePath: 'helm.sh/helm/v3/cmd/helm', output: helm }, report, signal);
+    await goBuild({ module: MODULE_DIR, packagePath: './cmd/manifests', output: manifests }, report, signal);
+  }, BUILD_TIMEOUT_MS);
+
+  /** JSON is YAML, so values go in as they are. */
+  function withValues(
+    command: readonly string[],
+    values: object,
+  ): Promise<{ code: number | null; out: string; err: string }> {
+    return pipe(helm, [...command, '--values', '-'], JSON.stringify(values));
+  }
+
+  async function render(values: object): Promise<string> {
+    const { code, out, err } = await withValues(['template', 'bridge', CHART, '--namespace', 'warp'], values);
+    expect(err).toBe('');
+    expect(code).toBe(0);
+    return out;
+  }
+
+  async function kindsOf(rendered: string): Promise<string[]> {
+    const { code, out, err } = await pipe(manifests, [], rendered);
+    expect(err).toBe('');
+    expect(code).toBe(0);
+    return out.trim().split('\n');
+  }
+
+  function configOf(rendered: string): object {
+    const block = /config\.json: \|\n((?: {4}.*\n)+)/.exec(rendered)?.[1] ?? '';
+    return JSON.parse(block) as object;
+  }
+
+  test('is found good by helm lint', async () => {
+    const { stdout } = await promisify(execFile)(helm, ['lint', '--strict', CHART]);
+    expect(stdout).toContain('0 chart(s) failed');
+  });
+
+  test('makes what Kubernetes takes, by its defaults', async () => {
+    const name = 'bridge-signature-aggregator';
+    expect(await kindsOf(await render({}))).toEqual([
+      `PodDisruptionBudget ${name}`,
+      `ConfigMap ${name}`,
+      `Service ${name}`,
+      `Service ${name}-replicas`,
+      `StatefulSet ${name}`,
+    ]);
+  });
+
+  test('makes what Kubernetes takes with everything switched on', async () => {
+    const rendered = await render(EVERYTHING);
+    const kinds = (await kindsOf(rendered)).map((line) => line.split(' ')[0]);
+    expect(new Set(kinds)).toEqual(
+      new Set(['NetworkPolicy', 'PodDisruptionBudget', 'ConfigMap', 'Service', 'StatefulSet', 'ServiceMonitor']),
+    );
+    for (const part of [
+      'image: "registry.example/aggregator:1.2.3"',
+      'storageClassName: "fast"',
+      'secretRef: { name: "aggregator" }',
+      'type: LoadBalancer',
+      'runAsNonRoot: true',
+      'readOnlyRootFilesystem: true',
+    ]) {
+      expect(rendered).toContain(part);
+    }
+  });
+
+  test('makes what Kubernetes takes with everything switched off', async () => {
+    const rendered = await render(LITTLE);
+    expect((await kindsOf(rendered)).map((line) => line.split(' ')[0])).not.toContain('PodDisruptionBudget');
+    expect(rendered).toContain('emptyDir: {}');
+    expect(rendered).not.toContain('volumeClaimTemplates');
+  });
+
+  test.each([
+    ['defaults', {}],
+    ['everything', EVERYTHING],
+  ])('gives the service a configuration that it takes: %s', async (_, values) => {
+    const environment = { REDIS_URL: 'redis://:secret@redis:6379/0' };
+    const { config } = parseConfig(configOf(await render(values)), environment, {});
+    expect(config.server).toMatchObject({
+      host: '0.0.0.0',
+      port: 8080,
+      drainDelayMs: 5_000,
+      shutdownTimeoutMs: 15_000,
+    });
+    expect(config.metrics).toMatchObject({ port: 9_091 });
+    expect(config.store.path).toBe('/data/store');
+  });
+
+  test.each([
+    [{ replicas: 0 }, 'replicas'],
+    [{ replica: 2 }, 'replica'],
+    [{ config: { networks: {} } }, 'networks'],
+    [{ config: { identity: { directory: '/elsewhere' } } }, 'identity'],
+    [{ service: { port: 'http' } }, 'port'],
+  ])('refuses the values %j', async (values, name) => {
+    const { code, err } = await withValues(['template', 'bridge', CHART], values);
+    expect(code).not.toBe(0);
+    expect(err).toContain(name);
+  });
+});
+
+async function pipe(command: string, args: readonly string[], input: string) {
+  const child = spawn(command, [...args], { stdio: 'pipe' });
+  child.stdin.end(input);
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  return { code, out, err };
+}
