@@ -196,6 +196,8 @@ describe('/openapi.json', () => {
         ...[
           'aggregateSignatures',
           'aggregateSignaturesOfTransaction',
+          'goAggregateSignatures',
+          'goAggregateSignaturesOfNetwork',
           'reindexNftToken',
           'callNode',
           'live',
