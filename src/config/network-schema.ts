@@ -176,15 +176,12 @@ const NetworkSchema = section(
       {
         apiPort: optional(
           GoPort(
-            "Where `POST /aggregate-signatures` and `GET /health` are for this network; the Go aggregator's own is 8080.",
+            "Where `POST /aggregate-signatures` and `/health` are for this network; the Go aggregator's own is 8080.",
             8081,
           ),
         ),
         metricsPort: optional(
-          GoPort(
-            "Where `GET /metrics` has this network's metrics by the Go aggregator's names; its own is 8081.",
-            8082,
-          ),
+          GoPort("Where `/metrics` has this network's metrics by the Go aggregator's names; its own is 8081.", 8082),
         ),
       },
     ),

@@ -112,7 +112,7 @@ async function describe({ name, type, help, from, factor = 1, label }: Alias, re
     for (const { value, labels } of await valuesOf(source, registry)) {
       if (labels['network'] !== network) continue;
       // IDs of subnets are letters and digits: nothing in them has to be escaped.
-      const key = label === undefined ? '' : `{${label.name}="${labels[label.ours]}"}`;
+      const key = label === undefined ? '' : `{${label.name}="${String(labels[label.ours])}"}`;
       sums.set(key, (sums.get(key) ?? 0) + value);
     }
   }

@@ -31,7 +31,7 @@ export interface GoRoutesOptions {
 }
 
 /** The Go aggregator's one path. */
-export const GO_PATH = '/aggregate-signatures';
+const GO_PATH = '/aggregate-signatures';
 
 const SignedMessageBody = Type.Object(
   { 'signed-message': Type.String({ description: 'The signed Warp message in hex, without a prefix' }) },

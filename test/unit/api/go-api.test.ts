@@ -90,7 +90,9 @@ describe('a request', () => {
 
   test.each(['application/x-www-form-urlencoded', 'text/plain', 'application/octet-stream'])(
     'may be declared as %s',
-    async (type) => void (await taken({ message: MESSAGE }, { 'content-type': type })),
+    async (type) => {
+      expect(await taken({ message: MESSAGE }, { 'content-type': type })).toMatchObject({ subject });
+    },
   );
 });
 
