@@ -183,6 +183,16 @@ describe("the operator's own subnets", () => {
     expect(own.at(-1)).toBe('full');
   });
 
+  test('it is a quarter of what there is now, in either lane', () => {
+    const { taken, refusal } = floodedByStrangers(64, 256);
+    expect(taken.filter(({ isFirst }) => isFirst).length).toBe(48);
+    expect(refusal).toBe('reserved');
+    const seats = new FairSeats(KEPT);
+    let further = 0;
+    while (typeof seats.take(64, 256, { client: undefined, subnet: `stranger ${further}` }) !== 'string') further += 1;
+    expect(further).toBe(48);
+  });
+
   test('strangers who still have what they got under a higher limit do not keep them out', () => {
     const { seats } = floodedByStrangers(256, 256);
     const shares = { client: undefined, subnet: 'own', isTracked: true };
