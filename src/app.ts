@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import packageJson from '../package.json' with { type: 'json' };
+import { type GoListeners, openGoListeners } from './api/compat/go-listeners.ts';
 import type { AggregationExample } from './api/example-request.ts';
 import type { Server } from './api/http-server.ts';
 import { createServer, type ServerOptions } from './api/server.ts';
@@ -24,6 +25,8 @@ export interface App extends AsyncDisposable {
   readonly url: string;
   readonly nodeID: NodeID;
   readonly server: Server;
+  /** Where networks have the Go aggregator's API and metrics on ports of their own, by the networks' names. */
+  readonly goUrls: GoListeners['urls'];
   /** The embedded network, once it is up; undefined where none is configured. */
   readonly devnet: Devnet | undefined;
   /** Rejects when there is no point in going on: none of the configured networks can be served. */
@@ -85,12 +88,20 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
     ...settings,
     ...(embedded && { registerMore: embedded.registerRoutes, examples: embedded.example }),
   });
-  opened.defer(() => {
+  const goListeners = await openGoListeners({
+    ...{ registry, metrics, logger, clock },
+    ...settings,
+    host: config.server.host,
+    ports: config.networks.map(({ goApi }, index) => ({ ...goApi, network: networks[index] as ServedNetwork })),
+  });
+  opened.defer(async () => {
     logger.info('stopping: no more requests are taken');
-    return server.close();
+    // Together, as each of them may take its whole time.
+    await Promise.all([server.close(), goListeners.close()]);
   });
   const url = await server.listen({ host: config.server.host, port: config.server.port });
-  logger.info({ url, networks: networks.map(({ name }) => name) }, 'listening');
+  const go = goListeners.urls.size > 0 && { go: Object.fromEntries(goListeners.urls) };
+  logger.info({ url, networks: networks.map(({ name }) => name), ...go }, 'listening');
   for (const network of networks) network.open();
 
   const failed = untilUseless(networks);
@@ -98,7 +109,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   failed.catch(() => undefined);
   const closing = opened.move();
   return {
-    ...{ url, server, failed, nodeID: identity.nodeID },
+    ...{ url, server, failed, goUrls: goListeners.urls, nodeID: identity.nodeID },
     get devnet() {
       return embedded?.devnet();
     },

@@ -6,12 +6,14 @@ import { AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics } from './aggregator-metrics.ts';
 import { CapacityLimit, type WaitingPlace } from './capacity-limit.ts';
 import { FairSeats, type Seat, type SeatRefusal, type SeatShares } from './fair-seats.ts';
+import type { SubnetPolicy } from './subnet-policy.ts';
 
 export interface AdmissionOptions {
   readonly clock: Clock;
   readonly metrics: Pick<AggregatorMetrics, 'admissionRefusals' | 'showAdmission'>;
   /** The most aggregations under way, however much the machine could do. */
   readonly maxAggregationsInFlight: number;
+  readonly subnets: Pick<SubnetPolicy, 'hasTracked' | 'isTracked'>;
 }
 
 export interface AdmissionRequest {
@@ -38,6 +40,11 @@ export interface Place extends Disposable {
 const MIN_AGGREGATIONS_IN_FLIGHT = 32;
 /** Requests of any kind, those included that wait for an equal one: each holds little, but a crowd of them holds much. */
 const HELD_PER_SEAT = 16;
+/**
+ * Of everything that is bounded here, where the operator tracks subnets: strangers' subnets never get it. A quarter keeps the
+ * operator's own going at a fraction of the load that the machine can take, and leaves others most of it.
+ */
+const TRACKED_SHARE = 0.25;
 /** Requests whose answers are remembered; a key is a short text, so a few MB. */
 const MAX_KNOWN = 20_000;
 /** Several times in a window of {@link CapacityLimit}. */
@@ -51,33 +58,39 @@ const PROBE_MS = 20;
 export class Admission {
   readonly #options: AdmissionOptions;
   readonly #capacity: CapacityLimit;
-  readonly #seats = new FairSeats();
+  readonly #trackedShare: number;
+  readonly #seats: FairSeats;
   /** By the key of the request. */
   readonly #shared = new Map<string, SharedSeat>();
   readonly #known = new LRUCache<string, true>({ max: MAX_KNOWN });
   /** Requests that were let in, with a seat or without. */
-  #held = 0;
-  #seatless = 0;
+  readonly #held = { all: 0, strangers: 0 };
+  readonly #seatless = { all: 0, strangers: 0 };
   #cancelProbe: (() => void) | undefined;
 
   constructor(options: AdmissionOptions) {
     const { metrics, maxAggregationsInFlight: ceiling } = options;
     this.#options = options;
+    this.#trackedShare = options.subnets.hasTracked ? TRACKED_SHARE : 0;
+    this.#seats = new FairSeats(this.#trackedShare);
     this.#capacity = new CapacityLimit({ floor: Math.min(MIN_AGGREGATIONS_IN_FLIGHT, ceiling), ceiling });
     metrics.showAdmission({ limit: () => this.#capacity.limit, admitted: () => this.#seats.taken });
   }
 
   /** @throws {AggregatorError} `overloaded` */
   enter({ key, client, subnetID }: AdmissionRequest): Place {
-    const { maxAggregationsInFlight } = this.#options;
-    if (this.#held >= HELD_PER_SEAT * maxAggregationsInFlight) throw this.#refuse('held', this.#held);
-    let subnet: string | undefined = subnetID;
+    const { maxAggregationsInFlight, subnets } = this.#options;
+    const isTracked = subnetID !== undefined && subnets.isTracked(subnetID);
+    if (!this.#hasRoom(this.#held, HELD_PER_SEAT * maxAggregationsInFlight, isTracked)) {
+      throw this.#refuse('held', this.#held.all);
+    }
+    let subnet = subnetID;
     let shared: SharedSeat | undefined;
     // A known answer takes no more than a look at the height; while that hangs, no more wait for it than may work.
-    if (!this.#known.has(key) || this.#shared.has(key)) shared = this.#takeSeat(key, { client, subnet });
-    else if (this.#seatless >= maxAggregationsInFlight) throw this.#refuse('held', this.#seatless);
-    else this.#seatless += 1;
-    this.#held += 1;
+    if (!this.#known.has(key) || this.#shared.has(key)) shared = this.#takeSeat(key, client, subnet);
+    else if (this.#hasRoom(this.#seatless, maxAggregationsInFlight, isTracked)) count(this.#seatless, isTracked, 1);
+    else throw this.#refuse('held', this.#seatless.all);
+    count(this.#held, isTracked, 1);
     let isOver = false;
     return {
       belongTo: (found) => {
@@ -86,14 +99,14 @@ export class Admission {
       },
       requireSeat: () => {
         if (shared !== undefined) return;
-        shared = this.#takeSeat(key, { client, subnet });
-        this.#seatless -= 1;
+        shared = this.#takeSeat(key, client, subnet);
+        count(this.#seatless, isTracked, -1);
       },
       [Symbol.dispose]: () => {
         if (isOver) return;
         isOver = true;
-        this.#held -= 1;
-        if (shared === undefined) this.#seatless -= 1;
+        count(this.#held, isTracked, -1);
+        if (shared === undefined) count(this.#seatless, isTracked, -1);
         else this.#leave(key, shared);
       },
     };
@@ -129,9 +142,15 @@ export class Admission {
     };
   }
 
-  #takeSeat(key: string, shares: SeatShares): SharedSeat {
+  #hasRoom({ all, strangers }: Held, most: number, isTracked: boolean): boolean {
+    return all < most && (isTracked || strangers < most - Math.floor(this.#trackedShare * most));
+  }
+
+  #takeSeat(key: string, client: string | undefined, subnet: SubnetID | undefined): SharedSeat {
     let shared = this.#shared.get(key);
     if (shared === undefined) {
+      const isTracked = subnet !== undefined && this.#options.subnets.isTracked(subnet);
+      const shares: SeatShares = { client, subnet, isTracked };
       const seat = this.#seats.take(this.#capacity.limit, this.#options.maxAggregationsInFlight, shares);
       if (typeof seat === 'string') throw this.#refuse(seat, this.#seats.taken);
       shared = { seat, holders: 0 };
@@ -143,7 +162,9 @@ export class Admission {
   }
 
   #move({ seat }: SharedSeat, subnetID: SubnetID): void {
-    const refusal = this.#seats.move(this.#capacity.limit, this.#options.maxAggregationsInFlight, seat, subnetID);
+    const { maxAggregationsInFlight, subnets } = this.#options;
+    const isTracked = subnets.isTracked(subnetID);
+    const refusal = this.#seats.move(this.#capacity.limit, maxAggregationsInFlight, seat, subnetID, isTracked);
     if (refusal !== undefined) throw this.#refuse(refusal, this.#seats.taken);
   }
 
@@ -183,9 +204,22 @@ const REFUSALS: Readonly<Record<SeatRefusal | 'held', (count: number) => string>
   full: (count) => `${count} aggregations are under way, which is all this service takes at once`,
   client: () => 'too many aggregations of this client are under way: the rest is kept for others',
   subnet: () => 'too many aggregations for this subnet are under way: the rest is kept for others',
+  reserved: () =>
+    'too many aggregations for subnets that this service does not track are under way: the rest is kept for its own',
   unresolved: () => 'too many requests for chains that have to be looked up first are under way',
   held: (count) => `${count} requests wait for their answers, which is all this service holds at once`,
 };
+
+/** Requests, and those of them that are not for the operator's own subnets. */
+interface Held {
+  all: number;
+  strangers: number;
+}
+
+function count(held: Held, isTracked: boolean, by: 1 | -1): void {
+  held.all += by;
+  if (!isTracked) held.strangers += by;
+}
 
 /** Of equal requests. It counts for the client that came first. */
 interface SharedSeat {

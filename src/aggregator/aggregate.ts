@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { BlsService } from '../bls/aggregation.ts';
 import { JobsOverloaded } from '../bls/job-runner.ts';
-import { PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
+import { PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
 import type { SignatureStore } from '../store/signature-store.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
@@ -28,6 +28,7 @@ import { requestKey, resultKey, signatureKey } from './result-key.ts';
 import type { SignatureSource } from './signature-source.ts';
 import { createSigningResolver, type Signing, type SigningResolverOptions } from './signing-resolver.ts';
 import { StageTimer } from './stage-timer.ts';
+import type { SubnetPolicy } from './subnet-policy.ts';
 import type { Suspects } from './suspects.ts';
 
 export interface AggregatorLimits extends CollectionLimits {
@@ -51,6 +52,7 @@ export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolve
   readonly store: SignatureStore;
   readonly bls: BlsService;
   readonly suspects: Suspects;
+  readonly subnets: SubnetPolicy;
   readonly metrics: AggregatorMetrics;
   readonly limits: AggregatorLimits;
 }
@@ -77,15 +79,16 @@ export interface Aggregator {
 }
 
 export function createAggregator(options: AggregatorOptions): Aggregator {
-  const { metrics, clock, limits } = options;
-  const admission = new Admission({ clock, metrics, maxAggregationsInFlight: limits.maxAggregationsInFlight });
+  const { metrics, clock, limits, subnets } = options;
+  const { maxAggregationsInFlight } = limits;
+  const admission = new Admission({ clock, metrics, maxAggregationsInFlight, subnets });
   const signingResolver = createSigningResolver({ ...options, resolveTimeoutMs: limits.resolveTimeoutMs });
   const sharedSigning = new SharedSigning({ ...options, bls: admission.watch(options.bls) });
 
   async function run(request: AggregationRequest, waiter: AggregateOptions): Promise<AggregationResult> {
     waiter.signal.throwIfAborted();
     const key = requestKey(request);
-    const subnetID = signingResolver.knownSigningSubnet(request);
+    const subnetID = knownSubnet(request);
     using place = admission.enter({ key, client: waiter.client, subnetID });
     try {
       const result = await sign(request, waiter, place);
@@ -100,8 +103,21 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   async function resolve(request: AggregationRequest, signal: AbortSignal, place: Place) {
     using _ = new StageTimer(clock, metrics, 'resolve');
     const complete = await completeRequest(request, options.l1Messages, signal);
-    const signing = await signingResolver.resolve(complete, signal, (subnetID) => place.belongTo(subnetID));
+    const signing = await signingResolver.resolve(complete, signal, (subnetID) => {
+      subnets.requireAllowed(subnetID);
+      place.belongTo(subnetID);
+    });
     return { complete, signing };
+  }
+
+  /** Whose validators will be asked, where that is known; one that may not be asked for costs nothing. */
+  function knownSubnet(request: AggregationRequest): SubnetID | undefined {
+    const { signingSubnetID: given } = request;
+    if (given !== undefined) subnets.requireAllowed(given);
+    const known = signingResolver.knownSigningSubnet(request);
+    if (known !== undefined) subnets.requireAllowed(known);
+    // Whoever tracks a subnet knows that it is there.
+    return known ?? (given !== undefined && subnets.isTracked(given) ? given : undefined);
   }
 
   async function sign(request: AggregationRequest, waiter: AggregateOptions, place: Place): Promise<AggregationResult> {

@@ -17,6 +17,8 @@ export type AggregatorErrorCode =
   | 'validation_not_over'
   /** Validators with so much weight refused that the rest cannot reach the quorum, with codes that no later block changes. */
   | 'signing_refused'
+  /** The operator lets nobody ask the validators of that subnet. */
+  | 'subnet_not_allowed'
   | 'unknown_source_chain'
   | 'unknown_subnet'
   /** No such transaction was accepted. */

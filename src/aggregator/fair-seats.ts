@@ -4,15 +4,21 @@ export interface SeatShares {
   readonly client: string | undefined;
   /** Whose validators will be asked; undefined while that has to be looked up. */
   readonly subnet: string | undefined;
+  /** Whether that subnet is one of the operator's own. What has to be looked up first is taken for a stranger's. */
+  readonly isTracked?: boolean;
 }
 
-/** Why there is no seat: all are taken, or too many by the same client, for the same subnet, or for what has to be looked up. */
-export type SeatRefusal = 'full' | 'client' | 'subnet' | 'unresolved';
+/**
+ * Why there is no seat: all are taken, or too many by the same client, for the same subnet, or for what has to be looked up; or
+ * what is free is kept for the operator's own subnets.
+ */
+export type SeatRefusal = 'full' | 'client' | 'subnet' | 'unresolved' | 'reserved';
 
 /** One aggregation's right to be under way. */
 export interface Seat {
   readonly client: string | undefined;
   readonly subnet: string | undefined;
+  readonly isTracked: boolean;
   /** Whether it is among the first of its client. */
   readonly isFirst: boolean;
 }
@@ -39,11 +45,20 @@ const FIRST_SEATS = 2;
 
 /** A changing number of seats, shared fairly. Pure. Bound: an entry for each client and subnet with a seat. */
 export class FairSeats {
+  readonly #trackedShare: number;
   readonly #taken = new Set<MutableSeat>();
   readonly #byClient = new Map<string, number>();
   /** Of first seats. */
-  readonly #first: Lane = { taken: 0, bySubnet: new Map() };
-  readonly #further: Lane = { taken: 0, bySubnet: new Map() };
+  readonly #first: Lane = { taken: 0, tracked: 0, bySubnet: new Map() };
+  readonly #further: Lane = { taken: 0, tracked: 0, bySubnet: new Map() };
+
+  /**
+   * @param trackedShare of the seats, from 0 to 1, which no stranger's subnet gets: however many there are, and whoever asks for
+   *   them, the operator's own find room in it. They may have more than that where it is free
+   */
+  constructor(trackedShare = 0) {
+    this.#trackedShare = trackedShare;
+  }
 
   /** Seats taken now. */
   get taken(): number {
@@ -54,49 +69,61 @@ export class FairSeats {
    * @param limit seats that there are now in each lane; there may be more taken, from when there were more
    * @param most that there are ever in all
    */
-  take(limit: number, most: number, { client, subnet }: SeatShares): Seat | SeatRefusal {
+  take(limit: number, most: number, { client, subnet, isTracked = false }: SeatShares): Seat | SeatRefusal {
     const ofClient = client === undefined ? 0 : (this.#byClient.get(client) ?? 0);
     const isFirst = client !== undefined && ofClient < FIRST_SEATS;
-    const free = this.#free(limit, most, isFirst);
-    if (free < 1) return 'full';
-    if (ofClient >= share(free, CLIENT_SHARE_OF_FREE)) return 'client';
     const lane = this.#lane(isFirst);
+    const free = this.#free(limit, most, isFirst, isTracked);
+    if (free < 1) return this.#free(limit, most, isFirst, true) < 1 ? 'full' : 'reserved';
+    if (ofClient >= share(free, CLIENT_SHARE_OF_FREE)) return 'client';
     const refusal = subnetRefusal(free, lane, subnet);
     if (refusal !== undefined) return refusal;
-    const seat: MutableSeat = { client, subnet, isFirst };
+    const seat: MutableSeat = { client, subnet, isTracked, isFirst };
     this.#taken.add(seat);
     if (client !== undefined) add(this.#byClient, client, 1);
-    lane.taken += 1;
-    add(lane.bySubnet, subnet, 1);
+    count(lane, seat, 1);
     return seat;
   }
 
   /** Counts a seat for the subnet that was found. Where it is refused, the seat stays as it was. */
-  move(limit: number, most: number, seat: Seat, subnet: string): SeatRefusal | undefined {
+  move(limit: number, most: number, seat: Seat, subnet: string, isTracked = false): SeatRefusal | undefined {
     const own = this.#own(seat);
     if (own.subnet === subnet) return undefined;
     const lane = this.#lane(own.isFirst);
     // Its own seat is free for it, and the limit may have fallen since it was let in.
-    const free = Math.max(1, this.#free(limit, most, own.isFirst) + 1);
+    const free = Math.max(1, this.#free(limit, most, own.isFirst, isTracked) + 1);
     const refusal = subnetRefusal(free, lane, subnet);
     if (refusal !== undefined) return refusal;
-    add(lane.bySubnet, own.subnet, -1);
+    count(lane, own, -1);
     own.subnet = subnet;
-    add(lane.bySubnet, subnet, 1);
+    own.isTracked = isTracked;
+    count(lane, own, 1);
     return undefined;
   }
 
   release(seat: Seat): void {
     const own = this.#own(seat);
-    const lane = this.#lane(own.isFirst);
     this.#taken.delete(own);
     if (own.client !== undefined) add(this.#byClient, own.client, -1);
-    lane.taken -= 1;
-    add(lane.bySubnet, own.subnet, -1);
+    count(this.#lane(own.isFirst), own, -1);
   }
 
-  #free(limit: number, most: number, isFirst: boolean): number {
-    return isFirst ? Math.min(limit - this.#first.taken, most - this.taken) : limit - this.taken;
+  /** For whoever comes now: seats of the lane, less those that are kept for others. */
+  #free(limit: number, most: number, isFirst: boolean, isTracked: boolean): number {
+    const all = { taken: this.taken, tracked: this.#first.tracked + this.#further.tracked };
+    const { taken, tracked } = isFirst ? this.#first : all;
+    const left = most - all.taken;
+    const reserved = this.#reserved(limit);
+    // What strangers still have from when the limit was higher does not take the operator's own share.
+    if (isTracked) return Math.min(left, Math.max(limit - taken, reserved - tracked));
+    return Math.min(
+      ...[left, limit - taken, limit - reserved - (taken - tracked)],
+      most - this.#reserved(most) - (all.taken - all.tracked),
+    );
+  }
+
+  #reserved(limit: number): number {
+    return Math.floor(this.#trackedShare * limit);
   }
 
   #lane(isFirst: boolean): Lane {
@@ -111,6 +138,8 @@ export class FairSeats {
 
 interface Lane {
   taken: number;
+  /** Of them, those of the operator's own subnets. */
+  tracked: number;
   readonly bySubnet: Map<string | undefined, number>;
 }
 
@@ -122,6 +151,13 @@ function subnetRefusal(free: number, { bySubnet }: Lane, subnet: string | undefi
 
 interface MutableSeat extends Seat {
   subnet: string | undefined;
+  isTracked: boolean;
+}
+
+function count(lane: Lane, { subnet, isTracked }: Seat, by: 1 | -1): void {
+  lane.taken += by;
+  if (isTracked) lane.tracked += by;
+  add(lane.bySubnet, subnet, by);
 }
 
 function share(free: number, factor: number): number {

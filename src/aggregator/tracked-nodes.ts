@@ -8,7 +8,9 @@ export interface TrackedNodesOptions {
   readonly clock: Clock;
   /** How long a validator stays connected after it was last named. */
   readonly keepMs: number;
-  /** Most subnets; the one named least recently goes first. */
+  /** Subnets that are never let go of, and whose validators are connected before those of others. */
+  readonly preferred: ReadonlySet<SubnetID>;
+  /** Most subnets beside them; the one named least recently goes first. */
   readonly maxSubnets: number;
 }
 
@@ -20,11 +22,12 @@ interface TrackedNode {
 /** The nodes of each subnet that are to be connected: those that were named not long ago. */
 export class TrackedNodes {
   readonly #options: TrackedNodesOptions;
-  readonly #subnets: LRUCache<SubnetID, Map<NodeID, TrackedNode>>;
+  readonly #preferred = new Map<SubnetID, Map<NodeID, TrackedNode>>();
+  readonly #others: LRUCache<SubnetID, Map<NodeID, TrackedNode>>;
 
   constructor(options: TrackedNodesOptions) {
     this.#options = options;
-    this.#subnets = new LRUCache({
+    this.#others = new LRUCache({
       max: options.maxSubnets,
       dispose: (_nodes, subnetID, reason) => {
         if (reason !== 'set') options.network.unwant(subnetID);
@@ -35,8 +38,10 @@ export class TrackedNodes {
   /** @returns when the last of these nodes was first named */
   track(subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>): number {
     const nowMs = this.#options.clock.monotonicMs();
-    let nodes = this.#subnets.get(subnetID);
-    if (nodes === undefined) this.#subnets.set(subnetID, (nodes = new Map()));
+    // A flood of strangers' subnets must not push the operator's own out.
+    const subnets = this.#options.preferred.has(subnetID) ? this.#preferred : this.#others;
+    let nodes = subnets.get(subnetID);
+    if (nodes === undefined) subnets.set(subnetID, (nodes = new Map()));
     let isChanged = false;
     let latestMs = 0;
     for (const nodeID of nodeIDs) {
@@ -49,18 +54,22 @@ export class TrackedNodes {
       }
       latestMs = Math.max(latestMs, node?.firstMs ?? nowMs);
     }
-    if (this.#forgetIdle(nodes, nowMs) || isChanged) this.#options.network.want(subnetID, new Set(nodes.keys()));
+    if (this.#forgetIdle(nodes, nowMs) || isChanged) this.#want(subnetID, nodes);
     return latestMs;
   }
 
   /** Also for subnets that nobody names any more: called from time to time. */
   letGoOfIdle(): void {
     const nowMs = this.#options.clock.monotonicMs();
-    for (const [subnetID, nodes] of [...this.#subnets.entries()]) {
+    for (const [subnetID, nodes] of [...this.#others.entries(), ...this.#preferred]) {
       if (!this.#forgetIdle(nodes, nowMs)) continue;
-      if (nodes.size === 0) this.#subnets.delete(subnetID);
-      else this.#options.network.want(subnetID, new Set(nodes.keys()));
+      if (nodes.size === 0 && this.#others.delete(subnetID)) continue;
+      this.#want(subnetID, nodes);
     }
+  }
+
+  #want(subnetID: SubnetID, nodes: ReadonlyMap<NodeID, TrackedNode>): void {
+    this.#options.network.want(subnetID, new Set(nodes.keys()), this.#options.preferred.has(subnetID));
   }
 
   #forgetIdle(nodes: Map<NodeID, TrackedNode>, nowMs: number): boolean {

@@ -46,7 +46,8 @@ const MAX_REFUSAL_TEXT_LENGTH = 300;
 export function createValidatorConnections(options: ValidatorConnectionsOptions): ValidatorConnections {
   const { network, clock, keepMs, refreshIntervalMs } = options;
   const requiredIDs = [...new Set([PRIMARY_NETWORK_ID, ...options.trackedSubnetIDs])];
-  const tracked = new TrackedNodes({ network, clock, keepMs, maxSubnets: MAX_SUBNETS + requiredIDs.length });
+  const preferred = new Set(requiredIDs);
+  const tracked = new TrackedNodes({ network, clock, keepMs, preferred, maxSubnets: MAX_SUBNETS });
   /** One entry for each caller that listens. */
   const readinessListeners = new Set<() => void>();
   const subnetOptions = {

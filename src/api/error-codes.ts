@@ -97,6 +97,13 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
     retry: 'never',
     action: 'Read the reasons in details; check that the source chain really sent this message',
   },
+  subnet_not_allowed: {
+    raisedBy: ['aggregator'],
+    status: 403,
+    meaning: 'The validators of that subnet may not be asked here',
+    retry: 'after_change',
+    action: 'Ask the operator to allow the subnet, or use another service',
+  },
   unknown_source_chain: {
     raisedBy: ['aggregator'],
     status: 404,

@@ -2,33 +2,24 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AggregatorError } from '../aggregator/aggregator-error.ts';
 import { UpstreamError } from '../upstream/upstream-error.ts';
 import { presentDetails } from './aggregation-details.ts';
-import { createErrorBody } from './error-body.ts';
-import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
+import { ERROR_CODES } from './error-codes.ts';
+import { type ErrorAnswer, type ErrorForm, OWN_ERROR_FORM } from './error-form.ts';
 import { ClientGone, HttpError, noSuchRoute } from './http-error.ts';
-import { FIELD_NAMES } from './parse-aggregation-request.ts';
 import type { RequestLog } from './request-log.ts';
 import { describeValidation, MISSING_BODY } from './validation-text.ts';
-
-interface ErrorAnswer {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly details?: unknown;
-  readonly retryAfterMs?: number | undefined;
-}
 
 export type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => void;
 
 /** The one place where errors of all kinds become answers. */
-export function createErrorHandler(log: RequestLog): ErrorHandler {
+export function createErrorHandler(log: RequestLog, form: ErrorForm = OWN_ERROR_FORM): ErrorHandler {
   return (error, request, reply) => {
     if (error instanceof ClientGone) {
       reply.hijack(); // nobody is there to be answered
       return;
     }
-    const answer = answerTo(error, request);
-    const { code, message, details, retryAfterMs = ERROR_CODES[code].retryAfterMs } = answer;
-    const { status } = ERROR_CODES[code];
-    const statusCode = status === 'as_upstream' ? 502 : status;
+    const answer = answerTo(error, request, form);
+    const { code, message, retryAfterMs = ERROR_CODES[code].retryAfterMs } = answer;
+    const statusCode = form.statusOf(code);
     request.errorCode = code;
     if (code === 'internal_error') log.unexpected(request, error);
     else if (error instanceof AggregatorError && (statusCode >= 500 || error.report !== undefined))
@@ -39,7 +30,7 @@ export function createErrorHandler(log: RequestLog): ErrorHandler {
     reply
       .status(statusCode)
       .type('application/json; charset=utf-8')
-      .send(JSON.stringify(createErrorBody(code, statusCode, message, details)));
+      .send(JSON.stringify(form.bodyOf(answer, statusCode)));
   };
 }
 
@@ -47,11 +38,11 @@ export function handleNotFound(request: FastifyRequest, reply: FastifyReply): vo
   reply.send(noSuchRoute(request));
 }
 
-function answerTo(error: FastifyError, request: FastifyRequest): ErrorAnswer {
+function answerTo(error: FastifyError, request: FastifyRequest, { fieldNames }: ErrorForm): ErrorAnswer {
   if (error instanceof HttpError || error instanceof UpstreamError) return error;
   if (error instanceof AggregatorError) {
     const { code, field, report, retryAfterMs } = error;
-    const message = field === undefined ? error.message : `${FIELD_NAMES[field]}: ${error.message}`;
+    const message = field === undefined ? error.message : `${fieldNames[field]}: ${error.message}`;
     return { code, message, details: report && presentDetails(report), retryAfterMs };
   }
   if (error.validation !== undefined) {

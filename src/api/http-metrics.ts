@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { DURATION_BUCKETS_SECONDS, type Metrics } from '../telemetry/metrics.ts';
+import { DURATION_BUCKETS_SECONDS, type Gauge, type Metrics } from '../telemetry/metrics.ts';
 import type { RequestEnd, RequestFollower } from './follow-request.ts';
 
 /** What every request shows, whatever its route: how many, how long, how they ended, and how many are under way. */
 export class HttpMetrics implements RequestFollower {
   readonly #count: (labels: { readonly method: string; readonly route: string; readonly status: string }) => void;
   readonly #observe: (labels: { readonly route: string; readonly status_class: string }, seconds: number) => void;
-  #inFlight = 0;
+  readonly #inFlight: Gauge;
 
   constructor(metrics: Metrics) {
     const requests = metrics.counter({
@@ -20,20 +20,17 @@ export class HttpMetrics implements RequestFollower {
       labels: ['route', 'status_class'],
       buckets: DURATION_BUCKETS_SECONDS,
     });
-    metrics.readGauge(
-      { name: 'http_requests_in_flight', help: 'Requests that are not answered yet' },
-      () => this.#inFlight,
-    );
+    this.#inFlight = metrics.gauge({ name: 'http_requests_in_flight', help: 'Requests that are not answered yet' });
     this.#count = (labels) => requests.inc(labels);
     this.#observe = (labels, seconds) => durations.observe(labels, seconds);
   }
 
   begin(): void {
-    this.#inFlight += 1;
+    this.#inFlight.inc();
   }
 
   over({ method, routeOptions }: FastifyRequest, { raw }: FastifyReply, { isAnswered, durationMs }: RequestEnd): void {
-    this.#inFlight -= 1;
+    this.#inFlight.dec();
     // The pattern, of which there are as many as routes; the path of what has no route is any text of the client's.
     const route = routeOptions.url ?? NO_ROUTE;
     const status = isAnswered ? String(raw.statusCode) : GONE;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { createErrorBody } from './error-body.ts';
-import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
+import type { ErrorCode } from './error-codes.ts';
+import type { ErrorForm } from './error-form.ts';
 import { REQUEST_ID_HEADER } from './request-id.ts';
 import type { RequestLog } from './request-log.ts';
 
@@ -19,6 +19,7 @@ const ANSWERS: Readonly<Record<string, readonly [ErrorCode, message: string]>> =
 
 export interface MalformedRequestOptions {
   readonly log: RequestLog;
+  readonly form: ErrorForm;
   /** Of every such answer. */
   readonly headers: Readonly<Record<string, string>>;
   /** Whether part of an answer to an earlier request is already on its way over the connection. */
@@ -29,7 +30,7 @@ export interface MalformedRequestOptions {
 export function answerMalformed(
   error: ClientError,
   socket: Socket,
-  { log, headers, hasBegunAnswer }: MalformedRequestOptions,
+  { log, form, headers, hasBegunAnswer }: MalformedRequestOptions,
 ): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
   const [code, message] =
@@ -40,9 +41,8 @@ export function answerMalformed(
     socket.destroy(error);
     return;
   }
-  const { status } = ERROR_CODES[code];
-  const statusCode = status === 'as_upstream' ? 400 : status;
-  const body = JSON.stringify(createErrorBody(code, statusCode, message));
+  const statusCode = form.statusOf(code);
+  const body = JSON.stringify(form.bodyOf({ code, message }, statusCode));
   const lines = Object.entries({
     ...headers,
     [REQUEST_ID_HEADER]: requestID,

@@ -14,6 +14,7 @@ const METHODS = ['get', 'post'] as const;
 /** In the order of the page; what has no entry here comes after. */
 const TAGS = [
   { name: 'Signature aggregation', description: 'Validators sign a Warp message, until the quorum is reached' },
+  { name: 'Go aggregator', description: 'The same for clients of the Go signature aggregator, in its words' },
   { name: 'Primary network', description: 'What happened on the P-, X- and C-Chain; passed on to the data API' },
   { name: 'EVM chains', description: 'Blocks, transactions, tokens and NFTs; passed on to the data API' },
   { name: 'Metrics', description: 'Figures of chains; passed on to the metrics service' },
@@ -180,7 +181,9 @@ function addExample({ paths = {} }: Document, { network, body }: AggregationExam
 function completeDocument(document: Document, isLimited: boolean): void {
   for (const operation of operationsOf(document)) {
     sortParameters(operation);
-    addResponses(operation, plainErrorResponses(408, 431, ...(operation.requestBody === undefined ? [] : BODY_ERRORS)));
+    // A route that says itself what may be wrong with its body is in another form, and takes any media type.
+    const isBodyOpen = operation.requestBody !== undefined && operation.responses['413'] === undefined;
+    addResponses(operation, plainErrorResponses(408, 431, ...(isBodyOpen ? BODY_ERRORS : [])));
   }
   document.components = { ...document.components, headers: HEADERS };
   if (isLimited) describeAccess(document);

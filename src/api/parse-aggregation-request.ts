@@ -114,7 +114,11 @@ export function parseTransactionRequest(
   };
 }
 
-function parseSubject({ message, justification: given }: Static<typeof AggregationBody>): Subject {
+/** @throws {HttpError} naming the field */
+export function parseSubject({
+  message,
+  justification: given,
+}: Pick<Static<typeof AggregationBody>, 'message' | 'justification'>): Subject {
   if (message === undefined && given === undefined) {
     throw badRequest('message is missing: either message or justification must be given');
   }
@@ -149,14 +153,18 @@ function signedPartLength(bytes: Uint8Array): number | undefined {
   }
 }
 
-function parseJustification(text: string): Uint8Array {
+/** @throws {ParseError} */
+export function parseJustification(text: string): Uint8Array {
   const bytes = parseHex(text, 'justification');
   if (bytes.length <= MAX_JUSTIFICATION_LENGTH) return bytes;
   throw new ParseError('justification', `has ${bytes.length} bytes, at most ${MAX_JUSTIFICATION_LENGTH} are allowed`);
 }
 
 /** An empty text is an error: whoever sent it may have meant an ID, and the default would be another. */
-function parseOptionalID<T extends SubnetID | BlockchainID>(name: string, text: string | undefined): T | undefined {
+export function parseOptionalID<T extends SubnetID | BlockchainID>(
+  name: string,
+  text: string | undefined,
+): T | undefined {
   if (text === undefined) return undefined;
   if (text === '') throw badRequest(`${name} is empty: give an ID, or leave it out to have the default`);
   return parseField(name, text, () => parseHexOrCb58Id<T>(text, name));
@@ -166,7 +174,8 @@ function toBigInt(value: number | undefined): bigint | undefined {
   return value === undefined ? undefined : BigInt(value);
 }
 
-function parseField<T>(name: string, text: string, parse: () => T): T {
+/** What `parse` makes of the text of a field. @throws {HttpError} naming the field */
+export function parseField<T>(name: string, text: string, parse: () => T): T {
   if (text.startsWith('0X')) throw badRequest(`${name} starts with 0X: the prefix of hex is 0x, or there is none`);
   try {
     return parse();

@@ -8,8 +8,10 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
 import { type AccessOptions, registerAccess } from './access.ts';
 import { unescapeColons } from './canonical-target.ts';
+import { registerGoRoutes } from './compat/go-routes.ts';
 import { allowOrigin, registerCors } from './cors.ts';
 import { DrainingServer } from './draining-server.ts';
+import { type ErrorForm, OWN_ERROR_FORM } from './error-form.ts';
 import { createErrorHandler, handleNotFound } from './error-handler.ts';
 import { type AggregationExample, publicExample } from './example-request.ts';
 import { followRequest } from './follow-request.ts';
@@ -66,19 +68,8 @@ const COMMON_HEADERS = { 'x-content-type-options': 'nosniff' };
 export async function createServer(options: ServerOptions): Promise<Server> {
   const { networks, clock, corsOrigins = [], access, metrics, upstream, registerMore } = options;
   const log = new RequestLog(options.logger, clock);
-  const httpMetrics = new HttpMetrics(metrics);
-  const follow = (request: FastifyRequest, reply: FastifyReply): void => {
-    httpMetrics.begin();
-    followRequest(request, reply, clock, [log, httpMetrics]);
-  };
-  const server = createBareServer(options, log, follow);
+  const server = createBareServer(options, log);
   const checkRouteAccess = watchRouteAccess(server);
-  server.decorateRequest('errorCode', undefined);
-  server.addHook('onRequest', (request, reply, done) => {
-    setCommonHeaders(request, reply);
-    follow(request, reply);
-    done();
-  });
   // Before all that may refuse a request, so that pages can read why; a preflight needs nothing else.
   await registerCors(server, corsOrigins);
   server.addHook('onRequest', ({ raw }, _reply, done) => done(findHeaderProblem(raw)));
@@ -89,6 +80,11 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   });
   registerAccess(server, access, metrics);
   registerAggregateSignatures(server, networks);
+  await registerGoRoutes(server, {
+    ...{ networks, log, metrics, clock },
+    withNames: true,
+    isLimited: access !== undefined,
+  });
   registerHealth(server, networks);
   registerStartPage(server, networks, options.version);
   registerMetrics(server, options.registry, clock);
@@ -99,18 +95,28 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   return server;
 }
 
-/** Without hooks and routes: how connections, errors and bodies are handled. */
-function createBareServer(
-  { logger, clock, drainTimeoutMs, access, corsOrigins = [] }: ServerOptions,
+export type BareServerOptions = Pick<
+  ServerOptions,
+  'logger' | 'clock' | 'metrics' | 'drainTimeoutMs' | 'access' | 'corsOrigins'
+>;
+
+/** Without routes: how connections, errors and bodies are handled, and requests followed. */
+export function createBareServer(
+  { logger, clock, metrics, drainTimeoutMs, access, corsOrigins = [] }: BareServerOptions,
   log: RequestLog,
-  follow: (request: FastifyRequest, reply: FastifyReply) => void,
-) {
+  form: ErrorForm = OWN_ERROR_FORM,
+): Server {
   const trustedProxies = access?.trustedProxies ?? [];
   const loggerInstance: FastifyBaseLogger = logger;
   const warnings = createSampledWarnings(logger, clock);
-  const handleError = createErrorHandler(log);
+  const handleError = createErrorHandler(log, form);
+  const httpMetrics = new HttpMetrics(metrics);
+  const follow = (request: FastifyRequest, reply: FastifyReply): void => {
+    httpMetrics.begin();
+    followRequest(request, reply, clock, [log, httpMetrics]);
+  };
   const ofMalformed = {
-    log,
+    ...{ log, form },
     headers: { ...COMMON_HEADERS, ...(corsOrigins.includes('*') && { 'access-control-allow-origin': '*' }) },
     hasBegunAnswer: (socket: Parameters<DrainingServer['hasBegunAnswer']>[0]) =>
       (server.server as DrainingServer).hasBegunAnswer(socket),
@@ -153,6 +159,12 @@ function createBareServer(
   server.setNotFoundHandler(handleNotFound);
   // Bodies are JSON; Fastify would take plain text too, and then find that it is no object.
   server.removeContentTypeParser('text/plain');
+  server.decorateRequest('errorCode', undefined);
+  server.addHook('onRequest', (request, reply, done) => {
+    setCommonHeaders(request, reply);
+    follow(request, reply);
+    done();
+  });
   return server;
 }
 

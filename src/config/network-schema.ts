@@ -65,6 +65,15 @@ const Embedded = Type.Object(
   },
 );
 
+function GoPort(description: string, example: number) {
+  return Type.Integer({
+    description: `${description} On \`server.host\`; 0 takes any free one.`,
+    minimum: 0,
+    maximum: 65_535,
+    examples: [example],
+  });
+}
+
 const NetworkSchema = section(
   'One network.',
   {
@@ -110,6 +119,15 @@ const NetworkSchema = section(
       maxItems: 1_000,
       examples: [['2W9boARgCWL25z6pMFNtkCfNA5v28VGg9PmBgUJfuKndEdhrvw']],
     }),
+    allowedSubnetIds: optional(
+      Type.Array(SubnetId, {
+        description:
+          'The subnets whose validators may be asked to sign, beside the primary network and `trackedSubnetIds`, for which they may ' +
+          'always be; others are answered 403. Without it all subnets may; `[]` is none but those.',
+        maxItems: 1_000,
+        examples: [['2W9boARgCWL25z6pMFNtkCfNA5v28VGg9PmBgUJfuKndEdhrvw']],
+      }),
+    ),
     manuallyTrackedPeers: Type.Array(Peer, {
       default: [],
       description:
@@ -152,6 +170,21 @@ const NetworkSchema = section(
       maximum: 100,
       examples: [67],
     }),
+    goApi: section(
+      'Ports of the Go aggregator, for clients, probes and dashboards that keep the addresses they have. Its API is on the main port ' +
+        'too: docs/switch-from-go.md.',
+      {
+        apiPort: optional(
+          GoPort(
+            "Where `POST /aggregate-signatures` and `/health` are for this network; the Go aggregator's own is 8080.",
+            8081,
+          ),
+        ),
+        metricsPort: optional(
+          GoPort("Where `/metrics` has this network's metrics by the Go aggregator's names; its own is 8081.", 8082),
+        ),
+      },
+    ),
     l1Index: section('The index of L1 validations, which the removal of an L1 validator needs.', {
       lookback: Type.Integer({
         default: 10_000,
@@ -212,6 +245,7 @@ function checkNetworks(networks: Readonly<Record<string, unknown>>, report: Repo
       'must have at least one network, such as {"fuji":{"pChainApi":[{"baseUrl":"https://api.avax-test.network"}]}}',
     );
   }
+  checkGoPorts(networks, report);
   const embedded = names.filter((name) => partAt(networks, [name, 'embedded']) !== undefined);
   for (const name of embedded.slice(1)) {
     report(`must be left out: only one network can be embedded, and ${embedded[0]} is`, [name, 'embedded']);
@@ -233,6 +267,20 @@ function checkNetworks(networks: Readonly<Record<string, unknown>>, report: Repo
       const owner = owners.get(alias);
       if (owner !== undefined) report(`must be a new name: the network ${owner} has it`, [name, 'aliases', index]);
       else owners.set(alias, name);
+    }
+  }
+}
+
+/** Each needs a port of its own. */
+function checkGoPorts(networks: Readonly<Record<string, unknown>>, report: Report): void {
+  const owners = new Map<unknown, string>();
+  for (const name of Object.keys(networks)) {
+    for (const key of ['apiPort', 'metricsPort']) {
+      const port = partAt(networks, [name, 'goApi', key]);
+      if (port === undefined || port === 0) continue;
+      const owner = owners.get(port);
+      if (owner !== undefined) report(`must be another port than ${owner}`, [name, 'goApi', key]);
+      else owners.set(port, `networks.${name}.goApi.${key}`);
     }
   }
 }

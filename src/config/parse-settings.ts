@@ -49,7 +49,7 @@ function parseUpstream({ dataApi, metrics, nodeRpc, ...rest }: Settings['upstrea
 }
 
 function parseNetwork(name: string, network: NetworkSettings): NetworkConfig {
-  const { trackedSubnetIds, manuallyTrackedPeers, readyQuorumPercentage, l1Index, ...rest } = network;
+  const { trackedSubnetIds, allowedSubnetIds, manuallyTrackedPeers, readyQuorumPercentage, l1Index, ...rest } = network;
   const none: readonly ApiEndpoint[] = [];
   return {
     ...rest,
@@ -58,7 +58,8 @@ function parseNetwork(name: string, network: NetworkSettings): NetworkConfig {
     pChainApi: network.pChainApi ?? none,
     infoApi: network.infoApi ?? none,
     dataApi: network.dataApi,
-    trackedSubnetIDs: trackedSubnetIds.map((text) => parseHexOrCb58Id<SubnetID>(text, 'subnet ID')),
+    trackedSubnetIDs: parseSubnetIDs(trackedSubnetIds),
+    allowedSubnetIDs: allowedSubnetIds && parseSubnetIDs(allowedSubnetIds),
     manuallyTrackedPeers: manuallyTrackedPeers.map(({ nodeId, address }) => {
       const parsed = parsePeerAddress(address);
       if (parsed === undefined) throw new TypeError(`not checked: ${address}`);
@@ -67,4 +68,8 @@ function parseNetwork(name: string, network: NetworkSettings): NetworkConfig {
     readyQuorumNum: BigInt(readyQuorumPercentage),
     l1Index: { lookback: BigInt(l1Index.lookback), blocksPerSecond: l1Index.blocksPerSecond },
   };
+}
+
+function parseSubnetIDs(texts: readonly string[]): SubnetID[] {
+  return texts.map((text) => parseHexOrCb58Id<SubnetID>(text, 'subnet ID'));
 }

@@ -96,11 +96,15 @@ export interface NetworkConfig {
   readonly dataApi: ApiEndpoint | undefined;
   readonly apiTimeoutMs: number;
   readonly trackedSubnetIDs: readonly SubnetID[];
+  /** Beside the primary network and those tracked; undefined is all. */
+  readonly allowedSubnetIDs: readonly SubnetID[] | undefined;
   readonly manuallyTrackedPeers: readonly { readonly nodeID: NodeID; readonly host: string; readonly port: number }[];
   readonly allowPrivateAddresses: boolean;
   readonly dialsPerSecond: number;
   readonly validatorRefreshMs: number;
   readonly readyQuorumNum: bigint;
+  /** Where the Go aggregator's API and metrics are on ports of their own. */
+  readonly goApi: { readonly apiPort?: number | undefined; readonly metricsPort?: number | undefined };
   readonly l1Index: {
     /** P-Chain blocks below the newest; without a store only. */
     readonly lookback: bigint;

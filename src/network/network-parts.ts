@@ -1,6 +1,7 @@
 import { type Aggregator, createAggregator } from '../aggregator/aggregate.ts';
 import { createAggregatorMetrics } from '../aggregator/aggregator-metrics.ts';
 import { createL1Messages } from '../aggregator/l1-messages.ts';
+import { createSubnetPolicy } from '../aggregator/subnet-policy.ts';
 import { createSuspects } from '../aggregator/suspects.ts';
 import { createValidatorConnections, type ValidatorConnections } from '../aggregator/validator-connections.ts';
 import type { BlsService } from '../bls/aggregation.ts';
@@ -142,6 +143,7 @@ export function openNetworkParts(
       maxPerSigner: options.aggregation.signatureCachePerSigner,
     }),
     suspects: createSuspects(clock),
+    subnets: createSubnetPolicy(network),
     bls: options.bls,
     clock,
     metrics,

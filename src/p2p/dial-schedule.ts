@@ -48,6 +48,8 @@ export interface DialScheduleOptions {
   readonly nowMs: number;
   /** Whether there is an address of the node that may be dialled. */
   readonly hasAddress: (nodeID: NodeID) => boolean;
+  /** Wanted nodes that are dialled before other wanted ones, and that room is kept for; by default there are none. */
+  readonly preferredNodes?: () => ReadonlySet<NodeID>;
   /** All nodes whose address is known, the API node's peers first: some are dialled to learn addresses from them. */
   readonly knownNodes: () => Iterable<NodeID>;
 }
@@ -148,11 +150,12 @@ export class DialSchedule {
       openCount: this.#openCount,
       connectingCount: this.#connecting.size,
       youngCount: this.#countYoung(nowMs),
+      preferredMissing: this.#countPreferredMissing(),
     };
     const budget = dialBudget(load, limits);
     // Looking at all candidates is not worth it where none may be dialled.
     const due = budget.total <= 0 ? [] : planDials(this.#candidates(budget.unwanted > 0, nowMs), budget, nowMs);
-    this.#isBudgetSpent = due.length >= budget.total;
+    this.#isBudgetSpent = due.length >= Math.min(budget.total, budget.others);
     this.#tokens -= due.length;
     for (const nodeID of due) {
       const record = this.#record(nodeID, nowMs);
@@ -212,6 +215,14 @@ export class DialSchedule {
     return planDisconnects(unwanted, { keep: gossipSources, graceMs: unwantedGraceMs }, nowMs);
   }
 
+  #countPreferredMissing(): number | undefined {
+    const preferred = this.#options.preferredNodes?.();
+    if (preferred === undefined || preferred.size === 0) return undefined;
+    let count = 0;
+    for (const nodeID of preferred) if (this.#records.get(nodeID)?.isOpen !== true) count += 1;
+    return count;
+  }
+
   #countYoung(nowMs: number): number {
     let count = 0;
     for (const dialledAtMs of this.#connecting.values()) if (nowMs - dialledAtMs < YOUNG_DIAL_MS) count += 1;
@@ -219,11 +230,12 @@ export class DialSchedule {
   }
 
   *#candidates(withSources: boolean, nowMs: number): Generator<DialCandidate> {
-    const { hasAddress, knownNodes } = this.#options;
+    const { hasAddress, knownNodes, preferredNodes } = this.#options;
+    const preferred = preferredNodes?.();
     for (const { nodeID, isOpen, failures, nextDialAtMs, unwantedSinceMs } of this.#records.values()) {
       if (isOpen || unwantedSinceMs !== undefined) continue;
       if (nextDialAtMs > nowMs || !hasAddress(nodeID)) continue;
-      yield { nodeID, wanted: true, failures, nextDialAtMs };
+      yield { nodeID, wanted: true, preferred: preferred?.has(nodeID) === true, failures, nextDialAtMs };
     }
     if (!withSources) return;
     let considered = 0;

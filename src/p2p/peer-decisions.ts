@@ -7,6 +7,8 @@ import { isPublicAddress } from './ip-address.ts';
 export interface DialCandidate {
   readonly nodeID: NodeID;
   readonly wanted: boolean;
+  /** Whether it comes before other wanted ones. */
+  readonly preferred?: boolean;
   /** Failed attempts since the last connection that lasted. */
   readonly failures: number;
   /** Monotonic; not before. */
@@ -16,6 +18,8 @@ export interface DialCandidate {
 export interface DialBudget {
   /** How many connections may be started now. */
   readonly total: number;
+  /** How many of them may go to wanted nodes that are not preferred. */
+  readonly others: number;
   /** How many of them may go to nodes that nobody wants, to learn addresses from them. */
   readonly unwanted: number;
 }
@@ -28,7 +32,17 @@ export interface DialLoad {
   readonly connectingCount: number;
   /** Of those connecting, how many were dialled in the last {@link YOUNG_DIAL_MS}. */
   readonly youngCount: number;
+  /** Preferred nodes without a connection; undefined where no node is preferred, so that nothing is kept for any. */
+  readonly preferredMissing?: number | undefined;
 }
+
+/**
+ * Of dials under way, what nodes that are not preferred may have together: whoever names an L1 whose nodes all hang must not
+ * hold up those of the operator's own for the ten seconds that a dial may take.
+ */
+const OTHERS_SHARE_OF_DIALS = 0.75;
+/** Of connections: kept for preferred nodes that are yet to come. 500 of 12,000. */
+const PREFERRED_HEADROOM = 1 / 24;
 
 /** A dial takes a third of a millisecond of our time: after this many, other work has its turn. */
 export const MAX_DIALS_PER_STEP = 32;
@@ -43,35 +57,53 @@ export function dialBudget(
   load: DialLoad,
   limits: { readonly maxConnecting: number; readonly maxConnections: number; readonly gossipSources: number },
 ): DialBudget {
-  return {
-    total: Math.min(
-      Math.floor(load.tokens),
-      limits.maxConnecting - load.connectingCount,
-      limits.maxConnections - load.openCount,
-      MAX_YOUNG_DIALS - load.youngCount,
-      MAX_DIALS_PER_STEP,
-    ),
-    unwanted: limits.gossipSources - load.openCount,
-  };
+  const { maxConnecting, maxConnections, gossipSources } = limits;
+  const { connectingCount, openCount, youngCount, preferredMissing } = load;
+  const total = Math.min(
+    Math.floor(load.tokens),
+    maxConnecting - connectingCount,
+    maxConnections - openCount,
+    MAX_YOUNG_DIALS - youngCount,
+    MAX_DIALS_PER_STEP,
+  );
+  const ofOthers = (most: number): number => Math.floor(OTHERS_SHARE_OF_DIALS * most);
+  const others =
+    preferredMissing === undefined
+      ? total
+      : Math.min(
+          total,
+          ofOthers(maxConnecting) - connectingCount,
+          ofOthers(MAX_YOUNG_DIALS) - youngCount,
+          maxConnections - Math.floor(PREFERRED_HEADROOM * maxConnections) - preferredMissing - openCount,
+        );
+  return { total, others, unwanted: gossipSources - openCount };
 }
 
-/** Which nodes to dial now: wanted ones first, then those that failed the fewest times, then those that have waited longest. */
+/**
+ * Which nodes to dial now: preferred ones first, then other wanted ones, of both first those that failed the fewest times, then
+ * those that have waited longest.
+ */
 export function planDials(candidates: Iterable<DialCandidate>, budget: DialBudget, nowMs: number): NodeID[] {
   if (budget.total <= 0) return [];
   const due = [...candidates]
     .filter((candidate) => candidate.nextDialAtMs <= nowMs)
-    .sort((a, b) => Number(b.wanted) - Number(a.wanted) || a.failures - b.failures || a.nextDialAtMs - b.nextDialAtMs);
+    .sort((a, b) => rank(a) - rank(b) || a.failures - b.failures || a.nextDialAtMs - b.nextDialAtMs);
   const plan: NodeID[] = [];
-  let unwanted = 0;
-  for (const { nodeID, wanted } of due) {
+  // By rank.
+  const left = [budget.total, budget.others, budget.unwanted];
+  for (const candidate of due) {
     if (plan.length >= budget.total) break;
-    if (!wanted) {
-      if (unwanted >= budget.unwanted) break;
-      unwanted += 1;
-    }
-    plan.push(nodeID);
+    const ofRank = left[rank(candidate)] ?? 0;
+    if (ofRank <= 0) continue;
+    left[rank(candidate)] = ofRank - 1;
+    plan.push(candidate.nodeID);
   }
   return plan;
+}
+
+function rank({ wanted, preferred = false }: DialCandidate): 0 | 1 | 2 {
+  if (!wanted) return 2;
+  return preferred ? 0 : 1;
 }
 
 /** A connection that nobody wants any more. */

@@ -79,9 +79,10 @@ export interface PeerNetwork extends AsyncDisposable {
   readonly nodeID: NodeID;
   /**
    * The nodes that connections are wanted to, under a name such as a subnet ID. Replaces the earlier set of that name.
-   * Connections to nodes in no set any more are closed after some minutes, except a few to learn addresses from.
+   * Connections to nodes in no set any more are closed after some minutes, except a few to learn addresses from. Those of preferred
+   * sets are dialled first, and room is kept for them.
    */
-  want(name: string, nodeIDs: ReadonlySet<NodeID>): void;
+  want(name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred?: boolean): void;
   unwant(name: string): void;
   /** Whether requests can be sent to the node now. */
   isConnected(nodeID: NodeID): boolean;
@@ -186,14 +187,15 @@ class DialingPeerNetwork implements PeerNetwork {
       random,
       nowMs: clock.monotonicMs(),
       hasAddress: (nodeID) => nodeID !== this.nodeID && this.#endpoints(nodeID).length > 0,
+      preferredNodes: () => this.#wanted.preferred,
       knownNodes: () => this.#book.nodeIDs(),
     });
     this.#cancelTick = this.#scheduleTick();
     this.#queueStep();
   }
 
-  want(name: string, nodeIDs: ReadonlySet<NodeID>): void {
-    this.#onWantedChange(this.#wanted.set(name, nodeIDs));
+  want(name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred = false): void {
+    this.#onWantedChange(this.#wanted.set(name, nodeIDs, isPreferred));
   }
 
   unwant(name: string): void {

@@ -133,7 +133,7 @@ describe('the chart', () => {
     ['everything', EVERYTHING],
   ])('gives the service a configuration that it takes: %s', async (_, values) => {
     const environment = { REDIS_URL: 'redis://:secret@redis:6379/0' };
-    const { config } = parseConfig(configOf(await render(values)), environment, {});
+    const { config } = parseConfig(configOf(await render(values)), {}, environment);
     expect(config.server).toMatchObject({
       host: '0.0.0.0',
       port: 8080,

@@ -28,6 +28,8 @@ export interface ServiceSettings {
   readonly validatorRefreshMs?: number;
   /** Has the process serve a second network, {@link EMBEDDED}, which it runs itself. */
   readonly withEmbedded?: boolean;
+  /** Has the five nodes' network have the Go aggregator's API and metrics on ports of their own. */
+  readonly withGoPorts?: boolean;
 }
 
 /** The name of the five nodes' network, which the paths may call by the public names too. */
@@ -90,6 +92,8 @@ export interface Readiness {
 /** The service as users run it: a process of its own, with a configuration file. */
 export interface ServiceProcess extends AsyncDisposable {
   readonly url: string;
+  /** Of the Go aggregator's ports, where there are some. */
+  readonly goUrls: { readonly api: string; readonly metrics: string } | undefined;
   /** `performance.now()` of the moment just before the process was started. */
   readonly startedAtMs: number;
   aggregate(body: AggregationRequestBody, network?: string): Promise<Answer>;
@@ -132,7 +136,10 @@ export async function startServiceProcess(network: RealNetwork, settings: Servic
   const aliases = ['mainnet', 'fuji', 'testnet'];
   const config = {
     networks: {
-      [LOCAL]: { aliases, pChainApi: [{ baseUrl: apiUrl }], trackedSubnetIds, validatorRefreshMs },
+      [LOCAL]: {
+        ...{ aliases, pChainApi: [{ baseUrl: apiUrl }], trackedSubnetIds, validatorRefreshMs },
+        ...(settings.withGoPorts && { goApi: { apiPort: 0, metricsPort: 0 } }),
+      },
       ...(settings.withEmbedded && { [EMBEDDED]: { embedded: { validators: EMBEDDED_VALIDATORS } } }),
     },
     server: { port: 0 },
@@ -157,7 +164,10 @@ export async function startServiceProcess(network: RealNetwork, settings: Servic
     await network.call('unguard', { pid });
   });
 
-  const { url } = (await log.line('listening')) as { url: string };
+  const { url, go } = (await log.line('listening')) as {
+    url: string;
+    go?: Readonly<Record<string, { readonly api: string; readonly metrics: string }>>;
+  };
 
   const ask = async (path: string, init: RequestInit = {}): Promise<Answer> => {
     const sentMs = performance.now();
@@ -188,6 +198,7 @@ export async function startServiceProcess(network: RealNetwork, settings: Servic
   const opened = cleanup.move();
   return {
     url,
+    goUrls: go?.[LOCAL],
     startedAtMs,
     readiness,
     awaitReadiness,

@@ -5,8 +5,8 @@ import type { Network } from '../../network/network.ts';
 import { bytesToHex } from '../../primitives/bytes.ts';
 import { chargeMore, clientOf } from '../access.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
-import { unknownNetwork } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
+import { networkParameter } from '../network-parameter.ts';
 import {
   AGGREGATION_BODY_LIMIT,
   AggregationBody,
@@ -33,22 +33,13 @@ const SignedMessageBody = Type.Object(
 
 const RESPONSES = {
   201: SignedMessageBody,
-  ...aggregationErrorResponses(400, 404, 500, 502, 503),
+  ...aggregationErrorResponses(400, 403, 404, 500, 502, 503),
 };
 export const AGGREGATION_PATH = '/v1/signatureAggregator/:network/aggregateSignatures';
 const tags = ['Signature aggregation'];
 
 export function registerAggregateSignatures(server: Server, networks: readonly Network[]): void {
-  const byName = new Map(networks.flatMap((network) => network.pathNames.map((name) => [name, network] as const)));
-  const served = [...byName.keys()];
-  const network = Type.Enum(served, { type: 'string' });
-
-  function networkOf({ params }: FastifyRequest): Network {
-    const { network: name } = params as { network: string };
-    const found = byName.get(name);
-    if (found === undefined) throw unknownNetwork(name, served);
-    return found;
-  }
+  const { network, networkOf } = networkParameter(networks);
 
   function aggregate(
     request: FastifyRequest,
@@ -115,7 +106,10 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
 }
 
 /** By the digits alone, before anything is made of them. */
-function unitsForSize({ message = '', justification = '' }: Static<typeof AggregationBody>): number {
+export function unitsForSize({
+  message = '',
+  justification = '',
+}: Pick<Static<typeof AggregationBody>, 'message' | 'justification'>): number {
   const bytes = (message.length + justification.length) / 2;
   return MESSAGE_AGGREGATION_ACCESS.unitsPerKiB * Math.floor(bytes / 1024);
 }

@@ -124,7 +124,7 @@ export function decideReadiness(networks: readonly Pick<NetworkReadiness, 'statu
   return { isReady: true, status: statuses.every((status) => status === 'up') ? 'up' : 'degraded' };
 }
 
-function isServing(status: NetworkStatus): boolean {
+export function isServing(status: NetworkStatus): boolean {
   return status === 'up' || status === 'degraded';
 }
 

@@ -10,7 +10,7 @@ import { type BlockchainID, idFromBytes, type SubnetID } from '../../../src/prim
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
-import { CHAIN, createHarness, NETWORK_ID, OTHER_SUBNET, SUBNET, TX } from './aggregator-fixture.ts';
+import { CHAIN, createHarness, NETWORK_ID, NO_POLICY, OTHER_SUBNET, SUBNET, TX } from './aggregator-fixture.ts';
 import { drain, NOTHING_LEFT } from './collection-fixture.ts';
 
 function messageOf(number: number, chainID: BlockchainID = CHAIN) {
@@ -229,7 +229,7 @@ describe('the machine', () => {
     }) as FakeClock;
     const registry = new Registry();
     const metrics = createAggregatorMetrics(createMetrics(registry));
-    const admission = new Admission({ clock: late, metrics, maxAggregationsInFlight: 64 });
+    const admission = new Admission({ clock: late, metrics, maxAggregationsInFlight: 64, subnets: NO_POLICY });
     const limit = async () => Number(/aggregations_limit (\d+)/.exec(await registry.metrics())?.[1]);
     using _ = admission.enter({ key: 'k', client: 'c', subnetID: SUBNET });
     expect(await limit()).toBe(64);
@@ -245,7 +245,7 @@ describe('the machine', () => {
     const clock = new FakeClock();
     const registry = new Registry();
     const metrics = createAggregatorMetrics(createMetrics(registry));
-    const admission = new Admission({ clock, metrics, maxAggregationsInFlight: 64 });
+    const admission = new Admission({ clock, metrics, maxAggregationsInFlight: 64, subnets: NO_POLICY });
     const sum = { add: () => sleep(clock, 400) } as unknown as BlsAggregation;
     const bls = admission.watch({ startAggregation: () => sum });
     const adding = bls
@@ -279,6 +279,7 @@ test('in any order of events, every place is given back exactly once', () => {
       const clock = new FakeClock();
       const read: { admitted: () => number } = { admitted: () => Number.NaN };
       const admission = new Admission({
+        subnets: NO_POLICY,
         clock,
         maxAggregationsInFlight: 3,
         metrics: { admissionRefusals: { inc: () => undefined }, showAdmission: (given) => Object.assign(read, given) },

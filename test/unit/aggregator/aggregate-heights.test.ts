@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createAggregator } from '../../../src/aggregator/aggregate.ts';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
+import { createSubnetPolicy } from '../../../src/aggregator/subnet-policy.ts';
 import { createSuspects } from '../../../src/aggregator/suspects.ts';
 import { ApiError } from '../../../src/pchain/api-error.ts';
 import {
@@ -110,6 +111,7 @@ function createHarness() {
     funds: { soonInactive: async (_, signal) => state.funds(signal) },
     source,
     suspects: createSuspects(clock),
+    subnets: createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: undefined }),
     l1Messages: {
       ofTransaction: async () => FOUND,
       ofJustification: async () => FOUND,

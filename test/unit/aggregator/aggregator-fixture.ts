@@ -5,6 +5,7 @@ import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
 import type { L1MessageRequest } from '../../../src/aggregator/l1-messages.ts';
 import type { ProgressListener } from '../../../src/aggregator/progress.ts';
+import { createSubnetPolicy, type SubnetPolicy } from '../../../src/aggregator/subnet-policy.ts';
 import { createSuspects } from '../../../src/aggregator/suspects.ts';
 import { ApiError } from '../../../src/pchain/api-error.ts';
 import { createSubnetDirectory } from '../../../src/pchain/subnet-directory.ts';
@@ -144,7 +145,10 @@ export const FOUND: L1MessageRequest = {
   signingSubnetID: SUBNET,
 };
 
-export function createHarness(limits: Partial<AggregatorLimits> = {}) {
+/** An operator who tracks no subnet and allows all. */
+export const NO_POLICY = createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: undefined });
+
+export function createHarness(limits: Partial<AggregatorLimits> = {}, subnets: SubnetPolicy = NO_POLICY) {
   const clock = new FakeClock();
   const source = new ScriptedSource(clock);
   const api = new FakeNodeApi();
@@ -167,6 +171,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}) {
     funds: { soonInactive: async () => new Set() },
     l1Messages,
     suspects: createSuspects(clock),
+    subnets,
     source,
     store: createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
     bls: {

@@ -154,3 +154,127 @@ describe('in any order of events', () => {
     );
   });
 });
+
+/** A quarter of the seats is kept for the operator's own subnets. */
+const KEPT = 0.25;
+
+describe("the operator's own subnets", () => {
+  const stranger = (number: number) => ({ client: `client ${number}`, subnet: `stranger ${number % 50}` });
+  function floodedByStrangers(limit: number, most: number) {
+    const seats = new FairSeats(KEPT);
+    const taken: Seat[] = [];
+    let refusal: Seat | SeatRefusal | undefined;
+    for (let number = 0; number < 4 * most; number += 1) {
+      // Each client asks three times, so that both lanes are full.
+      refusal = seats.take(limit, most, stranger(Math.floor(number / 3)));
+      if (typeof refusal !== 'string') taken.push(refusal);
+    }
+    return { seats, taken, refusal };
+  }
+
+  test('a crowd of strangers leaves a quarter, all of which they get', () => {
+    const { seats, taken, refusal } = floodedByStrangers(64, 64);
+    expect(taken.length).toBe(48);
+    expect(refusal).toBe('reserved');
+    const own = Array.from({ length: 20 }, (_, number) =>
+      seats.take(64, 64, { client: `own ${number}`, subnet: `own ${number % 10}`, isTracked: true }),
+    );
+    expect(own.filter((seat) => typeof seat !== 'string').length).toBe(16);
+    expect(own.at(-1)).toBe('full');
+  });
+
+  test('it is a quarter of what there is now, in either lane', () => {
+    const { taken, refusal } = floodedByStrangers(64, 256);
+    expect(taken.filter(({ isFirst }) => isFirst).length).toBe(48);
+    expect(refusal).toBe('reserved');
+    const seats = new FairSeats(KEPT);
+    let further = 0;
+    while (typeof seats.take(64, 256, { client: undefined, subnet: `stranger ${further}` }) !== 'string') further += 1;
+    expect(further).toBe(48);
+  });
+
+  test('strangers who still have what they got under a higher limit do not keep them out', () => {
+    const { seats } = floodedByStrangers(256, 256);
+    const shares = { client: undefined, subnet: 'own', isTracked: true };
+    expect(seats.take(32, 256, { client: undefined, subnet: 'stranger' })).toBe('reserved');
+    const taken = Array.from({ length: 8 }, () => seats.take(32, 256, shares)).filter(
+      (seat) => typeof seat !== 'string',
+    );
+    // Of the eight that are kept, four fifths for one subnet.
+    expect(taken.length).toBeGreaterThanOrEqual(6);
+  });
+
+  test('they may have all that is free, and strangers find their share again', () => {
+    const seats = new FairSeats(KEPT);
+    let own = 0;
+    while (typeof seats.take(64, 64, { client: `own ${own}`, subnet: `own ${own}`, isTracked: true }) !== 'string')
+      own += 1;
+    expect(own).toBe(64);
+    expect(seats.take(64, 64, stranger(1))).toBe('full');
+  });
+
+  test('what was looked up and is theirs counts as theirs', () => {
+    const seats = new FairSeats(KEPT);
+    const looked = Array.from({ length: 8 }, (_, number) => {
+      const seat = seats.take(64, 64, { client: `c${number}`, subnet: undefined }) as Seat;
+      expect(seats.move(64, 64, seat, `own ${number}`, true)).toBeUndefined();
+      return seat;
+    });
+    expect(looked.every(({ isTracked }) => isTracked)).toBe(true);
+    let strangers = 0;
+    while (typeof seats.take(64, 64, stranger(strangers)) !== 'string') strangers += 1;
+    expect(strangers).toBe(48);
+  });
+
+  test('in any order of events, strangers never have more than three quarters, and they find room in the rest', () => {
+    const own = fc.boolean();
+    const events = fc.array(
+      fc.oneof(
+        fc.record({ kind: fc.constant('take' as const), client: fc.nat(9), subnet: fc.nat(5), isTracked: own, limit }),
+        fc.record({ kind: fc.constant('release' as const), pick: fc.nat() }),
+        fc.record({ kind: fc.constant('move' as const), pick: fc.nat(), subnet: fc.nat(5), isTracked: own, limit }),
+      ),
+      { maxLength: 200 },
+    );
+    const nameOf = (number: number, isTracked: boolean) => `${isTracked ? 'own' : 'stranger'} ${number}`;
+    fc.assert(
+      fc.property(events, (all) => {
+        const seats = new FairSeats(KEPT);
+        const taken: Seat[] = [];
+        const strangers = () => taken.filter(({ isTracked }) => !isTracked).length;
+        for (const event of all) {
+          if (event.kind === 'take') {
+            const { isTracked } = event;
+            const kept = Math.floor(KEPT * event.limit);
+            const ownTaken = taken.length - strangers();
+            const shares = { client: `c${event.client}`, subnet: nameOf(event.subnet, isTracked), isTracked };
+            const outcome = seats.take(event.limit, MOST, shares);
+            if (typeof outcome === 'string') {
+              expect(isTracked && outcome === 'reserved').toBe(false);
+              if (isTracked && outcome === 'full') expect(ownTaken >= kept || taken.length === MOST).toBe(true);
+              continue;
+            }
+            taken.push(outcome);
+            if (isTracked) continue;
+            expect(strangers()).toBeLessThanOrEqual(MOST - Math.floor(KEPT * MOST));
+            const ofLane = taken.filter((seat) => !seat.isTracked && (!outcome.isFirst || seat.isFirst)).length;
+            expect(ofLane).toBeLessThanOrEqual(event.limit - kept);
+          } else if (taken.length > 0) {
+            const seat = taken[event.pick % taken.length] as Seat;
+            if (event.kind === 'release') {
+              seats.release(seat);
+              taken.splice(taken.indexOf(seat), 1);
+            } else if (!seat.isTracked) {
+              // Nothing that is theirs becomes a stranger's: what a chain's subnet is never changes.
+              seats.move(event.limit, MOST, seat, nameOf(event.subnet, event.isTracked), event.isTracked);
+            }
+          }
+        }
+        for (const seat of taken) seats.release(seat);
+        // All is given back: without anybody of their own, strangers have their three quarters, one client two thirds of them.
+        expect(takeAll(seats, 40, 'c0', 's0').taken.length).toBe(20);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

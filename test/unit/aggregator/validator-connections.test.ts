@@ -51,13 +51,15 @@ function setOf(...numbers: number[]): WarpSet {
 
 class FakePeerNetwork implements Pick<PeerNetwork, 'want' | 'unwant' | 'isConnected' | 'lastFailure' | 'appRequest'> {
   readonly wanted = new Map<string, readonly NodeID[]>();
+  readonly preferred = new Set<string>();
   readonly connected = new Set<NodeID>();
   failure: string | undefined;
   outcome: AppOutcome = { kind: 'silent' };
   readonly requests: { nodeID: NodeID; chainID: BlockchainID; appBytes: Uint8Array }[] = [];
 
-  want(name: string, nodeIDs: ReadonlySet<NodeID>): void {
+  want(name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred = false): void {
     this.wanted.set(name, [...nodeIDs]);
+    if (isPreferred) this.preferred.add(name);
   }
 
   unwant(name: string): void {
@@ -228,6 +230,17 @@ describe('whom it keeps connected', () => {
     for (const subnetID of [subnetOf(0), subnetOf(1_000), SUBNET, PRIMARY_NETWORK_ID]) {
       expect(network.wanted.has(subnetID)).toBe(true);
     }
+    expect(network.wanted.size).toBe(1_002);
+    expect([...network.preferred].toSorted()).toEqual([SUBNET, PRIMARY_NETWORK_ID].toSorted());
+  });
+
+  test('those of the operator stay, however many others are asked for between two readings', async () => {
+    const { network, connections, pass } = createHarness();
+    await pass(0);
+    const subnetOf = (number: number): SubnetID =>
+      idFromBytes<SubnetID>(Uint8Array.of(...new Uint8Array(29).fill(9), 1, number >> 8, number & 0xff), 'subnet');
+    for (let number = 0; number < 3_000; number += 1) connections.track(subnetOf(number), new Set([nodeOf(9)]));
+    for (const subnetID of [SUBNET, PRIMARY_NETWORK_ID]) expect(network.wanted.has(subnetID)).toBe(true);
     expect(network.wanted.size).toBe(1_002);
   });
 });

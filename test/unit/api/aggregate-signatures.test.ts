@@ -273,7 +273,7 @@ describe('404', () => {
     ['OPTIONS', PATH],
     ['POST', `${PATH}/`],
     ['POST', '/'],
-    ['POST', '/aggregate-signatures'],
+    ['GET', '/aggregate-signatures'],
   ] as const)('for no route: %s %s', async (method, url) => {
     expectError(
       await server.inject({ method, url: `${url}?secret=1` }),

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
+import { OWN_ERROR_FORM } from '../../../src/api/error-form.ts';
 import { answerMalformed } from '../../../src/api/malformed-requests.ts';
 import type { RequestLog } from '../../../src/api/request-log.ts';
 
@@ -16,7 +17,12 @@ function answerTo(code: string, hasBegunAnswer = false): { written: string; line
   } as unknown as Socket;
   const log = { malformed: (_: string, ...rest: unknown[]) => lines.push(rest) } as unknown as RequestLog;
   const error = Object.assign(new Error(code), { code });
-  answerMalformed(error, socket, { log, headers: { vary: 'origin' }, hasBegunAnswer: () => hasBegunAnswer });
+  answerMalformed(error, socket, {
+    form: OWN_ERROR_FORM,
+    log,
+    headers: { vary: 'origin' },
+    hasBegunAnswer: () => hasBegunAnswer,
+  });
   return result;
 }
 

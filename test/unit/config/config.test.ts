@@ -34,11 +34,13 @@ describe('defaults', () => {
         dataApi: undefined,
         apiTimeoutMs: 5_000,
         trackedSubnetIDs: [],
+        allowedSubnetIDs: undefined,
         manuallyTrackedPeers: [],
         allowPrivateAddresses: false,
         dialsPerSecond: 100,
         validatorRefreshMs: 60_000,
         readyQuorumNum: 67n,
+        goApi: {},
         l1Index: { lookback: 10_000n, blocksPerSecond: 50 },
       },
     ]);
@@ -110,7 +112,9 @@ describe('what a file says', () => {
             { nodeId: NODE_ID, address: '[2001:db8::1]:65535' },
             { nodeId: NODE_ID, address: 'node.example:1' },
           ],
+          allowedSubnetIds: [`0x${'00'.repeat(32)}`],
           readyQuorumPercentage: 80,
+          goApi: { apiPort: 8081, metricsPort: 0 },
           l1Index: { lookback: 0 },
         },
         identity: { certificatePath: 'a.crt', privateKeyPath: 'a.key' },
@@ -120,6 +124,9 @@ describe('what a file says', () => {
     );
     const [network] = config.networks;
     expect(network?.trackedSubnetIDs).toEqual([PRIMARY_NETWORK_ID, PRIMARY_NETWORK_ID]);
+    expect(network?.allowedSubnetIDs).toEqual([PRIMARY_NETWORK_ID]);
+    expect(network?.goApi).toEqual({ apiPort: 8081, metricsPort: 0 });
+    expect(configOf(fileWith({ network: { allowedSubnetIds: [] } })).networks[0]?.allowedSubnetIDs).toEqual([]);
     expect(network?.manuallyTrackedPeers).toEqual([
       { nodeID: NODE_ID, host: '10.0.0.1', port: 9651 },
       { nodeID: NODE_ID, host: '2001:db8::1', port: 65_535 },

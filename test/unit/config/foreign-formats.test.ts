@@ -57,7 +57,9 @@ test("every key of the Go aggregator's file is answered with its name here", () 
         .concat('manually-tracked-peers.id'),
     ),
   );
-  expect(lines).toContain('api-port: is server.port here');
+  expect(lines).toContain(
+    'api-port: is networks.NAME.goApi.apiPort here; server.port has the same path beside all others',
+  );
   expect(lines).toContain('tracked-subnet-ids: is networks.NAME.trackedSubnetIds here');
   expect(lines).toContain('p-chain-api.base-url: is baseUrl here');
   expect(lines.join()).not.toMatch(/secret|is nothing here/);
@@ -66,7 +68,7 @@ test("every key of the Go aggregator's file is answered with its name here", () 
 
 test('one such key is enough, and one that nobody knows is said to be so', () => {
   expect(problemsOf({ 'api-port': 1, colour: 2 })).toEqual([
-    'api-port: is server.port here',
+    'api-port: is networks.NAME.goApi.apiPort here; server.port has the same path beside all others',
     'colour: is nothing here',
   ]);
 });

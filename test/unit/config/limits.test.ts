@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { fileWith, nested, problemsOf } from './config-fixture.ts';
+import { FUJI, fileWith, nested, problemsOf } from './config-fixture.ts';
 
 // Written out once more on purpose, so that a slip in the schema is seen.
 
@@ -29,6 +29,8 @@ const NUMBERS: readonly (readonly [setting: string, least: number, most: number]
   ['network.dialsPerSecond', 1, 10_000],
   ['network.validatorRefreshMs', 1, HOUR_MS],
   ['network.readyQuorumPercentage', 0, 100],
+  ['network.goApi.apiPort', 0, 65_535],
+  ['network.goApi.metricsPort', 0, 65_535],
   ['network.l1Index.lookback', 0, COUNT],
   ['network.l1Index.blocksPerSecond', 1, 100_000],
 ];
@@ -51,6 +53,7 @@ const LENGTHS: readonly (readonly [setting: string, least: number, most: number,
   ['network.infoApi', 1, 16, repeat(() => endpoint)],
   ['network.aliases', 0, 16, repeat((index) => `a${index}`)],
   ['network.trackedSubnetIds', 0, 1_000, repeat(() => subnetId)],
+  ['network.allowedSubnetIds', 0, 1_000, repeat(() => subnetId)],
   ['network.manuallyTrackedPeers', 0, 1_000, repeat(() => peer)],
   ['server.host', 1, 1_000, (length) => 'h'.repeat(length)],
   ['store.path', 1, 1_000, (length) => 'p'.repeat(length)],
@@ -110,6 +113,21 @@ describe('validators of an embedded network', () => {
     ]);
     expect(problemsOf(fileWith(), { validators: '20' })).toEqual([
       '--validators: is the size of the embedded network, and the configuration has none',
+    ]);
+  });
+});
+
+describe('ports of the Go aggregator', () => {
+  const networks = (fuji: object, mainnet: object) => ({
+    networks: { fuji: { ...FUJI, goApi: fuji }, mainnet: { ...FUJI, goApi: mainnet } },
+  });
+
+  test('each is another one', () => {
+    expect(problemsOf(networks({ apiPort: 1, metricsPort: 2 }, { apiPort: 3, metricsPort: 4 }))).toEqual([]);
+    expect(problemsOf(networks({ apiPort: 0, metricsPort: 0 }, { apiPort: 0, metricsPort: 0 }))).toEqual([]);
+    expect(problemsOf(networks({ apiPort: 1, metricsPort: 1 }, { apiPort: 3, metricsPort: 1 }))).toEqual([
+      'networks.fuji.goApi.metricsPort: must be another port than networks.fuji.goApi.apiPort, is 1',
+      'networks.mainnet.goApi.metricsPort: must be another port than networks.fuji.goApi.apiPort, is 1',
     ]);
   });
 });

@@ -14,15 +14,46 @@ const nodes = (count: number): NodeID[] => Array.from({ length: count }, (_, ind
 const FAILED: ConnectionEnd = { cause: 'unreachable', reason: 'connection refused', readyForMs: undefined };
 const LOST: ConnectionEnd = { cause: 'lost', reason: 'connection lost', readyForMs: 60_000 };
 
-function createSchedule(change: { limits?: Partial<DialLimits>; known?: NodeID[]; without?: Set<NodeID> } = {}) {
+function createSchedule(
+  change: { limits?: Partial<DialLimits>; known?: NodeID[]; without?: Set<NodeID>; preferred?: Set<NodeID> } = {},
+) {
   return new DialSchedule({
     limits: { ...DEFAULT_DIAL_LIMITS, gossipSources: 0, ...change.limits },
     random: () => 0.5,
     nowMs: 0,
     hasAddress: (nodeID) => change.without?.has(nodeID) !== true,
     knownNodes: () => change.known ?? [],
+    preferredNodes: () => change.preferred ?? new Set(),
   });
 }
+
+describe('preferred nodes', () => {
+  it('are dialled first, and find a connection however many others there are', () => {
+    const preferred = new Set([node(90), node(91), node(92)]);
+    const schedule = createSchedule({ limits: { maxConnections: 24, dialsPerSecond: 1_000 }, preferred });
+    for (const nodeID of nodes(60)) schedule.want(nodeID, 0);
+    // One connection is kept as headroom, and one for each that is missing.
+    expect(schedule.takeDue(0)).toEqual(nodes(20));
+    expect(schedule.takeDue(1_000)).toEqual([]);
+    for (const nodeID of preferred) schedule.want(nodeID, 1_000);
+    expect(schedule.takeDue(1_000)).toEqual([...preferred]);
+    for (const nodeID of [...preferred, ...nodes(20)]) schedule.onReady(nodeID);
+    expect(schedule.takeDue(2_000)).toEqual([]);
+    // One that is lost comes back before anybody else has its place.
+    schedule.onClosed(node(91), LOST, 2_000);
+    expect(schedule.takeDue(2_100)).toEqual([]);
+    expect(schedule.takeDue(3_000)).toEqual([node(91)]);
+  });
+
+  it('are dialled while the dials to all others hang', () => {
+    const preferred = new Set([node(500)]);
+    const schedule = createSchedule({ limits: { dialsPerSecond: 1_000, maxConnecting: 40 }, preferred });
+    for (const nodeID of nodes(300)) schedule.want(nodeID, 0);
+    expect([0, 0, 5_000].map((nowMs) => schedule.takeDue(nowMs).length)).toEqual([30, 0, 0]);
+    schedule.want(node(500), 5_000);
+    expect(schedule.takeDue(5_000)).toEqual([node(500)]);
+  });
+});
 
 /** The next times at which the node is due, dialled and failed each time. */
 function dueTimes(schedule: DialSchedule, fromMs: number, count: number, end = FAILED): number[] {

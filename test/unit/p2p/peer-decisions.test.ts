@@ -17,7 +17,10 @@ import type { NodeID } from '../../../src/primitives/ids.ts';
 const node = (index: number): NodeID => `NodeID-${index}` as NodeID;
 const times = fc.integer({ min: 0, max: 100 });
 const candidates: fc.Arbitrary<DialCandidate[]> = fc
-  .array(fc.record({ wanted: fc.boolean(), failures: fc.nat({ max: 3 }), nextDialAtMs: times }), { maxLength: 30 })
+  .array(
+    fc.record({ wanted: fc.boolean(), preferred: fc.boolean(), failures: fc.nat({ max: 3 }), nextDialAtMs: times }),
+    { maxLength: 30 },
+  )
   .map((list) => list.map((candidate, index) => ({ ...candidate, nodeID: node(index) })));
 const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
@@ -41,27 +44,61 @@ describe('dialBudget', () => {
   });
 });
 
+describe('what is kept for preferred nodes', () => {
+  const limits = { maxConnecting: 400, maxConnections: 2_400, gossipSources: 5 };
+  const idle = { tokens: 1_000, openCount: 0, connectingCount: 0, youngCount: 0, preferredMissing: 0 };
+
+  it.each([
+    ['nothing where there are none', { ...idle, openCount: 2_395, preferredMissing: undefined }, 5, 5],
+    ['a quarter of the dials under way', { ...idle, openCount: 290, connectingCount: 290 }, 32, 10],
+    ['all of it once others have three quarters', { ...idle, openCount: 300, connectingCount: 300 }, 32, 0],
+    ['a quarter of the young dials', { ...idle, openCount: 70, connectingCount: 70, youngCount: 70 }, 30, 5],
+    [
+      'a connection for each that is missing, and some more',
+      { ...idle, openCount: 2_000, preferredMissing: 295 },
+      32,
+      5,
+    ],
+  ])('%s', (_, load, total, others) => {
+    expect(dialBudget(load, limits)).toMatchObject({ total, others });
+  });
+});
+
 describe('planDials', () => {
   it('dials within its budgets only who is due, and leaves nobody better behind', () => {
     fc.assert(
       fc.property(
         candidates,
         fc.integer({ min: -3, max: 12 }),
+        fc.integer({ min: -3, max: 12 }),
         fc.integer({ min: -3, max: 5 }),
         times,
-        (all, total, unwanted, nowMs) => {
-          const plan = planDials(all, { total, unwanted }, nowMs);
+        (all, total, others, unwanted, nowMs) => {
+          const plan = planDials(all, { total, others, unwanted }, nowMs);
           const chosen = plan.map((nodeID) => all.find((candidate) => candidate.nodeID === nodeID) as DialCandidate);
           const due = all.filter((candidate) => candidate.nextDialAtMs <= nowMs);
           const left = due.filter((candidate) => !plan.includes(candidate.nodeID));
+          const isOther = ({ wanted, preferred }: DialCandidate) => wanted && preferred !== true;
+          const isPreferred = ({ wanted, preferred }: DialCandidate) => wanted && preferred === true;
 
           expect(new Set(plan).size).toBe(plan.length);
           expect(chosen.every((candidate) => due.includes(candidate))).toBe(true);
           expect(plan.length).toBeLessThanOrEqual(Math.max(0, total));
           expect(chosen.filter((candidate) => !candidate.wanted).length).toBeLessThanOrEqual(Math.max(0, unwanted));
-          if (plan.length < total) expect(left.some((candidate) => candidate.wanted)).toBe(false);
-          for (const { failures } of left.filter((candidate) => candidate.wanted)) {
-            for (const better of chosen) expect(better.wanted && better.failures <= failures).toBe(true);
+          expect(chosen.filter(isOther).length).toBeLessThanOrEqual(Math.max(0, others));
+          if (plan.length < total) {
+            expect(left.some(isPreferred)).toBe(false);
+            if (chosen.filter(isOther).length < others) expect(left.some(isOther)).toBe(false);
+          }
+          if (left.some(isPreferred)) expect(chosen.every(isPreferred)).toBe(true);
+          for (const isOne of [isPreferred, isOther]) {
+            for (const { failures } of left.filter(isOne)) {
+              for (const better of chosen.filter(isOne)) expect(better.failures).toBeLessThanOrEqual(failures);
+            }
+          }
+          // Nobody is dialled to learn addresses from while a wanted one could be.
+          if (left.some(isOther) && chosen.filter(isOther).length < others) {
+            expect(chosen.every(({ wanted }) => wanted)).toBe(true);
           }
         },
       ),

@@ -27,3 +27,16 @@ it('keeps a copy of what it was given', () => {
   expect(wanted.set('primary', setOf('a'))).toEqual(nothing);
   expect(wanted.all).toEqual(setOf('ab'));
 });
+
+it('knows which of them are in a preferred set', () => {
+  const wanted = new WantedNodes(node('z'));
+  wanted.set('own', setOf('abz'), true);
+  wanted.set('strange', setOf('bc'));
+  expect(wanted.preferred).toEqual(setOf('ab'));
+  expect(wanted.set('strange', setOf('bc'), true)).toEqual(nothing);
+  expect(wanted.preferred).toEqual(setOf('abc'));
+  wanted.delete('own');
+  expect(wanted.preferred).toEqual(setOf('bc'));
+  wanted.set('strange', setOf('bc'));
+  expect(wanted.preferred).toEqual(new Set());
+});

@@ -1,0 +1,38 @@
+import { PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
+import { AggregatorError } from './aggregator-error.ts';
+
+export interface SubnetPolicyOptions {
+  /** The operator's own, whose validators are connected from the start. */
+  readonly trackedSubnetIDs: readonly SubnetID[];
+  /** Those beside them whose validators may be asked; undefined is all. */
+  readonly allowedSubnetIDs: readonly SubnetID[] | undefined;
+}
+
+/** What the operator says of subnets. Pure. */
+export interface SubnetPolicy {
+  /** Whether there are any for which a share of the capacity is kept. */
+  readonly hasTracked: boolean;
+  isTracked(subnetID: SubnetID): boolean;
+  /** @throws {AggregatorError} `subnet_not_allowed` */
+  requireAllowed(subnetID: SubnetID): void;
+}
+
+/** The primary network is always allowed: it is connected anyway. It is tracked only where it is named, as anybody may ask for it. */
+export function createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs }: SubnetPolicyOptions): SubnetPolicy {
+  const tracked = new Set(trackedSubnetIDs);
+  const allowed = allowedSubnetIDs && new Set([PRIMARY_NETWORK_ID, ...trackedSubnetIDs, ...allowedSubnetIDs]);
+  return {
+    hasTracked: tracked.size > 0,
+    isTracked: (subnetID) => tracked.has(subnetID),
+    requireAllowed(subnetID) {
+      if (allowed === undefined || allowed.has(subnetID)) return;
+      throw new AggregatorError(
+        'subnet_not_allowed',
+        `this service does not ask the validators of subnet ${subnetID}`,
+        {
+          field: 'signingSubnetID',
+        },
+      );
+    },
+  };
+}

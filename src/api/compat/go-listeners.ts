@@ -1,0 +1,128 @@
+import type { Registry } from 'prom-client';
+import { Type } from 'typebox';
+import type { Network } from '../../network/network.ts';
+import type { Clock } from '../../primitives/clock.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
+import { registerAccess } from '../access.ts';
+import type { Server } from '../http-server.ts';
+import { findHeaderProblem } from '../request-headers.ts';
+import { RequestLog } from '../request-log.ts';
+import { watchRouteAccess } from '../required-access.ts';
+import { OPERATIONS_ACCESS } from '../route-access.ts';
+import { isServing } from '../routes/health.ts';
+import { type BareServerOptions, createBareServer } from '../server.ts';
+import { GO_ERROR_FORM } from './go-error-form.ts';
+import { goMetricsText } from './go-metrics.ts';
+import { registerGoRoutes } from './go-routes.ts';
+
+/** Where one network has the Go aggregator's two ports; undefined is nowhere, 0 any free one. */
+export interface GoPorts {
+  readonly network: Network;
+  readonly apiPort?: number | undefined;
+  readonly metricsPort?: number | undefined;
+}
+
+export interface GoListenersOptions extends Omit<BareServerOptions, 'corsOrigins'> {
+  readonly host: string;
+  readonly ports: readonly GoPorts[];
+  readonly registry: Registry;
+  readonly metrics: Metrics;
+}
+
+export interface GoListeners {
+  /** By the network's name, where it has them. */
+  readonly urls: ReadonlyMap<string, { readonly api?: string; readonly metrics?: string }>;
+  /** Loses no answer, and takes as long as the main listener's. */
+  close(): Promise<void>;
+}
+
+/** The Go aggregator's API and metrics on ports of their own, for each network that has some. */
+export async function openGoListeners(options: GoListenersOptions): Promise<GoListeners> {
+  const servers: Server[] = [];
+  const urls = new Map<string, { api?: string; metrics?: string }>();
+  const close = async (): Promise<void> => void (await Promise.all(servers.map((server) => server.close())));
+
+  async function listen(server: Server, port: number, setting: string): Promise<string> {
+    servers.push(server);
+    try {
+      return await server.listen({ host: options.host, port });
+    } catch (error) {
+      if (error instanceof Error) error.message += ` (${setting})`;
+      throw error;
+    }
+  }
+
+  try {
+    for (const { network, apiPort, metricsPort } of options.ports) {
+      const setting = `networks.${network.name}.goApi`;
+      const url: { api?: string; metrics?: string } = {};
+      if (apiPort !== undefined) {
+        url.api = await listen(await createApiServer(network, options), apiPort, `${setting}.apiPort`);
+      }
+      if (metricsPort !== undefined) {
+        url.metrics = await listen(createMetricsServer(network, options), metricsPort, `${setting}.metricsPort`);
+      }
+      if (apiPort !== undefined || metricsPort !== undefined) urls.set(network.name, url);
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { urls, close };
+}
+
+async function createApiServer(network: Network, options: GoListenersOptions): Promise<Server> {
+  const { access, metrics, clock } = options;
+  const log = new RequestLog(options.logger, clock);
+  const server = createBareServer(options, log, GO_ERROR_FORM);
+  const checkRouteAccess = watchRouteAccess(server);
+  server.addHook('onRequest', ({ raw }, _reply, done) => done(findHeaderProblem(raw)));
+  registerAccess(server, access, metrics);
+  const isLimited = access !== undefined;
+  await registerGoRoutes(server, { ...{ log, metrics, clock, isLimited }, networks: [network], withNames: false });
+  registerHealth(server, network, clock);
+  await server.ready();
+  checkRouteAccess();
+  return server;
+}
+
+/** The name of the Go aggregator's one check. */
+const CHECK = 'signature-aggregator-health';
+const Health = Type.Object({
+  status: Type.Enum(['up', 'down'], { type: 'string' }),
+  details: Type.Object({
+    [CHECK]: Type.Object({
+      status: Type.Enum(['up', 'down'], { type: 'string' }),
+      timestamp: Type.String(),
+      error: Type.Optional(Type.String()),
+    }),
+  }),
+});
+
+/** In the Go aggregator's form; whether it is up is decided as for `/health/ready/{network}`. */
+function registerHealth(server: Server, network: Network, clock: Clock): void {
+  server.get(
+    '/health',
+    { config: { access: OPERATIONS_ACCESS }, schema: { response: { 200: Health, 503: Health } } },
+    async (_request, reply) => {
+      const { status: networkStatus, reason } = network.readiness();
+      const isUp = isServing(networkStatus);
+      const status = isUp ? ('up' as const) : ('down' as const);
+      const check = {
+        status,
+        timestamp: new Date(clock.now()).toISOString(),
+        ...(!isUp && { error: reason ?? networkStatus }),
+      };
+      return reply.status(isUp ? 200 : 503).send({ status, details: { [CHECK]: check } });
+    },
+  );
+}
+
+function createMetricsServer(network: Network, options: GoListenersOptions): Server {
+  const server = createBareServer(options, new RequestLog(options.logger, options.clock), GO_ERROR_FORM);
+  const access = OPERATIONS_ACCESS;
+  server.get('/metrics', { config: { access } }, async (_request, reply) =>
+    reply.type('text/plain; version=0.0.4; charset=utf-8').send(await goMetricsText(options.registry, network.name)),
+  );
+  return server;
+}

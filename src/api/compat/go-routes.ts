@@ -1,0 +1,147 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Static, Type } from 'typebox';
+import type { Network } from '../../network/network.ts';
+import { bytesToHex } from '../../primitives/bytes.ts';
+import type { Clock } from '../../primitives/clock.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
+import { chargeMore, clientOf } from '../access.ts';
+import { createErrorHandler } from '../error-handler.ts';
+import { badRequest } from '../http-error.ts';
+import type { Server } from '../http-server.ts';
+import { networkParameter } from '../network-parameter.ts';
+import { AGGREGATION_BODY_LIMIT } from '../parse-aggregation-request.ts';
+import type { RequestLog } from '../request-log.ts';
+import { MESSAGE_AGGREGATION_ACCESS } from '../route-access.ts';
+import { unitsForSize } from '../routes/aggregate-signatures.ts';
+import { untilClientGone } from '../until-client-gone.ts';
+import { describeValidation } from '../validation-text.ts';
+import { GO_ERROR_FORM, goErrorResponses } from './go-error-form.ts';
+import { GoAggregationBody, parseGoRequest } from './parse-go-request.ts';
+
+export interface GoRoutesOptions {
+  /** At least one. The first is the one of the path without a network. */
+  readonly networks: readonly Network[];
+  /** Whether there are paths with the networks' names, beside the one without. */
+  readonly withNames: boolean;
+  readonly log: RequestLog;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  /** Whether keys and rate limits count. */
+  readonly isLimited: boolean;
+}
+
+/** The Go aggregator's one path. */
+const GO_PATH = '/aggregate-signatures';
+
+const SignedMessageBody = Type.Object(
+  { 'signed-message': Type.String({ description: 'The signed Warp message in hex, without a prefix' }) },
+  { description: 'Signed, verified message' },
+);
+
+/**
+ * The Go aggregator's API, in a scope of its own: its errors have another form, and it looks at no media type. It knows no
+ * networks, so the path alone is that of the first; each of them has the path under its names too.
+ */
+export async function registerGoRoutes(server: Server, options: GoRoutesOptions): Promise<void> {
+  const { networks, log, isLimited } = options;
+  const [first] = networks;
+  if (first === undefined) throw new Error('there is no network');
+  const { network, networkOf } = networkParameter(networks);
+  const recorders = new Map(networks.map((one) => [one, createRecorder(one, options)]));
+  const statuses = [400, 403, 413, 500, ...(isLimited ? [401, 429] : [])];
+  const common = {
+    config: { access: MESSAGE_AGGREGATION_ACCESS },
+    bodyLimit: AGGREGATION_BODY_LIMIT,
+    attachValidation: true,
+  };
+  const schema = { tags: ['Go aggregator'], body: GoAggregationBody };
+
+  async function answer(request: FastifyRequest, reply: FastifyReply, asked: Network) {
+    if (request.validationError !== undefined) throw describeWrongBody(request);
+    const body = request.body as Static<typeof GoAggregationBody>;
+    await chargeMore(request, reply, unitsForSize(body), 'it takes an API key with a higher limit');
+    const waiter = { signal: untilClientGone(reply), client: clientOf(request) };
+    const startMs = options.clock.monotonicMs();
+    const { signedMessage } = await asked.aggregator.aggregate(parseGoRequest(body), waiter);
+    recorders.get(asked)?.answered(options.clock.monotonicMs() - startMs);
+    return { 'signed-message': bytesToHex(signedMessage) };
+  }
+
+  await server.register(async (scope: Server) => {
+    scope.setErrorHandler(createErrorHandler(log, GO_ERROR_FORM));
+    readAnyBodyAsJson(scope);
+    scope.post(
+      GO_PATH,
+      {
+        ...common,
+        schema: {
+          ...schema,
+          operationId: 'goAggregateSignatures',
+          summary: "The Go aggregator's API, for the first network of the configuration",
+          response: { 200: SignedMessageBody, ...goErrorResponses(...statuses) },
+        },
+        onRequest: async () => recorders.get(first)?.asked(),
+      },
+      (request, reply) => answer(request, reply, first),
+    );
+    if (!options.withNames) return;
+    scope.post(
+      `/:network${GO_PATH}`,
+      {
+        ...common,
+        schema: {
+          ...schema,
+          operationId: 'goAggregateSignaturesOfNetwork',
+          summary: "The Go aggregator's API, for a network by its name",
+          params: Type.Object({ network }),
+          response: { 200: SignedMessageBody, ...goErrorResponses(...statuses, 404) },
+        },
+        onRequest: async (request) => recorders.get(networkOf(request))?.asked(),
+      },
+      (request, reply) => answer(request, reply, networkOf(request)),
+    );
+  });
+}
+
+/** What the Go aggregator counts of its requests, as metrics of ours; of both listeners together. */
+function createRecorder({ name }: Network, { metrics }: Pick<GoRoutesOptions, 'metrics'>) {
+  const ofNetwork = metrics.with({ network: name });
+  const requests = ofNetwork.counter({
+    name: 'go_api_requests_total',
+    help: "Requests to the Go aggregator's API that no key or limit has refused",
+  });
+  const latency = ofNetwork.gauge({
+    name: 'go_api_last_success_seconds',
+    help: "Time of the last request to the Go aggregator's API that was answered with a signed message",
+  });
+  requests.inc(0);
+  latency.set(0);
+  return {
+    asked: () => requests.inc(),
+    answered: (tookMs: number) => latency.set(tookMs / 1_000),
+  };
+}
+
+/** Whatever the media type says, as `curl --data` sends another one and works there. Null is the same as nothing. */
+function readAnyBodyAsJson(scope: Server): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', { parseAs: 'string' }, (_request, text, done) => {
+    try {
+      done(null, withoutNulls(JSON.parse(String(text))));
+    } catch (cause) {
+      done(badRequest('Could not decode request body: it is not valid JSON', { cause }));
+    }
+  });
+}
+
+function withoutNulls(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+}
+
+function describeWrongBody(request: FastifyRequest): Error {
+  const validation = request.validationError?.validation ?? [];
+  const isOfQuorum = validation[0]?.instancePath.startsWith('/quorum') === true && validation[0].keyword !== 'type';
+  const words = isOfQuorum ? 'Invalid quorum number' : 'Could not decode request body';
+  return badRequest(`${words}: ${describeValidation(validation, 'body', request)}`);
+}

@@ -1,0 +1,30 @@
+import type { RequestField } from '../aggregator/aggregator-error.ts';
+import { createErrorBody } from './error-body.ts';
+import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
+import { FIELD_NAMES } from './parse-aggregation-request.ts';
+
+/** What an error says, before it has a form. */
+export interface ErrorAnswer {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details?: unknown;
+  readonly retryAfterMs?: number | undefined;
+}
+
+/** How an API writes its errors: everything about them that is not the same in all of the service's APIs. */
+export interface ErrorForm {
+  /** How its clients spell the parts of a request. */
+  readonly fieldNames: Readonly<Record<RequestField, string>>;
+  statusOf(code: ErrorCode): number;
+  bodyOf(answer: ErrorAnswer, statusCode: number): unknown;
+}
+
+/** That of all routes that stand for nobody else's. */
+export const OWN_ERROR_FORM: ErrorForm = {
+  fieldNames: FIELD_NAMES,
+  statusOf(code) {
+    const { status } = ERROR_CODES[code];
+    return status === 'as_upstream' ? 502 : status;
+  },
+  bodyOf: ({ code, message, details }, statusCode) => createErrorBody(code, statusCode, message, details),
+};

@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type App, startApp } from '../../../src/app.ts';
+import { parseConfig } from '../../../src/config/load-config.ts';
+import type { Devnet } from '../../../src/devnet/devnet.ts';
+import { bytesToHex } from '../../../src/primitives/bytes.ts';
+import { systemClock } from '../../../src/primitives/clock.ts';
+import { idBytes } from '../../../src/primitives/ids.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import { type RunningService, startService } from './running-service.ts';
+
+const TIMEOUT_MS = 30_000;
+const PATH = '/aggregate-signatures';
+const CHECK = 'signature-aggregator-health';
+
+interface GoAnswer {
+  readonly status: number;
+  readonly body: { readonly 'signed-message'?: string; readonly error?: string };
+}
+
+async function postTo(url: string, body: object): Promise<GoAnswer> {
+  // As a Go client does; and as `curl --data` does, no media type of ours.
+  const response = await fetch(url, { method: 'POST', body: JSON.stringify(body) });
+  return { status: response.status, body: (await response.json()) as GoAnswer['body'] };
+}
+
+/** The samples of a scrape by name with labels, and the types by name. */
+async function scrape(url: string) {
+  const response = await fetch(url);
+  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+  const lines = (await response.text()).trimEnd().split('\n');
+  const samples = new Map(
+    lines.filter((line) => !line.startsWith('#')).map((line) => [line.split(' ')[0], Number(line.split(' ')[1])]),
+  );
+  const types = lines.filter((line) => line.startsWith('# TYPE ')).map((line) => line.slice('# TYPE '.length));
+  return { types, value: (name: string) => samples.get(`signature_aggregator_${name}`), names: [...samples.keys()] };
+}
+
+describe("the Go aggregator's ports", { timeout: TIMEOUT_MS }, () => {
+  let service: RunningService;
+  let url: { readonly api: string; readonly metrics: string };
+  let devnet: Devnet;
+  beforeAll(async () => {
+    service = await startService(6, { settings: { network: { goApi: { apiPort: 0, metricsPort: 0 } } } });
+    const { api = '', metrics = '' } = service.app.goUrls.get('local') ?? {};
+    url = { api, metrics };
+    devnet = service.devnet;
+  }, TIMEOUT_MS);
+  afterAll(() => service[Symbol.asyncDispose]());
+  const post = (body: object) => postTo(`${url.api}${PATH}`, body);
+  const newMessage = () => devnet.emitMessages(1)[0] as string;
+  const examples = () =>
+    devnet.examples('fuji').filter(({ body }) => body !== undefined && body.destinationBlockchainId === undefined);
+
+  /** The same request, spelt as the Go aggregator's clients do. */
+  function inGoWords(body: NonNullable<ReturnType<typeof examples>[number]['body']>): object {
+    return {
+      message: body.message,
+      justification: body.justification,
+      'signing-subnet-id': body.signingSubnetId,
+      'quorum-percentage': body.quorumPercentage,
+      'quorum-percentage-buffer': body.quorumPercentageBuffer,
+      'pchain-height': body.pChainHeight,
+    };
+  }
+
+  test('answer every example with a message that a destination accepts, on both listeners', async () => {
+    expect(examples().length).toBeGreaterThan(8);
+    for (const { name, body = {} } of examples()) {
+      const ours = await service.post(body);
+      for (const at of [`${url.api}${PATH}`, `${service.app.url}${PATH}`, `${service.app.url}/testnet${PATH}`]) {
+        const answer = await postTo(at, inGoWords(body));
+        expect({ name, at, status: answer.status }, JSON.stringify(answer.body)).toEqual({ name, at, status: 200 });
+        expect(Object.keys(answer.body)).toEqual(['signed-message']);
+        const signed = { ...ours, body: { signedMessage: answer.body['signed-message'] } };
+        const subnetID = String(ours.body['signingSubnetId']);
+        const height = Number(ours.body['pChainHeight']);
+        const quorum = body.quorumPercentage ?? 67;
+        expect({ name, ...(await service.verify(signed, { subnetID, height, quorum })) }).toMatchObject({
+          kind: 'valid',
+        });
+      }
+    }
+  });
+
+  test('take a height by either name, a subnet in either form, and fields they do not know', async () => {
+    const l1 = devnet.subnets.l1.subnetID;
+    const height = Number((await service.post({ message: newMessage() })).body['pChainHeight']);
+    for (const fields of [
+      { 'pchain-height': height },
+      { 'p-chain-height': height },
+      { 'signing-subnet-id': l1 },
+      { 'signing-subnet-id': `0x${bytesToHex(idBytes(l1))}` },
+      { 'some-thing': { else: true }, 'quorum-percentage': 0 },
+    ]) {
+      expect(await post({ message: newMessage(), ...fields })).toMatchObject({ status: 200 });
+    }
+  });
+
+  test('say what is the caller’s mistake with 400, and what is not with 500', async () => {
+    const message = newMessage();
+    const unknown = bytesToHex(devnet.unknownMessage('C', new TextEncoder().encode('never emitted')).bytes);
+    const nobody = `0x${'ee'.repeat(32)}`;
+    const expected: readonly (readonly [object, number, RegExp])[] = [
+      [
+        { message, 'signing-subnet-id': nobody },
+        400,
+        /^failed to aggregate signatures: signing-subnet-id: .*no subnet/,
+      ],
+      [{ message, 'pchain-height': 10_000_000 }, 400, /^failed to aggregate signatures: pchain-height: /],
+      [{ message: message.replace(/01{64}|(?<=^(0x)?.{12})[0-9a-f]{64}/, 'ee'.repeat(32)) }, 400, /source chain/],
+      [{ message, 'quorum-percentage': 90, 'quorum-percentage-buffer': 20 }, 400, /^quorum-percentage-buffer: /],
+      [{ message: unknown }, 500, /^failed to collect a threshold of signatures: .*signature weight is insufficient/],
+    ];
+    for (const [body, status, error] of expected) {
+      expect(await post(body)).toEqual({ status, body: { error: expect.stringMatching(error) } });
+    }
+  });
+
+  test('never serve a signature got with a justification to a request without it', async () => {
+    const conversion = examples().find(({ name }) => name.includes('conversion of'))?.body ?? {};
+    expect(await post(inGoWords(conversion))).toMatchObject({ status: 200 });
+    const without = await post({ ...inGoWords(conversion), justification: '' });
+    expect(without).toMatchObject({ status: 400, body: { error: expect.stringMatching(/justification/) } });
+  });
+
+  test('have the health in its form', async () => {
+    const response = await fetch(`${url.api}/health`);
+    expect(response.status).toBe(200);
+    const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    expect(await response.json()).toEqual({ status: 'up', details: { [CHECK]: { status: 'up', timestamp } } });
+  });
+
+  test('have its metrics by their names and types, and no others', async () => {
+    const before = await scrape(`${url.metrics}/metrics`);
+    expect(before.types.map((line) => line.replace('signature_aggregator_', ''))).toEqual([
+      'agg_sigs_latency_ms gauge',
+      'agg_sigs_req_count counter',
+      'app_request_count counter',
+      'failures_to_get_validator_set counter',
+      'failures_to_connect_to_sufficient_stake counter',
+      'failures_sending_to_node counter',
+      'validator_timeouts counter',
+      'invalid_signature_responses counter',
+      'signature_cache_hits counter',
+      'signature_cache_misses counter',
+      'connected_stake_weight_percentage gauge',
+    ]);
+    const { subnetID } = devnet.subnets.primary;
+    expect(before.value(`connected_stake_weight_percentage{subnetID="${subnetID}"}`)).toBe(100);
+    const message = newMessage();
+    await post({ message, 'quorum-percentage': 100 });
+    await postTo(`${service.app.url}${PATH}`, { message, 'quorum-percentage': 80 });
+    const unknown = bytesToHex(devnet.unknownMessage('C', new TextEncoder().encode('not this one either')).bytes);
+    await post({ message: unknown });
+    const after = await scrape(`${url.metrics}/metrics`);
+    const grown = (name: string) => (after.value(name) ?? 0) - (before.value(name) ?? 0);
+    expect(grown('agg_sigs_req_count')).toBe(3);
+    expect(grown('app_request_count')).toBeGreaterThanOrEqual(6 + 3);
+    expect(grown('signature_cache_misses')).toBeGreaterThanOrEqual(6);
+    expect(grown('signature_cache_hits')).toBeGreaterThanOrEqual(5);
+    expect(after.value('agg_sigs_latency_ms')).toBeGreaterThan(0);
+    // They refused, and a refusal is an answer.
+    expect(grown('validator_timeouts')).toBe(0);
+    expect(after.names.every((name) => name?.startsWith('signature_aggregator_'))).toBe(true);
+  });
+
+  test('know nothing else, in its form', async () => {
+    for (const at of [`${url.api}/v1/signatureAggregator/fuji/aggregateSignatures`, `${url.metrics}/health`]) {
+      const response = await fetch(at);
+      expect(response.status).toBe(404);
+      expect(await response.json()).toEqual({ error: expect.stringMatching(/^no route GET/) });
+    }
+  });
+});
+
+test(
+  'a network whose validators are out of reach is down there, and has its figures',
+  async () => {
+    const networks = {
+      // Nobody listens there, and its ID is known: so it is opened, and connects to nobody.
+      fuji: { pChainApi: [{ baseUrl: 'http://127.0.0.1:1' }], goApi: { apiPort: 0, metricsPort: 0 } },
+      own: { embedded: { validators: 5 }, goApi: { metricsPort: 0 } },
+    };
+    const { config } = parseConfig({ networks, server: { port: 0 }, access: { unitsPerMinute: 0 } }, {}, {});
+    const app: App = await startApp({
+      config,
+      logger: createLogger('silent'),
+      clock: systemClock,
+      random: Math.random,
+    });
+    const fuji = app.goUrls.get('fuji');
+    try {
+      const response = await fetch(`${fuji?.api}/health`);
+      expect(response.status).toBe(503);
+      const details = { [CHECK]: { status: 'down', timestamp: expect.any(String), error: expect.stringMatching(/./) } };
+      expect(await response.json()).toEqual({ status: 'down', details });
+      const message = `000000000005${'00'.repeat(32)}00000000`;
+      const failed = await postTo(`${fuji?.api}${PATH}`, { message, 'pchain-height': 5 });
+      expect(failed).toEqual({
+        status: 500,
+        body: { error: expect.stringMatching(/^failed to aggregate signatures: /) },
+      });
+      const figures = await scrape(`${fuji?.metrics}/metrics`);
+      expect([figures.value('agg_sigs_req_count'), figures.value('failures_to_get_validator_set')]).toEqual([1, 1]);
+      // Each port has the figures of its own network.
+      expect(app.goUrls.get('own')?.api).toBeUndefined();
+      const own = await scrape(`${app.goUrls.get('own')?.metrics}/metrics`);
+      expect(own.value('agg_sigs_req_count')).toBe(0);
+    } finally {
+      await app[Symbol.asyncDispose]();
+    }
+    await expect(fetch(`${fuji?.api}/health`)).rejects.toThrow();
+    await expect(fetch(`${fuji?.metrics}/metrics`)).rejects.toThrow();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a port that is taken ends the start, and the error names the setting',
+  async () => {
+    await using service = await startService(5);
+    const { port } = new URL(service.app.url);
+    const networks = { own: { embedded: { validators: 5 }, goApi: { apiPort: 0, metricsPort: Number(port) } } };
+    const { config } = parseConfig({ networks, server: { port: 0 } }, {}, {});
+    const starting = startApp({ config, logger: createLogger('silent'), clock: systemClock, random: Math.random });
+    await expect(starting).rejects.toThrow(/EADDRINUSE.*\(networks\.own\.goApi\.metricsPort\)$/);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a subnet that is not allowed is 403 in either form, before anybody is asked',
+  async () => {
+    await using service = await startService(5, { settings: { network: { allowedSubnetIds: [] } } });
+    const { l1, primary } = service.devnet.subnets;
+    const message = service.devnet.emitMessages(1)[0] as string;
+    expect(await service.post({ message })).toMatchObject({ status: 201, body: { signingSubnetId: primary.subnetID } });
+    const refused = await service.post({ message, signingSubnetId: l1.subnetID });
+    expect(refused).toMatchObject({ status: 403, body: { code: 'subnet_not_allowed', error: 'Forbidden' } });
+    const ofL1 = service.devnet.examples('fuji').find(({ name }) => name === 'L1 message')?.body;
+    expect(await service.post(ofL1)).toMatchObject({ status: 403, body: { code: 'subnet_not_allowed' } });
+    expect(await postTo(`${service.app.url}${PATH}`, { message, 'signing-subnet-id': l1.subnetID })).toEqual({
+      status: 403,
+      body: { error: expect.stringMatching(/^failed to aggregate signatures: signing-subnet-id: /) },
+    });
+    await using other = await service.another({ network: { allowedSubnetIds: [l1.subnetID] } });
+    expect(await other.post(ofL1)).toMatchObject({ status: 201 });
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,209 @@
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import { inMs, recordFigure } from './figures.ts';
+import { useRealNetwork } from './network-fixture.ts';
+import type { NetworkNode } from './network-node.ts';
+import { PRIMARY_NETWORK_ID } from './real-network.ts';
+import { isReady, type ServiceProcess, startServiceProcess } from './service-process.ts';
+import { emitMessage, unknownTwin } from './warp-messages.ts';
+
+/** The Go aggregator's API before real nodes, asked as its clients ask: what they read is there, by name and type, and nothing else. */
+
+let service: ServiceProcess;
+let goUrls: { readonly api: string; readonly metrics: string };
+
+const READY_TIMEOUT_MS = 60_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+const WARP_PRECOMPILE = '0x0200000000000000000000000000000000000005';
+/** Of nobody. */
+const UNKNOWN_SUBNET = `0x${'ee'.repeat(32)}`;
+
+const network = useRealNetwork(async (started) => {
+  const { apiUrl } = started.nodes[0] as NetworkNode;
+  service = await startServiceProcess(started, { apiUrl, withGoPorts: true, trackedSubnetIds: [started.subnetID] });
+  if (service.goUrls === undefined) throw new Error('there are no ports of the Go aggregator');
+  goUrls = service.goUrls;
+  await service.awaitReadiness(isReady, READY_TIMEOUT_MS);
+});
+
+beforeEach(() => service.awaitAllConnected());
+
+afterEach(({ task }) => {
+  if (task.result?.state === 'fail')
+    console.error(`the service's log before "${task.name}" failed:\n${service.logTail()}`);
+});
+
+afterAll(() => service?.[Symbol.asyncDispose]());
+
+interface GoAnswer {
+  readonly status: number;
+  readonly type: string | null;
+  /** As it came. */
+  readonly text: string;
+  readonly tookMs: number;
+}
+
+async function post(body: object | string, url = `${goUrls.api}/aggregate-signatures`): Promise<GoAnswer> {
+  const sentMs = performance.now();
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+  });
+  const text = await response.text();
+  return {
+    ...{ status: response.status, type: response.headers.get('content-type'), text },
+    tookMs: performance.now() - sentMs,
+  };
+}
+
+interface Expected {
+  readonly message: string;
+  readonly subnetID?: string;
+  readonly height?: bigint | 'proposed';
+  readonly quorum?: number;
+}
+
+/** A 200 whose body is `{"signed-message":"…"}` to the byte, and whose message the reference implementation accepts. */
+async function expectGoSigned(answer: GoAnswer, expected: Expected): Promise<void> {
+  const { message, subnetID = PRIMARY_NETWORK_ID, height = 'proposed', quorum = 67 } = expected;
+  const [, signedMessage] = /^\{"signed-message":"([0-9a-f]+)"\}$/.exec(answer.text) ?? [];
+  expect({ ...answer, signedMessage }).toMatchObject({ status: 200, signedMessage: expect.any(String) });
+  expect(answer.type).toMatch(/^application\/json\b/);
+  const params = { signedMessage: signedMessage as string, subnetID, height, quorumNum: quorum, quorumDen: 100 };
+  expect(await network().onChain('verify', params)).toMatchObject({ failure: '', message });
+}
+
+/** `{"error":"…"}` to the byte. */
+function expectGoError({ status, text }: GoAnswer, expected: number, error: RegExp): void {
+  const body = JSON.parse(text) as { error?: unknown };
+  expect({ status, ...body }).toEqual({ status: expected, error: expect.stringMatching(error) });
+  expect(text).toBe(JSON.stringify({ error: body.error }));
+}
+
+test('each request that its clients send is answered with a message that the reference accepts', async () => {
+  const { cChainID, l1ChainID, subnetID, conversion, conversionHeight } = network();
+  const { message } = await emitMessage(network(), cChainID, '0x01');
+  const hex = message.replace(/^0x/, '');
+
+  const first = await post({ message });
+  await expectGoSigned(first, { message });
+  recordFigure("the Go aggregator's API: first request, quorum 67", inMs(first.tookMs));
+  await expectGoSigned(await post({ message: hex }), { message });
+  // As README, relayer and tools spell it, with every field.
+  const full = { message: hex, justification: '', 'signing-subnet-id': '', 'quorum-percentage': 80 };
+  await expectGoSigned(await post(full), { message, quorum: 80 });
+  await expectGoSigned(await post({ message, 'quorum-percentage': 67, 'quorum-percentage-buffer': 33 }), {
+    message,
+    quorum: 100,
+  });
+  await expectGoSigned(await post({ message, 'signing-subnet-id': PRIMARY_NETWORK_ID, 'not-known': [1] }), { message });
+
+  await network().awaitProposedHeight(conversionHeight);
+  const { message: ofL1 } = await emitMessage(network(), l1ChainID, '0x02');
+  await expectGoSigned(await post({ message: ofL1 }), { message: ofL1, subnetID });
+  for (const name of ['pchain-height', 'p-chain-height']) {
+    const answer = await post({ message: ofL1, [name]: Number(conversionHeight) });
+    await expectGoSigned(answer, { message: ofL1, subnetID, height: conversionHeight });
+  }
+
+  const ofPChain = {
+    message: conversion.message,
+    justification: conversion.justification,
+    'signing-subnet-id': subnetID,
+  };
+  await expectGoSigned(await post(ofPChain), { message: conversion.message, subnetID });
+});
+
+test('the data of the log goes as it is, as its README says', async () => {
+  const { message, blockHeight } = await emitMessage(network(), network().cChainID, '0x03');
+  const block = `0x${blockHeight.toString(16)}`;
+  const logs = await network().callApi<{ readonly data: string }[]>(
+    `/ext/bc/${network().cChainID}/rpc`,
+    'eth_getLogs',
+    [{ fromBlock: block, toBlock: block, address: WARP_PRECOMPILE }],
+  );
+  expect(logs).toHaveLength(1);
+  expect(logs[0]?.data.length).toBeGreaterThan(message.length);
+  await expectGoSigned(await post({ message: logs[0]?.data }), { message });
+});
+
+test('on the main listener the same, under the path alone and under a name', async () => {
+  const { message } = await emitMessage(network(), network().cChainID, '0x04');
+  const answers = await Promise.all(
+    ['/aggregate-signatures', '/fuji/aggregate-signatures', '/local/aggregate-signatures'].map((path) =>
+      post({ message }, `${service.url}${path}`),
+    ),
+  );
+  for (const answer of answers) await expectGoSigned(answer, { message });
+});
+
+test('each mistake is a 400, and what the validators do not sign a 500, within a second or two', async () => {
+  const { conversion, subnetID, cChainID } = network();
+  const { message } = await emitMessage(network(), cChainID, '0x05');
+  const mistakes: readonly (readonly [object | string, RegExp])[] = [
+    ['{', /^Could not decode request body/],
+    [{ message: 'xyz' }, /^Could not decode message/],
+    [{ message: message.replace('0x', '0X') }, /^Could not decode message/],
+    [{ message: '0xabcd' }, /^Error unpacking warp message/],
+    [{ message, 'quorum-percentage': 101 }, /^Invalid quorum number/],
+    [{ message, 'quorum-percentage': 90, 'quorum-percentage-buffer': 20 }, /^quorum-percentage-buffer: /],
+    [{ message, 'quorum-percentage': '67' }, /^Could not decode request body/],
+    [{ message, 'signing-subnet-id': 'ee'.repeat(32) }, /^Error parsing signing subnet ID/],
+    [{ message, justification: 'xyz' }, /^Could not decode justification/],
+    [{}, /^Must provide either message or justification/],
+    [{ message, 'signing-subnet-id': UNKNOWN_SUBNET }, /^failed to aggregate signatures: signing-subnet-id: /],
+    [{ message, 'pchain-height': 1_000_000 }, /^failed to aggregate signatures: pchain-height: /],
+    [{ message: message.replace(/(?<=^0x.{12}).{64}/, 'ee'.repeat(32)) }, /^failed to aggregate signatures: /],
+  ];
+  for (const [body, error] of mistakes) expectGoError(await post(body), 400, error);
+
+  const unknown = await post({ message: unknownTwin({ message }) });
+  expectGoError(unknown, 500, /^failed to collect a threshold of signatures: .*signature weight is insufficient/);
+  expect(unknown.tookMs).toBeLessThan(5_000);
+  recordFigure("the Go aggregator's API: a message unknown to the validators", inMs(unknown.tookMs));
+  // Its cache would have served the good signature of the other test.
+  const asked = { message: conversion.message, 'signing-subnet-id': subnetID };
+  expectGoError(await post(asked), 400, /^failed to .*justification/);
+});
+
+test('health and metrics are in its form, and count what it counts', async () => {
+  const response = await fetch(`${goUrls.api}/health`);
+  expect(response.status).toBe(200);
+  expect(await response.json()).toEqual({
+    status: 'up',
+    details: { 'signature-aggregator-health': { status: 'up', timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) } },
+  });
+
+  const scrape = async () => (await (await fetch(`${goUrls.metrics}/metrics`)).text()).trimEnd().split('\n');
+  const valueOf = (lines: readonly string[], name: string) =>
+    Number(lines.find((line) => line.startsWith(`signature_aggregator_${name} `))?.split(' ')[1]);
+  const before = await scrape();
+  expect(before.filter((line) => line.startsWith('# TYPE')).map((line) => line.slice(28))).toEqual([
+    'agg_sigs_latency_ms gauge',
+    'agg_sigs_req_count counter',
+    'app_request_count counter',
+    'failures_to_get_validator_set counter',
+    'failures_to_connect_to_sufficient_stake counter',
+    'failures_sending_to_node counter',
+    'validator_timeouts counter',
+    'invalid_signature_responses counter',
+    'signature_cache_hits counter',
+    'signature_cache_misses counter',
+    'connected_stake_weight_percentage gauge',
+  ]);
+  for (const subnetID of [PRIMARY_NETWORK_ID, network().subnetID]) {
+    expect(before).toContain(`signature_aggregator_connected_stake_weight_percentage{subnetID="${subnetID}"} 100`);
+  }
+  const { message } = await emitMessage(network(), network().cChainID, '0x06');
+  await expectGoSigned(await post({ message, 'quorum-percentage': 100 }), { message, quorum: 100 });
+  const unknown = unknownTwin({ message });
+  expectGoError(await post({ message: unknown }), 500, /threshold/);
+  const after = await scrape();
+  const grown = (name: string) => valueOf(after, name) - valueOf(before, name);
+  expect(grown('agg_sigs_req_count')).toBe(2);
+  expect(grown('app_request_count')).toBeGreaterThanOrEqual(5 + 2);
+  expect(grown('signature_cache_misses')).toBeGreaterThanOrEqual(5);
+  expect(grown('validator_timeouts')).toBe(0);
+  expect(valueOf(after, 'agg_sigs_latency_ms')).toBeGreaterThan(0);
+});
