@@ -180,7 +180,10 @@ function addExample({ paths = {} }: Document, { network, body }: AggregationExam
 function completeDocument(document: Document, isLimited: boolean): void {
   for (const operation of operationsOf(document)) {
     sortParameters(operation);
-    addResponses(operation, plainErrorResponses(408, 431, ...(operation.requestBody === undefined ? [] : BODY_ERRORS)));
+    addResponses(
+      operation,
+      plainErrorResponses(400, 408, 431, ...(operation.requestBody === undefined ? [] : BODY_ERRORS)),
+    );
   }
   document.components = { ...document.components, headers: HEADERS };
   if (isLimited) describeAccess(document);

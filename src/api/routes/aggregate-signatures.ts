@@ -5,8 +5,8 @@ import type { Network } from '../../network/network.ts';
 import { bytesToHex } from '../../primitives/bytes.ts';
 import { chargeMore, clientOf } from '../access.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
-import { unknownNetwork } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
+import { createNetworkOfPath } from '../network-of-path.ts';
 import {
   AGGREGATION_BODY_LIMIT,
   AggregationBody,
@@ -39,16 +39,8 @@ export const AGGREGATION_PATH = '/v1/signatureAggregator/:network/aggregateSigna
 const tags = ['Signature aggregation'];
 
 export function registerAggregateSignatures(server: Server, networks: readonly Network[]): void {
-  const byName = new Map(networks.flatMap((network) => network.pathNames.map((name) => [name, network] as const)));
-  const served = [...byName.keys()];
+  const { served, networkOf, onRequest } = createNetworkOfPath(networks);
   const network = Type.Enum(served, { type: 'string' });
-
-  function networkOf({ params }: FastifyRequest): Network {
-    const { network: name } = params as { network: string };
-    const found = byName.get(name);
-    if (found === undefined) throw unknownNetwork(name, served);
-    return found;
-  }
 
   function aggregate(
     request: FastifyRequest,
@@ -58,9 +50,6 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     const waiter = { signal: untilClientGone(reply), client: clientOf(request) };
     return networkOf(request).aggregator.aggregate(asked, waiter);
   }
-
-  // Before the body is read, so that a request for a network that is not served costs nothing more.
-  const onRequest = async (request: FastifyRequest): Promise<void> => void networkOf(request);
 
   server.post(
     AGGREGATION_PATH,
