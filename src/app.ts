@@ -112,6 +112,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
 function serverSettings({ server, access, upstream }: Config, limits: LimitCounters, upstreams: Upstreams) {
   return {
     corsOrigins: server.corsOrigins,
+    maxConnections: server.maxConnections,
     drainTimeoutMs: server.shutdownTimeoutMs,
     access: {
       apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),

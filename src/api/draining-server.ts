@@ -6,6 +6,8 @@ import { type BreakOffReason, ClientConnections } from './client-connections.ts'
 
 export interface DrainOptions {
   readonly clock: Clock;
+  /** Of clients, at a time. Beyond them an idle one ends for each new one, and where none is idle, the new one. */
+  readonly maxConnections: number;
   /** Requests that are under way when the server closes have this long; then their connections break. */
   readonly drainTimeoutMs: number;
   /** Told how many requests that befalls, if it does. */
@@ -27,8 +29,8 @@ export class DrainingServer extends HttpServer {
     // A request without Host is refused by the service, in its error form, and not by Node.
     super({ ...httpOptions, requireHostHeader: false });
     this.#options = options;
-    const { clock, onBreakOff } = options;
-    this.#connections = new ClientConnections({ clock, onBreakOff, listener });
+    const { clock, maxConnections, onBreakOff } = options;
+    this.#connections = new ClientConnections({ clock, maxConnections, onBreakOff, listener });
     this.on('connection', (socket: Socket) => this.#connections.open(socket));
     this.on('request', (request, response) => {
       const connection = this.#connections.get(request.socket);
