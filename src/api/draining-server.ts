@@ -23,6 +23,8 @@ export interface DrainOptions {
 export class DrainingServer extends HttpServer {
   readonly #options: DrainOptions;
   readonly #connections: ClientConnections;
+  /** Connections whose end waits for their answers. */
+  readonly #awaited = new WeakSet<Socket>();
   #isClosing = false;
 
   constructor(httpOptions: ServerOptions, options: DrainOptions, listener: RequestListener) {
@@ -47,9 +49,23 @@ export class DrainingServer extends HttpServer {
     this.on('checkExpectation', (request, response) => this.emit('request', request, response));
   }
 
-  /** Whether the client has got a part of an answer that is not over yet: nothing else may be written over the connection. */
-  hasBegunAnswer(socket: Socket): boolean {
-    return this.#connections.get(socket)?.responses.some(({ headersSent }) => headersSent) === true;
+  /**
+   * For what is written over a connection beside the answers: acts once, when the requests that came before have their answers.
+   * Where part of an answer is on its way, and nothing else may be written into it, the connection is broken off instead.
+   */
+  afterAnswers(socket: Socket, act: () => void): void {
+    const responses = this.#connections.get(socket)?.responses ?? [];
+    // What is wrong with a request's own body is its answer.
+    const last = responses.findLast(({ req }) => req.complete);
+    if (responses.some(({ headersSent }) => headersSent)) {
+      socket.destroy();
+    } else if (last === undefined) {
+      act();
+    } else if (!this.#awaited.has(socket)) {
+      // More bytes that are no request may follow meanwhile.
+      this.#awaited.add(socket);
+      last.once('close', act);
+    }
   }
 
   override close(callback?: (error?: Error) => void): this {

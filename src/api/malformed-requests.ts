@@ -21,25 +21,24 @@ export interface MalformedRequestOptions {
   readonly log: RequestLog;
   /** Of every such answer. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Whether part of an answer to an earlier request is already on its way over the connection. */
-  readonly hasBegunAnswer: (socket: Socket) => boolean;
+  /**
+   * Acts when the earlier requests of the connection have their answers, or at once where there are none. Breaks the connection
+   * off instead where part of an answer is already on its way.
+   */
+  readonly afterAnswers: (socket: Socket, act: () => void) => void;
 }
 
 /** Answers bytes that are no valid HTTP in the service's error form, and ends the connection. */
 export function answerMalformed(
   error: ClientError,
   socket: Socket,
-  { log, headers, hasBegunAnswer }: MalformedRequestOptions,
+  { log, headers, afterAnswers }: MalformedRequestOptions,
 ): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
   const [code, message] =
     ANSWERS[error.code ?? ''] ?? (['invalid_request', 'this is not a valid HTTP request'] as const);
   const requestID = randomUUID();
   log.malformed(requestID, code, error.code ?? error.name);
-  if (!socket.writable || hasBegunAnswer(socket)) {
-    socket.destroy(error);
-    return;
-  }
   const { status } = ERROR_CODES[code];
   const statusCode = status === 'as_upstream' ? 400 : status;
   const body = JSON.stringify(createErrorBody(code, statusCode, message));
@@ -50,6 +49,11 @@ export function answerMalformed(
     'content-length': String(Buffer.byteLength(body)),
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode]}\r\n${lines.join('')}\r\n${body}`);
-  socket.destroySoon();
+  // Answers come in the order of the requests, so that nobody takes this one for that of an earlier request.
+  afterAnswers(socket, () => {
+    if (socket.writable) {
+      socket.end(`HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode]}\r\n${lines.join('')}\r\n${body}`);
+    }
+    socket.destroySoon();
+  });
 }

