@@ -6,7 +6,6 @@ const config: KnipConfig = {
     'src/main.ts!',
     'src/bls/bls-worker.ts!',
     'bench/*.ts',
-    'test/api/run.ts',
     'scripts/{check,generate,settings-docs}.ts',
     'test/**/*.test.ts',
   ],

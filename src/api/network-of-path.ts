@@ -6,7 +6,7 @@ export interface NetworkOfPath {
   /** All names that paths may use. */
   readonly served: string[];
   /** @throws {HttpError} `unknown_network` */
-  networkOf(request: FastifyRequest): Network;
+  readonly networkOf: (request: FastifyRequest) => Network;
   /**
    * The hook for routes with `{network}`: before the name is checked by the schema, so that one that is not served is a 404, and
    * before the body is read, so that it costs nothing more.

@@ -1,6 +1,5 @@
 import { connect, type Socket } from 'node:net';
 import { expect } from 'vitest';
-import { bytesToHex } from '../../src/primitives/bytes.ts';
 import { type RunningService, startService } from '../integration/service/running-service.ts';
 import { startStandIn } from '../integration/upstream/stand-in.ts';
 import { upstreamSettings } from '../integration/upstream/upstream-service.ts';
@@ -89,7 +88,7 @@ async function untilEnd(socket: Socket): Promise<Buffer> {
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   socket.once('close', () => resolve());
   const timer = setTimeout(
-    () => reject(new Error(`not over after ${DEADLINE_MS} ms: ${Buffer.concat(chunks)}`)),
+    () => reject(new Error(`not over after ${DEADLINE_MS} ms: ${Buffer.concat(chunks).toString()}`)),
     DEADLINE_MS,
   );
   try {
@@ -134,8 +133,4 @@ export function expectErrorForm({ status, headers, body }: RawAnswer): void {
   });
   expect(body).not.toContain(SECRET);
   expect(body).not.toMatch(/node_modules|"stack"|\.ts:\d/);
-}
-
-export function hex(bytes: Uint8Array): string {
-  return bytesToHex(bytes);
 }

@@ -113,6 +113,7 @@ test(
       socket.write(request('GET /openapi.json', KEPT).repeat(200));
     }
     await service.expectUnharmed();
+    expect(sockets.length).toBeGreaterThan(0);
   },
   TIMEOUT_MS,
 );
@@ -126,6 +127,7 @@ test(
       socket.end(request('GET /health/live', KEPT).slice(0, index % 2 === 0 ? -10 : undefined)),
     );
     await closed;
+    expect(sockets.length).toBeGreaterThan(0);
   },
   TIMEOUT_MS,
 );
@@ -150,6 +152,7 @@ test(
         socket.resetAndDestroy();
       }),
     );
+    expect(sockets.length).toBeGreaterThan(0);
   },
   TIMEOUT_MS,
 );
@@ -158,6 +161,7 @@ test(
   'those who come and go without a word',
   async () => {
     for (let round = 0; round < 10; round += 1) for (const socket of await openMany(50)) socket.destroy();
+    expect(sockets.length).toBeGreaterThan(0);
   },
   TIMEOUT_MS,
 );
