@@ -134,6 +134,7 @@ function showBuild(metrics: Metrics, { bls }: Config): void {
 function serverSettings({ server, access, upstream }: Config, limits: LimitCounters, upstreams: Upstreams) {
   return {
     corsOrigins: server.corsOrigins,
+    maxConnections: server.maxConnections,
     drainTimeoutMs: server.shutdownTimeoutMs,
     access: {
       apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),

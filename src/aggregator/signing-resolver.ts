@@ -6,11 +6,11 @@ import { HeightNotReached, type ValidatorSets } from '../pchain/validator-sets.t
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
 import type { NodeID, SubnetID } from '../primitives/ids.ts';
-import { ParseError } from '../primitives/parse-error.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
 import type { AggregationRequest } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { CompleteRequest, Destination } from './complete-request.ts';
+import { asPChainFailure } from './p-chain-failure.ts';
 
 export interface SigningResolverOptions {
   readonly networkID: number;
@@ -89,7 +89,7 @@ class PChainSigningResolver implements SigningResolver {
     if (request.message.networkID !== networkID) {
       throw new AggregatorError(
         'wrong_network',
-        `the message's network ID is ${request.message.networkID}, but this network has the ID ${networkID}`,
+        `its network ID is ${request.message.networkID}, but this network has the ID ${networkID}`,
         { field: 'message' },
       );
     }
@@ -100,7 +100,7 @@ class PChainSigningResolver implements SigningResolver {
       if (sourceSubnetID === undefined) {
         throw new AggregatorError(
           'unknown_source_chain',
-          `the P-Chain does not know the message's source chain ${request.message.sourceChainID}`,
+          `the P-Chain does not know its source chain ${request.message.sourceChainID}`,
           { field: 'message' },
         );
       }
@@ -254,15 +254,5 @@ function fromApi(error: unknown, request: CompleteRequest, signal: AbortSignal):
     }
     return new AggregatorError('height_not_reached', error.message, { field: 'pChainHeight', cause: error });
   }
-  if (error instanceof ParseError) {
-    return new AggregatorError('p_chain_invalid', `the P-Chain API gave a ${error.message}`, { cause: error });
-  }
-  if (error instanceof ApiError) {
-    const code = error.kind === 'unavailable' ? 'p_chain_unavailable' : 'p_chain_invalid';
-    return new AggregatorError(code, `the P-Chain API failed: ${error.message}`, { cause: error });
-  }
-  if (signal.aborted && error === signal.reason) {
-    return new AggregatorError('p_chain_unavailable', 'the P-Chain API did not answer in time', { cause: error });
-  }
-  return error;
+  return asPChainFailure(error, signal);
 }

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../primitives/clock.ts';
 import { ClientConnection, type ClientConnectionOptions } from './client-connection.ts';
+import { clientNetwork } from './client-network.ts';
 
 /**
  * Pipelined requests that wait, over all connections. One that waits has some 3 KB. Those of a client that pipelines a thousand are
@@ -13,14 +14,24 @@ const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 const READ_TIMEOUT_MS = 60_000;
 const LOOK_EVERY_MS = 5_000;
 
-export type BreakOffReason = 'does not read' | 'has most unread bytes of all' | 'has most waiting requests of all';
+export type BreakOffReason =
+  | 'does not read'
+  | 'has most unread bytes of all'
+  | 'has most waiting requests of all'
+  | 'there are too many connections';
 
 export interface ClientConnectionsOptions extends Pick<ClientConnectionOptions, 'clock' | 'listener'> {
+  /** Each has a file descriptor, some 20 KB, and what has arrived of a request; the files of a process are bounded. */
+  readonly maxConnections: number;
   /** Told of each connection that is broken off. */
   readonly onBreakOff: (reason: BreakOffReason) => void;
 }
 
 interface Account {
+  /** By its address. */
+  readonly network: string;
+  /** Since when it has had no request under way, where it has none. */
+  idleSinceMs: number;
   waiting: number;
   unreadBytes: number;
   takenBytes: number;
@@ -45,17 +56,25 @@ export class ClientConnections {
 
   open(socket: Socket): void {
     const { clock, listener } = this.#options;
+    if (this.#accounts.size >= this.#options.maxConnections && !this.#makeRoom()) {
+      socket.destroy();
+      this.#options.onBreakOff('there are too many connections');
+      return;
+    }
     const connection = new ClientConnection(socket, {
       clock,
       listener,
       onChange: (changed) => this.#measure(changed),
     });
     this.#bySocket.set(socket, connection);
+    const nowMs = clock.monotonicMs();
     this.#accounts.set(connection, {
+      network: clientNetwork(socket.remoteAddress ?? ''),
+      idleSinceMs: nowMs,
       waiting: 0,
       unreadBytes: 0,
       takenBytes: connection.takenBytes,
-      takenMs: this.#clock.monotonicMs(),
+      takenMs: nowMs,
     });
     socket.once('close', () => this.#forget(connection));
   }
@@ -72,6 +91,24 @@ export class ClientConnections {
   stop(): void {
     this.#cancelLook?.();
     this.#cancelLook = undefined;
+  }
+
+  /**
+   * Ends an idle connection for a new one: of the addresses with idle connections that which has most of all, and there the one that
+   * has been idle for longest. So who holds many makes room for the others, and whoever just came is not the first to go.
+   */
+  #makeRoom(): boolean {
+    const counts = new Map<string, number>();
+    for (const { network } of this.#accounts.values()) counts.set(network, (counts.get(network) ?? 0) + 1);
+    let chosen: { connection: ClientConnection; count: number; sinceMs: number } | undefined;
+    for (const [connection, { network, idleSinceMs: sinceMs }] of this.#accounts) {
+      const count = counts.get(network) ?? 0;
+      if (!connection.isIdle || count < (chosen?.count ?? 0)) continue;
+      if (count === chosen?.count && sinceMs >= chosen.sinceMs) continue;
+      chosen = { connection, count, sinceMs };
+    }
+    if (chosen !== undefined) this.#breakOff(chosen.connection, 'there are too many connections');
+    return chosen !== undefined;
   }
 
   #forget(connection: ClientConnection): void {
@@ -102,6 +139,8 @@ export class ClientConnections {
     this.#waiting += waiting - account.waiting;
     this.#unreadBytes += unreadBytes - account.unreadBytes;
     if (account.unreadBytes === 0 || takenBytes !== account.takenBytes) account.takenMs = this.#clock.monotonicMs();
+    if (!connection.isIdle) account.idleSinceMs = Number.POSITIVE_INFINITY;
+    else if (account.idleSinceMs === Number.POSITIVE_INFINITY) account.idleSinceMs = this.#clock.monotonicMs();
     account.waiting = waiting;
     account.unreadBytes = unreadBytes;
     account.takenBytes = takenBytes;

@@ -46,6 +46,8 @@ export interface ServerOptions {
   /** Origins whose pages may use the service, as browsers send them; `*` alone is all, and none is the default. */
   readonly corsOrigins?: readonly string[];
   readonly clock: Clock;
+  /** Of clients, at a time. */
+  readonly maxConnections: number;
   /** When the server closes, requests under way have this long. */
   readonly drainTimeoutMs: number;
   /** A request that can be tried on the page of the API, once there is one; the default is one of a public network. */
@@ -60,6 +62,8 @@ const DEFAULT_BODY_LIMIT = 16 * 1024;
 const MAX_PARAM_LENGTH = 1_000;
 /** Headers and body of one request must have arrived by then, so that slow senders cannot hold connections. */
 const REQUEST_ARRIVAL_TIMEOUT_MS = 30_000;
+/** Node's own interval would let them have twice as long. */
+const ARRIVAL_CHECK_MS = 2_000;
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 /** On every answer, so that browsers take our JSON for nothing else. */
 const COMMON_HEADERS = { 'x-content-type-options': 'nosniff' };
@@ -97,15 +101,16 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 
 export type BareServerOptions = Pick<
   ServerOptions,
-  'logger' | 'clock' | 'metrics' | 'drainTimeoutMs' | 'access' | 'corsOrigins'
+  'logger' | 'clock' | 'metrics' | 'maxConnections' | 'drainTimeoutMs' | 'access' | 'corsOrigins'
 >;
 
 /** Without routes: how connections, errors and bodies are handled, and requests followed. */
 export function createBareServer(
-  { logger, clock, metrics, drainTimeoutMs, access, corsOrigins = [] }: BareServerOptions,
+  options: BareServerOptions,
   log: RequestLog,
   form: ErrorForm = OWN_ERROR_FORM,
 ): Server {
+  const { logger, clock, metrics, maxConnections, drainTimeoutMs, access, corsOrigins = [] } = options;
   const trustedProxies = access?.trustedProxies ?? [];
   const loggerInstance: FastifyBaseLogger = logger;
   const warnings = createSampledWarnings(logger, clock);
@@ -118,15 +123,20 @@ export function createBareServer(
   const ofMalformed = {
     ...{ log, form },
     headers: { ...COMMON_HEADERS, ...(corsOrigins.includes('*') && { 'access-control-allow-origin': '*' }) },
-    hasBegunAnswer: (socket: Parameters<DrainingServer['hasBegunAnswer']>[0]) =>
-      (server.server as DrainingServer).hasBegunAnswer(socket),
+    afterAnswers: (...args: Parameters<DrainingServer['afterAnswers']>) =>
+      (server.server as DrainingServer).afterAnswers(...args),
   };
   const server: Server = fastify({
     serverFactory: (handler) =>
       new DrainingServer(
-        { requestTimeout: REQUEST_ARRIVAL_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS },
+        {
+          requestTimeout: REQUEST_ARRIVAL_TIMEOUT_MS,
+          connectionsCheckingInterval: ARRIVAL_CHECK_MS,
+          keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+        },
         {
           clock,
+          maxConnections,
           drainTimeoutMs,
           onTimeout: (requests) =>
             logger.warn({ requests, drainTimeoutMs }, 'requests are broken off, as the service stops'),

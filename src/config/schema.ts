@@ -71,6 +71,15 @@ const server = section('How clients reach the service.', {
     maxItems: 1_000,
     examples: [['10.0.0.0/8', '::1']],
   }),
+  maxConnections: Type.Integer({
+    default: 4_096,
+    description:
+      'Connections of clients at a time. Beyond them each new one ends an idle one, first of the address that has most of them; ' +
+      'where none is idle, the new one ends. Each needs one of the files that the system lets a process open.',
+    minimum: 1,
+    maximum: 1_000_000,
+    examples: [4_096],
+  }),
   shutdownTimeoutMs: DurationMs({
     default: 15_000,
     description:

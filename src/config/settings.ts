@@ -24,6 +24,8 @@ export interface ServerConfig {
   readonly port: number;
   /** Origins of pages that may use the service from a browser, as browsers write them; `*` alone is all. */
   readonly corsOrigins: readonly string[];
+  /** Of clients, at a time. */
+  readonly maxConnections: number;
   /** For requests under way when the service stops. */
   readonly shutdownTimeoutMs: number;
   /** Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks. */

@@ -45,12 +45,11 @@ export interface Upstreams extends AsyncDisposable {
    * @param policy where the answer may be an earlier one
    * @throws {UpstreamError}, or the signal's reason where the caller aborted
    */
-  request(
-    name: UpstreamName,
-    request: Omit<UpstreamRequest, 'isKept'>,
-    policy: CachePolicy | undefined,
-  ): Promise<UpstreamAnswer>;
+  request(name: UpstreamName, request: UpstreamQuestion, policy: CachePolicy | undefined): Promise<UpstreamAnswer>;
 }
+
+/** `requestID` is what the log calls the request. */
+export type UpstreamQuestion = Omit<UpstreamRequest, 'isKept'> & { readonly requestID: string };
 
 export type UpstreamAnswer = CachedResponse | UpstreamResponse;
 
@@ -94,7 +93,7 @@ class ClientsOfUpstreams implements Upstreams {
 
   async request(
     name: UpstreamName,
-    request: Omit<UpstreamRequest, 'isKept'>,
+    request: UpstreamQuestion,
     policy: CachePolicy | undefined,
   ): Promise<UpstreamAnswer> {
     const client = this.#clients.get(name);
@@ -126,54 +125,59 @@ class ClientsOfUpstreams implements Upstreams {
     await Promise.all(Array.from(this.#clients.values(), (client) => client[Symbol.asyncDispose]()));
   }
 
-  async #ask(name: UpstreamName, client: UpstreamClient, request: UpstreamRequest): Promise<UpstreamResponse> {
+  async #ask(
+    name: UpstreamName,
+    client: UpstreamClient,
+    request: UpstreamQuestion & UpstreamRequest,
+  ): Promise<UpstreamResponse> {
     const { clock } = this.#options;
-    const { target } = request;
     const startedMs = clock.monotonicMs();
     try {
       const response = await client.request(request);
-      this.#recordResponse(name, target, response);
+      this.#recordResponse(name, request, response);
       return response;
     } catch (error) {
-      if (error instanceof UpstreamError) this.#record(name, error.code, target, error.message);
-      else this.#record(name, 'left', target);
+      if (error instanceof UpstreamError) this.#record(name, request, error.code, error.message);
+      else this.#record(name, request, 'left');
       throw error;
     } finally {
       this.#metrics.duration.observe({ upstream: name }, (clock.monotonicMs() - startedMs) / 1_000);
     }
   }
 
-  #recordResponse(name: UpstreamName, target: string, response: UpstreamResponse): void {
+  #recordResponse(name: UpstreamName, request: UpstreamQuestion, response: UpstreamResponse): void {
     if (response.kind === 'refusal') {
       const { status } = response;
       // A client's own mistakes do not concern us; but it does if our key is not accepted.
       const isOurs = status >= 500 || status === 401 || status === 403;
-      this.#record(name, status >= 500 ? 'failed' : 'refused', target, isOurs ? `status ${status}` : undefined);
+      this.#record(name, request, status >= 500 ? 'failed' : 'refused', isOurs ? `status ${status}` : undefined);
     } else if (Buffer.isBuffer(response.body)) {
-      this.#record(name, 'ok', target);
+      this.#record(name, request, 'ok');
     } else {
       const { body } = response;
-      body.once('close', () => this.#record(name, ...describeStreamEnd(body, target)));
+      body.once('close', () => this.#record(name, request, ...describeStreamEnd(body)));
     }
   }
 
-  #record(upstream: UpstreamName, outcome: UpstreamOutcome, target: string, reason?: string): void {
+  #record(
+    upstream: UpstreamName,
+    { target, requestID }: UpstreamQuestion,
+    outcome: UpstreamOutcome,
+    reason?: string,
+  ): void {
     this.#metrics.requests.inc({ upstream, outcome });
     if (reason === undefined || outcome === 'left') return;
     const [path] = target.split('?', 1);
-    this.#warn(`${upstream} ${outcome}`, { upstream, outcome, reason, path }, 'upstream failed');
+    this.#warn(`${upstream} ${outcome}`, { requestId: requestID, upstream, outcome, reason, path }, 'upstream failed');
   }
 }
 
 /** The outcome of a stream is known only at its end: it may break off, or its reader may leave. */
-function describeStreamEnd(
-  { readableEnded, errored }: Readable,
-  target: string,
-): readonly [UpstreamOutcome, target: string, reason?: string] {
-  if (readableEnded) return ['ok', target];
-  if (errored === null) return ['left', target];
+function describeStreamEnd({ readableEnded, errored }: Readable): readonly [UpstreamOutcome, reason?: string] {
+  if (readableEnded) return ['ok'];
+  if (errored === null) return ['left'];
   const outcome = errored instanceof UpstreamError ? errored.code : 'upstream_unreachable';
-  return [outcome, target, `broken off: ${errored.message}`];
+  return [outcome, `broken off: ${errored.message}`];
 }
 
 /** `refused` is a 4xx, `failed` a 5xx, `left` a client that did not wait. */

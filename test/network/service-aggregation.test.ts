@@ -236,8 +236,8 @@ test('what the caller can mend is 400 or 404 and names the field', async () => {
   const tooHigh = Number(height.height) + 1_000;
 
   const cases = [
-    [{ message: otherNetwork }, 400, /^message: the message's network ID is 1, but this network has the ID 12345$/],
-    [{ message: otherChain }, 404, /^message: the P-Chain does not know the message's source chain/],
+    [{ message: otherNetwork }, 400, /^message: its network ID is 1, but this network has the ID 12345$/],
+    [{ message: otherChain }, 404, /^message: the P-Chain does not know its source chain/],
     [{ message, signingSubnetId: `0x${'cd'.repeat(32)}` }, 404, /^signingSubnetId: the P-Chain knows no subnet/],
     [{ message, pChainHeight: tooHigh }, 400, new RegExp(`^pChainHeight: P-Chain height ${tooHigh} is above`)],
     [{ message: `${message}00` }, 400, /^message is not a Warp message/],

@@ -6,7 +6,7 @@ import { bytesToHex } from '../../primitives/bytes.ts';
 import { chargeMore, clientOf } from '../access.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';
-import { networkParameter } from '../network-parameter.ts';
+import { createNetworkOfPath } from '../network-of-path.ts';
 import {
   AGGREGATION_BODY_LIMIT,
   AggregationBody,
@@ -39,7 +39,7 @@ export const AGGREGATION_PATH = '/v1/signatureAggregator/:network/aggregateSigna
 const tags = ['Signature aggregation'];
 
 export function registerAggregateSignatures(server: Server, networks: readonly Network[]): void {
-  const { network, networkOf } = networkParameter(networks);
+  const { network, networkOf, onRequest } = createNetworkOfPath(networks);
 
   function aggregate(
     request: FastifyRequest,
@@ -49,9 +49,6 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     const waiter = { signal: untilClientGone(reply), client: clientOf(request) };
     return networkOf(request).aggregator.aggregate(asked, waiter);
   }
-
-  // Before the body is read, so that a request for a network that is not served costs nothing more.
-  const onRequest = async (request: FastifyRequest): Promise<void> => void networkOf(request);
 
   server.post(
     AGGREGATION_PATH,

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import type { Network, NetworkReadiness, NetworkStatus } from '../../network/network.ts';
 import { plainErrorResponses } from '../error-body.ts';
-import { unknownNetwork } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
+import { createNetworkOfPath } from '../network-of-path.ts';
 import { OPERATIONS_ACCESS } from '../route-access.ts';
 
 const Status = Type.Enum(['starting', 'up', 'degraded', 'down'], {
@@ -80,6 +80,7 @@ export function registerHealth(server: Server, networks: readonly Network[]): vo
       return reply.status(isReady ? 200 : 503).send({ status, networks: readiness.map(present) });
     },
   );
+  const { network, networkOf, onRequest } = createNetworkOfPath(networks);
   server.get(
     '/health/ready/:network',
     {
@@ -88,24 +89,17 @@ export function registerHealth(server: Server, networks: readonly Network[]): vo
         operationId: 'readyNetwork',
         tags,
         summary: 'Whether requests for one network can be served',
-        params: Type.Object({ network: Type.String({ description: 'A name of the network' }) }),
+        params: Type.Object({ network }),
         response: {
           200: Type.Object(NETWORK, { description: 'The network is `up` or `degraded`' }),
           503: Type.Object(NETWORK, { description: 'The network is `down` or `starting`' }),
           ...plainErrorResponses(404),
         },
       },
+      onRequest,
     },
     async (request, reply) => {
-      const { network: name } = request.params;
-      const network = networks.find(({ pathNames }) => pathNames.includes(name));
-      if (network === undefined) {
-        throw unknownNetwork(
-          name,
-          networks.flatMap(({ pathNames }) => pathNames),
-        );
-      }
-      const readiness = network.readiness();
+      const readiness = networkOf(request).readiness();
       const isReady = isServing(readiness.status);
       if (!isReady) reply.header('retry-after', RETRY_AFTER_SECONDS);
       return reply.status(isReady ? 200 : 503).send(present(readiness));

@@ -78,6 +78,7 @@ export async function startUpstreamService({
     registry,
     logger,
     clock: systemClock,
+    maxConnections: 1_000,
     drainTimeoutMs: 1_000,
     corsOrigins,
     upstream: {

@@ -74,6 +74,7 @@ export function createTestServer({
     metrics: createMetrics(registry),
     logger: createLogger('silent'),
     clock: systemClock,
+    maxConnections: 1_000,
     drainTimeoutMs: 1_000,
     ...options,
   });

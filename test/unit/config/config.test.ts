@@ -15,7 +15,10 @@ describe('defaults', () => {
   test('of a public network', () => {
     const config = configOf(BASE);
     expect(config).toMatchObject({
-      server: { host: '127.0.0.1', port: 8080, corsOrigins: ['*'], trustedProxies: [], shutdownTimeoutMs: 15_000 },
+      server: {
+        ...{ host: '127.0.0.1', port: 8080, corsOrigins: ['*'], trustedProxies: [] },
+        ...{ maxConnections: 4_096, shutdownTimeoutMs: 15_000 },
+      },
       log: { level: 'info' },
       access: { unitsPerMinute: 3_000, apiKeys: [] },
       identity: undefined,

@@ -8,6 +8,7 @@ const COUNT = 10_000_000;
 
 const NUMBERS: readonly (readonly [setting: string, least: number, most: number])[] = [
   ['server.port', 0, 65_535],
+  ['server.maxConnections', 1, 1_000_000],
   ['server.shutdownTimeoutMs', 1, HOUR_MS],
   ['access.unitsPerMinute', 0, COUNT],
   ['bls.workers', 1, 1_024],
