@@ -2,6 +2,8 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
+    // A share of what `npm run test:faults` tries.
+    provide: { faultSeeds: 60 },
     include: ['test/{unit,integration,faults}/**/*.test.ts'],
     // .ci/run counts from the JSON file.
     reporters: ['default', 'json'],

@@ -117,6 +117,18 @@ export class ValidatorConnection {
     this.#write(encodeFrame(encodeMessage(message, compression)));
   }
 
+  /** Writes bytes as they are, be they frames or not. */
+  write(bytes: Uint8Array): void {
+    this.#write(bytes);
+  }
+
+  /** Ends the connection once these bytes are on their way; at once where there are none. */
+  end(bytes?: Uint8Array): void {
+    if (this.#state.phase === 'closed' || this.#tls === undefined || bytes === undefined)
+      return this.close('it ends here');
+    this.#tls.end(bytes, () => this.close('it ends here'));
+  }
+
   /** Runs the callback after a delay, unless the connection ends before. */
   after(delayMs: number, callback: () => void): void {
     const cancel = this.#host.clock.after(delayMs, () => {

@@ -48,12 +48,22 @@ export interface RunningService extends AsyncDisposable {
 
 export async function startService(
   validators: number,
-  { faults, settings = {} }: { faults?: DevnetFaults; settings?: ServiceSettings } = {},
+  {
+    faults,
+    settings = {},
+    prepare,
+  }: {
+    faults?: DevnetFaults;
+    settings?: ServiceSettings;
+    /** Runs before there is a service. */
+    prepare?: (devnet: Devnet) => Promise<void>;
+  } = {},
 ): Promise<RunningService> {
   await using opened = new AsyncDisposableStack();
   const logger = createLogger('silent');
   const clock = systemClock;
   const devnet = opened.use(await startDevnet({ validators, clock, logger, ...(faults && { faults }) }));
+  await prepare?.(devnet);
   const { app, get, post, metric } = opened.use(await serve(devnet, settings));
   const closing = opened.move();
 
@@ -127,7 +137,12 @@ async function serve(
   };
 }
 
-async function validatorsAt(apiUrl: string, subnetID: string, height: number | 'proposed'): Promise<Validator[]> {
+/** As a P-Chain API names them. */
+export async function validatorsAt(
+  apiUrl: string,
+  subnetID: string,
+  height: number | 'proposed' = 'proposed',
+): Promise<Validator[]> {
   const response = await fetch(`${apiUrl}/ext/bc/P`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
