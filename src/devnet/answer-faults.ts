@@ -14,8 +14,8 @@ export interface AnswerChannel {
   write(bytes: Uint8Array): void;
   /** The last bytes, which still arrive; none for an end at once. */
   end(bytes?: Uint8Array): void;
-  /** Runs the callback after a delay, unless the connection ends before. */
-  after(delayMs: number, callback: () => void): void;
+  /** One byte at a time, and nothing else any more. */
+  trickle(bytes: Uint8Array, everyMs: number): void;
 }
 
 type Answer = Extract<PeerMessageInit, { case: 'appResponse' | 'appError' }>;
@@ -53,7 +53,7 @@ export function sendAnswer(channel: AnswerChannel, answer: Answer, behaviour: Be
       knownBomb ??= compressedBomb();
       return channel.write(knownBomb);
     case 'trickling':
-      return trickle(channel, frame);
+      return channel.trickle(frame, TRICKLE_MS);
     case 'disconnecting':
       if (behaviour.when === 'before') return channel.end();
       return channel.end(behaviour.when === 'after' ? frame : frame.subarray(0, frame.length >> 1));
@@ -86,10 +86,4 @@ function announcing(length: number, frame: Uint8Array): Uint8Array {
 function compressedBomb(): Uint8Array {
   const value = new Uint8Array(zstdCompressSync(new Uint8Array(BOMB_BYTES)));
   return encodeFrame(toBinary(MessageSchema, create(MessageSchema, { message: { case: 'compressedZstd', value } })));
-}
-
-function trickle(channel: AnswerChannel, bytes: Uint8Array): void {
-  if (bytes.length === 0) return;
-  channel.write(bytes.subarray(0, 1));
-  channel.after(TRICKLE_MS, () => trickle(channel, bytes.subarray(1)));
 }

@@ -9,6 +9,8 @@ declare module 'vitest' {
 
 export default defineConfig({
   test: {
+    // Of the seeds: each has a network and a service, which share two cores.
+    maxConcurrency: 3,
     root: import.meta.dirname,
     include: ['*.test.ts'],
     provide: { faultSeeds: 500 },
