@@ -2,10 +2,10 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify from 'fastify';
 import { startDevnet } from '../src/devnet/devnet.ts';
 import { registerDevnetRoutes } from '../src/devnet/devnet-routes.ts';
-import { misbehaviourFromSeed, type WeightedIndex } from '../src/devnet/misbehaviour.ts';
 import { systemClock } from '../src/primitives/clock.ts';
 import type { NodeID } from '../src/primitives/ids.ts';
 import { createLogger } from '../src/telemetry/logger.ts';
+import { misbehaviourFromSeed, type WeightedIndex } from '../test/faults/misbehaviour.ts';
 
 /** Which validators of the primary network misbehave: two that are slow, the heaviest, or a third of the weight in mixed ways. */
 type Misbehaving = 'none' | 'slow' | 'mixed';

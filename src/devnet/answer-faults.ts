@@ -32,6 +32,7 @@ let knownBomb: Uint8Array | undefined;
 /** Sends the answer to a request, or what a fault makes of it. */
 export function sendAnswer(channel: AnswerChannel, answer: Answer, behaviour: Behaviour): void {
   const frame = encodeAnswer(answer);
+  // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- all others answer as they should
   switch (behaviour.kind) {
     case 'answering twice':
       channel.write(frame);

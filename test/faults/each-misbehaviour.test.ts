@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { Behaviour } from '../../src/devnet/behaviour.ts';
-import { MISBEHAVIOURS, misbehaviourFromSeed } from '../../src/devnet/misbehaviour.ts';
 import { behavioursOf, outcomesOf, startFaultWorld } from './fault-world.ts';
+import { MISBEHAVIOURS, misbehaviourFromSeed } from './misbehaviour.ts';
 
 const SEED = 1;
 const TIMEOUT_MS = 60_000;
 
 /** The word for it in answers, where all of the weight is asked for. */
 function outcomeOf({ kind }: Behaviour): string {
+  // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- all others are out of reach
   switch (kind) {
     case 'silent':
       return 'ignored';

@@ -1,7 +1,6 @@
 import { expect } from 'vitest';
 import type { Behaviour } from '../../src/devnet/behaviour.ts';
 import type { Devnet } from '../../src/devnet/devnet.ts';
-import type { Misbehaviours, WeightedIndex } from '../../src/devnet/misbehaviour.ts';
 import { bytesToHex, parseHex } from '../../src/primitives/bytes.ts';
 import type { Validator } from '../../src/validators/validator.ts';
 import {
@@ -11,6 +10,7 @@ import {
   validatorsAt,
 } from '../integration/service/running-service.ts';
 import { type CanonicalSet, isSignedBy, toCanonicalSet } from './independent-check.ts';
+import type { Misbehaviours, WeightedIndex } from './misbehaviour.ts';
 
 /** Enough that no single one has more than a sixth of the weight, and that few make up the third that may misbehave. */
 const VALIDATORS = 12;

@@ -1,6 +1,6 @@
 import { describe, expect, inject, test } from 'vitest';
-import { MISBEHAVIOURS, type Misbehaviours, misbehaviourFromSeed } from '../../src/devnet/misbehaviour.ts';
 import { behavioursOf, type FaultWorld, outcomesOf, startFaultWorld } from './fault-world.ts';
+import { MISBEHAVIOURS, type Misbehaviours, misbehaviourFromSeed } from './misbehaviour.ts';
 
 /** To replay one: `npm run test:faults -- -t 'seed 17$'`. */
 const SEEDS = Array.from({ length: inject('faultSeeds') }, (_, seed) => seed);
@@ -39,6 +39,7 @@ describe.concurrent('up to 33 % of the weight misbehaves', { timeout: TIMEOUT_MS
     await using running = world;
     // One alone, then two side by side, which share connections, then one that knows how the others went.
     const first = await running.ask(QUORUM);
+    expect(first.status, `${described}: ${JSON.stringify(first.body)}`).toBe(201);
     await running.expectSigned(first, QUORUM, described);
     for (const answer of await Promise.all([running.ask(QUORUM), running.ask(QUORUM)])) {
       await running.expectSigned(answer, QUORUM, described);
