@@ -134,7 +134,7 @@ export async function collectSignatures(
       const plan = planQueries(tally, view, limits);
       if (plan.kind === 'enough' || (isTimeUp && tally.signedWeight >= tally.neededWeight)) {
         stages.enter('verify');
-        const verified = await signatures.verify();
+        const verified = await signatures.verify(isTimeUp);
         if (verified === undefined) continue;
         queries.othersSigned();
         return { kind: 'signed', ...verified, isTargetReached: verified.signedWeight >= tally.targetWeight };

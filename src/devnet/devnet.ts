@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify';
 import { createIdentity, type Identity } from '../p2p/identity.ts';
 import { bytesToHex } from '../primitives/bytes.ts';
 import { type Clock, nextTurn } from '../primitives/clock.ts';
@@ -25,6 +26,7 @@ import {
   type ModelNode,
   type NetworkModel,
 } from './network-model.ts';
+import type { ApiBehaviour } from './node-api-faults.ts';
 import { createNodeApiServer } from './node-api-server.ts';
 import { createSeededRandom } from './seeded-random.ts';
 
@@ -50,10 +52,20 @@ export interface DevnetFaults {
   readonly keyless?: readonly number[];
 }
 
+/** The API of one node. */
+export interface DevnetApi {
+  readonly url: string;
+  setBehaviour(behaviour: ApiBehaviour): void;
+}
+
 /** The embedded network: a P-Chain and info API over HTTP, and validators that speak the real peer-to-peer protocol. */
 export interface Devnet extends AsyncDisposable {
   /** Base URL of the API of the first validator. */
   readonly apiUrl: string;
+  /** The same, with what it can be told to do. */
+  readonly api: DevnetApi;
+  /** One more URL of the same network. */
+  openApi(): Promise<DevnetApi>;
   readonly networkID: number;
   /** Of all that run: the primary validators, then those of the L1 alone. */
   readonly nodeIDs: readonly NodeID[];
@@ -158,9 +170,24 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
 
   const [apiNode, ...others] = validators.slice(0, primaryCount);
   if (apiNode === undefined) throw new RangeError('there is no first validator');
-  const api = createNodeApiServer({ model, keys, clock, seed, node: apiNode, peers: listedPeers(others) });
-  opened.defer(() => api.close());
-  const apiUrl = await api.listen({ host: options.host ?? DEFAULT_HOST, port: 0 });
+  const subject = { model, keys, clock, seed, node: apiNode, peers: listedPeers(others) };
+  const servers: FastifyInstance[] = [];
+  opened.defer(async () => {
+    await Promise.all(servers.map((server) => server.close()));
+  });
+  const openApi = async (): Promise<DevnetApi> => {
+    let behaviour: ApiBehaviour = { kind: 'normal' };
+    const server = createNodeApiServer(subject, () => behaviour);
+    servers.push(server);
+    return {
+      url: await server.listen({ host: options.host ?? DEFAULT_HOST, port: 0 }),
+      setBehaviour: (next) => {
+        behaviour = next;
+      },
+    };
+  };
+  const api = await openApi();
+  const apiUrl = api.url;
   logger.debug({ apiUrl, validators: validators.length, bls: keys.backend }, 'embedded network started');
 
   const exampleBodies = emitExamples(model, seed);
@@ -171,6 +198,8 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const closing = opened.move();
   return {
     apiUrl,
+    api,
+    openApi,
     networkID: model.networkID,
     nodeIDs,
     subnets,

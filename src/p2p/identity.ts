@@ -135,7 +135,8 @@ async function writeAtomically(path: string, content: string): Promise<void> {
   }
 }
 
-function encodePem(label: string, der: Uint8Array): string {
+/** @param label such as `CERTIFICATE` */
+export function encodePem(label: string, der: Uint8Array): string {
   const lines =
     Buffer.from(der)
       .toString('base64')

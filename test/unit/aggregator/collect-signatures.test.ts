@@ -462,6 +462,26 @@ describe('bad signatures', () => {
       expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
     }
   });
+
+  test('a search that is out of time before the deadline costs those it has found, and none of the good ones', async () => {
+    const fixture = createFixture({ weights: Array(12).fill(10) });
+    for (const position of [2, 5, 9]) script(fixture, position, forges(fixture, position));
+    let checks = 0;
+    const backend = {
+      ...modelBackend,
+      verify: (...args: Parameters<typeof modelBackend.verify>) => {
+        checks += 1;
+        // As on a machine with other work to do: each search gets to its first few checks.
+        if (checks % 8 === 0) void fixture.clock.advance(2_000);
+        return modelBackend.verify(...args);
+      },
+    };
+    const { value } = await fixture.finish(
+      fixture.collect({ quorum: 75, buffer: 25, deps: { bls: createInlineBls(backend) } }),
+    );
+    expect(fixture.signersOf(value, 75)).toEqual([0, 1, 3, 4, 6, 7, 8, 10, 11]);
+    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
+  });
 });
 
 describe('connections', () => {
