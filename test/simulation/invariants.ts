@@ -79,12 +79,13 @@ export class Invariants implements Watcher {
       collection.endMs = this.#nowMs();
       const tookMs = collection.endMs - collection.startMs;
       const { requestTimeoutMs } = this.#plan.aggregation;
-      if (tookMs > requestTimeoutMs + this.slackMs) this.violate(`a collection took ${tookMs} ms, with a deadline of ${requestTimeoutMs}`);
+      if (tookMs > requestTimeoutMs + this.slackMs)
+        this.violate(`a collection took ${tookMs} ms, with a deadline of ${requestTimeoutMs}`);
       this.#expectSoon(collection);
     };
   }
 
-  asked(query: object, message: Uint8Array, justification: Uint8Array, nodeID: NodeID) {
+  asked(query: object, message: Uint8Array, nodeID: NodeID) {
     const collection = this.#collectionOf(query, message);
     const ask: Ask = { outcome: undefined, code: undefined };
     if (collection !== undefined) {
@@ -93,7 +94,6 @@ export class Invariants implements Watcher {
       collection.asks.set(nodeID, asks);
       if (asks.length > 1 + RETRIES) this.violate(`${nodeID} was asked ${asks.length} times by one collection`);
     }
-    void justification;
     return (outcome: SignatureOutcome['kind'], code?: number): void => {
       Object.assign(ask, { outcome, code });
       if (collection !== undefined && collection.endMs === undefined) this.#noteLoss(collection);
@@ -103,7 +103,8 @@ export class Invariants implements Watcher {
   /** To be called when all is over. */
   expectAllEnded(): void {
     for (const collection of this.#collections) {
-      if (collection.endMs === undefined) this.violate(`a collection that began at ${collection.startMs} ms never ended`);
+      if (collection.endMs === undefined)
+        this.violate(`a collection that began at ${collection.startMs} ms never ended`);
     }
   }
 
@@ -126,12 +127,23 @@ export class Invariants implements Watcher {
     for (const { plan, message: asked } of this.live) {
       if (!equalBytes(asked.message.bytes, message)) continue;
       const { quorum, buffer, height, signingSubnetID, destinationChainID, justification } = plan;
-      const kind = [quorum, buffer, height, signingSubnetID, destinationChainID, Buffer.from(justification).toString('hex')].join();
+      const kind = [
+        quorum,
+        buffer,
+        height,
+        signingSubnetID,
+        destinationChainID,
+        Buffer.from(justification).toString('hex'),
+      ].join();
       if (kinds.has(kind)) continue;
       kinds.add(kind);
       const subnetID = signingSubnetID ?? asked.subnetID;
       // Balances that end are another reason to sign anew, in L1s alone.
-      const avoidances = [...this.#ledger.plan.blocks].some(({ sets }) => sets.get(subnetID as never)?.some(({ balance }) => balance !== undefined)) ? 2 : 1;
+      const avoidances = [...this.#ledger.plan.blocks].some(({ sets }) =>
+        sets.get(subnetID as never)?.some(({ balance }) => balance !== undefined),
+      )
+        ? 2
+        : 1;
       allowed += height !== 0n || subnetID === undefined ? 1 : avoidances * this.#ledger.setsOf(subnetID).length;
     }
     if (open > allowed) this.violate(`${open} collections of one message at once, for requests of ${allowed} kinds`);
@@ -154,8 +166,6 @@ export class Invariants implements Watcher {
     const setting = this.#settingOf(collection);
     if (setting === undefined) return;
     const { set, quorum } = setting;
-    const isPChain = false;
-    void isPChain;
     const lost = (entry: LedgerSet[number]): boolean => {
       if (entry.key === undefined) return true;
       const nodes = set.filter(({ key }) => key === entry.key);
@@ -163,7 +173,8 @@ export class Invariants implements Watcher {
       // A signature may still be good, and one under way may still come.
       if (asks.some(({ outcome }) => outcome === undefined || outcome === 'signature')) return false;
       if (asks.some(({ outcome, code }) => outcome === 'invalid_signature' || code === -2 || code === -3)) return true;
-      if (asks.filter(({ outcome }) => outcome === 'silent' || outcome === 'ignored').length >= nodes.length) return true;
+      if (asks.filter(({ outcome }) => outcome === 'silent' || outcome === 'ignored').length >= nodes.length)
+        return true;
       return asks.length >= nodes.length + RETRIES;
     };
     const total = set.reduce((sum, { weight }) => sum + weight, 0n);
@@ -176,6 +187,7 @@ export class Invariants implements Watcher {
   #expectSoon({ lostMs, endMs }: Collection): void {
     if (lostMs === undefined || endMs === undefined) return;
     const boundMs = 50 + JOBS_IN_A_ROW * this.#plan.blsMs[1];
-    if (endMs - lostMs > boundMs) this.violate(`a collection went on for ${endMs - lostMs} ms after its quorum was out of reach`);
+    if (endMs - lostMs > boundMs)
+      this.violate(`a collection went on for ${endMs - lostMs} ms after its quorum was out of reach`);
   }
 }

@@ -48,7 +48,9 @@ export function problemOf(
     return `has ${weight} of ${total}, but ${reported.signedWeight} of ${reported.totalWeight} were reported`;
   }
   const keys = signers.map(({ key }) => key);
-  return scheme.isSignedBy(keys, unsignedMessage, rest.subarray(8 + length)) ? undefined : 'is not signed by its signers';
+  return scheme.isSignedBy(keys, unsignedMessage, rest.subarray(8 + length))
+    ? undefined
+    : 'is not signed by its signers';
 }
 
 interface Canonical {
@@ -66,7 +68,5 @@ function canonicalOrder(set: LedgerSet, scheme: BlsScheme): Canonical[] {
     bytes[0] = (bytes[0] ?? 0) & 0x1f;
     return BigInt(`0x${bytes.toString('hex')}`);
   };
-  return [...weights]
-    .map(([key, weight]) => ({ key, weight, x: xOf(key) }))
-    .sort((a, b) => (a.x < b.x ? -1 : 1));
+  return [...weights].map(([key, weight]) => ({ key, weight, x: xOf(key) })).sort((a, b) => (a.x < b.x ? -1 : 1));
 }

@@ -1,6 +1,12 @@
-import { type BlockchainID, idFromBytes, P_CHAIN_ID, PRIMARY_NETWORK_ID, type SubnetID } from '../../src/primitives/ids.ts';
-import { createUnsignedMessage, type UnsignedMessage } from '../../src/warp/unsigned-message.ts';
 import type { AggregationConfig } from '../../src/config/settings.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  P_CHAIN_ID,
+  PRIMARY_NETWORK_ID,
+  type SubnetID,
+} from '../../src/primitives/ids.ts';
+import { createUnsignedMessage, type UnsignedMessage } from '../../src/warp/unsigned-message.ts';
 import { Draws } from './draws.ts';
 import type { LedgerBlock, LedgerPlan, LedgerSet } from './ledger.ts';
 import type { ApiPlan, ApiReaction } from './simulated-api.ts';
@@ -131,7 +137,10 @@ const API_REACTIONS: Readonly<Record<Exclude<ApiReaction, 'answers'>, number>> =
 };
 
 /** Every kind of fault is left out of half of the seeds that could have it: so rare ones are met undisturbed. */
-function someOf<Name extends string>(draws: Draws, weights: Readonly<Record<Name, number>>): Partial<Record<Name, number>> {
+function someOf<Name extends string>(
+  draws: Draws,
+  weights: Readonly<Record<Name, number>>,
+): Partial<Record<Name, number>> {
   const names = Object.keys(weights) as Name[];
   const chosen = names.filter(() => draws.chance(draws.next()));
   const kept = chosen.length === 0 ? [draws.pick(names)] : chosen;
@@ -145,9 +154,7 @@ export function planOf(seed: number, bls?: Plan['bls']): Plan {
   const root = new Draws(`simulation ${seed}`);
   const draws = root.fork('plan');
   const isCalm = draws.chance(0.1);
-  const themes = new Set(
-    isCalm ? [] : (Object.keys(THEMES) as Theme[]).filter((theme) => draws.chance(THEMES[theme])),
-  );
+  const themes = new Set(isCalm ? [] : (Object.keys(THEMES) as Theme[]).filter((theme) => draws.chance(THEMES[theme])));
   const networkID = 54_321;
   const ledger = planLedger(root.fork('ledger'), themes);
   const messages = planMessages(root.fork('messages'), networkID, ledger);
@@ -173,17 +180,24 @@ function planLedger(draws: Draws, themes: ReadonlySet<Theme>): LedgerPlan {
   const chains = new Map<BlockchainID, SubnetID>([[P_CHAIN_ID, PRIMARY_NETWORK_ID]]);
   chains.set(id<BlockchainID>(draws), PRIMARY_NETWORK_ID);
   if (hasL1) chains.set(id<BlockchainID>(draws), l1);
-  let sets = new Map<SubnetID, LedgerSet>([[PRIMARY_NETWORK_ID, drawSet(draws, 0, draws.pick([1, 2, 3, 4, 4, 5, 6, 9]), false)]]);
+  let sets = new Map<SubnetID, LedgerSet>([
+    [PRIMARY_NETWORK_ID, drawSet(draws, 0, draws.pick([1, 2, 3, 4, 4, 5, 6, 9]), false)],
+  ]);
   if (hasL1) sets.set(l1, drawSet(draws, draws.pick([0, 10]), draws.int(1, 4), true));
   const blocks: LedgerBlock[] = [{ height: FIRST_HEIGHT, atMs: -100_000, sets }];
   const append = (atMs: number, changed: boolean): void => {
-    if (changed) sets = new Map([...sets].map(([subnetID, set]) => [subnetID, draws.chance(0.7) ? change(draws, set) : set]));
+    if (changed)
+      sets = new Map([...sets].map(([subnetID, set]) => [subnetID, draws.chance(0.7) ? change(draws, set) : set]));
     const { height } = blocks.at(-1) as LedgerBlock;
     blocks.push({ height: height + 1n, atMs, sets });
   };
   for (let past = draws.int(2, 6); past > 0; past -= 1) append(-10_000 * past, draws.chance(0.4));
-  if (themes.has('changes')) for (let atMs = draws.int(500, 3_000); atMs < 14_000; atMs += draws.int(200, 4_000)) append(atMs, draws.chance(0.6));
-  const epochLag = new Map([...chains.keys()].flatMap((chain) => (draws.chance(0.5) ? [[chain, BigInt(draws.int(0, 4))]] : [])));
+  if (themes.has('changes'))
+    for (let atMs = draws.int(500, 3_000); atMs < 14_000; atMs += draws.int(200, 4_000))
+      append(atMs, draws.chance(0.6));
+  const epochLag = new Map(
+    [...chains.keys()].flatMap((chain) => (draws.chance(0.5) ? [[chain, BigInt(draws.int(0, 4))]] : [])),
+  );
   return { chains, blocks, epochLag };
 }
 
@@ -237,7 +251,9 @@ function planMessages(draws: Draws, networkID: number, { chains }: LedgerPlan): 
 }
 
 function planValidators(draws: Draws, themes: ReadonlySet<Theme>, { blocks }: LedgerPlan): ValidatorPlan[] {
-  const numbers = new Set(blocks.flatMap(({ sets }) => [...sets.values()].flatMap((set) => set.map(({ number }) => number))));
+  const numbers = new Set(
+    blocks.flatMap(({ sets }) => [...sets.values()].flatMap((set) => set.map(({ number }) => number))),
+  );
   // From nobody over the third that must do no harm to everybody.
   const badShare = themes.has('validators') ? draws.pick([0.1, 0.3, 0.3, 0.6, 1]) : 0;
   const homelessShare = themes.has('addresses') ? draws.pick([0.1, 0.3, 0.8]) : 0;
@@ -266,7 +282,11 @@ function planMoods(draws: Draws, moods: Partial<Record<Mood, number>>): Validato
 function planNet(draws: Draws, themes: ReadonlySet<Theme>): NetFaults {
   if (!themes.has('connections')) return { latencyMs: [1, 20], stall: 0, cut: 0, split: 0 };
   return {
-    latencyMs: draws.pick([[1, 20], [1, 200], [100, 900]] as const),
+    latencyMs: draws.pick([
+      [1, 20],
+      [1, 200],
+      [100, 900],
+    ] as const),
     stall: draws.pick([0, 0.02, 0.1]),
     cut: draws.pick([0, 0.01, 0.05]),
     split: draws.pick([0, 0.2]),
@@ -281,11 +301,22 @@ function planApis(draws: Draws, themes: ReadonlySet<Theme>): ApiPlan[] {
     return {
       habits,
       misbehaviour: isBad ? draws.pick([0, 0.05, 0.3, 0.9]) : 0,
-      answerMs: isBad ? draws.pick([[1, 20], [50, 900]] as const) : [1, 20],
+      answerMs: isBad
+        ? draws.pick([
+            [1, 20],
+            [50, 900],
+          ] as const)
+        : [1, 20],
       lagMs: isBad ? draws.pick([0, 0, 2_500]) : 0,
       outages:
         isBad && draws.chance(0.3)
-          ? [{ fromMs, untilMs: fromMs + draws.int(100, 9_000), how: draws.pick(['refuses connections', 'hangs', 'status 500'] as const) }]
+          ? [
+              {
+                fromMs,
+                untilMs: fromMs + draws.int(100, 9_000),
+                how: draws.pick(['refuses connections', 'hangs', 'status 500'] as const),
+              },
+            ]
           : [],
       proposedLag: BigInt(draws.pick([0, 0, 1])),
     };
@@ -334,10 +365,18 @@ function planRequests(
       destinationChainID: undefined,
       leavesAfterMs: draws.chance(0.1) ? draws.int(0, 3_000) : undefined,
     };
-    requests.push(draws.chance(0.1) ? { ...request, height: 0n, destinationChainID: draws.pick([...ledger.chains.keys()]) } : request);
+    requests.push(
+      draws.chance(0.1)
+        ? { ...request, height: 0n, destinationChainID: draws.pick([...ledger.chains.keys()]) }
+        : request,
+    );
     // Equal ones at the same time, and others that differ in one thing, as flights must tell apart.
     for (let more = themes.has('overload') ? draws.int(8, 16) : draws.pick([0, 0, 1, 2]); more > 0; more -= 1) {
-      requests.push({ ...request, ...varied(draws, request, { needs, tip, isCrowd: themes.has('overload') }), client: draws.int(1, 4) });
+      requests.push({
+        ...request,
+        ...varied(draws, request, { needs, tip, isCrowd: themes.has('overload') }),
+        client: draws.int(1, 4),
+      });
     }
   }
   return requests.sort((a, b) => a.atMs - b.atMs);
@@ -362,7 +401,10 @@ function varied(
     case 'quorum':
       return { ...laterMs, ...drawQuorum(draws) };
     case 'justification':
-      return { ...laterMs, justification: request.justification.length > 0 ? NO_JUSTIFICATION : (needs ?? NO_JUSTIFICATION) };
+      return {
+        ...laterMs,
+        justification: request.justification.length > 0 ? NO_JUSTIFICATION : (needs ?? NO_JUSTIFICATION),
+      };
     case 'height':
       return { ...laterMs, height: tip - BigInt(draws.int(0, 3)), destinationChainID: undefined };
     case 'door':

@@ -6,22 +6,22 @@ import type { BlsScheme } from './bls-scheme.ts';
 
 const { longSignatures, G2 } = bls12_381;
 const { Signature } = longSignatures;
-const { Fr } = bls12_381.fields;
+const { Fr, Fp2 } = bls12_381.fields;
 
-/** The first point of the curve that is not in the subgroup. */
-const offSubgroup = (() => {
-  for (let x = 1n; ; x += 1n) {
-    const bytes = new Uint8Array(96);
-    bytes[0] = 0x80;
-    bytes[95] = Number(x);
+/** The first point of the curve that is not in the subgroup; y² = x³ + 4 (1 + i). */
+function findOffSubgroup(): InstanceType<typeof G2.Point> {
+  for (let c0 = 1n; c0 < 100n; c0 += 1n) {
+    const x = Fp2.create({ c0, c1: 0n });
+    const square = Fp2.add(Fp2.mul(Fp2.sqr(x), x), Fp2.create({ c0: 4n, c1: 4n }));
     try {
-      const point = G2.Point.fromBytes(bytes);
+      const point = G2.Point.fromAffine({ x, y: Fp2.sqrt(square) });
       if (!point.isTorsionFree()) return point;
     } catch {
       // No point of the curve has this x.
     }
   }
-})();
+  throw new Error('no point off the subgroup');
+}
 
 const secrets = new Map<number, Uint8Array>();
 const signatures = new Map<string, InstanceType<typeof G2.Point>>();
@@ -50,6 +50,7 @@ function signed(key: number, message: Uint8Array): InstanceType<typeof G2.Point>
 /** The curve itself: signed and judged by noble alone, verified by the service with the backend given. */
 export function createRealScheme(backend: BlsBackend): BlsScheme {
   const publicKeys = new Map<number, Uint8Array>();
+  const offSubgroup = findOffSubgroup();
   return {
     backend,
     publicKey(key) {
@@ -58,10 +59,8 @@ export function createRealScheme(backend: BlsBackend): BlsScheme {
       return known;
     },
     sign: (key, message) => Signature.toBytes(signed(key, message)),
-    signOffBy: (key, message, error) =>
-      Signature.toBytes(signed(key, message).add(multiple(G2.Point.BASE, error))),
-    signOffSubgroup: (key, message, part) =>
-      Signature.toBytes(signed(key, message).add(multiple(offSubgroup, part))),
+    signOffBy: (key, message, error) => Signature.toBytes(signed(key, message).add(multiple(G2.Point.BASE, error))),
+    signOffSubgroup: (key, message, part) => Signature.toBytes(signed(key, message).add(multiple(offSubgroup, part))),
     infinity: Uint8Array.of(0xc0, ...new Uint8Array(95)),
     isSignedBy(keys, message, signature) {
       const sum = keys.map((key) => signed(key, message)).reduce((total, point) => total.add(point));

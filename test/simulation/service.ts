@@ -5,7 +5,7 @@ import { type BlsService, createBlsService } from '../../src/bls/aggregation.ts'
 import { runBlsJob } from '../../src/bls/bls-jobs.ts';
 import { createJobRunner, type JobRunner } from '../../src/bls/job-runner.ts';
 import type { Network } from '../../src/network/network.ts';
-import { type NetworkParts, openNetworkApi, openNetworkParts, type Outside } from '../../src/network/network-parts.ts';
+import { type NetworkParts, type Outside, openNetworkApi, openNetworkParts } from '../../src/network/network-parts.ts';
 import { createServedNetwork, type ServedNetwork } from '../../src/network/served-network.ts';
 import { nextTurn, sleep } from '../../src/primitives/clock.ts';
 import type { NodeID } from '../../src/primitives/ids.ts';
@@ -21,7 +21,7 @@ export interface Watcher {
   /** A collection began; the function returned is called when it ends. */
   collectionBegan(message: Uint8Array): () => void;
   /** A question to a node began; `query` is one object for all questions of one collection. */
-  asked(query: object, message: Uint8Array, justification: Uint8Array, nodeID: NodeID): (outcome: SignatureOutcome['kind'], code?: number) => void;
+  asked(query: object, message: Uint8Array, nodeID: NodeID): (outcome: SignatureOutcome['kind'], code?: number) => void;
 }
 
 export interface ServiceOptions {
@@ -123,7 +123,12 @@ export function apiOrigin(index: number): string {
 }
 
 /** Two threads, whose jobs take virtual time. */
-function createSimulatedThreads({ blsMs: [min, max] }: Plan, clock: ClockView, draws: Draws, scheme: BlsScheme): JobRunner {
+function createSimulatedThreads(
+  { blsMs: [min, max] }: Plan,
+  clock: ClockView,
+  draws: Draws,
+  scheme: BlsScheme,
+): JobRunner {
   return createJobRunner({
     ...{ threads: 2, concurrency: 2, maxQueued: 1_000 },
     async execute(job) {
@@ -151,7 +156,11 @@ function watched(bls: BlsService, watcher: Watcher): BlsService {
   };
 }
 
-function watchConnections(connections: NetworkParts['connections'], watcher: Watcher, listeners: { count: number }): void {
+function watchConnections(
+  connections: NetworkParts['connections'],
+  watcher: Watcher,
+  listeners: { count: number },
+): void {
   const { requestSignature, onConnectionChange } = connections;
   Object.assign(connections, {
     onConnectionChange(listener: () => void) {
@@ -165,7 +174,7 @@ function watchConnections(connections: NetworkParts['connections'], watcher: Wat
       };
     },
     async requestSignature(...[nodeID, query, options]: Parameters<typeof requestSignature>) {
-      const answered = watcher.asked(query, query.message, query.justification, nodeID);
+      const answered = watcher.asked(query, query.message, nodeID);
       try {
         const outcome = await requestSignature(nodeID, query, options);
         answered(outcome.kind, outcome.kind === 'refused' ? outcome.code : undefined);

@@ -302,4 +302,3 @@ function responseOf(api: SimulatedApi, { path, body }: Dispatcher.RequestOptions
     },
   };
 }
-

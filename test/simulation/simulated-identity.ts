@@ -47,10 +47,12 @@ export function simulatedIdentity(number: number): SimulatedIdentity {
   return identity;
 }
 
-
 /** Nobody checks a certificate's own signature, and OpenSSL's differs each time. */
 function withFixedSignature(der: Uint8Array): Uint8Array {
-  const fields = new DerReader(new DerReader(der, 'certificate').read(DER_TAG.sequence, 'certificate').content, 'certificate');
+  const fields = new DerReader(
+    new DerReader(der, 'certificate').read(DER_TAG.sequence, 'certificate').content,
+    'certificate',
+  );
   const signed = fields.read(DER_TAG.sequence, 'tbsCertificate').encoding;
   const algorithm = fields.read(DER_TAG.sequence, 'signatureAlgorithm').encoding;
   return encodeDer(DER_TAG.sequence, signed, algorithm, encodeDer(DER_TAG.bitString, new Uint8Array(65)));

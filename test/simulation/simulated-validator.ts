@@ -161,7 +161,9 @@ export class SimulatedValidator {
   #certificate(): Uint8Array | undefined {
     if (this.mood === 'no certificate') return undefined;
     // Of another validator.
-    return this.mood === 'wrong certificate' ? simulatedIdentity(this.plan.number + 1).certificate.der : this.identity.certificate.der;
+    return this.mood === 'wrong certificate'
+      ? simulatedIdentity(this.plan.number + 1).certificate.der
+      : this.identity.certificate.der;
   }
 
   #cutAll(): void {
@@ -336,7 +338,12 @@ export class SimulatedValidator {
         end.close();
         return;
       case 'leaves during':
-        end.write(encodeFrame(encodeMessage({ case: 'appResponse', value: { chainId, requestId, appBytes: good() } })).subarray(0, 40));
+        end.write(
+          encodeFrame(encodeMessage({ case: 'appResponse', value: { chainId, requestId, appBytes: good() } })).subarray(
+            0,
+            40,
+          ),
+        );
         end.close();
         return;
       case 'leaves after':
@@ -347,7 +354,8 @@ export class SimulatedValidator {
         const appBytes = encodeSignatureResponse(good());
         const frame = encodeFrame(encodeMessage({ case: 'appResponse', value: { chainId, requestId, appBytes } }));
         const pauseMs = this.#draws.pick([2, 20, 60]);
-        for (let at = 0; at < frame.length; at += 8) net.clock.after(at * pauseMs, () => end.write(frame.slice(at, at + 8)));
+        for (let at = 0; at < frame.length; at += 8)
+          net.clock.after(at * pauseMs, () => end.write(frame.slice(at, at + 8)));
         return;
       }
       case 'huge frame':

@@ -94,7 +94,10 @@ export class World {
   /** @param count services with the same configuration, which share nothing but the world around them */
   async run(door: HttpDoor, count = 1): Promise<Report> {
     for (let index = 0; index < count; index += 1) this.#open(index);
-    door.lead(this.#services.map(({ service }) => service.network), this.#nature);
+    door.lead(
+      this.#services.map(({ service }) => service.network),
+      this.#nature,
+    );
     const onRejection = (reason: unknown): void => this.#violate(`a rejection that nobody handles: ${String(reason)}`);
     process.on('unhandledRejection', onRejection);
     try {
@@ -169,8 +172,15 @@ export class World {
     this.#unfinished -= 1;
   }
 
-  async #askOverHttp(door: HttpDoor, request: RequestPlan, { message }: MessagePlan, number: number, index: number): Promise<Outcome> {
-    const { quorum, buffer, height, justification, signingSubnetID, destinationChainID, client, leavesAfterMs } = request;
+  async #askOverHttp(
+    door: HttpDoor,
+    request: RequestPlan,
+    { message }: MessagePlan,
+    number: number,
+    index: number,
+  ): Promise<Outcome> {
+    const { quorum, buffer, height, justification, signingSubnetID, destinationChainID, client, leavesAfterMs } =
+      request;
     const body = {
       message: bytesToHex(message.bytes),
       ...(justification.length > 0 && { justification: bytesToHex(justification) }),
@@ -181,7 +191,8 @@ export class World {
       ...(destinationChainID !== undefined && { destinationBlockchainId: destinationChainID }),
     };
     const requestID = `request-${number}`;
-    const stay = leavesAfterMs === undefined ? undefined : this.#nature.after(leavesAfterMs, () => door.leave(requestID));
+    const stay =
+      leavesAfterMs === undefined ? undefined : this.#nature.after(leavesAfterMs, () => door.leave(requestID));
     const answer = await door.post(index, body, `10.0.0.${client}`, requestID);
     stay?.();
     switch (answer?.kind) {
@@ -211,14 +222,16 @@ export class World {
     { network }: SimulatedService,
     invariants: Invariants,
   ): Promise<Outcome> {
-    const { quorum, buffer, height, justification, signingSubnetID, destinationChainID, client, leavesAfterMs } = request;
+    const { quorum, buffer, height, justification, signingSubnetID, destinationChainID, client, leavesAfterMs } =
+      request;
     const leaving = new AbortController();
     const gone = new Error('the client has gone');
     const stay = leavesAfterMs === undefined ? undefined : this.#nature.after(leavesAfterMs, () => leaving.abort(gone));
     let [isOver, events] = [false, 0];
     const onProgress = (event: ProgressEvent): void => {
       if (isOver) invariants.violate('a listener heard of progress after its request had ended');
-      if (events === 0 && event.kind !== 'state') invariants.violate(`a listener heard of "${event.kind}" before the state`);
+      if (events === 0 && event.kind !== 'state')
+        invariants.violate(`a listener heard of "${event.kind}" before the state`);
       events += 1;
     };
     const asked = {
@@ -262,7 +275,8 @@ export class World {
     if (tookMs > boundMs) invariants.violate(`request ${number} took ${tookMs} ms, at most ${boundMs} are right`);
     if (outcome.kind === 'error') {
       if (BUG_CODES.has(outcome.code)) invariants.violate(`request ${number} ended with ${outcome.code}`);
-      if (outcome.code !== 'overloaded' && outcome.code !== 'network_unavailable') this.#failedMs.set(message.message.id, nowMs);
+      if (outcome.code !== 'overloaded' && outcome.code !== 'network_unavailable')
+        this.#failedMs.set(message.message.id, nowMs);
       if (mustSucceed && !(outcome.code === 'overloaded' && this.plan.themes.has('overload'))) {
         invariants.violate(`request ${number} ended with ${outcome.code}, though all that it needed was there`);
       }
@@ -272,12 +286,18 @@ export class World {
 
   #judgeSigned(
     result: Omit<AggregationResult, 'signers'>,
-    { request, message, number, invariants }: { request: RequestPlan; message: MessagePlan; number: number; invariants: Invariants },
+    {
+      request,
+      message,
+      number,
+      invariants,
+    }: { request: RequestPlan; message: MessagePlan; number: number; invariants: Invariants },
   ): void {
     const { signedMessage, pChainHeight, signingSubnetID } = result;
     this.#trace.push(`${number} ${pChainHeight} ${hash('sha256', signedMessage)}`);
     const wanted = request.signingSubnetID ?? message.subnetID;
-    if (signingSubnetID !== wanted) invariants.violate(`request ${number} was signed by ${signingSubnetID}, not by ${wanted}`);
+    if (signingSubnetID !== wanted)
+      invariants.violate(`request ${number} was signed by ${signingSubnetID}, not by ${wanted}`);
     if (request.height !== 0n && pChainHeight !== request.height) {
       invariants.violate(`request ${number} was signed at height ${pChainHeight}, not at ${request.height}`);
     }
@@ -287,10 +307,17 @@ export class World {
       return;
     }
     const { quorum } = request;
-    const problem = problemOf(signedMessage, { unsignedMessage: message.message.bytes, set, quorum, scheme: this.scheme, reported: result });
+    const problem = problemOf(signedMessage, {
+      unsignedMessage: message.message.bytes,
+      set,
+      quorum,
+      scheme: this.scheme,
+      reported: result,
+    });
     if (problem !== undefined) invariants.violate(`request ${number} got a signed message that ${problem}`);
     const isRefused = this.#refusalOf(message.message.bytes, request.justification) !== undefined;
-    if (isRefused) invariants.violate(`request ${number} got a message signed that no validator signs as it was asked for`);
+    if (isRefused)
+      invariants.violate(`request ${number} got a message signed that no validator signs as it was asked for`);
   }
 
   /** Whether nothing that the request needs is at fault, whatever else is. */
@@ -298,7 +325,8 @@ export class World {
     const { plan, ledger } = this;
     const { requestTimeoutMs, maxConcurrentQueries, maxQueriesInFlight } = plan.aggregation;
     const subnetID = request.signingSubnetID ?? message.subnetID;
-    if (subnetID === undefined || request.leavesAfterMs !== undefined) return false;
+    // Of a chain that there is, on this network.
+    if (message.subnetID === undefined || subnetID === undefined || request.leavesAfterMs !== undefined) return false;
     if (this.#refusalOf(message.message.bytes, request.justification) !== undefined) return false;
     if (plan.net.cut > 0 || plan.net.stall > 0 || plan.net.latencyMs[1] > 50) return false;
     if (!this.apis.every(({ isPerfect }) => isPerfect) || plan.blsMs[1] > 5) return false;
@@ -319,11 +347,24 @@ export class World {
       const validator = this.validators.find((one) => one.plan.number === number);
       if (validator === undefined) return false;
       const { misbehaviour, moods, answerMs } = validator.plan;
-      const keys = new Set(this.plan.ledger.blocks.flatMap(({ sets }) => [...sets.values()].flatMap((other) => other.flatMap((one) => (one.number === number ? [one.key] : [])))));
-      return misbehaviour === 0 && moods.length === 0 && answerMs[1] <= 250 && keys.size === 1 && keys.has(key) && service.isConnected(validator.nodeID);
+      const keys = new Set(
+        this.plan.ledger.blocks.flatMap(({ sets }) =>
+          [...sets.values()].flatMap((other) => other.flatMap((one) => (one.number === number ? [one.key] : []))),
+        ),
+      );
+      return (
+        misbehaviour === 0 &&
+        moods.length === 0 &&
+        answerMs[1] <= 250 &&
+        keys.size === 1 &&
+        keys.has(key) &&
+        service.isConnected(validator.nodeID)
+      );
     };
     const total = set.reduce((sum, { weight }) => sum + weight, 0n);
-    const good = set.filter(({ key }) => key !== undefined && set.every((other) => other.key !== key || isPerfect(other.number, key)));
+    const good = set.filter(
+      ({ key }) => key !== undefined && set.every((other) => other.key !== key || isPerfect(other.number, key)),
+    );
     const weight = good.reduce((sum, one) => sum + one.weight, 0n);
     return weight > 0n && 100n * weight >= BigInt(quorum) * total;
   }
@@ -332,11 +373,16 @@ export class World {
   async #expectQuiet(): Promise<void> {
     await this.time.turn(3);
     for (const { service, invariants } of this.#services) {
-      if (invariants.openCollections > 0) invariants.violate(`${invariants.openCollections} collections go on for nobody`);
+      if (invariants.openCollections > 0)
+        invariants.violate(`${invariants.openCollections} collections go on for nobody`);
       if (service.listeners > 0) invariants.violate(`${service.listeners} collections still listen to connections`);
       // A trial of a validator goes on after the collection that began it.
       const isTrialOver = this.plan.lingersMs > this.plan.aggregation.peerTimeoutMs;
-      for (const gauge of ['aggregations_in_flight', 'aggregations_admitted', ...(isTrialOver ? ['peer_pending_requests'] : [])]) {
+      for (const gauge of [
+        'aggregations_in_flight',
+        'aggregations_admitted',
+        ...(isTrialOver ? ['peer_pending_requests'] : []),
+      ]) {
         for (const { value } of await service.valuesOf(gauge)) {
           if (value !== 0) invariants.violate(`${gauge} is ${value} when all is over`);
         }
@@ -357,14 +403,19 @@ export class World {
       await closing;
       await this.time.turn(2);
       invariants.expectAllEnded();
-      if (clock.pendingTimers > 0) invariants.violate(`${clock.pendingTimers} timers are left when the service is closed`);
+      if (clock.pendingTimers > 0)
+        invariants.violate(`${clock.pendingTimers} timers are left when the service is closed`);
     }
     if (this.net.open.size > 0) this.#violate(`${this.net.open.size} connections are left when the service is closed`);
     if (this.http.openPools > 0) this.#violate(`${this.http.openPools} HTTP pools are left when the service is closed`);
-    if (this.http.underWay > 0) this.#violate(`${this.http.underWay} HTTP requests are left when the service is closed`);
+    if (this.http.underWay > 0)
+      this.#violate(`${this.http.underWay} HTTP requests are left when the service is closed`);
     if (door.requestsUnderWay > 0) this.#violate(`${door.requestsUnderWay} requests of clients are left`);
-    this.#trace.push(`${this.net.dials} dials, ${this.apis.map(({ calls }) => calls).join('+')} calls, ${this.time.nowMs} ms`);
-    for (const { asked, plan } of this.validators) this.#trace.push(`${plan.number} was asked ${asked.map(({ atMs }) => atMs).join(' ')}`);
+    this.#trace.push(
+      `${this.net.dials} dials, ${this.apis.map(({ calls }) => calls).join('+')} calls, ${this.time.nowMs} ms`,
+    );
+    for (const { asked, plan } of this.validators)
+      this.#trace.push(`${plan.number} was asked ${asked.map(({ atMs }) => atMs).join(' ')}`);
   }
 }
 
