@@ -1,4 +1,16 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import type * as LimitsModule from '../../src/aggregator/admission.ts';
+import type * as ProgressModule from '../../src/aggregator/progress.ts';
+import type * as QueriesModule from '../../src/aggregator/query-plan.ts';
+import type * as ResultKeyModule from '../../src/aggregator/result-key.ts';
+import type * as BlsJobsModule from '../../src/bls/bls-jobs.ts';
+import type * as CheckBatchesModule from '../../src/bls/check-batches.ts';
+import type * as SetsModule from '../../src/pchain/validator-sets.ts';
+import type * as DeadlinesModule from '../../src/primitives/deadline.ts';
+import type * as FlightsModule from '../../src/primitives/single-flight.ts';
+import type * as WakeUpsModule from '../../src/primitives/wake-up.ts';
+import type * as QuorumModule from '../../src/validators/quorum.ts';
+import type * as WarpSetsModule from '../../src/validators/warp-set.ts';
 
 /** Each bug is one that a hurried change could make, put into a module of the service in place of the right code. */
 interface Bug {
@@ -23,18 +35,18 @@ function bug<Module>(
   return { name, module, found, plant: plant as unknown as Bug['plant'] };
 }
 
-type Quorum = typeof import('../../src/validators/quorum.ts');
-type CheckBatches = typeof import('../../src/bls/check-batches.ts');
-type BlsJobs = typeof import('../../src/bls/bls-jobs.ts');
-type ResultKey = typeof import('../../src/aggregator/result-key.ts');
-type Sets = typeof import('../../src/pchain/validator-sets.ts');
-type Deadlines = typeof import('../../src/primitives/deadline.ts');
-type Flights = typeof import('../../src/primitives/single-flight.ts');
-type Queries = typeof import('../../src/aggregator/query-plan.ts');
-type Limits = typeof import('../../src/aggregator/admission.ts');
-type WarpSets = typeof import('../../src/validators/warp-set.ts');
-type WakeUps = typeof import('../../src/primitives/wake-up.ts');
-type Progress = typeof import('../../src/aggregator/progress.ts');
+type Quorum = typeof QuorumModule;
+type CheckBatches = typeof CheckBatchesModule;
+type BlsJobs = typeof BlsJobsModule;
+type ResultKey = typeof ResultKeyModule;
+type Sets = typeof SetsModule;
+type Deadlines = typeof DeadlinesModule;
+type Flights = typeof FlightsModule;
+type Queries = typeof QueriesModule;
+type Limits = typeof LimitsModule;
+type WarpSets = typeof WarpSetsModule;
+type WakeUps = typeof WakeUpsModule;
+type Progress = typeof ProgressModule;
 
 const BUGS: readonly Bug[] = [
   bug<Quorum>('a quorum that is off by one', 'validators/quorum.ts', /below \d+ %/, (original) => ({

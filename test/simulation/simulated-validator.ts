@@ -374,10 +374,11 @@ export class SimulatedValidator {
   }
 }
 
-/** Reactions with a good signature in them: none gives one to a message that it must not sign. */
+/** Reactions with a good signature in them, or with one that is good beside a colluder's: none gives it to what it must not sign. */
 const SIGNING: ReadonlySet<Reaction> = new Set<Reaction>([
   ...(['signs', 'slow', 'twice', 'bad, then good', 'good, then bad'] as const),
   ...(['unasked', 'leaves after', 'dribbles', 'compressed'] as const),
+  ...(['colludes', 'colludes off subgroup'] as const),
 ]);
 
 /** Some hundred bytes on the wire. */
