@@ -6,7 +6,7 @@ export default defineConfig({
     maxConcurrency: 3,
     // A share of what `npm run test:faults` tries.
     provide: { faultSeeds: 60 },
-    include: ['test/{unit,integration,faults}/**/*.test.ts'],
+    include: ['test/{unit,integration,faults,simulation}/**/*.test.ts'],
     // .ci/run counts from the JSON file.
     reporters: ['default', 'json'],
     outputFile: { json: '.cache/test-results/test.json' },

@@ -6,8 +6,10 @@ import { createSuspects } from '../aggregator/suspects.ts';
 import { createValidatorConnections, type ValidatorConnections } from '../aggregator/validator-connections.ts';
 import type { BlsService } from '../bls/aggregation.ts';
 import type { AggregationConfig, NetworkConfig } from '../config/settings.ts';
+import type { Dial } from '../p2p/dial.ts';
 import type { Identity } from '../p2p/identity.ts';
 import { createPeerNetwork, type PeerNetwork } from '../p2p/peer-network.ts';
+import type { NodeAddress } from '../p2p/signed-address.ts';
 import { createChainApi } from '../pchain/chain-api.ts';
 import { createDataApi } from '../pchain/data-api.ts';
 import { createEpochHeights } from '../pchain/epoch-heights.ts';
@@ -18,6 +20,7 @@ import { createValidationIndex, DEFAULT_INDEX_LIMITS } from '../pchain/validatio
 import { createValidatorFunds } from '../pchain/validator-funds.ts';
 import { createValidatorSets } from '../pchain/validator-sets.ts';
 import type { Clock, Random } from '../primitives/clock.ts';
+import type { OpenHttp } from '../primitives/http-port.ts';
 import { PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
 import { publicNetworkNamed } from '../primitives/networks.ts';
 import { createMemorySignatureStore } from '../store/signature-store.ts';
@@ -43,6 +46,16 @@ export interface SharedParts {
   readonly storePath: string | undefined;
   readonly clock: Clock;
   readonly random: Random;
+  /** Everything outside; the real one unless given. */
+  readonly outside?: Outside;
+}
+
+/** The ways out of the process. */
+export interface Outside {
+  readonly dial: Dial;
+  readonly openHttp: OpenHttp;
+  /** How our address is signed with a BLS key of nobody's, which takes ten milliseconds. */
+  readonly signAddress: (address: NodeAddress) => Uint8Array;
 }
 
 export interface PartsOptions extends SharedParts {
@@ -75,7 +88,7 @@ const LOOKUP_LIMITS: Partial<JsonRpcLimits> = {
 };
 
 export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptions): NetworkApi {
-  const { network, clock, random, metrics } = options;
+  const { network, clock, random, metrics, outside } = options;
   const { apiTimeoutMs, pChainApi, infoApi } = network;
   // One attempt ends before the request it is made for, so that the next base URL has its turn within the same request; one
   // that hangs is then put aside for longer than it costs.
@@ -85,7 +98,13 @@ export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptio
     asideBaseMs: apiTimeoutMs,
   };
   const open = (endpoints: NetworkConfig['pChainApi'], more: Partial<JsonRpcLimits> = {}): JsonRpcClient =>
-    opened.use(createJsonRpcClient({ endpoints, clock, random, metrics, limits: { ...limits, ...more } }));
+    opened.use(
+      createJsonRpcClient({
+        ...{ endpoints, clock, random, metrics },
+        limits: { ...limits, ...more },
+        ...(outside && { openHttp: outside.openHttp }),
+      }),
+    );
   const info = open(infoApi);
   return {
     node: createNodeApi(open(pChainApi), info),
@@ -158,7 +177,7 @@ export function openNetworkParts(
 }
 
 function openPeers(options: PartsOptions & { readonly networkID: number }, api: NodeApi): PeerNetwork {
-  const { network, networkID, identity, clock, random, logger, metrics } = options;
+  const { network, networkID, identity, clock, random, logger, metrics, outside } = options;
   return createPeerNetwork({
     identity,
     networkID,
@@ -170,6 +189,7 @@ function openPeers(options: PartsOptions & { readonly networkID: number }, api: 
     bootstrapPeers: (deadline) => findBootstrapPeers(api, network.manuallyTrackedPeers, deadline),
     allowPrivateAddresses: network.allowPrivateAddresses,
     limits: { dialsPerSecond: network.dialsPerSecond },
+    ...(outside && { dial: outside.dial, signAddress: outside.signAddress }),
   });
 }
 
@@ -179,7 +199,7 @@ function openL1Messages(
   api: NetworkApi,
   directory: SubnetDirectory,
 ) {
-  const { network, networkID, clock, logger, metrics, storePath } = options;
+  const { network, networkID, clock, logger, metrics, storePath, outside } = options;
   const known = publicNetworkNamed(network.name);
   const store = opened.use(openValidationStore({ directory: storePath, networkID, name: network.name }));
   const index = opened.use(
@@ -205,6 +225,7 @@ function openL1Messages(
         network: dataApiName(network),
         clock,
         timeoutMs: attemptTimeoutMs(network),
+        ...(outside && { openHttp: outside.openHttp }),
       }),
     );
   return createL1Messages({
