@@ -61,7 +61,11 @@ export interface NetworkApi {
   /** A client of its own: what it calls takes no connections of those who wait, and puts no endpoint aside for them. */
   openClient(limits?: Partial<JsonRpcLimits>): JsonRpcClient;
   readonly info: JsonRpcClient;
+  /** Has all clients ask other base URLs. */
+  useEndpoints(endpoints: NetworkEndpoints): void;
 }
+
+export type NetworkEndpoints = Pick<NetworkConfig, 'pChainApi' | 'infoApi'>;
 
 /** A third of all that go to a base URL: the node answers one call at a time, so this is also the share of its time. */
 const LOOKUP_CONNECTIONS = 4;
@@ -85,11 +89,23 @@ export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptio
   const open = (endpoints: NetworkConfig['pChainApi'], more: Partial<JsonRpcLimits> = {}): JsonRpcClient =>
     opened.use(createJsonRpcClient({ endpoints, clock, random, metrics, limits: { ...limits, ...more } }));
   const info = open(infoApi);
+  const clients: JsonRpcClient[] = [];
+  let current = pChainApi;
+  const openClient = (more?: Partial<JsonRpcLimits>): JsonRpcClient => {
+    const client = open(current, more);
+    clients.push(client);
+    return client;
+  };
   return {
-    node: createNodeApi(open(pChainApi), info),
-    lookups: createNodeApi(open(pChainApi, LOOKUP_LIMITS), info),
-    openClient: (more) => open(pChainApi, more),
+    node: createNodeApi(openClient(), info),
+    lookups: createNodeApi(openClient(LOOKUP_LIMITS), info),
+    openClient,
     info,
+    useEndpoints(endpoints) {
+      info.useEndpoints(endpoints.infoApi);
+      current = endpoints.pChainApi;
+      for (const client of clients) client.useEndpoints(current);
+    },
   };
 }
 
@@ -101,6 +117,8 @@ export interface NetworkParts {
   readonly aggregator: Aggregator;
   readonly peers: PeerNetwork;
   readonly connections: ValidatorConnections;
+  /** Takes what may change while the service runs: tracked subnets, and peers set by hand. */
+  update(network: Pick<NetworkConfig, 'trackedSubnetIDs' | 'manuallyTrackedPeers'>): void;
 }
 
 /** Opens all that belongs to one network; `opened` closes it in reverse order. */
@@ -111,7 +129,8 @@ export function openNetworkParts(
 ): NetworkParts {
   const { network, networkID, clock, logger } = options;
   const metrics = createAggregatorMetrics(options.metrics);
-  const peers = opened.use(openPeers(options, api.node));
+  let peersByHand = network.manuallyTrackedPeers;
+  const peers = opened.use(openPeers(options, api.node, () => peersByHand));
   const validatorSets = createValidatorSets({ api: api.node, clock, build: createWarpSet });
   const connections = opened.use(
     createValidatorConnections({
@@ -151,10 +170,22 @@ export function openNetworkParts(
       resolveTimeoutMs: network.apiTimeoutMs,
     },
   });
-  return { aggregator, peers, connections };
+  return {
+    aggregator,
+    peers,
+    connections,
+    update({ trackedSubnetIDs, manuallyTrackedPeers }) {
+      peersByHand = manuallyTrackedPeers;
+      connections.trackSubnets(trackedSubnetIDs);
+    },
+  };
 }
 
-function openPeers(options: PartsOptions & { readonly networkID: number }, api: NodeApi): PeerNetwork {
+function openPeers(
+  options: PartsOptions & { readonly networkID: number },
+  api: NodeApi,
+  peersByHand: () => NetworkConfig['manuallyTrackedPeers'],
+): PeerNetwork {
   const { network, networkID, identity, clock, random, logger, metrics } = options;
   return createPeerNetwork({
     identity,
@@ -164,7 +195,7 @@ function openPeers(options: PartsOptions & { readonly networkID: number }, api: 
     logger,
     metrics,
     nodeVersion: (deadline) => api.getNodeVersion(deadline),
-    bootstrapPeers: (deadline) => findBootstrapPeers(api, network.manuallyTrackedPeers, deadline),
+    bootstrapPeers: (deadline) => findBootstrapPeers(api, peersByHand(), deadline),
     allowPrivateAddresses: network.allowPrivateAddresses,
     limits: { dialsPerSecond: network.dialsPerSecond },
   });

@@ -31,7 +31,12 @@ function scriptedServedNetwork({
 } = {}) {
   const clock = new FakeClock();
   const log = createLogLines();
-  const script = { networkID, isConnected: true, openError: undefined as Error | undefined };
+  const script = {
+    networkID,
+    isConnected: true,
+    openError: undefined as Error | undefined,
+    peerCounts: { connected: 1, turnedAway: 0 },
+  };
   /** What happened to API and parts, in order. */
   const events: string[] = [];
   const listeners = new Set<() => void>();
@@ -41,6 +46,9 @@ function scriptedServedNetwork({
       events.push(`api opened at ${network.infoApi[0]?.baseUrl}`);
       opened.defer(() => void events.push('api closed'));
       return {
+        useEndpoints({ infoApi: [{ baseUrl } = {}] }) {
+          events.push(`api asks ${baseUrl}`);
+        },
         async getNetworkID() {
           if (script.networkID instanceof Error) throw script.networkID;
           return script.networkID;
@@ -50,6 +58,10 @@ function scriptedServedNetwork({
           if (script.openError !== undefined) throw script.openError;
           events.push(`parts opened for ${id}`);
           return {
+            peers: { stats: () => script.peerCounts },
+            update({ trackedSubnetIDs, manuallyTrackedPeers }) {
+              events.push(`tracks ${trackedSubnetIDs.length} subnets and ${manuallyTrackedPeers.length} peers`);
+            },
             aggregator,
             connections: {
               readiness: () => [
