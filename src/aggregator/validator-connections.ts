@@ -41,16 +41,22 @@ export interface ValidatorConnections extends SignatureSource, AsyncDisposable {
   trackSubnets(subnetIDs: readonly SubnetID[]): void;
 }
 
-/** Subnets asked for on demand that are kept connected; an L1 has some 3 to 50 validators. */
+/**
+ * Subnets kept connected beside those tracked from the start; an L1 has some 3 to 50 validators. Tracked ones are named all the time,
+ * and so are never the ones to go.
+ */
 const MAX_SUBNETS = 1_000;
-/** The primary network, and as many as the setting takes. */
-const MAX_REQUIRED_SUBNETS = 1_001;
 /** Texts come from peers and end in answers and logs. */
 const MAX_REFUSAL_TEXT_LENGTH = 300;
 
 export function createValidatorConnections(options: ValidatorConnectionsOptions): ValidatorConnections {
   const { network, clock, keepMs, refreshIntervalMs } = options;
-  const tracked = new TrackedNodes({ network, clock, keepMs, maxSubnets: MAX_SUBNETS + MAX_REQUIRED_SUBNETS });
+  const tracked = new TrackedNodes({
+    network,
+    clock,
+    keepMs,
+    maxSubnets: MAX_SUBNETS + 1 + options.trackedSubnetIDs.length,
+  });
   /** One entry for each caller that listens. */
   const readinessListeners = new Set<() => void>();
   const subnetOptions = {

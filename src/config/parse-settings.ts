@@ -12,7 +12,7 @@ export function parseSettings(settings: Settings): Config {
   return {
     server,
     log,
-    metrics: { host: metrics.host, port: metrics.port },
+    metrics: { host: metrics.host ?? server.host, port: metrics.port },
     access: {
       unitsPerMinute: access.unitsPerMinute,
       apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: key.sha256.toLowerCase() })),

@@ -114,15 +114,17 @@ const metrics = section('Where the metrics are.', {
       examples: [9_090],
     }),
   ),
-  host: Type.String({
-    description: 'Where that port listens.',
-    minLength: 1,
-    examples: ['0.0.0.0'],
-    derived: {
-      text: 'as `server.host`',
-      value: ({ settings }: Surroundings) => partAt(settings, ['server', 'host']),
-    },
-  }),
+  host: optional(
+    Type.String({
+      description: 'Where that port listens.',
+      minLength: 1,
+      examples: ['0.0.0.0'],
+      derived: {
+        text: 'as `server.host`',
+        value: ({ settings }: Surroundings) => partAt(settings, ['server', 'host']),
+      },
+    }),
+  ),
 });
 
 const ApiKey = Type.Object(
