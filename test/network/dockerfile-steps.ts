@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 /** The first `npm ci` of a machine downloads some 250 MB. */
-const RUN_TIMEOUT_MS = 5 * 60_000;
+const RUN_TIMEOUT_MS = 9 * 60_000;
 const PROJECT = join(import.meta.dirname, '..', '..');
 
 /** An image as far as it can be made without an engine: its files, and how it is started. */

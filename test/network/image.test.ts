@@ -12,8 +12,8 @@ import { type Image, pathWithNode, runDockerfile } from './dockerfile-steps.ts';
 // Docker's engine is not needed: the steps of the Dockerfile are done in an empty folder, and what they make runs as the image's user,
 // who may write nothing of it.
 
-const BUILD_TIMEOUT_MS = 5 * 60_000;
-const TIMEOUT_MS = 60_000;
+const BUILD_TIMEOUT_MS = 10 * 60_000;
+const TIMEOUT_MS = 120_000;
 const ARCHITECTURE = { x64: 'amd64', arm64: 'arm64' }[process.arch as 'x64' | 'arm64'];
 
 let image: Image;

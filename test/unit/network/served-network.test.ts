@@ -264,6 +264,75 @@ describe('a public network', () => {
   });
 });
 
+describe('an update', () => {
+  const changed = (name: string, network: object) =>
+    parseConfig({ networks: { [name]: { pChainApi: [{ baseUrl: 'http://new.example' }], ...network } } }, {}, {}).config
+      .networks[0] as NetworkOptions['network'];
+  const PEER = { nodeId: 'NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg', address: '10.0.0.1:9651' };
+  const TRACKED = { trackedSubnetIds: ['11111111111111111111111111111111LpoYY'], manuallyTrackedPeers: [PEER] };
+
+  it('reaches the parts, and addresses that are of the same network', async () => {
+    await using scope = new AsyncDisposableStack();
+    const { network, events } = scriptedServedNetwork();
+    scope.use(network);
+    network.open();
+    await network.untilUp(never);
+    await settle();
+    expect(await network.update(changed('local', TRACKED))).toBeUndefined();
+    expect(events.slice(2)).toEqual([
+      'tracks 1 subnets and 1 peers',
+      'api opened at http://new.example',
+      'api closed',
+      'api asks http://new.example',
+    ]);
+    // The same once more changes no address.
+    expect(await network.update(changed('local', TRACKED))).toBeUndefined();
+    expect(events.slice(6)).toEqual(['tracks 1 subnets and 1 peers']);
+  });
+
+  it.each([
+    [FUJI_ID, 'its new info API is of network ID 5, and the network has 1337'],
+    [new Error('down'), 'its new info API does not answer: down'],
+  ])('leaves the addresses as they are where the new ones give %s', async (networkID, expected) => {
+    await using scope = new AsyncDisposableStack();
+    const { network, events, script } = scriptedServedNetwork();
+    scope.use(network);
+    network.open();
+    await network.untilUp(never);
+    await settle();
+    script.networkID = networkID;
+    expect(await network.update(changed('local', TRACKED))).toBe(expected);
+    expect(events).toContain('tracks 1 subnets and 1 peers');
+    expect(events).not.toContain('api asks http://new.example');
+  });
+
+  it('reaches a network that is yet to be opened', async () => {
+    await using scope = new AsyncDisposableStack();
+    const { network, clock, events, script } = scriptedServedNetwork({ networkID: new Error('down') });
+    scope.use(network);
+    network.open();
+    await settle();
+    expect(await network.update(changed('local', TRACKED))).toBeUndefined();
+    expect(events.at(-1)).toBe('api asks http://new.example');
+    script.networkID = OWN_ID;
+    await clock.advance(2_000);
+    expect(events.slice(-2)).toEqual(['parts opened for 1337', 'tracks 1 subnets and 1 peers']);
+    expect(network.peerCounts()).toEqual({ connected: 1, turnedAway: 0 });
+  });
+
+  it("sets the level of its log to the process's", async () => {
+    await using scope = new AsyncDisposableStack();
+    const { network, clock, log } = scriptedServedNetwork({ networkID: new Error('down') });
+    scope.use(network);
+    log.logger.level = 'error';
+    await network.update(changed('local', {}));
+    network.open();
+    await clock.advance(2_000);
+    expect(log.count('does not answer yet')).toBe(0);
+    expect(network.peerCounts()).toBeUndefined();
+  });
+});
+
 describe('the embedded network', () => {
   it('is opened where it has its API, as soon as it is up', async () => {
     await using scope = new AsyncDisposableStack();
