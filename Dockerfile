@@ -10,7 +10,8 @@ COPY package.json package-lock.json .npmrc ./
 # The Nodes for hosts whose own is older are optional packages too, and nothing in here: the image has a Node.
 RUN npm ci --omit=dev --ignore-scripts --os=linux --libc=glibc --cpu="$(echo "$TARGETARCH" | sed s/amd64/x64/)" \
  && rm -rf node_modules/node-linux-* node_modules/node-darwin-* node_modules/node-bin-* node_modules/.bin \
- && npm sbom --omit=dev --package-lock-only --sbom-format=cyclonedx > sbom.cdx.json
+ && npm sbom --omit=dev --package-lock-only --sbom-format=cyclonedx > sbom.cdx.json \
+ && mkdir data
 
 FROM node:24-slim
 ARG VERSION=0.0.0
@@ -29,7 +30,9 @@ COPY --from=dependencies /app/sbom.cdx.json ./
 COPY package.json LICENSE ./
 COPY config ./config
 COPY src ./src
-# By number, so that an orchestrator can see that it is not root. Nothing below / is written: the root file system may be read-only.
+# A new volume that is mounted here belongs to the user, as the folder does.
+COPY --from=dependencies --chown=1000:1000 /app/data /data
+# By number, so that an orchestrator can see that it is not root. Nothing else is written: the root file system may be read-only.
 USER 1000:1000
 EXPOSE 8080
 # Takes the options of the first process, and so asks the port that the service listens on.

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -61,7 +61,7 @@ export async function runDockerfile(buildArguments: Readonly<Record<string, stri
         for (const [, name = '', value = ''] of text.matchAll(/(\w+)=(\S+)/g)) stage.env[name] = value;
         break;
       case 'COPY':
-        copy(text, directory, stages);
+        copy(text, stage, stages);
         break;
       case 'RUN':
         await promisify(execFile)('/bin/sh', ['-c', text], {
@@ -120,10 +120,12 @@ function instructionsOf(dockerfile: string): [instruction: string, text: string]
 }
 
 /** Files come from the project, where .dockerignore lets them through, or from an earlier stage. */
-function copy(text: string, directory: string, stages: ReadonlyMap<string, Stage>): void {
+function copy(text: string, stage: Stage, stages: ReadonlyMap<string, Stage>): void {
   const words = text.split(' ');
   const from = words[0]?.startsWith('--from=') === true ? words.shift()?.slice('--from='.length) : undefined;
+  const owner = words[0]?.startsWith('--chown=') === true ? words.shift()?.slice('--chown='.length) : undefined;
   const to = words.pop() ?? '';
+  const base = to.startsWith('/') ? stage.root : join(stage.root, stage.workdir);
   const allowed = readFileSync(join(PROJECT, '.dockerignore'), 'utf8').split('\n');
   for (const source of words) {
     if (from === undefined && !allowed.includes(`!${source.replace(/^\.\//, '')}`)) {
@@ -131,7 +133,9 @@ function copy(text: string, directory: string, stages: ReadonlyMap<string, Stage
     }
     const root = from === undefined ? PROJECT : stages.get(from)?.root;
     if (root === undefined) throw new Error(`no stage ${from}`);
-    const target = to.endsWith('/') ? join(directory, to, source.split('/').at(-1) ?? '') : join(directory, to);
+    const target = to.endsWith('/') ? join(base, to, source.split('/').at(-1) ?? '') : join(base, to);
     cpSync(join(root, source), target, { recursive: true });
+    const [uid, gid] = (owner ?? '').split(':').map(Number);
+    if (uid !== undefined && gid !== undefined && process.getuid?.() === 0) chownSync(target, uid, gid);
   }
 }

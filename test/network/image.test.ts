@@ -1,8 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -17,14 +16,15 @@ const TIMEOUT_MS = 120_000;
 const ARCHITECTURE = { x64: 'amd64', arm64: 'arm64' }[process.arch as 'x64' | 'arm64'];
 
 let image: Image;
+/** What a new volume at its place would be. */
 let volume: string;
 
 beforeAll(async () => {
   image = await runDockerfile({ TARGETARCH: ARCHITECTURE, VERSION: '1.2.3', REVISION: 'abc' });
   // A read-only root file system, as far as a folder can be one. Root itself may write anyway, and nothing here runs as root.
   await promisify(execFile)('chmod', ['-R', 'a-w', image.root]);
-  volume = mkdtempSync(join(tmpdir(), 'volume-'));
-  if (isRoot()) chownSync(volume, image.user.uid, image.user.gid);
+  volume = join(image.root, 'data');
+  chmodSync(volume, 0o755);
 }, BUILD_TIMEOUT_MS);
 
 afterAll(async () => {
@@ -32,7 +32,6 @@ afterAll(async () => {
     await promisify(execFile)('chmod', ['-R', 'u+w', image.root]);
     image[Symbol.dispose]();
   }
-  if (volume !== undefined) rmSync(volume, { recursive: true, force: true });
 });
 
 function isRoot(): boolean {
@@ -82,7 +81,6 @@ test('it has the native BLS library of its CPU, no other Node, and a list of wha
 test(
   'it serves, aggregates with the native library, is found healthy at whatever port, and ends at SIGTERM',
   async () => {
-    chmodSync(volume, 0o700);
     const port = await freePort();
     const service = start([...image.entrypoint, '--port', `${port}`, '--validators', '5', '--log-level', 'info'], {
       SIGNATURE_AGGREGATOR_BLS__BACKEND: 'native',
