@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { get } from 'node:http';
 import { loadConfig } from '../config/load-config.ts';
 import { parseArguments } from './arguments.ts';
 
@@ -10,15 +11,40 @@ const ANSWER_TIMEOUT_MS = 2_000;
  * service, and so knows its port. In a container that is the first process: `--of-process 1` takes its arguments.
  */
 export async function checkHealth(args: readonly string[]): Promise<number> {
-  try {
-    const url = liveUrl(argumentsFor(args, readCommandLine));
-    const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
-    if (response.ok) return 0;
-    process.stderr.write(`${url} answers ${response.status}\n`);
-  } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  }
+  const problem = await findProblem(args);
+  if (problem === undefined) return 0;
+  process.stderr.write(`${problem}\n`);
   return 1;
+}
+
+async function findProblem(args: readonly string[]): Promise<string | undefined> {
+  let url: string;
+  try {
+    url = liveUrl(argumentsFor(args, readCommandLine));
+  } catch (error) {
+    return messageOf(error);
+  }
+  try {
+    const status = await statusOf(url);
+    return status === 200 ? undefined : `${url} answers ${status}`;
+  } catch (error) {
+    return `${url} does not answer: ${messageOf(error)}`;
+  }
+}
+
+/** Not by `fetch`, which asks nothing of some ports, such as 6000. */
+function statusOf(url: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const request = get(url, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS), agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    request.on('error', reject);
+  });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Those given, or with `--of-process N` those of that process, where it is the service. */
