@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { get } from 'node:http';
 import { loadConfig } from '../config/load-config.ts';
+import { openHttpPool } from '../primitives/http-port.ts';
 import { parseArguments } from './arguments.ts';
 
 /** Of a service that is alive it takes a millisecond. */
@@ -33,14 +33,17 @@ async function findProblem(args: readonly string[]): Promise<string | undefined>
 }
 
 /** Not by `fetch`, which asks nothing of some ports, such as 6000. */
-function statusOf(url: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const request = get(url, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS), agent: false }, (response) => {
-      response.resume();
-      resolve(response.statusCode ?? 0);
-    });
-    request.on('error', reject);
-  });
+async function statusOf(url: string): Promise<number> {
+  const { origin, pathname } = new URL(url);
+  const http = openHttpPool(origin, { connections: 1 });
+  try {
+    const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
+    const { statusCode, body } = await http.request({ method: 'GET', path: pathname, signal });
+    await body.dump();
+    return statusCode;
+  } finally {
+    await http.destroy();
+  }
 }
 
 function messageOf(error: unknown): string {
