@@ -58,7 +58,6 @@ const PROBE_MS = 20;
 export class Admission {
   readonly #options: AdmissionOptions;
   readonly #capacity: CapacityLimit;
-  readonly #trackedShare: number;
   readonly #seats: FairSeats;
   /** By the key of the request. */
   readonly #shared = new Map<string, SharedSeat>();
@@ -71,8 +70,7 @@ export class Admission {
   constructor(options: AdmissionOptions) {
     const { metrics, maxAggregationsInFlight: ceiling } = options;
     this.#options = options;
-    this.#trackedShare = options.subnets.hasTracked ? TRACKED_SHARE : 0;
-    this.#seats = new FairSeats(this.#trackedShare);
+    this.#seats = new FairSeats(() => this.#trackedShare());
     this.#capacity = new CapacityLimit({ floor: Math.min(MIN_AGGREGATIONS_IN_FLIGHT, ceiling), ceiling });
     metrics.showAdmission({ limit: () => this.#capacity.limit, admitted: () => this.#seats.taken });
   }
@@ -142,8 +140,12 @@ export class Admission {
     };
   }
 
+  #trackedShare(): number {
+    return this.#options.subnets.hasTracked ? TRACKED_SHARE : 0;
+  }
+
   #hasRoom({ all, strangers }: Held, most: number, isTracked: boolean): boolean {
-    return all < most && (isTracked || strangers < most - Math.floor(this.#trackedShare * most));
+    return all < most && (isTracked || strangers < most - Math.floor(this.#trackedShare() * most));
   }
 
   #takeSeat(key: string, client: string | undefined, subnet: SubnetID | undefined): SharedSeat {

@@ -43,12 +43,11 @@ export interface ValidatorOutcome {
 /** {@link AggregatorMetrics.countOutcome} for the validators of one collection. */
 export type CountOutcome = (validator: { readonly weight: bigint }, kind: ValidatorOutcome['kind']) => void;
 
-/** @param trackedSubnetIDs those that have a label of their own: whatever else clients ask for would be time series without end */
+/** @param isLabelled whether a subnet has a label of its own: whatever clients ask for would be time series without end */
 export function createAggregatorMetrics(
   metrics: Metrics,
-  trackedSubnetIDs: Iterable<SubnetID> = [],
+  isLabelled: (subnetID: SubnetID) => boolean = () => false,
 ): AggregatorMetrics {
-  const tracked = new Set(trackedSubnetIDs);
   const outcomes = metrics.counter<'subnet_id' | 'weight_class' | 'outcome'>({
     name: 'validator_outcomes_total',
     help: 'Attempts at validators by what came of them, by the share of the weight that the validator has and by subnet: tracked ones by their ID, all others as "other"',
@@ -135,7 +134,7 @@ export function createAggregatorMetrics(
     },
     countOutcome: ({ kind, subnetID, weight, totalWeight }) =>
       outcomes.inc({
-        subnet_id: tracked.has(subnetID) ? subnetID : 'other',
+        subnet_id: isLabelled(subnetID) ? subnetID : 'other',
         weight_class: weightClass(weight, totalWeight),
         outcome: kind === 'signature' ? 'signed' : kind,
       }),

@@ -45,7 +45,7 @@ const FIRST_SEATS = 2;
 
 /** A changing number of seats, shared fairly. Pure. Bound: an entry for each client and subnet with a seat. */
 export class FairSeats {
-  readonly #trackedShare: number;
+  readonly #trackedShare: () => number;
   readonly #taken = new Set<MutableSeat>();
   readonly #byClient = new Map<string, number>();
   /** Of first seats. */
@@ -56,7 +56,7 @@ export class FairSeats {
    * @param trackedShare of the seats, from 0 to 1, which no stranger's subnet gets: however many there are, and whoever asks for
    *   them, the operator's own find room in it. They may have more than that where it is free
    */
-  constructor(trackedShare = 0) {
+  constructor(trackedShare = () => 0) {
     this.#trackedShare = trackedShare;
   }
 
@@ -123,7 +123,7 @@ export class FairSeats {
   }
 
   #reserved(limit: number): number {
-    return Math.floor(this.#trackedShare * limit);
+    return Math.floor(this.#trackedShare() * limit);
   }
 
   #lane(isFirst: boolean): Lane {

@@ -2,7 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Network } from '../network/network.ts';
-import { type Clock, nextTurn } from '../primitives/clock.ts';
+import type { Clock } from '../primitives/clock.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
@@ -18,6 +18,7 @@ import { followRequest } from './follow-request.ts';
 import { HttpMetrics } from './http-metrics.ts';
 import type { Server } from './http-server.ts';
 import { answerMalformed } from './malformed-requests.ts';
+import { createMetricsText } from './metrics-server.ts';
 import { registerOpenApi } from './openapi-document.ts';
 import { findHeaderProblem } from './request-headers.ts';
 import { REQUEST_ID_HEADER, requestIDOf } from './request-id.ts';
@@ -26,7 +27,7 @@ import { RequestLogger } from './request-logger.ts';
 import { watchRouteAccess } from './required-access.ts';
 import { OPERATIONS_ACCESS } from './route-access.ts';
 import { registerAggregateSignatures } from './routes/aggregate-signatures.ts';
-import { registerHealth } from './routes/health.ts';
+import { registerHealth, type ServiceState } from './routes/health.ts';
 import { registerStartPage } from './routes/start-page.ts';
 import { registerUpstreamRoutes, type UpstreamRouteOptions } from './routes/upstream.ts';
 
@@ -37,6 +38,9 @@ export interface ServerOptions {
   readonly version: string;
   /** What /metrics shows. */
   readonly registry: Registry;
+  /** The metrics have an address of their own: this server has none. */
+  readonly areMetricsElsewhere?: boolean;
+  readonly state?: ServiceState;
   readonly metrics: Metrics;
   readonly logger: Logger;
   /** The rest of the data API, the metrics service and the node RPC. */
@@ -89,9 +93,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     withNames: true,
     isLimited: access !== undefined,
   });
-  registerHealth(server, networks);
+  registerHealth(server, networks, options.state);
   registerStartPage(server, networks, options.version);
-  registerMetrics(server, options.registry, clock);
+  if (options.areMetricsElsewhere !== true) registerMetrics(server, options.registry, clock);
   if (upstream !== undefined) await registerUpstreamRoutes(server, upstream);
   registerMore?.(server);
   await server.ready();
@@ -183,15 +187,8 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 function registerMetrics(server: Server, registry: Registry, clock: Clock): void {
-  let rendering: Promise<Buffer> | undefined;
-  /** All who ask meanwhile share one rendering, and its bytes. It begins after a turn, so that there are many of them. */
-  async function render(): Promise<Buffer> {
-    await nextTurn(clock);
-    rendering = undefined;
-    return Buffer.from(await registry.metrics());
-  }
-  server.get('/metrics', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, async (_request, reply) => {
-    rendering ??= render();
-    return reply.type(registry.contentType).send(await rendering);
-  });
+  const text = createMetricsText(registry, clock);
+  server.get('/metrics', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, async (_request, reply) =>
+    reply.type(registry.contentType).send(await text()),
+  );
 }

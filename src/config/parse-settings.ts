@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../primitives/ids.ts';
 import { parseRedisUrl } from '../primitives/redis-address.ts';
@@ -7,10 +8,11 @@ import type { Config, IdentityConfig, NetworkConfig, StoreConfig, UpstreamConfig
 
 /** What the rest of the service is handed: settings that were checked, with their texts parsed. */
 export function parseSettings(settings: Settings): Config {
-  const { server, log, access, identity, bls, aggregation, store, upstream, networks } = settings;
+  const { server, log, metrics, access, identity, bls, aggregation, store, upstream, networks } = settings;
   return {
     server,
     log,
+    metrics: { host: metrics.host ?? server.host, port: metrics.port },
     access: {
       unitsPerMinute: access.unitsPerMinute,
       apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: key.sha256.toLowerCase() })),
@@ -24,9 +26,21 @@ export function parseSettings(settings: Settings): Config {
   };
 }
 
-function parseIdentity({ certificatePath, privateKeyPath }: Settings['identity']): IdentityConfig | undefined {
+/** The names that the reference node has for its own files. */
+function parseIdentity({
+  directory,
+  certificatePath,
+  privateKeyPath,
+}: Settings['identity']): IdentityConfig | undefined {
+  if (directory !== undefined) {
+    return {
+      directory,
+      certificatePath: join(directory, 'staker.crt'),
+      privateKeyPath: join(directory, 'staker.key'),
+    };
+  }
   if (certificatePath === undefined || privateKeyPath === undefined) return undefined;
-  return { certificatePath, privateKeyPath };
+  return { directory, certificatePath, privateKeyPath };
 }
 
 function parseStore({ path, sharedUrl, sharedKeyPrefix }: Settings['store']): StoreConfig {

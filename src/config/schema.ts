@@ -80,11 +80,20 @@ const server = section('How clients reach the service.', {
     maximum: 1_000_000,
     examples: [4_096],
   }),
+  drainDelayMs: Type.Integer({
+    default: 0,
+    description:
+      'After SIGTERM the service says at `/health/ready` that it stops, and answers as before for this long: until a load ' +
+      'balancer has seen it. Only then does it listen no more. SIGINT, as a person sends it, waits for nobody.',
+    minimum: 0,
+    maximum: 3_600_000,
+    examples: [5_000],
+  }),
   shutdownTimeoutMs: DurationMs({
     default: 15_000,
     description:
-      'After SIGTERM or SIGINT no connection is taken. Requests under way have this long, then their connections break. What needs ' +
-      'ten seconds more than that is ended with exit code 1.',
+      'When the service listens no more, requests under way have this long, then their connections break. What needs ten seconds ' +
+      'more than that is ended with exit code 1.',
     examples: [15_000],
   }),
 });
@@ -102,6 +111,29 @@ const log = section('What is logged, as JSON lines on standard error.', {
       },
     },
   }),
+});
+
+const metrics = section('Where the metrics are.', {
+  port: optional(
+    Type.Integer({
+      description:
+        'A port of their own for the metrics, which are then at no other one; without it they are at `server.port`.',
+      minimum: 0,
+      maximum: 65_535,
+      examples: [9_090],
+    }),
+  ),
+  host: optional(
+    Type.String({
+      description: 'Where that port listens.',
+      minLength: 1,
+      examples: ['0.0.0.0'],
+      derived: {
+        text: 'as `server.host`',
+        value: ({ settings }: Surroundings) => partAt(settings, ['server', 'host']),
+      },
+    }),
+  ),
 });
 
 const ApiKey = Type.Object(
@@ -162,11 +194,19 @@ const access = section('Who may use the service, and how much of it.', {
 const identity = section(
   'Who the service is to validators: its NodeID is the hash of its certificate, the same one on all networks.',
   {
-    certificatePath: optional(
+    directory: optional(
       Type.String({
         description:
-          'PEM file of the TLS certificate; made together with its key where neither exists. Without it, the NodeID is a new one at ' +
-          'each start.',
+          'A folder for `staker.crt` and `staker.key`, in place of the two paths. Folder and files are made where they are not ' +
+          'there, for their owner alone. A second process that uses the folder is noticed. Without any of them, the NodeID is a ' +
+          'new one at each start.',
+        minLength: 1,
+        examples: ['/var/lib/aggregator/identity'],
+      }),
+    ),
+    certificatePath: optional(
+      Type.String({
+        description: 'PEM file of the TLS certificate; made together with its key where neither exists.',
         minLength: 1,
         examples: ['/var/lib/aggregator/staker.crt'],
       }),
@@ -183,7 +223,9 @@ const identity = section(
   {
     check: (paths: object, report) => {
       const given = ['certificatePath', 'privateKeyPath'].filter((name) => Object.hasOwn(paths, name));
-      if (given.length === 1)
+      if (given.length > 0 && Object.hasOwn(paths, 'directory')) {
+        report('must have either directory or the two paths, not both');
+      } else if (given.length === 1)
         report('certificatePath and privateKeyPath must be given together: they are one identity');
     },
   },
@@ -306,7 +348,7 @@ const store = section('What outlives the process, and what replicas share.', {
 export const SettingsSchema = Type.Object(
   {
     networks: NetworksSchema,
-    ...{ server, log, access, identity, bls, aggregation, store },
+    ...{ server, log, metrics, access, identity, bls, aggregation, store },
     upstream: UpstreamSchema,
   },
   { additionalProperties: false },

@@ -6,8 +6,9 @@ import type { RedisAddress } from '../primitives/redis-address.ts';
 export interface Config {
   readonly server: ServerConfig;
   readonly log: { readonly level: LogLevelName };
+  readonly metrics: MetricsConfig;
   readonly access: AccessConfig;
-  /** Both paths or neither; without them the identity lives as long as the process. All networks know us by the same one. */
+  /** Undefined where the identity lives as long as the process. All networks know us by the same one. */
   readonly identity: IdentityConfig | undefined;
   readonly bls: { readonly backend: 'noble' | 'native'; readonly workers: number };
   readonly aggregation: AggregationConfig;
@@ -26,6 +27,8 @@ export interface ServerConfig {
   readonly corsOrigins: readonly string[];
   /** Of clients, at a time. */
   readonly maxConnections: number;
+  /** Between SIGTERM and the end of listening: for those who send requests here to see that the replica is not ready any more. */
+  readonly drainDelayMs: number;
   /** For requests under way when the service stops. */
   readonly shutdownTimeoutMs: number;
   /** Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks. */
@@ -46,7 +49,15 @@ export interface ApiKeyConfig {
   readonly routes: readonly ('aggregation' | 'data' | 'rpc')[];
 }
 
+export interface MetricsConfig {
+  readonly host: string;
+  /** Undefined where the metrics are at the service's own address. */
+  readonly port: number | undefined;
+}
+
 export interface IdentityConfig {
+  /** The folder that both files are in, and that tells of others who use it; undefined where each file has a path of its own. */
+  readonly directory: string | undefined;
   readonly certificatePath: string;
   readonly privateKeyPath: string;
 }

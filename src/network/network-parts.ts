@@ -76,7 +76,11 @@ export interface NetworkApi {
   /** A client of its own: what it calls takes no connections of those who wait, and puts no endpoint aside for them. */
   openClient(limits?: Partial<JsonRpcLimits>): JsonRpcClient;
   readonly info: JsonRpcClient;
+  /** Has all clients ask other base URLs. */
+  useEndpoints(endpoints: NetworkEndpoints): void;
 }
+
+export type NetworkEndpoints = Pick<NetworkConfig, 'pChainApi' | 'infoApi'>;
 
 /** A third of all that go to a base URL: the node answers one call at a time, so this is also the share of its time. */
 const LOOKUP_CONNECTIONS = 4;
@@ -106,11 +110,23 @@ export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptio
       }),
     );
   const info = open(infoApi);
+  const clients: JsonRpcClient[] = [];
+  let current = pChainApi;
+  const openClient = (more?: Partial<JsonRpcLimits>): JsonRpcClient => {
+    const client = open(current, more);
+    clients.push(client);
+    return client;
+  };
   return {
-    node: createNodeApi(open(pChainApi), info),
-    lookups: createNodeApi(open(pChainApi, LOOKUP_LIMITS), info),
-    openClient: (more) => open(pChainApi, more),
+    node: createNodeApi(openClient(), info),
+    lookups: createNodeApi(openClient(LOOKUP_LIMITS), info),
+    openClient,
     info,
+    useEndpoints(endpoints) {
+      info.useEndpoints(endpoints.infoApi);
+      current = endpoints.pChainApi;
+      for (const client of clients) client.useEndpoints(current);
+    },
   };
 }
 
@@ -122,6 +138,8 @@ export interface NetworkParts {
   readonly aggregator: Aggregator;
   readonly peers: PeerNetwork;
   readonly connections: ValidatorConnections;
+  /** Takes what may change while the service runs: tracked subnets, and peers set by hand. */
+  update(network: Pick<NetworkConfig, 'trackedSubnetIDs' | 'manuallyTrackedPeers'>): void;
 }
 
 /** Opens all that belongs to one network; `opened` closes it in reverse order. */
@@ -131,8 +149,13 @@ export function openNetworkParts(
   api: NetworkApi,
 ): NetworkParts {
   const { network, networkID, clock, logger } = options;
-  const metrics = createAggregatorMetrics(options.metrics, [PRIMARY_NETWORK_ID, ...network.trackedSubnetIDs]);
-  const peers = opened.use(openPeers(options, api.node));
+  const subnets = createSubnetPolicy(network);
+  const metrics = createAggregatorMetrics(
+    options.metrics,
+    (subnetID) => subnetID === PRIMARY_NETWORK_ID || subnets.isTracked(subnetID),
+  );
+  let peersByHand = network.manuallyTrackedPeers;
+  const peers = opened.use(openPeers(options, api.node, () => peersByHand));
   const validatorSets = createValidatorSets({ api: api.node, clock, build: createWarpSet });
   const connections = opened.use(
     createValidatorConnections({
@@ -162,7 +185,7 @@ export function openNetworkParts(
       maxPerSigner: options.aggregation.signatureCachePerSigner,
     }),
     suspects: createSuspects(clock),
-    subnets: createSubnetPolicy(network),
+    subnets,
     bls: options.bls,
     clock,
     metrics,
@@ -173,10 +196,23 @@ export function openNetworkParts(
       resolveTimeoutMs: network.apiTimeoutMs,
     },
   });
-  return { aggregator, peers, connections };
+  return {
+    aggregator,
+    peers,
+    connections,
+    update({ trackedSubnetIDs, manuallyTrackedPeers }) {
+      peersByHand = manuallyTrackedPeers;
+      subnets.track(trackedSubnetIDs);
+      connections.trackSubnets(trackedSubnetIDs);
+    },
+  };
 }
 
-function openPeers(options: PartsOptions & { readonly networkID: number }, api: NodeApi): PeerNetwork {
+function openPeers(
+  options: PartsOptions & { readonly networkID: number },
+  api: NodeApi,
+  peersByHand: () => NetworkConfig['manuallyTrackedPeers'],
+): PeerNetwork {
   const { network, networkID, identity, clock, random, logger, metrics, outside } = options;
   return createPeerNetwork({
     identity,
@@ -186,7 +222,7 @@ function openPeers(options: PartsOptions & { readonly networkID: number }, api: 
     logger,
     metrics,
     nodeVersion: (deadline) => api.getNodeVersion(deadline),
-    bootstrapPeers: (deadline) => findBootstrapPeers(api, network.manuallyTrackedPeers, deadline),
+    bootstrapPeers: (deadline) => findBootstrapPeers(api, peersByHand(), deadline),
     allowPrivateAddresses: network.allowPrivateAddresses,
     limits: { dialsPerSecond: network.dialsPerSecond },
     ...(outside && { dial: outside.dial, signAddress: outside.signAddress }),

@@ -1,5 +1,6 @@
 import type { Random } from '../primitives/clock.ts';
 import type { NodeID } from '../primitives/ids.ts';
+import { MIN_TURNED_AWAY, TURNED_AWAY_MS } from './identity-conflict.ts';
 import type { CloseCause } from './peer.ts';
 import {
   type DialCandidate,
@@ -78,6 +79,9 @@ interface NodeRecord {
   nextDialAtMs: number;
   lastDialAtMs: number;
   lastFailure: string | undefined;
+  /** How often in a row it took the connection and closed it without a word, and when that began. */
+  turnedAway: number;
+  turnedAwaySinceMs: number;
   /** Undefined while it is wanted. */
   unwantedSinceMs: number | undefined;
 }
@@ -170,7 +174,9 @@ export class DialSchedule {
   onReady(nodeID: NodeID): void {
     this.#connecting.delete(nodeID);
     const record = this.#records.get(nodeID);
-    if (record !== undefined) record.lastFailure = undefined;
+    if (record === undefined) return;
+    record.lastFailure = undefined;
+    record.turnedAway = 0;
   }
 
   onClosed(nodeID: NodeID, end: ConnectionEnd, nowMs: number): void {
@@ -180,6 +186,10 @@ export class DialSchedule {
     record.lastFailure = end.reason;
     this.#openCount -= 1;
     this.#connecting.delete(nodeID);
+    if (end.cause === 'not_admitted') {
+      if (record.turnedAway === 0) record.turnedAwaySinceMs = nowMs;
+      record.turnedAway += 1;
+    }
     const { limits, random } = this.#options;
     if (end.readyForMs !== undefined && end.readyForMs >= limits.stableAfterMs) {
       record.failures = 0;
@@ -191,6 +201,15 @@ export class DialSchedule {
       record.nextDialAtMs = nowMs + record.pauseMs;
     }
     if (end.cause === 'unwanted') this.#records.delete(nodeID);
+  }
+
+  /** How many nodes have been taking connections and closing them without a word for some time, see `identity-conflict.ts`. */
+  turnedAwayCount(nowMs: number): number {
+    let count = 0;
+    for (const { turnedAway, turnedAwaySinceMs } of this.#records.values()) {
+      if (turnedAway >= MIN_TURNED_AWAY && nowMs - turnedAwaySinceMs >= TURNED_AWAY_MS) count += 1;
+    }
+    return count;
   }
 
   /** A new address deserves a new attempt, whatever came of the old one. Says whether the node is one that is dialled at all. */
@@ -261,6 +280,8 @@ export class DialSchedule {
         nextDialAtMs: nowMs,
         lastDialAtMs: Number.NEGATIVE_INFINITY,
         lastFailure: undefined,
+        turnedAway: 0,
+        turnedAwaySinceMs: nowMs,
         unwantedSinceMs: nowMs,
       };
       this.#records.set(nodeID, record);

@@ -73,6 +73,8 @@ export interface PeerNetworkOptions {
 export interface PeerNetworkStats {
   /** Peers ready for requests, wanted or not. */
   readonly connected: number;
+  /** Nodes that have taken our connections and closed them without a word for some time. */
+  readonly turnedAway: number;
   readonly wanted: number;
   readonly knownAddresses: number;
 }
@@ -255,7 +257,8 @@ class DialingPeerNetwork implements PeerNetwork {
   }
 
   stats(): PeerNetworkStats {
-    return { connected: this.#ready.size, wanted: this.#wanted.all.size, knownAddresses: this.#book.size };
+    const turnedAway = this.#schedule.turnedAwayCount(this.#options.clock.monotonicMs());
+    return { connected: this.#ready.size, turnedAway, wanted: this.#wanted.all.size, knownAddresses: this.#book.size };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -27,6 +27,8 @@ export interface UpstreamsOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly maxResponseBytes: number;
+  /** The longest that a request takes, and so the longest that an upstream is needed which another one has taken the place of. */
+  readonly timeoutMs: number;
   /** 0 turns the cache off. */
   readonly cacheBytes: number;
   readonly openHttp?: OpenHttp;
@@ -41,6 +43,8 @@ export interface Upstreams extends AsyncDisposable {
    * @throws {Error} where there is one already
    */
   open(name: UpstreamName, endpoint: ApiEndpoint): void;
+  /** Sends requests to these from now on. Upstreams that are new here, or missing here, stay as they are. */
+  update(endpoints: UpstreamsOptions['endpoints']): void;
   /**
    * @param policy where the answer may be an earlier one
    * @throws {UpstreamError}, or the signal's reason where the caller aborted
@@ -62,6 +66,9 @@ export function createUpstreams(options: UpstreamsOptions): Upstreams {
 class ClientsOfUpstreams implements Upstreams {
   readonly #options: UpstreamsOptions;
   readonly #clients = new Map<UpstreamName, UpstreamClient>();
+  readonly #endpoints = new Map<UpstreamName, ApiEndpoint>();
+  /** Clients of earlier addresses, until they are closed, with what calls that off. */
+  readonly #retired = new Map<UpstreamClient, () => void>();
   readonly #cache: ResponseCache | undefined;
   readonly #warn: ReturnType<typeof createSampledWarnings>;
   readonly #metrics: ReturnType<typeof declareMetrics>;
@@ -78,6 +85,7 @@ class ClientsOfUpstreams implements Upstreams {
     const { clock, logger, maxResponseBytes, openHttp = openHttpPool } = this.#options;
     const { role } = UPSTREAMS[name];
     if (this.#clients.has(name)) throw new Error(`the ${role} is open already`);
+    this.#endpoints.set(name, endpoint);
     const onCircuit = (isOpen: boolean): void => {
       if (isOpen) {
         logger.warn({ upstream: name }, 'an upstream is down and is left alone; now and then one request tries it');
@@ -89,6 +97,26 @@ class ClientsOfUpstreams implements Upstreams {
       name,
       createUpstreamClient({ name: role, endpoint, clock, openHttp, maxResponseBytes, onCircuit }),
     );
+  }
+
+  update(endpoints: UpstreamsOptions['endpoints']): void {
+    for (const [name, before] of [...this.#endpoints]) {
+      const [endpoint, client] = [endpoints[name], this.#clients.get(name)];
+      const isSame = JSON.stringify(endpoint) === JSON.stringify(before);
+      if (endpoint === undefined || client === undefined || isSame) continue;
+      this.#clients.delete(name);
+      this.open(name, endpoint);
+      this.#retire(client);
+    }
+  }
+
+  /** Requests under way go on with the client that they have. */
+  #retire(client: UpstreamClient): void {
+    const close = (): void => {
+      this.#retired.delete(client);
+      void client[Symbol.asyncDispose]();
+    };
+    this.#retired.set(client, this.#options.clock.after(this.#options.timeoutMs, close));
   }
 
   async request(
@@ -122,7 +150,9 @@ class ClientsOfUpstreams implements Upstreams {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(Array.from(this.#clients.values(), (client) => client[Symbol.asyncDispose]()));
+    for (const cancel of this.#retired.values()) cancel();
+    const clients = [...this.#clients.values(), ...this.#retired.keys()];
+    await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()));
   }
 
   async #ask(

@@ -53,6 +53,7 @@ export class HttpDoor {
         after: (delayMs, callback) => world.clock.after(delayMs, callback),
         afterTurn: (callback) => world.clock.afterTurn(callback),
       },
+      maxConnections: 1,
       drainTimeoutMs: 1_000,
       registerMore: (routes) =>
         void routes.addHook('onRequest', (request, reply, done) => {

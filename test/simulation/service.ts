@@ -109,6 +109,8 @@ function networkConfig(name: string, { apis, apiTimeoutMs }: Plan) {
     infoApi: endpoints,
     dataApi: undefined,
     trackedSubnetIDs: [],
+    allowedSubnetIDs: undefined,
+    goApi: {},
     manuallyTrackedPeers: [],
     allowPrivateAddresses: false,
     dialsPerSecond: 200,

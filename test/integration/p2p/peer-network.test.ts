@@ -96,7 +96,7 @@ describe('connecting', () => {
     const network = startNetwork(nodes);
     network.want('primary', idsOf(...nodes));
     await connected(network, ...nodes);
-    expect(network.stats()).toEqual({ connected: 3, wanted: 3, knownAddresses: 3 });
+    expect(network.stats()).toEqual({ connected: 3, turnedAway: 0, wanted: 3, knownAddresses: 3 });
     for (const node of nodes) {
       expect(network.lastFailure(node.nodeID)).toBeUndefined();
       expect(node.session.certificate.nodeID).toBe(network.nodeID);
@@ -455,7 +455,7 @@ describe('gossip', () => {
     const network = startNetwork([source]);
     network.want('primary', idsOf(source, ...others));
     await connected(network, ...others);
-    expect(network.stats()).toEqual({ connected: 41, wanted: 41, knownAddresses: 41 });
+    expect(network.stats()).toEqual({ connected: 41, turnedAway: 0, wanted: 41, knownAddresses: 41 });
   });
 
   it('brings the new address of a node that moved', async () => {

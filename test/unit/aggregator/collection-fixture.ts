@@ -138,7 +138,7 @@ export function createFixture(options: FixtureOptions) {
     bls: createInlineBls(backend),
     suspects: createSuspects(clock),
     clock,
-    metrics: createAggregatorMetrics(createMetrics(registry), [SUBNET_ID]),
+    metrics: createAggregatorMetrics(createMetrics(registry), (subnetID) => subnetID === SUBNET_ID),
     limits,
     history: createAnswerHistory(clock, limits.hedgeAfterMs),
     refusedChains: createRefusedChains(clock),

@@ -161,7 +161,7 @@ const KEPT = 0.25;
 describe("the operator's own subnets", () => {
   const stranger = (number: number) => ({ client: `client ${number}`, subnet: `stranger ${number % 50}` });
   function floodedByStrangers(limit: number, most: number) {
-    const seats = new FairSeats(KEPT);
+    const seats = new FairSeats(() => KEPT);
     const taken: Seat[] = [];
     let refusal: Seat | SeatRefusal | undefined;
     for (let number = 0; number < 4 * most; number += 1) {
@@ -187,7 +187,7 @@ describe("the operator's own subnets", () => {
     const { taken, refusal } = floodedByStrangers(64, 256);
     expect(taken.filter(({ isFirst }) => isFirst).length).toBe(48);
     expect(refusal).toBe('reserved');
-    const seats = new FairSeats(KEPT);
+    const seats = new FairSeats(() => KEPT);
     let further = 0;
     while (typeof seats.take(64, 256, { client: undefined, subnet: `stranger ${further}` }) !== 'string') further += 1;
     expect(further).toBe(48);
@@ -205,7 +205,7 @@ describe("the operator's own subnets", () => {
   });
 
   test('they may have all that is free, and strangers find their share again', () => {
-    const seats = new FairSeats(KEPT);
+    const seats = new FairSeats(() => KEPT);
     let own = 0;
     while (typeof seats.take(64, 64, { client: `own ${own}`, subnet: `own ${own}`, isTracked: true }) !== 'string')
       own += 1;
@@ -214,7 +214,7 @@ describe("the operator's own subnets", () => {
   });
 
   test('what was looked up and is theirs counts as theirs', () => {
-    const seats = new FairSeats(KEPT);
+    const seats = new FairSeats(() => KEPT);
     const looked = Array.from({ length: 8 }, (_, number) => {
       const seat = seats.take(64, 64, { client: `c${number}`, subnet: undefined }) as Seat;
       expect(seats.move(64, 64, seat, `own ${number}`, true)).toBeUndefined();
@@ -239,7 +239,7 @@ describe("the operator's own subnets", () => {
     const nameOf = (number: number, isTracked: boolean) => `${isTracked ? 'own' : 'stranger'} ${number}`;
     fc.assert(
       fc.property(events, (all) => {
-        const seats = new FairSeats(KEPT);
+        const seats = new FairSeats(() => KEPT);
         const taken: Seat[] = [];
         const strangers = () => taken.filter(({ isTracked }) => !isTracked).length;
         for (const event of all) {

@@ -245,6 +245,31 @@ describe('whom it keeps connected', () => {
   });
 });
 
+test('subnets can be tracked and left while it runs', async () => {
+  const { network, connections, pass } = createHarness();
+  await pass(0);
+  let changes = 0;
+  connections.onReadinessChange(() => {
+    changes += 1;
+  });
+  const IDs = () => connections.readiness().map(({ subnetID }) => subnetID);
+  connections.trackSubnets([L1]);
+  expect(changes).toBe(1);
+  expect(IDs()).toEqual([PRIMARY_NETWORK_ID, L1]);
+  // What stays is not read from the start.
+  expect(connections.readiness()[0]?.connected?.totalWeight).toBe(6n);
+  await pass(0);
+  expect(connections.readiness()[1]?.reason).toBe('it has no validators');
+  // Its connections last as long as those that a request has named.
+  expect(network.wanted.get(SUBNET)).toEqual([nodeOf(4)]);
+  await pass(KEEP_MS + 2 * REFRESH_MS);
+  expect(network.wanted.has(SUBNET)).toBe(false);
+  connections.trackSubnets([SUBNET]);
+  await pass(0);
+  expect(IDs()).toEqual([PRIMARY_NETWORK_ID, SUBNET]);
+  expect(network.wanted.get(SUBNET)).toEqual([nodeOf(4)]);
+});
+
 describe('readiness', () => {
   const isUp = ({ connections }: ReturnType<typeof createHarness>) =>
     connections.readiness().map((subnet) => subnet.isUp);

@@ -17,9 +17,10 @@ describe('defaults', () => {
     expect(config).toMatchObject({
       server: {
         ...{ host: '127.0.0.1', port: 8080, corsOrigins: ['*'], trustedProxies: [] },
-        ...{ maxConnections: 4_096, shutdownTimeoutMs: 15_000 },
+        ...{ maxConnections: 4_096, drainDelayMs: 0, shutdownTimeoutMs: 15_000 },
       },
       log: { level: 'info' },
+      metrics: { host: '127.0.0.1', port: undefined },
       access: { unitsPerMinute: 3_000, apiKeys: [] },
       identity: undefined,
       bls: { backend: 'noble' },
@@ -105,6 +106,20 @@ describe('defaults', () => {
 });
 
 describe('what a file says', () => {
+  test('the folder of an identity has both files, under the names that nodes give theirs', () => {
+    expect(configOf(fileWith({ identity: { directory: '/var/id' } })).identity).toEqual({
+      directory: '/var/id',
+      certificatePath: '/var/id/staker.crt',
+      privateKeyPath: '/var/id/staker.key',
+    });
+  });
+
+  test('metrics listen where the server does, unless said otherwise', () => {
+    const server = { host: '10.0.0.1' };
+    expect(configOf(fileWith({ server, metrics: { port: 9_090 } })).metrics).toEqual({ host: '10.0.0.1', port: 9_090 });
+    expect(configOf(fileWith({ server, metrics: { host: '::1' } })).metrics.host).toBe('::1');
+  });
+
   test('IDs, addresses, the identity and the store are parsed', () => {
     const config = configOf(
       fileWith({
@@ -136,7 +151,7 @@ describe('what a file says', () => {
       { nodeID: NODE_ID, host: 'node.example', port: 1 },
     ]);
     expect(network).toMatchObject({ readyQuorumNum: 80n, l1Index: { lookback: 0n, blocksPerSecond: 50 } });
-    expect(config.identity).toEqual({ certificatePath: 'a.crt', privateKeyPath: 'a.key' });
+    expect(config.identity).toEqual({ directory: undefined, certificatePath: 'a.crt', privateKeyPath: 'a.key' });
     expect(config.store).toEqual({
       path: '/var/lib/a',
       shared: {
@@ -309,6 +324,11 @@ describe('what is wrong is said in a sentence that names the setting', () => {
       'a node that is none',
       network({ manuallyTrackedPeers: [{ nodeId: 'x', address: 'a:1' }] }),
       /^networks\.fuji\.manuallyTrackedPeers\[0\]\.nodeId: must start with NodeID-, is "x"$/,
+    ],
+    [
+      'an identity in two places',
+      fileWith({ identity: { directory: 'd', privateKeyPath: 'a' } }),
+      'identity: must have either directory or the two paths, not both',
     ],
     [
       'half an identity',
