@@ -10,7 +10,7 @@ import { Admission, type Place } from './admission.ts';
 import type { AggregationRequest, AggregationResult } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from './aggregator-metrics.ts';
-import { createAnswerHistory } from './answer-history.ts';
+import type { AnswerHistory } from './answer-history.ts';
 import {
   type CollectionDeps,
   type CollectionLimits,
@@ -50,6 +50,7 @@ export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolve
   readonly store: SignatureStore;
   readonly bls: BlsService;
   readonly suspects: Suspects;
+  readonly history: AnswerHistory;
   readonly metrics: AggregatorMetrics;
   readonly limits: AggregatorLimits;
 }
@@ -150,7 +151,6 @@ class SharedSigning {
     this.#options = options;
     this.#collection = {
       ...options,
-      history: createAnswerHistory(clock, limits.hedgeAfterMs),
       refusedChains: createRefusedChains(clock),
       room: new QueryRoom(limits.maxQueriesInFlight),
     };

@@ -11,6 +11,10 @@ import { badRequest } from './http-error.ts';
 /** How clients spell the parts of a request that an error may be about. */
 export const FIELD_NAMES: Readonly<Record<RequestField, string>> = {
   message: 'message',
+  signedMessage: 'signedMessage',
+  subnetID: 'subnetId',
+  validationID: 'validationId',
+  uptimeChainID: 'blockchainId',
   justification: 'justification',
   transaction: 'txHash',
   signingSubnetID: 'signingSubnetId',

@@ -23,8 +23,11 @@ import { watchRouteAccess } from './required-access.ts';
 import { OPERATIONS_ACCESS } from './route-access.ts';
 import { registerAggregateSignatures } from './routes/aggregate-signatures.ts';
 import { registerHealth } from './routes/health.ts';
+import { registerMessages } from './routes/messages.ts';
 import { registerStartPage } from './routes/start-page.ts';
+import { registerSubnets } from './routes/subnets.ts';
 import { registerUpstreamRoutes, type UpstreamRouteOptions } from './routes/upstream.ts';
+import { registerUptime } from './routes/uptime.ts';
 
 export interface ServerOptions {
   /** At least one. None has to be up: each answers for itself whether it is. */
@@ -82,6 +85,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   });
   registerAccess(server, access, metrics);
   registerAggregateSignatures(server, networks);
+  registerSubnets(server, networks);
+  registerMessages(server, networks);
+  registerUptime(server, networks);
   registerHealth(server, networks);
   registerStartPage(server, networks, options.version);
   registerMetrics(server, options.registry, clock);

@@ -1,9 +1,14 @@
 import { type Aggregator, createAggregator } from '../aggregator/aggregate.ts';
 import { createAggregatorMetrics } from '../aggregator/aggregator-metrics.ts';
+import { createAnswerHistory } from '../aggregator/answer-history.ts';
 import { createL1Messages } from '../aggregator/l1-messages.ts';
+import { createMessageVerifier, type MessageVerifier } from '../aggregator/message-verifier.ts';
+import { createSigningResolver } from '../aggregator/signing-resolver.ts';
+import { createSubnetViews, type SubnetViews } from '../aggregator/subnet-views.ts';
 import { createSuspects } from '../aggregator/suspects.ts';
+import { createUptimeProofs, type UptimeProofs } from '../aggregator/uptime-proofs.ts';
 import { createValidatorConnections, type ValidatorConnections } from '../aggregator/validator-connections.ts';
-import type { BlsService } from '../bls/aggregation.ts';
+import type { BlsService, BlsVerifier } from '../bls/aggregation.ts';
 import type { AggregationConfig, NetworkConfig } from '../config/settings.ts';
 import type { Identity } from '../p2p/identity.ts';
 import { createPeerNetwork, type PeerNetwork } from '../p2p/peer-network.ts';
@@ -35,7 +40,7 @@ const KEEP_REFRESHES = 10;
 /** What the networks of one process share. */
 export interface SharedParts {
   readonly identity: Identity;
-  readonly bls: BlsService;
+  readonly bls: BlsService & BlsVerifier;
   readonly aggregation: AggregationConfig;
   /** The folder for what is to outlive the process; undefined keeps it in memory. */
   readonly storePath: string | undefined;
@@ -99,6 +104,9 @@ function attemptTimeoutMs({ apiTimeoutMs }: NetworkConfig): number {
 
 export interface NetworkParts {
   readonly aggregator: Aggregator;
+  readonly subnets: SubnetViews;
+  readonly verifier: MessageVerifier;
+  readonly uptimes: UptimeProofs;
   readonly peers: PeerNetwork;
   readonly connections: ValidatorConnections;
 }
@@ -128,21 +136,26 @@ export function openNetworkParts(
     }),
   );
   const directory = createSubnetDirectory(api.lookups, clock);
-  const aggregator = createAggregator({
-    networkID,
-    directory,
-    validatorSets,
-    l1Messages: openL1Messages(opened, options, api, directory),
+  const resolving = {
+    ...{ networkID, directory, validatorSets, clock },
     epochs: createEpochHeights(createChainApi(api.openClient()), clock),
     funds: createValidatorFunds(api.node, clock),
+    resolveTimeoutMs: network.apiTimeoutMs,
+  };
+  const learnt = {
+    history: createAnswerHistory(clock, options.aggregation.hedgeAfterMs),
+    suspects: createSuspects(clock),
+  };
+  const aggregator = createAggregator({
+    ...resolving,
+    ...learnt,
+    l1Messages: openL1Messages(opened, options, api, directory),
     source: connections,
     store: createMemorySignatureStore({
       maxSignatures: options.aggregation.signatureCacheSize,
       maxPerSigner: options.aggregation.signatureCachePerSigner,
     }),
-    suspects: createSuspects(clock),
     bls: options.bls,
-    clock,
     metrics,
     limits: {
       ...options.aggregation,
@@ -151,7 +164,14 @@ export function openNetworkParts(
       resolveTimeoutMs: network.apiTimeoutMs,
     },
   });
-  return { aggregator, peers, connections };
+  const resolver = createSigningResolver(resolving);
+  const { readyQuorumNum } = network;
+  return {
+    ...{ aggregator, peers, connections },
+    subnets: createSubnetViews({ ...resolving, ...learnt, resolver, connections, peers, readyQuorumNum }),
+    verifier: createMessageVerifier({ resolver, bls: options.bls }),
+    uptimes: createUptimeProofs({ ...resolving, api: api.lookups, resolver, connections, peers, aggregator }),
+  };
 }
 
 function openPeers(options: PartsOptions & { readonly networkID: number }, api: NodeApi): PeerNetwork {

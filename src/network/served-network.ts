@@ -54,8 +54,7 @@ type NetworkIDApi = Pick<NodeApi, 'getNetworkID'>;
 type OpenParts = (
   opened: AsyncDisposableStack,
   networkID: number,
-) => {
-  readonly aggregator: NetworkParts['aggregator'];
+) => Pick<NetworkParts, 'aggregator' | 'subnets' | 'verifier' | 'uptimes'> & {
   readonly connections: Pick<NetworkParts['connections'], 'readiness' | 'onReadinessChange'>;
 };
 
@@ -96,6 +95,9 @@ class NetworkWithLife implements ServedNetwork {
   readonly refused: Promise<void>;
   readonly failed: Promise<never>;
   readonly aggregator: Network['aggregator'];
+  readonly subnets: Network['subnets'];
+  readonly verifier: Network['verifier'];
+  readonly uptimes: Network['uptimes'];
   readonly #options: NetworkOptions;
   readonly #opener: NetworkOpener;
   readonly #startedMs: number;
@@ -126,6 +128,12 @@ class NetworkWithLife implements ServedNetwork {
     this.aggregator = {
       aggregate: async (request, call) => this.#requireParts().aggregator.aggregate(request, call),
     };
+    this.subnets = {
+      view: async (request, signal) => this.#requireParts().subnets.view(request, signal),
+      list: () => this.#requireParts().subnets.list(),
+    };
+    this.verifier = { verify: async (request, signal) => this.#requireParts().verifier.verify(request, signal) };
+    this.uptimes = { prove: async (request, call) => this.#requireParts().uptimes.prove(request, call) };
     // Nobody need wait for it.
     this.failed.catch(() => undefined);
   }

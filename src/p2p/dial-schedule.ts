@@ -75,7 +75,7 @@ interface NodeRecord {
   pauseMs: number;
   nextDialAtMs: number;
   lastDialAtMs: number;
-  lastFailure: string | undefined;
+  lastEnd: Pick<ConnectionEnd, 'cause' | 'reason'> | undefined;
   /** Undefined while it is wanted. */
   unwantedSinceMs: number | undefined;
 }
@@ -122,8 +122,9 @@ export class DialSchedule {
     return this.#records.get(nodeID)?.failures ?? 0;
   }
 
-  lastFailure(nodeID: NodeID): string | undefined {
-    return this.#records.get(nodeID)?.lastFailure;
+  /** How its last connection ended; undefined where it was ready since, or has not ended yet. */
+  lastEnd(nodeID: NodeID): Pick<ConnectionEnd, 'cause' | 'reason'> | undefined {
+    return this.#records.get(nodeID)?.lastEnd;
   }
 
   want(nodeID: NodeID, nowMs: number): void {
@@ -167,14 +168,14 @@ export class DialSchedule {
   onReady(nodeID: NodeID): void {
     this.#connecting.delete(nodeID);
     const record = this.#records.get(nodeID);
-    if (record !== undefined) record.lastFailure = undefined;
+    if (record !== undefined) record.lastEnd = undefined;
   }
 
   onClosed(nodeID: NodeID, end: ConnectionEnd, nowMs: number): void {
     const record = this.#records.get(nodeID);
     if (record?.isOpen !== true) return;
     record.isOpen = false;
-    record.lastFailure = end.reason;
+    record.lastEnd = { cause: end.cause, reason: end.reason };
     this.#openCount -= 1;
     this.#connecting.delete(nodeID);
     const { limits, random } = this.#options;
@@ -248,7 +249,7 @@ export class DialSchedule {
         pauseMs: 0,
         nextDialAtMs: nowMs,
         lastDialAtMs: Number.NEGATIVE_INFINITY,
-        lastFailure: undefined,
+        lastEnd: undefined,
         unwantedSinceMs: nowMs,
       };
       this.#records.set(nodeID, record);

@@ -41,6 +41,8 @@ export interface ValidatorSets<T> {
    * @throws {HeightNotReached}, {@link ApiError}, what `build` throws, or the signal's reason
    */
   at(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T>;
+  /** The set of each subnet that was read last, of those that are kept; the subnet used last first. */
+  latest(): readonly (readonly [SubnetID, T])[];
 }
 
 export interface ValidatorSetsLimits {
@@ -122,6 +124,7 @@ export function createValidatorSets<T>({ api, clock, build, limits }: ValidatorS
   return {
     proposedHeight: (signal) => proposedHeights.get('proposed', signal),
     at: async (subnetID, height, signal) => (await sets.get(setKey(subnetID, height), signal)).set,
+    latest: () => [...latest.entries()].map(([subnetID, { set }]) => [subnetID, set] as const),
   };
 }
 

@@ -3,6 +3,7 @@ import { type AggregatorLimits, createAggregator } from '../../../src/aggregator
 import type { AggregationRequest } from '../../../src/aggregator/aggregation-request.ts';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
+import { createAnswerHistory } from '../../../src/aggregator/answer-history.ts';
 import type { L1MessageRequest } from '../../../src/aggregator/l1-messages.ts';
 import type { ProgressListener } from '../../../src/aggregator/progress.ts';
 import { createSuspects } from '../../../src/aggregator/suspects.ts';
@@ -167,6 +168,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}) {
     funds: { soonInactive: async () => new Set() },
     l1Messages,
     suspects: createSuspects(clock),
+    history: createAnswerHistory(clock, LIMITS.hedgeAfterMs),
     source,
     store: createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
     bls: {

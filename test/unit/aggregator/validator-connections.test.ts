@@ -120,6 +120,7 @@ function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as Err
         signal.addEventListener('abort', () => reject(signal.reason), { once: true });
       });
     },
+    latest: () => [],
   };
   const connections = createValidatorConnections({
     network: network as unknown as PeerNetwork,
