@@ -44,7 +44,7 @@ export interface KnownSubnet extends SubnetReadiness {
 
 export interface SubnetViewsOptions {
   readonly resolver: Pick<SigningResolver, 'signersOf'>;
-  readonly validatorSets: Pick<ValidatorSets<WarpSet>, 'latest'>;
+  readonly validatorSets: Pick<ValidatorSets<WarpSet>, 'newest'>;
   readonly connections: Pick<ValidatorConnections, 'track' | 'isConnected' | 'readiness'>;
   readonly peers: Pick<PeerNetwork, 'describe' | 'waitUntil'>;
   readonly funds: Pick<ValidatorFunds, 'fundsOf'>;
@@ -102,7 +102,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
       const tracked = connections.readiness().map((readiness) => ({ ...readiness, isTracked: true }));
       const known = new Set(tracked.map(({ subnetID }) => subnetID));
       const others = validatorSets
-        .latest()
+        .newest()
         .filter(([subnetID, { totalWeight }]) => !known.has(subnetID) && totalWeight > 0n)
         .map(([subnetID, warpSet]) => ({
           ...readinessOf(subnetID, warpSet, {

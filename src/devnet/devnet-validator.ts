@@ -249,7 +249,8 @@ export class DevnetValidator implements ConnectionHost {
     const behaviour = this.#behaviour;
     if (behaviour.kind === 'silent') return;
     const runs = (chainID: BlockchainID): boolean => this.#role.blockchainIDs.has(chainID);
-    const answer = (): void => this.#answer(connection, request, this.#surroundings.judge.judge(request, runs));
+    const { judge } = this.#surroundings;
+    const answer = (): void => this.#answer(connection, request, judge.judge(request, runs, this.nodeID));
     if (behaviour.kind === 'slow') connection.after(behaviour.delayMs, answer);
     else answer();
   }

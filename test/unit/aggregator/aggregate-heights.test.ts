@@ -106,7 +106,7 @@ function createHarness() {
         return state.proposed;
       },
       at: async (_, height) => state.sets.get(height) ?? setOf(),
-      latest: () => [],
+      newest: () => [],
     },
     epochs: { heightOf: async (_, signal) => state.epoch(signal) },
     funds: { soonInactive: async (_, signal) => state.funds(signal) },

@@ -120,7 +120,7 @@ function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as Err
         signal.addEventListener('abort', () => reject(signal.reason), { once: true });
       });
     },
-    latest: () => [],
+    newest: () => [],
   };
   const connections = createValidatorConnections({
     network: network as unknown as PeerNetwork,
