@@ -1,6 +1,4 @@
 import { type TSchema, Type } from 'typebox';
-import { type BlockchainID, parseHexOrCb58Id, type SubnetID, type ValidationID } from '../primitives/ids.ts';
-import { ParseError } from '../primitives/parse-error.ts';
 import { checkParameters, type Parameters } from './check-parameters.ts';
 import { badRequest } from './http-error.ts';
 
@@ -44,23 +42,3 @@ export function textsOf<T>({ query }: { readonly query: unknown }): T {
 
 /** As much of a name as an error repeats. */
 const MAX_SHOWN_LENGTH = 100;
-
-/** @throws {HttpError} naming the parameter */
-export function parseIDParameter<T extends SubnetID | BlockchainID | ValidationID>(name: string, text: string): T {
-  if (text === '') throw badRequest(`${name} is empty: give an ID in hex or cb58`);
-  try {
-    return parseHexOrCb58Id<T>(text, name);
-  } catch (error) {
-    if (error instanceof ParseError) throw badRequest(`${name} ${error.reason}`, { cause: error });
-    throw error;
-  }
-}
-
-export function parseOptionalID<T extends SubnetID | BlockchainID>(name: string, text: string | undefined) {
-  return text === undefined ? undefined : parseIDParameter<T>(name, text);
-}
-
-/** Of a text that the schema's check has let through. */
-export function parseInteger(text: string | undefined): bigint | undefined {
-  return text === undefined ? undefined : BigInt(text);
-}

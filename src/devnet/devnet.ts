@@ -17,8 +17,8 @@ import type { Behaviour } from './behaviour.ts';
 import { DevnetValidator } from './devnet-validator.ts';
 import { createExamples, type Example, emitExamples } from './examples.ts';
 import { GossipPool } from './gossip-pool.ts';
-import type { L1Validator } from './l1-history.ts';
 import { createKeyRing, type KeyRing } from './key-ring.ts';
+import type { L1Validator } from './l1-history.ts';
 import {
   createAbsentNodeID,
   createNetworkModel,

@@ -8,6 +8,7 @@ import {
   type FailedReading,
   READING_FORMS,
   type Reading,
+  type ReadingForm,
   readAs,
   readPayload,
   readWarpBytes,
@@ -19,7 +20,8 @@ import { badRequest } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
 import { DecodedPayload, DecodedReading, presentMessage, presentReading } from '../message-records.ts';
 import { AggregationBody } from '../parse-aggregation-request.ts';
-import { HEIGHT_PARAMETERS, parseOptionalID } from '../query-parameters.ts';
+import { parseField, parseOptionalID, toBigInt } from '../parse-fields.ts';
+import { HEIGHT_PARAMETERS } from '../query-parameters.ts';
 import { LOOKUP_ACCESS, VIEW_ACCESS } from '../route-access.ts';
 import { createServedNetworks } from '../served-networks.ts';
 import { untilClientGone } from '../until-client-gone.ts';
@@ -164,13 +166,23 @@ export function registerMessages(server: Server, networks: readonly Network[]): 
 }
 
 function parseReadings({ data, as }: Static<typeof DecodeBody>): readonly Reading[] {
-  const bytes = parseField('data', () => parseHex(data, 'data'));
+  const bytes = parseField('data', data, () => parseHex(data, 'data'));
   if (bytes.length === 0) throw badRequest('data is empty: give a message, a payload or a justification in hex');
   const form = READING_FORMS.find((known) => known === as);
-  if (form !== undefined) return [parseField('data', () => readAs(form, bytes))];
+  if (form !== undefined) return [parseAs(form, bytes)];
   const { readings, failed } = readWarpBytes(bytes);
   if (readings.length > 0) return readings;
   throw badRequest(`data can be read as nothing that is known here: ${failed.map(describeFailed).join('; ')}`);
+}
+
+function parseAs(form: ReadingForm, bytes: Uint8Array): Reading {
+  try {
+    return readAs(form, bytes);
+  } catch (error) {
+    if (error instanceof ParseError)
+      throw badRequest(`data cannot be read as ${form}: ${error.message}`, { cause: error });
+    throw error;
+  }
 }
 
 function describeFailed({ as, reason }: FailedReading): string {
@@ -178,9 +190,9 @@ function describeFailed({ as, reason }: FailedReading): string {
 }
 
 function parseSigned(text: string): SignedMessage {
-  const bytes = parseField('signedMessage', () => parseHex(text, 'signedMessage'));
+  const bytes = parseField('signedMessage', text, () => parseHex(text, 'signedMessage'));
   if (bytes.length === 0) throw badRequest('signedMessage is empty: give the signed message in hex');
-  return parseField('signedMessage', () => {
+  return parseField('signedMessage', text, () => {
     try {
       return parseSignedMessage(bytes);
     } catch (error) {
@@ -197,16 +209,6 @@ function isUnsigned(bytes: Uint8Array): boolean {
   } catch (error) {
     if (error instanceof ParseError) return false;
     throw error;
-  }
-}
-
-function parseField<T>(name: string, parse: () => T): T {
-  try {
-    return parse();
-  } catch (error) {
-    if (!(error instanceof ParseError)) throw error;
-    const reason = error.what === name ? error.reason : `cannot be read: ${error.message}`;
-    throw badRequest(`${name} ${reason}`, { cause: error });
   }
 }
 
@@ -228,8 +230,4 @@ function presentReport({ unsignedMessage }: SignedMessage, report: SignedMessage
       nodeIds: [...nodeIDs],
     })),
   };
-}
-
-function toBigInt(value: number | undefined): bigint | undefined {
-  return value === undefined ? undefined : BigInt(value);
 }

@@ -7,14 +7,8 @@ import { aggregationErrorResponses } from '../error-body.ts';
 import { badRequest } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
 import { pageOf, parsePageToken } from '../page-token.ts';
-import {
-  checkQuery,
-  HEIGHT_PARAMETERS,
-  parseIDParameter,
-  parseInteger,
-  parseOptionalID,
-  textsOf,
-} from '../query-parameters.ts';
+import { parseID, parseOptionalID, toBigInt } from '../parse-fields.ts';
+import { checkQuery, HEIGHT_PARAMETERS, textsOf } from '../query-parameters.ts';
 import { LOOKUP_ACCESS, VIEW_ACCESS } from '../route-access.ts';
 import { createServedNetworks } from '../served-networks.ts';
 import {
@@ -97,11 +91,11 @@ export function registerSubnets(server: Server, networks: readonly Network[]): v
       onRequest,
     },
     async (request, reply) => {
-      const subnetID = parseIDParameter<SubnetID>('subnetId', (request.params as { subnetId: string }).subnetId);
+      const subnetID = parseID<SubnetID>('subnetId', (request.params as { subnetId: string }).subnetId);
       const query = textsOf<ViewQuery>(request);
       const asked = parsePage(subnetID, query) ?? {
         offset: 0,
-        pChainHeight: parseInteger(query.pChainHeight),
+        pChainHeight: toBigInt(query.pChainHeight),
         destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', query.destinationBlockchainId),
       };
       const { offset, ...at } = asked;

@@ -5,14 +5,8 @@ import type { BlockchainID, ValidationID } from '../../primitives/ids.ts';
 import { clientOf } from '../access.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';
-import {
-  checkQuery,
-  HEIGHT_PARAMETERS,
-  parseIDParameter,
-  parseInteger,
-  parseOptionalID,
-  textsOf,
-} from '../query-parameters.ts';
+import { parseID, parseOptionalID, toBigInt } from '../parse-fields.ts';
+import { checkQuery, HEIGHT_PARAMETERS, textsOf } from '../query-parameters.ts';
 import { UPTIME_ACCESS } from '../route-access.ts';
 import { createServedNetworks } from '../served-networks.ts';
 import { untilClientGone } from '../until-client-gone.ts';
@@ -80,10 +74,10 @@ export function registerUptime(server: Server, networks: readonly Network[]): vo
       const query = textsOf<UptimeQuery>(request);
       const proof = await networkOf(request).uptimes.prove(
         {
-          validationID: parseIDParameter<ValidationID>('validationId', validationId),
+          validationID: parseID<ValidationID>('validationId', validationId),
           uptimeChainID: parseOptionalID<BlockchainID>('blockchainId', query.blockchainId),
-          quorumNum: parseInteger(query.quorumPercentage),
-          pChainHeight: parseInteger(query.pChainHeight),
+          quorumNum: toBigInt(query.quorumPercentage),
+          pChainHeight: toBigInt(query.pChainHeight),
           destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', query.destinationBlockchainId),
         },
         { signal: untilClientGone(reply), client: clientOf(request) },

@@ -196,6 +196,11 @@ describe('/openapi.json', () => {
         ...[
           'aggregateSignatures',
           'aggregateSignaturesOfTransaction',
+          'listSubnets',
+          'getSubnet',
+          'verifySignedMessage',
+          'decodeMessage',
+          'proveUptime',
           'reindexNftToken',
           'callNode',
           'live',
