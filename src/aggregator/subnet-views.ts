@@ -152,7 +152,7 @@ export async function connectValidators(
 }
 
 /** The subnet of a view is a part of the path, and no setting of a request. */
-export async function ofSubnet<T>(work: Promise<T>): Promise<T> {
+async function ofSubnet<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {

@@ -19,7 +19,7 @@ const Owner = Type.Object({
   addresses: Type.Array(Hex, { description: 'P-Chain addresses, of 20 bytes each' }),
 });
 
-export const DecodedContent = Type.Union(
+const DecodedContent = Type.Union(
   [
     Type.Object({ kind: Type.Literal('SubnetToL1Conversion'), conversionId: Id }),
     Type.Object({
@@ -111,7 +111,7 @@ export const DecodedReading = Type.Union([
   }),
 ]);
 
-export type DecodedContent = Static<typeof DecodedContent>;
+type DecodedContent = Static<typeof DecodedContent>;
 export type DecodedPayload = Static<typeof DecodedPayload>;
 export type DecodedReading = Static<typeof DecodedReading>;
 

@@ -8,7 +8,7 @@ export interface ServedNetworks {
   /** Schema of `{network}`. */
   readonly parameter: ReturnType<typeof parameterOf>;
   /** @throws {HttpError} `unknown_network` */
-  networkOf(request: FastifyRequest): Network;
+  readonly networkOf: (request: FastifyRequest) => Network;
   /** A hook before the body is read, so that a request for a network that is not served costs nothing more. */
   readonly requireNetwork: (request: FastifyRequest) => Promise<void>;
 }

@@ -43,7 +43,7 @@ function createHarness(answers: readonly Answer[], change: Partial<UptimeProofsO
   const requests: AggregationRequest[] = [];
   const script = {
     managerChainID: CHAIN as BlockchainID | undefined,
-    aggregate: async (_: bigint): Promise<AggregationResult> => ({ signers: [] }) as unknown as AggregationResult,
+    aggregate: async (_uptime: bigint): Promise<AggregationResult> => ({ signers: [] }) as unknown as AggregationResult,
     beforeAnswer: async (): Promise<void> => {},
   };
   const warpSet = createWarpSet(validatorSet(40n, 30n, 20n, 10n));

@@ -35,7 +35,11 @@ test('has the layout of the ABI', () => {
 });
 
 test('what is encoded is parsed again, and every encoding has one form', () => {
-  fc.assert(fc.property(teleporterMessages, (message) => void expect(throughSocket(codec, message)).toEqual(message)));
+  fc.assert(
+    fc.property(teleporterMessages, (message) => {
+      expect(throughSocket(codec, message)).toEqual(message);
+    }),
+  );
   fc.assert(
     fc.property(hostileBytes(codec, teleporterMessages), (bytes) => {
       const parsed = parseOrRefuse(codec, bytes);

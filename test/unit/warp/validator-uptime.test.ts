@@ -21,7 +21,11 @@ test('has the bytes of the reference', () => {
 });
 
 test('what is encoded is parsed again, and every encoding has one form', () => {
-  fc.assert(fc.property(validatorUptimes, (uptime) => void expect(throughSocket(codec, uptime)).toEqual(uptime)));
+  fc.assert(
+    fc.property(validatorUptimes, (uptime) => {
+      expect(throughSocket(codec, uptime)).toEqual(uptime);
+    }),
+  );
   fc.assert(
     fc.property(hostileBytes(codec, validatorUptimes), (bytes) => {
       const parsed = parseOrRefuse(codec, bytes);
