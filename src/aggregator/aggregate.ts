@@ -10,7 +10,7 @@ import { Admission, type Place } from './admission.ts';
 import type { AggregationRequest, AggregationResult } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from './aggregator-metrics.ts';
-import { createAnswerHistory } from './answer-history.ts';
+import type { AnswerHistory } from './answer-history.ts';
 import {
   type CollectionDeps,
   type CollectionLimits,
@@ -53,6 +53,7 @@ export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolve
   readonly bls: BlsService;
   readonly suspects: Suspects;
   readonly subnets: SubnetPolicy;
+  readonly history: AnswerHistory;
   readonly metrics: AggregatorMetrics;
   readonly limits: AggregatorLimits;
 }
@@ -176,7 +177,6 @@ class SharedSigning {
     options.metrics.showQueryRoom(() => room.usage());
     this.#collection = {
       ...options,
-      history: createAnswerHistory(clock, limits.hedgeAfterMs),
       refusedChains: createRefusedChains(clock),
       room,
     };

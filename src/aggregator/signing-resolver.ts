@@ -17,7 +17,7 @@ export interface SigningResolverOptions {
   readonly directory: SubnetDirectory;
   readonly validatorSets: ValidatorSets<WarpSet>;
   readonly epochs: EpochHeights;
-  readonly funds: ValidatorFunds;
+  readonly funds: Pick<ValidatorFunds, 'soonInactive'>;
   readonly clock: Clock;
   /** Time for all questions to the P-Chain API that one request has. */
   readonly resolveTimeoutMs: number;
@@ -33,6 +33,12 @@ export interface SigningResolver {
    * @throws {AggregatorError}, or the signal's reason
    */
   resolve(request: CompleteRequest, signal: AbortSignal, onSubnet?: (subnetID: SubnetID) => void): Promise<Signing>;
+  /**
+   * The validators of a subnet, as if they had to sign a message.
+   *
+   * @throws {AggregatorError}, or the signal's reason
+   */
+  signersOf(subnetID: SubnetID, at: HeightChoice, signal: AbortSignal): Promise<SignersAtHeight>;
   /** As {@link resolve}, after signing: where the P-Chain cannot be asked again, what was found before stands. */
   resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing>;
 }
@@ -42,8 +48,11 @@ export interface Signing extends SignersAtHeight {
   readonly sourceSubnetID: SubnetID;
 }
 
+/** What decides at which height validators are looked for. */
+export type HeightChoice = Pick<CompleteRequest, 'pChainHeight' | 'destination'>;
+
 /** Who must sign, and whose bits mean whom. */
-interface SignersAtHeight {
+export interface SignersAtHeight {
   readonly signingSubnetID: SubnetID;
   readonly pChainHeight: bigint;
   readonly warpSet: WarpSet;
@@ -115,8 +124,21 @@ class PChainSigningResolver implements SigningResolver {
     }
   }
 
+  async signersOf(subnetID: SubnetID, at: HeightChoice, parent: AbortSignal): Promise<SignersAtHeight> {
+    const { directory, clock, resolveTimeoutMs } = this.#options;
+    using deadline = startDeadline(clock, resolveTimeoutMs, 'asking the P-Chain API', parent);
+    const { signal } = deadline;
+    try {
+      if (!(await directory.exists(subnetID, signal))) throw unknownSubnet(subnetID);
+      return await this.#chooseHeight(at, subnetID, signal);
+    } catch (error) {
+      parent.throwIfAborted();
+      throw fromApi(error, at, signal);
+    }
+  }
+
   async #chooseHeight(
-    { pChainHeight, destination }: CompleteRequest,
+    { pChainHeight, destination }: HeightChoice,
     signingSubnetID: SubnetID,
     signal: AbortSignal,
   ): Promise<SignersAtHeight> {
@@ -245,7 +267,7 @@ function unknownSubnet(subnetID: SubnetID): AggregatorError {
   return new AggregatorError('unknown_subnet', `the P-Chain knows no subnet ${subnetID}`, { field: 'signingSubnetID' });
 }
 
-function fromApi(error: unknown, request: CompleteRequest, signal: AbortSignal): unknown {
+function fromApi(error: unknown, request: HeightChoice, signal: AbortSignal): unknown {
   if (error instanceof HeightNotReached) {
     if (request.pChainHeight === 0n) {
       return new AggregatorError('p_chain_unavailable', `a P-Chain API node lags behind: ${error.message}`, {

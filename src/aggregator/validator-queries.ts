@@ -129,7 +129,9 @@ export class ValidatorQueries {
     const signal = isTrial && this.#query.appBytes.length <= LARGE_QUERY_BYTES ? new AbortController().signal : over;
     try {
       const outcome = await source.requestSignature(nodeID, this.#query, { timeoutMs: limits.peerTimeoutMs, signal });
-      if (outcome.kind === 'signature') history.answered(nodeID, clock.monotonicMs() - sentAtMs);
+      const tookMs = clock.monotonicMs() - sentAtMs;
+      history.observed(nodeID, outcome, tookMs);
+      if (outcome.kind === 'signature') history.answered(nodeID, tookMs);
       else if (DOUBTFUL_OUTCOMES.has(outcome.kind)) history.failed(nodeID);
       return outcome;
     } catch (error) {

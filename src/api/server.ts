@@ -28,8 +28,11 @@ import { watchRouteAccess } from './required-access.ts';
 import { OPERATIONS_ACCESS } from './route-access.ts';
 import { registerAggregateSignatures } from './routes/aggregate-signatures.ts';
 import { registerHealth, type ServiceState } from './routes/health.ts';
+import { registerMessages } from './routes/messages.ts';
 import { registerStartPage } from './routes/start-page.ts';
+import { registerSubnets } from './routes/subnets.ts';
 import { registerUpstreamRoutes, type UpstreamRouteOptions } from './routes/upstream.ts';
+import { registerUptime } from './routes/uptime.ts';
 
 export interface ServerOptions {
   /** At least one. None has to be up: each answers for itself whether it is. */
@@ -93,6 +96,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     withNames: true,
     isLimited: access !== undefined,
   });
+  registerSubnets(server, networks);
+  registerMessages(server, networks);
+  registerUptime(server, networks);
   registerHealth(server, networks, options.state);
   registerStartPage(server, networks, options.version);
   if (options.areMetricsElsewhere !== true) registerMetrics(server, options.registry, clock);

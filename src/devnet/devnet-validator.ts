@@ -293,7 +293,8 @@ export class DevnetValidator implements ConnectionHost {
     const behaviour = this.#behaviour;
     if (behaviour.kind === 'silent' || this.#leaves()) return;
     const runs = (chainID: BlockchainID): boolean => this.#role.blockchainIDs.has(chainID);
-    const answer = (): void => this.#answer(connection, request, this.#surroundings.judge.judge(request, runs));
+    const { judge } = this.#surroundings;
+    const answer = (): void => this.#answer(connection, request, judge.judge(request, runs, this.nodeID));
     if (behaviour.kind === 'slow' && this.#delayed < (behaviour.answers ?? Number.POSITIVE_INFINITY)) {
       this.#delayed += 1;
       connection.after(behaviour.delayMs, answer);

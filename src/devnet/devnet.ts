@@ -9,6 +9,7 @@ import {
   PRIMARY_NETWORK_ID,
   type SubnetID,
   type TxID,
+  type ValidationID,
 } from '../primitives/ids.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
@@ -18,6 +19,7 @@ import { DevnetValidator } from './devnet-validator.ts';
 import { createExamples, type Example, emitExamples } from './examples.ts';
 import { GossipPool } from './gossip-pool.ts';
 import { createKeyRing, type KeyRing } from './key-ring.ts';
+import type { L1Validator } from './l1-history.ts';
 import {
   createAbsentNodeID,
   createNetworkModel,
@@ -81,6 +83,10 @@ export interface Devnet extends AsyncDisposable {
   /** The message that {@link emit} would make, but that was never emitted: validators refuse it. */
   unknownMessage(chain: 'C' | 'L1', payload: Uint8Array): UnsignedMessage;
   network(): DevnetNetwork;
+  /** The L1's validators as the P-Chain has them, inactive ones too. */
+  l1Validators(): readonly L1Validator[];
+  /** What a node of the L1 says of a validator's uptime from now on, in seconds. */
+  fixUptime(nodeID: NodeID, validationID: ValidationID, seconds: bigint): void;
   /** IDs of transactions that the P-Chain signs no message about, each for a different reason. */
   transactions(): DevnetTransactions;
 }
@@ -214,6 +220,8 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
     unknownMessage: (chain, payload) => chainOf(chain).prepare(payload),
     network: () => ({ apiUrl, networkID: model.networkID, subnets, nodeIDs, transactions: nameTransactions(model) }),
     transactions: () => nameTransactions(model),
+    l1Validators: () => model.l1Validators(),
+    fixUptime: (nodeID, validationID, seconds) => model.l1Chain.uptimes?.fix(nodeID, validationID, seconds),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }

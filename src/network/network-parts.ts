@@ -1,10 +1,15 @@
 import { type Aggregator, createAggregator } from '../aggregator/aggregate.ts';
 import { createAggregatorMetrics } from '../aggregator/aggregator-metrics.ts';
+import { createAnswerHistory } from '../aggregator/answer-history.ts';
 import { createL1Messages } from '../aggregator/l1-messages.ts';
+import { createMessageVerifier, type MessageVerifier } from '../aggregator/message-verifier.ts';
+import { createSigningResolver } from '../aggregator/signing-resolver.ts';
 import { createSubnetPolicy } from '../aggregator/subnet-policy.ts';
+import { createSubnetViews, type SubnetViews } from '../aggregator/subnet-views.ts';
 import { createSuspects } from '../aggregator/suspects.ts';
+import { createUptimeProofs, type UptimeProofs } from '../aggregator/uptime-proofs.ts';
 import { createValidatorConnections, type ValidatorConnections } from '../aggregator/validator-connections.ts';
-import type { BlsService } from '../bls/aggregation.ts';
+import type { BlsService, BlsVerifier } from '../bls/aggregation.ts';
 import type { AggregationConfig, NetworkConfig } from '../config/settings.ts';
 import type { Dial } from '../p2p/dial.ts';
 import type { Identity } from '../p2p/identity.ts';
@@ -40,7 +45,7 @@ const KEEP_REFRESHES = 10;
 /** What the networks of one process share. */
 export interface SharedParts {
   readonly identity: Identity;
-  readonly bls: BlsService;
+  readonly bls: BlsService & BlsVerifier;
   readonly aggregation: AggregationConfig;
   /** The folder for what is to outlive the process; undefined keeps it in memory. */
   readonly storePath: string | undefined;
@@ -136,6 +141,9 @@ function attemptTimeoutMs({ apiTimeoutMs }: NetworkConfig): number {
 
 export interface NetworkParts {
   readonly aggregator: Aggregator;
+  readonly subnets: SubnetViews;
+  readonly verifier: MessageVerifier;
+  readonly uptimes: UptimeProofs;
   readonly peers: PeerNetwork;
   readonly connections: ValidatorConnections;
   /** Takes what may change while the service runs: tracked subnets, and peers set by hand. */
@@ -149,10 +157,10 @@ export function openNetworkParts(
   api: NetworkApi,
 ): NetworkParts {
   const { network, networkID, clock, logger } = options;
-  const subnets = createSubnetPolicy(network);
+  const policy = createSubnetPolicy(network);
   const metrics = createAggregatorMetrics(
     options.metrics,
-    (subnetID) => subnetID === PRIMARY_NETWORK_ID || subnets.isTracked(subnetID),
+    (subnetID) => subnetID === PRIMARY_NETWORK_ID || policy.isTracked(subnetID),
   );
   let peersByHand = network.manuallyTrackedPeers;
   const peers = opened.use(openPeers(options, api.node, () => peersByHand));
@@ -172,22 +180,27 @@ export function openNetworkParts(
     }),
   );
   const directory = createSubnetDirectory(api.lookups, clock);
-  const aggregator = createAggregator({
-    networkID,
-    directory,
-    validatorSets,
-    l1Messages: openL1Messages(opened, options, api, directory),
+  const resolving = {
+    ...{ networkID, directory, validatorSets, clock },
     epochs: createEpochHeights(createChainApi(api.openClient()), clock),
     funds: createValidatorFunds(api.node, clock),
+    resolveTimeoutMs: network.apiTimeoutMs,
+  };
+  const learnt = {
+    history: createAnswerHistory(clock, options.aggregation.hedgeAfterMs),
+    suspects: createSuspects(clock),
+  };
+  const aggregator = createAggregator({
+    ...resolving,
+    ...learnt,
+    l1Messages: openL1Messages(opened, options, api, directory),
     source: connections,
     store: createMemorySignatureStore({
       maxSignatures: options.aggregation.signatureCacheSize,
       maxPerSigner: options.aggregation.signatureCachePerSigner,
     }),
-    suspects: createSuspects(clock),
-    subnets,
+    subnets: policy,
     bls: options.bls,
-    clock,
     metrics,
     limits: {
       ...options.aggregation,
@@ -196,13 +209,16 @@ export function openNetworkParts(
       resolveTimeoutMs: network.apiTimeoutMs,
     },
   });
+  const resolver = createSigningResolver(resolving);
+  const { readyQuorumNum } = network;
   return {
-    aggregator,
-    peers,
-    connections,
+    ...{ aggregator, peers, connections },
+    subnets: createSubnetViews({ ...resolving, ...learnt, resolver, connections, peers, readyQuorumNum }),
+    verifier: createMessageVerifier({ resolver, bls: options.bls }),
+    uptimes: createUptimeProofs({ ...resolving, api: api.lookups, resolver, connections, peers, aggregator }),
     update({ trackedSubnetIDs, manuallyTrackedPeers }) {
       peersByHand = manuallyTrackedPeers;
-      subnets.track(trackedSubnetIDs);
+      policy.track(trackedSubnetIDs);
       connections.trackSubnets(trackedSubnetIDs);
     },
   };

@@ -73,8 +73,7 @@ type NetworkIDApi = Pick<NodeApi, 'getNetworkID'>;
 type OpenParts = (
   opened: AsyncDisposableStack,
   networkID: number,
-) => {
-  readonly aggregator: NetworkParts['aggregator'];
+) => Pick<NetworkParts, 'aggregator' | 'subnets' | 'verifier' | 'uptimes'> & {
   readonly connections: Pick<NetworkParts['connections'], 'readiness' | 'onReadinessChange'>;
   readonly peers: { stats(): PeerCounts };
   readonly update: NetworkParts['update'];
@@ -118,6 +117,9 @@ class NetworkWithLife implements ServedNetwork {
   readonly refused: Promise<void>;
   readonly failed: Promise<never>;
   readonly aggregator: Network['aggregator'];
+  readonly subnets: Network['subnets'];
+  readonly verifier: Network['verifier'];
+  readonly uptimes: Network['uptimes'];
   #options: NetworkOptions;
   /** Of the process. */
   readonly #rootLogger: Logger;
@@ -168,6 +170,12 @@ class NetworkWithLife implements ServedNetwork {
         return NETWORK_STATUSES.map((status) => ({ labels: { status }, value: Number(status === current) }));
       },
     );
+    this.subnets = {
+      view: async (request, signal) => this.#requireParts().subnets.view(request, signal),
+      list: () => this.#requireParts().subnets.list(),
+    };
+    this.verifier = { verify: async (request, signal) => this.#requireParts().verifier.verify(request, signal) };
+    this.uptimes = { prove: async (request, call) => this.#requireParts().uptimes.prove(request, call) };
     // Nobody need wait for it.
     this.failed.catch(() => undefined);
   }

@@ -78,7 +78,7 @@ interface NodeRecord {
   pauseMs: number;
   nextDialAtMs: number;
   lastDialAtMs: number;
-  lastFailure: string | undefined;
+  lastEnd: Pick<ConnectionEnd, 'cause' | 'reason'> | undefined;
   /** How often in a row it took the connection and closed it without a word, and when that began. */
   turnedAway: number;
   turnedAwaySinceMs: number;
@@ -128,8 +128,9 @@ export class DialSchedule {
     return this.#records.get(nodeID)?.failures ?? 0;
   }
 
-  lastFailure(nodeID: NodeID): string | undefined {
-    return this.#records.get(nodeID)?.lastFailure;
+  /** How its last connection ended; undefined where it was ready since, or has not ended yet. */
+  lastEnd(nodeID: NodeID): Pick<ConnectionEnd, 'cause' | 'reason'> | undefined {
+    return this.#records.get(nodeID)?.lastEnd;
   }
 
   want(nodeID: NodeID, nowMs: number): void {
@@ -175,7 +176,7 @@ export class DialSchedule {
     this.#connecting.delete(nodeID);
     const record = this.#records.get(nodeID);
     if (record === undefined) return;
-    record.lastFailure = undefined;
+    record.lastEnd = undefined;
     record.turnedAway = 0;
   }
 
@@ -183,7 +184,7 @@ export class DialSchedule {
     const record = this.#records.get(nodeID);
     if (record?.isOpen !== true) return;
     record.isOpen = false;
-    record.lastFailure = end.reason;
+    record.lastEnd = { cause: end.cause, reason: end.reason };
     this.#openCount -= 1;
     this.#connecting.delete(nodeID);
     if (end.cause === 'not_admitted') {
@@ -279,7 +280,7 @@ export class DialSchedule {
         pauseMs: 0,
         nextDialAtMs: nowMs,
         lastDialAtMs: Number.NEGATIVE_INFINITY,
-        lastFailure: undefined,
+        lastEnd: undefined,
         turnedAway: 0,
         turnedAwaySinceMs: nowMs,
         unwantedSinceMs: nowMs,

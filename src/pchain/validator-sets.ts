@@ -41,6 +41,8 @@ export interface ValidatorSets<T> {
    * @throws {HeightNotReached}, {@link ApiError}, what `build` throws, or the signal's reason
    */
   at(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T>;
+  /** Of each subnet that was asked for lately the set at the greatest height; the subnet asked for last first. */
+  newest(): readonly (readonly [SubnetID, T])[];
 }
 
 export interface ValidatorSetsLimits {
@@ -90,6 +92,13 @@ export function createValidatorSets<T>({ api, clock, build, limits }: ValidatorS
   /** The last set of each subnet: heights pass with every block, validators change far more rarely. */
   const latest = new LRUCache<SubnetID, Entry>({ max: maxSets, maxSize: maxValidators, sizeCalculation: sizeOf });
 
+  /** The same sets, mostly: a request for a height of long ago does not replace what a subnet is now. */
+  const newest = new LRUCache<SubnetID, { readonly height: bigint; readonly entry: Entry }>({
+    max: maxSets,
+    maxSize: maxValidators,
+    sizeCalculation: ({ entry }) => sizeOf(entry),
+  });
+
   async function loadSet(key: SetKey, signal: AbortSignal): Promise<Entry> {
     const { subnetID, height } = parseSetKey(key);
     const validators = await getValidatorsAt(subnetID, height, signal);
@@ -99,6 +108,7 @@ export function createValidatorSets<T>({ api, clock, build, limits }: ValidatorS
         ? previous
         : { validators, set: await build(validators) };
     latest.set(subnetID, entry);
+    if (height >= (newest.get(subnetID)?.height ?? 0n)) newest.set(subnetID, { height, entry });
     return entry;
   }
 
@@ -122,6 +132,7 @@ export function createValidatorSets<T>({ api, clock, build, limits }: ValidatorS
   return {
     proposedHeight: (signal) => proposedHeights.get('proposed', signal),
     at: async (subnetID, height, signal) => (await sets.get(setKey(subnetID, height), signal)).set,
+    newest: () => [...newest.entries()].map(([subnetID, { entry }]) => [subnetID, entry.set] as const),
   };
 }
 

@@ -117,6 +117,15 @@ function doorTo(index: number, world: Led): Network {
     name: `sim-${index}`,
     pathNames: [`sim-${index}`],
     aggregator: { aggregate: (request, options) => behind().aggregator.aggregate(request, options) },
+    get subnets() {
+      return behind().subnets;
+    },
+    get verifier() {
+      return behind().verifier;
+    },
+    get uptimes() {
+      return behind().uptimes;
+    },
     readiness: () => behind().readiness(),
     untilUp: (signal) => behind().untilUp(signal),
     [Symbol.asyncDispose]: async () => {},

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import type { SignatureOutcome } from '../../src/aggregator/signature-source.ts';
-import { type BlsService, createBlsService } from '../../src/bls/aggregation.ts';
+import { type BlsService, type BlsVerifier, createBlsService } from '../../src/bls/aggregation.ts';
 import { runBlsJob } from '../../src/bls/bls-jobs.ts';
 import { createJobRunner, type JobRunner } from '../../src/bls/job-runner.ts';
 import type { Network } from '../../src/network/network.ts';
@@ -70,6 +70,7 @@ export function openService({ name, plan, clock, draws, outside, scheme, watcher
         const api = openNetworkApi(opened, options);
         return {
           getNetworkID: (signal) => api.node.getNetworkID(signal),
+          useEndpoints: (endpoints) => api.useEndpoints(endpoints),
           openParts(openedParts, networkID) {
             parts = openNetworkParts(openedParts, { ...options, networkID }, api);
             watchConnections(parts.connections, watcher, listeners);
@@ -143,8 +144,9 @@ function createSimulatedThreads(
   });
 }
 
-function watched(bls: BlsService, watcher: Watcher): BlsService {
+function watched(bls: BlsService & BlsVerifier, watcher: Watcher): BlsService & BlsVerifier {
   return {
+    verifySigned: (signed, signal) => bls.verifySigned(signed, signal),
     startAggregation(message, signal) {
       const aggregation = bls.startAggregation(message, signal);
       const end = watcher.collectionBegan(message);

@@ -17,7 +17,7 @@ import {
 import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS } from '../route-access.ts';
 import { untilClientGone } from '../until-client-gone.ts';
 
-const SignedMessageBody = Type.Object(
+export const SignedMessageBody = Type.Object(
   {
     signedMessage: Type.String({ description: 'The signed Warp message in hex, without a prefix' }),
     pChainHeight: Type.Integer({ description: 'The P-Chain height whose validators signed' }),
@@ -69,7 +69,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
       await chargeMore(request, reply, unitsForSize(request.body), 'it takes an API key with a higher limit');
       const asked = parseAggregationRequest(request.body);
       const result = await aggregate(request, reply, asked);
-      return reply.status(201).send(present(result));
+      return reply.status(201).send(presentSigned(result));
     },
   );
 
@@ -97,7 +97,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     async (request, reply) => {
       const asked = parseTransactionRequest(request.params.txHash, request.query);
       const result = await aggregate(request, reply, asked);
-      return reply.status(201).send(present(result));
+      return reply.status(201).send(presentSigned(result));
     },
   );
 }
@@ -111,7 +111,7 @@ export function unitsForSize({
   return MESSAGE_AGGREGATION_ACCESS.unitsPerKiB * Math.floor(bytes / 1024);
 }
 
-function present(result: AggregationResult): Static<typeof SignedMessageBody> {
+export function presentSigned(result: AggregationResult): Static<typeof SignedMessageBody> {
   return {
     signedMessage: bytesToHex(result.signedMessage),
     pChainHeight: Number(result.pChainHeight),

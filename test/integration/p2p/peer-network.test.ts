@@ -8,12 +8,8 @@ import { encodeFrame, MAX_FRAME_LENGTH } from '../../../src/p2p/frames.ts';
 import { MessageSchema } from '../../../src/p2p/gen/p2p_pb.js';
 import { createIdentity } from '../../../src/p2p/identity.ts';
 import { encodeMessage } from '../../../src/p2p/messages.ts';
-import {
-  createPeerNetwork,
-  type PeerLimits,
-  type PeerNetwork,
-  type PeerNetworkOptions,
-} from '../../../src/p2p/peer-network.ts';
+import type { PeerLimits } from '../../../src/p2p/peer-limits.ts';
+import { createPeerNetwork, type PeerNetwork, type PeerNetworkOptions } from '../../../src/p2p/peer-network.ts';
 import type { Clock } from '../../../src/primitives/clock.ts';
 import { type BlockchainID, type NodeID, P_CHAIN_ID, parseId } from '../../../src/primitives/ids.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';

@@ -3,6 +3,7 @@ import { type AggregatorLimits, createAggregator } from '../../../src/aggregator
 import type { AggregationRequest } from '../../../src/aggregator/aggregation-request.ts';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
+import { createAnswerHistory } from '../../../src/aggregator/answer-history.ts';
 import type { L1MessageRequest } from '../../../src/aggregator/l1-messages.ts';
 import type { ProgressListener } from '../../../src/aggregator/progress.ts';
 import { createSubnetPolicy, type SubnetPolicy } from '../../../src/aggregator/subnet-policy.ts';
@@ -171,6 +172,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, subnets: S
     funds: { soonInactive: async () => new Set() },
     l1Messages,
     suspects: createSuspects(clock),
+    history: createAnswerHistory(clock, LIMITS.hedgeAfterMs),
     subnets,
     source,
     store: createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),

@@ -122,6 +122,7 @@ function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as Err
         signal.addEventListener('abort', () => reject(signal.reason), { once: true });
       });
     },
+    newest: () => [],
   };
   const connections = createValidatorConnections({
     network: network as unknown as PeerNetwork,

@@ -2,6 +2,9 @@ import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import type { Aggregator } from '../../../src/aggregator/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../../src/aggregator/aggregation-request.ts';
+import type { SignedMessageReport } from '../../../src/aggregator/message-verifier.ts';
+import type { SubnetView } from '../../../src/aggregator/subnet-view.ts';
+import type { UptimeProof } from '../../../src/aggregator/uptime-proofs.ts';
 import { parseConfig } from '../../../src/config/load-config.ts';
 import {
   createServedNetwork,
@@ -18,6 +21,9 @@ import { createLogLines } from '../../log-lines.ts';
 const OWN_ID = 1337;
 const FUJI_ID = 5;
 const RESULT = { signers: [] } as unknown as AggregationResult;
+const VIEW = { validators: [] } as unknown as SubnetView;
+const REPORT = { signers: [] } as unknown as SignedMessageReport;
+const PROOF = { uptime: 1n } as unknown as UptimeProof;
 
 /** A network whose API and parts do as the test says. */
 function scriptedServedNetwork({
@@ -41,6 +47,12 @@ function scriptedServedNetwork({
   const events: string[] = [];
   const listeners = new Set<() => void>();
   const aggregator: Aggregator = { aggregate: async () => RESULT };
+  const parts = {
+    aggregator,
+    subnets: { view: async () => VIEW, list: () => [] },
+    verifier: { verify: async () => REPORT },
+    uptimes: { prove: async () => PROOF },
+  };
   const opener: NetworkOpener = {
     openApi(opened, { network }) {
       events.push(`api opened at ${network.infoApi[0]?.baseUrl}`);
@@ -62,7 +74,7 @@ function scriptedServedNetwork({
             update({ trackedSubnetIDs, manuallyTrackedPeers }) {
               events.push(`tracks ${trackedSubnetIDs.length} subnets and ${manuallyTrackedPeers.length} peers`);
             },
-            aggregator,
+            ...parts,
             connections: {
               readiness: () => [
                 {
