@@ -30,8 +30,8 @@ export class Prober implements AsyncDisposable {
   readonly #url: string;
   readonly #messages: readonly string[];
   readonly #extra: string;
-  readonly #good = new Agent({ connect: { localAddress: GOOD_CLIENT } });
-  readonly #health = new Agent({ connect: { localAddress: HEALTH_CLIENT } });
+  readonly #good = new Agent({ localAddress: GOOD_CLIENT });
+  readonly #health = new Agent({ localAddress: HEALTH_CLIENT });
   readonly #samples: Sample[] = [];
   readonly #healthSamples: Sample[] = [];
   readonly #underWay = new Set<Promise<void>>();

@@ -22,6 +22,8 @@ export interface ValidatorQueriesOptions {
   readonly suspects: Suspects;
   readonly metrics: AggregatorMetrics;
   readonly clock: Clock;
+  /** Told of each answer how much longer it took than that node's least. */
+  readonly onExcess: (excessMs: number) => void;
   readonly limits: QueryLimits & {
     /** Time of one attempt at one node. */
     readonly peerTimeoutMs: number;
@@ -112,7 +114,7 @@ export class ValidatorQueries {
 
   /** Sends the request, and remembers how the node answered. */
   async #request({ index, publicKeyHex }: WarpValidator, nodeID: NodeID, attempts: number): Promise<SignatureOutcome> {
-    const { tally, source, history, suspects, clock, metrics, limits, over } = this.#options;
+    const { tally, source, history, suspects, clock, metrics, limits, over, onExcess } = this.#options;
     const outlook = tally.outlooks[index];
     const isTrial = outlook?.kind === 'on trial';
     if (isTrial) {
@@ -127,7 +129,9 @@ export class ValidatorQueries {
     const signal = isTrial && this.#query.appBytes.length <= LARGE_QUERY_BYTES ? new AbortController().signal : over;
     try {
       const outcome = await source.requestSignature(nodeID, this.#query, { timeoutMs: limits.peerTimeoutMs, signal });
-      if (outcome.kind === 'signature') history.answered(nodeID, clock.monotonicMs() - sentAtMs);
+      const afterMs = clock.monotonicMs() - sentAtMs;
+      if (outcome.kind === 'signature' || outcome.kind === 'refused') onExcess(history.excessOf(nodeID, afterMs));
+      if (outcome.kind === 'signature') history.answered(nodeID, afterMs);
       else if (DOUBTFUL_OUTCOMES.has(outcome.kind)) history.failed(nodeID);
       return outcome;
     } catch (error) {

@@ -229,7 +229,7 @@ describe('the machine', () => {
     }) as FakeClock;
     const registry = new Registry();
     const metrics = createAggregatorMetrics(createMetrics(registry));
-    const admission = new Admission({ clock: late, metrics, maxAggregationsInFlight: 64 });
+    const admission = new Admission({ clock: late, metrics, maxAggregationsInFlight: 64, turnTimeoutMs: 1_000 });
     const limit = async () => Number(/aggregations_limit (\d+)/.exec(await registry.metrics())?.[1]);
     using _ = admission.enter({ key: 'k', client: 'c', subnetID: SUBNET });
     expect(await limit()).toBe(64);
@@ -245,7 +245,7 @@ describe('the machine', () => {
     const clock = new FakeClock();
     const registry = new Registry();
     const metrics = createAggregatorMetrics(createMetrics(registry));
-    const admission = new Admission({ clock, metrics, maxAggregationsInFlight: 64 });
+    const admission = new Admission({ clock, metrics, maxAggregationsInFlight: 64, turnTimeoutMs: 1_000 });
     const sum = { add: () => sleep(clock, 400) } as unknown as BlsAggregation;
     const bls = admission.watch({ startAggregation: () => sum });
     const adding = bls
@@ -257,7 +257,10 @@ describe('the machine', () => {
   });
 
   test('whose BLS threads are busy lets in less', async () => {
-    const { clock, start, finish, registry, bls } = createHarness({ maxAggregationsInFlight: 64 });
+    const { clock, start, finish, registry, bls } = createHarness({
+      maxAggregationsInFlight: 64,
+      turnTimeoutMs: 1_000,
+    });
     bls.delayMs = 400;
     for (let number = 0; number < 6; number += 1) {
       await finish(Promise.all([1, 2].map((half) => start({ message: messageOf(2 * number + half) }))));
@@ -281,6 +284,7 @@ test('in any order of events, every place is given back exactly once', () => {
       const admission = new Admission({
         clock,
         maxAggregationsInFlight: 3,
+        turnTimeoutMs: 1_000,
         metrics: { admissionRefusals: { inc: () => undefined }, showAdmission: (given) => Object.assign(read, given) },
       });
       const places: Place[] = [];

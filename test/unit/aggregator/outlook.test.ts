@@ -102,10 +102,10 @@ describe('what to expect of validators', () => {
 test('a chain is one of refused messages after several of them in a short time, and for a while', async () => {
   const clock = new FakeClock();
   const chains = createRefusedChains(clock);
-  for (let i = 0; i < 2; i += 1) chains.refused(P_CHAIN_ID);
-  expect(chains.isLikely(P_CHAIN_ID)).toBe(false);
-  chains.refused(P_CHAIN_ID);
-  expect(chains.isLikely(P_CHAIN_ID)).toBe(true);
+  for (let i = 0; i < 2; i += 1) chains.refused(P_CHAIN_ID, undefined);
+  expect(chains.isLikely(P_CHAIN_ID, undefined)).toBe(false);
+  chains.refused(P_CHAIN_ID, undefined);
+  expect(chains.isLikely(P_CHAIN_ID, undefined)).toBe(true);
   await clock.advance(10_000);
-  expect(chains.isLikely(P_CHAIN_ID)).toBe(false);
+  expect(chains.isLikely(P_CHAIN_ID, undefined)).toBe(false);
 });
