@@ -88,7 +88,12 @@ export class Admission {
       timeoutMs: turnTimeoutMs,
       tooLong: () => this.#refuse('late', this.#turns.waiting),
     });
-    metrics.showAdmission({ limit: () => this.#limit, admitted: () => this.#seats.taken });
+    metrics.showAdmission({
+      limit: () => this.#limit,
+      admitted: () => this.#seats.taken,
+      workLimit: () => this.#capacity.limit,
+      atWork: () => this.#turns.taken,
+    });
   }
 
   /** @throws {AggregatorError} `overloaded` */

@@ -39,6 +39,7 @@ const LEAVING_MS = 2_000;
 const MILD_CUT = 0.7;
 const HARD_CUT = 0.25;
 const GROWTH = 0.05;
+/** A small limit has a window or two to show what one more does. */
 const LEAST_GROWTH = 0.25;
 /** One client alone uses two thirds of it. */
 const USED_SHARE = 2;
@@ -52,7 +53,8 @@ const PROOF_MS = 300;
  *
  * As in CoDel, only the shortest wait of a window counts: a burst, or a pause to collect garbage, passes within one, and a line
  * that does not get shorter shows in each. Where it stands for two windows, the limit falls by 30 % to 75 %, counted from what
- * is under way; while nobody stands anywhere, it grows by a tenth in each. So from the floor to a ceiling of 256 it takes some four seconds.
+ * is under way; while nobody stands anywhere, it grows by a twentieth in each, beyond the start only as far as it is used. So from a
+ * floor of 4 to a ceiling of 256 it takes some ten seconds.
  */
 export class CapacityLimit {
   readonly #options: CapacityLimitOptions;

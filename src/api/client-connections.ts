@@ -1,26 +1,46 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../primitives/clock.ts';
 import { ClientConnection, type ClientConnectionOptions } from './client-connection.ts';
+import { clientNetwork } from './client-network.ts';
 
+/**
+ * Connections at a time. One that is open and does nothing has some 15 KB, so these have some 60 MB; browsers and pools of clients
+ * have a few each. One more takes the place of one of whoever has most.
+ */
+const MAX_CONNECTIONS = 4_096;
 /**
  * Pipelined requests that wait, over all connections. One that waits has some 3 KB. Those of a client that pipelines a thousand are
  * served; beyond this bound, the connection with most of them is broken off.
  */
 const MAX_WAITING = 16_384;
+/**
+ * Pipelined requests that wait, of one client. Beyond it, none of its connections is read until half of them are done: each chunk that
+ * is read may bring some 3,000 requests and hold up everybody for 50 ms, and a client with a hundred connections sends a hundred
+ * chunks at a time.
+ */
+const MAX_WAITING_OF_CLIENT = 1_024;
 /** Bytes of answers that clients have not taken, over all connections: a fraction of what the service has in memory anyway. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 /** A client that takes nothing for so long, though there is something for it, does not come back for it. */
 const READ_TIMEOUT_MS = 60_000;
 const LOOK_EVERY_MS = 5_000;
 
-export type BreakOffReason = 'does not read' | 'has most unread bytes of all' | 'has most waiting requests of all';
+export type BreakOffReason =
+  | 'is of the client that has most of all'
+  | 'does not read'
+  | 'has most unread bytes of all'
+  | 'has most waiting requests of all';
 
 export interface ClientConnectionsOptions extends Pick<ClientConnectionOptions, 'clock' | 'listener'> {
   /** Told of each connection that is broken off. */
   readonly onBreakOff: (reason: BreakOffReason) => void;
+  /** For tests; {@link MAX_CONNECTIONS} by default. */
+  readonly maxConnections?: number;
 }
 
 interface Account {
+  /** Whose it is: its address, or the network of it. A proxy's connections are the proxy's. */
+  readonly address: string;
   waiting: number;
   unreadBytes: number;
   takenBytes: number;
@@ -28,12 +48,21 @@ interface Account {
   takenMs: number;
 }
 
+interface Client {
+  /** In the order in which they came. */
+  readonly connections: Set<ClientConnection>;
+  waiting: number;
+  isHeld: boolean;
+}
+
 /** All connections, and the bounds that they have together. A connection that goes beyond them ends; the others do not notice. */
 export class ClientConnections {
   readonly #clock: Clock;
   readonly #options: ClientConnectionsOptions;
+  readonly #maxConnections: number;
   readonly #bySocket = new Map<Socket, ClientConnection>();
   readonly #accounts = new Map<ClientConnection, Account>();
+  readonly #clients = new Map<string, Client>();
   #waiting = 0;
   #unreadBytes = 0;
   #cancelLook: (() => void) | undefined;
@@ -41,6 +70,7 @@ export class ClientConnections {
   constructor(options: ClientConnectionsOptions) {
     this.#clock = options.clock;
     this.#options = options;
+    this.#maxConnections = options.maxConnections ?? MAX_CONNECTIONS;
   }
 
   open(socket: Socket): void {
@@ -50,14 +80,26 @@ export class ClientConnections {
       listener,
       onChange: (changed) => this.#measure(changed),
     });
+    const address = clientNetwork(socket.remoteAddress ?? '');
+    const client = this.#clients.get(address) ?? { connections: new Set(), waiting: 0, isHeld: false };
+    this.#clients.set(address, client);
+    client.connections.add(connection);
+    // Node begins to read it in this turn, and a pause before that would be undone.
+    if (client.isHeld) {
+      clock.afterTurn(() => {
+        if (client.isHeld) connection.hold();
+      });
+    }
     this.#bySocket.set(socket, connection);
     this.#accounts.set(connection, {
+      address,
       waiting: 0,
       unreadBytes: 0,
       takenBytes: connection.takenBytes,
       takenMs: this.#clock.monotonicMs(),
     });
     socket.once('close', () => this.#forget(connection));
+    if (this.#accounts.size > this.#maxConnections) this.#breakOffOneOfMost();
   }
 
   get(socket: Socket): ClientConnection | undefined {
@@ -81,6 +123,10 @@ export class ClientConnections {
     this.#unreadBytes -= account.unreadBytes;
     this.#accounts.delete(connection);
     this.#bySocket.delete(connection.socket);
+    this.#count(account, -account.waiting);
+    const client = this.#clients.get(account.address);
+    client?.connections.delete(connection);
+    if (client?.connections.size === 0) this.#clients.delete(account.address);
     if (this.#accounts.size === 0) this.stop();
   }
 
@@ -100,6 +146,7 @@ export class ClientConnections {
   #update(connection: ClientConnection, account: Account): void {
     const { waiting, unreadBytes, takenBytes } = connection;
     this.#waiting += waiting - account.waiting;
+    this.#count(account, waiting - account.waiting);
     this.#unreadBytes += unreadBytes - account.unreadBytes;
     if (account.unreadBytes === 0 || takenBytes !== account.takenBytes) account.takenMs = this.#clock.monotonicMs();
     account.waiting = waiting;
@@ -107,6 +154,34 @@ export class ClientConnections {
     account.takenBytes = takenBytes;
     if (unreadBytes > 0 || !connection.isIdle)
       this.#cancelLook ??= this.#clock.after(LOOK_EVERY_MS, () => this.#look());
+  }
+
+  /** Counts waiting requests for whose they are, and stops reading from a client with too many of them. */
+  #count({ address }: Account, by: number): void {
+    const client = this.#clients.get(address);
+    if (client === undefined || by === 0) return;
+    client.waiting += by;
+    const isHeld = client.waiting > (client.isHeld ? MAX_WAITING_OF_CLIENT / 2 : MAX_WAITING_OF_CLIENT);
+    if (isHeld === client.isHeld) return;
+    client.isHeld = isHeld;
+    for (const connection of client.connections) {
+      if (isHeld) connection.hold();
+      else connection.letGo();
+    }
+  }
+
+  /** The one of the client with most connections that has been open longest, of those that do nothing where there are any. */
+  #breakOffOneOfMost(): void {
+    let most: ReadonlySet<ClientConnection> = new Set();
+    for (const { connections } of this.#clients.values()) if (connections.size > most.size) most = connections;
+    const [oldest] = most;
+    let chosen = oldest;
+    for (const connection of most) {
+      if (!connection.isIdle) continue;
+      chosen = connection;
+      break;
+    }
+    if (chosen !== undefined) this.#breakOff(chosen, 'is of the client that has most of all');
   }
 
   #breakOffGreediest(what: 'waiting' | 'unreadBytes', reason: BreakOffReason): void {

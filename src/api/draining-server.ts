@@ -12,6 +12,8 @@ export interface DrainOptions {
   readonly onTimeout: (requests: number) => void;
   /** Told of each connection that is broken off for what its client has under way or does not read. */
   readonly onBreakOff: (reason: BreakOffReason) => void;
+  /** Connections at a time; some thousands by default. */
+  readonly maxConnections?: number;
 }
 
 /**
@@ -27,8 +29,7 @@ export class DrainingServer extends HttpServer {
     // A request without Host is refused by the service, in its error form, and not by Node.
     super({ ...httpOptions, requireHostHeader: false });
     this.#options = options;
-    const { clock, onBreakOff } = options;
-    this.#connections = new ClientConnections({ clock, onBreakOff, listener });
+    this.#connections = new ClientConnections({ ...options, listener });
     this.on('connection', (socket: Socket) => this.#connections.open(socket));
     this.on('request', (request, response) => {
       const connection = this.#connections.get(request.socket);

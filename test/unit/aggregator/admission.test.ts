@@ -257,10 +257,7 @@ describe('the machine', () => {
   });
 
   test('whose BLS threads are busy lets in less', async () => {
-    const { clock, start, finish, registry, bls } = createHarness({
-      maxAggregationsInFlight: 64,
-      turnTimeoutMs: 1_000,
-    });
+    const { clock, start, finish, registry, bls } = createHarness({ maxAggregationsInFlight: 64 });
     bls.delayMs = 400;
     for (let number = 0; number < 6; number += 1) {
       await finish(Promise.all([1, 2].map((half) => start({ message: messageOf(2 * number + half) }))));

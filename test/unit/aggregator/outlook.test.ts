@@ -109,3 +109,14 @@ test('a chain is one of refused messages after several of them in a short time, 
   await clock.advance(10_000);
   expect(chains.isLikely(P_CHAIN_ID, undefined)).toBe(false);
 });
+
+test('a client whose messages of a chain are refused makes only its own next ones suspect, until many clients do', () => {
+  const chains = createRefusedChains(new FakeClock());
+  for (let i = 0; i < 1_000; i += 1) chains.refused(P_CHAIN_ID, 'flood');
+  expect(chains.isLikely(P_CHAIN_ID, 'flood')).toBe(true);
+  expect(chains.isLikely(P_CHAIN_ID, 'good')).toBe(false);
+  for (let client = 0; client < 14; client += 1) {
+    for (let i = 0; i < 3; i += 1) chains.refused(P_CHAIN_ID, `client ${client}`);
+    expect(chains.isLikely(P_CHAIN_ID, 'good')).toBe(client >= 8);
+  }
+});

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { MAX_UNDER_WAY } from '../../../src/api/client-connection.ts';
 import { DrainingServer } from '../../../src/api/draining-server.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
@@ -12,10 +12,13 @@ const MIB = 1024 * 1024;
 /** More than the system takes for a client that reads nothing. */
 const LONG = Buffer.alloc(16 * MIB, 'a');
 
-async function start(listener: RequestListener) {
+async function start(listener: RequestListener, maxConnections?: number) {
   const clock = new FakeClock();
   const brokenOff: string[] = [];
-  const options = { clock, drainTimeoutMs: 1_000, onTimeout: () => undefined };
+  const options = {
+    ...{ clock, drainTimeoutMs: 1_000, onTimeout: () => undefined },
+    ...(maxConnections !== undefined && { maxConnections }),
+  };
   const server = new DrainingServer(
     { keepAliveTimeout: 3_600_000 },
     { ...options, onBreakOff: (reason) => brokenOff.push(reason) },
@@ -33,9 +36,9 @@ async function start(listener: RequestListener) {
     clock,
     brokenOff,
     /** A client, and the service's end of its connection. */
-    async open(): Promise<{ client: Socket; served: Socket }> {
+    async open(localAddress = '127.0.0.1'): Promise<{ client: Socket; served: Socket }> {
       const accepted = once(server, 'connection') as Promise<[Socket]>;
-      const client = connect(port, '127.0.0.1');
+      const client = connect({ port, host: '127.0.0.1', localAddress });
       client.on('error', () => undefined);
       const [[served]] = await Promise.all([accepted, once(client, 'connect')]);
       return { client, served };
@@ -231,4 +234,94 @@ test('waiting requests have a bound over all connections', async () => {
   expect(brokenOff).toEqual(['has most waiting requests of all']);
   expect(greedy.length).toBeLessThan(50);
   expect(modest.served.destroyed).toBe(false);
+});
+
+describe.runIf(process.platform === 'linux')('connections have a bound, and one more takes the place', () => {
+  test('of the oldest idle one of the client with most of them', async () => {
+    const { open, server, brokenOff } = await start(() => undefined, 4);
+    const modest = await open('127.0.0.2');
+    const busy = await open();
+    const asked = once(server, 'request');
+    busy.client.write(GET);
+    await asked;
+    const idle = [await open(), await open()];
+    expect(brokenOff).toEqual([]);
+    await open();
+    expect(brokenOff).toEqual(['is of the client that has most of all']);
+    // Half a request is none.
+    idle[1]?.client.write('GET / HTTP/1.1\r\n');
+    await open('127.0.0.3');
+    const stillOpen = [modest, busy, ...idle].map(({ served }) => !served.destroyed);
+    expect(stillOpen).toEqual([true, true, false, false]);
+  });
+
+  test('of the oldest, where all of them are busy', async () => {
+    const { open, server } = await start(() => undefined, 2);
+    const busy = [await open(), await open()];
+    for (const { client } of busy) {
+      const asked = once(server, 'request');
+      client.write(GET);
+      await asked;
+    }
+    const last = await open();
+    expect([...busy, last].map(({ served }) => served.destroyed)).toEqual([false, false, true]);
+  });
+
+  test('and those that ended count no more', async () => {
+    const { open, brokenOff } = await start(() => undefined, 2);
+    for (let number = 0; number < 5; number += 1) {
+      const { client, served } = await open();
+      const closed = once(served, 'close');
+      client.destroy();
+      await closed;
+    }
+    await open();
+    await open();
+    expect(brokenOff).toEqual([]);
+  });
+});
+
+describe.runIf(process.platform === 'linux')('a client with too many requests that wait', () => {
+  test('is not read any more, over none of its connections, and others are', async () => {
+    const { open, server } = await start(() => undefined);
+    const idle = await open();
+    const greedy = await open();
+    const other = await open('127.0.0.2');
+    const held = once(idle.served, 'pause');
+    greedy.client.write('GET / HTTP/1.1\r\n\r\n'.repeat(2_000));
+    await held;
+    const late = await open();
+    await settle();
+    expect([idle, greedy, late, other].map(({ served }) => served.isPaused())).toEqual([true, true, true, false]);
+    let asked = 0;
+    server.on('request', () => {
+      asked += 1;
+    });
+    idle.client.write(GET);
+    late.client.write(GET);
+    other.client.write(GET);
+    await once(server, 'request');
+    await settle();
+    expect(asked).toBe(1);
+    // It counts for the client only as long as the connection is there.
+    const both = Promise.all([once(idle.served, 'resume'), once(late.served, 'resume')]);
+    const bothAsked = new Promise<void>((resolve) => server.on('request', () => void (asked === 3 && resolve())));
+    greedy.served.destroy();
+    await both;
+    await bothAsked;
+    expect(asked).toBe(3);
+  });
+
+  test('is read again when half of them are done, and none is lost', async () => {
+    const { listener, handled } = numbered();
+    const { open } = await start(listener);
+    const idle = await open();
+    const greedy = await open();
+    const held = once(idle.served, 'pause');
+    greedy.client.resume().write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(2_000));
+    await held;
+    await once(idle.served, 'resume');
+    idle.client.resume().write(GET);
+    while (handled() < 2_001) await settle();
+  });
 });
