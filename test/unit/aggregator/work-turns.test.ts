@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { CapacityLimit } from '../../../src/aggregator/capacity-limit.ts';
 import { type Turn, WorkTurns } from '../../../src/aggregator/work-turns.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
 
@@ -130,4 +131,58 @@ test('in any order of events, there are never more turns than allowed, and nothi
     }),
     { numRuns: 200 },
   );
+});
+
+/** Of one aggregation, as with 200 validators: its work is cut into pieces that stand in one line with all others. */
+const PIECES = 8;
+const PIECE_MS = 10;
+const CAPACITY_PER_SECOND = 1_000 / (PIECES * PIECE_MS);
+
+/** One thread, in steps of a millisecond, under a flood of ten times what it can do; a good request of another client each 500 ms. */
+async function simulate(limitOf: (capacity: CapacityLimit) => number, floodPerSecond: number) {
+  const clock = new FakeClock();
+  const capacity = new CapacityLimit({ floor: 4, ceiling: 256, start: 8 });
+  const turns = new WorkTurns({
+    clock,
+    limit: () => limitOf(capacity),
+    timeoutMs: 10_000,
+    tooLong: () => new Error('too long'),
+  });
+  const line: { leftMs: number; readonly done: () => void }[] = [];
+  const goodMs: number[] = [];
+  let [atMs, owed, underWay] = [0, 0, 0];
+  const work = async (client: string, onEnd: (tookMs: number) => void): Promise<void> => {
+    const startMs = atMs;
+    underWay += 1;
+    const turn = await turns.take(client, new AbortController().signal);
+    for (let piece = 0; piece < PIECES; piece += 1) {
+      const queuedMs = atMs;
+      await new Promise<void>((done) => void line.push({ leftMs: PIECE_MS, done }));
+      capacity.observe('answers', atMs - queuedMs - PIECE_MS, atMs, turns.taken);
+    }
+    release(turn);
+    underWay -= 1;
+    onEnd(atMs - startMs);
+  };
+  for (; atMs < 20_000; atMs += 1) {
+    // Seats bound what waits: the rest is refused.
+    for (owed += floodPerSecond / 1_000; owed >= 1; owed -= 1) if (underWay < 32) void work('flood', () => undefined);
+    if (atMs % 500 === 0) void work('good', (tookMs) => goodMs.push(tookMs));
+    const [first] = line;
+    if (first !== undefined) {
+      first.leftMs -= 1;
+      if (first.leftMs === 0) line.shift()?.done();
+    }
+    turns.startWaiting();
+    for (let tick = 0; tick < 6; tick += 1) await Promise.resolve();
+  }
+  return goodMs.toSorted((a, b) => a - b)[Math.floor(0.95 * goodMs.length)] ?? Number.POSITIVE_INFINITY;
+}
+
+test('a flood of ten times capacity makes another client wait for at most five times as long; without turns, for far longer', async () => {
+  const flood = 10 * CAPACITY_PER_SECOND;
+  const quiet = await simulate((capacity) => capacity.limit, 0);
+  expect(quiet).toBe(PIECES * PIECE_MS);
+  expect(await simulate((capacity) => capacity.limit, flood)).toBeLessThanOrEqual(5 * quiet);
+  expect(await simulate(() => 256, flood)).toBeGreaterThan(15 * quiet);
 });
