@@ -323,5 +323,6 @@ describe.runIf(process.platform === 'linux')('a client with too many requests th
     await once(idle.served, 'resume');
     idle.client.resume().write(GET);
     while (handled() < 2_001) await settle();
+    expect(handled()).toBe(2_001);
   });
 });
