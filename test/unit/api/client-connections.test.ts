@@ -214,7 +214,7 @@ test('unread answers have a bound over all connections: who holds most of them i
   expect(modest.served.destroyed).toBe(false);
 });
 
-test('waiting requests have a bound over all connections', async () => {
+test.runIf(process.platform === 'linux')('waiting requests have a bound over all connections', async () => {
   const { open, brokenOff } = await start(() => undefined);
   const shortest = 'GET / HTTP/1.1\r\n\r\n';
   const modest = await open();
@@ -223,7 +223,8 @@ test('waiting requests have a bound over all connections', async () => {
   await waits;
   const greedy: Socket[] = [];
   while (brokenOff.length === 0) {
-    const { client, served } = await open();
+    // Each of a client of its own, as one client with so many would not be read.
+    const { client, served } = await open(`127.0.1.${greedy.length + 1}`);
     greedy.push(served);
     const stopped = Promise.race([once(served, 'pause'), once(served, 'close')]);
     client.write(shortest.repeat(20_000));
