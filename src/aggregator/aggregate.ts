@@ -81,10 +81,16 @@ export interface Aggregator {
 
 export function createAggregator(options: AggregatorOptions): Aggregator {
   const { metrics, clock, limits, subnets } = options;
-  const { maxAggregationsInFlight } = limits;
-  const admission = new Admission({ clock, metrics, maxAggregationsInFlight, subnets });
+  const admission = new Admission({
+    ...{ clock, metrics, subnets },
+    maxAggregationsInFlight: limits.maxAggregationsInFlight,
+    turnTimeoutMs: limits.requestTimeoutMs,
+  });
   const signingResolver = createSigningResolver({ ...options, resolveTimeoutMs: limits.resolveTimeoutMs });
-  const sharedSigning = new SharedSigning({ ...options, bls: admission.watch(options.bls) });
+  const sharedSigning = new SharedSigning({
+    ...{ ...options, bls: admission.watch(options.bls) },
+    onExcess: (excessMs) => admission.answered(excessMs),
+  });
 
   async function run(request: AggregationRequest, waiter: AggregateOptions): Promise<AggregationResult> {
     waiter.signal.throwIfAborted();
@@ -170,7 +176,7 @@ class SharedSigning {
   readonly #results: LRUCache<string, AggregationResult>;
   readonly #failures: ReturnType<typeof createFailureMemory>;
 
-  constructor(options: AggregatorOptions) {
+  constructor(options: AggregatorOptions & Pick<CollectionDeps, 'onExcess'>) {
     const { limits, clock } = options;
     this.#options = options;
     const room = new QueryRoom(limits.maxQueriesInFlight);
@@ -208,7 +214,7 @@ class SharedSigning {
       throw atHeight(failure, pChainHeight);
     }
     place.requireSeat();
-    const running = this.#flights.run(key, (flight) => this.#fly(key, request, signing, flight), signal);
+    const running = this.#flights.run(key, (flight) => this.#fly(key, request, signing, place, flight), signal);
     // The flight has begun, so its feed exists.
     const unsubscribe = onProgress && this.#feeds.get(key)?.subscribe(onProgress);
     try {
@@ -220,12 +226,20 @@ class SharedSigning {
     }
   }
 
-  async #fly(key: string, request: CompleteRequest, signing: Signing, signal: AbortSignal): Promise<AggregationResult> {
+  /** @param place of whoever came first */
+  async #fly(
+    key: string,
+    request: CompleteRequest,
+    signing: Signing,
+    place: Place,
+    signal: AbortSignal,
+  ): Promise<AggregationResult> {
     const { source } = this.#options;
     const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
     this.#feeds.set(key, progress);
     try {
-      const job = { ...request, ...signing, signatureKey: signatureKey(request), progress };
+      using _ = await place.turn(signal);
+      const job = { ...request, ...signing, signatureKey: signatureKey(request), progress, client: place.client };
       const outcome = await collectSignatures(job, this.#collection, signal);
       if (outcome.kind === 'insufficient') {
         const error = toError(request, signing, outcome);

@@ -15,13 +15,20 @@ export interface AggregatorMetrics {
   readonly badSigners: Counter;
   readonly admissionRefusals: Counter<'reason'>;
   /** Shows these numbers whenever the metrics are read. */
-  showAdmission(read: { readonly limit: () => number; readonly admitted: () => number }): void;
+  showAdmission(read: AdmissionNumbers): void;
   /** As {@link showAdmission}. */
   showQueryRoom(read: () => ReturnType<QueryRoom['usage']>): void;
   /** One more attempt at a validator of this share of the subnet's weight, or a signature that proved bad afterwards. */
   countOutcome(outcome: ValidatorOutcome): void;
   observeStage(stage: AggregationStage, seconds: number): void;
   observeDuration(outcome: RequestOutcome, seconds: number): void;
+}
+
+export interface AdmissionNumbers {
+  readonly limit: () => number;
+  readonly admitted: () => number;
+  readonly workLimit: () => number;
+  readonly atWork: () => number;
 }
 
 /** How a request ended. An internal error is a bug of ours. */
@@ -97,14 +104,25 @@ export function createAggregatorMetrics(
       help: 'Requests refused as overloaded before they cost anything, by what was used up: all places, or a share of them',
       labels: ['reason'],
     }),
-    showAdmission({ limit, admitted }) {
+    showAdmission({ limit, admitted, workLimit, atWork }) {
       metrics.readGauge(
-        { name: 'aggregations_limit', help: 'How many different aggregations the machine can have under way now' },
+        {
+          name: 'aggregations_limit',
+          help: 'How many different aggregations are let in now, those that wait included',
+        },
         limit,
       );
       metrics.readGauge(
         { name: 'aggregations_admitted', help: 'Different aggregations under way, their lookups included' },
         admitted,
+      );
+      metrics.readGauge(
+        { name: 'aggregations_at_work_limit', help: 'How many aggregations the machine can work on at a time now' },
+        workLimit,
+      );
+      metrics.readGauge(
+        { name: 'aggregations_at_work', help: 'Aggregations that are worked on; the others wait for their turn' },
+        atWork,
       );
     },
     showQueryRoom(read) {

@@ -32,6 +32,13 @@ export interface AnswerHistory {
   recordOf(nodeID: NodeID): AnswerRecord | undefined;
   /** It gave a signature, good or not, after so long. */
   answered(nodeID: NodeID, afterMs: number): void;
+  /**
+   * It answered in any way after so long.
+   *
+   * @returns how much longer that was than its least, which is what the way there and back takes: work stood in line meanwhile,
+   *   with us or with it
+   */
+  excessOf(nodeID: NodeID, afterMs: number): number;
   /** It should have given a signature by now, and has not. */
   failed(nodeID: NodeID): void;
   /** It is being asked for the sake of knowing whether it answers: the next trial comes later. */
@@ -50,6 +57,8 @@ const MAX_AGE_MS = 10 * 60_000;
 const MEAN_GAIN = 1 / 8;
 const DEVIATION_GAIN = 1 / 4;
 /** One that was only late once is soon back; one that stays silent costs a question a minute. */
+/** With each answer: so the least rises where the way has become longer for good, in some thousands of answers. */
+const LEAST_GROWTH = 1.0001;
 const FIRST_TRIAL_MS = 2_000;
 const MAX_TRIAL_INTERVAL_MS = 60_000;
 
@@ -62,6 +71,7 @@ interface Past {
 
 interface Entry {
   usual: { readonly meanMs: number; readonly deviationMs: number } | undefined;
+  leastMs: number;
   /** In a row. */
   failures: number;
   nextTrialMs: number;
@@ -81,7 +91,13 @@ export function createAnswerHistory(clock: Clock, slowMs: number): AnswerHistory
 
   function touch(nodeID: NodeID): Entry {
     const nowMs = clock.monotonicMs();
-    const entry = fresh(nodeID) ?? { usual: undefined, failures: 0, nextTrialMs: 0, atMs: nowMs };
+    const entry = fresh(nodeID) ?? {
+      usual: undefined,
+      leastMs: Number.POSITIVE_INFINITY,
+      failures: 0,
+      nextTrialMs: 0,
+      atMs: nowMs,
+    };
     entry.atMs = nowMs;
     entries.set(nodeID, entry);
     return entry;
@@ -104,6 +120,11 @@ export function createAnswerHistory(clock: Clock, slowMs: number): AnswerHistory
       entry.usual = average(entry.usual, afterMs);
       if (afterMs > slowMs) fail(entry);
       else entry.failures = 0;
+    },
+    excessOf(nodeID, afterMs) {
+      const entry = touch(nodeID);
+      entry.leastMs = Math.min(afterMs, LEAST_GROWTH * entry.leastMs);
+      return afterMs - entry.leastMs;
     },
     failed: (nodeID) => fail(touch(nodeID)),
     beginTrial(nodeID) {

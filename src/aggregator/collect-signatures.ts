@@ -37,6 +37,8 @@ export interface CollectionDeps {
   readonly suspects: Suspects;
   /** Over all requests. */
   readonly history: AnswerHistory;
+  /** Told of each answer how much longer it took than that node's least. */
+  readonly onExcess: (excessMs: number) => void;
   /** Over all requests. */
   readonly refusedChains: RefusedChains;
   readonly clock: Clock;
@@ -57,6 +59,8 @@ export interface CollectionJob {
   readonly quorumNum: bigint;
   readonly quorumBuffer: bigint;
   readonly progress: ProgressFeed;
+  /** Whoever asked first; undefined where nobody said. */
+  readonly client: string | undefined;
 }
 
 export type CollectionOutcome =
@@ -85,7 +89,7 @@ export async function collectSignatures(
   signal: AbortSignal,
 ): Promise<CollectionOutcome> {
   const { source, bls, clock, limits, refusedChains, metrics } = deps;
-  const { warpSet, message, justification, progress } = job;
+  const { warpSet, message, justification, progress, client } = job;
   const tally = createTally(warpSet, {
     ...job,
     outlooks: outlooksOf(warpSet, { ...job, ...deps, ...limits, isConnected: (nodeID) => source.isConnected(nodeID) }),
@@ -121,7 +125,7 @@ export async function collectSignatures(
     changes,
     over,
   });
-  const isCautious = refusedChains.isLikely(message.sourceChainID) || isCostly(message, justification, warpSet);
+  const isCautious = refusedChains.isLikely(message.sourceChainID, client) || isCostly(message, justification, warpSet);
   const isConnected = ({ nodeIDs }: WarpValidator): boolean => nodeIDs.some((nodeID) => source.isConnected(nodeID));
   const stopListening = source.onConnectionChange(changes.wake);
   deadline.signal.addEventListener('abort', changes.wake, { once: true });
@@ -143,7 +147,7 @@ export async function collectSignatures(
         const summary = summarizeTally(tally, (validator) =>
           isConnected(validator) ? undefined : source.whyUnreachable(validator.nodeIDs[0] as NodeID),
         );
-        if (hasNobodySigned(summary)) refusedChains.refused(message.sourceChainID);
+        if (hasNobodySigned(summary)) refusedChains.refused(message.sourceChainID, client);
         return { kind: 'insufficient', summary, refusedForGood: weightRefusedForGood(tally, isPChainMessage) };
       }
       if (plan.ask.length > 0) stages.enter('collect');

@@ -41,7 +41,7 @@ const MIN_SHARE = 2;
  * not kept out by one who has much, nor by work that was let in before the limit fell and has yet to end. What it costs is measured,
  * and lowers the limit.
  */
-const FIRST_SEATS = 2;
+export const FIRST_SEATS = 4;
 
 /** A changing number of seats, shared fairly. Pure. Bound: an entry for each client and subnet with a seat. */
 export class FairSeats {

@@ -31,8 +31,7 @@ export class DrainingServer extends HttpServer {
     // A request without Host is refused by the service, in its error form, and not by Node.
     super({ ...httpOptions, requireHostHeader: false });
     this.#options = options;
-    const { clock, maxConnections, onBreakOff } = options;
-    this.#connections = new ClientConnections({ clock, maxConnections, onBreakOff, listener });
+    this.#connections = new ClientConnections({ ...options, listener });
     this.on('connection', (socket: Socket) => this.#connections.open(socket));
     this.on('request', (request, response) => {
       const connection = this.#connections.get(request.socket);

@@ -278,8 +278,8 @@ const aggregation = section('Collecting signatures. Limits are those of each net
   maxAggregationsInFlight: Count({
     default: 256,
     description:
-      'The most different aggregations under way at once; fewer, measured as it runs, where the machine cannot do so many. One more ' +
-      'is answered 503. One client alone, by its key or address, gets two thirds of them, one subnet four fifths.',
+      'The most different aggregations let in at once; fewer, measured as it runs, where the machine cannot do so many. A few of them ' +
+      'are worked on at a time, the others wait for their turn. One more is answered 503. One client alone, by its key or address, gets two thirds of them, one subnet four fifths.',
     examples: [256],
   }),
   maxQueriesInFlight: Count({

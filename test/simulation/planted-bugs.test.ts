@@ -171,6 +171,8 @@ const BUGS: readonly Bug[] = [
         override enter(request: Parameters<InstanceType<Limits['Admission']>['enter']>[0]) {
           const place = super.enter(request);
           return {
+            client: place.client,
+            turn: place.turn.bind(place),
             belongTo: place.belongTo.bind(place),
             requireSeat: place.requireSeat.bind(place),
             [Symbol.dispose]: () => undefined,

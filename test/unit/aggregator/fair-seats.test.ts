@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { FairSeats, type Seat, type SeatRefusal } from '../../../src/aggregator/fair-seats.ts';
+import { FairSeats, FIRST_SEATS, type Seat, type SeatRefusal } from '../../../src/aggregator/fair-seats.ts';
 
 /** Takes seats until one is refused. */
 function takeAll(seats: FairSeats, limit: number, client: string, subnet: string | undefined) {
@@ -53,11 +53,11 @@ describe('shares', () => {
     takeAll(seats, 120, 'flood', 'a');
     expect(seats.taken).toBe(80);
     expect(seats.take(20, 256, { client: 'flood', subnet: 'b' })).toBe('full');
-    for (let index = 0; index < 2; index += 1) {
+    for (let index = 0; index < FIRST_SEATS; index += 1) {
       expect(typeof seats.take(20, 256, { client: 'good', subnet: 'a' })).toBe('object');
     }
     expect(seats.take(20, 256, { client: 'good', subnet: 'a' })).toBe('full');
-    expect(seats.take(20, 82, { client: 'other', subnet: 'a' })).toBe('full');
+    expect(seats.take(20, 80 + FIRST_SEATS, { client: 'other', subnet: 'a' })).toBe('full');
     expect(seats.take(20, 256, { client: undefined, subnet: 'b' })).toBe('full');
   });
 
@@ -130,7 +130,8 @@ describe('in any order of events', () => {
               if (outcome === 'full') expect(before).toBeGreaterThanOrEqual(Math.min(event.limit, MOST));
             } else {
               expect(before).toBeLessThan(MOST);
-              if (outcome.isFirst) expect(taken.filter((seat) => seat.client === shares.client).length).toBeLessThan(2);
+              if (outcome.isFirst)
+                expect(taken.filter((seat) => seat.client === shares.client).length).toBeLessThan(FIRST_SEATS);
               const ofLane = outcome.isFirst ? taken.filter(({ isFirst }) => isFirst).length : before;
               expect(ofLane).toBeLessThan(event.limit);
               taken.push(outcome);
