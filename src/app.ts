@@ -61,7 +61,9 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   // Opened early, so that a missing backend is refused at once; closed last, when nothing needs it any more.
   const blsThreads = opened.use(await startWorkerPool(config.bls));
   const bls = createBlsService(blsThreads, await loadBackend(config.bls.backend));
-  const limits = await openLimitCounters(opened, config, ports);
+  const shared = await openShared(opened, config, ports);
+  const ownLimits = createMemoryLimitCounters(clock);
+  const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);
   const upstreams = opened.use(createUpstreams({ ...config.upstream, ...ports }));
   const embedded = await prepareEmbedded(opened, { config, logger, clock, onProgress }, (node) => {
     // Where the configuration names another node, that one is meant.
@@ -71,7 +73,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const networks = config.networks.map((network) =>
     opened.use(
       createServedNetwork({
-        ...{ network, identity, bls, ...ports },
+        ...{ network, identity, bls, shared, ...ports },
         aggregation: config.aggregation,
         storePath: config.store.path,
         startEmbedded: network.embedded && embedded?.start,
@@ -138,16 +140,16 @@ async function untilUseless(networks: readonly ServedNetwork[]): Promise<never> 
   throw new WrongNetworks(refusals.join('; '));
 }
 
-async function openLimitCounters(
+/** The store that replicas share. It may be away at any time, and is no reason not to start. */
+async function openShared(
   opened: AsyncDisposableStack,
-  { store }: Config,
+  { store: { shared } }: Config,
   ports: { readonly logger: Logger; readonly clock: Clock; readonly random: Random; readonly metrics: Metrics },
-): Promise<LimitCounters> {
-  const own = createMemoryLimitCounters(ports.clock);
-  if (store.shared === undefined) return own;
+) {
+  if (shared === undefined) return undefined;
   // Only where it is asked for: the client library takes a tenth of a second to load, and 25 MB.
   const { openSharedStore } = await import('./store/shared-store.ts');
-  return createSharedLimitCounters(opened.use(openSharedStore({ ...store.shared, ...ports })), own);
+  return { store: opened.use(openSharedStore({ ...shared, ...ports })), secret: shared.secret };
 }
 
 interface Embedded {

@@ -126,6 +126,7 @@ export class Admission {
           [Symbol.dispose]: () => sum[Symbol.dispose](),
         };
       },
+      verifySigned: (signed, signal) => bls.verifySigned(signed, signal),
     };
   }
 

@@ -19,6 +19,19 @@ export interface BlsService {
    *   for one gets the signal's reason
    */
   startAggregation(message: Uint8Array, signal: AbortSignal): BlsAggregation;
+  /**
+   * Whether a signature that came from outside is the sum of those of all these signers, from its bytes on.
+   *
+   * @throws {JobsOverloaded} where too much waits for a thread, or the signal's reason
+   */
+  verifySigned(signed: SignedMessageCheck, signal: AbortSignal): Promise<boolean>;
+}
+
+export interface SignedMessageCheck {
+  readonly message: Uint8Array;
+  readonly signers: readonly Signer[];
+  /** 96 bytes, compressed. */
+  readonly signature: Uint8Array;
 }
 
 export interface Signer {
@@ -74,10 +87,22 @@ export function createBlsService(
 ): BlsService {
   let keyTable = new PublicKeyTable(packedPublicKeyBytes);
   const checks = new CheckBatches(runner);
+  const currentTable = (): PublicKeyTable => {
+    if (keyTable.isFull) keyTable = new PublicKeyTable(packedPublicKeyBytes);
+    return keyTable;
+  };
   return {
-    startAggregation(message, signal) {
-      if (keyTable.isFull) keyTable = new PublicKeyTable(packedPublicKeyBytes);
-      return createAggregation({ runner, keyTable, checks }, message, signal);
+    startAggregation: (message, signal) =>
+      createAggregation({ runner, keyTable: currentTable(), checks }, message, signal),
+    async verifySigned({ message, signers, signature }, signal) {
+      if (lengthProblem(signature) !== undefined) return false;
+      const table = currentTable();
+      const slots = signers.map(({ publicKeyHex, publicKey }) => table.slotOf(publicKeyHex, publicKey));
+      const verdict = await runner.run<'verifySigned'>(() =>
+        signal.aborted ? undefined : { kind: 'verifySigned', keys: table.memory, slots, message, signature },
+      );
+      signal.throwIfAborted();
+      return verdict?.kind === 'valid';
     },
   };
 }

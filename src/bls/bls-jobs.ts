@@ -31,6 +31,11 @@ export interface BlsJobs {
     readonly input: { readonly checks: readonly AggregateCheck[] };
     readonly output: readonly AggregateVerdict[];
   };
+  /** Whether a signature is the sum of those of all these signers, each input from its bytes on. */
+  readonly verifySigned: {
+    readonly input: KeySlots & { readonly message: Uint8Array; readonly signature: Uint8Array };
+    readonly output: AggregateVerdict;
+  };
   /** Whether the sum of contributions verifies. */
   readonly verifySum: {
     readonly input: Contributions & { readonly message: Uint8Array };
@@ -126,6 +131,8 @@ function run(backend: BlsBackend, job: BlsJob): BlsJobResult<BlsJobKind> {
     }
     case 'verify':
       return verify(backend, job.checks);
+    case 'verifySigned':
+      return verifySigned(backend, job);
     case 'verifySum':
       return verifySum(backend, readContributions(backend, job), backend.unpackMessage(job.message));
     case 'halves':
@@ -177,6 +184,17 @@ function parseCheck(backend: BlsBackend, { key, message, signature }: AggregateC
   } catch (error) {
     // An aggregate at infinity does not parse.
     if (error instanceof ParseError) return undefined;
+    throw error;
+  }
+}
+
+function verifySigned(backend: BlsBackend, job: BlsJobs['verifySigned']['input']): AggregateVerdict {
+  try {
+    const key = backend.aggregatePublicKeys(job.slots.map(openPublicKeys(backend, job.keys)));
+    const signature = backend.parseSignature(job.signature);
+    return backend.verify(key, backend.hashToCurve(job.message), signature) ? VALID : { kind: 'invalid' };
+  } catch (error) {
+    if (error instanceof ParseError) return { kind: 'invalid' };
     throw error;
   }
 }

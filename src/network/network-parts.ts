@@ -18,6 +18,8 @@ import { createValidatorFunds } from '../pchain/validator-funds.ts';
 import { createValidatorSets } from '../pchain/validator-sets.ts';
 import type { Clock, Random } from '../primitives/clock.ts';
 import { publicNetworkNamed } from '../primitives/networks.ts';
+import { createSharedParts, type SharedParts as SharedStoreParts } from '../store/shared-parts.ts';
+import type { SharedStore } from '../store/shared-store.ts';
 import { createMemorySignatureStore } from '../store/signature-store.ts';
 import { openValidationStore } from '../store/validation-store.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -37,6 +39,8 @@ export interface SharedParts {
   readonly identity: Identity;
   readonly bls: BlsService;
   readonly aggregation: AggregationConfig;
+  /** What replicas of the service share; undefined where there is but this one. */
+  readonly shared: { readonly store: SharedStore; readonly secret: string | undefined } | undefined;
   /** The folder for what is to outlive the process; undefined keeps it in memory. */
   readonly storePath: string | undefined;
   readonly clock: Clock;
@@ -112,7 +116,11 @@ export function openNetworkParts(
   const { network, networkID, clock, logger } = options;
   const metrics = createAggregatorMetrics(options.metrics);
   const peers = opened.use(openPeers(options, api.node));
-  const validatorSets = createValidatorSets({ api: api.node, clock, build: createWarpSet });
+  const shared = openSharedParts(options);
+  const validatorSets = createValidatorSets({
+    ...{ api: api.node, clock, build: createWarpSet },
+    shared: shared?.validatorSets,
+  });
   const connections = opened.use(
     createValidatorConnections({
       network: peers,
@@ -128,18 +136,20 @@ export function openNetworkParts(
     }),
   );
   const directory = createSubnetDirectory(api.lookups, clock);
+  const signatures = createMemorySignatureStore({
+    maxSignatures: options.aggregation.signatureCacheSize,
+    maxPerSigner: options.aggregation.signatureCachePerSigner,
+  });
   const aggregator = createAggregator({
     networkID,
     directory,
     validatorSets,
-    l1Messages: openL1Messages(opened, options, api, directory),
+    l1Messages: openL1Messages(opened, options, api, directory, shared),
     epochs: createEpochHeights(createChainApi(api.openClient()), clock),
     funds: createValidatorFunds(api.node, clock),
     source: connections,
-    store: createMemorySignatureStore({
-      maxSignatures: options.aggregation.signatureCacheSize,
-      maxPerSigner: options.aggregation.signatureCachePerSigner,
-    }),
+    store: shared?.signatures(signatures) ?? signatures,
+    sharedWork: shared?.work,
     suspects: createSuspects(clock),
     bls: options.bls,
     clock,
@@ -152,6 +162,13 @@ export function openNetworkParts(
     },
   });
   return { aggregator, peers, connections };
+}
+
+/** An embedded network is another one in each process, however much its name and ID are the same. */
+function openSharedParts(options: PartsOptions & { readonly networkID: number }): SharedStoreParts | undefined {
+  const { network, networkID, shared, clock, logger, metrics } = options;
+  if (shared === undefined || network.embedded !== undefined) return undefined;
+  return createSharedParts({ ...shared, networkID, networkName: network.name, clock, logger, metrics });
 }
 
 function openPeers(options: PartsOptions & { readonly networkID: number }, api: NodeApi): PeerNetwork {
@@ -175,6 +192,7 @@ function openL1Messages(
   options: PartsOptions & { readonly networkID: number },
   api: NetworkApi,
   directory: SubnetDirectory,
+  shared: SharedStoreParts | undefined,
 ) {
   const { network, networkID, clock, logger, metrics, storePath } = options;
   const known = publicNetworkNamed(network.name);
@@ -182,7 +200,7 @@ function openL1Messages(
   const index = opened.use(
     createValidationIndex({
       api: createNodeApi(api.openClient(), api.info),
-      store,
+      store: shared?.validations(store) ?? store,
       clock,
       logger,
       metrics,

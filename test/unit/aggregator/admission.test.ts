@@ -247,7 +247,7 @@ describe('the machine', () => {
     const metrics = createAggregatorMetrics(createMetrics(registry));
     const admission = new Admission({ clock, metrics, maxAggregationsInFlight: 64 });
     const sum = { add: () => sleep(clock, 400) } as unknown as BlsAggregation;
-    const bls = admission.watch({ startAggregation: () => sum });
+    const bls = admission.watch({ startAggregation: () => sum, verifySigned: async () => true });
     const adding = bls
       .startAggregation(new Uint8Array(), new AbortController().signal)
       .add({} as Signer, new Uint8Array());

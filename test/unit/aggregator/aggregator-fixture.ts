@@ -178,6 +178,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}) {
         };
         return { ...sum, aggregate, [Symbol.dispose]: () => sum[Symbol.dispose]() };
       },
+      verifySigned: (signed, signal) => inline.verifySigned(signed, signal),
     },
     clock,
     metrics: createAggregatorMetrics(createMetrics(registry)),

@@ -130,8 +130,12 @@ describe('what a file says', () => {
     expect(config.store).toEqual({
       path: '/var/lib/a',
       shared: {
-        address: { host: 'redis.test', port: 6379, isTls: true, username: undefined, password: 'word', database: 2 },
+        servers: {
+          ...{ kind: 'single', host: 'redis.test', port: 6379, isTls: true },
+          ...{ username: undefined, password: 'word', database: 2 },
+        },
         keyPrefix: 'mine:',
+        secret: undefined,
       },
     });
     expect(config.access.apiKeys).toEqual([
