@@ -4,7 +4,7 @@ import { parseConfig } from '../../../src/config/load-config.ts';
 import { type Devnet, type DevnetFaults, startDevnet } from '../../../src/devnet/devnet.ts';
 import { parseExactJson } from '../../../src/pchain/exact-json.ts';
 import { parseHex } from '../../../src/primitives/bytes.ts';
-import { systemClock } from '../../../src/primitives/clock.ts';
+import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
 import { parseNodeID } from '../../../src/primitives/ids.ts';
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
@@ -30,6 +30,8 @@ export interface ServiceSettings {
   readonly upstream?: object;
   /** Silent by default. */
   readonly logger?: Logger;
+  /** The system's by default. */
+  readonly clock?: Clock;
 }
 
 /** The whole service on the embedded network, as `npm start` runs it, in this process. */
@@ -82,7 +84,7 @@ export async function startService(
 
 async function serve(
   devnet: Devnet,
-  { network, server, logger = createLogger('silent'), ...sections }: ServiceSettings,
+  { network, server, logger = createLogger('silent'), clock = systemClock, ...sections }: ServiceSettings,
 ) {
   await using opened = new AsyncDisposableStack();
   const starting = AbortSignal.timeout(START_TIMEOUT_MS);
@@ -93,7 +95,7 @@ async function serve(
     ...network,
   };
   const { config } = parseConfig({ networks: { local }, server: { port: 0, ...server }, ...sections }, {}, {});
-  const app = opened.use(await startApp({ config, logger, clock: systemClock, random: Math.random }));
+  const app = opened.use(await startApp({ config, logger, clock, random: Math.random }));
   await app.untilReady(starting);
   const closing = opened.move();
 

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { type AggregatorLimits, createAggregator } from '../../../src/aggregator/aggregate.ts';
+import { type AggregatorLimits, type AggregatorOptions, createAggregator } from '../../../src/aggregator/aggregate.ts';
 import type { AggregationRequest } from '../../../src/aggregator/aggregation-request.ts';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
@@ -144,8 +144,12 @@ export const FOUND: L1MessageRequest = {
   signingSubnetID: SUBNET,
 };
 
-export function createHarness(limits: Partial<AggregatorLimits> = {}) {
-  const clock = new FakeClock();
+export interface HarnessParts extends Partial<Pick<AggregatorOptions, 'store' | 'sharedWork'>> {
+  readonly clock?: FakeClock;
+}
+
+export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: HarnessParts = {}) {
+  const { clock = new FakeClock() } = parts;
   const source = new ScriptedSource(clock);
   const api = new FakeNodeApi();
   const registry = new Registry();
@@ -168,7 +172,8 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}) {
     l1Messages,
     suspects: createSuspects(clock),
     source,
-    store: createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
+    store: parts.store ?? createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
+    sharedWork: parts.sharedWork,
     bls: {
       startAggregation(message, signal) {
         const sum = inline.startAggregation(message, signal);
