@@ -2,11 +2,18 @@ import { cpus } from 'node:os';
 import type { Row } from './benchmark.ts';
 import { benchBls } from './bls.ts';
 import { benchL1Index } from './l1-index.ts';
+import { benchReplicas } from './replicas.ts';
 import { benchService } from './service.ts';
 import { benchUpstream } from './upstream.ts';
 
 /** Every benchmark by the name it is called with: `npm run bench -- NAME [--json] [numbers]`. */
-const BENCHMARKS = { service: benchService, bls: benchBls, 'l1-index': benchL1Index, upstream: benchUpstream } as const;
+const BENCHMARKS = {
+  service: benchService,
+  bls: benchBls,
+  'l1-index': benchL1Index,
+  upstream: benchUpstream,
+  replicas: benchReplicas,
+} as const;
 
 const [name, ...rest] = process.argv.slice(2).filter((arg) => arg !== '--json');
 const isJson = process.argv.includes('--json');

@@ -73,7 +73,8 @@ export class MirroredProgress {
   show(progress: Uint8Array | undefined): void {
     const told = progress && parse(progress);
     if (told?.validators.length !== this.#tally.warpSet.validators.length) return;
-    for (const [index, sign] of [...told.validators].entries()) {
+    for (let index = 0; index < told.validators.length; index += 1) {
+      const sign = told.validators.charAt(index);
       const standing = sign === this.#shown[index] ? undefined : standingOf(sign, told);
       if (standing !== undefined) this.#tally.set(index, standing);
     }

@@ -2,18 +2,22 @@ import { LRUCache } from 'lru-cache';
 import { JobsOverloaded } from '../bls/job-runner.ts';
 import { PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
-import type { SharedTask } from '../store/shared-work.ts';
+import type { SharedTask, SharedWork } from '../store/shared-work.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
 import type { Place } from './admission.ts';
-import type { AggregateOptions, AggregatorOptions } from './aggregate.ts';
 import type { AggregationResult } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import { createAnswerHistory } from './answer-history.ts';
-import { type CollectionDeps, type CollectionOutcome, collectSignatures } from './collect-signatures.ts';
+import {
+  type CollectionDeps,
+  type CollectionLimits,
+  type CollectionOutcome,
+  collectSignatures,
+} from './collect-signatures.ts';
 import { describeFailure } from './collection-failure.ts';
 import type { CompleteRequest } from './complete-request.ts';
 import { createFailureMemory } from './failure-memory.ts';
-import { ProgressFeed } from './progress.ts';
+import { ProgressFeed, type ProgressListener } from './progress.ts';
 import { QueryRoom } from './query-room.ts';
 import { createRefusedChains } from './refused-chains.ts';
 import { resultKey, signatureKey } from './result-key.ts';
@@ -21,12 +25,18 @@ import { decodeFailure, type Ending, toShared, verifiedResult } from './shared-o
 import { encodeProgress, MirroredProgress } from './shared-progress.ts';
 import type { Signing } from './signing-resolver.ts';
 
+export interface SharedSigningOptions extends Omit<CollectionDeps, 'history' | 'refusedChains' | 'room' | 'limits'> {
+  /** What is done once among replicas; undefined where there are none. */
+  readonly sharedWork?: SharedWork | undefined;
+  readonly limits: CollectionLimits & { readonly maxQueriesInFlight: number; readonly resultCacheBytes: number };
+}
+
 /**
  * Signs for a known validator set. Equal requests share one collection, those of other replicas included where there is a store
  * that they share; what came of it is remembered: a signed message while there is room, a failure for a while.
  */
 export class SharedSigning {
-  readonly #options: AggregatorOptions;
+  readonly #options: SharedSigningOptions;
   readonly #collection: CollectionDeps;
   readonly #flights = new SingleFlight<string, Signed>();
   /** Of the flights. */
@@ -34,7 +44,7 @@ export class SharedSigning {
   readonly #results: LRUCache<string, AggregationResult>;
   readonly #failures: ReturnType<typeof createFailureMemory>;
 
-  constructor(options: AggregatorOptions) {
+  constructor(options: SharedSigningOptions) {
     const { limits, clock } = options;
     this.#options = options;
     this.#collection = {
@@ -54,7 +64,7 @@ export class SharedSigning {
   async sign(
     request: CompleteRequest,
     signing: Signing,
-    { signal, onProgress }: AggregateOptions,
+    { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress?: ProgressListener | undefined },
     place: Place,
   ): Promise<Signed> {
     const { metrics } = this.#options;

@@ -247,6 +247,7 @@ class LeasedWork implements SharedWork {
         return seal.isOfSecret ? { kind: 'done', raw, bytes: body.subarray(1), isProven: false } : nonsense;
       case KIND.proven:
         return { kind: 'done', raw, bytes: body.subarray(1), isProven: true };
+      case undefined:
       default:
         return nonsense;
     }

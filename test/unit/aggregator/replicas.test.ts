@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
-import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
+import type { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import type { ProgressEvent } from '../../../src/aggregator/progress.ts';
 import { createSeal } from '../../../src/store/seal.ts';
 import { createSharedSignatureStore } from '../../../src/store/shared-signature-store.ts';
