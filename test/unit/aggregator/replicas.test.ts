@@ -144,6 +144,20 @@ describe('what is planted under the key of a result', () => {
     expect(asked(other)).toBe(2);
   });
 
+  test('another message beside the signature of this one never comes out', async () => {
+    const { values, one, other } = createReplicas(null);
+    await one.finish(one.start());
+    for (const [key, entry] of values.entries) {
+      if (!key.startsWith('work:')) continue;
+      // The last byte of the message's payload.
+      const at = Buffer.from(entry.value).indexOf(MESSAGE.bytes) + MESSAGE.bytes.length - 1;
+      entry.value = Buffer.concat([entry.value.subarray(0, at), Buffer.of(99), entry.value.subarray(at + 1)]);
+    }
+    const result = await other.finish(other.start());
+    expect(Buffer.from(result.signedMessage).indexOf(MESSAGE.bytes)).toBe(0);
+    expect(verifySignedMessage(result.signedMessage, EXPECTED, modelBackend).kind).toBe('valid');
+  });
+
   test('a signature that is none never comes out', async () => {
     const { values, one, other } = createReplicas(null);
     await one.finish(one.start());

@@ -127,6 +127,15 @@ describe('equal work of several replicas', () => {
     expect(done).toEqual(['slow']);
   });
 
+  test('whoever leaves before it knows that the lease is its own gives it back', async () => {
+    const { values, open, taskOf, run } = createReplicas();
+    const leaving = new AbortController();
+    const left = run(open(), taskOf('left'), leaving.signal);
+    leaving.abort(new Error('gone'));
+    await expect(left).rejects.toThrow('gone');
+    expect(values.entries.size).toBe(0);
+  });
+
   test('whoever waits may leave, and then nothing of it stays', async () => {
     const { clock, open, taskOf, run } = createReplicas();
     void run(open(), taskOf('slow', { takesMs: 3_000 }));
