@@ -23,7 +23,7 @@ import { parseHex } from './primitives/bytes.ts';
 import { type Clock, type Random, sleep } from './primitives/clock.ts';
 import type { NodeID } from './primitives/ids.ts';
 import { registerIdentity } from './store/identity-registration.ts';
-import { createMemoryLimitCounters, type LimitCounters } from './store/limit-counters.ts';
+import { createMemoryLimitCounters } from './store/limit-counters.ts';
 import { createSharedLimitCounters } from './store/shared-limit-counters.ts';
 import type { SharedStore } from './store/shared-store.ts';
 import type { Logger } from './telemetry/logger.ts';
@@ -82,8 +82,9 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   // Opened early, so that a missing backend is refused at once; closed last, when nothing needs it any more.
   const blsThreads = opened.use(await startWorkerPool({ ...config.bls, clock, metrics }));
   const bls = createBlsService(blsThreads, await loadBackend(config.bls.backend));
-  const store = await openStore(opened, config, ports);
-  const limits = createLimitCounters(store, clock);
+  const shared = await openShared(opened, config, ports);
+  const ownLimits = createMemoryLimitCounters(clock);
+  const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);
   const upstreams = opened.use(createUpstreams({ ...config.upstream, ...ports }));
   const embedded = await prepareEmbedded(opened, { config, logger, clock, onProgress }, (node) => {
     // Where the configuration names another node, that one is meant.
@@ -94,14 +95,14 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const networks = config.networks.map((network) =>
     opened.use(
       createServedNetwork({
-        ...{ network, identity, bls, ...ports },
+        ...{ network, identity, bls, shared, ...ports },
         aggregation: config.aggregation,
         storePath: config.store.path,
         startEmbedded: network.embedded && embedded?.start,
       }),
     ),
   );
-  const identityWatch = openIdentityWatch(opened, { config, identity, networks, store, ...ports });
+  const identityWatch = openIdentityWatch(opened, { config, identity, networks, store: shared?.store, ...ports });
   const { host, port } = config.metrics;
   // Opened before the server and closed after it: what happens while the service stops can be read to the end.
   const metricsServer =
@@ -213,20 +214,12 @@ interface Ports {
   readonly metrics: Metrics;
 }
 
-async function openStore(
-  opened: AsyncDisposableStack,
-  { store }: Config,
-  ports: Ports,
-): Promise<SharedStore | undefined> {
-  if (store.shared === undefined) return undefined;
+/** The store that replicas share. It may be away at any time, and is no reason not to start. */
+async function openShared(opened: AsyncDisposableStack, { store: { shared } }: Config, ports: Ports) {
+  if (shared === undefined) return undefined;
   // Only where it is asked for: the client library takes a tenth of a second to load, and 25 MB.
   const { openSharedStore } = await import('./store/shared-store.ts');
-  return opened.use(openSharedStore({ ...store.shared, ...ports }));
-}
-
-function createLimitCounters(store: SharedStore | undefined, clock: Clock): LimitCounters {
-  const own = createMemoryLimitCounters(clock);
-  return store === undefined ? own : createSharedLimitCounters(store, own);
+  return { store: opened.use(openSharedStore({ ...shared, ...ports })), secret: shared.secret };
 }
 
 /** Watches whether another process has our identity, in every way that the configuration allows. */

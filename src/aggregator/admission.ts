@@ -173,6 +173,7 @@ export class Admission {
           [Symbol.dispose]: () => sum[Symbol.dispose](),
         };
       },
+      verifySigned: (signed, signal) => bls.verifySigned(signed, signal),
     };
   }
 

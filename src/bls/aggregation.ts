@@ -10,7 +10,7 @@ import { PublicKeyTable } from './public-key-table.ts';
 import { createSearchChecks } from './search-checks.ts';
 import { type AddOutcome, SignatureLanes } from './signature-lanes.ts';
 
-export interface BlsService {
+export interface BlsService extends BlsVerifier {
   /**
    * Costs nothing yet. The message is hashed to the curve when its first signature comes, while others are still on their way: one
    * that nobody signs is never hashed.
@@ -88,7 +88,7 @@ export interface BlsAggregation extends Disposable {
 export function createBlsService(
   runner: JobRunner,
   { packedPublicKeyBytes }: Pick<BlsBackend, 'packedPublicKeyBytes'>,
-): BlsService & BlsVerifier {
+): BlsService {
   let keyTable = new PublicKeyTable(packedPublicKeyBytes);
   const checks = new CheckBatches(runner);
   const openTable = (): PublicKeyTable => {

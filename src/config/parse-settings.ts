@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../primitives/ids.ts';
-import { parseRedisUrl } from '../primitives/redis-address.ts';
+import { type HostAndPort, parseRedisUrl, type RedisAddress, type RedisServers } from '../primitives/redis-address.ts';
 import { parsePeerAddress } from './peer-address.ts';
 import type { NetworkSettings, Settings } from './schema.ts';
 import type { Config, IdentityConfig, NetworkConfig, StoreConfig, UpstreamConfig } from './settings.ts';
@@ -43,10 +43,29 @@ function parseIdentity({
   return { directory, certificatePath, privateKeyPath };
 }
 
-function parseStore({ path, sharedUrl, sharedKeyPrefix }: Settings['store']): StoreConfig {
-  const shared =
-    sharedUrl === undefined ? undefined : { address: parseRedisUrl(sharedUrl), keyPrefix: sharedKeyPrefix };
-  return { path, shared };
+function parseStore(store: Settings['store']): StoreConfig {
+  const { path, sharedUrl, sharedKeyPrefix: keyPrefix, sharedSecret: secret } = store;
+  if (sharedUrl === undefined) return { path, shared: undefined };
+  return { path, shared: { servers: parseRedisServers(store, parseRedisUrl(sharedUrl)), keyPrefix, secret } };
+}
+
+function parseRedisServers(store: Settings['store'], address: RedisAddress): RedisServers {
+  const { sharedKind: kind, sharedNodes, sharedMaster: master, sharedSentinelPassword: sentinelPassword } = store;
+  const nodes = [{ host: address.host, port: address.port }, ...sharedNodes.map(parseNode)];
+  switch (kind) {
+    case 'single':
+      return { ...address, kind };
+    case 'cluster':
+      return { ...address, kind, nodes };
+    case 'sentinel':
+      return { ...address, kind, sentinels: nodes, master, sentinelPassword };
+  }
+}
+
+function parseNode(text: string): HostAndPort {
+  const node = parsePeerAddress(text);
+  if (node === undefined) throw new TypeError(`not checked: ${text}`);
+  return node;
 }
 
 function parseUpstream({ dataApi, metrics, nodeRpc, ...rest }: Settings['upstream']): UpstreamConfig {

@@ -2,21 +2,19 @@ import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { type Static, Type } from 'typebox';
 import { PUBLIC_NETWORKS } from '../primitives/networks.ts';
-import { parseRedisUrl } from '../primitives/redis-address.ts';
-import { maskedUrl } from './mask.ts';
 import { NetworksSchema } from './network-schema.ts';
 import { Count, DurationMs } from './number-schemas.ts';
 import {
   check,
   isObject,
   optional,
-  parsed,
   partAt,
   type Report,
   type SettingSchema,
   type Surroundings,
   section,
 } from './setting.ts';
+import { StoreSchema } from './store-schema.ts';
 import { UpstreamSchema } from './upstream-schema.ts';
 
 /**
@@ -311,44 +309,11 @@ const aggregation = section('Collecting signatures. Limits are those of each net
   }),
 });
 
-const store = section('What outlives the process, and what replicas share.', {
-  path: optional(
-    Type.String({
-      description:
-        'A folder, made where it is not there, for what is to outlive the process: the index of L1 validations, which then reads all ' +
-        'P-Chain blocks since L1s exist, and after a restart goes on where it was.',
-      minLength: 1,
-      examples: ['/var/lib/aggregator'],
-    }),
-  ),
-  sharedUrl: optional(
-    parsed(
-      Type.String({
-        description:
-          'The Redis that replicas of the service share, see below; `rediss://` for TLS. Its password comes from the environment by ' +
-          '`${NAME}`, or with the whole URL.',
-        minLength: 1,
-        allowed: 'the URL of a Redis',
-        secret: 'always',
-        masked: maskedUrl,
-        examples: ['redis://user:password@redis.example:6379/0'],
-      }),
-      parseRedisUrl,
-    ),
-  ),
-  sharedKeyPrefix: Type.String({
-    default: 'warp-signature-aggregator:',
-    description: 'What all keys in it start with. Services with the same prefix share their limits.',
-    minLength: 1,
-    maxLength: 100,
-    examples: ['aggregator-blue:'],
-  }),
-});
-
 export const SettingsSchema = Type.Object(
   {
     networks: NetworksSchema,
-    ...{ server, log, metrics, access, identity, bls, aggregation, store },
+    ...{ server, log, metrics, access, identity, bls, aggregation },
+    store: StoreSchema,
     upstream: UpstreamSchema,
   },
   { additionalProperties: false },

@@ -1,6 +1,6 @@
 import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import type { NodeID, SubnetID } from '../primitives/ids.ts';
-import type { RedisAddress } from '../primitives/redis-address.ts';
+import type { RedisServers } from '../primitives/redis-address.ts';
 
 /** The configuration: checked as a whole, completed with its defaults, and frozen. One section for each consumer. */
 export interface Config {
@@ -79,8 +79,16 @@ export interface AggregationConfig {
 export interface StoreConfig {
   /** A folder for what is to outlive the process. */
   readonly path: string | undefined;
-  /** The Redis that replicas share, and what their keys in it start with. */
-  readonly shared: { readonly address: RedisAddress; readonly keyPrefix: string } | undefined;
+  readonly shared: SharedStoreConfig | undefined;
+}
+
+/** The Redis that replicas share. */
+export interface SharedStoreConfig {
+  readonly servers: RedisServers;
+  /** What all keys start with. */
+  readonly keyPrefix: string;
+  /** What is shared is sealed with it; undefined shares only what proves itself. */
+  readonly secret: string | undefined;
 }
 
 /** The services that requests are passed on to. */

@@ -28,6 +28,8 @@ import type { Clock, Random } from '../primitives/clock.ts';
 import type { OpenHttp } from '../primitives/http-port.ts';
 import { PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
 import { publicNetworkNamed } from '../primitives/networks.ts';
+import { createSharedParts, type SharedParts as SharedStoreParts } from '../store/shared-parts.ts';
+import type { SharedStore } from '../store/shared-store.ts';
 import { createMemorySignatureStore } from '../store/signature-store.ts';
 import { openValidationStore } from '../store/validation-store.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -47,6 +49,8 @@ export interface SharedParts {
   readonly identity: Identity;
   readonly bls: BlsService & BlsVerifier;
   readonly aggregation: AggregationConfig;
+  /** What replicas of the service share; undefined where there is but this one. */
+  readonly shared: { readonly store: SharedStore; readonly secret: string | undefined } | undefined;
   /** The folder for what is to outlive the process; undefined keeps it in memory. */
   readonly storePath: string | undefined;
   readonly clock: Clock;
@@ -164,7 +168,11 @@ export function openNetworkParts(
   );
   let peersByHand = network.manuallyTrackedPeers;
   const peers = opened.use(openPeers(options, api.node, () => peersByHand));
-  const validatorSets = createValidatorSets({ api: api.node, clock, build: createWarpSet });
+  const shared = openSharedParts(options);
+  const validatorSets = createValidatorSets({
+    ...{ api: api.node, clock, build: createWarpSet },
+    shared: shared?.validatorSets,
+  });
   const connections = opened.use(
     createValidatorConnections({
       network: peers,
@@ -190,15 +198,17 @@ export function openNetworkParts(
     history: createAnswerHistory(clock, options.aggregation.hedgeAfterMs),
     suspects: createSuspects(clock),
   };
+  const signatures = createMemorySignatureStore({
+    maxSignatures: options.aggregation.signatureCacheSize,
+    maxPerSigner: options.aggregation.signatureCachePerSigner,
+  });
   const aggregator = createAggregator({
     ...resolving,
     ...learnt,
-    l1Messages: openL1Messages(opened, options, api, directory),
+    l1Messages: openL1Messages(opened, options, api, directory, shared),
     source: connections,
-    store: createMemorySignatureStore({
-      maxSignatures: options.aggregation.signatureCacheSize,
-      maxPerSigner: options.aggregation.signatureCachePerSigner,
-    }),
+    store: shared?.signatures(signatures) ?? signatures,
+    sharedWork: shared?.work,
     subnets: policy,
     bls: options.bls,
     metrics,
@@ -222,6 +232,13 @@ export function openNetworkParts(
       connections.trackSubnets(trackedSubnetIDs);
     },
   };
+}
+
+/** An embedded network is another one in each process, however much its name and ID are the same. */
+function openSharedParts(options: PartsOptions & { readonly networkID: number }): SharedStoreParts | undefined {
+  const { network, networkID, shared, clock, logger, metrics } = options;
+  if (shared === undefined || network.embedded !== undefined) return undefined;
+  return createSharedParts({ ...shared, networkID, networkName: network.name, clock, logger, metrics });
 }
 
 function openPeers(
@@ -250,6 +267,7 @@ function openL1Messages(
   options: PartsOptions & { readonly networkID: number },
   api: NetworkApi,
   directory: SubnetDirectory,
+  shared: SharedStoreParts | undefined,
 ) {
   const { network, networkID, clock, logger, metrics, storePath, outside } = options;
   const known = publicNetworkNamed(network.name);
@@ -257,7 +275,7 @@ function openL1Messages(
   const index = opened.use(
     createValidationIndex({
       api: createNodeApi(api.openClient(), api.info),
-      store,
+      store: shared?.validations(store) ?? store,
       clock,
       logger,
       metrics,

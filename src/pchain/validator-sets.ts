@@ -3,6 +3,7 @@ import { equalBytes } from '../primitives/bytes.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { FreshCache } from '../primitives/fresh-cache.ts';
 import type { SubnetID } from '../primitives/ids.ts';
+import type { SharedValidatorSets } from '../store/shared-validator-sets.ts';
 import type { Validator } from '../validators/validator.ts';
 import { ApiError } from './api-error.ts';
 import type { NodeApi } from './node-api.ts';
@@ -65,10 +66,13 @@ export interface ValidatorSetsOptions<T> {
   readonly clock: Clock;
   /** Must depend on nothing but its argument: the result is shared by all heights at which the validators are the same. */
   readonly build: (validators: readonly Validator[]) => T | Promise<T>;
+  /** Looked in before the node is asked; what it has is believed. */
+  readonly shared?: SharedValidatorSets | undefined;
   readonly limits?: Partial<ValidatorSetsLimits>;
 }
 
-export function createValidatorSets<T>({ api, clock, build, limits }: ValidatorSetsOptions<T>): ValidatorSets<T> {
+export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): ValidatorSets<T> {
+  const { api, clock, build, shared, limits } = options;
   const { proposedHeightMaxAgeMs, maxSets, maxValidators } = { ...DEFAULT_LIMITS, ...limits };
   interface Entry {
     readonly validators: readonly Validator[];
@@ -101,7 +105,9 @@ export function createValidatorSets<T>({ api, clock, build, limits }: ValidatorS
 
   async function loadSet(key: SetKey, signal: AbortSignal): Promise<Entry> {
     const { subnetID, height } = parseSetKey(key);
-    const validators = await getValidatorsAt(subnetID, height, signal);
+    const read = await shared?.at(subnetID, height);
+    signal.throwIfAborted();
+    const validators = read ?? (await getValidatorsAt(subnetID, height, signal));
     const previous = latest.get(subnetID);
     const entry =
       previous !== undefined && areEqual(previous.validators, validators)
@@ -109,6 +115,7 @@ export function createValidatorSets<T>({ api, clock, build, limits }: ValidatorS
         : { validators, set: await build(validators) };
     latest.set(subnetID, entry);
     if (height >= (newest.get(subnetID)?.height ?? 0n)) newest.set(subnetID, { height, entry });
+    if (read === undefined) shared?.put(subnetID, height, entry.validators);
     return entry;
   }
 

@@ -37,14 +37,12 @@ export function registerIdentity(options: IdentityRegistrationOptions): Identity
   const own = `${replica} ${description}`;
   return {
     async look() {
-      const answer = await store.ask((redis) =>
-        redis.eval(REGISTER_SCRIPT, { keys: [key], arguments: [own, String(lapsesMs)] }),
-      );
-      if (typeof answer !== 'string') return undefined;
-      return HOLDER.exec(answer)?.groups?.['description'] ?? 'another one';
+      const answer = await store.ask((redis) => redis.run(REGISTER_SCRIPT, key, [own, String(lapsesMs)]));
+      if (!(answer instanceof Uint8Array)) return undefined;
+      return HOLDER.exec(Buffer.from(answer).toString())?.groups?.['description'] ?? 'another one';
     },
     async [Symbol.asyncDispose]() {
-      await store.ask((redis) => redis.eval(LEAVE_SCRIPT, { keys: [key], arguments: [own] }));
+      await store.ask((redis) => redis.run(LEAVE_SCRIPT, key, [own]));
     },
   };
 }

@@ -55,7 +55,7 @@ export function openService({ name, plan, clock, draws, outside, scheme, watcher
   const listeners = { count: 0 };
   const network: ServedNetwork = createServedNetwork(
     {
-      ...{ bls, clock, outside },
+      ...{ bls, clock, outside, shared: undefined },
       identity: simulatedIdentity(999),
       random: draws.fork('random').next,
       aggregation: plan.aggregation,

@@ -420,17 +420,19 @@ describe('bad signatures', () => {
     expect(fixture.signersOf(value, 60)).toEqual([0, 2]);
   });
 
-  test('in the store are found, removed, and replaced by asking others', async () => {
+  test('in the store are found, removed, and replaced by asking those whose they are not', async () => {
     const fixture = createFixture({ weights: [40, 30, 20, 20] });
     for (const [position, validator] of fixture.validators.entries()) {
       const bytes = fixture.message.bytes;
       const signature = position === 1 ? validator.forge(bytes) : validator.sign(bytes);
-      if (position < 2) await fixture.store.put(key(fixture), validator.publicKeyHex, signature);
+      if (position < 2) await fixture.store.putMany(key(fixture), new Map([[validator.publicKeyHex, signature]]));
     }
     const { value } = await fixture.finish(fixture.collect({ quorum: 60 }));
-    expect(fixture.asked()).toEqual([2, 3]);
-    expect(fixture.signersOf(value, 60)).toEqual([0, 2, 3]);
-    expect(await stored(fixture)).toEqual([0, 2, 3]);
+    expect(fixture.asked()).toEqual([1]);
+    expect(fixture.signersOf(value, 60)).toEqual([0, 1]);
+    expect(await stored(fixture)).toEqual([0, 1]);
+    // Whoever wrote it there, it was not the validator.
+    expect(fixture.deps.suspects.has(fixture.validators[1]!.publicKeyHex)).toBe(false);
   });
 
   test('so many that the search runs out of time: returns what was cleared where it is a quorum, else fails', async () => {

@@ -155,14 +155,42 @@ describe('what a file says', () => {
     expect(config.store).toEqual({
       path: '/var/lib/a',
       shared: {
-        address: { host: 'redis.test', port: 6379, isTls: true, username: undefined, password: 'word', database: 2 },
+        servers: {
+          ...{ kind: 'single', host: 'redis.test', port: 6379, isTls: true },
+          ...{ username: undefined, password: 'word', database: 2 },
+        },
         keyPrefix: 'mine:',
+        secret: undefined,
       },
     });
     expect(config.access.apiKeys).toEqual([
       { name: 'a', sha256: hash('a'), unitsPerMinute: 30_000, routes: ['aggregation', 'data', 'rpc'] },
     ]);
     expect(configOf(fileWith({ store: { sharedKeyPrefix: 'mine:' } })).store.shared).toBeUndefined();
+  });
+
+  test('the shared store may be a cluster, or be named by sentinels', () => {
+    const sharedOf = (store: object) => configOf(fileWith({ store })).store.shared;
+    const given = { sharedUrl: 'redis://me:word@a.test:7000/1', sharedNodes: ['b.test:7001', '[::1]:7002'] };
+    const address = {
+      ...{ host: 'a.test', port: 7000, isTls: false, username: 'me', password: 'word', database: 1 },
+    };
+    const nodes = [
+      { host: 'a.test', port: 7000 },
+      { host: 'b.test', port: 7001 },
+      { host: '::1', port: 7002 },
+    ];
+    const secret = 'sixteen letters!';
+    const keyPrefix = 'warp-signature-aggregator:';
+    expect(sharedOf({ ...given, sharedKind: 'single', sharedSecret: secret })).toEqual({
+      ...{ servers: { ...address, kind: 'single' }, keyPrefix, secret },
+    });
+    expect(sharedOf({ ...given, sharedKind: 'cluster' })?.servers).toEqual({ ...address, kind: 'cluster', nodes });
+    const watched = { ...given, sharedKind: 'sentinel', sharedMaster: 'ours', sharedSentinelPassword: 'other' };
+    expect(sharedOf(watched)?.servers).toEqual({
+      ...address,
+      ...{ kind: 'sentinel', sentinels: nodes, master: 'ours', sentinelPassword: 'other' },
+    });
   });
 
   test('${NAME} in any text is the environment variable, once', () => {
@@ -339,6 +367,11 @@ describe('what is wrong is said in a sentence that names the setting', () => {
       'a Redis that is none',
       fileWith({ store: { sharedUrl: 'https://:secret@redis.test' } }),
       /^store\.sharedUrl: must be such as redis:/,
+    ],
+    [
+      'a node of a Redis without its port',
+      fileWith({ store: { sharedNodes: ['redis.test'] } }),
+      /^store\.sharedNodes\[0\]: must be a host and a port/,
     ],
     [
       'a key for its hash',

@@ -63,6 +63,10 @@ const LENGTHS: readonly (readonly [setting: string, least: number, most: number,
   ['identity.directory', 1, 1_000, (length) => 'd'.repeat(length)],
   ['store.path', 1, 1_000, (length) => 'p'.repeat(length)],
   ['store.sharedKeyPrefix', 1, 100, (length) => 'k'.repeat(length)],
+  ['store.sharedNodes', 0, 100, repeat((index) => `redis-${index}:6379`)],
+  ['store.sharedMaster', 1, 100, (length) => 'm'.repeat(length)],
+  ['store.sharedSentinelPassword', 1, 1_000, (length) => 'p'.repeat(length)],
+  ['store.sharedSecret', 16, 1_000, (length) => 's'.repeat(length)],
 ];
 /** Of these texts only the least length is limited. */
 const ENDLESS = ['server.host', 'metrics.host', 'identity.directory', 'store.path'];

@@ -106,6 +106,7 @@ function scriptedServedNetwork({
       bls: {} as NetworkOptions['bls'],
       aggregation: config.aggregation,
       storePath: undefined,
+      shared: undefined,
       random: () => 0.5,
       startEmbedded,
     },

@@ -7,9 +7,9 @@ import type { Redis, SharedStore } from '../../../src/store/shared-store.ts';
 function registrationWith(answer: unknown) {
   const asked: unknown[] = [];
   const redis = {
-    async eval(_script: string, options: object) {
-      asked.push(options);
-      return answer;
+    async run(_script: string, key: string, args: readonly unknown[]) {
+      asked.push({ key, args });
+      return typeof answer === 'string' ? Buffer.from(answer) : answer;
     },
   };
   const store = { ask: async (command: (client: Redis) => unknown) => command(redis as unknown as Redis) };
@@ -32,5 +32,5 @@ test.each([
 ])('%s', async (_, answer, expected) => {
   const { registration, asked } = registrationWith(answer);
   expect(await registration.look()).toBe(expected);
-  expect(asked).toEqual([{ keys: ['identity:NodeID-a'], arguments: ['r-1 process 1 on host', '15000'] }]);
+  expect(asked).toEqual([{ key: 'identity:NodeID-a', args: ['r-1 process 1 on host', '15000'] }]);
 });
