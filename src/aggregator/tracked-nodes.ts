@@ -65,8 +65,13 @@ export class TrackedNodes {
     const nowMs = this.#options.clock.monotonicMs();
     for (const [subnetID, nodes] of [...this.#others.entries(), ...this.#preferred]) {
       if (!this.#forgetIdle(nodes, nowMs)) continue;
-      if (nodes.size === 0 && this.#others.delete(subnetID)) this.#options.network.unwant(subnetID);
-      else this.#want(subnetID, nodes);
+      if (nodes.size > 0 || this.#options.isPreferred(subnetID)) {
+        this.#want(subnetID, nodes);
+        continue;
+      }
+      this.#others.delete(subnetID);
+      this.#preferred.delete(subnetID);
+      this.#options.network.unwant(subnetID);
     }
   }
 

@@ -78,7 +78,7 @@ export async function startUpstreamService({
     registry,
     logger,
     clock: systemClock,
-    maxConnections: 1_000,
+    maxConnections: 4_096,
     drainTimeoutMs: 1_000,
     corsOrigins,
     upstream: {
