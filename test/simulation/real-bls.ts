@@ -6,7 +6,7 @@ import type { BlsScheme } from './bls-scheme.ts';
 
 const { longSignatures, G2 } = bls12_381;
 const { Signature } = longSignatures;
-const { Fr, Fp2 } = bls12_381.fields;
+const { Fp, Fr, Fp2 } = bls12_381.fields;
 
 /** The first point of the curve that is not in the subgroup; y² = x³ + 4 (1 + i). */
 function findOffSubgroup(): InstanceType<typeof G2.Point> {
@@ -60,13 +60,23 @@ export function createRealScheme(backend: BlsBackend): BlsScheme {
     },
     sign: (key, message) => Signature.toBytes(signed(key, message)),
     signOffBy: (key, message, error) => Signature.toBytes(signed(key, message).add(multiple(G2.Point.BASE, error))),
-    signOffSubgroup: (key, message, part) => Signature.toBytes(signed(key, message).add(multiple(offSubgroup, part))),
+    signOffSubgroup: (key, message, part) => encode(signed(key, message).add(multiple(offSubgroup, part))),
     infinity: Uint8Array.of(0xc0, ...new Uint8Array(95)),
     isSignedBy(keys, message, signature) {
       const sum = keys.map((key) => signed(key, message)).reduce((total, point) => total.add(point));
       return Buffer.from(Signature.toBytes(sum)).equals(signature);
     },
   };
+}
+
+/** Compressed, as noble does it, which refuses to for points off the subgroup. */
+function encode(point: InstanceType<typeof G2.Point>): Uint8Array {
+  const { x, y } = point.toAffine();
+  const isLargerY = 2n * (y.c1 === 0n ? y.c0 : y.c1) > Fp.ORDER;
+  const digits = [x.c1, x.c0].map((part) => part.toString(16).padStart(96, '0')).join('');
+  const bytes = Uint8Array.from(Buffer.from(digits, 'hex'));
+  bytes[0] = (bytes[0] ?? 0) | (isLargerY ? 0xa0 : 0x80);
+  return bytes;
 }
 
 function multiple(point: InstanceType<typeof G2.Point>, factor: number): InstanceType<typeof G2.Point> {

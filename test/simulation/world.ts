@@ -35,6 +35,8 @@ export interface Report {
 
 /** The longest that a service may take to close. */
 const CLOSING_MS = 1_000;
+/** The job of a thread that nobody waits for any more, and one before it in the same thread. */
+const JOBS_UNDER_WAY = 2;
 /** A failure is the answer to equal requests for so long. */
 const FAILURE_MEMORY_MS = 5_000;
 /** The address proof, which nobody looks at. */
@@ -109,7 +111,9 @@ export class World {
       if (!(await this.time.runUntil(giveUpMs, () => this.#unfinished === 0))) {
         this.#violate(`${this.#unfinished} requests had no answer after ${giveUpMs} ms`);
       }
-      await this.time.runUntil(this.time.nowMs + this.plan.lingersMs);
+      // What a thread has begun ends by itself, wanted or not.
+      const underWayMs = JOBS_UNDER_WAY * this.plan.blsMs[1];
+      await this.time.runUntil(this.time.nowMs + Math.max(this.plan.lingersMs, underWayMs));
       await this.#expectQuiet();
       await this.#close(door);
     } finally {
