@@ -19,6 +19,7 @@ import { createMemoryLimitCounters, type LimitCounters } from './store/limit-cou
 import { createSharedLimitCounters } from './store/shared-limit-counters.ts';
 import type { Logger } from './telemetry/logger.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
+import { NO_TRACER, type Tracer } from './telemetry/spans.ts';
 import { createUpstreams, type Upstreams } from './upstream/upstreams.ts';
 
 export interface App extends AsyncDisposable {
@@ -62,6 +63,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const keyProblem = config.identity && (await findKeyFileProblem(config.identity));
   if (keyProblem !== undefined) logger.warn(keyProblem);
   logger.info({ nodeID: identity.nodeID }, 'staking identity');
+  const tracer = await openTraces(opened, config, ports);
   // Opened early, so that a missing backend is refused at once; closed last, when nothing needs it any more.
   const blsThreads = opened.use(await startWorkerPool({ ...config.bls, clock, metrics }));
   const bls = createBlsService(blsThreads, await loadBackend(config.bls.backend));
@@ -83,13 +85,13 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
     ),
   );
   const server = await createServer({
-    ...{ networks, registry, metrics, logger, clock },
+    ...{ networks, registry, metrics, tracer, logger, clock },
     version: packageJson.version,
     ...settings,
     ...(embedded && { registerMore: embedded.registerRoutes, examples: embedded.example }),
   });
   const goListeners = await openGoListeners({
-    ...{ registry, metrics, logger, clock },
+    ...{ registry, metrics, tracer, logger, clock },
     ...settings,
     host: config.server.host,
     ports: config.networks.map(({ goApi }, index) => ({ ...goApi, network: networks[index] as ServedNetwork })),
@@ -170,6 +172,23 @@ async function openLimitCounters(
   // Only where it is asked for: the client library takes a tenth of a second to load, and 25 MB.
   const { openSharedStore } = await import('./store/shared-store.ts');
   return createSharedLimitCounters(opened.use(openSharedStore({ ...store.shared, ...ports })), own);
+}
+
+/** Closed late, so that the spans of the last requests are sent. */
+async function openTraces(
+  opened: AsyncDisposableStack,
+  { traces }: Config,
+  ports: { readonly logger: Logger; readonly clock: Clock; readonly random: Random; readonly metrics: Metrics },
+): Promise<Tracer> {
+  for (const problem of traces.ignored) ports.logger.warn({ problem }, 'a variable of OpenTelemetry is ignored');
+  if (traces.exported === undefined) return NO_TRACER;
+  // Only where it is asked for: docs/traces.md says what it takes to load.
+  const { openTraceSdk } = await import('./telemetry/trace-sdk.ts');
+  const { sampling } = traces.exported;
+  const resource = { 'service.version': packageJson.version, ...traces.exported.resource };
+  const { tracer } = opened.use(openTraceSdk({ ...traces.exported, resource, ...ports }));
+  ports.logger.info({ service: resource['service.name'], ...sampling }, 'traces are exported');
+  return tracer;
 }
 
 interface Embedded {

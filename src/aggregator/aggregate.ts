@@ -4,6 +4,7 @@ import { JobsOverloaded } from '../bls/job-runner.ts';
 import { PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
 import type { SignatureStore } from '../store/signature-store.ts';
+import { inSpan, NO_SPAN, type Span } from '../telemetry/spans.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
 import { warpSetHash } from '../validators/warp-set-hash.ts';
 import { Admission, type Place } from './admission.ts';
@@ -62,6 +63,8 @@ export interface AggregateOptions {
   readonly signal: AbortSignal;
   /** Names whoever asks, in any form; each has a fair share of what the service does. Undefined counts for nobody. */
   readonly client?: string | undefined;
+  /** Of the request that this is part of. By default nothing is traced. */
+  readonly span?: Span;
   /**
    * Gets the state of the collection first, then each event. It gets nothing where no validator is asked, as the request was
    * answered from memory or failed before.
@@ -100,14 +103,16 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     }
   }
 
-  async function resolve(request: AggregationRequest, signal: AbortSignal, place: Place) {
+  async function resolve(request: AggregationRequest, { signal, span = NO_SPAN }: AggregateOptions, place: Place) {
     using _ = new StageTimer(clock, metrics, 'resolve');
-    const complete = await completeRequest(request, options.l1Messages, signal);
-    const signing = await signingResolver.resolve(complete, signal, (subnetID) => {
-      subnets.requireAllowed(subnetID);
-      place.belongTo(subnetID);
+    return inSpan(span.child('resolve'), async () => {
+      const complete = await completeRequest(request, options.l1Messages, signal);
+      const signing = await signingResolver.resolve(complete, signal, (subnetID) => {
+        subnets.requireAllowed(subnetID);
+        place.belongTo(subnetID);
+      });
+      return { complete, signing };
     });
-    return { complete, signing };
   }
 
   /** Whose validators will be asked, where that is known; one that may not be asked for costs nothing. */
@@ -121,14 +126,17 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   }
 
   async function sign(request: AggregationRequest, waiter: AggregateOptions, place: Place): Promise<AggregationResult> {
-    const { signal } = waiter;
-    const { complete, signing: first } = await resolve(request, signal, place);
+    const { signal, span = NO_SPAN } = waiter;
+    const { complete, signing: first } = await resolve(request, waiter, place);
     let signing = first;
     for (let rebuilds = 0; ; rebuilds += 1) {
       const { result, isNew } = await sharedSigning.sign(complete, signing, waiter, place);
       // A known result took no time in which anything could change.
       if (!isNew || complete.pChainHeight !== 0n || rebuilds === MAX_REBUILDS) return result;
-      const now = await signingResolver.resolveAgain(complete, signing, signal);
+      const known = signing;
+      const now = await inSpan(span.child('resolve again'), () =>
+        signingResolver.resolveAgain(complete, known, signal),
+      );
       if (warpSetHash(now.warpSet) === warpSetHash(signing.warpSet)) return result;
       // The validators have changed meanwhile, so the signer bits would name others. Most signatures are in the store by now.
       signing = now;
@@ -166,6 +174,8 @@ class SharedSigning {
   readonly #flights = new SingleFlight<string, AggregationResult>();
   /** Of the flights. */
   readonly #feeds = new Map<string, ProgressFeed>();
+  /** Of the flights, where they are traced. */
+  readonly #spans = new Map<string, Span>();
   readonly #results: LRUCache<string, AggregationResult>;
   readonly #failures: ReturnType<typeof createFailureMemory>;
 
@@ -191,7 +201,7 @@ class SharedSigning {
   async sign(
     request: CompleteRequest,
     signing: Signing,
-    { signal, onProgress }: AggregateOptions,
+    { signal, span = NO_SPAN, onProgress }: AggregateOptions,
     place: Place,
   ): Promise<{ result: AggregationResult; isNew: boolean }> {
     const { metrics } = this.#options;
@@ -208,8 +218,14 @@ class SharedSigning {
       throw atHeight(failure, pChainHeight);
     }
     place.requireSeat();
-    const running = this.#flights.run(key, (flight) => this.#fly(key, request, signing, flight), signal);
-    // The flight has begun, so its feed exists.
+    const running = this.#flights.run(
+      key,
+      (flight) => this.#trace(key, signing, span, (own) => this.#fly(key, request, signing, flight, own)),
+      signal,
+    );
+    // The flight has begun, so its feed exists, and so does its span.
+    const shared = this.#spans.get(key);
+    if (shared !== undefined) span.link(shared);
     const unsubscribe = onProgress && this.#feeds.get(key)?.subscribe(onProgress);
     try {
       return { result: { ...(await running), pChainHeight }, isNew: true };
@@ -220,12 +236,33 @@ class SharedSigning {
     }
   }
 
-  async #fly(key: string, request: CompleteRequest, signing: Signing, signal: AbortSignal): Promise<AggregationResult> {
+  /** In a span below the request that began the flight, and linked from all that share it. */
+  async #trace<T>(key: string, signing: Signing, parent: Span, fly: (span: Span) => Promise<T>): Promise<T> {
+    const span = parent.child('collect signatures');
+    if (!span.isRecorded) return fly(NO_SPAN);
+    span.set('signing.subnet_id', signing.signingSubnetID);
+    span.set('p_chain.height', String(signing.pChainHeight));
+    span.set('validators', signing.warpSet.validators.length);
+    this.#spans.set(key, span);
+    try {
+      return await inSpan(span, () => fly(span));
+    } finally {
+      if (this.#spans.get(key) === span) this.#spans.delete(key);
+    }
+  }
+
+  async #fly(
+    key: string,
+    request: CompleteRequest,
+    signing: Signing,
+    signal: AbortSignal,
+    span: Span,
+  ): Promise<AggregationResult> {
     const { source } = this.#options;
     const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
     this.#feeds.set(key, progress);
     try {
-      const job = { ...request, ...signing, signatureKey: signatureKey(request), progress };
+      const job = { ...request, ...signing, signatureKey: signatureKey(request), progress, span };
       const outcome = await collectSignatures(job, this.#collection, signal);
       if (outcome.kind === 'insufficient') {
         const error = toError(request, signing, outcome);

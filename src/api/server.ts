@@ -6,6 +6,7 @@ import { type Clock, nextTurn } from '../primitives/clock.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
+import { NO_TRACER, type Tracer } from '../telemetry/spans.ts';
 import { type AccessOptions, registerAccess } from './access.ts';
 import { unescapeColons } from './canonical-target.ts';
 import { registerGoRoutes } from './compat/go-routes.ts';
@@ -17,6 +18,7 @@ import { type AggregationExample, publicExample } from './example-request.ts';
 import { followRequest } from './follow-request.ts';
 import { HttpMetrics } from './http-metrics.ts';
 import type { Server } from './http-server.ts';
+import { HttpTraces } from './http-traces.ts';
 import { answerMalformed } from './malformed-requests.ts';
 import { registerOpenApi } from './openapi-document.ts';
 import { findHeaderProblem } from './request-headers.ts';
@@ -38,6 +40,8 @@ export interface ServerOptions {
   /** What /metrics shows. */
   readonly registry: Registry;
   readonly metrics: Metrics;
+  /** By default nothing is traced. */
+  readonly tracer?: Tracer;
   readonly logger: Logger;
   /** The rest of the data API, the metrics service and the node RPC. */
   readonly upstream?: UpstreamRouteOptions;
@@ -97,12 +101,12 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 
 export type BareServerOptions = Pick<
   ServerOptions,
-  'logger' | 'clock' | 'metrics' | 'drainTimeoutMs' | 'access' | 'corsOrigins'
+  'logger' | 'clock' | 'metrics' | 'tracer' | 'drainTimeoutMs' | 'access' | 'corsOrigins'
 >;
 
 /** Without routes: how connections, errors and bodies are handled, and requests followed. */
 export function createBareServer(
-  { logger, clock, metrics, drainTimeoutMs, access, corsOrigins = [] }: BareServerOptions,
+  { logger, clock, metrics, drainTimeoutMs, access, corsOrigins = [], tracer = NO_TRACER }: BareServerOptions,
   log: RequestLog,
   form: ErrorForm = OWN_ERROR_FORM,
 ): Server {
@@ -111,9 +115,11 @@ export function createBareServer(
   const warnings = createSampledWarnings(logger, clock);
   const handleError = createErrorHandler(log, form);
   const httpMetrics = new HttpMetrics(metrics);
+  const httpTraces = new HttpTraces(tracer);
   const follow = (request: FastifyRequest, reply: FastifyReply): void => {
     httpMetrics.begin();
-    followRequest(request, reply, clock, [log, httpMetrics]);
+    httpTraces.begin(request);
+    followRequest(request, reply, clock, [log, httpMetrics, httpTraces]);
   };
   const ofMalformed = {
     ...{ log, form },
@@ -160,6 +166,7 @@ export function createBareServer(
   // Bodies are JSON; Fastify would take plain text too, and then find that it is no object.
   server.removeContentTypeParser('text/plain');
   server.decorateRequest('errorCode', undefined);
+  server.decorateRequest('span');
   server.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
     follow(request, reply);

@@ -30,6 +30,8 @@ export interface ServiceSettings {
   readonly upstream?: object;
   /** Silent by default. */
   readonly logger?: Logger;
+  /** Variables of the environment; none by default. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** The whole service on the embedded network, as `npm start` runs it, in this process. */
@@ -82,7 +84,7 @@ export async function startService(
 
 async function serve(
   devnet: Devnet,
-  { network, server, logger = createLogger('silent'), ...sections }: ServiceSettings,
+  { network, server, logger = createLogger('silent'), environment = {}, ...sections }: ServiceSettings,
 ) {
   await using opened = new AsyncDisposableStack();
   const starting = AbortSignal.timeout(START_TIMEOUT_MS);
@@ -92,7 +94,7 @@ async function serve(
     dialsPerSecond: 1_000,
     ...network,
   };
-  const { config } = parseConfig({ networks: { local }, server: { port: 0, ...server }, ...sections }, {}, {});
+  const { config } = parseConfig({ networks: { local }, server: { port: 0, ...server }, ...sections }, {}, environment);
   const app = opened.use(await startApp({ config, logger, clock: systemClock, random: Math.random }));
   await app.untilReady(starting);
   const closing = opened.move();
