@@ -185,7 +185,7 @@ async function openTraces(
   // Only where it is asked for: docs/traces.md says what it takes to load.
   const { openTraceSdk } = await import('./telemetry/trace-sdk.ts');
   const { sampling } = traces.exported;
-  const resource = { 'service.version': packageJson.version, ...traces.exported.resource };
+  const resource: Record<string, string> = { 'service.version': packageJson.version, ...traces.exported.resource };
   const { tracer } = opened.use(openTraceSdk({ ...traces.exported, resource, ...ports }));
   ports.logger.info({ service: resource['service.name'], ...sampling }, 'traces are exported');
   return tracer;
