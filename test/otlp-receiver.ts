@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
@@ -28,13 +28,11 @@ export interface OtlpReceiver extends AsyncDisposable {
   readonly requests: { readonly path: string; readonly headers: IncomingHttpHeaders }[];
   /** The status of its answers; undefined gives none. */
   status: number | undefined;
-  /** Resolves when there are so many spans of this name. */
-  until(name: string, count?: number): Promise<void>;
 }
 
 export async function startOtlpReceiver(): Promise<OtlpReceiver> {
-  const waiting = new Set<() => void>();
-  const server = createServer(async (request, response) => {
+  const server = createServer((request, response) => void receive(request, response));
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await buffer(request);
     receiver.requests.push({ path: request.url ?? '', headers: request.headers });
     if (receiver.status === undefined) return;
@@ -43,8 +41,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
       receiver.spans.push(...decodeExport(isCompressed ? gunzipSync(body) : body));
     }
     response.writeHead(receiver.status, { 'content-type': 'application/x-protobuf' }).end();
-    for (const look of waiting) look();
-  });
+  }
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -53,16 +50,6 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
     spans: [],
     requests: [],
     status: 200,
-    until: (name, count = 1) =>
-      new Promise((resolve) => {
-        const look = (): void => {
-          if (receiver.spans.filter((span) => span.name === name).length < count) return;
-          waiting.delete(look);
-          resolve();
-        };
-        waiting.add(look);
-        look();
-      }),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       server.close();
@@ -75,7 +62,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
 type Fields = ReadonlyMap<number, readonly (Uint8Array | number | bigint)[]>;
 
 /** ExportTraceServiceRequest of opentelemetry-proto. */
-export function decodeExport(bytes: Uint8Array): ReceivedSpan[] {
+function decodeExport(bytes: Uint8Array): ReceivedSpan[] {
   return messages(fieldsOf(bytes), 1).flatMap((ofResource) => {
     const resource = attributesOf(messages(ofResource, 1)[0] ?? new Map(), 1);
     return messages(ofResource, 2).flatMap((ofScope) =>

@@ -105,7 +105,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
 
   async function resolve(request: AggregationRequest, { signal, span = NO_SPAN }: AggregateOptions, place: Place) {
     using _ = new StageTimer(clock, metrics, 'resolve');
-    return inSpan(span.child('resolve'), async () => {
+    return await inSpan(span.child('resolve'), async () => {
       const complete = await completeRequest(request, options.l1Messages, signal);
       const signing = await signingResolver.resolve(complete, signal, (subnetID) => {
         subnets.requireAllowed(subnetID);

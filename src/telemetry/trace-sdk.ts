@@ -38,7 +38,7 @@ export interface TraceSdk extends AsyncDisposable {
 
 /**
  * Ended and not yet sent, those on their way included: some seconds of spans at a hundred aggregations with 20 validators a second.
- * One takes about 1.5 KB, and has texts of 16 KiB at most by the limits below. Further ones are dropped.
+ * One takes about 1 KB, and has texts of 16 KiB at most by the limits below. Further ones are dropped.
  */
 const MAX_SPANS = 8_192;
 /** A request of some 150 KB. */
@@ -94,10 +94,12 @@ export function openTraceSdk(options: TraceSdkOptions): TraceSdk {
     tracer: createTracer(provider.getTracer(options.resource['service.name'] ?? '')),
     async [Symbol.asyncDispose]() {
       const ended = new AbortController();
-      const flushed = provider.shutdown().then(
-        () => true,
-        () => true,
-      );
+      // Where one batch fails, the others may still be on their way.
+      const flushed = provider
+        .shutdown()
+        .catch(() => undefined)
+        .then(() => exporter.shutdown())
+        .then(() => true);
       const late = sleep(clock, LAST_FLUSH_MS, ended.signal).then(
         () => false,
         () => true,
