@@ -18,6 +18,9 @@ const KINDS: Readonly<Record<SpanKind, ApiSpanKind>> = {
   internal: ApiSpanKind.INTERNAL,
 };
 
+/** The SDK cuts attributes, and leaves this text as it is: what peers and upstreams say may be in it. */
+const MAX_REASON_LENGTH = 256;
+
 const propagator = new W3CTraceContextPropagator();
 
 /** Our spans as OpenTelemetry's. */
@@ -73,7 +76,7 @@ class RecordedSpan implements Span {
   }
 
   fail(reason: string): void {
-    this.#span.setStatus({ code: SpanStatusCode.ERROR, message: reason });
+    this.#span.setStatus({ code: SpanStatusCode.ERROR, message: reason.slice(0, MAX_REASON_LENGTH) });
   }
 
   end(): void {

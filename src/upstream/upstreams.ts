@@ -118,7 +118,7 @@ class ClientsOfUpstreams implements Upstreams {
       policy,
       (signal, isKept) => {
         isAsked = true;
-        return this.#ask(name, client, { ...request, signal, isKept }, key);
+        return this.#ask(name, client, { ...request, signal, isKept }, isKept ? key : undefined);
       },
       request.signal,
     );

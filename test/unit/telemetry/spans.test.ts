@@ -14,7 +14,7 @@ describe('spans', () => {
     const other = tracer.root('other', 'server', {});
     const child = root.child('ask', 'client');
     child.set('count', 3);
-    child.fail('no answer');
+    child.fail(`no answer${'!'.repeat(1_000)}`);
     root.link(other);
     expect(root.traceID).toBe(TRACE);
     for (const span of [child, root, other]) span.end();
@@ -28,7 +28,7 @@ describe('spans', () => {
       kind: SpanKind.CLIENT,
       parentSpanContext: only('request').spanContext(),
       attributes: { count: 3 },
-      status: { code: SpanStatusCode.ERROR, message: 'no answer' },
+      status: { code: SpanStatusCode.ERROR, message: `no answer${'!'.repeat(247)}` },
     });
     expect(child.headers).toEqual({
       traceparent: `00-${TRACE}-${only('ask').spanContext().spanId}-01`,
