@@ -1,22 +1,42 @@
-FROM node:24-slim AS dependencies
+# docker build --platform linux/amd64,linux/arm64 -t warp-signature-aggregator .
+# test/network/image.test.ts runs these steps without an engine, in an empty folder.
+
+# Runs on the machine that builds, whatever the image is for: no package is compiled, and none has an install script to run.
+FROM --platform=$BUILDPLATFORM node:24-slim AS dependencies
+ARG TARGETARCH
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The optional packages are Nodes for hosts whose own is older, and the native BLS library: the image has a Node, and the
-# library signs for the validators of the embedded network, where it is only a matter of speed.
-RUN npm ci --omit=dev --omit=optional --ignore-scripts
+# The native BLS library is an optional package, whose binary comes as a package of its own for each kind of CPU and C library.
+# The Nodes for hosts whose own is older are optional packages too, and nothing in here: the image has a Node.
+RUN npm ci --omit=dev --ignore-scripts --os=linux --libc=glibc --cpu="$(echo "$TARGETARCH" | sed s/amd64/x64/)" \
+ && rm -rf node_modules/node-linux-* node_modules/node-darwin-* node_modules/node-bin-* node_modules/.bin \
+ && npm sbom --omit=dev --package-lock-only --sbom-format=cyclonedx > sbom.cdx.json \
+ && mkdir data
 
 FROM node:24-slim
-ENV NODE_ENV=production
+ARG VERSION=0.0.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="warp-signature-aggregator" \
+      org.opencontainers.image.description="Collects, aggregates and verifies the BLS signatures of Avalanche validators over Warp messages" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION"
+# Within a container the loopback address reaches nobody.
+ENV NODE_ENV=production \
+    SIGNATURE_AGGREGATOR_SERVER__HOST=0.0.0.0
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
-COPY package.json ./
+COPY --from=dependencies /app/sbom.cdx.json ./
+COPY package.json LICENSE ./
 COPY config ./config
 COPY src ./src
-# A configuration of one's own is mounted here: docker run -v "$PWD/my:/config" IMAGE --config /config/my.json
-VOLUME /config
-USER node
+# A new volume that is mounted here belongs to the user, as the folder does.
+COPY --from=dependencies --chown=1000:1000 /app/data /data
+# By number, so that an orchestrator can see that it is not root. Nothing else is written: the root file system may be read-only.
+USER 1000:1000
 EXPOSE 8080
-HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:8080/health/live').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+# Takes the options of the first process, and so asks the port that the service listens on.
+HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
+  CMD ["node", "src/start.js", "health", "--of-process", "1"]
 # Node is the first process and has the signals delivered to it; src/cli/serve.ts handles them.
 ENTRYPOINT ["node", "src/start.js"]

@@ -51,7 +51,15 @@ export default defineConfig({
     },
     {
       // Programs that talk to whoever started them.
-      files: ['src/main.ts', 'src/cli/**', 'src/devnet/banner.ts', 'bench/**', 'scripts/**', 'test/network/**'],
+      files: [
+        'src/main.ts',
+        'src/cli/**',
+        'src/devnet/banner.ts',
+        'bench/**',
+        'scripts/**',
+        'test/api/**',
+        'test/network/**',
+      ],
       rules: { 'no-console': 'off' },
     },
     {

@@ -4,5 +4,7 @@ export type Row = { readonly name: string } & Readonly<Record<string, string | n
 export interface BenchmarkOptions {
   /** Sizes to measure; none for the benchmark's own. */
   readonly sizes: readonly number[];
+  /** What to measure, by its name; none for all. */
+  readonly words: readonly string[];
   readonly report: (row: Row) => void;
 }

@@ -14,6 +14,7 @@ type RowOfSize = { readonly row: string } | { readonly sizeOf: string; readonly 
 
 const validators = (what: string, figure = 'ms') => ({ sizeOf: 'validators', what, figure });
 const registrations = (what: string, figure: string) => ({ sizeOf: 'registrations', what, figure });
+const connections = (what: string, figure: string) => ({ sizeOf: 'connections', what, figure });
 const bytes = (what: string, figure: string) => ({ sizeOf: 'bytes', what, figure });
 const badSigners = (backend: string) => ({
   'all good': { row: `${backend}, clean`, figure: 'ms' },
@@ -57,6 +58,31 @@ const PICTURES: readonly Picture[] = [
     lines: {
       'when ready': validators('ready (67 % connected)', 'rss_mib'),
       'after the run': validators('after the run', 'rss_mib'),
+    },
+  },
+  {
+    file: 'http-throughput',
+    title: 'Requests that were worked on, closed loop',
+    xLabel: 'connections',
+    yLabel: 'answers a second',
+    yScale: 'log',
+    lines: {
+      'distinct messages': connections('distinct, closed loop', 'signed_per_s'),
+      'a repeated message': connections('repeated, closed loop', 'signed_per_s'),
+      'messages that validators refuse': connections('refused, closed loop', 'other_per_s'),
+    },
+  },
+  {
+    file: 'http-latency',
+    title: 'Time of a signed message, median',
+    xLabel: 'connections',
+    yLabel: 'milliseconds',
+    yScale: 'log',
+    lines: {
+      'distinct, closed loop': connections('distinct, closed loop', 'signed_p50_ms'),
+      'distinct, open loop at half of capacity': connections('distinct, open loop', 'signed_p50_ms'),
+      'repeated, closed loop': connections('repeated, closed loop', 'signed_p50_ms'),
+      'repeated, open loop at half of capacity': connections('repeated, open loop', 'signed_p50_ms'),
     },
   },
   {

@@ -3,7 +3,12 @@ import fastify from 'fastify';
 import { startDevnet } from '../src/devnet/devnet.ts';
 import { registerDevnetRoutes } from '../src/devnet/devnet-routes.ts';
 import { systemClock } from '../src/primitives/clock.ts';
+import type { NodeID } from '../src/primitives/ids.ts';
 import { createLogger } from '../src/telemetry/logger.ts';
+import { misbehaviourFromSeed, type WeightedIndex } from '../test/faults/misbehaviour.ts';
+
+/** Which validators of the primary network misbehave: two that are slow, the heaviest, or a third of the weight in mixed ways. */
+type Misbehaving = 'none' | 'slow' | 'mixed';
 
 /**
  * The embedded network in a process of its own, so that what is measured is the service and not its validators. Prints one
@@ -14,8 +19,38 @@ const devnet = await startDevnet({
   clock: systemClock,
   logger: createLogger('warn'),
 });
+await misbehave((process.argv[3] ?? 'none') as Misbehaving, Number(process.argv[4] ?? 0));
 const server = fastify().withTypeProvider<TypeBoxTypeProvider>();
 registerDevnetRoutes(server, () => devnet, 'fuji');
 const url = await server.listen({ host: '127.0.0.1', port: 0 });
 console.log(JSON.stringify({ url, apiUrl: devnet.apiUrl }));
 process.stdin.on('end', () => process.exit(0)).resume();
+
+async function misbehave(how: Misbehaving, seed: number): Promise<void> {
+  if (how === 'none') return;
+  const validators = await weights();
+  const plan =
+    how === 'slow'
+      ? validators.slice(0, 2).map(({ index }) => [index, { kind: 'slow', delayMs: 1_000 }] as const)
+      : [
+          ...misbehaviourFromSeed(
+            seed,
+            validators.toSorted((a, b) => a.index - b.index),
+            0.33,
+          ),
+        ].map(([index, { behaviour }]) => [index, behaviour] as const);
+  for (const [index, behaviour] of plan) devnet.validator(index).setBehaviour(behaviour);
+}
+
+/** The heaviest first. */
+async function weights(): Promise<WeightedIndex[]> {
+  const response = await fetch(`${devnet.apiUrl}/ext/bc/P`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'platform.getValidatorsAt', params: { height: 'proposed' } }),
+  });
+  const { result } = (await response.json()) as { result: Record<string, { weight: string }> };
+  return Object.entries(result)
+    .map(([nodeID, { weight }]) => ({ index: devnet.nodeIDs.indexOf(nodeID as NodeID), weight: BigInt(weight) }))
+    .toSorted((a, b) => (a.weight < b.weight ? 1 : -1));
+}

@@ -10,6 +10,7 @@ export interface BenchProcess extends AsyncDisposable {
   readonly announced: Readonly<Record<string, unknown>>;
   /** `performance.now()` just before it was started. */
   readonly startedMs: number;
+  readonly pid: number;
 }
 
 /** Runs a file of the project and waits for its announcement. @throws where it ends before */
@@ -23,6 +24,7 @@ export async function startProcess(
   return {
     announced: JSON.parse(line) as Record<string, unknown>,
     startedMs,
+    pid: child.pid ?? 0,
     [Symbol.asyncDispose]: () => stop(child),
   };
 }
@@ -61,6 +63,11 @@ async function stop(child: ChildProcess): Promise<void> {
   await exited;
 }
 
+/** Of the service's log: the lines of a load, its failures included, would bury everything else, and take the time of whoever measures. */
+function isUnremarkable(line: string): boolean {
+  return /^\{"level":[1234]0,/.test(line);
+}
+
 /** The first line of either output that `matches`; the rest is read on and dropped, so that the child never blocks. */
 function firstLine(child: ChildProcess, matches: (line: string) => boolean): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -71,7 +78,7 @@ function firstLine(child: ChildProcess, matches: (line: string) => boolean): Pro
       if (stream === null) continue;
       createInterface({ input: stream }).on('line', (line) => {
         if (line.startsWith('{') && matches(line)) resolve(line);
-        else if (stream === child.stderr) process.stderr.write(`${line}\n`);
+        else if (stream === child.stderr && !isUnremarkable(line)) process.stderr.write(`${line}\n`);
       });
     }
   });

@@ -71,7 +71,7 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
   report({ name: name('after the run'), ...(await resources(url)) });
 }
 
-async function untilReady(url: string, agent: Agent): Promise<void> {
+export async function untilReady(url: string, agent: Agent): Promise<void> {
   const deadlineMs = performance.now() + READY_TIMEOUT_MS;
   for (;;) {
     const { statusCode, body } = await request(`${url}/health/ready`, { dispatcher: agent });
@@ -82,7 +82,7 @@ async function untilReady(url: string, agent: Agent): Promise<void> {
   }
 }
 
-async function newMessages(url: string, count: number): Promise<string[]> {
+export async function newMessages(url: string, count: number): Promise<string[]> {
   const { body } = await request(`${url}/devnet/messages`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -91,7 +91,7 @@ async function newMessages(url: string, count: number): Promise<string[]> {
   return ((await body.json()) as { messages: string[] }).messages;
 }
 
-async function resources(url: string): Promise<{ rss_mib: number; cpu_s: number }> {
+export async function resources(url: string): Promise<{ rss_mib: number; cpu_s: number }> {
   const { body } = await request(`${url}/metrics`);
   const text = await body.text();
   const value = (metric: string): number => Number(new RegExp(`^${metric} (.+)$`, 'm').exec(text)?.[1]);
@@ -101,10 +101,10 @@ async function resources(url: string): Promise<{ rss_mib: number; cpu_s: number 
   };
 }
 
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
-function round(value: number): number {
+export function round(value: number): number {
   return Math.round(value * 100) / 100;
 }

@@ -1,22 +1,31 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import packageJson from '../package.json' with { type: 'json' };
+import { AccessSettings } from './api/access-settings.ts';
 import { type GoListeners, openGoListeners } from './api/compat/go-listeners.ts';
 import type { AggregationExample } from './api/example-request.ts';
 import type { Server } from './api/http-server.ts';
+import { openMetricsServer } from './api/metrics-server.ts';
 import { createServer, type ServerOptions } from './api/server.ts';
 import { createBlsService } from './bls/aggregation.ts';
 import { loadBackend } from './bls/load-backend.ts';
 import { startWorkerPool } from './bls/worker-pool.ts';
 import type { Config, NetworkConfig } from './config/settings.ts';
 import type { Devnet } from './devnet/devnet.ts';
+import { type IdentityWatch, watchIdentity } from './network/identity-watch.ts';
 import { createServedNetwork, type ServedNetwork } from './network/served-network.ts';
-import { createIdentity, findKeyFileProblem, loadOrCreateIdentity } from './p2p/identity.ts';
+import { createIdentity, findKeyFileProblem, type Identity } from './p2p/identity.ts';
+import { openIdentity } from './p2p/identity-folder.ts';
+import { IdentityFolderUse, USE_LAPSES_MS } from './p2p/identity-folder-use.ts';
 import type { ApiEndpoint } from './primitives/api-endpoint.ts';
 import { parseHex } from './primitives/bytes.ts';
-import type { Clock, Random } from './primitives/clock.ts';
+import { type Clock, type Random, sleep } from './primitives/clock.ts';
 import type { NodeID } from './primitives/ids.ts';
-import { createMemoryLimitCounters, type LimitCounters } from './store/limit-counters.ts';
+import { registerIdentity } from './store/identity-registration.ts';
+import { createMemoryLimitCounters } from './store/limit-counters.ts';
 import { createSharedLimitCounters } from './store/shared-limit-counters.ts';
+import type { SharedStore } from './store/shared-store.ts';
 import type { Logger } from './telemetry/logger.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
 import { NO_TRACER, type Tracer } from './telemetry/spans.ts';
@@ -34,6 +43,14 @@ export interface App extends AsyncDisposable {
   readonly failed: Promise<never>;
   /** Resolves when every network is up; rejects with the signal's reason. */
   untilReady(signal: AbortSignal): Promise<void>;
+  /** Says from now on that the service is about to stop, and answers as before. Resolves after the time that the configuration gives. */
+  announceStop(): Promise<void>;
+  /**
+   * Takes what of another configuration can be taken while the service runs, which `config/reload-plan.ts` lists; all else stays.
+   *
+   * @returns for networks whose API addresses stay as they are: their names, and why
+   */
+  update(config: Config): Promise<ReadonlyMap<string, string>>;
 }
 
 export interface AppOptions {
@@ -59,7 +76,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const ports = { logger, clock, random, metrics };
   showBuild(metrics, config);
 
-  const identity = config.identity === undefined ? createIdentity() : await loadOrCreateIdentity(config.identity);
+  const identity = config.identity === undefined ? createIdentity() : await openIdentity(config.identity);
   const keyProblem = config.identity && (await findKeyFileProblem(config.identity));
   if (keyProblem !== undefined) logger.warn(keyProblem);
   logger.info({ nodeID: identity.nodeID }, 'staking identity');
@@ -67,25 +84,36 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   // Opened early, so that a missing backend is refused at once; closed last, when nothing needs it any more.
   const blsThreads = opened.use(await startWorkerPool({ ...config.bls, clock, metrics }));
   const bls = createBlsService(blsThreads, await loadBackend(config.bls.backend));
-  const limits = await openLimitCounters(opened, config, ports);
+  const shared = await openShared(opened, config, ports);
+  const ownLimits = createMemoryLimitCounters(clock);
+  const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);
   const upstreams = opened.use(createUpstreams({ ...config.upstream, ...ports }));
   const embedded = await prepareEmbedded(opened, { config, logger, clock, onProgress }, (node) => {
     // Where the configuration names another node, that one is meant.
     if (config.upstream.endpoints.node === undefined) upstreams.open('node', node);
   });
-  const settings = serverSettings(config, limits, upstreams);
+  const access = new AccessSettings({ ...accessOf(config), trustedProxies: config.server.trustedProxies, limits });
+  const settings = serverSettings(config, access, upstreams);
   const networks = config.networks.map((network) =>
     opened.use(
       createServedNetwork({
-        ...{ network, identity, bls, ...ports },
+        ...{ network, identity, bls, shared, ...ports },
         aggregation: config.aggregation,
         storePath: config.store.path,
         startEmbedded: network.embedded && embedded?.start,
       }),
     ),
   );
+  const identityWatch = openIdentityWatch(opened, { config, identity, networks, store: shared?.store, ...ports });
+  const { host, port } = config.metrics;
+  // Opened before the server and closed after it: what happens while the service stops can be read to the end.
+  const metricsServer =
+    port === undefined ? undefined : opened.use(await openMetricsServer({ host, port, registry, clock }));
+  let isStopping = false;
   const server = await createServer({
     ...{ networks, registry, metrics, tracer, logger, clock },
+    areMetricsElsewhere: metricsServer !== undefined,
+    state: { isStopping: () => isStopping, identityProblem: () => identityWatch.problem() },
     version: packageJson.version,
     ...settings,
     ...(embedded && { registerMore: embedded.registerRoutes, examples: embedded.example }),
@@ -103,7 +131,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   });
   const url = await server.listen({ host: config.server.host, port: config.server.port });
   const go = goListeners.urls.size > 0 && { go: Object.fromEntries(goListeners.urls) };
-  logger.info({ url, networks: networks.map(({ name }) => name), ...go }, 'listening');
+  logger.info({ url, metricsUrl: metricsServer?.url, networks: networks.map(({ name }) => name), ...go }, 'listening');
   for (const network of networks) network.open();
 
   const failed = untilUseless(networks);
@@ -117,6 +145,22 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
     },
     async untilReady(signal) {
       await Promise.all(networks.map((network) => network.untilUp(signal)));
+    },
+    async announceStop() {
+      isStopping = true;
+      const { drainDelayMs } = config.server;
+      logger.info({ drainDelayMs }, 'about to stop: not ready any more');
+      await sleep(clock, drainDelayMs, new AbortController().signal);
+    },
+    async update(next) {
+      logger.level = next.log.level;
+      access.update(accessOf(next));
+      upstreams.update(next.upstream.endpoints);
+      const updates = networks.map(async (network) => {
+        const settings = next.networks.find(({ name }) => name === network.name);
+        return [network.name, settings && (await network.update(settings))] as const;
+      });
+      return new Map((await Promise.all(updates)).flatMap(([name, why]) => (why === undefined ? [] : [[name, why]])));
     },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
@@ -132,19 +176,22 @@ function showBuild(metrics: Metrics, { bls }: Config): void {
     .set({ version: packageJson.version, node: process.version, bls_backend: bls.backend }, 1);
 }
 
+function accessOf({ access }: Config): Pick<AccessSettings, 'apiKeys' | 'unitsPerMinute'> {
+  return {
+    apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
+    unitsPerMinute: access.unitsPerMinute === 0 ? undefined : access.unitsPerMinute,
+  };
+}
+
 /** What the configuration says of the HTTP side. */
-function serverSettings({ server, access, upstream }: Config, limits: LimitCounters, upstreams: Upstreams) {
+function serverSettings({ server, upstream }: Config, access: AccessSettings, upstreams: Upstreams) {
   return {
     corsOrigins: server.corsOrigins,
+    maxConnections: server.maxConnections,
     drainTimeoutMs: server.shutdownTimeoutMs,
-    access: {
-      apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
-      unitsPerMinute: access.unitsPerMinute === 0 ? undefined : access.unitsPerMinute,
-      trustedProxies: server.trustedProxies,
-      limits,
-    },
+    access,
     upstream: {
-      ...{ upstreams, limits },
+      ...{ upstreams, limits: access.limits },
       timeoutMs: upstream.timeoutMs,
       passUnknown: upstream.passUnknown && Object.keys(upstream.endpoints).length > 0,
       rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
@@ -162,16 +209,47 @@ async function untilUseless(networks: readonly ServedNetwork[]): Promise<never> 
   throw new WrongNetworks(refusals.join('; '));
 }
 
-async function openLimitCounters(
-  opened: AsyncDisposableStack,
-  { store }: Config,
-  ports: { readonly logger: Logger; readonly clock: Clock; readonly random: Random; readonly metrics: Metrics },
-): Promise<LimitCounters> {
-  const own = createMemoryLimitCounters(ports.clock);
-  if (store.shared === undefined) return own;
+interface Ports {
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly metrics: Metrics;
+}
+
+/** The store that replicas share. It may be away at any time, and is no reason not to start. */
+async function openShared(opened: AsyncDisposableStack, { store: { shared } }: Config, ports: Ports) {
+  if (shared === undefined) return undefined;
   // Only where it is asked for: the client library takes a tenth of a second to load, and 25 MB.
   const { openSharedStore } = await import('./store/shared-store.ts');
-  return createSharedLimitCounters(opened.use(openSharedStore({ ...store.shared, ...ports })), own);
+  return { store: opened.use(openSharedStore({ ...shared, ...ports })), secret: shared.secret };
+}
+
+/** Watches whether another process has our identity, in every way that the configuration allows. */
+function openIdentityWatch(
+  opened: AsyncDisposableStack,
+  options: Ports & {
+    readonly config: Config;
+    readonly identity: Identity;
+    readonly networks: readonly ServedNetwork[];
+    readonly store: SharedStore | undefined;
+  },
+): IdentityWatch {
+  const { config, identity, networks, store, clock } = options;
+  const us = { replica: randomUUID(), description: `process ${process.pid} on ${hostname()}` };
+  const directory = config.identity?.directory;
+  const { nodeID } = identity;
+  return opened.use(
+    watchIdentity({
+      ...options,
+      folder: directory === undefined ? undefined : new IdentityFolderUse({ ...us, directory, clock }),
+      registration: store && registerIdentity({ ...us, store, nodeID, lapsesMs: USE_LAPSES_MS }),
+      peers: () =>
+        networks.flatMap((network) => {
+          const counts = network.peerCounts();
+          return counts === undefined ? [] : [{ ...counts, network: network.name }];
+        }),
+    }),
+  );
 }
 
 /** Closed late, so that the spans of the last requests are sent. */

@@ -15,7 +15,11 @@ export async function checkMentions(): Promise<CheckResult> {
   const [metrics, routes] = await Promise.all(['metrics', 'routes'].map(namesIn));
   const known = { metrics: new Set(metrics), routes: routes ?? [], scripts: new Set(scripts) };
   const problems = [...documents].flatMap(([file, text]) =>
-    wrongMentions(file, text, { ...known, hasFile: (path) => existsSync(join(ROOT, dirname(file), path)) }),
+    wrongMentions(file, text, {
+      ...known,
+      hasFile: (path) => existsSync(join(ROOT, dirname(file), path)),
+      hasProjectFile: (path) => existsSync(join(ROOT, path)),
+    }),
   );
   const readable = new Map(DOCUMENTS_OF_SCRIPTS.map((file) => [file, documents.get(file) ?? '']));
   return resultOfProblems([...problems, ...unmentionedScripts(readable, scripts)], `${documents.size} documents`);

@@ -8,7 +8,10 @@ export interface Mentionable {
   readonly routes: readonly string[];
   /** Of package.json. */
   readonly scripts: ReadonlySet<string>;
+  /** By its path from the document. */
   hasFile(path: string): boolean;
+  /** By its path in the project. */
+  hasProjectFile(path: string): boolean;
 }
 
 /** A sentence for each metric, route, npm script or file that a document names and that is not there. */
@@ -34,6 +37,9 @@ export function wrongMentions(document: string, text: string, known: Mentionable
     const [path = ''] = target.split('#');
     if (path === '' || /^[a-z]+:/.test(path)) continue;
     if (!known.hasFile(path)) problems.push(`${document} links to ${path}, which is not there.`);
+  }
+  for (const [, path = ''] of text.matchAll(/`(test\/[\w./-]+\.ts)`/g)) {
+    if (!known.hasProjectFile(path)) problems.push(`${document} names the test ${path}, which is not there.`);
   }
   return [...new Set(problems)];
 }

@@ -64,6 +64,7 @@ function partsOfNothing(): ServerOptions {
       rpc: { methods: new Set(), maxBatch: 1 },
     },
     clock: systemClock,
+    maxConnections: 1,
     drainTimeoutMs: 1,
     registerMore: (server) => registerDevnetRoutes(server, () => undefined, 'fuji'),
   };

@@ -7,6 +7,7 @@ import type { AggregatorMetrics } from './aggregator-metrics.ts';
 import { CapacityLimit, type WaitingPlace } from './capacity-limit.ts';
 import { FairSeats, type Seat, type SeatRefusal, type SeatShares } from './fair-seats.ts';
 import type { SubnetPolicy } from './subnet-policy.ts';
+import { type Turn, WorkTurns } from './work-turns.ts';
 
 export interface AdmissionOptions {
   readonly clock: Clock;
@@ -14,6 +15,8 @@ export interface AdmissionOptions {
   /** The most aggregations under way, however much the machine could do. */
   readonly maxAggregationsInFlight: number;
   readonly subnets: Pick<SubnetPolicy, 'hasTracked' | 'isTracked'>;
+  /** The longest that one waits for its turn. */
+  readonly turnTimeoutMs: number;
 }
 
 export interface AdmissionRequest {
@@ -27,17 +30,26 @@ export interface AdmissionRequest {
 
 /** A request's right to be worked on, until it is disposed of. */
 export interface Place extends Disposable {
+  readonly client: string | undefined;
   /** Says whose validators will be asked, as soon as that is known. @throws {AggregatorError} `overloaded` */
   belongTo(subnetID: SubnetID): void;
   /** Before the work that a request with a known answer was expected not to need. @throws {AggregatorError} `overloaded` */
   requireSeat(): void;
+  /** Waits until it may work on signatures. @throws {AggregatorError} `overloaded`, or the signal's reason */
+  turn(signal: AbortSignal): Promise<Turn>;
 }
 
+/** With fewer at work, a part of the machine would be idle: while one waits for validators, another is verified. */
+const MIN_AT_WORK = 4;
+/** Until more is known; some seconds of work for the quickest machine would show nothing that these do not. */
+const START_AT_WORK = 8;
+/** As each waits in turn, the last one waits for about so many times the time that one takes. */
+const SEATS_PER_TURN = 8;
 /**
  * Two thirds of them, which one client alone may have, are more than 16 distinct messages at 2,000 validators: those queue for some
  * seconds on two cores, within the time that a request may take, and must not be refused for it.
  */
-const MIN_AGGREGATIONS_IN_FLIGHT = 32;
+const MIN_SEATS = 32;
 /** Requests of any kind, those included that wait for an equal one: each holds little, but a crowd of them holds much. */
 const HELD_PER_SEAT = 16;
 /**
@@ -51,14 +63,15 @@ const MAX_KNOWN = 20_000;
 const PROBE_MS = 20;
 
 /**
- * Decides in microseconds whether a request is worked on at all. As many are as the machine can do, see {@link CapacityLimit}; each
- * client and each subnet has a fair share of them, see {@link FairSeats}. Requests that cost nothing more pass without a seat:
+ * Decides in microseconds whether a request is worked on at all. As many work at a time as the machine can do, see
+ * {@link CapacityLimit}, and some times as many wait for their turn, see {@link WorkTurns}; each client and each subnet has a fair
+ * share of the seats, see {@link FairSeats}. Requests that cost nothing more pass without a seat:
  * those equal to one under way, and those that are likely to be answered from memory.
  */
 export class Admission {
   readonly #options: AdmissionOptions;
   readonly #capacity: CapacityLimit;
-  readonly #trackedShare: number;
+  readonly #turns: WorkTurns;
   readonly #seats: FairSeats;
   /** By the key of the request. */
   readonly #shared = new Map<string, SharedSeat>();
@@ -69,12 +82,26 @@ export class Admission {
   #cancelProbe: (() => void) | undefined;
 
   constructor(options: AdmissionOptions) {
-    const { metrics, maxAggregationsInFlight: ceiling } = options;
+    const { clock, metrics, maxAggregationsInFlight: ceiling, turnTimeoutMs } = options;
     this.#options = options;
-    this.#trackedShare = options.subnets.hasTracked ? TRACKED_SHARE : 0;
-    this.#seats = new FairSeats(this.#trackedShare);
-    this.#capacity = new CapacityLimit({ floor: Math.min(MIN_AGGREGATIONS_IN_FLIGHT, ceiling), ceiling });
-    metrics.showAdmission({ limit: () => this.#capacity.limit, admitted: () => this.#seats.taken });
+    this.#seats = new FairSeats(() => this.#trackedShare());
+    this.#capacity = new CapacityLimit({
+      floor: Math.min(MIN_AT_WORK, ceiling),
+      ceiling,
+      start: Math.min(START_AT_WORK, ceiling),
+    });
+    this.#turns = new WorkTurns({
+      clock,
+      limit: () => this.#capacity.limit,
+      timeoutMs: turnTimeoutMs,
+      tooLong: () => this.#refuse('late', this.#turns.waiting),
+    });
+    metrics.showAdmission({
+      limit: () => this.#limit,
+      admitted: () => this.#seats.taken,
+      workLimit: () => this.#capacity.limit,
+      atWork: () => this.#turns.taken,
+    });
   }
 
   /** @throws {AggregatorError} `overloaded` */
@@ -87,21 +114,23 @@ export class Admission {
     let subnet = subnetID;
     let shared: SharedSeat | undefined;
     // A known answer takes no more than a look at the height; while that hangs, no more wait for it than may work.
-    if (!this.#known.has(key) || this.#shared.has(key)) shared = this.#takeSeat(key, client, subnet);
+    if (!this.#known.has(key) || this.#shared.has(key)) shared = this.#takeSeat(key, this.#sharesOf(client, subnet));
     else if (this.#hasRoom(this.#seatless, maxAggregationsInFlight, isTracked)) count(this.#seatless, isTracked, 1);
     else throw this.#refuse('held', this.#seatless.all);
     count(this.#held, isTracked, 1);
     let isOver = false;
     return {
+      client,
       belongTo: (found) => {
         subnet = found;
         if (shared !== undefined) this.#move(shared, found);
       },
       requireSeat: () => {
         if (shared !== undefined) return;
-        shared = this.#takeSeat(key, client, subnet);
+        shared = this.#takeSeat(key, this.#sharesOf(client, subnet));
         count(this.#seatless, isTracked, -1);
       },
+      turn: (signal) => this.#turns.take(client, signal),
       [Symbol.dispose]: () => {
         if (isOver) return;
         isOver = true;
@@ -115,6 +144,11 @@ export class Admission {
   /** Says that the answer to such a request is in memory. */
   remember(key: string): void {
     this.#known.set(key, true);
+  }
+
+  /** Of a validator's answer: how much longer it took than that validator's least. */
+  answered(excessMs: number): void {
+    this.#observe('answers', excessMs);
   }
 
   /** The same service, whose waits are watched. */
@@ -139,19 +173,32 @@ export class Admission {
           [Symbol.dispose]: () => sum[Symbol.dispose](),
         };
       },
+      verifySigned: (signed, signal) => bls.verifySigned(signed, signal),
     };
   }
 
-  #hasRoom({ all, strangers }: Held, most: number, isTracked: boolean): boolean {
-    return all < most && (isTracked || strangers < most - Math.floor(this.#trackedShare * most));
+  #trackedShare(): number {
+    return this.#options.subnets.hasTracked ? TRACKED_SHARE : 0;
   }
 
-  #takeSeat(key: string, client: string | undefined, subnet: SubnetID | undefined): SharedSeat {
+  #hasRoom({ all, strangers }: Held, most: number, isTracked: boolean): boolean {
+    return all < most && (isTracked || strangers < most - Math.floor(this.#trackedShare() * most));
+  }
+
+  /** Seats that there are now. */
+  get #limit(): number {
+    const { maxAggregationsInFlight } = this.#options;
+    return Math.min(maxAggregationsInFlight, Math.max(MIN_SEATS, SEATS_PER_TURN * this.#capacity.limit));
+  }
+
+  #sharesOf(client: string | undefined, subnet: SubnetID | undefined): SeatShares {
+    return { client, subnet, isTracked: subnet !== undefined && this.#options.subnets.isTracked(subnet) };
+  }
+
+  #takeSeat(key: string, shares: SeatShares): SharedSeat {
     let shared = this.#shared.get(key);
     if (shared === undefined) {
-      const isTracked = subnet !== undefined && this.#options.subnets.isTracked(subnet);
-      const shares: SeatShares = { client, subnet, isTracked };
-      const seat = this.#seats.take(this.#capacity.limit, this.#options.maxAggregationsInFlight, shares);
+      const seat = this.#seats.take(this.#limit, this.#options.maxAggregationsInFlight, shares);
       if (typeof seat === 'string') throw this.#refuse(seat, this.#seats.taken);
       shared = { seat, holders: 0 };
       this.#shared.set(key, shared);
@@ -164,7 +211,7 @@ export class Admission {
   #move({ seat }: SharedSeat, subnetID: SubnetID): void {
     const { maxAggregationsInFlight, subnets } = this.#options;
     const isTracked = subnets.isTracked(subnetID);
-    const refusal = this.#seats.move(this.#capacity.limit, maxAggregationsInFlight, seat, subnetID, isTracked);
+    const refusal = this.#seats.move(this.#limit, maxAggregationsInFlight, seat, subnetID, isTracked);
     if (refusal !== undefined) throw this.#refuse(refusal, this.#seats.taken);
   }
 
@@ -191,22 +238,24 @@ export class Admission {
   }
 
   #observe(place: WaitingPlace, waitMs: number): void {
-    this.#capacity.observe(place, waitMs, this.#options.clock.monotonicMs(), this.#seats.taken);
+    this.#capacity.observe(place, waitMs, this.#options.clock.monotonicMs(), this.#turns.taken);
+    this.#turns.startWaiting();
   }
 
-  #refuse(reason: SeatRefusal | 'held', count: number): AggregatorError {
+  #refuse(reason: SeatRefusal | 'held' | 'late', count: number): AggregatorError {
     this.#options.metrics.admissionRefusals.inc({ reason });
     return new AggregatorError('overloaded', REFUSALS[reason](count));
   }
 }
 
-const REFUSALS: Readonly<Record<SeatRefusal | 'held', (count: number) => string>> = {
+const REFUSALS: Readonly<Record<SeatRefusal | 'held' | 'late', (count: number) => string>> = {
   full: (count) => `${count} aggregations are under way, which is all this service takes at once`,
   client: () => 'too many aggregations of this client are under way: the rest is kept for others',
   subnet: () => 'too many aggregations for this subnet are under way: the rest is kept for others',
   reserved: () =>
     'too many aggregations for subnets that this service does not track are under way: the rest is kept for its own',
   unresolved: () => 'too many requests for chains that have to be looked up first are under way',
+  late: (count) => `${count} aggregations wait for their turn, and this one has waited too long`,
   held: (count) => `${count} requests wait for their answers, which is all this service holds at once`,
 };
 

@@ -1,33 +1,23 @@
-import { LRUCache } from 'lru-cache';
 import type { BlsService } from '../bls/aggregation.ts';
-import { JobsOverloaded } from '../bls/job-runner.ts';
-import { PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
-import { SingleFlight } from '../primitives/single-flight.ts';
+import type { SubnetID } from '../primitives/ids.ts';
+import type { SharedWork } from '../store/shared-work.ts';
 import type { SignatureStore } from '../store/signature-store.ts';
 import { inSpan, NO_SPAN, type Span } from '../telemetry/spans.ts';
-import type { WarpSet } from '../validators/warp-set.ts';
 import { warpSetHash } from '../validators/warp-set-hash.ts';
 import { Admission, type Place } from './admission.ts';
 import type { AggregationRequest, AggregationResult } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from './aggregator-metrics.ts';
-import { createAnswerHistory } from './answer-history.ts';
-import {
-  type CollectionDeps,
-  type CollectionLimits,
-  type CollectionOutcome,
-  collectSignatures,
-} from './collect-signatures.ts';
-import { describeFailure } from './collection-failure.ts';
-import { type CompleteRequest, completeRequest } from './complete-request.ts';
-import { createFailureMemory, isRemembered } from './failure-memory.ts';
+import type { AnswerHistory } from './answer-history.ts';
+import type { CollectionLimits } from './collect-signatures.ts';
+import { completeRequest } from './complete-request.ts';
+import { isRemembered } from './failure-memory.ts';
 import type { L1Messages } from './l1-messages.ts';
-import { ProgressFeed, type ProgressListener } from './progress.ts';
-import { QueryRoom } from './query-room.ts';
-import { createRefusedChains } from './refused-chains.ts';
-import { requestKey, resultKey, signatureKey } from './result-key.ts';
+import type { ProgressListener } from './progress.ts';
+import { requestKey } from './result-key.ts';
+import { SharedSigning } from './shared-signing.ts';
 import type { SignatureSource } from './signature-source.ts';
-import { createSigningResolver, type Signing, type SigningResolverOptions } from './signing-resolver.ts';
+import { createSigningResolver, type SigningResolverOptions } from './signing-resolver.ts';
 import { StageTimer } from './stage-timer.ts';
 import type { SubnetPolicy } from './subnet-policy.ts';
 import type { Suspects } from './suspects.ts';
@@ -51,9 +41,12 @@ export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolve
   readonly l1Messages: L1Messages;
   readonly source: SignatureSource;
   readonly store: SignatureStore;
+  /** What is done once among replicas; undefined where there are none. */
+  readonly sharedWork?: SharedWork | undefined;
   readonly bls: BlsService;
   readonly suspects: Suspects;
   readonly subnets: SubnetPolicy;
+  readonly history: AnswerHistory;
   readonly metrics: AggregatorMetrics;
   readonly limits: AggregatorLimits;
 }
@@ -83,10 +76,16 @@ export interface Aggregator {
 
 export function createAggregator(options: AggregatorOptions): Aggregator {
   const { metrics, clock, limits, subnets } = options;
-  const { maxAggregationsInFlight } = limits;
-  const admission = new Admission({ clock, metrics, maxAggregationsInFlight, subnets });
+  const admission = new Admission({
+    ...{ clock, metrics, subnets },
+    maxAggregationsInFlight: limits.maxAggregationsInFlight,
+    turnTimeoutMs: limits.requestTimeoutMs,
+  });
   const signingResolver = createSigningResolver({ ...options, resolveTimeoutMs: limits.resolveTimeoutMs });
-  const sharedSigning = new SharedSigning({ ...options, bls: admission.watch(options.bls) });
+  const sharedSigning = new SharedSigning({
+    ...{ ...options, bls: admission.watch(options.bls) },
+    onExcess: (excessMs) => admission.answered(excessMs),
+  });
 
   async function run(request: AggregationRequest, waiter: AggregateOptions): Promise<AggregationResult> {
     waiter.signal.throwIfAborted();
@@ -164,165 +163,5 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   };
 }
 
-/**
- * Signs for a known validator set. Equal requests share one collection; what came of it is remembered: a signed message while
- * there is room, a failure for a while.
- */
-class SharedSigning {
-  readonly #options: AggregatorOptions;
-  readonly #collection: CollectionDeps;
-  readonly #flights = new SingleFlight<string, AggregationResult>();
-  /** Of the flights. */
-  readonly #feeds = new Map<string, ProgressFeed>();
-  /** Of the flights, where they are traced. */
-  readonly #spans = new Map<string, Span>();
-  readonly #results: LRUCache<string, AggregationResult>;
-  readonly #failures: ReturnType<typeof createFailureMemory>;
-
-  constructor(options: AggregatorOptions) {
-    const { limits, clock } = options;
-    this.#options = options;
-    const room = new QueryRoom(limits.maxQueriesInFlight);
-    options.metrics.showQueryRoom(() => room.usage());
-    this.#collection = {
-      ...options,
-      history: createAnswerHistory(clock, limits.hedgeAfterMs),
-      refusedChains: createRefusedChains(clock),
-      room,
-    };
-    this.#results = new LRUCache({
-      maxSize: limits.resultCacheBytes,
-      sizeCalculation: ({ signedMessage, signers }) =>
-        signedMessage.length + 8 * signers.length + RESULT_OVERHEAD_BYTES,
-    });
-    this.#failures = createFailureMemory(clock);
-  }
-
-  async sign(
-    request: CompleteRequest,
-    signing: Signing,
-    { signal, span = NO_SPAN, onProgress }: AggregateOptions,
-    place: Place,
-  ): Promise<{ result: AggregationResult; isNew: boolean }> {
-    const { metrics } = this.#options;
-    const { pChainHeight } = signing;
-    const key = resultKey({ ...request, ...signing });
-    const known = this.#results.get(key);
-    if (known !== undefined) {
-      metrics.resultCacheHits.inc();
-      return { result: { ...known, pChainHeight }, isNew: false };
-    }
-    const failure = this.#failures.find(key, () => this.#connectedWeight(signing.warpSet));
-    if (failure !== undefined) {
-      metrics.rememberedFailures.inc({ code: failure.code });
-      throw atHeight(failure, pChainHeight);
-    }
-    place.requireSeat();
-    const running = this.#flights.run(
-      key,
-      (flight) => this.#trace(key, signing, span, (own) => this.#fly(key, request, signing, flight, own)),
-      signal,
-    );
-    // The flight has begun, so its feed exists, and so does its span.
-    const shared = this.#spans.get(key);
-    if (shared !== undefined) span.link(shared);
-    const unsubscribe = onProgress && this.#feeds.get(key)?.subscribe(onProgress);
-    try {
-      return { result: { ...(await running), pChainHeight }, isNew: true };
-    } catch (error) {
-      throw error instanceof AggregatorError ? atHeight(error, pChainHeight) : error;
-    } finally {
-      unsubscribe?.();
-    }
-  }
-
-  /** In a span below the request that began the flight, and linked from all that share it. */
-  async #trace<T>(key: string, signing: Signing, parent: Span, fly: (span: Span) => Promise<T>): Promise<T> {
-    const span = parent.child('collect signatures');
-    if (!span.isRecorded) return fly(NO_SPAN);
-    span.set('signing.subnet_id', signing.signingSubnetID);
-    span.set('p_chain.height', String(signing.pChainHeight));
-    span.set('validators', signing.warpSet.validators.length);
-    this.#spans.set(key, span);
-    try {
-      return await inSpan(span, () => fly(span));
-    } finally {
-      if (this.#spans.get(key) === span) this.#spans.delete(key);
-    }
-  }
-
-  async #fly(
-    key: string,
-    request: CompleteRequest,
-    signing: Signing,
-    signal: AbortSignal,
-    span: Span,
-  ): Promise<AggregationResult> {
-    const { source } = this.#options;
-    const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
-    this.#feeds.set(key, progress);
-    try {
-      const job = { ...request, ...signing, signatureKey: signatureKey(request), progress, span };
-      const outcome = await collectSignatures(job, this.#collection, signal);
-      if (outcome.kind === 'insufficient') {
-        const error = toError(request, signing, outcome);
-        this.#failures.remember(key, error, this.#connectedWeight(signing.warpSet));
-        throw error;
-      }
-      const result = toResult(signing, outcome);
-      if (outcome.isTargetReached) this.#results.set(key, result);
-      return result;
-    } catch (error) {
-      if (error instanceof JobsOverloaded) throw new AggregatorError('overloaded', error.message, { cause: error });
-      throw error;
-    } finally {
-      // If everybody has left and somebody has come again, another flight has the same key.
-      if (this.#feeds.get(key) === progress) this.#feeds.delete(key);
-    }
-  }
-
-  #connectedWeight({ validators }: WarpSet): bigint {
-    const { source } = this.#options;
-    return validators.reduce(
-      (sum, { nodeIDs, weight }) => (nodeIDs.some((nodeID) => source.isConnected(nodeID)) ? sum + weight : sum),
-      0n,
-    );
-  }
-}
-
-function toResult(
-  { signingSubnetID, pChainHeight, warpSet }: Signing,
-  { signedMessage, signedWeight, signers }: Extract<CollectionOutcome, { kind: 'signed' }>,
-): AggregationResult {
-  return {
-    ...{ signedMessage, signingSubnetID, pChainHeight, signedWeight },
-    totalWeight: warpSet.totalWeight,
-    signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
-  };
-}
-
-function toError(
-  { message, quorumNum }: CompleteRequest,
-  { sourceSubnetID, signingSubnetID, pChainHeight }: Signing,
-  { summary, refusedForGood }: Extract<CollectionOutcome, { kind: 'insufficient' }>,
-): AggregatorError {
-  const isOfL1 = sourceSubnetID !== PRIMARY_NETWORK_ID;
-  const failure = describeFailure({ summary, quorumNum, isOfL1, refusedForGood });
-  const { id: messageID, sourceChainID } = message;
-  return new AggregatorError(failure.code, failure.message, {
-    report: { messageID, sourceChainID, signingSubnetID, pChainHeight, tally: summary },
-  });
-}
-
-/** Requests at different heights with the same validators share a failure; each is told its own height. */
-function atHeight(error: AggregatorError, pChainHeight: bigint): AggregatorError {
-  const { code, message, field, report, retryAfterMs, cause } = error;
-  if (report === undefined || report.pChainHeight === pChainHeight) return error;
-  return new AggregatorError(code, message, { field, report: { ...report, pChainHeight }, retryAfterMs, cause });
-}
-
 /** Sets change with some blocks, and a block takes seconds: a request follows two changes, and leaves a third to the caller. */
 const MAX_REBUILDS = 2;
-
-/** An answer's fields beside the message; the names of the signers are those of the validator set. */
-const RESULT_OVERHEAD_BYTES = 512;

@@ -52,7 +52,7 @@ export interface RequestSettings {
 }
 
 /** @throws {AggregatorError} where they contradict each other or are out of range */
-export function settingsOf(request: AggregationRequest): RequestSettings {
+export function settingsOf(request: Omit<AggregationRequest, 'subject'>): RequestSettings {
   const { quorumNum = DEFAULT_QUORUM_NUM, quorumBuffer = 0n, pChainHeight = 0n, destinationChainID } = request;
   if (quorumNum < 0n || quorumNum > MAX_QUORUM) {
     throw invalid('quorumNum', `the quorum must be between 0 and ${MAX_QUORUM} percent, is ${quorumNum}`);

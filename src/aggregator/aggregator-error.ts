@@ -23,6 +23,8 @@ export type AggregatorErrorCode =
   | 'unknown_subnet'
   /** No such transaction was accepted. */
   | 'unknown_transaction'
+  /** The P-Chain has no such L1 validator, or has it no more. */
+  | 'unknown_validation'
   /** The message needs a justification that was not given and was not found. */
   | 'justification_not_found'
   /** The same, while the search goes on. */
@@ -48,6 +50,10 @@ export type AggregatorErrorCode =
 /** The part of an {@link AggregationRequest} that an error is about. How clients spell it is known to `api` alone. */
 export type RequestField =
   | 'message'
+  | 'signedMessage'
+  | 'subnetID'
+  | 'validationID'
+  | 'uptimeChainID'
   | 'justification'
   | 'transaction'
   | 'signingSubnetID'

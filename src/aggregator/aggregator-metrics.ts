@@ -15,13 +15,20 @@ export interface AggregatorMetrics {
   readonly badSigners: Counter;
   readonly admissionRefusals: Counter<'reason'>;
   /** Shows these numbers whenever the metrics are read. */
-  showAdmission(read: { readonly limit: () => number; readonly admitted: () => number }): void;
+  showAdmission(read: AdmissionNumbers): void;
   /** As {@link showAdmission}. */
   showQueryRoom(read: () => ReturnType<QueryRoom['usage']>): void;
   /** One more attempt at a validator of this share of the subnet's weight, or a signature that proved bad afterwards. */
   countOutcome(outcome: ValidatorOutcome): void;
   observeStage(stage: AggregationStage, seconds: number): void;
   observeDuration(outcome: RequestOutcome, seconds: number): void;
+}
+
+export interface AdmissionNumbers {
+  readonly limit: () => number;
+  readonly admitted: () => number;
+  readonly workLimit: () => number;
+  readonly atWork: () => number;
 }
 
 /** How a request ended. An internal error is a bug of ours. */
@@ -43,12 +50,11 @@ export interface ValidatorOutcome {
 /** {@link AggregatorMetrics.countOutcome} for the validators of one collection. */
 export type CountOutcome = (validator: { readonly weight: bigint }, kind: ValidatorOutcome['kind']) => void;
 
-/** @param trackedSubnetIDs those that have a label of their own: whatever else clients ask for would be time series without end */
+/** @param isLabelled whether a subnet has a label of its own: whatever clients ask for would be time series without end */
 export function createAggregatorMetrics(
   metrics: Metrics,
-  trackedSubnetIDs: Iterable<SubnetID> = [],
+  isLabelled: (subnetID: SubnetID) => boolean = () => false,
 ): AggregatorMetrics {
-  const tracked = new Set(trackedSubnetIDs);
   const outcomes = metrics.counter<'subnet_id' | 'weight_class' | 'outcome'>({
     name: 'validator_outcomes_total',
     help: 'Attempts at validators by what came of them, by the share of the weight that the validator has and by subnet: tracked ones by their ID, all others as "other"',
@@ -98,14 +104,25 @@ export function createAggregatorMetrics(
       help: 'Requests refused as overloaded before they cost anything, by what was used up: all places, or a share of them',
       labels: ['reason'],
     }),
-    showAdmission({ limit, admitted }) {
+    showAdmission({ limit, admitted, workLimit, atWork }) {
       metrics.readGauge(
-        { name: 'aggregations_limit', help: 'How many different aggregations the machine can have under way now' },
+        {
+          name: 'aggregations_limit',
+          help: 'How many different aggregations are let in now, those that wait included',
+        },
         limit,
       );
       metrics.readGauge(
         { name: 'aggregations_admitted', help: 'Different aggregations under way, their lookups included' },
         admitted,
+      );
+      metrics.readGauge(
+        { name: 'aggregations_at_work_limit', help: 'How many aggregations the machine can work on at a time now' },
+        workLimit,
+      );
+      metrics.readGauge(
+        { name: 'aggregations_at_work', help: 'Aggregations that are worked on; the others wait for their turn' },
+        atWork,
       );
     },
     showQueryRoom(read) {
@@ -135,7 +152,7 @@ export function createAggregatorMetrics(
     },
     countOutcome: ({ kind, subnetID, weight, totalWeight }) =>
       outcomes.inc({
-        subnet_id: tracked.has(subnetID) ? subnetID : 'other',
+        subnet_id: isLabelled(subnetID) ? subnetID : 'other',
         weight_class: weightClass(weight, totalWeight),
         outcome: kind === 'signature' ? 'signed' : kind,
       }),

@@ -1,6 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../primitives/clock.ts';
 import type { NodeID } from '../primitives/ids.ts';
+import { type LatencySummary, LatencyWindow } from './latency-window.ts';
+import type { SignatureOutcome } from './signature-source.ts';
 
 /** How one node has answered lately. */
 export interface AnswerRecord {
@@ -12,19 +14,42 @@ export interface AnswerRecord {
   readonly isTrialDue: boolean;
 }
 
+/** What people want to know of a node, since this process was started. Nothing is decided by it. */
+export interface AnswerPast {
+  readonly last: { readonly outcome: AnswerOutcome; readonly ageMs: number };
+  /** Also where it has signed since. */
+  readonly lastRefusal: { readonly code: number; readonly text: string; readonly ageMs: number } | undefined;
+  /** Of its last hundred signatures and refusals; undefined where it has always been silent. */
+  readonly latency: LatencySummary | undefined;
+}
+
+/** What came of a question. That there was no room for it says nothing of the node. */
+export type AnswerOutcome = 'signed' | Exclude<SignatureOutcome['kind'], 'signature' | 'not_sent'>;
+
 /** How nodes have answered, over all requests. Nothing in it is proof: it decides the order of asking, and no result. */
 export interface AnswerHistory {
   /** Undefined where nothing is known, or nothing that is fresh. */
   recordOf(nodeID: NodeID): AnswerRecord | undefined;
   /** It gave a signature, good or not, after so long. */
   answered(nodeID: NodeID, afterMs: number): void;
+  /**
+   * It answered in any way after so long.
+   *
+   * @returns how much longer that was than its least, which is what the way there and back takes: work stood in line meanwhile,
+   *   with us or with it
+   */
+  excessOf(nodeID: NodeID, afterMs: number): number;
   /** It should have given a signature by now, and has not. */
   failed(nodeID: NodeID): void;
   /** It is being asked for the sake of knowing whether it answers: the next trial comes later. */
   beginTrial(nodeID: NodeID): void;
+  /** What came of a question, after so long: for {@link pastOf} alone. */
+  observed(nodeID: NodeID, outcome: SignatureOutcome, afterMs: number): void;
+  /** Undefined where it was never asked, or so long ago that others have taken its place. */
+  pastOf(nodeID: NodeID): AnswerPast | undefined;
 }
 
-/** All validators that the network plans for; some 150 bytes each. */
+/** All validators that the network plans for; some 150 bytes each, and at most 1.5 KB with their past: 400 of times, 600 of a text. */
 const MAX_NODES = 20_000;
 /** What a node did longer ago says little of what it will do. One that has stayed silent costs one slow request then. */
 const MAX_AGE_MS = 10 * 60_000;
@@ -32,11 +57,21 @@ const MAX_AGE_MS = 10 * 60_000;
 const MEAN_GAIN = 1 / 8;
 const DEVIATION_GAIN = 1 / 4;
 /** One that was only late once is soon back; one that stays silent costs a question a minute. */
+/** With each answer: so the least rises where the way has become longer for good, in some thousands of answers. */
+const LEAST_GROWTH = 1.0001;
 const FIRST_TRIAL_MS = 2_000;
 const MAX_TRIAL_INTERVAL_MS = 60_000;
 
+interface Past {
+  outcome: AnswerOutcome;
+  atMs: number;
+  refusal: { readonly code: number; readonly text: string; readonly atMs: number } | undefined;
+  readonly latencies: LatencyWindow;
+}
+
 interface Entry {
   usual: { readonly meanMs: number; readonly deviationMs: number } | undefined;
+  leastMs: number;
   /** In a row. */
   failures: number;
   nextTrialMs: number;
@@ -47,6 +82,7 @@ interface Entry {
 /** @param slowMs an answer that takes longer comes too late for a request, and is as good as none */
 export function createAnswerHistory(clock: Clock, slowMs: number): AnswerHistory {
   const entries = new LRUCache<NodeID, Entry>({ max: MAX_NODES });
+  const pasts = new LRUCache<NodeID, Past>({ max: MAX_NODES });
 
   function fresh(nodeID: NodeID): Entry | undefined {
     const entry = entries.get(nodeID);
@@ -55,7 +91,13 @@ export function createAnswerHistory(clock: Clock, slowMs: number): AnswerHistory
 
   function touch(nodeID: NodeID): Entry {
     const nowMs = clock.monotonicMs();
-    const entry = fresh(nodeID) ?? { usual: undefined, failures: 0, nextTrialMs: 0, atMs: nowMs };
+    const entry = fresh(nodeID) ?? {
+      usual: undefined,
+      leastMs: Number.POSITIVE_INFINITY,
+      failures: 0,
+      nextTrialMs: 0,
+      atMs: nowMs,
+    };
     entry.atMs = nowMs;
     entries.set(nodeID, entry);
     return entry;
@@ -79,10 +121,37 @@ export function createAnswerHistory(clock: Clock, slowMs: number): AnswerHistory
       if (afterMs > slowMs) fail(entry);
       else entry.failures = 0;
     },
+    excessOf(nodeID, afterMs) {
+      const entry = touch(nodeID);
+      entry.leastMs = Math.min(afterMs, LEAST_GROWTH * entry.leastMs);
+      return afterMs - entry.leastMs;
+    },
     failed: (nodeID) => fail(touch(nodeID)),
     beginTrial(nodeID) {
       const entry = fresh(nodeID);
       if (entry !== undefined) entry.nextTrialMs = clock.monotonicMs() + trialIntervalMs(entry.failures);
+    },
+    observed(nodeID, answer, afterMs) {
+      if (answer.kind === 'not_sent') return;
+      const atMs = clock.monotonicMs();
+      const outcome = answer.kind === 'signature' ? 'signed' : answer.kind;
+      const past = pasts.get(nodeID) ?? { outcome, atMs, refusal: undefined, latencies: new LatencyWindow() };
+      past.outcome = outcome;
+      past.atMs = atMs;
+      if (answer.kind === 'refused') past.refusal = { code: answer.code, text: answer.text, atMs };
+      if (outcome === 'signed' || outcome === 'refused') past.latencies.add(afterMs);
+      pasts.set(nodeID, past);
+    },
+    pastOf(nodeID) {
+      const past = pasts.peek(nodeID);
+      if (past === undefined) return undefined;
+      const { outcome, atMs, refusal, latencies } = past;
+      const nowMs = clock.monotonicMs();
+      return {
+        last: { outcome, ageMs: nowMs - atMs },
+        lastRefusal: refusal && { code: refusal.code, text: refusal.text, ageMs: nowMs - refusal.atMs },
+        latency: latencies.summary(),
+      };
     },
   };
 }

@@ -38,6 +38,8 @@ export interface CollectionDeps {
   readonly suspects: Suspects;
   /** Over all requests. */
   readonly history: AnswerHistory;
+  /** Told of each answer how much longer it took than that node's least. */
+  readonly onExcess: (excessMs: number) => void;
   /** Over all requests. */
   readonly refusedChains: RefusedChains;
   readonly clock: Clock;
@@ -60,6 +62,8 @@ export interface CollectionJob {
   readonly progress: ProgressFeed;
   /** By default nothing is traced. */
   readonly span?: Span;
+  /** Whoever asked first; undefined where nobody said. */
+  readonly client: string | undefined;
 }
 
 export type CollectionOutcome =
@@ -88,7 +92,7 @@ export async function collectSignatures(
   signal: AbortSignal,
 ): Promise<CollectionOutcome> {
   const { source, bls, clock, limits, refusedChains, metrics } = deps;
-  const { warpSet, message, justification, progress } = job;
+  const { warpSet, message, justification, progress, client } = job;
   const tally = createTally(warpSet, {
     ...job,
     outlooks: outlooksOf(warpSet, { ...job, ...deps, ...limits, isConnected: (nodeID) => source.isConnected(nodeID) }),
@@ -125,7 +129,7 @@ export async function collectSignatures(
     changes,
     over,
   });
-  const isCautious = refusedChains.isLikely(message.sourceChainID) || isCostly(message, justification, warpSet);
+  const isCautious = refusedChains.isLikely(message.sourceChainID, client) || isCostly(message, justification, warpSet);
   const isConnected = ({ nodeIDs }: WarpValidator): boolean => nodeIDs.some((nodeID) => source.isConnected(nodeID));
   const stopListening = source.onConnectionChange(changes.wake);
   deadline.signal.addEventListener('abort', changes.wake, { once: true });
@@ -138,7 +142,7 @@ export async function collectSignatures(
       const plan = planQueries(tally, view, limits);
       if (plan.kind === 'enough' || (isTimeUp && tally.signedWeight >= tally.neededWeight)) {
         stages.enter('verify');
-        const verified = await signatures.verify();
+        const verified = await signatures.verify(isTimeUp);
         if (verified === undefined) continue;
         queries.othersSigned();
         return { kind: 'signed', ...verified, isTargetReached: verified.signedWeight >= tally.targetWeight };
@@ -147,7 +151,7 @@ export async function collectSignatures(
         const summary = summarizeTally(tally, (validator) =>
           isConnected(validator) ? undefined : source.whyUnreachable(validator.nodeIDs[0] as NodeID),
         );
-        if (hasNobodySigned(summary)) refusedChains.refused(message.sourceChainID);
+        if (hasNobodySigned(summary)) refusedChains.refused(message.sourceChainID, client);
         return { kind: 'insufficient', summary, refusedForGood: weightRefusedForGood(tally, isPChainMessage) };
       }
       if (plan.ask.length > 0) stages.enter('collect');

@@ -45,6 +45,8 @@ export interface VerifiedMessage {
  */
 export class CollectedSignatures {
   readonly #options: CollectedSignaturesOptions;
+  /** Those whose signature is not from themselves, but from the store. */
+  readonly #fromStore = new Set<number>();
 
   constructor(options: CollectedSignaturesOptions) {
     this.#options = options;
@@ -69,9 +71,18 @@ export class CollectedSignatures {
       // Those to be avoided, and suspects, have their turn when all others have had theirs, known or not.
       if (signature === undefined || avoided.has(validator.index) || suspects.has(validator.publicKeyHex)) continue;
       weight += validator.weight;
-      taking.push(this.take(validator, signature));
+      taking.push(this.#takeStored(validator, signature));
     }
     await Promise.all(taking);
+  }
+
+  async #takeStored(validator: WarpValidator, signature: Uint8Array): Promise<void> {
+    const { store, signatureKey } = this.#options;
+    this.#fromStore.add(validator.index);
+    const problem = await this.take(validator, signature);
+    if (problem === undefined) return;
+    this.#fromStore.delete(validator.index);
+    await store.delete(signatureKey, validator.publicKeyHex);
   }
 
   /**
@@ -100,8 +111,12 @@ export class CollectedSignatures {
     return undefined;
   }
 
-  /** The message with all signatures so far, verified as a destination would; undefined where bad ones had to be put aside. */
-  async verify(): Promise<VerifiedMessage | undefined> {
+  /**
+   * The message with all signatures so far, verified as a destination would; undefined where bad ones had to be put aside.
+   *
+   * @param isTimeUp the deadline has passed: after one search, whoever may be bad is left out
+   */
+  async verify(isTimeUp: boolean): Promise<VerifiedMessage | undefined> {
     const { message, tally, sum, quorumNum, progress } = this.#options;
     progress.verifying();
     const aggregate = await sum.aggregate();
@@ -112,32 +127,40 @@ export class CollectedSignatures {
     if (check.kind === 'invalid') throw new Error(`the signed message just made is refused: ${check.reason}`);
     const { validators: signers, signedWeight } = check;
     if (!(await sum.verify(check, check.unsignedMessage.bytes))) {
-      await this.#putBadAside();
+      await this.#putBadAside(isTimeUp);
       progress.resumed();
       return undefined;
     }
-    await Promise.all(signers.map((signer) => this.#keep(signer)));
+    await this.#keep(signers);
     return { signedMessage, signedWeight, signers };
   }
 
-  async #putBadAside(): Promise<void> {
+  async #putBadAside(isTimeUp: boolean): Promise<void> {
     const { clock, signal, sum } = this.#options;
     // Time of its own: at the deadline, a bad signature must not cost the good ones that make up the quorum.
     using searching = startDeadline(clock, MAX_SEARCH_MS, 'finding bad signers', signal);
     const { bad, uncleared } = await sum.findBadSigners(searching.signal);
     for (const index of bad) {
-      this.#remember(this.#validatorAt(index));
+      // Whoever has written it to the store, it need not have been the validator.
+      if (!this.#fromStore.has(index)) this.#remember(this.#validatorAt(index));
       await this.#putAside(index, NOT_ITS_SIGNATURE);
     }
+    // Most of the others are good. Without those just found, the next search has fewer to find.
+    if (bad.length > 0 && !isTimeUp) return;
     for (const index of uncleared) await this.#putAside(index, 'could not be told from a bad one in time');
   }
 
   async #putAside(index: number, reason: string): Promise<void> {
     const { sum, tally, store, signatureKey, countOutcome } = this.#options;
-    const failure: SignatureFailure = { kind: 'invalid_signature', reason };
-    countOutcome(this.#validatorAt(index), failure.kind);
     sum.remove(index);
-    tally.set(index, { kind: 'failed', failure });
+    if (this.#fromStore.delete(index)) {
+      // It is asked itself.
+      tally.set(index, { kind: 'waiting', notBeforeMs: 0, attempts: 0 });
+    } else {
+      const failure: SignatureFailure = { kind: 'invalid_signature', reason };
+      countOutcome(this.#validatorAt(index), failure.kind);
+      tally.set(index, { kind: 'failed', failure });
+    }
     await store.delete(signatureKey, this.#validatorAt(index).publicKeyHex);
   }
 
@@ -147,10 +170,14 @@ export class CollectedSignatures {
     this.#options.suspects.add(publicKeyHex);
   }
 
-  async #keep({ index, publicKeyHex }: WarpValidator): Promise<void> {
+  async #keep(signers: readonly WarpValidator[]): Promise<void> {
     const { tally, store, signatureKey } = this.#options;
-    const standing = tally.standings[index];
-    if (standing?.kind === 'signed') await store.put(signatureKey, publicKeyHex, standing.signature);
+    const signatures = new Map<string, Uint8Array>();
+    for (const { index, publicKeyHex } of signers) {
+      const standing = tally.standings[index];
+      if (standing?.kind === 'signed') signatures.set(publicKeyHex, standing.signature);
+    }
+    await store.putMany(signatureKey, signatures);
   }
 
   #validatorAt(index: number): WarpValidator {
@@ -166,8 +193,9 @@ export class CollectionOver extends Error {
 }
 
 /**
- * Time for some hundred checks: one bad signer among 1,000 takes about 20. Those not cleared by then are put aside too, so that a
- * crowd of bad signers cannot keep the service busy for minutes.
+ * Time for some hundred checks: one bad signer among 1,000 takes about 20. On a busy machine it may be up after a few. Until the
+ * deadline a search that found somebody is followed by another; after that those not cleared are put aside too, so that a crowd of bad
+ * signers cannot keep the service busy for minutes.
  */
 const MAX_SEARCH_MS = 2_000;
 

@@ -23,8 +23,13 @@ const MEMORY_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
 };
 
 /** Whether such a failure is answered from memory for a while. */
-export function isRemembered({ code }: AggregatorError): boolean {
-  return MEMORY_MS[code] !== undefined;
+export function isRemembered(error: AggregatorError): boolean {
+  return memoryMsOf(error) !== undefined;
+}
+
+/** For how long; undefined where it is not. */
+export function memoryMsOf({ code }: AggregatorError): number | undefined {
+  return MEMORY_MS[code];
 }
 
 /** No answer invites clients to come back earlier. */

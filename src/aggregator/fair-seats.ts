@@ -41,11 +41,11 @@ const MIN_SHARE = 2;
  * not kept out by one who has much, nor by work that was let in before the limit fell and has yet to end. What it costs is measured,
  * and lowers the limit.
  */
-const FIRST_SEATS = 2;
+export const FIRST_SEATS = 4;
 
 /** A changing number of seats, shared fairly. Pure. Bound: an entry for each client and subnet with a seat. */
 export class FairSeats {
-  readonly #trackedShare: number;
+  readonly #trackedShare: () => number;
   readonly #taken = new Set<MutableSeat>();
   readonly #byClient = new Map<string, number>();
   /** Of first seats. */
@@ -56,7 +56,7 @@ export class FairSeats {
    * @param trackedShare of the seats, from 0 to 1, which no stranger's subnet gets: however many there are, and whoever asks for
    *   them, the operator's own find room in it. They may have more than that where it is free
    */
-  constructor(trackedShare = 0) {
+  constructor(trackedShare = () => 0) {
     this.#trackedShare = trackedShare;
   }
 
@@ -123,7 +123,7 @@ export class FairSeats {
   }
 
   #reserved(limit: number): number {
-    return Math.floor(this.#trackedShare * limit);
+    return Math.floor(this.#trackedShare() * limit);
   }
 
   #lane(isFirst: boolean): Lane {

@@ -1,4 +1,3 @@
-import { ApiError } from '../pchain/api-error.ts';
 import type { ChainApi } from '../pchain/chain-api.ts';
 import type { DataApi } from '../pchain/data-api.ts';
 import type { NodeApi } from '../pchain/node-api.ts';
@@ -8,19 +7,18 @@ import type { ValidationIndex } from '../pchain/validation-index.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
 import type { TxID } from '../primitives/ids.ts';
-import { ParseError } from '../primitives/parse-error.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { AggregatorError } from './aggregator-error.ts';
 import { createL1RequestBuilder, type L1MessageRequest } from './l1-request-builder.ts';
 import { createMessagesOfJustifications } from './messages-of-justifications.ts';
 import { createMessagesOfTransactions } from './messages-of-transactions.ts';
+import { asPChainFailure } from './p-chain-failure.ts';
 import { createValidationOrigins } from './validation-origins.ts';
 
 export type { L1MessageRequest };
 
 /**
  * Finds the P-Chain's messages to L1s, and their justifications, so that nobody has to put them together by hand. All methods
- * throw {@link AggregatorError}, or the signal's reason.
+ * throw `AggregatorError`, or the signal's reason.
  */
 export interface L1Messages {
   /** What the P-Chain has to say about one of its transactions. */
@@ -57,7 +55,7 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
       return await work(deadline.signal);
     } catch (error) {
       parent.throwIfAborted();
-      throw asAggregatorError(error, deadline.signal);
+      throw asPChainFailure(error, deadline.signal);
     }
   }
 
@@ -65,18 +63,4 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
     ofTransaction: (txID, signal) => inTime(signal, (timed) => ofTransaction(txID, timed)),
     ofJustification: (justification, signal) => inTime(signal, (timed) => ofJustification(justification, timed)),
   };
-}
-
-function asAggregatorError(cause: unknown, signal: AbortSignal): unknown {
-  if (cause instanceof ApiError) {
-    const code = cause.kind === 'unavailable' ? 'p_chain_unavailable' : 'p_chain_invalid';
-    return new AggregatorError(code, `the P-Chain API failed: ${cause.message}`, { cause });
-  }
-  if (cause instanceof ParseError) {
-    return new AggregatorError('p_chain_invalid', `this service cannot read ${cause.message}`, { cause });
-  }
-  if (signal.aborted && cause === signal.reason) {
-    return new AggregatorError('p_chain_unavailable', 'the P-Chain API did not answer in time', { cause });
-  }
-  return cause;
 }

@@ -77,8 +77,14 @@ export class ProgressFeed {
     return () => void this.#listeners.delete(listener);
   }
 
+  /** Undefined before {@link begin}. */
+  get state(): ProgressState | undefined {
+    return this.#tally && this.#state(this.#tally);
+  }
+
   begin(tally: Tally): void {
     this.#tally = tally;
+    this.#isVerifying = false;
     this.#emitState();
   }
 
@@ -96,6 +102,7 @@ export class ProgressFeed {
   }
 
   verifying(): void {
+    if (this.#isVerifying) return;
     this.#isVerifying = true;
     if (this.#listeners.size > 0) this.#emit({ kind: 'verifying' });
   }

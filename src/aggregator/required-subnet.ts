@@ -68,25 +68,13 @@ export class RequiredSubnet {
 
   readiness(): SubnetReadiness {
     const { subnetID } = this;
-    const { readyQuorumNum } = this.#options;
     if (this.#set === undefined) {
       const none = { subnetID, isUp: false, connected: undefined };
       if (this.#failure === undefined) return { ...none, reason: 'its validator set is being read' };
       return { ...none, reason: `its validator set cannot be read: ${this.#failure}`, isApiDown: true };
     }
-    const { totalWeight } = this.#set;
-    const weight = this.#connectedWeight(this.#set);
-    const connected = { weight, totalWeight };
-    if (totalWeight === 0n) {
-      // A mistake in the configuration, or an L1 that is not converted yet.
-      return { subnetID, isUp: false, reason: 'it has no validators', connected };
-    }
-    const isUp = isQuorumReached(readyQuorumNum, weight, totalWeight);
-    const percent = (100 * ratio(weight, totalWeight)).toFixed(2);
-    const reason = isUp
-      ? this.#staleness()
-      : `${percent} % of its weight is connected, and ${readyQuorumNum} % is needed`;
-    return { subnetID, isUp, reason, connected };
+    const readiness = readinessOf(subnetID, this.#set, this.#options);
+    return readiness.isUp ? { ...readiness, reason: this.#staleness() } : readiness;
   }
 
   /** The last known validators are there, but a request that needs a new height or set fails. */
@@ -102,7 +90,8 @@ export class RequiredSubnet {
   /** From 0 to 1; undefined while there is no weight to have a part of. */
   connectedRatio(): number | undefined {
     const set = this.#set;
-    return set === undefined || set.totalWeight === 0n ? undefined : ratio(this.#connectedWeight(set), set.totalWeight);
+    if (set === undefined || set.totalWeight === 0n) return undefined;
+    return ratio(connectedWeight(set, this.#options.isConnected), set.totalWeight);
   }
 
   async #refresh(signal: AbortSignal): Promise<void> {
@@ -122,12 +111,28 @@ export class RequiredSubnet {
     if (this.#set !== undefined) track(subnetID, new Set(this.#set.validators.flatMap(({ nodeIDs }) => nodeIDs)));
     onRead();
   }
+}
 
-  #connectedWeight({ validators }: WarpSet): bigint {
-    return validators
-      .filter(({ nodeIDs }) => nodeIDs.some((nodeID) => this.#options.isConnected(nodeID)))
-      .reduce((sum, { weight }) => sum + weight, 0n);
-  }
+/** Of a subnet whose validators are known. */
+export function readinessOf(
+  subnetID: SubnetID,
+  warpSet: WarpSet,
+  { isConnected, readyQuorumNum }: Pick<RequiredSubnetOptions, 'isConnected' | 'readyQuorumNum'>,
+): SubnetReadiness {
+  const { totalWeight } = warpSet;
+  const weight = connectedWeight(warpSet, isConnected);
+  const connected = { weight, totalWeight };
+  // A mistake in the configuration, or an L1 that is not converted yet.
+  if (totalWeight === 0n) return { subnetID, isUp: false, reason: 'it has no validators', connected };
+  if (isQuorumReached(readyQuorumNum, weight, totalWeight))
+    return { subnetID, isUp: true, reason: undefined, connected };
+  const percent = (100 * ratio(weight, totalWeight)).toFixed(2);
+  const reason = `${percent} % of its weight is connected, and ${readyQuorumNum} % is needed`;
+  return { subnetID, isUp: false, reason, connected };
+}
+
+function connectedWeight({ validators }: WarpSet, isConnected: RequiredSubnetOptions['isConnected']): bigint {
+  return validators.filter(({ nodeIDs }) => nodeIDs.some(isConnected)).reduce((sum, { weight }) => sum + weight, 0n);
 }
 
 /** For operators, in words; a bug is described in the log only. */

@@ -6,18 +6,18 @@ import { HeightNotReached, type ValidatorSets } from '../pchain/validator-sets.t
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
 import type { NodeID, SubnetID } from '../primitives/ids.ts';
-import { ParseError } from '../primitives/parse-error.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
 import type { AggregationRequest } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { CompleteRequest, Destination } from './complete-request.ts';
+import { asPChainFailure } from './p-chain-failure.ts';
 
 export interface SigningResolverOptions {
   readonly networkID: number;
   readonly directory: SubnetDirectory;
   readonly validatorSets: ValidatorSets<WarpSet>;
   readonly epochs: EpochHeights;
-  readonly funds: ValidatorFunds;
+  readonly funds: Pick<ValidatorFunds, 'soonInactive'>;
   readonly clock: Clock;
   /** Time for all questions to the P-Chain API that one request has. */
   readonly resolveTimeoutMs: number;
@@ -33,6 +33,12 @@ export interface SigningResolver {
    * @throws {AggregatorError}, or the signal's reason
    */
   resolve(request: CompleteRequest, signal: AbortSignal, onSubnet?: (subnetID: SubnetID) => void): Promise<Signing>;
+  /**
+   * The validators of a subnet, as if they had to sign a message.
+   *
+   * @throws {AggregatorError}, or the signal's reason
+   */
+  signersOf(subnetID: SubnetID, at: HeightChoice, signal: AbortSignal): Promise<SignersAtHeight>;
   /** As {@link resolve}, after signing: where the P-Chain cannot be asked again, what was found before stands. */
   resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing>;
 }
@@ -42,8 +48,11 @@ export interface Signing extends SignersAtHeight {
   readonly sourceSubnetID: SubnetID;
 }
 
+/** What decides at which height validators are looked for. */
+export type HeightChoice = Pick<CompleteRequest, 'pChainHeight' | 'destination'>;
+
 /** Who must sign, and whose bits mean whom. */
-interface SignersAtHeight {
+export interface SignersAtHeight {
   readonly signingSubnetID: SubnetID;
   readonly pChainHeight: bigint;
   readonly warpSet: WarpSet;
@@ -89,7 +98,7 @@ class PChainSigningResolver implements SigningResolver {
     if (request.message.networkID !== networkID) {
       throw new AggregatorError(
         'wrong_network',
-        `the message's network ID is ${request.message.networkID}, but this network has the ID ${networkID}`,
+        `its network ID is ${request.message.networkID}, but this network has the ID ${networkID}`,
         { field: 'message' },
       );
     }
@@ -100,7 +109,7 @@ class PChainSigningResolver implements SigningResolver {
       if (sourceSubnetID === undefined) {
         throw new AggregatorError(
           'unknown_source_chain',
-          `the P-Chain does not know the message's source chain ${request.message.sourceChainID}`,
+          `the P-Chain does not know its source chain ${request.message.sourceChainID}`,
           { field: 'message' },
         );
       }
@@ -115,8 +124,21 @@ class PChainSigningResolver implements SigningResolver {
     }
   }
 
+  async signersOf(subnetID: SubnetID, at: HeightChoice, parent: AbortSignal): Promise<SignersAtHeight> {
+    const { directory, clock, resolveTimeoutMs } = this.#options;
+    using deadline = startDeadline(clock, resolveTimeoutMs, 'asking the P-Chain API', parent);
+    const { signal } = deadline;
+    try {
+      if (!(await directory.exists(subnetID, signal))) throw unknownSubnet(subnetID);
+      return await this.#chooseHeight(at, subnetID, signal);
+    } catch (error) {
+      parent.throwIfAborted();
+      throw fromApi(error, at, signal);
+    }
+  }
+
   async #chooseHeight(
-    { pChainHeight, destination }: CompleteRequest,
+    { pChainHeight, destination }: HeightChoice,
     signingSubnetID: SubnetID,
     signal: AbortSignal,
   ): Promise<SignersAtHeight> {
@@ -245,7 +267,7 @@ function unknownSubnet(subnetID: SubnetID): AggregatorError {
   return new AggregatorError('unknown_subnet', `the P-Chain knows no subnet ${subnetID}`, { field: 'signingSubnetID' });
 }
 
-function fromApi(error: unknown, request: CompleteRequest, signal: AbortSignal): unknown {
+function fromApi(error: unknown, request: HeightChoice, signal: AbortSignal): unknown {
   if (error instanceof HeightNotReached) {
     if (request.pChainHeight === 0n) {
       return new AggregatorError('p_chain_unavailable', `a P-Chain API node lags behind: ${error.message}`, {
@@ -254,15 +276,5 @@ function fromApi(error: unknown, request: CompleteRequest, signal: AbortSignal):
     }
     return new AggregatorError('height_not_reached', error.message, { field: 'pChainHeight', cause: error });
   }
-  if (error instanceof ParseError) {
-    return new AggregatorError('p_chain_invalid', `the P-Chain API gave a ${error.message}`, { cause: error });
-  }
-  if (error instanceof ApiError) {
-    const code = error.kind === 'unavailable' ? 'p_chain_unavailable' : 'p_chain_invalid';
-    return new AggregatorError(code, `the P-Chain API failed: ${error.message}`, { cause: error });
-  }
-  if (signal.aborted && error === signal.reason) {
-    return new AggregatorError('p_chain_unavailable', 'the P-Chain API did not answer in time', { cause: error });
-  }
-  return error;
+  return asPChainFailure(error, signal);
 }

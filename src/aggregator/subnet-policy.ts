@@ -8,24 +8,28 @@ export interface SubnetPolicyOptions {
   readonly allowedSubnetIDs: readonly SubnetID[] | undefined;
 }
 
-/** What the operator says of subnets. Pure. */
+/** What the operator says of subnets. */
 export interface SubnetPolicy {
   /** Whether there are any for which a share of the capacity is kept. */
   readonly hasTracked: boolean;
   isTracked(subnetID: SubnetID): boolean;
   /** @throws {AggregatorError} `subnet_not_allowed` */
   requireAllowed(subnetID: SubnetID): void;
+  /** Others are tracked from now on. */
+  track(subnetIDs: readonly SubnetID[]): void;
 }
 
 /** The primary network is always allowed: it is connected anyway. It is tracked only where it is named, as anybody may ask for it. */
 export function createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs }: SubnetPolicyOptions): SubnetPolicy {
-  const tracked = new Set(trackedSubnetIDs);
-  const allowed = allowedSubnetIDs && new Set([PRIMARY_NETWORK_ID, ...trackedSubnetIDs, ...allowedSubnetIDs]);
+  let tracked = new Set(trackedSubnetIDs);
+  const allowed = allowedSubnetIDs && new Set([PRIMARY_NETWORK_ID, ...allowedSubnetIDs]);
   return {
-    hasTracked: tracked.size > 0,
+    get hasTracked() {
+      return tracked.size > 0;
+    },
     isTracked: (subnetID) => tracked.has(subnetID),
     requireAllowed(subnetID) {
-      if (allowed === undefined || allowed.has(subnetID)) return;
+      if (allowed === undefined || allowed.has(subnetID) || tracked.has(subnetID)) return;
       throw new AggregatorError(
         'subnet_not_allowed',
         `this service does not ask the validators of subnet ${subnetID}`,
@@ -33,6 +37,9 @@ export function createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs }: Subne
           field: 'signingSubnetID',
         },
       );
+    },
+    track(subnetIDs) {
+      tracked = new Set(subnetIDs);
     },
   };
 }

@@ -8,8 +8,8 @@ export interface TrackedNodesOptions {
   readonly clock: Clock;
   /** How long a validator stays connected after it was last named. */
   readonly keepMs: number;
-  /** Subnets that are never let go of, and whose validators are connected before those of others. */
-  readonly preferred: ReadonlySet<SubnetID>;
+  /** Whether a subnet is never let go of, and its validators are connected before those of others. It may change. */
+  readonly isPreferred: (subnetID: SubnetID) => boolean;
   /** Most subnets beside them; the one named least recently goes first. */
   readonly maxSubnets: number;
 }
@@ -30,7 +30,7 @@ export class TrackedNodes {
     this.#others = new LRUCache({
       max: options.maxSubnets,
       dispose: (_nodes, subnetID, reason) => {
-        if (reason !== 'set') options.network.unwant(subnetID);
+        if (reason === 'evict') options.network.unwant(subnetID);
       },
     });
   }
@@ -39,10 +39,12 @@ export class TrackedNodes {
   track(subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>): number {
     const nowMs = this.#options.clock.monotonicMs();
     // A flood of strangers' subnets must not push the operator's own out.
-    const subnets = this.#options.preferred.has(subnetID) ? this.#preferred : this.#others;
-    let nodes = subnets.get(subnetID);
-    if (nodes === undefined) subnets.set(subnetID, (nodes = new Map()));
-    let isChanged = false;
+    const [subnets, before] = this.#options.isPreferred(subnetID)
+      ? [this.#preferred, this.#others]
+      : [this.#others, this.#preferred];
+    const nodes = before.get(subnetID) ?? subnets.get(subnetID) ?? new Map<NodeID, TrackedNode>();
+    subnets.set(subnetID, nodes);
+    let isChanged = before.delete(subnetID);
     let latestMs = 0;
     for (const nodeID of nodeIDs) {
       const node = nodes.get(nodeID);
@@ -63,13 +65,18 @@ export class TrackedNodes {
     const nowMs = this.#options.clock.monotonicMs();
     for (const [subnetID, nodes] of [...this.#others.entries(), ...this.#preferred]) {
       if (!this.#forgetIdle(nodes, nowMs)) continue;
-      if (nodes.size === 0 && this.#others.delete(subnetID)) continue;
-      this.#want(subnetID, nodes);
+      if (nodes.size > 0 || this.#options.isPreferred(subnetID)) {
+        this.#want(subnetID, nodes);
+        continue;
+      }
+      this.#others.delete(subnetID);
+      this.#preferred.delete(subnetID);
+      this.#options.network.unwant(subnetID);
     }
   }
 
   #want(subnetID: SubnetID, nodes: ReadonlyMap<NodeID, TrackedNode>): void {
-    this.#options.network.want(subnetID, new Set(nodes.keys()), this.#options.preferred.has(subnetID));
+    this.#options.network.want(subnetID, new Set(nodes.keys()), this.#options.isPreferred(subnetID));
   }
 
   #forgetIdle(nodes: Map<NodeID, TrackedNode>, nowMs: number): boolean {

@@ -1,7 +1,7 @@
 import type { PeerNetwork } from '../p2p/peer-network.ts';
 import type { ValidatorSets } from '../pchain/validator-sets.ts';
 import { type Clock, sleep } from '../primitives/clock.ts';
-import { type NodeID, PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
+import type { NodeID, SubnetID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -9,6 +9,7 @@ import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
 import { parseSignatureResponse } from '../warp/signature-request.ts';
 import { RequiredSubnet, type SubnetReadiness } from './required-subnet.ts';
+import { RequiredSubnets } from './required-subnets.ts';
 import type { SignatureOutcome, SignatureSource } from './signature-source.ts';
 import { TrackedNodes } from './tracked-nodes.ts';
 
@@ -36,18 +37,21 @@ export interface ValidatorConnections extends SignatureSource, AsyncDisposable {
   readiness(): readonly SubnetReadiness[];
   /** Hears when {@link readiness} may have changed: connections have, or a validator set was read. Returns the unsubscription. */
   onReadinessChange(listener: () => void): () => void;
+  /** Subnets that are no longer tracked keep their connections as those that were asked for do. */
+  trackSubnets(subnetIDs: readonly SubnetID[]): void;
 }
 
-/** Subnets asked for on demand that are kept connected; an L1 has some 3 to 50 validators. */
+/**
+ * Subnets kept connected beside those tracked from the start; an L1 has some 3 to 50 validators. Tracked ones are named all the time,
+ * and so are never the ones to go.
+ */
 const MAX_SUBNETS = 1_000;
 /** Texts come from peers and end in answers and logs. */
 const MAX_REFUSAL_TEXT_LENGTH = 300;
 
 export function createValidatorConnections(options: ValidatorConnectionsOptions): ValidatorConnections {
   const { network, clock, keepMs, refreshIntervalMs } = options;
-  const requiredIDs = [...new Set([PRIMARY_NETWORK_ID, ...options.trackedSubnetIDs])];
-  const preferred = new Set(requiredIDs);
-  const tracked = new TrackedNodes({ network, clock, keepMs, preferred, maxSubnets: MAX_SUBNETS });
+  const tracked = new TrackedNodes({ network, clock, keepMs, isPreferred: isRequired, maxSubnets: MAX_SUBNETS });
   /** One entry for each caller that listens. */
   const readinessListeners = new Set<() => void>();
   const subnetOptions = {
@@ -59,12 +63,15 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
     isConnected: (nodeID: NodeID) => network.isConnected(nodeID),
     track: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => tracked.track(subnetID, nodeIDs),
   };
-  const required = requiredIDs.map((subnetID) => new RequiredSubnet(subnetID, subnetOptions));
+  const required = new RequiredSubnets((subnetID) => new RequiredSubnet(subnetID, subnetOptions));
+  function isRequired(subnetID: SubnetID): boolean {
+    return required.has(subnetID);
+  }
+  required.set(options.trackedSubnetIDs);
   declareSubnetMetrics(options.metrics, required);
 
   const stopped = new AbortController();
-  // Each subnet on its own: a set that cannot be read, or is slow to read, does not hold up the others.
-  const working = Promise.all([...required.map((subnet) => subnet.keepFresh(stopped.signal)), letGoOfIdle()]);
+  const letting = letGoOfIdle();
 
   async function letGoOfIdle(): Promise<void> {
     for (;;) {
@@ -79,7 +86,7 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
 
   return {
     track: (subnetID, nodeIDs) => tracked.track(subnetID, nodeIDs),
-    readiness: () => required.map((subnet) => subnet.readiness()),
+    readiness: () => required.all.map((subnet) => subnet.readiness()),
     isConnected: (nodeID) => network.isConnected(nodeID),
     whyUnreachable: (nodeID) => network.lastFailure(nodeID) ?? 'not connected yet',
     onConnectionChange: (listener) => network.onConnectionChange(listener),
@@ -90,6 +97,10 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
         stopListening();
         readinessListeners.delete(listener);
       };
+    },
+    trackSubnets(subnetIDs) {
+      required.set(subnetIDs);
+      subnetOptions.onRead();
     },
     async requestSignature(nodeID, { sourceChainID, appBytes }, { timeoutMs, signal }) {
       const outcome = await network.appRequest(nodeID, sourceChainID, appBytes, { timeoutMs, signal });
@@ -107,7 +118,7 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
     },
     async [Symbol.asyncDispose]() {
       stopped.abort(new Error('the service stops'));
-      await working;
+      await Promise.all([required.stop(), letting]);
     },
   };
 }
@@ -121,9 +132,9 @@ function parseResponse(bytes: Uint8Array): SignatureOutcome {
   }
 }
 
-function declareSubnetMetrics(metrics: Metrics, required: readonly RequiredSubnet[]): void {
+function declareSubnetMetrics(metrics: Metrics, required: RequiredSubnets): void {
   const ofEach = (value: (subnet: RequiredSubnet) => number | undefined) => () =>
-    required.flatMap((subnet) => {
+    required.all.flatMap((subnet) => {
       const known = value(subnet);
       return known === undefined ? [] : [{ labels: { subnet_id: subnet.subnetID }, value: known }];
     });

@@ -26,6 +26,8 @@ export interface ValidatorQueriesOptions {
   readonly clock: Clock;
   /** Of the collection. */
   readonly span?: Span | undefined;
+  /** Told of each answer how much longer it took than that node's least. */
+  readonly onExcess: (excessMs: number) => void;
   readonly limits: QueryLimits & {
     /** Time of one attempt at one node. */
     readonly peerTimeoutMs: number;
@@ -118,7 +120,7 @@ export class ValidatorQueries {
 
   /** Sends the request, and remembers how the node answered. */
   async #request({ index, publicKeyHex }: WarpValidator, nodeID: NodeID, attempts: number): Promise<SignatureOutcome> {
-    const { tally, source, history, suspects, clock, metrics, limits, over, span = NO_SPAN } = this.#options;
+    const { tally, source, history, suspects, clock, metrics, limits, over, onExcess, span = NO_SPAN } = this.#options;
     const outlook = tally.outlooks[index];
     const isTrial = outlook?.kind === 'on trial';
     if (isTrial) {
@@ -135,7 +137,10 @@ export class ValidatorQueries {
       const outcome = await traced(span, { nodeID, attempts }, () =>
         source.requestSignature(nodeID, this.#query, { timeoutMs: limits.peerTimeoutMs, signal }),
       );
-      if (outcome.kind === 'signature') history.answered(nodeID, clock.monotonicMs() - sentAtMs);
+      const tookMs = clock.monotonicMs() - sentAtMs;
+      history.observed(nodeID, outcome, tookMs);
+      if (outcome.kind === 'signature' || outcome.kind === 'refused') onExcess(history.excessOf(nodeID, tookMs));
+      if (outcome.kind === 'signature') history.answered(nodeID, tookMs);
       else if (DOUBTFUL_OUTCOMES.has(outcome.kind)) history.failed(nodeID);
       return outcome;
     } catch (error) {

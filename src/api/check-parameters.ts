@@ -10,6 +10,8 @@ interface ParameterSchema {
   readonly format?: ParameterFormatName;
   readonly minimum?: number;
   readonly maximum?: number;
+  /** There for others: {@link ANY_AMOUNT}. */
+  readonly exclusiveMaximum?: number;
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly maxItems?: number;
@@ -103,6 +105,8 @@ function findNumberProblem({ type, minimum = 0, maximum }: ParameterSchema, text
 
 /** What 64 bits hold: block numbers and heights have no more. */
 const MAX_DIGITS = 20;
+/** The range, for the document, of numbers that have no other limit. */
+export const ANY_AMOUNT = { minimum: 0, exclusiveMaximum: 10 ** MAX_DIGITS };
 const DECIMAL = /^(0|[1-9]\d{0,19})(\.\d+)?$/;
 
 /** By all of their digits: as doubles, `100.000000000000000001` would be 100. Negative, 0 or positive, as with `sort`. */

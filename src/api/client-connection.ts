@@ -28,13 +28,14 @@ export class ClientConnection {
   readonly #handled = new Set<ServerResponse>();
   readonly #waiting: Arrival[] = [];
   #isTurnDue = false;
+  #isHeld = false;
 
   constructor(socket: Socket, options: ClientConnectionOptions) {
     this.socket = socket;
     this.#options = options;
     // Node resumes the connection by itself whenever it is done with a request.
     socket.on('resume', () => {
-      if (this.#waiting.length > 0) socket.pause();
+      if (this.#waiting.length > 0 || this.#isHeld) socket.pause();
     });
   }
 
@@ -76,6 +77,17 @@ export class ClientConnection {
     this.#options.onChange(this);
   }
 
+  /** Reads nothing more, however little waits here, until it is told to read on. */
+  hold(): void {
+    this.#isHeld = true;
+    this.socket.pause();
+  }
+
+  letGo(): void {
+    this.#isHeld = false;
+    if (this.#waiting.length === 0) this.#readOn();
+  }
+
   /** Ends it at once: what waits is not handled any more. */
   breakOff(): void {
     this.#waiting.length = 0;
@@ -111,6 +123,6 @@ export class ClientConnection {
   #readOn(): void {
     // Where Node has paused the connection for its own reasons, it resumes it by itself; its parser is paused until then.
     const { _paused: isPausedByNode } = this.socket as Socket & { readonly _paused?: boolean };
-    if (isPausedByNode !== true && !this.socket.destroyed) this.socket.resume();
+    if (isPausedByNode !== true && !this.#isHeld && !this.socket.destroyed) this.socket.resume();
   }
 }

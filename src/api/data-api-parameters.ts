@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { P_CHAIN_ID } from '../primitives/ids.ts';
 import { PUBLIC_NETWORKS } from '../primitives/networks.ts';
+import { ANY_AMOUNT } from './check-parameters.ts';
 import { PARAMETER_FORMATS, type ParameterFormatName } from './parameter-formats.ts';
 
 /** Schemas of the parameters that several endpoints of the upstream services share, for the checks and for the OpenAPI document. */
@@ -32,7 +33,7 @@ export const blockId = formatted('evm-block-id', 'Number or hash of a block');
 
 export const pageToken = Type.Optional(Type.String({ description: '`nextPageToken` of the page before' }));
 export const sortOrder = Type.Optional(oneOf(['asc', 'desc'], 'By timestamp, or by sortBy'));
-export const timestamp = Type.Integer({ minimum: 0, description: 'Unix time' });
+export const timestamp = Type.Integer({ ...ANY_AMOUNT, description: 'Unix time' });
 export const timeRange = {
   startTimestamp: Type.Optional({ ...timestamp, description: 'Unix time after which items are' }),
   endTimestamp: Type.Optional({ ...timestamp, description: 'Unix time before which items are' }),
@@ -47,9 +48,12 @@ export function paged(defaultSize: number, minimum: number, maximum: number) {
 }
 
 export const blockRange = {
-  startBlock: Type.Optional(Type.Number({ minimum: 0, description: 'First block; genesis by default' })),
+  startBlock: Type.Optional(Type.Number({ ...ANY_AMOUNT, description: 'First block; genesis by default' })),
   endBlock: Type.Optional(
-    Type.Number({ minimum: 0, description: 'The block after the last one; by default the range ends with the latest' }),
+    Type.Number({
+      ...ANY_AMOUNT,
+      description: 'The block after the last one; by default the range ends with the latest',
+    }),
   ),
 };
 

@@ -6,6 +6,8 @@ import { type BreakOffReason, ClientConnections } from './client-connections.ts'
 
 export interface DrainOptions {
   readonly clock: Clock;
+  /** Of clients, at a time. Beyond them an idle one ends for each new one, and where none is idle, the new one. */
+  readonly maxConnections: number;
   /** Requests that are under way when the server closes have this long; then their connections break. */
   readonly drainTimeoutMs: number;
   /** Told how many requests that befalls, if it does. */
@@ -21,14 +23,15 @@ export interface DrainOptions {
 export class DrainingServer extends HttpServer {
   readonly #options: DrainOptions;
   readonly #connections: ClientConnections;
+  /** Connections whose end waits for their answers. */
+  readonly #awaited = new WeakSet<Socket>();
   #isClosing = false;
 
   constructor(httpOptions: ServerOptions, options: DrainOptions, listener: RequestListener) {
     // A request without Host is refused by the service, in its error form, and not by Node.
     super({ ...httpOptions, requireHostHeader: false });
     this.#options = options;
-    const { clock, onBreakOff } = options;
-    this.#connections = new ClientConnections({ clock, onBreakOff, listener });
+    this.#connections = new ClientConnections({ ...options, listener });
     this.on('connection', (socket: Socket) => this.#connections.open(socket));
     this.on('request', (request, response) => {
       const connection = this.#connections.get(request.socket);
@@ -45,9 +48,23 @@ export class DrainingServer extends HttpServer {
     this.on('checkExpectation', (request, response) => this.emit('request', request, response));
   }
 
-  /** Whether the client has got a part of an answer that is not over yet: nothing else may be written over the connection. */
-  hasBegunAnswer(socket: Socket): boolean {
-    return this.#connections.get(socket)?.responses.some(({ headersSent }) => headersSent) === true;
+  /**
+   * For what is written over a connection beside the answers: acts once, when the requests that came before have their answers.
+   * Where part of an answer is on its way, and nothing else may be written into it, the connection is broken off instead.
+   */
+  afterAnswers(socket: Socket, act: () => void): void {
+    const responses = this.#connections.get(socket)?.responses ?? [];
+    // What is wrong with a request's own body is its answer.
+    const last = responses.findLast(({ req }) => req.complete);
+    if (responses.some(({ headersSent }) => headersSent)) {
+      socket.destroy();
+    } else if (last === undefined) {
+      act();
+    } else if (!this.#awaited.has(socket)) {
+      // More bytes that are no request may follow meanwhile.
+      this.#awaited.add(socket);
+      last.once('close', act);
+    }
   }
 
   override close(callback?: (error?: Error) => void): this {

@@ -125,6 +125,13 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
     retry: 'after_change',
     action: 'Check the network and the ID; ask again once the transaction was accepted',
   },
+  unknown_validation: {
+    raisedBy: ['aggregator'],
+    status: 404,
+    meaning: 'The P-Chain has no L1 validator of this validation, or has it no more',
+    retry: 'after_change',
+    action: 'Check the network and the ID',
+  },
   justification_not_found: {
     raisedBy: ['aggregator'],
     status: 404,

@@ -22,25 +22,24 @@ export interface MalformedRequestOptions {
   readonly form: ErrorForm;
   /** Of every such answer. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Whether part of an answer to an earlier request is already on its way over the connection. */
-  readonly hasBegunAnswer: (socket: Socket) => boolean;
+  /**
+   * Acts when the earlier requests of the connection have their answers, or at once where there are none. Breaks the connection
+   * off instead where part of an answer is already on its way.
+   */
+  readonly afterAnswers: (socket: Socket, act: () => void) => void;
 }
 
 /** Answers bytes that are no valid HTTP in the service's error form, and ends the connection. */
 export function answerMalformed(
   error: ClientError,
   socket: Socket,
-  { log, form, headers, hasBegunAnswer }: MalformedRequestOptions,
+  { log, form, headers, afterAnswers }: MalformedRequestOptions,
 ): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
   const [code, message] =
     ANSWERS[error.code ?? ''] ?? (['invalid_request', 'this is not a valid HTTP request'] as const);
   const requestID = randomUUID();
   log.malformed(requestID, code, error.code ?? error.name);
-  if (!socket.writable || hasBegunAnswer(socket)) {
-    socket.destroy(error);
-    return;
-  }
   const statusCode = form.statusOf(code);
   const body = JSON.stringify(form.bodyOf({ code, message }, statusCode));
   const lines = Object.entries({
@@ -50,6 +49,11 @@ export function answerMalformed(
     'content-length': String(Buffer.byteLength(body)),
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode]}\r\n${lines.join('')}\r\n${body}`);
-  socket.destroySoon();
+  // Answers come in the order of the requests, so that nobody takes this one for that of an earlier request.
+  afterAnswers(socket, () => {
+    if (socket.writable) {
+      socket.end(`HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode]}\r\n${lines.join('')}\r\n${body}`);
+    }
+    socket.destroySoon();
+  });
 }

@@ -183,7 +183,7 @@ function completeDocument(document: Document, isLimited: boolean): void {
     sortParameters(operation);
     // A route that says itself what may be wrong with its body is in another form, and takes any media type.
     const isBodyOpen = operation.requestBody !== undefined && operation.responses['413'] === undefined;
-    addResponses(operation, plainErrorResponses(408, 431, ...(isBodyOpen ? BODY_ERRORS : [])));
+    addResponses(operation, plainErrorResponses(400, 408, 431, ...(isBodyOpen ? BODY_ERRORS : [])));
   }
   document.components = { ...document.components, headers: HEADERS };
   if (isLimited) describeAccess(document);

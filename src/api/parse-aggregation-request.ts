@@ -7,10 +7,15 @@ import { ParseError } from '../primitives/parse-error.ts';
 import { parseSignedMessage } from '../warp/signed-message.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH, parseUnsignedMessage, type UnsignedMessage } from '../warp/unsigned-message.ts';
 import { badRequest } from './http-error.ts';
+import { parseField, parseOptionalID, toBigInt } from './parse-fields.ts';
 
 /** How clients spell the parts of a request that an error may be about. */
 export const FIELD_NAMES: Readonly<Record<RequestField, string>> = {
   message: 'message',
+  signedMessage: 'signedMessage',
+  subnetID: 'subnetId',
+  validationID: 'validationId',
+  uptimeChainID: 'blockchainId',
   justification: 'justification',
   transaction: 'txHash',
   signingSubnetID: 'signingSubnetId',
@@ -158,30 +163,4 @@ export function parseJustification(text: string): Uint8Array {
   const bytes = parseHex(text, 'justification');
   if (bytes.length <= MAX_JUSTIFICATION_LENGTH) return bytes;
   throw new ParseError('justification', `has ${bytes.length} bytes, at most ${MAX_JUSTIFICATION_LENGTH} are allowed`);
-}
-
-/** An empty text is an error: whoever sent it may have meant an ID, and the default would be another. */
-export function parseOptionalID<T extends SubnetID | BlockchainID>(
-  name: string,
-  text: string | undefined,
-): T | undefined {
-  if (text === undefined) return undefined;
-  if (text === '') throw badRequest(`${name} is empty: give an ID, or leave it out to have the default`);
-  return parseField(name, text, () => parseHexOrCb58Id<T>(text, name));
-}
-
-function toBigInt(value: number | undefined): bigint | undefined {
-  return value === undefined ? undefined : BigInt(value);
-}
-
-/** What `parse` makes of the text of a field. @throws {HttpError} naming the field */
-export function parseField<T>(name: string, text: string, parse: () => T): T {
-  if (text.startsWith('0X')) throw badRequest(`${name} starts with 0X: the prefix of hex is 0x, or there is none`);
-  try {
-    return parse();
-  } catch (error) {
-    if (!(error instanceof ParseError)) throw error;
-    if (error.what === name) throw badRequest(`${name} ${error.reason}`, { cause: error });
-    throw badRequest(`${name} is not a Warp message: ${error.message}`, { cause: error });
-  }
 }

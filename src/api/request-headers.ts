@@ -1,9 +1,19 @@
 import type { IncomingMessage } from 'node:http';
-import { badRequest, type HttpError } from './http-error.ts';
+import { badRequest, HttpError } from './http-error.ts';
 
-/** What HTTP/1.1 itself forbids in headers, and Node lets pass or would answer without our error form. */
-export function findHeaderProblem({ headers, rawHeaders, httpVersion }: IncomingMessage): HttpError | undefined {
-  const { expect } = headers;
+/** What HTTP/1.1 itself forbids in the head of a request, and Node lets pass or would answer without our error form. */
+export function findHeaderProblem(request: IncomingMessage): HttpError | undefined {
+  const { headers, rawHeaders, httpVersion, method, url } = request;
+  // Node reads HTTP/0.9 and 2.0 as if they were 1.1.
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return badRequest('HTTP/1.1 and HTTP/1.0 are spoken here');
+  if (url === '*' && method !== 'OPTIONS') return badRequest('the target * is for OPTIONS only');
+  const { expect, 'content-encoding': coding = 'identity' } = headers;
+  if (method === 'POST' && coding.toLowerCase() !== 'identity') {
+    return new HttpError(
+      'unsupported_media_type',
+      'body must not be compressed: leave the header content-encoding out',
+    );
+  }
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
     return badRequest('the header Expect may only be 100-continue');
   }

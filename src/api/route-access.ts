@@ -14,6 +14,12 @@ export type RouteGroup = 'aggregation' | 'data' | 'rpc';
 export const AGGREGATION_ACCESS: RouteAccess = { group: 'aggregation', units: 10 };
 /** The client brings the message, and each of its bytes goes to each validator that is asked. Most messages have less than a KiB. */
 export const MESSAGE_AGGREGATION_ACCESS = { ...AGGREGATION_ACCESS, unitsPerKiB: 1 } satisfies RouteAccess;
+/** Connects the validators of a subnet, or looks up a set and checks a pairing. */
+export const VIEW_ACCESS: RouteAccess = { group: 'aggregation', units: 5 };
+/** Asks all validators of an L1 several times, and then for their signatures. */
+export const UPTIME_ACCESS: RouteAccess = { group: 'aggregation', units: 30 };
+/** What is known here: nobody is asked. */
+export const LOOKUP_ACCESS: RouteAccess = { group: 'aggregation', units: 1 };
 /** One request to an upstream. */
 export const DATA_ACCESS: RouteAccess = { group: 'data', units: 1 };
 /** Each call of a node, each of a batch, too: it takes the node's one lock. */

@@ -2,7 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Network } from '../network/network.ts';
-import { type Clock, nextTurn } from '../primitives/clock.ts';
+import type { Clock } from '../primitives/clock.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
@@ -20,6 +20,7 @@ import { HttpMetrics } from './http-metrics.ts';
 import type { Server } from './http-server.ts';
 import { HttpTraces } from './http-traces.ts';
 import { answerMalformed } from './malformed-requests.ts';
+import { createMetricsText } from './metrics-server.ts';
 import { registerOpenApi } from './openapi-document.ts';
 import { findHeaderProblem } from './request-headers.ts';
 import { REQUEST_ID_HEADER, requestIDOf } from './request-id.ts';
@@ -28,9 +29,12 @@ import { RequestLogger } from './request-logger.ts';
 import { watchRouteAccess } from './required-access.ts';
 import { OPERATIONS_ACCESS } from './route-access.ts';
 import { registerAggregateSignatures } from './routes/aggregate-signatures.ts';
-import { registerHealth } from './routes/health.ts';
+import { registerHealth, type ServiceState } from './routes/health.ts';
+import { registerMessages } from './routes/messages.ts';
 import { registerStartPage } from './routes/start-page.ts';
+import { registerSubnets } from './routes/subnets.ts';
 import { registerUpstreamRoutes, type UpstreamRouteOptions } from './routes/upstream.ts';
+import { registerUptime } from './routes/uptime.ts';
 
 export interface ServerOptions {
   /** At least one. None has to be up: each answers for itself whether it is. */
@@ -39,6 +43,9 @@ export interface ServerOptions {
   readonly version: string;
   /** What /metrics shows. */
   readonly registry: Registry;
+  /** The metrics have an address of their own: this server has none. */
+  readonly areMetricsElsewhere?: boolean;
+  readonly state?: ServiceState;
   readonly metrics: Metrics;
   /** By default nothing is traced. */
   readonly tracer?: Tracer;
@@ -50,6 +57,8 @@ export interface ServerOptions {
   /** Origins whose pages may use the service, as browsers send them; `*` alone is all, and none is the default. */
   readonly corsOrigins?: readonly string[];
   readonly clock: Clock;
+  /** Of clients, at a time. */
+  readonly maxConnections: number;
   /** When the server closes, requests under way have this long. */
   readonly drainTimeoutMs: number;
   /** A request that can be tried on the page of the API, once there is one; the default is one of a public network. */
@@ -64,6 +73,8 @@ const DEFAULT_BODY_LIMIT = 16 * 1024;
 const MAX_PARAM_LENGTH = 1_000;
 /** Headers and body of one request must have arrived by then, so that slow senders cannot hold connections. */
 const REQUEST_ARRIVAL_TIMEOUT_MS = 30_000;
+/** Node's own interval would let them have twice as long. */
+const ARRIVAL_CHECK_MS = 2_000;
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 /** On every answer, so that browsers take our JSON for nothing else. */
 const COMMON_HEADERS = { 'x-content-type-options': 'nosniff' };
@@ -89,9 +100,12 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     withNames: true,
     isLimited: access !== undefined,
   });
-  registerHealth(server, networks);
+  registerSubnets(server, networks);
+  registerMessages(server, networks);
+  registerUptime(server, networks);
+  registerHealth(server, networks, options.state);
   registerStartPage(server, networks, options.version);
-  registerMetrics(server, options.registry, clock);
+  if (options.areMetricsElsewhere !== true) registerMetrics(server, options.registry, clock);
   if (upstream !== undefined) await registerUpstreamRoutes(server, upstream);
   registerMore?.(server);
   await server.ready();
@@ -101,15 +115,25 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 
 export type BareServerOptions = Pick<
   ServerOptions,
-  'logger' | 'clock' | 'metrics' | 'tracer' | 'drainTimeoutMs' | 'access' | 'corsOrigins'
+  'logger' | 'clock' | 'metrics' | 'tracer' | 'maxConnections' | 'drainTimeoutMs' | 'access' | 'corsOrigins'
 >;
 
 /** Without routes: how connections, errors and bodies are handled, and requests followed. */
 export function createBareServer(
-  { logger, clock, metrics, drainTimeoutMs, access, corsOrigins = [], tracer = NO_TRACER }: BareServerOptions,
+  options: BareServerOptions,
   log: RequestLog,
   form: ErrorForm = OWN_ERROR_FORM,
 ): Server {
+  const {
+    logger,
+    clock,
+    metrics,
+    maxConnections,
+    drainTimeoutMs,
+    access,
+    corsOrigins = [],
+    tracer = NO_TRACER,
+  } = options;
   const trustedProxies = access?.trustedProxies ?? [];
   const loggerInstance: FastifyBaseLogger = logger;
   const warnings = createSampledWarnings(logger, clock);
@@ -124,15 +148,20 @@ export function createBareServer(
   const ofMalformed = {
     ...{ log, form },
     headers: { ...COMMON_HEADERS, ...(corsOrigins.includes('*') && { 'access-control-allow-origin': '*' }) },
-    hasBegunAnswer: (socket: Parameters<DrainingServer['hasBegunAnswer']>[0]) =>
-      (server.server as DrainingServer).hasBegunAnswer(socket),
+    afterAnswers: (...args: Parameters<DrainingServer['afterAnswers']>) =>
+      (server.server as DrainingServer).afterAnswers(...args),
   };
   const server: Server = fastify({
     serverFactory: (handler) =>
       new DrainingServer(
-        { requestTimeout: REQUEST_ARRIVAL_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS },
+        {
+          requestTimeout: REQUEST_ARRIVAL_TIMEOUT_MS,
+          connectionsCheckingInterval: ARRIVAL_CHECK_MS,
+          keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+        },
         {
           clock,
+          maxConnections,
           drainTimeoutMs,
           onTimeout: (requests) =>
             logger.warn({ requests, drainTimeoutMs }, 'requests are broken off, as the service stops'),
@@ -180,15 +209,8 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 function registerMetrics(server: Server, registry: Registry, clock: Clock): void {
-  let rendering: Promise<Buffer> | undefined;
-  /** All who ask meanwhile share one rendering, and its bytes. It begins after a turn, so that there are many of them. */
-  async function render(): Promise<Buffer> {
-    await nextTurn(clock);
-    rendering = undefined;
-    return Buffer.from(await registry.metrics());
-  }
-  server.get('/metrics', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, async (_request, reply) => {
-    rendering ??= render();
-    return reply.type(registry.contentType).send(await rendering);
-  });
+  const text = createMetricsText(registry, clock);
+  server.get('/metrics', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, async (_request, reply) =>
+    reply.type(registry.contentType).send(await text()),
+  );
 }

@@ -2,7 +2,7 @@ import { type TObject, type TSchema, Type } from 'typebox';
 import { type BlockchainID, PRIMARY_NETWORK_ID, parseHexOrCb58Id } from '../primitives/ids.ts';
 import { PUBLIC_NETWORKS } from '../primitives/networks.ts';
 import type { CachePolicy } from '../upstream/response-cache.ts';
-import type { Parameters } from './check-parameters.ts';
+import { ANY_AMOUNT, type Parameters } from './check-parameters.ts';
 import {
   addresses,
   blockchainId,
@@ -219,7 +219,7 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     summary: 'Vertices of the X-Chain at a height',
     params: Type.Object({ network, blockchainId: xChainId }),
     query: Type.Object({
-      vertexHeight: Type.Integer({ minimum: 0 }),
+      vertexHeight: Type.Integer(ANY_AMOUNT),
       ...paged(10, 1, 100),
       sortOrder,
     }),

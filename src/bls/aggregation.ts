@@ -2,7 +2,7 @@ import { BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
 import { equalBytes } from '../primitives/bytes.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { BlsBackend } from './bls-backend.ts';
-import type { Aggregate, AggregateVerdict, BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
+import type { Aggregate, AggregateVerdict, BlsJob, BlsJobKind, BlsJobResult, SignedVerdict } from './bls-jobs.ts';
 import { CheckBatches } from './check-batches.ts';
 import { findBadSigners } from './find-bad-signers.ts';
 import type { JobRunner } from './job-runner.ts';
@@ -10,7 +10,7 @@ import { PublicKeyTable } from './public-key-table.ts';
 import { createSearchChecks } from './search-checks.ts';
 import { type AddOutcome, SignatureLanes } from './signature-lanes.ts';
 
-export interface BlsService {
+export interface BlsService extends BlsVerifier {
   /**
    * Costs nothing yet. The message is hashed to the curve when its first signature comes, while others are still on their way: one
    * that nobody signs is never hashed.
@@ -19,6 +19,23 @@ export interface BlsService {
    *   for one gets the signal's reason
    */
   startAggregation(message: Uint8Array, signal: AbortSignal): BlsAggregation;
+}
+
+/** Judges signed messages that others have made. */
+export interface BlsVerifier {
+  /**
+   * Whether a signature verifies, from its encoding on, with the keys of just these signers; at least one.
+   *
+   * @throws {JobsOverloaded}, or the signal's reason
+   */
+  verifySigned(signed: SignedByOthers, signal: AbortSignal): Promise<SignedVerdict>;
+}
+
+export interface SignedByOthers {
+  readonly signers: readonly Signer[];
+  readonly message: Uint8Array;
+  /** 96 bytes, compressed. */
+  readonly signature: Uint8Array;
 }
 
 export interface Signer {
@@ -74,10 +91,23 @@ export function createBlsService(
 ): BlsService {
   let keyTable = new PublicKeyTable(packedPublicKeyBytes);
   const checks = new CheckBatches(runner);
+  const openTable = (): PublicKeyTable => {
+    if (keyTable.isFull) keyTable = new PublicKeyTable(packedPublicKeyBytes);
+    return keyTable;
+  };
   return {
-    startAggregation(message, signal) {
-      if (keyTable.isFull) keyTable = new PublicKeyTable(packedPublicKeyBytes);
-      return createAggregation({ runner, keyTable, checks }, message, signal);
+    startAggregation: (message, signal) =>
+      createAggregation({ runner, keyTable: openTable(), checks }, message, signal),
+    async verifySigned({ signers, message, signature }, signal) {
+      signal.throwIfAborted();
+      const table = openTable();
+      const slots = signers.map(({ publicKeyHex, publicKey }) => table.slotOf(publicKeyHex, publicKey));
+      const verdict = await runner.run<'verifySigned'>(() =>
+        signal.aborted ? undefined : { kind: 'verifySigned', keys: table.memory, slots, message, signature },
+      );
+      if (verdict !== undefined) return verdict;
+      signal.throwIfAborted();
+      throw new Error('a check was left out that somebody waits for');
     },
   };
 }

@@ -31,6 +31,11 @@ export interface BlsJobs {
     readonly input: { readonly checks: readonly AggregateCheck[] };
     readonly output: readonly AggregateVerdict[];
   };
+  /** A signature that somebody brings, from its bytes on, by the keys of those who are said to have signed. */
+  readonly verifySigned: {
+    readonly input: KeySlots & { readonly message: Uint8Array; readonly signature: Uint8Array };
+    readonly output: SignedVerdict;
+  };
   /** Whether the sum of contributions verifies. */
   readonly verifySum: {
     readonly input: Contributions & { readonly message: Uint8Array };
@@ -52,6 +57,9 @@ export type BlsJob<K extends BlsJobKind = BlsJobKind> = {
   [Kind in K]: { readonly kind: Kind } & BlsJobs[Kind]['input'];
 }[K];
 export type BlsJobResult<K extends BlsJobKind> = BlsJobs[K]['output'];
+
+/** `malformed`: not a point of the curve, or the encoding of infinity. */
+export type SignedVerdict = 'valid' | 'malformed signature' | 'wrong signature';
 
 export interface KeySlots {
   readonly keys: SharedArrayBuffer;
@@ -126,6 +134,8 @@ function run(backend: BlsBackend, job: BlsJob): BlsJobResult<BlsJobKind> {
     }
     case 'verify':
       return verify(backend, job.checks);
+    case 'verifySigned':
+      return verifySigned(backend, job);
     case 'verifySum':
       return verifySum(backend, readContributions(backend, job), backend.unpackMessage(job.message));
     case 'halves':
@@ -187,6 +197,20 @@ function verifyOne(backend: BlsBackend, check: SignatureCheck): AggregateVerdict
   }
   const defect = backend.defects.defectOf(check);
   return defect === undefined ? { kind: 'invalid' } : verdictOf(backend.defects, defect);
+}
+
+function verifySigned(
+  backend: BlsBackend,
+  { keys, slots, message, signature }: BlsJobs['verifySigned']['input'],
+): SignedVerdict {
+  try {
+    const parsed = backend.parseSignature(signature);
+    const key = backend.aggregatePublicKeys(slots.map(openPublicKeys(backend, keys)));
+    return backend.verify(key, backend.hashToCurve(message), parsed) ? 'valid' : 'wrong signature';
+  } catch (error) {
+    if (error instanceof ParseError) return 'malformed signature';
+    throw error;
+  }
 }
 
 function verdictOf(defects: DefectArithmetic, defect: SignatureDefect): AggregateVerdict {

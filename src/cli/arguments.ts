@@ -9,6 +9,10 @@ Collects, aggregates and verifies the BLS signatures of Avalanche validators ove
 Without --config the service runs on an embedded network of its own, to try it out: a P-Chain API and validators
 that speak the real peer-to-peer protocol, on loopback.
 
+Commands, before the options:
+  identity           print the NodeID that L1s with a list of allowed nodes have to list; makes the identity where there is none
+  health             exit with 0 if the service answers on this machine, else with 1; --of-process N takes the options of a process
+
 Options:
   --config FILE      serve the networks that the JSON file names
                      (presets: config/mainnet.json, config/fuji.json, config/public.json, config/local.json)
@@ -23,6 +27,7 @@ Options:
 
 Every other setting stands in the file or in a variable of the environment: see config/README.md.
 
+Signals: SIGTERM and SIGINT stop the service, a second one at once; SIGHUP has it read its configuration anew.
 Exit codes: 0 after SIGINT or SIGTERM, 1 on a failure, 2 on wrong arguments or configuration.
 `;
 
@@ -32,7 +37,7 @@ export class UsageError extends Error {
 }
 
 export interface Arguments {
-  readonly action: 'serve' | 'check config' | 'print config' | 'print version' | 'print help';
+  readonly action: 'serve' | 'print identity' | 'check config' | 'print config' | 'print version' | 'print help';
   readonly settings: CommandLineSettings;
 }
 
@@ -49,11 +54,14 @@ const OPTIONS = {
 } as const;
 
 /** @throws {UsageError} */
-export function parseArguments(args: readonly string[]): Arguments {
+export function parseArguments(all: readonly string[]): Arguments {
+  const isIdentity = all[0] === 'identity';
+  const args = isIdentity ? all.slice(1) : all;
   refuseUnknownOptions(args);
   const { config, host, port, validators, 'log-level': logLevel, ...flags } = parseValues(args);
+  const action = actionOf(flags);
   return {
-    action: actionOf(flags),
+    action: isIdentity && action === 'serve' ? 'print identity' : action,
     settings: {
       ...(config !== undefined && { config }),
       ...(host !== undefined && { host }),

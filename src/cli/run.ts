@@ -7,6 +7,7 @@ import { ConfigError } from '../config/problems.ts';
 import { IdentityError } from '../p2p/identity.ts';
 import { StoreError } from '../store/validation-store.ts';
 import { HELP, parseArguments, UsageError } from './arguments.ts';
+import { nodeIDOf } from './identity.ts';
 import { listenForStop, Stopped, serve } from './serve.ts';
 
 /** Does what the command line says, and returns the exit code. */
@@ -26,8 +27,11 @@ export async function run(args: readonly string[]): Promise<number> {
       case 'print config':
         process.stdout.write(`${JSON.stringify(printableConfig(loadConfig(settings)), undefined, 2)}\n`);
         break;
+      case 'print identity':
+        process.stdout.write(`${await nodeIDOf(loadConfig(settings).config)}\n`);
+        break;
       case 'serve':
-        await serve(loadConfig(settings).config, listenForStop());
+        await serve(() => loadConfig(settings), listenForStop());
     }
     return 0;
   } catch (error) {

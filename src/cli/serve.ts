@@ -1,17 +1,26 @@
 import { type App, exampleNameOf, startApp } from '../app.ts';
-import type { Config, NetworkConfig } from '../config/settings.ts';
+import type { LoadedConfig } from '../config/load-config.ts';
+import type { NetworkConfig } from '../config/settings.ts';
 import { printBanner } from '../devnet/banner.ts';
 import { systemClock } from '../primitives/clock.ts';
 import { createLogger } from '../telemetry/logger.ts';
+import { createReload } from './reload.ts';
 
 /** For what is closed after the last request. It takes a second or two unless something hangs. */
 const CLOSE_TIMEOUT_MS = 10_000;
 
 /** The reason for ending everything at SIGINT or SIGTERM. */
-export class Stopped extends Error {}
+export class Stopped extends Error {
+  readonly signalName: NodeJS.Signals;
+
+  constructor(signalName: NodeJS.Signals) {
+    super(signalName);
+    this.signalName = signalName;
+  }
+}
 
 export interface Stop {
-  /** Aborts at the first SIGINT or SIGTERM. */
+  /** Aborts at the first SIGINT or SIGTERM, with {@link Stopped}. */
   readonly signal: AbortSignal;
   /** How long closing may take from then on. After that the process ends regardless. */
   timeoutMs: number;
@@ -21,9 +30,9 @@ export interface Stop {
 export function listenForStop(): Stop {
   const controller = new AbortController();
   const stop: Stop = { signal: controller.signal, timeoutMs: CLOSE_TIMEOUT_MS };
-  const onSignal = (): void => {
+  const onSignal = (signalName: NodeJS.Signals): void => {
     if (controller.signal.aborted) process.exit(1);
-    controller.abort(new Stopped());
+    controller.abort(new Stopped(signalName));
     setTimeout(() => {
       process.stderr.write(`not everything closed within ${stop.timeoutMs} ms\n`);
       process.exit(1);
@@ -35,20 +44,29 @@ export function listenForStop(): Stop {
 }
 
 /** Runs the service until it is stopped. */
-export async function serve(config: Config, stop: Stop): Promise<void> {
+export async function serve(load: () => LoadedConfig, stop: Stop): Promise<void> {
   const { signal } = stop;
-  stop.timeoutMs = config.server.shutdownTimeoutMs + CLOSE_TIMEOUT_MS;
+  // Without a listener the signal ends the process; before there is anything to change there is nothing to do.
+  let reload = async (): Promise<void> => undefined;
+  process.on('SIGHUP', () => void reload());
+  const { config, written } = load();
+  const { drainDelayMs, shutdownTimeoutMs } = config.server;
+  stop.timeoutMs = drainDelayMs + shutdownTimeoutMs + CLOSE_TIMEOUT_MS;
+  const logger = createLogger(config.log.level);
   await using app = await startApp({
     config,
-    logger: createLogger(config.log.level),
+    logger,
     clock: systemClock,
     random: Math.random,
     onProgress: showProgress,
   });
+  reload = createReload({ app, logger, started: written, load });
   const ended = Promise.race([aborted(signal), app.failed]);
   const network = config.networks.find(({ embedded }) => embedded !== undefined);
   if (network !== undefined) await Promise.race([ended, welcome(app, network, signal)]);
   await ended;
+  // A person at a terminal waits for the end, and nobody sends requests on their behalf.
+  if (signal.reason instanceof Stopped && signal.reason.signalName === 'SIGTERM') await app.announceStop();
 }
 
 /** Prints what can be tried, once it will succeed. */

@@ -1,16 +1,18 @@
+import { join } from 'node:path';
 import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../primitives/ids.ts';
-import { parseRedisUrl } from '../primitives/redis-address.ts';
+import { type HostAndPort, parseRedisUrl, type RedisAddress, type RedisServers } from '../primitives/redis-address.ts';
 import { parsePeerAddress } from './peer-address.ts';
 import type { NetworkSettings, Settings } from './schema.ts';
 import type { Config, IdentityConfig, NetworkConfig, StoreConfig, UpstreamConfig } from './settings.ts';
 
 /** What the rest of the service is handed: settings that were checked, with their texts parsed. */
 export function parseSettings(settings: Settings): Omit<Config, 'traces'> {
-  const { server, log, access, identity, bls, aggregation, store, upstream, networks } = settings;
+  const { server, log, metrics, access, identity, bls, aggregation, store, upstream, networks } = settings;
   return {
     server,
     log,
+    metrics: { host: metrics.host ?? server.host, port: metrics.port },
     access: {
       unitsPerMinute: access.unitsPerMinute,
       apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: key.sha256.toLowerCase() })),
@@ -24,15 +26,46 @@ export function parseSettings(settings: Settings): Omit<Config, 'traces'> {
   };
 }
 
-function parseIdentity({ certificatePath, privateKeyPath }: Settings['identity']): IdentityConfig | undefined {
+/** The names that the reference node has for its own files. */
+function parseIdentity({
+  directory,
+  certificatePath,
+  privateKeyPath,
+}: Settings['identity']): IdentityConfig | undefined {
+  if (directory !== undefined) {
+    return {
+      directory,
+      certificatePath: join(directory, 'staker.crt'),
+      privateKeyPath: join(directory, 'staker.key'),
+    };
+  }
   if (certificatePath === undefined || privateKeyPath === undefined) return undefined;
-  return { certificatePath, privateKeyPath };
+  return { directory, certificatePath, privateKeyPath };
 }
 
-function parseStore({ path, sharedUrl, sharedKeyPrefix }: Settings['store']): StoreConfig {
-  const shared =
-    sharedUrl === undefined ? undefined : { address: parseRedisUrl(sharedUrl), keyPrefix: sharedKeyPrefix };
-  return { path, shared };
+function parseStore(store: Settings['store']): StoreConfig {
+  const { path, sharedUrl, sharedKeyPrefix: keyPrefix, sharedSecret: secret } = store;
+  if (sharedUrl === undefined) return { path, shared: undefined };
+  return { path, shared: { servers: parseRedisServers(store, parseRedisUrl(sharedUrl)), keyPrefix, secret } };
+}
+
+function parseRedisServers(store: Settings['store'], address: RedisAddress): RedisServers {
+  const { sharedKind: kind, sharedNodes, sharedMaster: master, sharedSentinelPassword: sentinelPassword } = store;
+  const nodes = [{ host: address.host, port: address.port }, ...sharedNodes.map(parseNode)];
+  switch (kind) {
+    case 'single':
+      return { ...address, kind };
+    case 'cluster':
+      return { ...address, kind, nodes };
+    case 'sentinel':
+      return { ...address, kind, sentinels: nodes, master, sentinelPassword };
+  }
+}
+
+function parseNode(text: string): HostAndPort {
+  const node = parsePeerAddress(text);
+  if (node === undefined) throw new TypeError(`not checked: ${text}`);
+  return node;
 }
 
 function parseUpstream({ dataApi, metrics, nodeRpc, ...rest }: Settings['upstream']): UpstreamConfig {

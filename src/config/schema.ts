@@ -2,21 +2,19 @@ import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { type Static, Type } from 'typebox';
 import { PUBLIC_NETWORKS } from '../primitives/networks.ts';
-import { parseRedisUrl } from '../primitives/redis-address.ts';
-import { maskedUrl } from './mask.ts';
 import { NetworksSchema } from './network-schema.ts';
 import { Count, DurationMs } from './number-schemas.ts';
 import {
   check,
   isObject,
   optional,
-  parsed,
   partAt,
   type Report,
   type SettingSchema,
   type Surroundings,
   section,
 } from './setting.ts';
+import { StoreSchema } from './store-schema.ts';
 import { UpstreamSchema } from './upstream-schema.ts';
 
 /**
@@ -71,11 +69,29 @@ const server = section('How clients reach the service.', {
     maxItems: 1_000,
     examples: [['10.0.0.0/8', '::1']],
   }),
+  maxConnections: Type.Integer({
+    default: 4_096,
+    description:
+      'Connections of clients at a time. Beyond them each new one ends an idle one, first of the address that has most of them; ' +
+      'where none is idle, the new one ends. Each needs one of the files that the system lets a process open.',
+    minimum: 1,
+    maximum: 1_000_000,
+    examples: [4_096],
+  }),
+  drainDelayMs: Type.Integer({
+    default: 0,
+    description:
+      'After SIGTERM the service says at `/health/ready` that it stops, and answers as before for this long: until a load ' +
+      'balancer has seen it. Only then does it listen no more. SIGINT, as a person sends it, waits for nobody.',
+    minimum: 0,
+    maximum: 3_600_000,
+    examples: [5_000],
+  }),
   shutdownTimeoutMs: DurationMs({
     default: 15_000,
     description:
-      'After SIGTERM or SIGINT no connection is taken. Requests under way have this long, then their connections break. What needs ' +
-      'ten seconds more than that is ended with exit code 1.',
+      'When the service listens no more, requests under way have this long, then their connections break. What needs ten seconds ' +
+      'more than that is ended with exit code 1.',
     examples: [15_000],
   }),
 });
@@ -93,6 +109,29 @@ const log = section('What is logged, as JSON lines on standard error.', {
       },
     },
   }),
+});
+
+const metrics = section('Where the metrics are.', {
+  port: optional(
+    Type.Integer({
+      description:
+        'A port of their own for the metrics, which are then at no other one; without it they are at `server.port`.',
+      minimum: 0,
+      maximum: 65_535,
+      examples: [9_090],
+    }),
+  ),
+  host: optional(
+    Type.String({
+      description: 'Where that port listens.',
+      minLength: 1,
+      examples: ['0.0.0.0'],
+      derived: {
+        text: 'as `server.host`',
+        value: ({ settings }: Surroundings) => partAt(settings, ['server', 'host']),
+      },
+    }),
+  ),
 });
 
 const ApiKey = Type.Object(
@@ -153,11 +192,19 @@ const access = section('Who may use the service, and how much of it.', {
 const identity = section(
   'Who the service is to validators: its NodeID is the hash of its certificate, the same one on all networks.',
   {
-    certificatePath: optional(
+    directory: optional(
       Type.String({
         description:
-          'PEM file of the TLS certificate; made together with its key where neither exists. Without it, the NodeID is a new one at ' +
-          'each start.',
+          'A folder for `staker.crt` and `staker.key`, in place of the two paths. Folder and files are made where they are not ' +
+          'there, for their owner alone. A second process that uses the folder is noticed. Without any of them, the NodeID is a ' +
+          'new one at each start.',
+        minLength: 1,
+        examples: ['/var/lib/aggregator/identity'],
+      }),
+    ),
+    certificatePath: optional(
+      Type.String({
+        description: 'PEM file of the TLS certificate; made together with its key where neither exists.',
         minLength: 1,
         examples: ['/var/lib/aggregator/staker.crt'],
       }),
@@ -174,7 +221,9 @@ const identity = section(
   {
     check: (paths: object, report) => {
       const given = ['certificatePath', 'privateKeyPath'].filter((name) => Object.hasOwn(paths, name));
-      if (given.length === 1)
+      if (given.length > 0 && Object.hasOwn(paths, 'directory')) {
+        report('must have either directory or the two paths, not both');
+      } else if (given.length === 1)
         report('certificatePath and privateKeyPath must be given together: they are one identity');
     },
   },
@@ -227,8 +276,8 @@ const aggregation = section('Collecting signatures. Limits are those of each net
   maxAggregationsInFlight: Count({
     default: 256,
     description:
-      'The most different aggregations under way at once; fewer, measured as it runs, where the machine cannot do so many. One more ' +
-      'is answered 503. One client alone, by its key or address, gets two thirds of them, one subnet four fifths.',
+      'The most different aggregations let in at once; fewer, measured as it runs, where the machine cannot do so many. A few of them ' +
+      'are worked on at a time, the others wait for their turn. One more is answered 503. One client alone, by its key or address, gets two thirds of them, one subnet four fifths.',
     examples: [256],
   }),
   maxQueriesInFlight: Count({
@@ -260,44 +309,11 @@ const aggregation = section('Collecting signatures. Limits are those of each net
   }),
 });
 
-const store = section('What outlives the process, and what replicas share.', {
-  path: optional(
-    Type.String({
-      description:
-        'A folder, made where it is not there, for what is to outlive the process: the index of L1 validations, which then reads all ' +
-        'P-Chain blocks since L1s exist, and after a restart goes on where it was.',
-      minLength: 1,
-      examples: ['/var/lib/aggregator'],
-    }),
-  ),
-  sharedUrl: optional(
-    parsed(
-      Type.String({
-        description:
-          'The Redis that replicas of the service share, see below; `rediss://` for TLS. Its password comes from the environment by ' +
-          '`${NAME}`, or with the whole URL.',
-        minLength: 1,
-        allowed: 'the URL of a Redis',
-        secret: 'always',
-        masked: maskedUrl,
-        examples: ['redis://user:password@redis.example:6379/0'],
-      }),
-      parseRedisUrl,
-    ),
-  ),
-  sharedKeyPrefix: Type.String({
-    default: 'warp-signature-aggregator:',
-    description: 'What all keys in it start with. Services with the same prefix share their limits.',
-    minLength: 1,
-    maxLength: 100,
-    examples: ['aggregator-blue:'],
-  }),
-});
-
 export const SettingsSchema = Type.Object(
   {
     networks: NetworksSchema,
-    ...{ server, log, access, identity, bls, aggregation, store },
+    ...{ server, log, metrics, access, identity, bls, aggregation },
+    store: StoreSchema,
     upstream: UpstreamSchema,
   },
   { additionalProperties: false },

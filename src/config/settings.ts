@@ -1,13 +1,14 @@
 import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import type { NodeID, SubnetID } from '../primitives/ids.ts';
-import type { RedisAddress } from '../primitives/redis-address.ts';
+import type { RedisServers } from '../primitives/redis-address.ts';
 
 /** The configuration: checked as a whole, completed with its defaults, and frozen. One section for each consumer. */
 export interface Config {
   readonly server: ServerConfig;
   readonly log: { readonly level: LogLevelName };
+  readonly metrics: MetricsConfig;
   readonly access: AccessConfig;
-  /** Both paths or neither; without them the identity lives as long as the process. All networks know us by the same one. */
+  /** Undefined where the identity lives as long as the process. All networks know us by the same one. */
   readonly identity: IdentityConfig | undefined;
   readonly bls: { readonly backend: 'noble' | 'native'; readonly workers: number };
   readonly aggregation: AggregationConfig;
@@ -25,6 +26,10 @@ export interface ServerConfig {
   readonly port: number;
   /** Origins of pages that may use the service from a browser, as browsers write them; `*` alone is all. */
   readonly corsOrigins: readonly string[];
+  /** Of clients, at a time. */
+  readonly maxConnections: number;
+  /** Between SIGTERM and the end of listening: for those who send requests here to see that the replica is not ready any more. */
+  readonly drainDelayMs: number;
   /** For requests under way when the service stops. */
   readonly shutdownTimeoutMs: number;
   /** Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks. */
@@ -45,7 +50,15 @@ export interface ApiKeyConfig {
   readonly routes: readonly ('aggregation' | 'data' | 'rpc')[];
 }
 
+export interface MetricsConfig {
+  readonly host: string;
+  /** Undefined where the metrics are at the service's own address. */
+  readonly port: number | undefined;
+}
+
 export interface IdentityConfig {
+  /** The folder that both files are in, and that tells of others who use it; undefined where each file has a path of its own. */
+  readonly directory: string | undefined;
   readonly certificatePath: string;
   readonly privateKeyPath: string;
 }
@@ -67,8 +80,16 @@ export interface AggregationConfig {
 export interface StoreConfig {
   /** A folder for what is to outlive the process. */
   readonly path: string | undefined;
-  /** The Redis that replicas share, and what their keys in it start with. */
-  readonly shared: { readonly address: RedisAddress; readonly keyPrefix: string } | undefined;
+  readonly shared: SharedStoreConfig | undefined;
+}
+
+/** The Redis that replicas share. */
+export interface SharedStoreConfig {
+  readonly servers: RedisServers;
+  /** What all keys start with. */
+  readonly keyPrefix: string;
+  /** What is shared is sealed with it; undefined shares only what proves itself. */
+  readonly secret: string | undefined;
 }
 
 /** By the standard variables of OpenTelemetry. */

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { type BlockchainID, idBytes } from '../primitives/ids.ts';
+import { type BlockchainID, idBytes, type NodeID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import { parseSignatureRequest } from '../warp/signature-request.ts';
 import { parseUnsignedMessage, type UnsignedMessage } from '../warp/unsigned-message.ts';
@@ -34,8 +34,11 @@ export type Chain =
   | EvmChain;
 
 export interface AppRequestJudge {
-  /** @param runs whether the node runs a chain: it drops requests to any other */
-  judge(request: AppRequestFields, runs: (chainID: BlockchainID) => boolean): Verdict;
+  /**
+   * @param runs whether the node runs a chain: it drops requests to any other
+   * @param nodeID the node that is asked, for what each has seen for itself
+   */
+  judge(request: AppRequestFields, runs: (chainID: BlockchainID) => boolean, nodeID?: NodeID): Verdict;
 }
 
 /** The first byte of a signature request (a uvarint). Chains have no other handler that concerns us. */
@@ -60,7 +63,7 @@ export function createAppRequestJudge(networkID: number, chains: readonly Chain[
   }
 
   return {
-    judge({ chainId, requestId, deadline, appBytes }, runs) {
+    judge({ chainId, requestId, deadline, appBytes }, runs, nodeID) {
       const chain = chainOfKey.get(keyOf(chainId));
       if (chain === undefined || !runs(chain.blockchainID)) return undefined;
       if (deadline <= 0n || deadline > MAX_DEADLINE) return undefined;
@@ -73,7 +76,7 @@ export function createAppRequestJudge(networkID: number, chains: readonly Chain[
       if (request instanceof ParseError) return refuse(UNEXPECTED, `cannot parse the request: ${request.message}`);
       const { message, justification } = request;
       const refusal = isEvm(chain)
-        ? verifyEvmMessage(chain, message)
+        ? verifyEvmMessage(chain, message, nodeID)
         : verifyPlatformMessage(chain.view, message, justification);
       if (refusal !== undefined) return { kind: 'refuse', refusal };
       // As in a real node the signer checks these last, when nothing else is wrong with the message.

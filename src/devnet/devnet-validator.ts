@@ -1,12 +1,11 @@
-import { createServer, type Server } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { LRUCache } from 'lru-cache';
 import { BloomFilter } from '../p2p/bloom-filter.ts';
 import type { AppRequest } from '../p2p/gen/p2p_pb.js';
 import { compareNodeVersions, createHandshake, type NodeVersion } from '../p2p/handshake.ts';
-import { createIdentityContext, type Identity } from '../p2p/identity.ts';
+import type { Identity } from '../p2p/identity.ts';
 import { type SignedAddress, signAddress } from '../p2p/signed-address.ts';
-import { BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
 import type { Clock } from '../primitives/clock.ts';
 import type { BlockchainID, NodeID, SubnetID } from '../primitives/ids.ts';
 import { idBytes, PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
@@ -14,11 +13,15 @@ import { ParseError } from '../primitives/parse-error.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { encodeSignatureResponse } from '../warp/signature-request.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
+import { sendAnswer } from './answer-faults.ts';
 import type { AppRequestJudge, Verdict } from './app-request-judge.ts';
 import type { Behaviour } from './behaviour.ts';
+import { falseAddresses } from './false-addresses.ts';
 import type { GossipPool } from './gossip-pool.ts';
 import type { KeyRing } from './key-ring.ts';
+import { signAs } from './signing-faults.ts';
 import { type Refusal, THROTTLED, UNEXPECTED } from './signing-rules.ts';
+import { createTlsContext } from './tls-faults.ts';
 import {
   type ConnectedPeer,
   type ConnectionHost,
@@ -57,6 +60,19 @@ export const CLIENT_NAME = 'avalanchego';
 const MINIMUM_COMPATIBLE_VERSION: NodeVersion = { major: 1, minor: 14, patch: 0 };
 /** TCP connections to one validator: a test has a few clients, and nobody else comes to the loopback interface. */
 const MAX_CONNECTIONS = 256;
+/** The first release with Warp messages of which nodes of today are sure that it is too old. */
+const OLD_VERSION: NodeVersion = { major: 1, minor: 9, patch: 0 };
+const NOT_TLS = Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n');
+/** What shows on new connections only: those that stand are closed. */
+const SHOWN_ON_CONNECTING: ReadonlySet<Behaviour['kind']> = new Set([
+  'not admitting',
+  'hanging TLS',
+  'garbage TLS',
+  'wrong certificate',
+  'malformed certificate',
+  'old version',
+  'lying about addresses',
+]);
 /** Messages of which a lagging validator counts its refusals. */
 const MAX_LAGGING_MESSAGES = 10_000;
 
@@ -86,6 +102,13 @@ export class DevnetValidator implements ConnectionHost {
   /** How often a lagging validator refused each message. Such a cache takes its memory at once, so only lagging ones have one. */
   #refusedBefore: LRUCache<string, number> | undefined;
   #behaviour: Behaviour = { kind: 'normal' };
+  /** Answers that a slow validator has delayed. */
+  #delayed = 0;
+  /** Whether a validator that is to leave at the first request has done so. */
+  #hasLeft = false;
+  #leaving: Promise<void> | undefined;
+  /** The second node with this identity. */
+  #twin: DevnetValidator | undefined;
   #context: SecureContext | undefined;
   #server: Server | undefined;
   #address: SignedAddress | undefined;
@@ -142,10 +165,13 @@ export class DevnetValidator implements ConnectionHost {
   setBehaviour(behaviour: Behaviour): void {
     this.#behaviour = behaviour;
     this.#refusedBefore = behaviour.kind === 'lagging' ? new LRUCache({ max: MAX_LAGGING_MESSAGES }) : undefined;
+    this.#delayed = 0;
+    this.#context = undefined;
+    this.#hasLeft = false;
     for (const connection of [...this.#connections]) {
       if (behaviour.kind === 'frozen') connection.freeze();
       else connection.thaw();
-      if (behaviour.kind === 'not admitting') connection.close('peers are not admitted');
+      if (SHOWN_ON_CONNECTING.has(behaviour.kind)) connection.close(`the validator is ${behaviour.kind}`);
     }
   }
 
@@ -153,9 +179,7 @@ export class DevnetValidator implements ConnectionHost {
   async start(port = 0): Promise<void> {
     if (this.#server !== undefined) throw new Error('the validator is already running');
     const { host, gossip } = this.#surroundings;
-    const server = createServer({ noDelay: true }, (socket) => {
-      this.#connections.add(new ValidatorConnection(this, socket, this.#behaviour.kind === 'frozen'));
-    });
+    const server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
     server.maxConnections = MAX_CONNECTIONS;
     // Connections that cannot be accepted for want of a file descriptor end up here, too.
     server.on('error', (error) =>
@@ -180,6 +204,20 @@ export class DevnetValidator implements ConnectionHost {
 
   /** Closes the port and all connections, as the end of the process would. */
   async stop(): Promise<void> {
+    await this.#leaving;
+    await this.#close();
+  }
+
+  /** @param port 0 for any free one */
+  async restart(port = 0): Promise<void> {
+    await this.#close();
+    await this.start(port);
+  }
+
+  async #close(): Promise<void> {
+    const twin = this.#twin;
+    this.#twin = undefined;
+    await twin?.stop();
     const server = this.#server;
     if (server === undefined) return;
     this.#server = undefined;
@@ -189,15 +227,19 @@ export class DevnetValidator implements ConnectionHost {
     await closed;
   }
 
-  /** @param port 0 for any free one */
-  async restart(port = 0): Promise<void> {
-    await this.stop();
-    await this.start(port);
+  #accept(socket: Socket): void {
+    if (this.#behaviour.kind === 'garbage TLS') {
+      socket.on('error', () => undefined);
+      socket.end(NOT_TLS, () => socket.destroy());
+      return;
+    }
+    const isHeld = this.#behaviour.kind === 'frozen' || this.#behaviour.kind === 'hanging TLS';
+    this.#connections.add(new ValidatorConnection(this, socket, isHeld));
   }
 
   secureContext(): SecureContext {
     // Made at the first connection: so 2,000 validators start sooner, and those that nobody connects to cost nothing.
-    this.#context ??= createIdentityContext(this.#role.identity);
+    this.#context ??= createTlsContext(this.#role.identity, this.#behaviour);
     return this.#context;
   }
 
@@ -205,7 +247,7 @@ export class DevnetValidator implements ConnectionHost {
     return createHandshake({
       networkID: this.networkID,
       nowMs: this.clock.now(),
-      version: NODE_VERSION,
+      version: this.#behaviour.kind === 'old version' ? OLD_VERSION : NODE_VERSION,
       clientName: CLIENT_NAME,
       address: this.address,
       blsSignature: this.#surroundings.handshakeSignature,
@@ -235,23 +277,28 @@ export class DevnetValidator implements ConnectionHost {
     const tracked = new Set(handshake.trackedSubnets.map((subnet) => Buffer.from(subnet).toString('hex')));
     const isTracked = (subnetID: SubnetID): boolean =>
       subnetID === PRIMARY_NETWORK_ID || tracked.has(Buffer.from(idBytes(subnetID)).toString('hex'));
-    return {
-      claimedIpPorts: this.#surroundings.gossip.pick({
-        except: [this.nodeID, nodeID],
-        knownPeers: query.knownPeers,
-        isWanted: (subnetIDs) => query.allSubnets || subnetIDs.some(isTracked),
-      }),
-    };
+    const isLying = this.#behaviour.kind === 'lying about addresses';
+    const claims = this.#surroundings.gossip.pick({
+      except: [this.nodeID, nodeID],
+      // A liar has something to tell of everybody, whatever the peer knows.
+      knownPeers: isLying ? undefined : query.knownPeers,
+      isWanted: (subnetIDs) => query.allSubnets || subnetIDs.some(isTracked),
+    });
+    if (!isLying) return { claimedIpPorts: claims };
+    return { claimedIpPorts: falseAddresses(claims, { ...this.address, identity: this.#role.identity }) };
   }
 
   appRequest(connection: ValidatorConnection, request: AppRequest): void {
     this.#appRequestCount += 1;
     const behaviour = this.#behaviour;
-    if (behaviour.kind === 'silent') return;
+    if (behaviour.kind === 'silent' || this.#leaves()) return;
     const runs = (chainID: BlockchainID): boolean => this.#role.blockchainIDs.has(chainID);
-    const answer = (): void => this.#answer(connection, request, this.#surroundings.judge.judge(request, runs));
-    if (behaviour.kind === 'slow') connection.after(behaviour.delayMs, answer);
-    else answer();
+    const { judge } = this.#surroundings;
+    const answer = (): void => this.#answer(connection, request, judge.judge(request, runs, this.nodeID));
+    if (behaviour.kind === 'slow' && this.#delayed < (behaviour.answers ?? Number.POSITIVE_INFINITY)) {
+      this.#delayed += 1;
+      connection.after(behaviour.delayMs, answer);
+    } else answer();
   }
 
   closed(connection: ValidatorConnection): void {
@@ -267,10 +314,12 @@ export class DevnetValidator implements ConnectionHost {
     const { chainId, requestId } = request;
     if (refusal !== undefined) {
       const value = { chainId, requestId, errorCode: refusal.code, errorMessage: refusal.message };
-      connection.send({ case: 'appError', value }, 'zstd');
+      sendAnswer(connection, { case: 'appError', value }, this.#behaviour);
     } else if (verdict.kind === 'sign') {
-      const appBytes = encodeSignatureResponse(this.#sign(verdict.message));
-      connection.send({ case: 'appResponse', value: { chainId, requestId, appBytes } }, 'zstd');
+      const { keys } = this.#surroundings;
+      const signature = signAs(this.#behaviour, keys, this.#role.keyIndex, verdict.message.bytes);
+      const value = { chainId, requestId, appBytes: encodeSignatureResponse(signature) };
+      sendAnswer(connection, { case: 'appResponse', value }, this.#behaviour);
     }
   }
 
@@ -287,14 +336,25 @@ export class DevnetValidator implements ConnectionHost {
     return { code: UNEXPECTED, message: 'the message is not known yet' };
   }
 
-  #sign({ bytes }: UnsignedMessage): Uint8Array {
-    const { keys } = this.#surroundings;
-    const behaviour = this.#behaviour;
-    // This encodes no point: its flags say infinity, and the rest is not zero.
-    if (behaviour.kind === 'garbage signature')
-      return new Uint8Array(behaviour.length ?? BLS_SIGNATURE_LENGTH).fill(0xff);
-    const isWrong = behaviour.kind === 'wrong signature';
-    return keys.sign(this.#role.keyIndex, isWrong ? Uint8Array.of(...bytes, 0) : bytes);
+  /** Whether it leaves instead of answering: at the first request after it was told to. */
+  #leaves(): boolean {
+    const { kind } = this.#behaviour;
+    if ((kind !== 'moving' && kind !== 'twin') || this.#hasLeft) return false;
+    this.#hasLeft = true;
+    this.#leaving = (kind === 'moving' ? this.restart() : this.#bringUpTwin()).catch((error: unknown) => {
+      this.logger.warn({ nodeID: this.nodeID, err: error }, 'embedded validator: cannot come up elsewhere');
+    });
+    return true;
+  }
+
+  async #bringUpTwin(): Promise<void> {
+    const twin = new DevnetValidator(this.index, this.#surroundings, this.#role);
+    twin.setBehaviour({ kind: 'silent' });
+    // So that the twin's address is the newer one.
+    twin.#address = this.#address;
+    await twin.start();
+    this.#twin = twin;
+    for (const connection of [...this.#connections]) connection.close('its twin has come up');
   }
 }
 

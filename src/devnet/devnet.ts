@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify';
 import { createIdentity, type Identity } from '../p2p/identity.ts';
 import { bytesToHex } from '../primitives/bytes.ts';
 import { type Clock, nextTurn } from '../primitives/clock.ts';
@@ -8,6 +9,7 @@ import {
   PRIMARY_NETWORK_ID,
   type SubnetID,
   type TxID,
+  type ValidationID,
 } from '../primitives/ids.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
@@ -17,6 +19,7 @@ import { DevnetValidator } from './devnet-validator.ts';
 import { createExamples, type Example, emitExamples } from './examples.ts';
 import { GossipPool } from './gossip-pool.ts';
 import { createKeyRing, type KeyRing } from './key-ring.ts';
+import type { L1Validator } from './l1-history.ts';
 import {
   createAbsentNodeID,
   createNetworkModel,
@@ -25,6 +28,7 @@ import {
   type ModelNode,
   type NetworkModel,
 } from './network-model.ts';
+import type { ApiBehaviour } from './node-api-faults.ts';
 import { createNodeApiServer } from './node-api-server.ts';
 import { createSeededRandom } from './seeded-random.ts';
 
@@ -50,10 +54,20 @@ export interface DevnetFaults {
   readonly keyless?: readonly number[];
 }
 
+/** The API of one node. */
+export interface DevnetApi {
+  readonly url: string;
+  setBehaviour(behaviour: ApiBehaviour): void;
+}
+
 /** The embedded network: a P-Chain and info API over HTTP, and validators that speak the real peer-to-peer protocol. */
 export interface Devnet extends AsyncDisposable {
   /** Base URL of the API of the first validator. */
   readonly apiUrl: string;
+  /** The same, with what it can be told to do. */
+  readonly api: DevnetApi;
+  /** One more URL of the same network. */
+  openApi(): Promise<DevnetApi>;
   readonly networkID: number;
   /** Of all that run: the primary validators, then those of the L1 alone. */
   readonly nodeIDs: readonly NodeID[];
@@ -69,6 +83,10 @@ export interface Devnet extends AsyncDisposable {
   /** The message that {@link emit} would make, but that was never emitted: validators refuse it. */
   unknownMessage(chain: 'C' | 'L1', payload: Uint8Array): UnsignedMessage;
   network(): DevnetNetwork;
+  /** The L1's validators as the P-Chain has them, inactive ones too. */
+  l1Validators(): readonly L1Validator[];
+  /** What a node of the L1 says of a validator's uptime from now on, in seconds. */
+  fixUptime(nodeID: NodeID, validationID: ValidationID, seconds: bigint): void;
   /** IDs of transactions that the P-Chain signs no message about, each for a different reason. */
   transactions(): DevnetTransactions;
 }
@@ -158,9 +176,24 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
 
   const [apiNode, ...others] = validators.slice(0, primaryCount);
   if (apiNode === undefined) throw new RangeError('there is no first validator');
-  const api = createNodeApiServer({ model, keys, clock, seed, node: apiNode, peers: listedPeers(others) });
-  opened.defer(() => api.close());
-  const apiUrl = await api.listen({ host: options.host ?? DEFAULT_HOST, port: 0 });
+  const subject = { model, keys, clock, seed, node: apiNode, peers: listedPeers(others) };
+  const servers: FastifyInstance[] = [];
+  opened.defer(async () => {
+    await Promise.all(servers.map((server) => server.close()));
+  });
+  const openApi = async (): Promise<DevnetApi> => {
+    let behaviour: ApiBehaviour = { kind: 'normal' };
+    const server = createNodeApiServer(subject, () => behaviour);
+    servers.push(server);
+    return {
+      url: await server.listen({ host: options.host ?? DEFAULT_HOST, port: 0 }),
+      setBehaviour: (next) => {
+        behaviour = next;
+      },
+    };
+  };
+  const api = await openApi();
+  const apiUrl = api.url;
   logger.debug({ apiUrl, validators: validators.length, bls: keys.backend }, 'embedded network started');
 
   const exampleBodies = emitExamples(model, seed);
@@ -171,6 +204,8 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const closing = opened.move();
   return {
     apiUrl,
+    api,
+    openApi,
     networkID: model.networkID,
     nodeIDs,
     subnets,
@@ -185,6 +220,8 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
     unknownMessage: (chain, payload) => chainOf(chain).prepare(payload),
     network: () => ({ apiUrl, networkID: model.networkID, subnets, nodeIDs, transactions: nameTransactions(model) }),
     transactions: () => nameTransactions(model),
+    l1Validators: () => model.l1Validators(),
+    fixUptime: (nodeID, validationID, seconds) => model.l1Chain.uptimes?.fix(nodeID, validationID, seconds),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }

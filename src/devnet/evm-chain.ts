@@ -2,6 +2,7 @@ import { bytesToHex } from '../primitives/bytes.ts';
 import type { BlockchainID } from '../primitives/ids.ts';
 import { encodeWarpPayload } from '../warp/payload.ts';
 import { createUnsignedMessage, type UnsignedMessage } from '../warp/unsigned-message.ts';
+import type { UptimeWatch } from './uptime-watch.ts';
 
 /**
  * How many emitted messages are remembered, in some 100 MB. A real chain remembers all of them; here the oldest are forgotten, so
@@ -16,22 +17,26 @@ export interface EvmChainOptions {
   readonly blockchainID: BlockchainID;
   /** 20 bytes: the account whose messages the chain emits. */
   readonly sender: Uint8Array;
+  /** Nodes of an L1 watch its validators, and sign what they have seen of them. */
+  readonly uptimes?: UptimeWatch;
 }
 
 /** What an EVM chain vouches for: the Warp messages that its precompile emitted, and the blocks that it accepted. */
 export class EvmChain {
   readonly vm: EvmChainOptions['vm'];
   readonly blockchainID: BlockchainID;
+  readonly uptimes: UptimeWatch | undefined;
   readonly #networkID: number;
   readonly #sender: Uint8Array;
   readonly #messages = new Set<string>();
   readonly #blocks = new Set<string>();
 
-  constructor({ vm, networkID, blockchainID, sender }: EvmChainOptions) {
+  constructor({ vm, networkID, blockchainID, sender, uptimes }: EvmChainOptions) {
     this.vm = vm;
     this.blockchainID = blockchainID;
     this.#networkID = networkID;
     this.#sender = sender;
+    this.uptimes = uptimes;
   }
 
   /** An AddressedCall from the chain's account, which its validators sign from now on. */

@@ -18,6 +18,7 @@ import { type L1Event, L1History, type L1Validator } from './l1-history.ts';
 import { PChainLedger } from './p-chain-ledger.ts';
 import { createSeededRandom, seededBytes, seededId } from './seeded-random.ts';
 import type { PlatformView } from './signing-rules.ts';
+import { UptimeWatch } from './uptime-watch.ts';
 
 /** Neither that of a public network (1, 5) nor the default of the reference node (12345). */
 const NETWORK_ID = 1337;
@@ -143,6 +144,7 @@ export function createNetworkModel(options: NetworkModelOptions): NetworkModel {
     networkID: NETWORK_ID,
     blockchainID: l1.blockchainID,
     sender: l1.managerAddress,
+    uptimes: new UptimeWatch(clock, () => [...history.current.values()]),
   });
   const stakes = unevenStakes(primaryNodes.length, createSeededRandom(seed));
   const primaryValidators = primaryNodes.map(({ nodeID, publicKey }, index) => ({

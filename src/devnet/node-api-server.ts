@@ -3,6 +3,7 @@ import { encodeExactJson, parseExactJson } from '../pchain/exact-json.ts';
 import { type JsonObject, readObject } from '../pchain/json-fields.ts';
 import { P_CHAIN_ID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
+import { type ApiBehaviour, answerAs, delayAs, endlessAnswer, modelAs } from './node-api-faults.ts';
 import {
   createAvmMethods,
   createInfoMethods,
@@ -25,26 +26,34 @@ const BODY_LIMIT = 256 * 1024;
  * The API of one node, as far as an aggregator or a wallet of its L1 needs it: the P-Chain on `/ext/bc/P` and `/ext/P`, info on
  * `/ext/info`, the X-Chain's transactions, and the epoch of each chain. A method's error has the HTTP status 200, as a node's has.
  */
-export function createNodeApiServer(subject: NodeApiSubject): FastifyInstance {
+export function createNodeApiServer(
+  truth: NodeApiSubject,
+  behaviour: () => ApiBehaviour = () => ({ kind: 'normal' }),
+): FastifyInstance {
+  const subject = { ...truth, model: modelAs(truth.model, behaviour) };
+  const serve = (path: string, methods: Readonly<Record<string, Method>>): void => {
+    server.post(path, async (request, reply) => {
+      const now = behaviour();
+      if (!(await delayAs(now, truth.clock, closing.signal))) return request.raw.destroy();
+      reply.header('content-type', 'application/json; charset=utf-8');
+      if (now.kind === 'huge') return reply.send(endlessAnswer());
+      return encodeExactJson(answerAs(now, answer(methods, typeof request.body === 'string' ? request.body : '')));
+    });
+  };
+  const closing = new AbortController();
   const server = fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: true });
+  server.addHook('preClose', async () => closing.abort(new Error('the API closes')));
   server.removeAllContentTypeParsers();
   // As text, so that integers beyond 2^53 keep their digits.
   server.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
   const platform = createPlatformMethods(subject);
-  for (const path of ['/ext/bc/P', '/ext/P']) serve(server, path, platform);
-  serve(server, '/ext/info', createInfoMethods(subject));
+  for (const path of ['/ext/bc/P', '/ext/P']) serve(path, platform);
+  serve('/ext/info', createInfoMethods(subject));
   const { xChainID, cChain, l1Chain } = subject.model;
-  for (const path of ['/ext/bc/X', `/ext/bc/${xChainID}`]) serve(server, path, createAvmMethods(subject));
+  for (const path of ['/ext/bc/X', `/ext/bc/${xChainID}`]) serve(path, createAvmMethods(subject));
   const chains = [P_CHAIN_ID, 'P', xChainID, 'X', cChain.blockchainID, 'C', l1Chain.blockchainID];
-  for (const chain of chains) serve(server, `/ext/bc/${chain}/proposervm`, createProposervmMethods(subject));
+  for (const chain of chains) serve(`/ext/bc/${chain}/proposervm`, createProposervmMethods(subject));
   return server;
-}
-
-function serve(server: FastifyInstance, path: string, methods: Readonly<Record<string, Method>>): void {
-  server.post(path, async (request, reply) => {
-    reply.header('content-type', 'application/json; charset=utf-8');
-    return encodeExactJson(answer(methods, typeof request.body === 'string' ? request.body : ''));
-  });
 }
 
 function answer(methods: Readonly<Record<string, Method>>, body: string): unknown {

@@ -1,6 +1,6 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { bytesToHex, equalBytes } from '../primitives/bytes.ts';
-import { ID_LENGTH, idFromBytes, type SubnetID, type ValidationID } from '../primitives/ids.ts';
+import { ID_LENGTH, idFromBytes, type NodeID, type SubnetID, type ValidationID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import { L1ValidatorRegistrationJustificationSchema } from '../warp/gen/platformvm_pb.js';
 import {
@@ -12,8 +12,9 @@ import {
   registrationValidationID,
   type SubnetToL1Conversion,
 } from '../warp/l1-message.ts';
-import { parseWarpPayload, type WarpPayload } from '../warp/payload.ts';
+import { type AddressedCall, parseWarpPayload, type WarpPayload } from '../warp/payload.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
+import { parseValidatorUptime } from '../warp/validator-uptime.ts';
 import type { EvmChain } from './evm-chain.ts';
 import type { L1Validator } from './l1-history.ts';
 
@@ -43,8 +44,12 @@ export const THROTTLED = -4;
 const EVM_PARSE = 1;
 const EVM_VERIFY = 2;
 
-/** Whether an EVM chain stands by a message: undefined if so. The justification is not looked at. */
-export function verifyEvmMessage(chain: EvmChain, message: UnsignedMessage): Refusal | undefined {
+/**
+ * Whether an EVM chain stands by a message: undefined if so. The justification is not looked at.
+ *
+ * @param nodeID the node that is asked
+ */
+export function verifyEvmMessage(chain: EvmChain, message: UnsignedMessage, nodeID?: NodeID): Refusal | undefined {
   if (chain.hasEmitted(message)) return undefined;
   const payload = attempt(() => parseWarpPayload(message.payload));
   if (payload instanceof ParseError)
@@ -57,8 +62,29 @@ export function verifyEvmMessage(chain: EvmChain, message: UnsignedMessage): Ref
       // subnet-evm looks for an off-chain message (a validator's uptime) in a call that it did not emit; coreth knows none.
       return chain.vm === 'coreth'
         ? { code: EVM_PARSE, message: 'the payload type AddressedCall is unknown, and no such message was emitted' }
-        : { code: EVM_PARSE, message: 'cannot parse the addressed call, and no such message was emitted' };
+        : verifyOffchainCall(chain, payload, nodeID);
   }
+}
+
+/** In the order and the words of subnet-evm (`warp/verifier_backend.go`): clients read the uptime in them. */
+function verifyOffchainCall(
+  { uptimes }: EvmChain,
+  { payload, sourceAddress }: AddressedCall,
+  nodeID: NodeID | undefined,
+): Refusal | undefined {
+  const claim = attempt(() => parseValidatorUptime(payload));
+  if (claim instanceof ParseError) {
+    return { code: EVM_PARSE, message: `failed to parse addressed call message: ${claim.message}` };
+  }
+  if (sourceAddress.length !== 0) {
+    return { code: EVM_VERIFY, message: 'source address should be empty for offchain addressed messages' };
+  }
+  const { validationID, totalUptime } = claim;
+  const seen = nodeID && uptimes?.seenBy(nodeID, validationID);
+  if (seen === undefined) return { code: EVM_VERIFY, message: 'failed to get uptime: validationID not found' };
+  if (seen >= totalUptime) return undefined;
+  const figures = `current uptime ${seen} is less than queried uptime ${totalUptime}`;
+  return { code: EVM_VERIFY, message: `${figures} for validationID ${validationID}` };
 }
 
 /**

@@ -1,13 +1,20 @@
 import { type Aggregator, createAggregator } from '../aggregator/aggregate.ts';
 import { createAggregatorMetrics } from '../aggregator/aggregator-metrics.ts';
+import { createAnswerHistory } from '../aggregator/answer-history.ts';
 import { createL1Messages } from '../aggregator/l1-messages.ts';
+import { createMessageVerifier, type MessageVerifier } from '../aggregator/message-verifier.ts';
+import { createSigningResolver } from '../aggregator/signing-resolver.ts';
 import { createSubnetPolicy } from '../aggregator/subnet-policy.ts';
+import { createSubnetViews, type SubnetViews } from '../aggregator/subnet-views.ts';
 import { createSuspects } from '../aggregator/suspects.ts';
+import { createUptimeProofs, type UptimeProofs } from '../aggregator/uptime-proofs.ts';
 import { createValidatorConnections, type ValidatorConnections } from '../aggregator/validator-connections.ts';
-import type { BlsService } from '../bls/aggregation.ts';
+import type { BlsService, BlsVerifier } from '../bls/aggregation.ts';
 import type { AggregationConfig, NetworkConfig } from '../config/settings.ts';
+import type { Dial } from '../p2p/dial.ts';
 import type { Identity } from '../p2p/identity.ts';
 import { createPeerNetwork, type PeerNetwork } from '../p2p/peer-network.ts';
+import type { NodeAddress } from '../p2p/signed-address.ts';
 import { createChainApi } from '../pchain/chain-api.ts';
 import { createDataApi } from '../pchain/data-api.ts';
 import { createEpochHeights } from '../pchain/epoch-heights.ts';
@@ -18,8 +25,11 @@ import { createValidationIndex, DEFAULT_INDEX_LIMITS } from '../pchain/validatio
 import { createValidatorFunds } from '../pchain/validator-funds.ts';
 import { createValidatorSets } from '../pchain/validator-sets.ts';
 import type { Clock, Random } from '../primitives/clock.ts';
+import type { OpenHttp } from '../primitives/http-port.ts';
 import { PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
 import { publicNetworkNamed } from '../primitives/networks.ts';
+import { createSharedParts, type SharedParts as SharedStoreParts } from '../store/shared-parts.ts';
+import type { SharedStore } from '../store/shared-store.ts';
 import { createMemorySignatureStore } from '../store/signature-store.ts';
 import { openValidationStore } from '../store/validation-store.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -37,12 +47,24 @@ const KEEP_REFRESHES = 10;
 /** What the networks of one process share. */
 export interface SharedParts {
   readonly identity: Identity;
-  readonly bls: BlsService;
+  readonly bls: BlsService & BlsVerifier;
   readonly aggregation: AggregationConfig;
+  /** What replicas of the service share; undefined where there is but this one. */
+  readonly shared: { readonly store: SharedStore; readonly secret: string | undefined } | undefined;
   /** The folder for what is to outlive the process; undefined keeps it in memory. */
   readonly storePath: string | undefined;
   readonly clock: Clock;
   readonly random: Random;
+  /** Everything outside; the real one unless given. */
+  readonly outside?: Outside;
+}
+
+/** The ways out of the process. */
+export interface Outside {
+  readonly dial: Dial;
+  readonly openHttp: OpenHttp;
+  /** How our address is signed with a BLS key of nobody's, which takes ten milliseconds. */
+  readonly signAddress: (address: NodeAddress) => Uint8Array;
 }
 
 export interface PartsOptions extends SharedParts {
@@ -63,7 +85,11 @@ export interface NetworkApi {
   /** A client of its own: what it calls takes no connections of those who wait, and puts no endpoint aside for them. */
   openClient(limits?: Partial<JsonRpcLimits>): JsonRpcClient;
   readonly info: JsonRpcClient;
+  /** Has all clients ask other base URLs. */
+  useEndpoints(endpoints: NetworkEndpoints): void;
 }
+
+export type NetworkEndpoints = Pick<NetworkConfig, 'pChainApi' | 'infoApi'>;
 
 /** A third of all that go to a base URL: the node answers one call at a time, so this is also the share of its time. */
 const LOOKUP_CONNECTIONS = 4;
@@ -75,7 +101,7 @@ const LOOKUP_LIMITS: Partial<JsonRpcLimits> = {
 };
 
 export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptions): NetworkApi {
-  const { network, clock, random, metrics } = options;
+  const { network, clock, random, metrics, outside } = options;
   const { apiTimeoutMs, pChainApi, infoApi } = network;
   // One attempt ends before the request it is made for, so that the next base URL has its turn within the same request; one
   // that hangs is then put aside for longer than it costs.
@@ -85,13 +111,31 @@ export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptio
     asideBaseMs: apiTimeoutMs,
   };
   const open = (endpoints: NetworkConfig['pChainApi'], more: Partial<JsonRpcLimits> = {}): JsonRpcClient =>
-    opened.use(createJsonRpcClient({ endpoints, clock, random, metrics, limits: { ...limits, ...more } }));
+    opened.use(
+      createJsonRpcClient({
+        ...{ endpoints, clock, random, metrics },
+        limits: { ...limits, ...more },
+        ...(outside && { openHttp: outside.openHttp }),
+      }),
+    );
   const info = open(infoApi);
+  const clients: JsonRpcClient[] = [];
+  let current = pChainApi;
+  const openClient = (more?: Partial<JsonRpcLimits>): JsonRpcClient => {
+    const client = open(current, more);
+    clients.push(client);
+    return client;
+  };
   return {
-    node: createNodeApi(open(pChainApi), info),
-    lookups: createNodeApi(open(pChainApi, LOOKUP_LIMITS), info),
-    openClient: (more) => open(pChainApi, more),
+    node: createNodeApi(openClient(), info),
+    lookups: createNodeApi(openClient(LOOKUP_LIMITS), info),
+    openClient,
     info,
+    useEndpoints(endpoints) {
+      info.useEndpoints(endpoints.infoApi);
+      current = endpoints.pChainApi;
+      for (const client of clients) client.useEndpoints(current);
+    },
   };
 }
 
@@ -101,8 +145,13 @@ function attemptTimeoutMs({ apiTimeoutMs }: NetworkConfig): number {
 
 export interface NetworkParts {
   readonly aggregator: Aggregator;
+  readonly subnets: SubnetViews;
+  readonly verifier: MessageVerifier;
+  readonly uptimes: UptimeProofs;
   readonly peers: PeerNetwork;
   readonly connections: ValidatorConnections;
+  /** Takes what may change while the service runs: tracked subnets, and peers set by hand. */
+  update(network: Pick<NetworkConfig, 'trackedSubnetIDs' | 'manuallyTrackedPeers'>): void;
 }
 
 /** Opens all that belongs to one network; `opened` closes it in reverse order. */
@@ -112,9 +161,18 @@ export function openNetworkParts(
   api: NetworkApi,
 ): NetworkParts {
   const { network, networkID, clock, logger } = options;
-  const metrics = createAggregatorMetrics(options.metrics, [PRIMARY_NETWORK_ID, ...network.trackedSubnetIDs]);
-  const peers = opened.use(openPeers(options, api.node));
-  const validatorSets = createValidatorSets({ api: api.node, clock, build: createWarpSet });
+  const policy = createSubnetPolicy(network);
+  const metrics = createAggregatorMetrics(
+    options.metrics,
+    (subnetID) => subnetID === PRIMARY_NETWORK_ID || policy.isTracked(subnetID),
+  );
+  let peersByHand = network.manuallyTrackedPeers;
+  const peers = opened.use(openPeers(options, api.node, () => peersByHand));
+  const shared = openSharedParts(options);
+  const validatorSets = createValidatorSets({
+    ...{ api: api.node, clock, build: createWarpSet },
+    shared: shared?.validatorSets,
+  });
   const connections = opened.use(
     createValidatorConnections({
       network: peers,
@@ -130,22 +188,29 @@ export function openNetworkParts(
     }),
   );
   const directory = createSubnetDirectory(api.lookups, clock);
-  const aggregator = createAggregator({
-    networkID,
-    directory,
-    validatorSets,
-    l1Messages: openL1Messages(opened, options, api, directory),
+  const resolving = {
+    ...{ networkID, directory, validatorSets, clock },
     epochs: createEpochHeights(createChainApi(api.openClient()), clock),
     funds: createValidatorFunds(api.node, clock),
-    source: connections,
-    store: createMemorySignatureStore({
-      maxSignatures: options.aggregation.signatureCacheSize,
-      maxPerSigner: options.aggregation.signatureCachePerSigner,
-    }),
+    resolveTimeoutMs: network.apiTimeoutMs,
+  };
+  const learnt = {
+    history: createAnswerHistory(clock, options.aggregation.hedgeAfterMs),
     suspects: createSuspects(clock),
-    subnets: createSubnetPolicy(network),
+  };
+  const signatures = createMemorySignatureStore({
+    maxSignatures: options.aggregation.signatureCacheSize,
+    maxPerSigner: options.aggregation.signatureCachePerSigner,
+  });
+  const aggregator = createAggregator({
+    ...resolving,
+    ...learnt,
+    l1Messages: openL1Messages(opened, options, api, directory, shared),
+    source: connections,
+    store: shared?.signatures(signatures) ?? signatures,
+    sharedWork: shared?.work,
+    subnets: policy,
     bls: options.bls,
-    clock,
     metrics,
     limits: {
       ...options.aggregation,
@@ -154,11 +219,34 @@ export function openNetworkParts(
       resolveTimeoutMs: network.apiTimeoutMs,
     },
   });
-  return { aggregator, peers, connections };
+  const resolver = createSigningResolver(resolving);
+  const { readyQuorumNum } = network;
+  return {
+    ...{ aggregator, peers, connections },
+    subnets: createSubnetViews({ ...resolving, ...learnt, resolver, connections, peers, readyQuorumNum }),
+    verifier: createMessageVerifier({ resolver, bls: options.bls }),
+    uptimes: createUptimeProofs({ ...resolving, api: api.lookups, resolver, connections, peers, aggregator }),
+    update({ trackedSubnetIDs, manuallyTrackedPeers }) {
+      peersByHand = manuallyTrackedPeers;
+      policy.track(trackedSubnetIDs);
+      connections.trackSubnets(trackedSubnetIDs);
+    },
+  };
 }
 
-function openPeers(options: PartsOptions & { readonly networkID: number }, api: NodeApi): PeerNetwork {
-  const { network, networkID, identity, clock, random, logger, metrics } = options;
+/** An embedded network is another one in each process, however much its name and ID are the same. */
+function openSharedParts(options: PartsOptions & { readonly networkID: number }): SharedStoreParts | undefined {
+  const { network, networkID, shared, clock, logger, metrics } = options;
+  if (shared === undefined || network.embedded !== undefined) return undefined;
+  return createSharedParts({ ...shared, networkID, networkName: network.name, clock, logger, metrics });
+}
+
+function openPeers(
+  options: PartsOptions & { readonly networkID: number },
+  api: NodeApi,
+  peersByHand: () => NetworkConfig['manuallyTrackedPeers'],
+): PeerNetwork {
+  const { network, networkID, identity, clock, random, logger, metrics, outside } = options;
   return createPeerNetwork({
     identity,
     networkID,
@@ -167,9 +255,10 @@ function openPeers(options: PartsOptions & { readonly networkID: number }, api: 
     logger,
     metrics,
     nodeVersion: (deadline) => api.getNodeVersion(deadline),
-    bootstrapPeers: (deadline) => findBootstrapPeers(api, network.manuallyTrackedPeers, deadline),
+    bootstrapPeers: (deadline) => findBootstrapPeers(api, peersByHand(), deadline),
     allowPrivateAddresses: network.allowPrivateAddresses,
     limits: { dialsPerSecond: network.dialsPerSecond },
+    ...(outside && { dial: outside.dial, signAddress: outside.signAddress }),
   });
 }
 
@@ -178,14 +267,15 @@ function openL1Messages(
   options: PartsOptions & { readonly networkID: number },
   api: NetworkApi,
   directory: SubnetDirectory,
+  shared: SharedStoreParts | undefined,
 ) {
-  const { network, networkID, clock, logger, metrics, storePath } = options;
+  const { network, networkID, clock, logger, metrics, storePath, outside } = options;
   const known = publicNetworkNamed(network.name);
   const store = opened.use(openValidationStore({ directory: storePath, networkID, name: network.name }));
   const index = opened.use(
     createValidationIndex({
       api: createNodeApi(api.openClient(), api.info),
-      store,
+      store: shared?.validations(store) ?? store,
       clock,
       logger,
       metrics,
@@ -205,6 +295,7 @@ function openL1Messages(
         network: dataApiName(network),
         clock,
         timeoutMs: attemptTimeoutMs(network),
+        ...(outside && { openHttp: outside.openHttp }),
       }),
     );
   return createL1Messages({

@@ -1,5 +1,8 @@
 import type { Aggregator } from '../aggregator/aggregate.ts';
+import type { MessageVerifier } from '../aggregator/message-verifier.ts';
 import type { SubnetReadiness } from '../aggregator/required-subnet.ts';
+import type { SubnetViews } from '../aggregator/subnet-views.ts';
+import type { UptimeProofs } from '../aggregator/uptime-proofs.ts';
 import type { NodeID } from '../primitives/ids.ts';
 
 /** One Avalanche network that the service serves, with all that belongs to it. */
@@ -10,6 +13,10 @@ export interface Network extends AsyncDisposable {
   readonly pathNames: readonly string[];
   /** Fails with `network_unavailable` until the network is known and open. */
   readonly aggregator: Aggregator;
+  /** As {@link aggregator}, these three. */
+  readonly subnets: SubnetViews;
+  readonly verifier: MessageVerifier;
+  readonly uptimes: UptimeProofs;
   readiness(): NetworkReadiness;
   /** Resolves as soon as {@link readiness} is `up`; rejects with the signal's reason. */
   untilUp(signal: AbortSignal): Promise<void>;

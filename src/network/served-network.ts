@@ -1,15 +1,18 @@
 import { AggregatorError } from '../aggregator/aggregator-error.ts';
 import type { NetworkConfig } from '../config/settings.ts';
 import { ConnectionChanges } from '../p2p/connection-changes.ts';
+import type { PeerNetworkStats } from '../p2p/peer-network.ts';
 import type { NodeApi } from '../pchain/node-api.ts';
 import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import { sleep } from '../primitives/clock.ts';
+import { startDeadline } from '../primitives/deadline.ts';
 import { PUBLIC_NETWORKS, publicNetworkNamed } from '../primitives/networks.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { NETWORK_STATUSES, type Network, type NetworkReadiness } from './network.ts';
 import { askNetworkID } from './network-id.ts';
 import {
+  type NetworkEndpoints,
   type NetworkParts,
   openNetworkApi,
   openNetworkParts,
@@ -42,21 +45,38 @@ export interface ServedNetwork extends Network {
   readonly refusal: string | undefined;
   /** Rejects where the network can never be opened: its store cannot be read, the embedded network gets no ports, or a bug. */
   readonly failed: Promise<never>;
+  /** How many nodes let us in, and how many turn us away; undefined until the network is open. */
+  peerCounts(): PeerCounts | undefined;
+  /**
+   * Takes what may change while the service runs: tracked subnets, peers set by hand, the addresses of the APIs, and the level of
+   * the process's logger.
+   *
+   * @returns why the addresses stay as they are, in words for operators: the new ones are of another network, or do not answer
+   */
+  update(network: NetworkConfig): Promise<string | undefined>;
 }
+
+export type PeerCounts = Pick<PeerNetworkStats, 'connected' | 'turnedAway'>;
 
 /** What a network consists of, as far as its life needs it; tests put scripted parts in place of the real ones. */
 export interface NetworkOpener {
   /** The stack closes what is opened. */
-  openApi(opened: AsyncDisposableStack, options: PartsOptions): NetworkIDApi & { openParts: OpenParts };
+  openApi(opened: AsyncDisposableStack, options: PartsOptions): OpenedApi;
 }
+
+type OpenedApi = NetworkIDApi & {
+  readonly openParts: OpenParts;
+  readonly useEndpoints: (endpoints: NetworkEndpoints) => void;
+};
 
 type NetworkIDApi = Pick<NodeApi, 'getNetworkID'>;
 type OpenParts = (
   opened: AsyncDisposableStack,
   networkID: number,
-) => {
-  readonly aggregator: NetworkParts['aggregator'];
+) => Pick<NetworkParts, 'aggregator' | 'subnets' | 'verifier' | 'uptimes'> & {
   readonly connections: Pick<NetworkParts['connections'], 'readiness' | 'onReadinessChange'>;
+  readonly peers: { stats(): PeerCounts };
+  readonly update: NetworkParts['update'];
 };
 
 const REAL_PARTS: NetworkOpener = {
@@ -64,6 +84,7 @@ const REAL_PARTS: NetworkOpener = {
     const api = openNetworkApi(opened, options);
     return {
       getNetworkID: (signal) => api.node.getNetworkID(signal),
+      useEndpoints: (endpoints) => api.useEndpoints(endpoints),
       openParts: (openedParts, networkID) => openNetworkParts(openedParts, { ...options, networkID }, api),
     };
   },
@@ -96,7 +117,18 @@ class NetworkWithLife implements ServedNetwork {
   readonly refused: Promise<void>;
   readonly failed: Promise<never>;
   readonly aggregator: Network['aggregator'];
-  readonly #options: NetworkOptions;
+  readonly subnets: Network['subnets'];
+  readonly verifier: Network['verifier'];
+  readonly uptimes: Network['uptimes'];
+  #options: NetworkOptions;
+  /** Of the process. */
+  readonly #rootLogger: Logger;
+  /** Undefined until it is known where the API is. */
+  #api: OpenedApi | undefined;
+  /** The network ID that the info API has named, once it is known to be of this network. */
+  #acceptedID: number | undefined;
+  /** What parts that are opened later have to be told, too. */
+  #updated: NetworkConfig | undefined;
   readonly #opener: NetworkOpener;
   readonly #startedMs: number;
   readonly #stopping = new AbortController();
@@ -121,6 +153,7 @@ class NetworkWithLife implements ServedNetwork {
       logger: logger.child({ network: network.name }),
       metrics: metrics.with({ network: network.name }),
     };
+    this.#rootLogger = logger;
     this.#opener = opener;
     this.#startedMs = clock.monotonicMs();
     this.aggregator = {
@@ -137,6 +170,12 @@ class NetworkWithLife implements ServedNetwork {
         return NETWORK_STATUSES.map((status) => ({ labels: { status }, value: Number(status === current) }));
       },
     );
+    this.subnets = {
+      view: async (request, signal) => this.#requireParts().subnets.view(request, signal),
+      list: () => this.#requireParts().subnets.list(),
+    };
+    this.verifier = { verify: async (request, signal) => this.#requireParts().verifier.verify(request, signal) };
+    this.uptimes = { prove: async (request, call) => this.#requireParts().uptimes.prove(request, call) };
     // Nobody need wait for it.
     this.failed.catch(() => undefined);
   }
@@ -175,6 +214,28 @@ class NetworkWithLife implements ServedNetwork {
     return { name: this.name, status, reason, nodeID: isOpen ? identity.nodeID : undefined, subnets };
   }
 
+  peerCounts(): PeerCounts | undefined {
+    return this.#state.kind === 'open' ? this.#state.parts.peers.stats() : undefined;
+  }
+
+  async update(next: NetworkConfig): Promise<string | undefined> {
+    const { logger, network } = this.#options;
+    logger.level = this.#rootLogger.level;
+    const { trackedSubnetIDs, manuallyTrackedPeers, pChainApi, infoApi } = next;
+    this.#options = { ...this.#options, network: { ...network, trackedSubnetIDs, manuallyTrackedPeers } };
+    this.#updated = next;
+    if (this.#state.kind === 'open') this.#state.parts.update(next);
+    // The embedded network's API is where it was started.
+    const isSame = JSON.stringify([pChainApi, infoApi]) === JSON.stringify([network.pChainApi, network.infoApi]);
+    if (isSame || network.embedded !== undefined) return undefined;
+    const problem =
+      this.#acceptedID !== undefined ? await this.#findEndpointProblem({ ...network, pChainApi, infoApi }) : undefined;
+    if (problem !== undefined) return problem;
+    this.#options = { ...this.#options, network: { ...this.#options.network, pChainApi, infoApi } };
+    this.#api?.useEndpoints({ pChainApi, infoApi });
+    return undefined;
+  }
+
   untilUp(signal: AbortSignal): Promise<void> {
     return this.#changes.waitUntil(() => this.readiness().status === 'up', signal);
   }
@@ -199,6 +260,7 @@ class NetworkWithLife implements ServedNetwork {
     const { clock } = this.#options;
     const options = await this.#withEndpoints(signal);
     const api = this.#opener.openApi(this.#opened, options);
+    this.#api = api;
     const known = publicNetworkNamed(this.name);
     // Of a public network the ID is known, and everything works where its info API does not answer.
     if (known !== undefined) this.#openParts(api, known.networkID);
@@ -207,6 +269,7 @@ class NetworkWithLife implements ServedNetwork {
       const problem = findNetworkProblem(this.name, known?.networkID, networkID);
       if (problem === undefined) {
         if (this.#state.kind !== 'open') this.#openParts(api, networkID);
+        this.#acceptedID = networkID;
         return;
       }
       await this.#refuse(problem, networkID);
@@ -233,11 +296,27 @@ class NetworkWithLife implements ServedNetwork {
     return askNetworkID({ api, clock, logger, timeoutMs: network.apiTimeoutMs, onFailure }, signal);
   }
 
+  /** Validator sets and heights of another network must not get in among those that are known. */
+  async #findEndpointProblem(network: NetworkConfig): Promise<string | undefined> {
+    const { clock } = this.#options;
+    await using opened = new AsyncDisposableStack();
+    const api = this.#opener.openApi(opened, { ...this.#options, network });
+    try {
+      using deadline = startDeadline(clock, network.apiTimeoutMs, 'asking for the network ID', this.#stopping.signal);
+      const networkID = await api.getNetworkID(deadline.signal);
+      if (this.#acceptedID === networkID) return undefined;
+      return `its new info API is of network ID ${networkID}, and the network has ${this.#acceptedID}`;
+    } catch (error) {
+      return `its new info API does not answer: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  }
+
   #openParts({ openParts }: { readonly openParts: OpenParts }, networkID: number): void {
     const { logger, identity } = this.#options;
     // So that parts that cannot all be opened are closed with the network.
     const opened = this.#opened.use(new AsyncDisposableStack());
     const parts = openParts(opened, networkID);
+    if (this.#updated !== undefined) parts.update(this.#updated);
     opened.defer(parts.connections.onReadinessChange(() => this.#changes.announce()));
     this.#become({ kind: 'open', parts, opened });
     logger.info({ networkID, nodeID: identity.nodeID }, 'network opened');

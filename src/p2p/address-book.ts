@@ -86,6 +86,12 @@ export class AddressBook {
     return [signed, reported];
   }
 
+  /** The newest address that the node has signed. */
+  signedEndpoint(nodeID: NodeID): Endpoint | undefined {
+    const signed = this.#entries.get(nodeID)?.signed;
+    return signed && { host: signed.host, port: signed.port };
+  }
+
   /**
    * For Handshake and GetPeerList: what peers need not send us. One address in a thousand is held back though we lack it,
    * until a new filter is made, with other seeds.

@@ -99,8 +99,18 @@ const VALIDITY = encodeDer(
 /** keyUsage digitalSignature and basicConstraints, both critical: what the reference node writes into its own. */
 const EXTENSIONS = hexToBytes('a320301e300e0603551d0f0101ff040403020780300c0603551d130101ff04023000');
 
+interface KeyPair {
+  readonly publicKey: KeyObject;
+  readonly privateKey: KeyObject;
+}
+
 /** A self-signed certificate of a P-256 key, with the same fields as the reference node's (avalanchego `staking/tls.go`). */
-export function createStakingCertificate(keys: { publicKey: KeyObject; privateKey: KeyObject }): StakingCertificate {
+export function createStakingCertificate(keys: KeyPair): StakingCertificate {
+  return parseStakingCertificate(encodeSelfSignedCertificate(keys));
+}
+
+/** The same of any EC key, in DER. */
+export function encodeSelfSignedCertificate(keys: KeyPair): Uint8Array {
   const tbsCertificate = encodeDer(
     DER_TAG.sequence,
     VERSION,
@@ -115,5 +125,5 @@ export function createStakingCertificate(keys: { publicKey: KeyObject; privateKe
   const signature = sign('sha256', tbsCertificate, keys.privateKey);
   // The leading byte of a bit string counts its unused bits.
   const signatureValue = encodeDer(DER_TAG.bitString, Uint8Array.of(0), signature);
-  return parseStakingCertificate(encodeDer(DER_TAG.sequence, tbsCertificate, ECDSA_WITH_SHA256, signatureValue));
+  return encodeDer(DER_TAG.sequence, tbsCertificate, ECDSA_WITH_SHA256, signatureValue);
 }

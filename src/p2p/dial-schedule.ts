@@ -1,5 +1,6 @@
 import type { Random } from '../primitives/clock.ts';
 import type { NodeID } from '../primitives/ids.ts';
+import { MIN_TURNED_AWAY, TURNED_AWAY_MS } from './identity-conflict.ts';
 import type { CloseCause } from './peer.ts';
 import {
   type DialCandidate,
@@ -77,7 +78,10 @@ interface NodeRecord {
   pauseMs: number;
   nextDialAtMs: number;
   lastDialAtMs: number;
-  lastFailure: string | undefined;
+  lastEnd: Pick<ConnectionEnd, 'cause' | 'reason'> | undefined;
+  /** How often in a row it took the connection and closed it without a word, and when that began. */
+  turnedAway: number;
+  turnedAwaySinceMs: number;
   /** Undefined while it is wanted. */
   unwantedSinceMs: number | undefined;
 }
@@ -124,8 +128,9 @@ export class DialSchedule {
     return this.#records.get(nodeID)?.failures ?? 0;
   }
 
-  lastFailure(nodeID: NodeID): string | undefined {
-    return this.#records.get(nodeID)?.lastFailure;
+  /** How its last connection ended; undefined where it was ready since, or has not ended yet. */
+  lastEnd(nodeID: NodeID): Pick<ConnectionEnd, 'cause' | 'reason'> | undefined {
+    return this.#records.get(nodeID)?.lastEnd;
   }
 
   want(nodeID: NodeID, nowMs: number): void {
@@ -170,16 +175,22 @@ export class DialSchedule {
   onReady(nodeID: NodeID): void {
     this.#connecting.delete(nodeID);
     const record = this.#records.get(nodeID);
-    if (record !== undefined) record.lastFailure = undefined;
+    if (record === undefined) return;
+    record.lastEnd = undefined;
+    record.turnedAway = 0;
   }
 
   onClosed(nodeID: NodeID, end: ConnectionEnd, nowMs: number): void {
     const record = this.#records.get(nodeID);
     if (record?.isOpen !== true) return;
     record.isOpen = false;
-    record.lastFailure = end.reason;
+    record.lastEnd = { cause: end.cause, reason: end.reason };
     this.#openCount -= 1;
     this.#connecting.delete(nodeID);
+    if (end.cause === 'not_admitted') {
+      if (record.turnedAway === 0) record.turnedAwaySinceMs = nowMs;
+      record.turnedAway += 1;
+    }
     const { limits, random } = this.#options;
     if (end.readyForMs !== undefined && end.readyForMs >= limits.stableAfterMs) {
       record.failures = 0;
@@ -191,6 +202,15 @@ export class DialSchedule {
       record.nextDialAtMs = nowMs + record.pauseMs;
     }
     if (end.cause === 'unwanted') this.#records.delete(nodeID);
+  }
+
+  /** How many nodes have been taking connections and closing them without a word for some time, see `identity-conflict.ts`. */
+  turnedAwayCount(nowMs: number): number {
+    let count = 0;
+    for (const { turnedAway, turnedAwaySinceMs } of this.#records.values()) {
+      if (turnedAway >= MIN_TURNED_AWAY && nowMs - turnedAwaySinceMs >= TURNED_AWAY_MS) count += 1;
+    }
+    return count;
   }
 
   /** A new address deserves a new attempt, whatever came of the old one. Says whether the node is one that is dialled at all. */
@@ -260,7 +280,9 @@ export class DialSchedule {
         pauseMs: 0,
         nextDialAtMs: nowMs,
         lastDialAtMs: Number.NEGATIVE_INFINITY,
-        lastFailure: undefined,
+        lastEnd: undefined,
+        turnedAway: 0,
+        turnedAwaySinceMs: nowMs,
         unwantedSinceMs: nowMs,
       };
       this.#records.set(nodeID, record);

@@ -20,7 +20,11 @@ export class IdentityError extends Error {
 
 /** A new ECDSA P-256 identity, held in memory only. */
 export function createIdentity(): Identity {
-  const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  return identityOfKeys(generateKeyPairSync('ec', { namedCurve: 'P-256' }));
+}
+
+/** A new certificate of a P-256 key: a new NodeID, as no two certificates of a key are the same. */
+export function identityOfKeys(keys: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }): Identity {
   const certificate = createStakingCertificate(keys);
   return {
     nodeID: certificate.nodeID,
@@ -93,11 +97,11 @@ export function createIdentityContext(identity: Identity): SecureContext {
   return createSecureContext({ ...identityTlsOptions(identity) });
 }
 
-function encodePrivateKey(identity: Identity): string {
+export function encodePrivateKey(identity: Identity): string {
   return identity.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
-function missing(absent: string, present: string): IdentityError {
+export function missing(absent: string, present: string): IdentityError {
   return new IdentityError(`${present} exists but ${absent} does not: restore it, or remove both for a new identity`);
 }
 
@@ -109,7 +113,7 @@ function readPem<T>(what: string, read: () => T): T {
   }
 }
 
-async function readIfExists(path: string): Promise<string | undefined> {
+export async function readIfExists(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (cause) {
@@ -135,7 +139,8 @@ async function writeAtomically(path: string, content: string): Promise<void> {
   }
 }
 
-function encodePem(label: string, der: Uint8Array): string {
+/** @param label such as `CERTIFICATE` */
+export function encodePem(label: string, der: Uint8Array): string {
   const lines =
     Buffer.from(der)
       .toString('base64')

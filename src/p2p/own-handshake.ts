@@ -8,7 +8,7 @@ import {
 } from './handshake.ts';
 import type { Identity } from './identity.ts';
 import type { PeerMessageInit } from './messages.ts';
-import { type SignedAddress, signAddress } from './signed-address.ts';
+import { type NodeAddress, type SignedAddress, signAddress } from './signed-address.ts';
 
 /** Name under which nodes know us; free to choose. */
 const CLIENT_NAME = 'avalanchego';
@@ -22,12 +22,22 @@ export class OwnHandshake {
   readonly #address: SignedAddress;
   readonly #blsSignature: Uint8Array;
 
-  constructor({ identity, networkID, clock }: { identity: Identity; networkID: number; clock: Clock }) {
+  constructor({
+    identity,
+    networkID,
+    clock,
+    signWithBls = (address) => signAddressWithBls(address, createBlsSecretKey()),
+  }: {
+    readonly identity: Identity;
+    readonly networkID: number;
+    readonly clock: Clock;
+    readonly signWithBls?: ((address: NodeAddress) => Uint8Array) | undefined;
+  }) {
     this.#networkID = networkID;
     this.#clock = clock;
     const unsigned = { ...OWN_ADDRESS, timestamp: BigInt(Math.floor(clock.now() / 1000)) };
     this.#address = signAddress(identity, unsigned);
-    this.#blsSignature = signAddressWithBls(unsigned, createBlsSecretKey());
+    this.#blsSignature = signWithBls(unsigned);
   }
 
   /**

@@ -5,45 +5,22 @@ import { AddressBook } from './address-book.ts';
 import { type AppOutcome, type AppRequestOptions, AppRequests } from './app-requests.ts';
 import { ConnectionChanges } from './connection-changes.ts';
 import type { Dial } from './dial.ts';
-import { DEFAULT_DIAL_LIMITS, type DialLimits, DialSchedule } from './dial-schedule.ts';
+import { DialSchedule } from './dial-schedule.ts';
 import type { NodeVersion } from './handshake.ts';
 import type { Identity } from './identity.ts';
 import type { PeerMessageInit } from './messages.ts';
 import { OwnHandshake } from './own-handshake.ts';
-import {
-  type ConnectionLimits,
-  DEFAULT_CONNECTION_LIMITS,
-  Peer,
-  type PeerEvents,
-  type PeerOptions,
-  type PeerState,
-} from './peer.ts';
+import { Peer, type PeerEvents, type PeerOptions, type PeerState } from './peer.ts';
 import { MAX_DIALS_PER_STEP, permittedEndpoints } from './peer-decisions.ts';
 import { type BootstrapPeer, PeerDiscovery } from './peer-discovery.ts';
+import { DEFAULT_PEER_LIMITS, type PeerLimits } from './peer-limits.ts';
 import type { PeerLogger } from './peer-logger.ts';
 import { createPeerMetrics, type PeerMetrics } from './peer-metrics.ts';
+import { findObstacle, type Obstacle, type PeerView } from './peer-view.ts';
+import type { NodeAddress } from './signed-address.ts';
 import { createTlsDial } from './tls-dial.ts';
 import { VersionWatch } from './version-watch.ts';
 import { type WantedChange, WantedNodes } from './wanted-nodes.ts';
-
-/** Bounds and times of the peer network. */
-export interface PeerLimits extends ConnectionLimits, DialLimits {
-  readonly maxKnownAddresses: number;
-  /** App requests that wait for an answer, over all peers. */
-  readonly maxPendingRequests: number;
-  readonly minGossipIntervalMs: number;
-  readonly maxGossipIntervalMs: number;
-}
-
-const DEFAULT_PEER_LIMITS: PeerLimits = {
-  ...DEFAULT_CONNECTION_LIMITS,
-  ...DEFAULT_DIAL_LIMITS,
-  maxKnownAddresses: 20_000,
-  // Two fan-outs to everybody, or some hundred to a large L1.
-  maxPendingRequests: 32_768,
-  minGossipIntervalMs: 500,
-  maxGossipIntervalMs: 30_000,
-};
 
 export interface PeerNetworkOptions {
   /** May be shared by several networks. */
@@ -65,11 +42,15 @@ export interface PeerNetworkOptions {
   readonly limits?: Partial<PeerLimits>;
   /** How connections are made: TLS with the identity's certificate, unless given. */
   readonly dial?: Dial;
+  /** Signs our address with a BLS key of nobody's; a new one for each network, unless given. */
+  readonly signAddress?: (address: NodeAddress) => Uint8Array;
 }
 
 export interface PeerNetworkStats {
   /** Peers ready for requests, wanted or not. */
   readonly connected: number;
+  /** Nodes that have taken our connections and closed them without a word for some time. */
+  readonly turnedAway: number;
   readonly wanted: number;
   readonly knownAddresses: number;
 }
@@ -88,6 +69,7 @@ export interface PeerNetwork extends AsyncDisposable {
   isConnected(nodeID: NodeID): boolean;
   /** Why a node is not connected, in some words for people; undefined while it is. */
   lastFailure(nodeID: NodeID): string | undefined;
+  describe(nodeID: NodeID): PeerView;
   /**
    * Resolves as soon as the predicate holds, which is checked at once and whenever a connection got ready, ended or failed.
    * Rejects with the signal's reason, or where the predicate throws or the network is closed.
@@ -148,7 +130,7 @@ class DialingPeerNetwork implements PeerNetwork {
       limits,
       events: this.#peerEvents(),
     };
-    this.#handshake = new OwnHandshake({ identity, networkID, clock });
+    this.#handshake = new OwnHandshake({ identity, networkID, clock, signWithBls: options.signAddress });
     this.#metrics = createPeerMetrics(options.metrics, {
       connected: () => this.#ready.size,
       connecting: () => this.#schedule.connectingCount,
@@ -207,17 +189,17 @@ class DialingPeerNetwork implements PeerNetwork {
   }
 
   lastFailure(nodeID: NodeID): string | undefined {
-    if (this.#ready.has(nodeID)) return undefined;
-    if (nodeID === this.nodeID) return 'this is our own NodeID';
-    const failure = this.#schedule.lastFailure(nodeID);
-    if (failure !== undefined) return failure;
-    if (this.#open.has(nodeID)) return 'still connecting';
-    if (!this.#book.has(nodeID)) return 'no address known';
-    if (this.#endpoints(nodeID).length === 0) return 'its address is private';
-    if (this.#version.current === undefined) {
-      return `the node version of the network is not known: ${this.#version.failure ?? 'still asking'}`;
-    }
-    return this.#schedule.isFull ? 'too many connections' : 'not dialled yet';
+    return this.#findObstacle(nodeID)?.reason;
+  }
+
+  describe(nodeID: NodeID): PeerView {
+    const state = this.#open.get(nodeID)?.state;
+    const { handshake } = state?.kind === 'ready' ? state : {};
+    return {
+      obstacle: this.#findObstacle(nodeID),
+      address: this.#book.signedEndpoint(nodeID),
+      client: handshake && { name: handshake.clientName, version: handshake.version },
+    };
   }
 
   waitUntil(predicate: () => boolean, signal: AbortSignal): Promise<void> {
@@ -252,7 +234,8 @@ class DialingPeerNetwork implements PeerNetwork {
   }
 
   stats(): PeerNetworkStats {
-    return { connected: this.#ready.size, wanted: this.#wanted.all.size, knownAddresses: this.#book.size };
+    const turnedAway = this.#schedule.turnedAwayCount(this.#options.clock.monotonicMs());
+    return { connected: this.#ready.size, turnedAway, wanted: this.#wanted.all.size, knownAddresses: this.#book.size };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -377,6 +360,19 @@ class DialingPeerNetwork implements PeerNetwork {
     }
     for (const nodeID of removed) this.#schedule.unwant(nodeID, nowMs);
     this.#queueStep();
+  }
+
+  #findObstacle(nodeID: NodeID): Obstacle | undefined {
+    return findObstacle({
+      isReady: this.#ready.has(nodeID),
+      isSelf: nodeID === this.nodeID,
+      lastEnd: this.#schedule.lastEnd(nodeID),
+      isOpen: this.#open.has(nodeID),
+      isKnown: this.#book.has(nodeID),
+      mayBeDialled: this.#endpoints(nodeID).length > 0,
+      version: this.#version,
+      isFull: this.#schedule.isFull,
+    });
   }
 
   #isWantedMissing(): boolean {

@@ -80,6 +80,8 @@ export interface JsonRpcClient extends AsyncDisposable {
    * @throws {ApiError}, or the signal's reason where the caller aborted
    */
   call<Result>(call: JsonRpcCall<Result>): Promise<Result>;
+  /** Asks these from now on; at least one. Calls under way may still ask those before, for as long as a call may take. */
+  useEndpoints(endpoints: readonly ApiEndpoint[]): void;
 }
 
 export interface JsonRpcClientOptions {
@@ -101,24 +103,33 @@ class HttpJsonRpcClient implements JsonRpcClient {
   readonly #random: Random;
   readonly #limits: JsonRpcLimits;
   readonly #metrics: ApiMetrics;
-  readonly #endpoints: readonly Endpoint[];
-  readonly #health: EndpointHealth;
+  readonly #openHttp: OpenHttp;
+  #target: Target;
+  /** Those that were asked before, until they are closed, with what calls that off. */
+  readonly #retired = new Map<Endpoint, () => void>();
   #callsInFlight = 0;
   #lastId = 0;
   #isDisposed = false;
 
   constructor({ endpoints, clock, random, metrics, openHttp = openHttpPool, limits }: JsonRpcClientOptions) {
-    if (endpoints.length === 0) throw new RangeError('a JSON-RPC client needs at least one endpoint');
     this.#clock = clock;
     this.#random = random;
     this.#limits = { ...DEFAULT_JSON_RPC_LIMITS, ...limits };
     this.#metrics = declareApiMetrics(metrics);
-    this.#endpoints = endpoints.map((endpoint) => openEndpoint(endpoint, openHttp, this.#limits));
-    this.#health = new EndpointHealth(endpoints.length, clock, {
-      asideBaseMs: this.#limits.asideBaseMs,
-      asideMaxMs: this.#limits.asideMaxMs,
-      probeMs: this.#limits.attemptTimeoutMs,
-    });
+    this.#openHttp = openHttp;
+    this.#target = this.#openTarget(endpoints);
+  }
+
+  useEndpoints(endpoints: readonly ApiEndpoint[]): void {
+    const { endpoints: before } = this.#target;
+    this.#target = this.#openTarget(endpoints);
+    for (const endpoint of before) {
+      const close = (): void => {
+        this.#retired.delete(endpoint);
+        void endpoint.http.destroy();
+      };
+      this.#retired.set(endpoint, this.#clock.after(this.#limits.callTimeoutMs, close));
+    }
   }
 
   async call<Result>(call: JsonRpcCall<Result>): Promise<Result> {
@@ -147,7 +158,18 @@ class HttpJsonRpcClient implements JsonRpcClient {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isDisposed = true;
-    await Promise.all(this.#endpoints.map(({ http }) => http.destroy()));
+    for (const cancel of this.#retired.values()) cancel();
+    const endpoints = [...this.#target.endpoints, ...this.#retired.keys()];
+    await Promise.all(endpoints.map(({ http }) => http.destroy()));
+  }
+
+  #openTarget(endpoints: readonly ApiEndpoint[]): Target {
+    if (endpoints.length === 0) throw new RangeError('a JSON-RPC client needs at least one endpoint');
+    const { asideBaseMs, asideMaxMs, attemptTimeoutMs: probeMs } = this.#limits;
+    return {
+      endpoints: endpoints.map((endpoint) => openEndpoint(endpoint, this.#openHttp, this.#limits)),
+      health: new EndpointHealth(endpoints.length, this.#clock, { asideBaseMs, asideMaxMs, probeMs }),
+    };
   }
 
   async #callInTime<Result>(call: JsonRpcCall<Result>): Promise<Result> {
@@ -173,15 +195,17 @@ class HttpJsonRpcClient implements JsonRpcClient {
     signal: AbortSignal,
   ): Promise<Result> {
     for (let round = 1; ; round += 1) {
-      for (const index of this.#health.order()) {
-        const endpoint = this.#endpoint(index);
+      const { endpoints, health } = this.#target;
+      for (const index of health.order()) {
+        const endpoint = endpoints[index];
+        if (endpoint === undefined) throw new RangeError(`no endpoint ${index}`);
         if (failures.get(endpoint)?.mayPass === false) continue;
-        this.#health.asked(index);
+        health.asked(index);
         const attempt = await this.#attempt(endpoint, call, signal);
-        if (attempt.status !== 'failed') this.#health.answered(index);
+        if (attempt.status !== 'failed') health.answered(index);
         if (attempt.status === 'answered') return attempt.result;
         if (attempt.status === 'rejected') throw attempt.error;
-        this.#health.failed(index);
+        health.failed(index);
         this.#metrics.attemptFailures.inc({ endpoint: endpoint.host, reason: attempt.reason });
         // The newest failure goes last: it decides the kind of the error.
         failures.delete(endpoint);
@@ -239,12 +263,12 @@ class HttpJsonRpcClient implements JsonRpcClient {
       return invalidResponse(cause);
     }
   }
+}
 
-  #endpoint(index: number): Endpoint {
-    const endpoint = this.#endpoints[index];
-    if (endpoint === undefined) throw new RangeError(`no endpoint ${index}`);
-    return endpoint;
-  }
+/** What is asked: endpoints, and how well each of them answers. */
+interface Target {
+  readonly endpoints: readonly Endpoint[];
+  readonly health: EndpointHealth;
 }
 
 interface Endpoint {

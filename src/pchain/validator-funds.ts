@@ -1,6 +1,6 @@
 import type { Clock } from '../primitives/clock.ts';
 import { FreshCache } from '../primitives/fresh-cache.ts';
-import { type NodeID, PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
+import { type NodeID, PRIMARY_NETWORK_ID, type SubnetID, type ValidationID } from '../primitives/ids.ts';
 import type { NodeApi } from './node-api.ts';
 
 /** Which L1 validators will soon have used up the balance that keeps them active. */
@@ -12,6 +12,20 @@ export interface ValidatorFunds {
    * @throws {ApiError}, or the signal's reason
    */
   soonInactive(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlySet<NodeID>>;
+  /**
+   * The L1 validators of a subnet as of its last block, inactive ones too; none of a subnet that is no L1. Balances are those of up to
+   * {@link ValidatorFundsLimits.maxAgeMs} ago.
+   *
+   * @throws {ApiError}, or the signal's reason
+   */
+  fundsOf(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlyMap<NodeID, L1ValidatorFunds>>;
+}
+
+export interface L1ValidatorFunds {
+  readonly validationID: ValidationID;
+  readonly weight: bigint;
+  /** In nAVAX; 0 of an inactive validator. */
+  readonly balance: bigint;
 }
 
 export interface ValidatorFundsLimits {
@@ -22,11 +36,14 @@ export interface ValidatorFundsLimits {
 }
 
 const DEFAULT_LIMITS: ValidatorFundsLimits = { soonMs: 30_000, maxAgeMs: 30_000 };
-/** Subnets whose balances are kept, at 50 bytes for each of some tens of validators. */
+/** Subnets whose balances are kept, at 250 bytes for each of some tens of validators. */
 const MAX_SUBNETS = 1_000;
 
-/** When each active validator's balance ends in monotonic time, if the fee stays as it is. */
-type BalanceEnds = ReadonlyMap<NodeID, number>;
+interface Funds {
+  readonly ofNodes: ReadonlyMap<NodeID, L1ValidatorFunds>;
+  /** When each active validator's balance ends in monotonic time, if the fee stays as it is. */
+  readonly endsMs: ReadonlyMap<NodeID, number>;
+}
 
 export function createValidatorFunds(
   api: Pick<NodeApi, 'getCurrentValidators' | 'getValidatorFeePrice'>,
@@ -34,38 +51,45 @@ export function createValidatorFunds(
   limits: Partial<ValidatorFundsLimits> = {},
 ): ValidatorFunds {
   const { soonMs, maxAgeMs } = { ...DEFAULT_LIMITS, ...limits };
-  const balanceEnds = new FreshCache<SubnetID, BalanceEnds>({
+  const funds = new FreshCache<SubnetID, Funds>({
     clock,
     max: MAX_SUBNETS,
     maxAgeMs,
-    load: loadBalanceEnds,
+    load: loadFunds,
   });
 
-  async function loadBalanceEnds(subnetID: SubnetID, signal: AbortSignal): Promise<BalanceEnds> {
+  async function loadFunds(subnetID: SubnetID, signal: AbortSignal): Promise<Funds> {
     const [validators, price] = await Promise.all([
       api.getCurrentValidators(subnetID, signal),
       api.getValidatorFeePrice(signal),
     ]);
     const nowMs = clock.monotonicMs();
     const endsMs = new Map<NodeID, number>();
-    for (const { nodeID, balance } of validators) {
+    const ofNodes = new Map<NodeID, L1ValidatorFunds>();
+    for (const { nodeID, balance, weight, validationID } of validators) {
+      if (validationID !== undefined && balance !== undefined) ofNodes.set(nodeID, { validationID, weight, balance });
       // Without a balance it is no L1 validator, or an inactive one, which is not in the set anyway.
       if (balance === undefined || balance === 0n || price === 0n) continue;
       endsMs.set(nodeID, nowMs + Number(balance / price) * 1_000);
     }
-    return endsMs;
+    return { ofNodes, endsMs };
   }
 
   return {
     async soonInactive(subnetID, signal) {
       signal.throwIfAborted();
       if (subnetID === PRIMARY_NETWORK_ID) return NOBODY;
-      const endsMs = await balanceEnds.get(subnetID, signal);
+      const { endsMs } = await funds.get(subnetID, signal);
       const limitMs = clock.monotonicMs() + soonMs;
       const ending = [...endsMs].flatMap(([nodeID, endMs]) => (endMs < limitMs ? [nodeID] : []));
       return ending.length === 0 ? NOBODY : new Set(ending);
+    },
+    async fundsOf(subnetID, signal) {
+      signal.throwIfAborted();
+      return subnetID === PRIMARY_NETWORK_ID ? NO_FUNDS : (await funds.get(subnetID, signal)).ofNodes;
     },
   };
 }
 
 const NOBODY: ReadonlySet<NodeID> = new Set();
+const NO_FUNDS: ReadonlyMap<NodeID, L1ValidatorFunds> = new Map();

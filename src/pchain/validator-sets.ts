@@ -3,6 +3,7 @@ import { equalBytes } from '../primitives/bytes.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { FreshCache } from '../primitives/fresh-cache.ts';
 import type { SubnetID } from '../primitives/ids.ts';
+import type { SharedValidatorSets } from '../store/shared-validator-sets.ts';
 import type { Validator } from '../validators/validator.ts';
 import { ApiError } from './api-error.ts';
 import type { NodeApi } from './node-api.ts';
@@ -41,6 +42,8 @@ export interface ValidatorSets<T> {
    * @throws {HeightNotReached}, {@link ApiError}, what `build` throws, or the signal's reason
    */
   at(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T>;
+  /** Of each subnet that was asked for lately the set at the greatest height; the subnet asked for last first. */
+  newest(): readonly (readonly [SubnetID, T])[];
 }
 
 export interface ValidatorSetsLimits {
@@ -63,10 +66,13 @@ export interface ValidatorSetsOptions<T> {
   readonly clock: Clock;
   /** Must depend on nothing but its argument: the result is shared by all heights at which the validators are the same. */
   readonly build: (validators: readonly Validator[]) => T | Promise<T>;
+  /** Looked in before the node is asked; what it has is believed. */
+  readonly shared?: SharedValidatorSets | undefined;
   readonly limits?: Partial<ValidatorSetsLimits>;
 }
 
-export function createValidatorSets<T>({ api, clock, build, limits }: ValidatorSetsOptions<T>): ValidatorSets<T> {
+export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): ValidatorSets<T> {
+  const { api, clock, build, shared, limits } = options;
   const { proposedHeightMaxAgeMs, maxSets, maxValidators } = { ...DEFAULT_LIMITS, ...limits };
   interface Entry {
     readonly validators: readonly Validator[];
@@ -90,15 +96,26 @@ export function createValidatorSets<T>({ api, clock, build, limits }: ValidatorS
   /** The last set of each subnet: heights pass with every block, validators change far more rarely. */
   const latest = new LRUCache<SubnetID, Entry>({ max: maxSets, maxSize: maxValidators, sizeCalculation: sizeOf });
 
+  /** The same sets, mostly: a request for a height of long ago does not replace what a subnet is now. */
+  const newest = new LRUCache<SubnetID, { readonly height: bigint; readonly entry: Entry }>({
+    max: maxSets,
+    maxSize: maxValidators,
+    sizeCalculation: ({ entry }) => sizeOf(entry),
+  });
+
   async function loadSet(key: SetKey, signal: AbortSignal): Promise<Entry> {
     const { subnetID, height } = parseSetKey(key);
-    const validators = await getValidatorsAt(subnetID, height, signal);
+    const read = await shared?.at(subnetID, height);
+    signal.throwIfAborted();
+    const validators = read ?? (await getValidatorsAt(subnetID, height, signal));
     const previous = latest.get(subnetID);
     const entry =
       previous !== undefined && areEqual(previous.validators, validators)
         ? previous
         : { validators, set: await build(validators) };
     latest.set(subnetID, entry);
+    if (height >= (newest.get(subnetID)?.height ?? 0n)) newest.set(subnetID, { height, entry });
+    if (read === undefined) shared?.put(subnetID, height, entry.validators);
     return entry;
   }
 
@@ -122,6 +139,7 @@ export function createValidatorSets<T>({ api, clock, build, limits }: ValidatorS
   return {
     proposedHeight: (signal) => proposedHeights.get('proposed', signal),
     at: async (subnetID, height, signal) => (await sets.get(setKey(subnetID, height), signal)).set,
+    newest: () => [...newest.entries()].map(([subnetID, { entry }]) => [subnetID, entry.set] as const),
   };
 }
 

@@ -12,6 +12,30 @@ export interface RedisAddress {
   readonly database: number;
 }
 
+export interface HostAndPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The servers of one store, with user, password, database and TLS of those that have the keys. */
+export type RedisServers = RedisAddress &
+  (
+    | { readonly kind: 'single' }
+    | {
+        readonly kind: 'cluster';
+        /** Some of its nodes; the others are learned from them. */
+        readonly nodes: readonly HostAndPort[];
+      }
+    | {
+        readonly kind: 'sentinel';
+        /** They name the server that has the keys; `host` and `port` are not those of one. */
+        readonly sentinels: readonly HostAndPort[];
+        /** What they call the servers that they watch. */
+        readonly master: string;
+        readonly sentinelPassword: string | undefined;
+      }
+  );
+
 const WHAT = 'Redis URL';
 const DEFAULT_PORT = 6379;
 

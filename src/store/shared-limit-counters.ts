@@ -30,8 +30,8 @@ export function createSharedLimitCounters(store: SharedStore, own: LimitCounters
   return {
     async add(key, cost, windowMs) {
       const alone = await own.add(key, cost, windowMs);
-      const options = { keys: [key], arguments: [String(cost), String(windowMs)] };
-      const together = await store.ask(async (redis) => readUsage(await redis.eval(ADD_SCRIPT, options)));
+      const args = [String(cost), String(windowMs)];
+      const together = await store.ask(async (redis) => readUsage(await redis.run(ADD_SCRIPT, key, args)));
       return together ?? alone;
     },
     async claim(key, ttlMs) {
@@ -39,8 +39,9 @@ export function createSharedLimitCounters(store: SharedStore, own: LimitCounters
       if (!ownClaim.isGranted) return ownClaim;
       // Chosen here and not by the store: a claim may have been made even if the store's answer did not come in time.
       const id = randomUUID();
-      const options = { keys: [key], arguments: [id, String(ttlMs)] };
-      const leftMs = await store.ask(async (redis) => readLeftMs(await redis.eval(CLAIM_SCRIPT, options)));
+      const leftMs = await store.ask(async (redis) =>
+        readLeftMs(await redis.run(CLAIM_SCRIPT, key, [id, String(ttlMs)])),
+      );
       if (typeof leftMs === 'number') {
         await ownClaim.giveBack();
         return { isGranted: false, leftMs };
@@ -49,7 +50,7 @@ export function createSharedLimitCounters(store: SharedStore, own: LimitCounters
         isGranted: true,
         async giveBack() {
           await ownClaim.giveBack();
-          await store.ask((redis) => redis.eval(GIVE_BACK_SCRIPT, { keys: [key], arguments: [id] }));
+          await store.ask((redis) => redis.run(GIVE_BACK_SCRIPT, key, [id]));
         },
       };
     },

@@ -1,19 +1,23 @@
-import { createClient } from '@redis/client';
+import { ErrorReply } from '@redis/client';
 import { backoffMs } from '../primitives/backoff.ts';
 import type { Clock, Random } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
-import type { RedisAddress } from '../primitives/redis-address.ts';
+import type { RedisServers } from '../primitives/redis-address.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { openRedisLink, type RedisLink } from './redis-link.ts';
 
 /** The Redis that replicas share. It may be away at any time and may come back empty, so its users must be able to do without. */
 export interface SharedStore extends Disposable {
-  /** Undefined if the store is away, or does not answer in time: then nobody waits for it until it is back. */
+  /**
+   * Undefined if the store is away, or does not answer in time: then nobody waits for it until it is back. Also undefined where
+   * somebody has put another kind of value in the place of ours.
+   */
   ask<Answer>(command: (redis: Redis) => Promise<Answer>): Promise<Answer | undefined>;
 }
 
 export interface SharedStoreOptions {
-  readonly address: RedisAddress;
+  readonly servers: RedisServers;
   /** Put before each key, so that others may use the same database. */
   readonly keyPrefix: string;
   readonly clock: Clock;
@@ -22,7 +26,7 @@ export interface SharedStoreOptions {
   readonly metrics: Metrics;
 }
 
-export type Redis = ReturnType<typeof createRedis>;
+export type Redis = Pick<RedisLink, 'run'>;
 
 /** A store on the same network answers within a millisecond. After this long it is better to go on without it than to wait. */
 const ANSWER_TIMEOUT_MS = 200;
@@ -30,14 +34,14 @@ const ANSWER_TIMEOUT_MS = 200;
 const CONNECT_TIMEOUT_MS = 2_000;
 /** Pauses before the store is tried again: a store that hangs is left alone for a moment, and one that is back is noticed soon. */
 const RECONNECT_PAUSES = { baseMs: 250, maxMs: 5_000 };
-/** Commands that wait for an answer: as many as 50,000 a second make in {@link ANSWER_TIMEOUT_MS}. One more fails as a late one does. */
-const MAX_COMMANDS_WAITING = 10_000;
 /** Shows at once whether scripts run and keys can be written: some users may not, and a full or a read-only server cannot. */
 const TRY_SCRIPT = "return redis.call('SET', KEYS[1], '', 'PX', 1000)";
+/** Keys that are tried in a cluster: so many that hardly a node has none of them. */
+const CLUSTER_TRIES = 32;
 
 type State =
   | { readonly kind: 'connecting' }
-  | { readonly kind: 'ready'; readonly redis: Redis }
+  | { readonly kind: 'ready'; readonly link: RedisLink }
   | { readonly kind: 'waiting'; readonly cancel: () => void };
 
 /** Returns before the store is connected: until then the store is away, and if it never connects it stays away. */
@@ -65,20 +69,25 @@ class RedisSharedStore implements SharedStore {
       this.#metrics.requests.inc({ outcome: 'away' });
       return undefined;
     }
-    const { redis } = this.#state;
+    const { link } = this.#state;
     const { clock } = this.#options;
+    const { promise: late, reject: giveUp } = Promise.withResolvers<never>();
+    late.catch(() => undefined);
     let cancel = clock.after(ANSWER_TIMEOUT_MS, () => {
       // If the event loop was blocked, the answer may have come and not be read yet. It is read before the next timer runs.
-      cancel = clock.after(0, () => this.#lost(redis, `no answer within ${ANSWER_TIMEOUT_MS} ms`));
+      cancel = clock.after(0, () => giveUp(new Error(`no answer within ${ANSWER_TIMEOUT_MS} ms`)));
     });
     try {
-      const answer = await command(redis);
+      // The client of a cluster may go on for long with a command whose node is gone.
+      const answer = await Promise.race([command(link), late]);
       this.#failures = 0;
       this.#metrics.requests.inc({ outcome: 'answered' });
       return answer;
     } catch (error) {
+      // Any other refusal is about all keys: then nothing can be done there.
+      const isOfOneKey = error instanceof ErrorReply && error.message.includes('WRONGTYPE');
       // When a connection fails, all its commands in flight do; the first of them gives it up.
-      this.#lost(redis, reasonOf(error));
+      if (!isOfOneKey) this.#lost(link, reasonOf(error));
       this.#metrics.requests.inc({ outcome: 'failed' });
       return undefined;
     } finally {
@@ -89,7 +98,7 @@ class RedisSharedStore implements SharedStore {
   [Symbol.dispose](): void {
     this.#closing.abort(new Error('the service stops'));
     if (this.#state.kind === 'waiting') this.#state.cancel();
-    if (this.#state.kind === 'ready') this.#state.redis.destroy();
+    if (this.#state.kind === 'ready') destroy(this.#state.link);
     this.#state = { kind: 'connecting' };
     this.#metrics.connected.set(0);
   }
@@ -98,31 +107,43 @@ class RedisSharedStore implements SharedStore {
     const { clock, logger } = this.#options;
     this.#state = { kind: 'connecting' };
     using deadline = startDeadline(clock, CONNECT_TIMEOUT_MS, 'connecting', this.#closing.signal);
-    const redis = createRedis(this.#options, deadline.signal);
     const { promise: broken, reject: fail } = Promise.withResolvers<never>();
-    redis.on('error', (error) => {
+    broken.catch(() => undefined);
+    deadline.signal.addEventListener('abort', () => fail(deadline.signal.reason), { once: true });
+    let link: RedisLink | undefined;
+    const onBroken = (error: unknown): void => {
       fail(error);
-      this.#lost(redis, reasonOf(error));
-    });
+      if (link !== undefined) this.#lost(link, reasonOf(error));
+    };
     try {
-      const tried = redis.connect().then(() => redis.eval(TRY_SCRIPT, { keys: ['try'] }));
+      const { signal } = deadline;
+      link = await openRedisLink({ ...this.#options, connectTimeoutMs: CONNECT_TIMEOUT_MS, signal, onBroken });
+      const tried = this.#tryOut(link);
       // A server that speaks another protocol causes an error event, and the promise of the connection never settles.
       await Promise.race([tried, broken]);
     } catch (error) {
-      redis.destroy();
+      if (link !== undefined) destroy(link);
       if (!this.#closing.signal.aborted) this.#wait(reasonOf(deadline.signal.aborted ? deadline.signal.reason : error));
       return;
     }
-    this.#state = { kind: 'ready', redis };
+    this.#state = { kind: 'ready', link };
     this.#metrics.connected.set(1);
     this.#isKnownAway = false;
     logger.info('the shared store is connected');
   }
 
+  async #tryOut(link: RedisLink): Promise<void> {
+    await link.connect();
+    const tries = this.#options.servers.kind === 'cluster' ? CLUSTER_TRIES : 1;
+    await Promise.all(
+      Array.from({ length: tries }, (_, index) => link.run(TRY_SCRIPT, index === 0 ? 'try' : `try:${index}`, [])),
+    );
+  }
+
   /** A connection that failed is not used again: a new one starts clean, and may find another server behind the same name. */
-  #lost(redis: Redis, reason: string): void {
-    if (this.#state.kind !== 'ready' || this.#state.redis !== redis) return;
-    redis.destroy();
+  #lost(link: RedisLink, reason: string): void {
+    if (this.#state.kind !== 'ready' || this.#state.link !== link) return;
+    destroy(link);
     this.#metrics.connected.set(0);
     this.#wait(reason);
   }
@@ -138,24 +159,13 @@ class RedisSharedStore implements SharedStore {
   }
 }
 
-/** @param signal ends the connection, however far it has come */
-function createRedis({ address, keyPrefix }: SharedStoreOptions, signal: AbortSignal) {
-  const { host, port, isTls, username, password, database } = address;
-  const common = { host, port, signal, connectTimeout: CONNECT_TIMEOUT_MS, reconnectStrategy: false } as const;
-  return createClient({
-    socket: isTls ? { ...common, tls: true } : common,
-    ...(username !== undefined && { username }),
-    ...(password !== undefined && { password }),
-    database,
-    keyPrefix,
-    RESP: 2,
-    disableOfflineQueue: true,
-    commandsQueueMaxLength: MAX_COMMANDS_WAITING,
-    // Our own timeout covers the answer as well.
-    commandOptions: { timeout: 0 },
-    disableClientInfo: true,
-    maintNotifications: 'disabled',
-  });
+/** One that has never been open, or has closed itself, complains. */
+function destroy(link: RedisLink): void {
+  try {
+    link.destroy();
+  } catch {
+    // There is nothing left to end.
+  }
 }
 
 /** The library's messages name neither users nor passwords. */

@@ -7,7 +7,8 @@ import { LRUCache } from 'lru-cache';
 export interface SignatureStore {
   /** Those signatures of these signers that are known, by public key in hex. */
   getMany(signatureKey: string, publicKeys: readonly string[]): Promise<ReadonlyMap<string, Uint8Array>>;
-  put(signatureKey: string, publicKey: string, signature: Uint8Array): Promise<void>;
+  /** By public key. Each takes the place of an earlier one of its signer. */
+  putMany(signatureKey: string, signatures: ReadonlyMap<string, Uint8Array>): Promise<void>;
   delete(signatureKey: string, publicKey: string): Promise<void>;
 }
 
@@ -39,6 +40,17 @@ export function createMemorySignatureStore({ maxSignatures, maxPerSigner }: Sign
     keys.add(key);
   }
 
+  function put(signatureKey: string, publicKey: string, signature: Uint8Array): void {
+    const key = entryKey(signatureKey, publicKey);
+    const keys = keysOf.get(publicKey);
+    if (keys !== undefined && keys.size >= maxPerSigner && !keys.has(key)) {
+      const [oldest] = keys;
+      if (oldest !== undefined) entries.delete(oldest);
+    }
+    touch(publicKey, key);
+    entries.set(key, { publicKey, signature });
+  }
+
   return {
     async getMany(signatureKey, publicKeys) {
       const found = new Map<string, Uint8Array>();
@@ -51,15 +63,8 @@ export function createMemorySignatureStore({ maxSignatures, maxPerSigner }: Sign
       }
       return found;
     },
-    async put(signatureKey, publicKey, signature) {
-      const key = entryKey(signatureKey, publicKey);
-      const keys = keysOf.get(publicKey);
-      if (keys !== undefined && keys.size >= maxPerSigner && !keys.has(key)) {
-        const [oldest] = keys;
-        if (oldest !== undefined) entries.delete(oldest);
-      }
-      touch(publicKey, key);
-      entries.set(key, { publicKey, signature });
+    async putMany(signatureKey, signatures) {
+      for (const [publicKey, signature] of signatures) put(signatureKey, publicKey, signature);
     },
     async delete(signatureKey, publicKey) {
       entries.delete(entryKey(signatureKey, publicKey));

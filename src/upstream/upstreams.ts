@@ -28,6 +28,8 @@ export interface UpstreamsOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly maxResponseBytes: number;
+  /** The longest that a request takes, and so the longest that an upstream is needed which another one has taken the place of. */
+  readonly timeoutMs: number;
   /** 0 turns the cache off. */
   readonly cacheBytes: number;
   readonly openHttp?: OpenHttp;
@@ -42,15 +44,20 @@ export interface Upstreams extends AsyncDisposable {
    * @throws {Error} where there is one already
    */
   open(name: UpstreamName, endpoint: ApiEndpoint): void;
+  /** Sends requests to these from now on. Upstreams that are new here, or missing here, stay as they are. */
+  update(endpoints: UpstreamsOptions['endpoints']): void;
   /**
    * @param policy where the answer may be an earlier one
    * @throws {UpstreamError}, or the signal's reason where the caller aborted
    */
-  request(name: UpstreamName, request: ForwardedRequest, policy: CachePolicy | undefined): Promise<UpstreamAnswer>;
+  request(name: UpstreamName, request: UpstreamQuestion, policy: CachePolicy | undefined): Promise<UpstreamAnswer>;
 }
 
-/** Without a span, nothing is traced. */
-export type ForwardedRequest = Omit<UpstreamRequest, 'isKept' | 'span'> & { readonly span?: Span };
+/** `requestID` is what the log calls the request. Without a span, nothing is traced. */
+export type UpstreamQuestion = Omit<UpstreamRequest, 'isKept' | 'span'> & {
+  readonly requestID: string;
+  readonly span?: Span;
+};
 
 export type UpstreamAnswer = CachedResponse | UpstreamResponse;
 
@@ -63,6 +70,9 @@ export function createUpstreams(options: UpstreamsOptions): Upstreams {
 class ClientsOfUpstreams implements Upstreams {
   readonly #options: UpstreamsOptions;
   readonly #clients = new Map<UpstreamName, UpstreamClient>();
+  readonly #endpoints = new Map<UpstreamName, ApiEndpoint>();
+  /** Clients of earlier addresses, until they are closed, with what calls that off. */
+  readonly #retired = new Map<UpstreamClient, () => void>();
   readonly #cache: ResponseCache | undefined;
   readonly #warn: ReturnType<typeof createSampledWarnings>;
   readonly #metrics: ReturnType<typeof declareMetrics>;
@@ -81,6 +91,7 @@ class ClientsOfUpstreams implements Upstreams {
     const { clock, logger, maxResponseBytes, openHttp = openHttpPool } = this.#options;
     const { role } = UPSTREAMS[name];
     if (this.#clients.has(name)) throw new Error(`the ${role} is open already`);
+    this.#endpoints.set(name, endpoint);
     const onCircuit = (isOpen: boolean): void => {
       if (isOpen) {
         logger.warn({ upstream: name }, 'an upstream is down and is left alone; now and then one request tries it');
@@ -94,12 +105,32 @@ class ClientsOfUpstreams implements Upstreams {
     );
   }
 
+  update(endpoints: UpstreamsOptions['endpoints']): void {
+    for (const [name, before] of [...this.#endpoints]) {
+      const [endpoint, client] = [endpoints[name], this.#clients.get(name)];
+      const isSame = JSON.stringify(endpoint) === JSON.stringify(before);
+      if (endpoint === undefined || client === undefined || isSame) continue;
+      this.#clients.delete(name);
+      this.open(name, endpoint);
+      this.#retire(client);
+    }
+  }
+
+  /** Requests under way go on with the client that they have. */
+  #retire(client: UpstreamClient): void {
+    const close = (): void => {
+      this.#retired.delete(client);
+      void client[Symbol.asyncDispose]();
+    };
+    this.#retired.set(client, this.#options.clock.after(this.#options.timeoutMs, close));
+  }
+
   async request(
     name: UpstreamName,
-    forwarded: ForwardedRequest,
+    question: UpstreamQuestion,
     policy: CachePolicy | undefined,
   ): Promise<UpstreamAnswer> {
-    const request = { span: NO_SPAN, ...forwarded };
+    const request = { span: NO_SPAN, ...question };
     const client = this.#clients.get(name);
     if (client === undefined) {
       const { role, setting } = UPSTREAMS[name];
@@ -131,30 +162,31 @@ class ClientsOfUpstreams implements Upstreams {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(Array.from(this.#clients.values(), (client) => client[Symbol.asyncDispose]()));
+    for (const cancel of this.#retired.values()) cancel();
+    const clients = [...this.#clients.values(), ...this.#retired.keys()];
+    await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()));
   }
 
   /** @param key where other requests may share the answer */
   async #ask(
     name: UpstreamName,
     client: UpstreamClient,
-    request: UpstreamRequest,
+    request: UpstreamQuestion & UpstreamRequest,
     key?: string,
   ): Promise<UpstreamResponse> {
     const { clock } = this.#options;
-    const { target } = request;
     const startedMs = clock.monotonicMs();
     const span = request.span.child(`upstream ${name}`, 'client');
     if (key !== undefined && span.isRecorded) this.#spans.set(key, span);
     try {
       const response = await client.request({ ...request, span });
       span.set('http.response.status_code', response.status);
-      this.#recordResponse(name, target, response);
+      this.#recordResponse(name, request, response);
       return response;
     } catch (error) {
       span.fail(error instanceof UpstreamError ? error.code : 'left');
-      if (error instanceof UpstreamError) this.#record(name, error.code, target, error.message);
-      else this.#record(name, 'left', target);
+      if (error instanceof UpstreamError) this.#record(name, request, error.code, error.message);
+      else this.#record(name, request, 'left');
       throw error;
     } finally {
       span.end();
@@ -163,37 +195,39 @@ class ClientsOfUpstreams implements Upstreams {
     }
   }
 
-  #recordResponse(name: UpstreamName, target: string, response: UpstreamResponse): void {
+  #recordResponse(name: UpstreamName, request: UpstreamQuestion, response: UpstreamResponse): void {
     if (response.kind === 'refusal') {
       const { status } = response;
       // A client's own mistakes do not concern us; but it does if our key is not accepted.
       const isOurs = status >= 500 || status === 401 || status === 403;
-      this.#record(name, status >= 500 ? 'failed' : 'refused', target, isOurs ? `status ${status}` : undefined);
+      this.#record(name, request, status >= 500 ? 'failed' : 'refused', isOurs ? `status ${status}` : undefined);
     } else if (Buffer.isBuffer(response.body)) {
-      this.#record(name, 'ok', target);
+      this.#record(name, request, 'ok');
     } else {
       const { body } = response;
-      body.once('close', () => this.#record(name, ...describeStreamEnd(body, target)));
+      body.once('close', () => this.#record(name, request, ...describeStreamEnd(body)));
     }
   }
 
-  #record(upstream: UpstreamName, outcome: UpstreamOutcome, target: string, reason?: string): void {
+  #record(
+    upstream: UpstreamName,
+    { target, requestID }: UpstreamQuestion,
+    outcome: UpstreamOutcome,
+    reason?: string,
+  ): void {
     this.#metrics.requests.inc({ upstream, outcome });
     if (reason === undefined || outcome === 'left') return;
     const [path] = target.split('?', 1);
-    this.#warn(`${upstream} ${outcome}`, { upstream, outcome, reason, path }, 'upstream failed');
+    this.#warn(`${upstream} ${outcome}`, { requestId: requestID, upstream, outcome, reason, path }, 'upstream failed');
   }
 }
 
 /** The outcome of a stream is known only at its end: it may break off, or its reader may leave. */
-function describeStreamEnd(
-  { readableEnded, errored }: Readable,
-  target: string,
-): readonly [UpstreamOutcome, target: string, reason?: string] {
-  if (readableEnded) return ['ok', target];
-  if (errored === null) return ['left', target];
+function describeStreamEnd({ readableEnded, errored }: Readable): readonly [UpstreamOutcome, reason?: string] {
+  if (readableEnded) return ['ok'];
+  if (errored === null) return ['left'];
   const outcome = errored instanceof UpstreamError ? errored.code : 'upstream_unreachable';
-  return [outcome, target, `broken off: ${errored.message}`];
+  return [outcome, `broken off: ${errored.message}`];
 }
 
 /** `refused` is a 4xx, `failed` a 5xx, `left` a client that did not wait. */

@@ -3,6 +3,7 @@ import { ParseError } from '../primitives/parse-error.ts';
 import { parseSignedMessage } from '../warp/signed-message.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 import { isQuorumReached } from './quorum.ts';
+import { namedSigners } from './signers.ts';
 import type { WarpSet, WarpValidator } from './warp-set.ts';
 
 export type Verification =
@@ -73,9 +74,8 @@ export function checkSigners(bytes: Uint8Array, expected: ExpectedMessage): Sign
   const { signers, signature } = message.signature;
   // At a quorum of 0 no weight would be enough weight, but nobody's signature cannot be valid.
   if (signers.length === 0) return invalid('no signers');
-  const validators = signers.flatMap((index) => expected.warpSet.validators[index] ?? []);
-  if (validators.length !== signers.length) return invalid('unknown signer');
-  const signedWeight = validators.reduce((sum, { weight }) => sum + weight, 0n);
+  const { validators, weight: signedWeight, unknown } = namedSigners(signers, expected.warpSet);
+  if (unknown.length > 0) return invalid('unknown signer');
   if (!isQuorumReached(expected.quorumNum, signedWeight, expected.warpSet.totalWeight)) {
     return invalid('insufficient weight');
   }

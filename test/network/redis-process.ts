@@ -38,6 +38,8 @@ export interface RedisSettings {
   readonly further?: readonly string[];
   /** PEM files; then nothing is served without TLS. */
   readonly tls?: { readonly certificateFile: string; readonly keyFile: string };
+  /** Starts a sentinel with this configuration, which it changes. */
+  readonly sentinelFile?: string;
 }
 
 /** @throws {RedisMissingError} */
@@ -95,7 +97,7 @@ class RunningRedis implements RedisProcess {
 }
 
 /** Resolves when it takes connections, or with an error where it ended before. */
-async function start(port: number, { further = [], tls }: RedisSettings): Promise<ChildProcess | Error> {
+async function start(port: number, { further = [], tls, sentinelFile }: RedisSettings): Promise<ChildProcess | Error> {
   const listening =
     tls === undefined
       ? ['--port', String(port)]
@@ -103,16 +105,20 @@ async function start(port: number, { further = [], tls }: RedisSettings): Promis
           ...['--port', '0', '--tls-port', String(port), '--tls-auth-clients', 'no'],
           ...['--tls-cert-file', tls.certificateFile, '--tls-key-file', tls.keyFile],
         ];
+  const kind = sentinelFile === undefined ? ['--save', '', '--appendonly', 'no'] : ['--sentinel'];
   const child = spawn(
     'redis-server',
-    ['--bind', '127.0.0.1', ...listening, '--save', '', '--appendonly', 'no', '--dir', tmpdir(), ...further],
+    [
+      ...(sentinelFile === undefined ? [] : [sentinelFile]),
+      ...['--bind', '127.0.0.1', ...listening, ...kind, '--dir', tmpdir(), ...further],
+    ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
   const { promise, resolve, reject } = Promise.withResolvers<ChildProcess | Error>();
   const said: string[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => {
     said.push(line);
-    if (line.includes('Ready to accept connections')) resolve(child);
+    if (line.includes('Ready to accept connections') || line.includes('Sentinel ID is')) resolve(child);
   });
   child.once('error', (error) =>
     reject('code' in error && error.code === 'ENOENT' ? new RedisMissingError(error) : error),
@@ -129,7 +135,7 @@ async function start(port: number, { further = [], tls }: RedisSettings): Promis
   }
 }
 
-async function findFreePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

@@ -157,6 +157,50 @@ test('with one of five nodes stopped, quorum 67 succeeds, and does not wait for 
   }
 });
 
+test('with one of five nodes frozen, only the first message takes longer', async () => {
+  const count = 30;
+  const payloads = (first: number) => Array.from({ length: count }, (_, i) => `0x09${hexByte(first + i)}`);
+  const before = await emitMessages(network(), network().cChainID, payloads(0));
+  const after = await emitMessages(network(), network().cChainID, payloads(count));
+  const healthy: number[] = [];
+  let lastSignerIDs: readonly string[] = [];
+  for (const { message } of before) {
+    const answer = await service.aggregate({ message });
+    ({ signerIDs: lastSignerIDs } = await expectSigned(network(), answer, { message }));
+    healthy.push(answer.tookMs);
+  }
+
+  // One that was asked until now, but not the one whose API the service uses.
+  const node = network()
+    .nodes.slice(1)
+    .find(({ nodeID }) => lastSignerIDs.includes(nodeID))!;
+  node.freeze();
+  try {
+    const times: number[] = [];
+    for (const { message } of after) {
+      const answer = await service.aggregate({ message });
+      const { signerIDs } = await expectSigned(network(), answer, { message });
+      expect(signerIDs).not.toContain(node.nodeID);
+      times.push(answer.tookMs);
+    }
+    const [first = Number.NaN, ...others] = times;
+    const [p50, healthyP50] = [others, healthy].map((all) =>
+      quantile(
+        all.toSorted((a, b) => a - b),
+        0.5,
+      ),
+    ) as [number, number];
+    recordFigure(`five healthy nodes, ${count} distinct messages, one at a time: p50`, inMs(healthyP50));
+    recordFigure('one of five nodes frozen: the first message', inMs(first));
+    recordFigure(
+      `one of five nodes frozen, ${others.length} further messages: p50`,
+      `${inMs(p50)}, ${(p50 / healthyP50).toFixed(2)} times that of five healthy ones`,
+    );
+  } finally {
+    node.thaw();
+  }
+});
+
 test('with two of five nodes frozen, quorum 67 fails in under 6 s and says why', async () => {
   const { message } = await emitMessage(network(), network().cChainID, '0x08');
   const frozen = network().nodes.slice(3);
@@ -236,8 +280,8 @@ test('what the caller can mend is 400 or 404 and names the field', async () => {
   const tooHigh = Number(height.height) + 1_000;
 
   const cases = [
-    [{ message: otherNetwork }, 400, /^message: the message's network ID is 1, but this network has the ID 12345$/],
-    [{ message: otherChain }, 404, /^message: the P-Chain does not know the message's source chain/],
+    [{ message: otherNetwork }, 400, /^message: its network ID is 1, but this network has the ID 12345$/],
+    [{ message: otherChain }, 404, /^message: the P-Chain does not know its source chain/],
     [{ message, signingSubnetId: `0x${'cd'.repeat(32)}` }, 404, /^signingSubnetId: the P-Chain knows no subnet/],
     [{ message, pChainHeight: tooHigh }, 400, new RegExp(`^pChainHeight: P-Chain height ${tooHigh} is above`)],
     [{ message: `${message}00` }, 400, /^message is not a Warp message/],

@@ -22,8 +22,7 @@ const KEPT_STATUSES: ReadonlySet<number> = new Set([401, 403, 408, 413, 429, 431
  */
 export const GO_ERROR_FORM: ErrorForm = {
   fieldNames: {
-    message: 'message',
-    justification: 'justification',
+    ...OWN_ERROR_FORM.fieldNames,
     transaction: 'justification',
     signingSubnetID: 'signing-subnet-id',
     quorumNum: 'quorum-percentage',

@@ -8,7 +8,7 @@ import { chargeMore, clientOf } from '../access.ts';
 import { createErrorHandler } from '../error-handler.ts';
 import { badRequest } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
-import { networkParameter } from '../network-parameter.ts';
+import { createNetworkOfPath } from '../network-of-path.ts';
 import { AGGREGATION_BODY_LIMIT } from '../parse-aggregation-request.ts';
 import type { RequestLog } from '../request-log.ts';
 import { MESSAGE_AGGREGATION_ACCESS } from '../route-access.ts';
@@ -46,7 +46,7 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
   const { networks, log, isLimited } = options;
   const [first] = networks;
   if (first === undefined) throw new Error('there is no network');
-  const { network, networkOf } = networkParameter(networks);
+  const { network, networkOf } = createNetworkOfPath(networks);
   const recorders = new Map(networks.map((one) => [one, createRecorder(one, options)]));
   const statuses = [400, 403, 413, 500, ...(isLimited ? [401, 429] : [])];
   const common = {

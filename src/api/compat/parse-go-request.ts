@@ -3,7 +3,8 @@ import { type AggregationRequest, DEFAULT_QUORUM_NUM } from '../../aggregator/ag
 import { parseHex } from '../../primitives/bytes.ts';
 import { parseId, type SubnetID } from '../../primitives/ids.ts';
 import { badRequest, HttpError } from '../http-error.ts';
-import { parseField, parseJustification, parseOptionalID, parseSubject } from '../parse-aggregation-request.ts';
+import { parseJustification, parseSubject } from '../parse-aggregation-request.ts';
+import { parseField, parseOptionalID } from '../parse-fields.ts';
 
 const HEIGHT = {
   minimum: 0,

@@ -6,7 +6,7 @@ import { bytesToHex } from '../../primitives/bytes.ts';
 import { chargeMore, clientOf } from '../access.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';
-import { networkParameter } from '../network-parameter.ts';
+import { createNetworkOfPath } from '../network-of-path.ts';
 import {
   AGGREGATION_BODY_LIMIT,
   AggregationBody,
@@ -17,7 +17,7 @@ import {
 import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS } from '../route-access.ts';
 import { untilClientGone } from '../until-client-gone.ts';
 
-const SignedMessageBody = Type.Object(
+export const SignedMessageBody = Type.Object(
   {
     signedMessage: Type.String({ description: 'The signed Warp message in hex, without a prefix' }),
     pChainHeight: Type.Integer({ description: 'The P-Chain height whose validators signed' }),
@@ -39,7 +39,7 @@ export const AGGREGATION_PATH = '/v1/signatureAggregator/:network/aggregateSigna
 const tags = ['Signature aggregation'];
 
 export function registerAggregateSignatures(server: Server, networks: readonly Network[]): void {
-  const { network, networkOf } = networkParameter(networks);
+  const { network, networkOf, onRequest } = createNetworkOfPath(networks);
 
   function aggregate(
     request: FastifyRequest,
@@ -49,9 +49,6 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     const waiter = { signal: untilClientGone(reply), client: clientOf(request), span: request.span };
     return networkOf(request).aggregator.aggregate(asked, waiter);
   }
-
-  // Before the body is read, so that a request for a network that is not served costs nothing more.
-  const onRequest = async (request: FastifyRequest): Promise<void> => void networkOf(request);
 
   server.post(
     AGGREGATION_PATH,
@@ -72,7 +69,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
       await chargeMore(request, reply, unitsForSize(request.body), 'it takes an API key with a higher limit');
       const asked = parseAggregationRequest(request.body);
       const result = await aggregate(request, reply, asked);
-      return reply.status(201).send(present(result));
+      return reply.status(201).send(presentSigned(result));
     },
   );
 
@@ -100,7 +97,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     async (request, reply) => {
       const asked = parseTransactionRequest(request.params.txHash, request.query);
       const result = await aggregate(request, reply, asked);
-      return reply.status(201).send(present(result));
+      return reply.status(201).send(presentSigned(result));
     },
   );
 }
@@ -114,7 +111,7 @@ export function unitsForSize({
   return MESSAGE_AGGREGATION_ACCESS.unitsPerKiB * Math.floor(bytes / 1024);
 }
 
-function present(result: AggregationResult): Static<typeof SignedMessageBody> {
+export function presentSigned(result: AggregationResult): Static<typeof SignedMessageBody> {
   return {
     signedMessage: bytesToHex(result.signedMessage),
     pChainHeight: Number(result.pChainHeight),

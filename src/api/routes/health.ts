@@ -1,15 +1,16 @@
 import { Type } from 'typebox';
 import type { Network, NetworkReadiness, NetworkStatus } from '../../network/network.ts';
 import { plainErrorResponses } from '../error-body.ts';
-import { unknownNetwork } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
+import { createNetworkOfPath } from '../network-of-path.ts';
 import { OPERATIONS_ACCESS } from '../route-access.ts';
 
-const Status = Type.Enum(['starting', 'up', 'degraded', 'down'], {
+const Status = Type.Enum(['starting', 'up', 'degraded', 'down', 'stopping'], {
   type: 'string',
   description:
     '`up`: enough weight of the primary network and of every tracked subnet is connected, and their validator sets can be ' +
-    'read; `degraded`: enough of the primary network, but not of every subnet, or a set cannot be read anew; `down`: not of the primary network; `starting`: not yet, and it is not yet late',
+    'read; `degraded`: enough of the primary network, but not of every subnet, or a set cannot be read anew; `down`: not of the primary network; `starting`: not yet, and it is not yet late; ' +
+    '`stopping`: what comes now is still answered, and soon no more',
 });
 const reason = Type.Optional(Type.String({ description: 'Why it is not up' }));
 
@@ -30,20 +31,39 @@ const NETWORK = {
   ),
 };
 const SERVICE = {
-  status: Type.Enum(['starting', 'up', 'degraded', 'down'], {
+  status: Type.Enum(['starting', 'up', 'degraded', 'down', 'stopping'], {
     type: 'string',
     description:
-      'Of all networks together: `starting` while one of them is; `up` where all are; `down` where all are; else `degraded`',
+      'Of all networks together: `starting` while one of them is; `up` where all are; `down` where all are; else `degraded`. ' +
+      '`stopping` where the service is about to end',
   }),
+  identityProblem: Type.Optional(
+    Type.String({
+      description:
+        'Set where another process seems to use the same NodeID, and to take the connections to validators: what to do',
+    }),
+  ),
   networks: Type.Array(Type.Object(NETWORK)),
 };
+
+/** What readiness depends on beside the networks. */
+export interface ServiceState {
+  /** About to end: requests are to be sent elsewhere. */
+  readonly isStopping?: () => boolean;
+  /** Who else uses our identity and what to do about it, in words that strangers may read. */
+  readonly identityProblem?: () => string | undefined;
+}
 
 const RETRY_AFTER_SECONDS = 2;
 const tags = ['Health'];
 const config = { access: OPERATIONS_ACCESS };
 
 /** Live: the process answers. Ready: it can serve at least one network, and none is still starting. */
-export function registerHealth(server: Server, networks: readonly Network[]): void {
+export function registerHealth(
+  server: Server,
+  networks: readonly Network[],
+  { isStopping = () => false, identityProblem = () => undefined }: ServiceState = {},
+): void {
   server.get(
     '/health/live',
     {
@@ -75,11 +95,17 @@ export function registerHealth(server: Server, networks: readonly Network[]): vo
     },
     async (_request, reply) => {
       const readiness = networks.map((network) => network.readiness());
-      const { isReady, status } = decideReadiness(readiness);
+      const { isReady, status } = decideReadiness(readiness, isStopping());
       if (!isReady) reply.header('retry-after', RETRY_AFTER_SECONDS);
-      return reply.status(isReady ? 200 : 503).send({ status, networks: readiness.map(present) });
+      const problem = identityProblem();
+      return reply.status(isReady ? 200 : 503).send({
+        status,
+        ...(problem !== undefined && { identityProblem: problem }),
+        networks: readiness.map(present),
+      });
     },
   );
+  const { network, networkOf, onRequest } = createNetworkOfPath(networks);
   server.get(
     '/health/ready/:network',
     {
@@ -88,36 +114,36 @@ export function registerHealth(server: Server, networks: readonly Network[]): vo
         operationId: 'readyNetwork',
         tags,
         summary: 'Whether requests for one network can be served',
-        params: Type.Object({ network: Type.String({ description: 'A name of the network' }) }),
+        params: Type.Object({ network }),
         response: {
           200: Type.Object(NETWORK, { description: 'The network is `up` or `degraded`' }),
           503: Type.Object(NETWORK, { description: 'The network is `down` or `starting`' }),
           ...plainErrorResponses(404),
         },
       },
+      onRequest,
     },
     async (request, reply) => {
-      const { network: name } = request.params;
-      const network = networks.find(({ pathNames }) => pathNames.includes(name));
-      if (network === undefined) {
-        throw unknownNetwork(
-          name,
-          networks.flatMap(({ pathNames }) => pathNames),
-        );
-      }
-      const readiness = network.readiness();
-      const isReady = isServing(readiness.status);
+      const readiness = networkOf(request).readiness();
+      const stops = isStopping();
+      const isReady = isServing(readiness.status) && !stops;
       if (!isReady) reply.header('retry-after', RETRY_AFTER_SECONDS);
-      return reply.status(isReady ? 200 : 503).send(present(readiness));
+      return reply
+        .status(isReady ? 200 : 503)
+        .send({ ...present(readiness), ...(stops && { status: 'stopping' as const }) });
     },
   );
 }
 
 /** Of all networks together: a network that is down, or a weak subnet, does not take a service that serves the rest out of use. */
-export function decideReadiness(networks: readonly Pick<NetworkReadiness, 'status'>[]): {
+export function decideReadiness(
+  networks: readonly Pick<NetworkReadiness, 'status'>[],
+  isStopping: boolean,
+): {
   readonly isReady: boolean;
-  readonly status: NetworkStatus;
+  readonly status: NetworkStatus | 'stopping';
 } {
+  if (isStopping) return { isReady: false, status: 'stopping' };
   const statuses = networks.map(({ status }) => status);
   if (statuses.includes('starting')) return { isReady: false, status: 'starting' };
   if (!statuses.some(isServing)) return { isReady: false, status: 'down' };

@@ -91,6 +91,7 @@ function createAsk(upstreams: Upstreams, timeoutMs: number): Ask {
       {
         method: request.method === 'POST' ? 'POST' : 'GET',
         target: request.raw.url ?? '',
+        requestID: request.id,
         subject,
         timeoutMs: timeoutMs * patience,
         signal: untilClientGone(reply),

@@ -8,12 +8,8 @@ import { encodeFrame, MAX_FRAME_LENGTH } from '../../../src/p2p/frames.ts';
 import { MessageSchema } from '../../../src/p2p/gen/p2p_pb.js';
 import { createIdentity } from '../../../src/p2p/identity.ts';
 import { encodeMessage } from '../../../src/p2p/messages.ts';
-import {
-  createPeerNetwork,
-  type PeerLimits,
-  type PeerNetwork,
-  type PeerNetworkOptions,
-} from '../../../src/p2p/peer-network.ts';
+import type { PeerLimits } from '../../../src/p2p/peer-limits.ts';
+import { createPeerNetwork, type PeerNetwork, type PeerNetworkOptions } from '../../../src/p2p/peer-network.ts';
 import type { Clock } from '../../../src/primitives/clock.ts';
 import { type BlockchainID, type NodeID, P_CHAIN_ID, parseId } from '../../../src/primitives/ids.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
@@ -96,7 +92,7 @@ describe('connecting', () => {
     const network = startNetwork(nodes);
     network.want('primary', idsOf(...nodes));
     await connected(network, ...nodes);
-    expect(network.stats()).toEqual({ connected: 3, wanted: 3, knownAddresses: 3 });
+    expect(network.stats()).toEqual({ connected: 3, turnedAway: 0, wanted: 3, knownAddresses: 3 });
     for (const node of nodes) {
       expect(network.lastFailure(node.nodeID)).toBeUndefined();
       expect(node.session.certificate.nodeID).toBe(network.nodeID);
@@ -455,7 +451,7 @@ describe('gossip', () => {
     const network = startNetwork([source]);
     network.want('primary', idsOf(source, ...others));
     await connected(network, ...others);
-    expect(network.stats()).toEqual({ connected: 41, wanted: 41, knownAddresses: 41 });
+    expect(network.stats()).toEqual({ connected: 41, turnedAway: 0, wanted: 41, knownAddresses: 41 });
   });
 
   it('brings the new address of a node that moved', async () => {

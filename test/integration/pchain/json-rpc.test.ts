@@ -84,6 +84,25 @@ async function failure(promise: Promise<unknown>): Promise<ApiError> {
 const answers = (height: string) => () => ({ result: { height } });
 const down = () => ({ status: 503, text: 'API call rejected because chain is not done bootstrapping' });
 
+describe('other endpoints', () => {
+  it('are asked from then on, and by a call under way in its next round', async () => {
+    await using before = await LocalApi.start(() => 'hang');
+    await using after = await LocalApi.start(answers('22'));
+    await using setup = setUp([before]);
+    const underWay = ask(setup.client);
+    await before.received(1);
+    setup.client.useEndpoints([{ baseUrl: after.baseUrl }]);
+    expect(await ask(setup.client)).toEqual({ height: '22' });
+    const paused = setup.clock.nextPause();
+    await setup.clock.advance(ATTEMPT_TIMEOUT_MS);
+    await paused;
+    await setup.clock.advance(1_000);
+    expect(await underWay).toEqual({ height: '22' });
+    expect(before.requests).toHaveLength(1);
+    expect(() => setup.client.useEndpoints([])).toThrow('at least one endpoint');
+  });
+});
+
 describe('a call', () => {
   it('is a JSON-RPC 2.0 request over POST', async () => {
     await using api = await LocalApi.start(answers('11'));

@@ -4,7 +4,7 @@ import { parseConfig } from '../../../src/config/load-config.ts';
 import { type Devnet, type DevnetFaults, startDevnet } from '../../../src/devnet/devnet.ts';
 import { parseExactJson } from '../../../src/pchain/exact-json.ts';
 import { parseHex } from '../../../src/primitives/bytes.ts';
-import { systemClock } from '../../../src/primitives/clock.ts';
+import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
 import { parseNodeID } from '../../../src/primitives/ids.ts';
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
@@ -32,6 +32,8 @@ export interface ServiceSettings {
   readonly logger?: Logger;
   /** Variables of the environment; none by default. */
   readonly environment?: Readonly<Record<string, string>>;
+  /** The system's by default. */
+  readonly clock?: Clock;
 }
 
 /** The whole service on the embedded network, as `npm start` runs it, in this process. */
@@ -50,12 +52,23 @@ export interface RunningService extends AsyncDisposable {
 
 export async function startService(
   validators: number,
-  { faults, settings = {} }: { faults?: DevnetFaults; settings?: ServiceSettings } = {},
+  {
+    faults,
+    settings = {},
+    prepare,
+    devnetClock: clock = systemClock,
+  }: {
+    faults?: DevnetFaults;
+    settings?: ServiceSettings;
+    /** Runs before there is a service. */
+    prepare?: (devnet: Devnet) => Promise<void>;
+    devnetClock?: Clock;
+  } = {},
 ): Promise<RunningService> {
   await using opened = new AsyncDisposableStack();
   const logger = createLogger('silent');
-  const clock = systemClock;
   const devnet = opened.use(await startDevnet({ validators, clock, logger, ...(faults && { faults }) }));
+  await prepare?.(devnet);
   const { app, get, post, metric } = opened.use(await serve(devnet, settings));
   const closing = opened.move();
 
@@ -84,7 +97,14 @@ export async function startService(
 
 async function serve(
   devnet: Devnet,
-  { network, server, logger = createLogger('silent'), environment = {}, ...sections }: ServiceSettings,
+  {
+    network,
+    server,
+    logger = createLogger('silent'),
+    clock = systemClock,
+    environment = {},
+    ...sections
+  }: ServiceSettings,
 ) {
   await using opened = new AsyncDisposableStack();
   const starting = AbortSignal.timeout(START_TIMEOUT_MS);
@@ -95,7 +115,7 @@ async function serve(
     ...network,
   };
   const { config } = parseConfig({ networks: { local }, server: { port: 0, ...server }, ...sections }, {}, environment);
-  const app = opened.use(await startApp({ config, logger, clock: systemClock, random: Math.random }));
+  const app = opened.use(await startApp({ config, logger, clock, random: Math.random }));
   await app.untilReady(starting);
   const closing = opened.move();
 
@@ -129,7 +149,12 @@ async function serve(
   };
 }
 
-async function validatorsAt(apiUrl: string, subnetID: string, height: number | 'proposed'): Promise<Validator[]> {
+/** As a P-Chain API names them. */
+export async function validatorsAt(
+  apiUrl: string,
+  subnetID: string,
+  height: number | 'proposed' = 'proposed',
+): Promise<Validator[]> {
   const response = await fetch(`${apiUrl}/ext/bc/P`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

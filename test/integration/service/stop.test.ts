@@ -1,16 +1,11 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
-import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { followLog } from '../../service-log.ts';
 import { sendJson, startStandIn } from '../upstream/stand-in.ts';
+import { startServiceChild } from './service-child.ts';
 
-const ENTRY = join(import.meta.dirname, '..', '..', '..', 'src', 'start.js');
 /** A process needs a second or two on a busy machine to load everything; then all goes by events. */
 const TIMEOUT_MS = 60_000;
 const NEVER_MS = 600_000;
@@ -26,36 +21,15 @@ async function startProcess({ network = 'fuji', server = {} }: { network?: strin
     // The P-Chain API, which is not needed here.
     else sendJson(response, 503, {});
   };
-  const directory = await mkdtemp(join(tmpdir(), 'service-'));
-  opened.defer(() => rm(directory, { recursive: true, force: true }));
   const endpoint = { baseUrl: standIn.baseUrl };
   const upstream = { dataApi: { evm: endpoint }, timeoutMs: NEVER_MS };
   const networks = { [network]: { pChainApi: [endpoint] } };
-  const config = { networks, server: { port: 0, ...server }, upstream };
-  await writeFile(join(directory, 'config.json'), JSON.stringify(config));
-
-  const child = spawn(process.execPath, [ENTRY, '--config', join(directory, 'config.json')], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  const exit = once(child, 'exit');
-  opened.defer(async () => {
-    child.kill('SIGKILL');
-    await exit;
-  });
-  const log = followLog(child);
+  const service = opened.use(await startServiceChild({ networks, server: { port: 0, ...server }, upstream }));
   const closing = opened.move();
   return {
-    child,
-    log,
+    ...service,
     /** The upstream's answer to the request under way. */
     asked: asked.promise,
-    exitCode: async () => (await exit)[0] as number | null,
-    async connect(): Promise<Socket> {
-      const { port } = new URL((await log.line('listening'))['url'] as string);
-      const socket = connect(Number(port), '127.0.0.1');
-      await once(socket, 'connect');
-      return socket;
-    },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }

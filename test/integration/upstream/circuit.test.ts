@@ -20,7 +20,7 @@ async function start(settings: object = {}) {
     write(chunk: Buffer, _encoding, done) {
       const line = JSON.parse(chunk.toString('utf8')) as Record<string, unknown>;
       // Those of each request say nothing of upstreams.
-      if (line['requestId'] === undefined) lines.push(line);
+      if (line['msg'] !== 'request') lines.push(line);
       done();
     },
   });

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createLogLines } from '../../log-lines.ts';
+import { holdClosedPort } from '../closed-port.ts';
 import { movableClock } from './movable-clock.ts';
 import { sendJson } from './stand-in.ts';
 import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
@@ -117,16 +117,23 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
 
   describe('faults of the upstream', () => {
     test('nobody listens: 502', async () => {
-      const closed = createServer();
-      await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
-      const { port } = closed.address() as AddressInfo;
-      await new Promise((resolve) => closed.close(resolve));
+      await using closed = await holdClosedPort();
+      const { port } = closed;
       await using dead = await startUpstreamService({
         settings: { dataApi: { evm: { baseUrl: `http://127.0.0.1:${port}` } } },
       });
       const { status, body } = await dead.get(TARGET);
       expect([status, body['message']]).toEqual([502, 'the data API of EVM chains cannot be reached (ECONNREFUSED)']);
       expect(JSON.stringify(body)).not.toContain(String(port));
+    });
+
+    test('the log names the request that found it out', async () => {
+      const log = createLogLines();
+      await using failing = await startUpstreamService({ settings: { cacheBytes }, logger: log.logger });
+      failing.standIn.behaviour = (_request, response) => sendJson(response, 500, {});
+      await failing.get(TARGET, { 'x-request-id': 'mine' });
+      const line = log.lines.find((each) => each.includes('upstream failed'));
+      expect(JSON.parse(line ?? '{}')).toMatchObject({ requestId: 'mine', upstream: 'evm', reason: 'status 500' });
     });
 
     test('a connection broken before the answer: asked once more', async () => {

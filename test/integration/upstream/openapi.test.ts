@@ -196,6 +196,11 @@ describe('/openapi.json', () => {
         ...[
           'aggregateSignatures',
           'aggregateSignaturesOfTransaction',
+          'listSubnets',
+          'getSubnet',
+          'verifySignedMessage',
+          'decodeMessage',
+          'proveUptime',
           'goAggregateSignatures',
           'goAggregateSignaturesOfNetwork',
           'reindexNftToken',
@@ -236,8 +241,10 @@ describe('/openapi.json', () => {
         continue;
       }
       const withBody = operation.requestBody === undefined ? [] : [413, 415];
+      // Reading a message asks nobody who could fail.
+      const ofOthers = operation.operationId === 'decodeMessage' ? [] : [502, 503];
       expect(errors.map(([status]) => Number(status))).toEqual(
-        [400, 401, 403, 404, 408, 429, 431, 500, 502, 503, ...withBody].toSorted((a, b) => a - b),
+        [400, 401, 403, 404, 408, 429, 431, 500, ...ofOthers, ...withBody].toSorted((a, b) => a - b),
       );
       for (const [, { content }] of errors) {
         const schema = resolve(content?.['application/json'].schema);

@@ -42,7 +42,14 @@ test('who gets no connection in time is told so, and the upstream is not blamed'
   const first = Array.from({ length: CONNECTIONS }, (_, index) =>
     service.upstreams.request(
       'fuji',
-      { method: 'GET', target: `/held/${index}`, subject: `${index % 2}`, timeoutMs: 60_000, signal },
+      {
+        method: 'GET',
+        target: `/held/${index}`,
+        requestID: 'held',
+        subject: `${index % 2}`,
+        timeoutMs: 60_000,
+        signal,
+      },
       undefined,
     ),
   );

@@ -82,6 +82,7 @@ export async function startUpstreamService({
     tracer,
     logger,
     clock: systemClock,
+    maxConnections: 4_096,
     drainTimeoutMs: 1_000,
     corsOrigins,
     upstream: {

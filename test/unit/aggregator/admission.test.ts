@@ -229,7 +229,13 @@ describe('the machine', () => {
     }) as FakeClock;
     const registry = new Registry();
     const metrics = createAggregatorMetrics(createMetrics(registry));
-    const admission = new Admission({ clock: late, metrics, maxAggregationsInFlight: 64, subnets: NO_POLICY });
+    const admission = new Admission({
+      clock: late,
+      metrics,
+      maxAggregationsInFlight: 64,
+      turnTimeoutMs: 1_000,
+      subnets: NO_POLICY,
+    });
     const limit = async () => Number(/aggregations_limit (\d+)/.exec(await registry.metrics())?.[1]);
     using _ = admission.enter({ key: 'k', client: 'c', subnetID: SUBNET });
     expect(await limit()).toBe(64);
@@ -245,9 +251,15 @@ describe('the machine', () => {
     const clock = new FakeClock();
     const registry = new Registry();
     const metrics = createAggregatorMetrics(createMetrics(registry));
-    const admission = new Admission({ clock, metrics, maxAggregationsInFlight: 64, subnets: NO_POLICY });
+    const admission = new Admission({
+      clock,
+      metrics,
+      maxAggregationsInFlight: 64,
+      turnTimeoutMs: 1_000,
+      subnets: NO_POLICY,
+    });
     const sum = { add: () => sleep(clock, 400) } as unknown as BlsAggregation;
-    const bls = admission.watch({ startAggregation: () => sum });
+    const bls = admission.watch({ startAggregation: () => sum, verifySigned: async () => 'valid' });
     const adding = bls
       .startAggregation(new Uint8Array(), new AbortController().signal)
       .add({} as Signer, new Uint8Array());
@@ -282,6 +294,7 @@ test('in any order of events, every place is given back exactly once', () => {
         subnets: NO_POLICY,
         clock,
         maxAggregationsInFlight: 3,
+        turnTimeoutMs: 1_000,
         metrics: { admissionRefusals: { inc: () => undefined }, showAdmission: (given) => Object.assign(read, given) },
       });
       const places: Place[] = [];

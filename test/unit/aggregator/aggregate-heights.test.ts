@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createAggregator } from '../../../src/aggregator/aggregate.ts';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
+import { createAnswerHistory } from '../../../src/aggregator/answer-history.ts';
 import { createSubnetPolicy } from '../../../src/aggregator/subnet-policy.ts';
 import { createSuspects } from '../../../src/aggregator/suspects.ts';
 import { ApiError } from '../../../src/pchain/api-error.ts';
@@ -106,11 +107,13 @@ function createHarness() {
         return state.proposed;
       },
       at: async (_, height) => state.sets.get(height) ?? setOf(),
+      newest: () => [],
     },
     epochs: { heightOf: async (_, signal) => state.epoch(signal) },
     funds: { soonInactive: async (_, signal) => state.funds(signal) },
     source,
     suspects: createSuspects(clock),
+    history: createAnswerHistory(clock, LIMITS.hedgeAfterMs),
     subnets: createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: undefined }),
     l1Messages: {
       ofTransaction: async () => FOUND,

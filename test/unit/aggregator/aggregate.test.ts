@@ -247,18 +247,16 @@ describe('what fails', () => {
     const error = await failure({ message });
     expect([error.code, error.message]).toEqual([
       'wrong_network',
-      "the message's network ID is 5, but this network has the ID 1337",
+      'its network ID is 5, but this network has the ID 1337',
     ]);
     expect(api.calls).toEqual([]);
   });
 
   test('an unknown source chain', async () => {
     const message = createUnsignedMessage(NETWORK_ID, UNKNOWN_CHAIN, Uint8Array.of(1));
-    await expectFailure(
-      'unknown_source_chain',
-      `the P-Chain does not know the message's source chain ${UNKNOWN_CHAIN}`,
-      { message },
-    );
+    await expectFailure('unknown_source_chain', `the P-Chain does not know its source chain ${UNKNOWN_CHAIN}`, {
+      message,
+    });
   });
 
   test('an unknown subnet', async () => {

@@ -1,11 +1,12 @@
 import { Registry } from 'prom-client';
-import { type AggregatorLimits, createAggregator } from '../../../src/aggregator/aggregate.ts';
+import { type AggregatorLimits, type AggregatorOptions, createAggregator } from '../../../src/aggregator/aggregate.ts';
 import type { AggregationRequest } from '../../../src/aggregator/aggregation-request.ts';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
+import { createAnswerHistory } from '../../../src/aggregator/answer-history.ts';
 import type { L1MessageRequest } from '../../../src/aggregator/l1-messages.ts';
 import type { ProgressListener } from '../../../src/aggregator/progress.ts';
-import { createSubnetPolicy, type SubnetPolicy } from '../../../src/aggregator/subnet-policy.ts';
+import { createSubnetPolicy } from '../../../src/aggregator/subnet-policy.ts';
 import { createSuspects } from '../../../src/aggregator/suspects.ts';
 import { ApiError } from '../../../src/pchain/api-error.ts';
 import { createSubnetDirectory } from '../../../src/pchain/subnet-directory.ts';
@@ -149,8 +150,12 @@ export const FOUND: L1MessageRequest = {
 /** An operator who tracks no subnet and allows all. */
 export const NO_POLICY = createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: undefined });
 
-export function createHarness(limits: Partial<AggregatorLimits> = {}, subnets: SubnetPolicy = NO_POLICY) {
-  const clock = new FakeClock();
+export interface HarnessParts extends Partial<Pick<AggregatorOptions, 'store' | 'sharedWork' | 'subnets'>> {
+  readonly clock?: FakeClock;
+}
+
+export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: HarnessParts = {}) {
+  const { clock = new FakeClock(), subnets = NO_POLICY } = parts;
   const source = new ScriptedSource(clock);
   const api = new FakeNodeApi();
   const registry = new Registry();
@@ -172,9 +177,11 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, subnets: S
     funds: { soonInactive: async () => new Set() },
     l1Messages,
     suspects: createSuspects(clock),
+    history: createAnswerHistory(clock, LIMITS.hedgeAfterMs),
     subnets,
     source,
-    store: createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
+    store: parts.store ?? createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
+    sharedWork: parts.sharedWork,
     bls: {
       startAggregation(message, signal) {
         const sum = inline.startAggregation(message, signal);
@@ -184,6 +191,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, subnets: S
         };
         return { ...sum, aggregate, [Symbol.dispose]: () => sum[Symbol.dispose]() };
       },
+      verifySigned: (signed, signal) => inline.verifySigned(signed, signal),
     },
     clock,
     metrics: createAggregatorMetrics(createMetrics(registry)),

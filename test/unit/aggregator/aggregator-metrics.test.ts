@@ -10,7 +10,7 @@ const subnet = (byte: number) => idFromBytes<SubnetID>(new Uint8Array(32).fill(b
 
 function create(tracked: readonly SubnetID[] = []) {
   const registry = new Registry();
-  const metrics = createAggregatorMetrics(createMetrics(registry), tracked);
+  const metrics = createAggregatorMetrics(createMetrics(registry), (subnetID) => tracked.includes(subnetID));
   return { metrics, lines: async () => (await registry.metrics()).split('\n') };
 }
 

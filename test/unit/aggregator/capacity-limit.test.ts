@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { CapacityLimit, type WaitingPlace } from '../../../src/aggregator/capacity-limit.ts';
 import { FairSeats, type Seat } from '../../../src/aggregator/fair-seats.ts';
 
-const PLACES: readonly WaitingPlace[] = ['event_loop', 'bls_add', 'bls_aggregate'];
+const PLACES: readonly WaitingPlace[] = ['event_loop', 'answers', 'bls_add', 'bls_aggregate'];
 
 /** Measures the same wait every 20 ms. */
 function observeFor(limit: CapacityLimit, place: WaitingPlace, waitMs: number, fromMs: number, forMs: number): number {
@@ -44,6 +44,7 @@ describe('the limit', () => {
 
   test.each<[WaitingPlace, number, number]>([
     ['event_loop', 25, 26],
+    ['answers', 30, 31],
     ['bls_add', 100, 101],
     ['bls_aggregate', 100, 101],
   ])('falls where work stands in line for long: %s', (place, shortMs, longMs) => {
@@ -97,11 +98,30 @@ describe('the limit', () => {
     expect([...limits]).toEqual([256, 25]);
   });
 
+  test('grows beyond its start only as far as it is used', () => {
+    const limit = new CapacityLimit({ floor: 4, ceiling: 256, start: 8 });
+    expect(limit.limit).toBe(8);
+    let nowMs = 0;
+    const observe = (underWay: number) => {
+      for (const untilMs = nowMs + 20_000; nowMs < untilMs; nowMs += 20)
+        limit.observe('event_loop', 0, nowMs, underWay);
+    };
+    observe(1);
+    expect(limit.limit).toBe(8);
+    observe(20);
+    expect(limit.limit).toBe(40);
+    // What was used before is not taken away for a rest.
+    observe(1);
+    expect(limit.limit).toBe(40);
+    observe(256);
+    expect(limit.limit).toBe(256);
+  });
+
   test('comes back from the floor to the ceiling within seconds', () => {
     const limit = new CapacityLimit({ floor: 8, ceiling: 256 });
     const nowMs = observeFor(limit, 'event_loop', 500, 0, 5_000);
     expect(limit.limit).toBe(8);
-    observeFor(limit, 'event_loop', 0, nowMs, 5_000);
+    observeFor(limit, 'event_loop', 0, nowMs, 10_000);
     expect(limit.limit).toBe(256);
   });
 

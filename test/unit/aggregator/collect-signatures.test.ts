@@ -420,17 +420,19 @@ describe('bad signatures', () => {
     expect(fixture.signersOf(value, 60)).toEqual([0, 2]);
   });
 
-  test('in the store are found, removed, and replaced by asking others', async () => {
+  test('in the store are found, removed, and replaced by asking those whose they are not', async () => {
     const fixture = createFixture({ weights: [40, 30, 20, 20] });
     for (const [position, validator] of fixture.validators.entries()) {
       const bytes = fixture.message.bytes;
       const signature = position === 1 ? validator.forge(bytes) : validator.sign(bytes);
-      if (position < 2) await fixture.store.put(key(fixture), validator.publicKeyHex, signature);
+      if (position < 2) await fixture.store.putMany(key(fixture), new Map([[validator.publicKeyHex, signature]]));
     }
     const { value } = await fixture.finish(fixture.collect({ quorum: 60 }));
-    expect(fixture.asked()).toEqual([2, 3]);
-    expect(fixture.signersOf(value, 60)).toEqual([0, 2, 3]);
-    expect(await stored(fixture)).toEqual([0, 2, 3]);
+    expect(fixture.asked()).toEqual([1]);
+    expect(fixture.signersOf(value, 60)).toEqual([0, 1]);
+    expect(await stored(fixture)).toEqual([0, 1]);
+    // Whoever wrote it there, it was not the validator.
+    expect(fixture.deps.suspects.has(fixture.validators[1]!.publicKeyHex)).toBe(false);
   });
 
   test('so many that the search runs out of time: returns what was cleared where it is a quorum, else fails', async () => {
@@ -461,6 +463,26 @@ describe('bad signatures', () => {
       }
       expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
     }
+  });
+
+  test('a search that is out of time before the deadline costs those it has found, and none of the good ones', async () => {
+    const fixture = createFixture({ weights: Array(12).fill(10) });
+    for (const position of [2, 5, 9]) script(fixture, position, forges(fixture, position));
+    let checks = 0;
+    const backend = {
+      ...modelBackend,
+      verify: (...args: Parameters<typeof modelBackend.verify>) => {
+        checks += 1;
+        // As on a machine with other work to do: each search gets to its first few checks.
+        if (checks % 8 === 0) void fixture.clock.advance(2_000);
+        return modelBackend.verify(...args);
+      },
+    };
+    const { value } = await fixture.finish(
+      fixture.collect({ quorum: 75, buffer: 25, deps: { bls: createInlineBls(backend) } }),
+    );
+    expect(fixture.signersOf(value, 75)).toEqual([0, 1, 3, 4, 6, 7, 8, 10, 11]);
+    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 });
 

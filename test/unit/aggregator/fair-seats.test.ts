@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { FairSeats, type Seat, type SeatRefusal } from '../../../src/aggregator/fair-seats.ts';
+import { FairSeats, FIRST_SEATS, type Seat, type SeatRefusal } from '../../../src/aggregator/fair-seats.ts';
 
 /** Takes seats until one is refused. */
 function takeAll(seats: FairSeats, limit: number, client: string, subnet: string | undefined) {
@@ -53,11 +53,11 @@ describe('shares', () => {
     takeAll(seats, 120, 'flood', 'a');
     expect(seats.taken).toBe(80);
     expect(seats.take(20, 256, { client: 'flood', subnet: 'b' })).toBe('full');
-    for (let index = 0; index < 2; index += 1) {
+    for (let index = 0; index < FIRST_SEATS; index += 1) {
       expect(typeof seats.take(20, 256, { client: 'good', subnet: 'a' })).toBe('object');
     }
     expect(seats.take(20, 256, { client: 'good', subnet: 'a' })).toBe('full');
-    expect(seats.take(20, 82, { client: 'other', subnet: 'a' })).toBe('full');
+    expect(seats.take(20, 80 + FIRST_SEATS, { client: 'other', subnet: 'a' })).toBe('full');
     expect(seats.take(20, 256, { client: undefined, subnet: 'b' })).toBe('full');
   });
 
@@ -130,7 +130,8 @@ describe('in any order of events', () => {
               if (outcome === 'full') expect(before).toBeGreaterThanOrEqual(Math.min(event.limit, MOST));
             } else {
               expect(before).toBeLessThan(MOST);
-              if (outcome.isFirst) expect(taken.filter((seat) => seat.client === shares.client).length).toBeLessThan(2);
+              if (outcome.isFirst)
+                expect(taken.filter((seat) => seat.client === shares.client).length).toBeLessThan(FIRST_SEATS);
               const ofLane = outcome.isFirst ? taken.filter(({ isFirst }) => isFirst).length : before;
               expect(ofLane).toBeLessThan(event.limit);
               taken.push(outcome);
@@ -161,7 +162,7 @@ const KEPT = 0.25;
 describe("the operator's own subnets", () => {
   const stranger = (number: number) => ({ client: `client ${number}`, subnet: `stranger ${number % 50}` });
   function floodedByStrangers(limit: number, most: number) {
-    const seats = new FairSeats(KEPT);
+    const seats = new FairSeats(() => KEPT);
     const taken: Seat[] = [];
     let refusal: Seat | SeatRefusal | undefined;
     for (let number = 0; number < 4 * most; number += 1) {
@@ -187,7 +188,7 @@ describe("the operator's own subnets", () => {
     const { taken, refusal } = floodedByStrangers(64, 256);
     expect(taken.filter(({ isFirst }) => isFirst).length).toBe(48);
     expect(refusal).toBe('reserved');
-    const seats = new FairSeats(KEPT);
+    const seats = new FairSeats(() => KEPT);
     let further = 0;
     while (typeof seats.take(64, 256, { client: undefined, subnet: `stranger ${further}` }) !== 'string') further += 1;
     expect(further).toBe(48);
@@ -205,7 +206,7 @@ describe("the operator's own subnets", () => {
   });
 
   test('they may have all that is free, and strangers find their share again', () => {
-    const seats = new FairSeats(KEPT);
+    const seats = new FairSeats(() => KEPT);
     let own = 0;
     while (typeof seats.take(64, 64, { client: `own ${own}`, subnet: `own ${own}`, isTracked: true }) !== 'string')
       own += 1;
@@ -214,7 +215,7 @@ describe("the operator's own subnets", () => {
   });
 
   test('what was looked up and is theirs counts as theirs', () => {
-    const seats = new FairSeats(KEPT);
+    const seats = new FairSeats(() => KEPT);
     const looked = Array.from({ length: 8 }, (_, number) => {
       const seat = seats.take(64, 64, { client: `c${number}`, subnet: undefined }) as Seat;
       expect(seats.move(64, 64, seat, `own ${number}`, true)).toBeUndefined();
@@ -239,7 +240,7 @@ describe("the operator's own subnets", () => {
     const nameOf = (number: number, isTracked: boolean) => `${isTracked ? 'own' : 'stranger'} ${number}`;
     fc.assert(
       fc.property(events, (all) => {
-        const seats = new FairSeats(KEPT);
+        const seats = new FairSeats(() => KEPT);
         const taken: Seat[] = [];
         const strangers = () => taken.filter(({ isTracked }) => !isTracked).length;
         for (const event of all) {

@@ -102,10 +102,21 @@ describe('what to expect of validators', () => {
 test('a chain is one of refused messages after several of them in a short time, and for a while', async () => {
   const clock = new FakeClock();
   const chains = createRefusedChains(clock);
-  for (let i = 0; i < 2; i += 1) chains.refused(P_CHAIN_ID);
-  expect(chains.isLikely(P_CHAIN_ID)).toBe(false);
-  chains.refused(P_CHAIN_ID);
-  expect(chains.isLikely(P_CHAIN_ID)).toBe(true);
+  for (let i = 0; i < 2; i += 1) chains.refused(P_CHAIN_ID, undefined);
+  expect(chains.isLikely(P_CHAIN_ID, undefined)).toBe(false);
+  chains.refused(P_CHAIN_ID, undefined);
+  expect(chains.isLikely(P_CHAIN_ID, undefined)).toBe(true);
   await clock.advance(10_000);
-  expect(chains.isLikely(P_CHAIN_ID)).toBe(false);
+  expect(chains.isLikely(P_CHAIN_ID, undefined)).toBe(false);
+});
+
+test('a client whose messages of a chain are refused makes only its own next ones suspect, until many clients do', () => {
+  const chains = createRefusedChains(new FakeClock());
+  for (let i = 0; i < 1_000; i += 1) chains.refused(P_CHAIN_ID, 'flood');
+  expect(chains.isLikely(P_CHAIN_ID, 'flood')).toBe(true);
+  expect(chains.isLikely(P_CHAIN_ID, 'good')).toBe(false);
+  for (let client = 0; client < 14; client += 1) {
+    for (let i = 0; i < 3; i += 1) chains.refused(P_CHAIN_ID, `client ${client}`);
+    expect(chains.isLikely(P_CHAIN_ID, 'good')).toBe(client >= 8);
+  }
 });

@@ -37,7 +37,7 @@ describe('which subnets may be asked for', () => {
   });
 
   test('one that is named and may not be is refused before anything is asked', async () => {
-    const { api, source, failure, registry } = createHarness({}, policyOf([], []));
+    const { api, source, failure, registry } = createHarness({}, { subnets: policyOf([], []) });
     expect(await failure({ signingSubnetID: OTHER_SUBNET })).toMatchObject({ code: 'subnet_not_allowed' });
     expect(api.calls).toEqual([]);
     expect(source.inFlight).toBe(0);
@@ -45,7 +45,7 @@ describe('which subnets may be asked for', () => {
   });
 
   test('that of the source chain, as soon as it is known: its validators are not even looked up', async () => {
-    const { api, failure, start, finish } = createHarness({}, policyOf([], [OTHER_SUBNET]));
+    const { api, failure, start, finish } = createHarness({}, { subnets: policyOf([], [OTHER_SUBNET]) });
     expect(await failure()).toMatchObject({ code: 'subnet_not_allowed' });
     expect(api.calls).toEqual(['validatedBy']);
     expect(await failure()).toMatchObject({ code: 'subnet_not_allowed' });
@@ -56,7 +56,7 @@ describe('which subnets may be asked for', () => {
   });
 
   test('that of an L1’s manager, where only a transaction was given', async () => {
-    const { failure } = createHarness({}, policyOf([], []));
+    const { failure } = createHarness({}, { subnets: policyOf([], []) });
     const subject = { kind: 'transaction', txID: TX } as const;
     expect(await failure({ subject })).toMatchObject({ code: 'subnet_not_allowed' });
   });
@@ -65,7 +65,7 @@ describe('which subnets may be asked for', () => {
 describe('while strangers ask for all there is', () => {
   /** Strangers hold all they can get: requests that no validator answers. */
   async function flooded(policy = policyOf([OTHER_SUBNET])) {
-    const harness = createHarness({ maxAggregationsInFlight: 16 }, policy);
+    const harness = createHarness({ maxAggregationsInFlight: 16 }, { subnets: policy });
     const { start, finish, silence, startFor } = harness;
     await finish(start({ message: messageOf(0) }));
     silence(1, 2, 3, 4);

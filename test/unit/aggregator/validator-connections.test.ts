@@ -122,6 +122,7 @@ function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as Err
         signal.addEventListener('abort', () => reject(signal.reason), { once: true });
       });
     },
+    newest: () => [],
   };
   const connections = createValidatorConnections({
     network: network as unknown as PeerNetwork,
@@ -243,6 +244,31 @@ describe('whom it keeps connected', () => {
     for (const subnetID of [SUBNET, PRIMARY_NETWORK_ID]) expect(network.wanted.has(subnetID)).toBe(true);
     expect(network.wanted.size).toBe(1_002);
   });
+});
+
+test('subnets can be tracked and left while it runs', async () => {
+  const { network, connections, pass } = createHarness();
+  await pass(0);
+  let changes = 0;
+  connections.onReadinessChange(() => {
+    changes += 1;
+  });
+  const IDs = () => connections.readiness().map(({ subnetID }) => subnetID);
+  connections.trackSubnets([L1]);
+  expect(changes).toBe(1);
+  expect(IDs()).toEqual([PRIMARY_NETWORK_ID, L1]);
+  // What stays is not read from the start.
+  expect(connections.readiness()[0]?.connected?.totalWeight).toBe(6n);
+  await pass(0);
+  expect(connections.readiness()[1]?.reason).toBe('it has no validators');
+  // Its connections last as long as those that a request has named.
+  expect(network.wanted.get(SUBNET)).toEqual([nodeOf(4)]);
+  await pass(KEEP_MS + 2 * REFRESH_MS);
+  expect(network.wanted.has(SUBNET)).toBe(false);
+  connections.trackSubnets([SUBNET]);
+  await pass(0);
+  expect(IDs()).toEqual([PRIMARY_NETWORK_ID, SUBNET]);
+  expect(network.wanted.get(SUBNET)).toEqual([nodeOf(4)]);
 });
 
 describe('readiness', () => {

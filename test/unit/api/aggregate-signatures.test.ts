@@ -360,6 +360,7 @@ describe('an aggregation that fails', () => {
     ['unknown_source_chain', 404],
     ['unknown_subnet', 404],
     ['unknown_transaction', 404],
+    ['unknown_validation', 404],
     ['justification_not_found', 404],
     ['insufficient_weight', 500],
     ['p_chain_invalid', 502],

@@ -40,20 +40,29 @@ export function scriptedAggregator(
 
 export const UP: NetworkReadiness = { name: 'fuji', status: 'up', reason: undefined, nodeID: NODE_ID, subnets: [] };
 
+/** Of a part that the test does not ask. */
+const NOT_SCRIPTED = {} as never;
+
 /** A network that does as the test says. */
 export function scriptedNetwork({
   pathNames = ['fuji', 'testnet'],
   aggregator = scriptedAggregator().aggregator,
   readiness = () => UP,
+  subnets = NOT_SCRIPTED,
+  verifier = NOT_SCRIPTED,
+  uptimes = NOT_SCRIPTED,
 }: {
   readonly pathNames?: readonly string[];
   readonly aggregator?: Aggregator;
   readonly readiness?: () => NetworkReadiness;
+  readonly subnets?: Network['subnets'];
+  readonly verifier?: Network['verifier'];
+  readonly uptimes?: Network['uptimes'];
 } = {}): Network {
   return {
     name: pathNames[0] ?? '',
     pathNames,
-    aggregator,
+    ...{ aggregator, subnets, verifier, uptimes },
     readiness,
     untilUp: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
@@ -74,6 +83,7 @@ export function createTestServer({
     metrics: createMetrics(registry),
     logger: createLogger('silent'),
     clock: systemClock,
+    maxConnections: 1_000,
     drainTimeoutMs: 1_000,
     ...options,
   });

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { MAX_UNDER_WAY } from '../../../src/api/client-connection.ts';
+import { ClientConnections } from '../../../src/api/client-connections.ts';
 import { DrainingServer } from '../../../src/api/draining-server.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
 
@@ -12,10 +13,10 @@ const MIB = 1024 * 1024;
 /** More than the system takes for a client that reads nothing. */
 const LONG = Buffer.alloc(16 * MIB, 'a');
 
-async function start(listener: RequestListener) {
+async function start(listener: RequestListener, maxConnections = 100) {
   const clock = new FakeClock();
   const brokenOff: string[] = [];
-  const options = { clock, drainTimeoutMs: 1_000, onTimeout: () => undefined };
+  const options = { clock, maxConnections, drainTimeoutMs: 1_000, onTimeout: () => undefined };
   const server = new DrainingServer(
     { keepAliveTimeout: 3_600_000 },
     { ...options, onBreakOff: (reason) => brokenOff.push(reason) },
@@ -33,9 +34,9 @@ async function start(listener: RequestListener) {
     clock,
     brokenOff,
     /** A client, and the service's end of its connection. */
-    async open(): Promise<{ client: Socket; served: Socket }> {
+    async open(localAddress = '127.0.0.1'): Promise<{ client: Socket; served: Socket }> {
       const accepted = once(server, 'connection') as Promise<[Socket]>;
-      const client = connect(port, '127.0.0.1');
+      const client = connect({ port, host: '127.0.0.1', localAddress });
       client.on('error', () => undefined);
       const [[served]] = await Promise.all([accepted, once(client, 'connect')]);
       return { client, served };
@@ -211,7 +212,7 @@ test('unread answers have a bound over all connections: who holds most of them i
   expect(modest.served.destroyed).toBe(false);
 });
 
-test('waiting requests have a bound over all connections', async () => {
+test.runIf(process.platform === 'linux')('waiting requests have a bound over all connections', async () => {
   const { open, brokenOff } = await start(() => undefined);
   const shortest = 'GET / HTTP/1.1\r\n\r\n';
   const modest = await open();
@@ -220,7 +221,8 @@ test('waiting requests have a bound over all connections', async () => {
   await waits;
   const greedy: Socket[] = [];
   while (brokenOff.length === 0) {
-    const { client, served } = await open();
+    // Each of a client of its own, as one client with so many would not be read.
+    const { client, served } = await open(`127.0.1.${greedy.length + 1}`);
     greedy.push(served);
     const stopped = Promise.race([once(served, 'pause'), once(served, 'close')]);
     client.write(shortest.repeat(20_000));
@@ -231,4 +233,111 @@ test('waiting requests have a bound over all connections', async () => {
   expect(brokenOff).toEqual(['has most waiting requests of all']);
   expect(greedy.length).toBeLessThan(50);
   expect(modest.served.destroyed).toBe(false);
+});
+
+describe('the number of connections', () => {
+  function openConnections(maxConnections: number) {
+    const clock = new FakeClock();
+    const brokenOff: string[] = [];
+    const connections = new ClientConnections({
+      clock,
+      maxConnections,
+      listener: () => undefined,
+      onBreakOff: (reason) => brokenOff.push(reason),
+    });
+    return {
+      clock,
+      brokenOff,
+      /** A connection from an address, a second after the one before. */
+      async open(remoteAddress: string): Promise<Socket> {
+        await clock.advance(1_000);
+        const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: remoteAddress });
+        connections.open(socket);
+        return socket;
+      },
+    };
+  }
+
+  test('is bounded: for a new one that ends which has been idle for longest', async () => {
+    const { open, brokenOff } = openConnections(3);
+    const [first, second, third] = [await open('1.1.1.1'), await open('2.2.2.2'), await open('3.3.3.3')];
+    expect(brokenOff).toEqual([]);
+    const fourth = await open('4.4.4.4');
+    expect([first, second, third, fourth].map(({ destroyed }) => destroyed)).toEqual([true, false, false, false]);
+    expect(brokenOff).toEqual(['there are too many connections']);
+  });
+
+  test('whoever has most of them makes room, however new its own are', async () => {
+    const { open } = openConnections(5);
+    const lone = await open('1.1.1.1');
+    const flood = [await open('2001:db8::1'), await open('2001:db8::2')];
+    const other = await open('3.3.3.3');
+    flood.push(await open('2001:db8::3'), await open('2001:db8::4'), await open('2001:db8::5'));
+    expect(flood.map(({ destroyed }) => destroyed)).toEqual([true, true, false, false, false]);
+    expect([lone.destroyed, other.destroyed]).toEqual([false, false]);
+  });
+
+  test('where all have requests under way, the new one ends; one that is done is idle from then on', async () => {
+    const responses: ServerResponse[] = [];
+    const { open, clock, brokenOff } = await start((_request, response) => responses.push(response), 2);
+    const [a, b] = [await open(), await open()];
+    for (const { client } of [a, b]) client.write(GET);
+    await expect.poll(() => responses.length).toBe(2);
+    const refused = await open();
+    expect([a, b, refused].map(({ served }) => served.destroyed)).toEqual([false, false, true]);
+    for (const response of responses) response.end('x');
+    await Promise.all([once(a.client, 'data'), once(b.client, 'data')]);
+    await clock.advance(1_000);
+    a.client.write(GET);
+    await expect.poll(() => responses.length).toBe(3);
+    const taken = await open();
+    expect([a, b, taken].map(({ served }) => served.destroyed)).toEqual([false, true, false]);
+    expect(brokenOff).toEqual(Array(2).fill('there are too many connections'));
+  });
+});
+
+describe.runIf(process.platform === 'linux')('a client with too many requests that wait', () => {
+  test('is not read any more, over none of its connections, and others are', async () => {
+    const { open, server } = await start(() => undefined);
+    const idle = await open();
+    const greedy = await open();
+    const other = await open('127.0.0.2');
+    const held = once(idle.served, 'pause');
+    greedy.client.write('GET / HTTP/1.1\r\n\r\n'.repeat(2_000));
+    await held;
+    const late = await open();
+    await settle();
+    expect([idle, greedy, late, other].map(({ served }) => served.isPaused())).toEqual([true, true, true, false]);
+    let asked = 0;
+    server.on('request', () => {
+      asked += 1;
+    });
+    idle.client.write(GET);
+    late.client.write(GET);
+    other.client.write(GET);
+    await once(server, 'request');
+    await settle();
+    expect(asked).toBe(1);
+    // It counts for the client only as long as the connection is there.
+    const both = Promise.all([once(idle.served, 'resume'), once(late.served, 'resume')]);
+    const bothAsked = new Promise<void>((resolve) => server.on('request', () => void (asked === 3 && resolve())));
+    greedy.served.destroy();
+    await both;
+    await bothAsked;
+    expect(asked).toBe(3);
+  });
+
+  test('is read again when half of them are done, and none is lost', async () => {
+    const { listener, handled } = numbered();
+    const { open } = await start(listener);
+    const idle = await open();
+    const greedy = await open();
+    const held = once(idle.served, 'pause');
+    greedy.client.resume().write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(2_000));
+    await held;
+    await once(idle.served, 'resume');
+    idle.client.resume().write(GET);
+    while (handled() < 2_001) await settle();
+    expect(handled()).toBe(2_001);
+  });
 });

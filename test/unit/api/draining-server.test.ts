@@ -18,6 +18,7 @@ async function start(listener: RequestListener) {
     { keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS },
     {
       clock,
+      maxConnections: 100,
       drainTimeoutMs: DRAIN_TIMEOUT_MS,
       onTimeout: (requests) => brokenOff.push(requests),
       onBreakOff: () => undefined,

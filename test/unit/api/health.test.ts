@@ -19,7 +19,16 @@ describe('decideReadiness', () => {
     [['down', 'starting'], false, 'starting'],
     [[], false, 'down'],
   ])('%j: ready %s, %s', (statuses, isReady, status) => {
-    expect(decideReadiness(statuses.map((each) => ({ status: each })))).toEqual({ isReady, status });
+    expect(
+      decideReadiness(
+        statuses.map((each) => ({ status: each })),
+        false,
+      ),
+    ).toEqual({ isReady, status });
+  });
+
+  test('a service that is about to stop is not ready, however its networks are', () => {
+    expect(decideReadiness([{ status: 'up' }], true)).toEqual({ isReady: false, status: 'stopping' });
   });
 });
 
@@ -84,6 +93,27 @@ test('not ready is 503 with a time to try again', async () => {
   expect(response.json()).toEqual({ status: 'down', networks: [DOWN_BODY] });
 });
 
+test('a service that is about to stop says so everywhere, and lives', async () => {
+  const state = { isStopping: () => true };
+  const server = await createTestServer({ networks: [scriptedNetwork({ readiness: () => UP })], state });
+  const all = await server.inject('/health/ready');
+  expect([all.statusCode, all.headers['retry-after'], all.json().status]).toEqual([503, '2', 'stopping']);
+  const one = await server.inject('/health/ready/fuji');
+  expect([one.statusCode, one.json().status]).toEqual([503, 'stopping']);
+  expect((await server.inject('/health/live')).statusCode).toBe(200);
+});
+
+test('readiness says that another process uses the identity, and what to do', async () => {
+  const state = { identityProblem: () => 'another process: end it' };
+  const server = await createTestServer({ networks: [scriptedNetwork({ readiness: () => UP })], state });
+  const response = await server.inject('/health/ready');
+  expect(response.json()).toEqual({
+    status: 'up',
+    identityProblem: 'another process: end it',
+    networks: [UP_BODY],
+  });
+});
+
 test('each network can be asked for alone, by any of its names', async () => {
   const server = await serverOf(
     UP,
@@ -112,7 +142,7 @@ test('the OpenAPI document has the shapes', async () => {
   const { get } = paths['/health/ready'];
   expect(Object.keys(get.responses)).toEqual(expect.arrayContaining(['200', '503']));
   const { properties } = get.responses[503].content['application/json'].schema;
-  expect(properties.status.enum).toEqual(['starting', 'up', 'degraded', 'down']);
+  expect(properties.status.enum).toEqual(['starting', 'up', 'degraded', 'down', 'stopping']);
   expect(Object.keys(properties.networks.items.properties)).toEqual(['name', 'status', 'reason', 'nodeId', 'subnets']);
   expect(paths['/health/ready/{network}'].get.responses[404]).toBeDefined();
 });

@@ -5,24 +5,18 @@ import { answerMalformed } from '../../../src/api/malformed-requests.ts';
 import type { RequestLog } from '../../../src/api/request-log.ts';
 
 /** What is written to the socket in answer to an error of Node's parser or timers. */
-function answerTo(code: string, hasBegunAnswer = false): { written: string; lines: unknown[]; isDestroyed: boolean } {
+function answerTo(code: string, afterAnswers = (_: Socket, act: () => void) => act()) {
   const lines: unknown[] = [];
-  const result = { written: '', lines, isDestroyed: false };
+  const result = { written: '', lines };
   const socket = {
     writable: true,
     destroyed: false,
     end: (text: string) => (result.written += text),
     destroySoon: () => undefined,
-    destroy: () => (result.isDestroyed = true),
   } as unknown as Socket;
   const log = { malformed: (_: string, ...rest: unknown[]) => lines.push(rest) } as unknown as RequestLog;
   const error = Object.assign(new Error(code), { code });
-  answerMalformed(error, socket, {
-    form: OWN_ERROR_FORM,
-    log,
-    headers: { vary: 'origin' },
-    hasBegunAnswer: () => hasBegunAnswer,
-  });
+  answerMalformed(error, socket, { form: OWN_ERROR_FORM, log, headers: { vary: 'origin' }, afterAnswers });
   return result;
 }
 
@@ -41,6 +35,12 @@ test.each([
   expect(lines).toEqual([[code, reason]]);
 });
 
-test('nothing is written into an answer that is already on its way', () => {
-  expect(answerTo('HPE_INVALID_METHOD', true)).toMatchObject({ written: '', isDestroyed: true });
+test('nothing is written before the answers to earlier requests', () => {
+  let act: (() => void) | undefined;
+  const result = answerTo('HPE_INVALID_METHOD', (_, then) => {
+    act = then;
+  });
+  expect(result.written).toBe('');
+  act?.();
+  expect(result.written).toMatch(/^HTTP\/1\.1 400 /);
 });

@@ -16,6 +16,9 @@ const OUTPUT = `
 {"name":"20 validators: repeated request","n":200,"ms":0.5}
 {"name":"20 validators: after the run","rss_mib":276,"cpu_s":4}
 {"name":"200 validators: distinct request","n":20,"ms":88,"cpu_ms":90}
+{"name":"16 connections: distinct, closed loop","signed_per_s":12,"signed_p50_ms":900}
+{"name":"64 connections: distinct, closed loop","signed_per_s":11,"signed_p50_ms":2000,"refused_per_s":500}
+{"name":"64 connections: distinct, open loop","due_per_s":6,"signed_per_s":6,"signed_p50_ms":100}
 {"name":"reference, clean","n":5,"ms":5.7,"ratio":1,"vs":"reference"}
 {"name":"noble, clean","n":5,"ms":19,"ratio":3.4,"vs":"reference"}
 {"name":"native, clean","n":5,"ms":2.1,"ratio":0.37,"vs":"reference"}
@@ -36,6 +39,8 @@ test('every picture is made from the rows that the benchmarks print, and can be 
     'service-requests.svg',
     'service-start.svg',
     'service-memory.svg',
+    'http-throughput.svg',
+    'http-latency.svg',
     'bls-aggregation.svg',
     'bls-bad-signers-noble.svg',
     'bls-bad-signers-native.svg',
@@ -58,6 +63,13 @@ test('a point is at the size that was measured, whether it stands in the name or
     ],
     'distinct, 16 in flight, each': [[20, 15]],
     'repeated request': [[20, 0.5]],
+  });
+  expect(seriesOf('http-latency.svg')).toEqual({
+    'distinct, closed loop': [
+      [16, 900],
+      [64, 2_000],
+    ],
+    'distinct, open loop at half of capacity': [[64, 100]],
   });
   expect(seriesOf('bls-bad-signers-noble.svg')).toEqual({
     'all good': [[5, 19]],

@@ -1,4 +1,4 @@
-import { type BlsService, createBlsService } from '../../../src/bls/aggregation.ts';
+import { type BlsService, type BlsVerifier, createBlsService } from '../../../src/bls/aggregation.ts';
 import type { BlsBackend } from '../../../src/bls/bls-backend.ts';
 import { runBlsJob } from '../../../src/bls/bls-jobs.ts';
 import { createJobRunner, type JobRunner } from '../../../src/bls/job-runner.ts';
@@ -23,6 +23,6 @@ export function createInlineRunner(
 }
 
 /** @param start when the first job ends, and no other begins before */
-export function createInlineBls(backend: BlsBackend, start?: Promise<unknown>): BlsService {
+export function createInlineBls(backend: BlsBackend, start?: Promise<unknown>): BlsService & BlsVerifier {
   return createBlsService(createInlineRunner(backend, start), backend);
 }

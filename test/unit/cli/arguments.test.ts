@@ -20,12 +20,15 @@ describe('arguments', () => {
     [['--version', '--check-config'], 'print version'],
     [['--check-config', '--print-config'], 'check config'],
     [['--print-config'], 'print config'],
+    [['identity', '--config', 'a.json'], 'print identity'],
+    [['identity', '--help'], 'print help'],
   ])('%j is to %s', (args, action) => {
     expect(parseArguments(args).action).toBe(action);
   });
 
   test.each([
     [['--check'], 'unknown option --check'],
+    [['identity', '--chek-config'], 'unknown option --chek-config; did you mean --check-config?'],
     [['--chek-config'], 'unknown option --chek-config; did you mean --check-config?'],
     [['--loglevel', 'x'], 'unknown option --loglevel; did you mean --log-level?'],
     [['-p', '1'], 'unknown option -p'],

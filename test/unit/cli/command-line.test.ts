@@ -93,6 +93,27 @@ describe.concurrent('npm start --', { timeout: 30_000 }, () => {
     });
   });
 
+  test('identity prints the NodeID that the service will have, and makes it where there is none', async () => {
+    const directory = join(folder, 'identity');
+    const config = writeConfig('identity.json', { ...FUJI, identity: { directory } });
+    const first = await run('identity', '--config', config);
+    expect(first).toMatchObject({ code: 0, err: '' });
+    expect(first.out).toMatch(/^NodeID-\w+\n$/);
+    expect(await run('identity', '--config', config)).toEqual(first);
+  });
+
+  test('identity says what to set where none is configured', async () => {
+    const without = await run('identity', '--config', writeConfig('none.json', FUJI));
+    expect(without).toMatchObject({ code: 2, out: '' });
+    expect(without.err).toContain('set identity.directory');
+  });
+
+  test('health exits with 1 where no service answers, and says why', async () => {
+    const { code, out, err } = await run('health', '--port', '1');
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(/^http:\/\/127\.0\.0\.1:1\/health\/live does not answer: .*ECONNREFUSED.*\n$/);
+  });
+
   test.each([
     [['--prot', '1'], 'unknown option --prot; did you mean --port?\nSee npm start -- --help\n'],
     [['--zzz'], 'unknown option --zzz\n'],

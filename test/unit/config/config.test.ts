@@ -15,8 +15,12 @@ describe('defaults', () => {
   test('of a public network', () => {
     const config = configOf(BASE);
     expect(config).toMatchObject({
-      server: { host: '127.0.0.1', port: 8080, corsOrigins: ['*'], trustedProxies: [], shutdownTimeoutMs: 15_000 },
+      server: {
+        ...{ host: '127.0.0.1', port: 8080, corsOrigins: ['*'], trustedProxies: [] },
+        ...{ maxConnections: 4_096, drainDelayMs: 0, shutdownTimeoutMs: 15_000 },
+      },
       log: { level: 'info' },
+      metrics: { host: '127.0.0.1', port: undefined },
       access: { unitsPerMinute: 3_000, apiKeys: [] },
       identity: undefined,
       bls: { backend: 'noble' },
@@ -102,6 +106,20 @@ describe('defaults', () => {
 });
 
 describe('what a file says', () => {
+  test('the folder of an identity has both files, under the names that nodes give theirs', () => {
+    expect(configOf(fileWith({ identity: { directory: '/var/id' } })).identity).toEqual({
+      directory: '/var/id',
+      certificatePath: '/var/id/staker.crt',
+      privateKeyPath: '/var/id/staker.key',
+    });
+  });
+
+  test('metrics listen where the server does, unless said otherwise', () => {
+    const server = { host: '10.0.0.1' };
+    expect(configOf(fileWith({ server, metrics: { port: 9_090 } })).metrics).toEqual({ host: '10.0.0.1', port: 9_090 });
+    expect(configOf(fileWith({ server, metrics: { host: '::1' } })).metrics.host).toBe('::1');
+  });
+
   test('IDs, addresses, the identity and the store are parsed', () => {
     const config = configOf(
       fileWith({
@@ -133,18 +151,46 @@ describe('what a file says', () => {
       { nodeID: NODE_ID, host: 'node.example', port: 1 },
     ]);
     expect(network).toMatchObject({ readyQuorumNum: 80n, l1Index: { lookback: 0n, blocksPerSecond: 50 } });
-    expect(config.identity).toEqual({ certificatePath: 'a.crt', privateKeyPath: 'a.key' });
+    expect(config.identity).toEqual({ directory: undefined, certificatePath: 'a.crt', privateKeyPath: 'a.key' });
     expect(config.store).toEqual({
       path: '/var/lib/a',
       shared: {
-        address: { host: 'redis.test', port: 6379, isTls: true, username: undefined, password: 'word', database: 2 },
+        servers: {
+          ...{ kind: 'single', host: 'redis.test', port: 6379, isTls: true },
+          ...{ username: undefined, password: 'word', database: 2 },
+        },
         keyPrefix: 'mine:',
+        secret: undefined,
       },
     });
     expect(config.access.apiKeys).toEqual([
       { name: 'a', sha256: hash('a'), unitsPerMinute: 30_000, routes: ['aggregation', 'data', 'rpc'] },
     ]);
     expect(configOf(fileWith({ store: { sharedKeyPrefix: 'mine:' } })).store.shared).toBeUndefined();
+  });
+
+  test('the shared store may be a cluster, or be named by sentinels', () => {
+    const sharedOf = (store: object) => configOf(fileWith({ store })).store.shared;
+    const given = { sharedUrl: 'redis://me:word@a.test:7000/1', sharedNodes: ['b.test:7001', '[::1]:7002'] };
+    const address = {
+      ...{ host: 'a.test', port: 7000, isTls: false, username: 'me', password: 'word', database: 1 },
+    };
+    const nodes = [
+      { host: 'a.test', port: 7000 },
+      { host: 'b.test', port: 7001 },
+      { host: '::1', port: 7002 },
+    ];
+    const secret = 'sixteen letters!';
+    const keyPrefix = 'warp-signature-aggregator:';
+    expect(sharedOf({ ...given, sharedKind: 'single', sharedSecret: secret })).toEqual({
+      ...{ servers: { ...address, kind: 'single' }, keyPrefix, secret },
+    });
+    expect(sharedOf({ ...given, sharedKind: 'cluster' })?.servers).toEqual({ ...address, kind: 'cluster', nodes });
+    const watched = { ...given, sharedKind: 'sentinel', sharedMaster: 'ours', sharedSentinelPassword: 'other' };
+    expect(sharedOf(watched)?.servers).toEqual({
+      ...address,
+      ...{ kind: 'sentinel', sentinels: nodes, master: 'ours', sentinelPassword: 'other' },
+    });
   });
 
   test('${NAME} in any text is the environment variable, once', () => {
@@ -308,6 +354,11 @@ describe('what is wrong is said in a sentence that names the setting', () => {
       /^networks\.fuji\.manuallyTrackedPeers\[0\]\.nodeId: must start with NodeID-, is "x"$/,
     ],
     [
+      'an identity in two places',
+      fileWith({ identity: { directory: 'd', privateKeyPath: 'a' } }),
+      'identity: must have either directory or the two paths, not both',
+    ],
+    [
       'half an identity',
       fileWith({ identity: { privateKeyPath: 'a' } }),
       'identity: certificatePath and privateKeyPath must be given together: they are one identity',
@@ -316,6 +367,11 @@ describe('what is wrong is said in a sentence that names the setting', () => {
       'a Redis that is none',
       fileWith({ store: { sharedUrl: 'https://:secret@redis.test' } }),
       /^store\.sharedUrl: must be such as redis:/,
+    ],
+    [
+      'a node of a Redis without its port',
+      fileWith({ store: { sharedNodes: ['redis.test'] } }),
+      /^store\.sharedNodes\[0\]: must be a host and a port/,
     ],
     [
       'a key for its hash',

@@ -49,11 +49,19 @@ describe('config/README.md', () => {
   });
 
   test('has examples that are good', () => {
-    const [whole = '', upstream = ''] = [...README.matchAll(/```json\n(.*?)```/gs)].map(([, text = '']) => text);
-    const environment = { P_CHAIN_API_KEY: 'key', DATA_API_KEY: 'key' };
-    const file = { ...JSON.parse(whole), ...JSON.parse(upstream) } as object;
+    const [whole = '', store = '', upstream = ''] = [...README.matchAll(/```json\n(.*?)```/gs)].map(
+      ([, text = '']) => text,
+    );
+    const environment = {
+      P_CHAIN_API_KEY: 'key',
+      DATA_API_KEY: 'key',
+      REDIS_PASSWORD: 'key',
+      SHARED_SECRET: 'sixteen letters!',
+    };
+    const file = { ...JSON.parse(whole), ...JSON.parse(store), ...JSON.parse(upstream) } as object;
     const config = configOf(file, {}, environment);
     expect(config.networks[0]?.pChainApi).toHaveLength(2);
+    expect(config.store.shared?.servers).toMatchObject({ kind: 'cluster', isTls: true });
     expect(Object.keys(config.upstream.endpoints)).toEqual(['mainnet', 'fuji', 'evm', 'metrics', 'node']);
   });
 

@@ -8,7 +8,10 @@ const COUNT = 10_000_000;
 
 const NUMBERS: readonly (readonly [setting: string, least: number, most: number])[] = [
   ['server.port', 0, 65_535],
+  ['server.maxConnections', 1, 1_000_000],
+  ['server.drainDelayMs', 0, HOUR_MS],
   ['server.shutdownTimeoutMs', 1, HOUR_MS],
+  ['metrics.port', 0, 65_535],
   ['access.unitsPerMinute', 0, COUNT],
   ['bls.workers', 1, 1_024],
   ['aggregation.requestTimeoutMs', 1, HOUR_MS],
@@ -56,11 +59,17 @@ const LENGTHS: readonly (readonly [setting: string, least: number, most: number,
   ['network.allowedSubnetIds', 0, 1_000, repeat(() => subnetId)],
   ['network.manuallyTrackedPeers', 0, 1_000, repeat(() => peer)],
   ['server.host', 1, 1_000, (length) => 'h'.repeat(length)],
+  ['metrics.host', 1, 1_000, (length) => 'h'.repeat(length)],
+  ['identity.directory', 1, 1_000, (length) => 'd'.repeat(length)],
   ['store.path', 1, 1_000, (length) => 'p'.repeat(length)],
   ['store.sharedKeyPrefix', 1, 100, (length) => 'k'.repeat(length)],
+  ['store.sharedNodes', 0, 100, repeat((index) => `redis-${index}:6379`)],
+  ['store.sharedMaster', 1, 100, (length) => 'm'.repeat(length)],
+  ['store.sharedSentinelPassword', 1, 1_000, (length) => 'p'.repeat(length)],
+  ['store.sharedSecret', 16, 1_000, (length) => 's'.repeat(length)],
 ];
 /** Of these texts only the least length is limited. */
-const ENDLESS = ['server.host', 'store.path'];
+const ENDLESS = ['server.host', 'metrics.host', 'identity.directory', 'store.path'];
 
 function fileOf(setting: string, value: unknown) {
   return fileWith(nested(setting.split('.'), value) as Record<string, object>);

@@ -3,7 +3,14 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { NetworkModel } from '../../../src/devnet/network-model.ts';
 import { verifyEvmMessage, verifyPlatformMessage } from '../../../src/devnet/signing-rules.ts';
 import { concatBytes } from '../../../src/primitives/bytes.ts';
-import { idBytes, P_CHAIN_ID, parseId, type SubnetID } from '../../../src/primitives/ids.ts';
+import {
+  idBytes,
+  type NodeID,
+  P_CHAIN_ID,
+  parseId,
+  type SubnetID,
+  type ValidationID,
+} from '../../../src/primitives/ids.ts';
 import { conversionID } from '../../../src/warp/conversion-data.ts';
 import { encodeJustification } from '../../../src/warp/justification.ts';
 import {
@@ -15,8 +22,9 @@ import {
 } from '../../../src/warp/l1-message.ts';
 import { encodeWarpPayload } from '../../../src/warp/payload.ts';
 import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { createUptimeMessage, encodeValidatorUptime } from '../../../src/warp/validator-uptime.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { testModel } from './test-model.ts';
+import { modelNode, testModel } from './test-model.ts';
 
 const NOTHING: Uint8Array = new Uint8Array();
 const UNKNOWN_SUBNET = parseId<SubnetID>('BKBZ6xXTnT86B4L5fp8rvtcmNSpvtNz8En9jG61ywV2uWyeHy', 'subnet');
@@ -212,6 +220,47 @@ describe('an EVM chain', () => {
 
   test('does not sign what the other one emitted', () => {
     expect(verifyEvmMessage(model.l1Chain, model.cChain.emit(Buffer.from('a')))).toMatchObject({ code: 1 });
+  });
+
+  test('of an L1 signs uptimes up to what the node that is asked has seen', async () => {
+    const { l1Chain } = model;
+    const [validator, , other] = model.l1Validators();
+    if (!validator || !other) throw new Error('the L1 has too few validators');
+    const { validationID } = validator;
+    const judge = (totalUptime: bigint, by: NodeID | undefined = validator.nodeID) => {
+      const uptime = { kind: 'ValidatorUptime' as const, validationID, totalUptime };
+      return verifyEvmMessage(l1Chain, createUptimeMessage(1337, l1Chain.blockchainID, uptime), by);
+    };
+    expect(judge(86_400n)).toBeUndefined();
+    expect(judge(86_401n)).toEqual({
+      code: 2,
+      message: `current uptime 86400 is less than queried uptime 86401 for validationID ${validationID}`,
+    });
+    // Another node has seen less of it, and both see more of it as time goes by.
+    expect(judge(86_400n, other.nodeID)).toMatchObject({ code: 2 });
+    await clock.advance(1_000);
+    expect(judge(86_401n)).toBeUndefined();
+    l1Chain.uptimes?.fix(validator.nodeID, validationID, 5n);
+    expect([judge(5n), judge(6n)?.code]).toEqual([undefined, 2]);
+  });
+
+  test('of an L1 refuses uptimes of nobody, from an account, and of the C-Chain', () => {
+    const nobody = {
+      kind: 'ValidatorUptime' as const,
+      validationID: parseId<ValidationID>('2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC', 'ID'),
+      totalUptime: 0n,
+    };
+    const { l1Chain, cChain } = model;
+    const by = modelNode(1).nodeID;
+    expect(verifyEvmMessage(l1Chain, createUptimeMessage(1337, l1Chain.blockchainID, nobody), by)).toMatchObject({
+      code: 2,
+      message: expect.stringContaining('failed to get uptime'),
+    });
+    expect(verifyEvmMessage(l1Chain, l1Chain.prepare(encodeValidatorUptime(nobody)), by)).toMatchObject({
+      code: 2,
+      message: expect.stringContaining('source address'),
+    });
+    expect(verifyEvmMessage(cChain, createUptimeMessage(1337, cChain.blockchainID, nobody), by)?.code).toBe(1);
   });
 
   function blockMessage(hash: Uint8Array) {

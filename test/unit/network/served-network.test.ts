@@ -2,6 +2,9 @@ import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import type { Aggregator } from '../../../src/aggregator/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../../src/aggregator/aggregation-request.ts';
+import type { SignedMessageReport } from '../../../src/aggregator/message-verifier.ts';
+import type { SubnetView } from '../../../src/aggregator/subnet-view.ts';
+import type { UptimeProof } from '../../../src/aggregator/uptime-proofs.ts';
 import { parseConfig } from '../../../src/config/load-config.ts';
 import {
   createServedNetwork,
@@ -18,6 +21,9 @@ import { createLogLines } from '../../log-lines.ts';
 const OWN_ID = 1337;
 const FUJI_ID = 5;
 const RESULT = { signers: [] } as unknown as AggregationResult;
+const VIEW = { validators: [] } as unknown as SubnetView;
+const REPORT = { signers: [] } as unknown as SignedMessageReport;
+const PROOF = { uptime: 1n } as unknown as UptimeProof;
 
 /** A network whose API and parts do as the test says. */
 function scriptedServedNetwork({
@@ -31,16 +37,30 @@ function scriptedServedNetwork({
 } = {}) {
   const clock = new FakeClock();
   const log = createLogLines();
-  const script = { networkID, isConnected: true, openError: undefined as Error | undefined };
+  const script = {
+    networkID,
+    isConnected: true,
+    openError: undefined as Error | undefined,
+    peerCounts: { connected: 1, turnedAway: 0 },
+  };
   /** What happened to API and parts, in order. */
   const events: string[] = [];
   const listeners = new Set<() => void>();
   const aggregator: Aggregator = { aggregate: async () => RESULT };
+  const parts = {
+    aggregator,
+    subnets: { view: async () => VIEW, list: () => [] },
+    verifier: { verify: async () => REPORT },
+    uptimes: { prove: async () => PROOF },
+  };
   const opener: NetworkOpener = {
     openApi(opened, { network }) {
       events.push(`api opened at ${network.infoApi[0]?.baseUrl}`);
       opened.defer(() => void events.push('api closed'));
       return {
+        useEndpoints({ infoApi: [{ baseUrl } = {}] }) {
+          events.push(`api asks ${baseUrl}`);
+        },
         async getNetworkID() {
           if (script.networkID instanceof Error) throw script.networkID;
           return script.networkID;
@@ -50,7 +70,11 @@ function scriptedServedNetwork({
           if (script.openError !== undefined) throw script.openError;
           events.push(`parts opened for ${id}`);
           return {
-            aggregator,
+            peers: { stats: () => script.peerCounts },
+            update({ trackedSubnetIDs, manuallyTrackedPeers }) {
+              events.push(`tracks ${trackedSubnetIDs.length} subnets and ${manuallyTrackedPeers.length} peers`);
+            },
+            ...parts,
             connections: {
               readiness: () => [
                 {
@@ -82,6 +106,7 @@ function scriptedServedNetwork({
       bls: {} as NetworkOptions['bls'],
       aggregation: config.aggregation,
       storePath: undefined,
+      shared: undefined,
       random: () => 0.5,
       startEmbedded,
     },
@@ -249,6 +274,75 @@ describe('a public network', () => {
     await network[Symbol.asyncDispose]();
     expect(events.slice(4)).toEqual(['parts closed', 'api closed']);
     expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('an update', () => {
+  const changed = (name: string, network: object) =>
+    parseConfig({ networks: { [name]: { pChainApi: [{ baseUrl: 'http://new.example' }], ...network } } }, {}, {}).config
+      .networks[0] as NetworkOptions['network'];
+  const PEER = { nodeId: 'NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg', address: '10.0.0.1:9651' };
+  const TRACKED = { trackedSubnetIds: ['11111111111111111111111111111111LpoYY'], manuallyTrackedPeers: [PEER] };
+
+  it('reaches the parts, and addresses that are of the same network', async () => {
+    await using scope = new AsyncDisposableStack();
+    const { network, events } = scriptedServedNetwork();
+    scope.use(network);
+    network.open();
+    await network.untilUp(never);
+    await settle();
+    expect(await network.update(changed('local', TRACKED))).toBeUndefined();
+    expect(events.slice(2)).toEqual([
+      'tracks 1 subnets and 1 peers',
+      'api opened at http://new.example',
+      'api closed',
+      'api asks http://new.example',
+    ]);
+    // The same once more changes no address.
+    expect(await network.update(changed('local', TRACKED))).toBeUndefined();
+    expect(events.slice(6)).toEqual(['tracks 1 subnets and 1 peers']);
+  });
+
+  it.each([
+    [FUJI_ID, 'its new info API is of network ID 5, and the network has 1337'],
+    [new Error('down'), 'its new info API does not answer: down'],
+  ])('leaves the addresses as they are where the new ones give %s', async (networkID, expected) => {
+    await using scope = new AsyncDisposableStack();
+    const { network, events, script } = scriptedServedNetwork();
+    scope.use(network);
+    network.open();
+    await network.untilUp(never);
+    await settle();
+    script.networkID = networkID;
+    expect(await network.update(changed('local', TRACKED))).toBe(expected);
+    expect(events).toContain('tracks 1 subnets and 1 peers');
+    expect(events).not.toContain('api asks http://new.example');
+  });
+
+  it('reaches a network that is yet to be opened', async () => {
+    await using scope = new AsyncDisposableStack();
+    const { network, clock, events, script } = scriptedServedNetwork({ networkID: new Error('down') });
+    scope.use(network);
+    network.open();
+    await settle();
+    expect(await network.update(changed('local', TRACKED))).toBeUndefined();
+    expect(events.at(-1)).toBe('api asks http://new.example');
+    script.networkID = OWN_ID;
+    await clock.advance(2_000);
+    expect(events.slice(-2)).toEqual(['parts opened for 1337', 'tracks 1 subnets and 1 peers']);
+    expect(network.peerCounts()).toEqual({ connected: 1, turnedAway: 0 });
+  });
+
+  it("sets the level of its log to the process's", async () => {
+    await using scope = new AsyncDisposableStack();
+    const { network, clock, log } = scriptedServedNetwork({ networkID: new Error('down') });
+    scope.use(network);
+    log.logger.level = 'error';
+    await network.update(changed('local', {}));
+    network.open();
+    await clock.advance(2_000);
+    expect(log.count('does not answer yet')).toBe(0);
+    expect(network.peerCounts()).toBeUndefined();
   });
 });
 

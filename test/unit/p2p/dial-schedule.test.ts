@@ -177,7 +177,7 @@ describe('the pauses of one node', () => {
     // 1 s × 1.5 each time, seen every 250 ms.
     expect(dueTimes(schedule, 0, 5)).toEqual([0, 1_500, 3_750, 7_250, 12_500]);
     expect(schedule.failures(node(1))).toBe(5);
-    expect(schedule.lastFailure(node(1))).toBe('connection refused');
+    expect(schedule.lastEnd(node(1))).toEqual({ cause: 'unreachable', reason: 'connection refused' });
   });
 
   it('start anew after a connection that lasted, with a short jitter', () => {
@@ -186,7 +186,7 @@ describe('the pauses of one node', () => {
     dueTimes(schedule, 0, 4);
     expect(schedule.takeDue(20_000)).toEqual([node(1)]);
     schedule.onReady(node(1));
-    expect(schedule.lastFailure(node(1))).toBeUndefined();
+    expect(schedule.lastEnd(node(1))).toBeUndefined();
     schedule.onClosed(node(1), LOST, 80_000);
     expect(schedule.failures(node(1))).toBe(0);
     expect(dueTimes(schedule, 80_000, 2)).toEqual([80_250, 81_750]);
@@ -259,7 +259,7 @@ describe('nodes that nobody wants', () => {
     schedule.want(node(0), 301_001);
     expect(schedule.dueDisconnects(301_003)).toEqual([node(1)]);
     schedule.onClosed(node(1), { cause: 'unwanted', reason: 'not wanted any more', readyForMs: 301_003 }, 301_003);
-    expect(schedule.lastFailure(node(1))).toBeUndefined();
+    expect(schedule.lastEnd(node(1))).toBeUndefined();
   });
 
   it('are remembered after a failure, so that others have their turn, and forgotten in the end', () => {
@@ -281,7 +281,7 @@ describe('nodes that nobody wants', () => {
     schedule.want(node(1), 0);
     dueTimes(schedule, 0, 1);
     schedule.unwant(node(1), 100);
-    expect(schedule.lastFailure(node(1))).toBeUndefined();
+    expect(schedule.lastEnd(node(1))).toBeUndefined();
     expect(schedule.takeDue(60_000)).toEqual([]);
   });
 });

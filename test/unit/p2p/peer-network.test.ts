@@ -73,7 +73,7 @@ describe('a connection in memory', () => {
     await world.clock.advance(1_000);
     expect(readyAtMs).toBe(7 * LATENCY_MS);
     expect(node.handshake).toMatchObject({ version: NODE_VERSION, address: { host: '0.0.0.0', port: 1 } });
-    expect(network.stats()).toEqual({ connected: 1, wanted: 1, knownAddresses: 1 });
+    expect(network.stats()).toEqual({ connected: 1, turnedAway: 0, wanted: 1, knownAddresses: 1 });
     await network[Symbol.asyncDispose]();
   });
 
@@ -420,8 +420,8 @@ describe('several networks in one process', () => {
     second.want('l1', new Set<NodeID>([there.nodeID, idle.nodeID]));
     await world.clock.advance(1_000);
     expect(first.nodeID).toBe(second.nodeID);
-    expect(first.stats()).toEqual({ connected: 1, wanted: 2, knownAddresses: 1 });
-    expect(second.stats()).toEqual({ connected: 2, wanted: 2, knownAddresses: 2 });
+    expect(first.stats()).toEqual({ connected: 1, turnedAway: 0, wanted: 2, knownAddresses: 1 });
+    expect(second.stats()).toEqual({ connected: 2, turnedAway: 0, wanted: 2, knownAddresses: 2 });
     expect(first.lastFailure(idle.nodeID)).toBe('no address known');
 
     const text = await registry.metrics();

@@ -9,12 +9,14 @@ import {
   nodeIDFromBytes,
   PRIMARY_NETWORK_ID,
   type SubnetID,
+  type ValidationID,
 } from '../../../src/primitives/ids.ts';
 import { FakeClock } from '../../fake-clock.ts';
 
 const SIGNAL = new AbortController().signal;
 const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(1), 'chain');
 const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(2), 'subnet');
+const VALIDATION = idFromBytes<ValidationID>(new Uint8Array(32).fill(3), 'validation');
 const node = (byte: number) => nodeIDFromBytes(new Uint8Array(20).fill(byte));
 
 describe('heights of epochs', () => {
@@ -63,7 +65,7 @@ describe('validators that will soon be inactive', () => {
     nodeID: node(byte),
     weight: 1n,
     publicKey: undefined,
-    validationID: undefined,
+    validationID: balance === undefined ? undefined : VALIDATION,
     minNonce: undefined,
     balance,
   });
@@ -81,7 +83,10 @@ describe('validators that will soon be inactive', () => {
       },
       clock,
     );
-    return { clock, state, soonInactive: async (subnet = SUBNET) => [...(await funds.soonInactive(subnet, SIGNAL))] };
+    return {
+      ...{ clock, state, funds },
+      soonInactive: async (subnet = SUBNET) => [...(await funds.soonInactive(subnet, SIGNAL))],
+    };
   }
 
   test('are those whose balance lasts less than half a minute at the present fee', async () => {
@@ -99,6 +104,16 @@ describe('validators that will soon be inactive', () => {
     expect([await soonInactive(), state.calls]).toEqual([[node(1)], 1]);
     await clock.advance(10_000);
     expect([await soonInactive(), state.calls]).toEqual([[], 2]);
+  });
+
+  test('have balances, as all L1 validators do, those included that have none left', async () => {
+    const { state, funds } = start(1n, 40n, 0n, undefined);
+    const getOf = async (subnet = SUBNET) => [...(await funds.fundsOf(subnet, SIGNAL))];
+    const of = (byte: number, balance: bigint) => [node(byte), { validationID: VALIDATION, weight: 1n, balance }];
+    expect(await getOf()).toEqual([of(1, 40n), of(2, 0n)]);
+    expect(await getOf(PRIMARY_NETWORK_ID)).toEqual([]);
+    await funds.soonInactive(SUBNET, SIGNAL);
+    expect(state.calls).toBe(1);
   });
 
   test('are none of the primary network, which is not asked about', async () => {

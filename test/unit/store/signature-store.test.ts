@@ -11,9 +11,9 @@ async function get(store: SignatureStore, key: string, signer: string): Promise<
 describe('createMemorySignatureStore', () => {
   test('gives back what was put, by key and signer, and only of the signers asked for', async () => {
     const store = createMemorySignatureStore({ maxSignatures: 10, maxPerSigner: 10 });
-    await store.put('m1', 'a', signature('1a'));
-    await store.put('m1', 'b', signature('1b'));
-    await store.put('m2', 'a', signature('2a'));
+    await store.putMany('m1', new Map([['a', signature('1a')]]));
+    await store.putMany('m1', new Map([['b', signature('1b')]]));
+    await store.putMany('m2', new Map([['a', signature('2a')]]));
     expect(await store.getMany('m1', ['a', 'c'])).toEqual(new Map([['a', signature('1a')]]));
     expect(await store.getMany('m2', ['a', 'b'])).toEqual(new Map([['a', signature('2a')]]));
     expect(await store.getMany('m3', ['a', 'b'])).toEqual(new Map());
@@ -21,29 +21,29 @@ describe('createMemorySignatureStore', () => {
 
   test('a later signature of the same replaces the earlier, and takes no more room', async () => {
     const store = createMemorySignatureStore({ maxSignatures: 2, maxPerSigner: 1 });
-    for (const text of ['first', 'second', 'third']) await store.put('m', 'a', signature(text));
-    await store.put('m', 'b', signature('b'));
+    for (const text of ['first', 'second', 'third']) await store.putMany('m', new Map([['a', signature(text)]]));
+    await store.putMany('m', new Map([['b', signature('b')]]));
     expect(await get(store, 'm', 'a')).toEqual(signature('third'));
     expect(await get(store, 'm', 'b')).toEqual(signature('b'));
   });
 
   test('forgets what is deleted, and only that', async () => {
     const store = createMemorySignatureStore({ maxSignatures: 10, maxPerSigner: 2 });
-    await store.put('m1', 'a', signature('1a'));
-    await store.put('m2', 'a', signature('2a'));
+    await store.putMany('m1', new Map([['a', signature('1a')]]));
+    await store.putMany('m2', new Map([['a', signature('2a')]]));
     await store.delete('m1', 'a');
     await store.delete('m1', 'nobody');
     expect(await get(store, 'm1', 'a')).toBeUndefined();
     expect(await get(store, 'm2', 'a')).toEqual(signature('2a'));
     // The room of the deleted one is free again.
-    await store.put('m3', 'a', signature('3a'));
+    await store.putMany('m3', new Map([['a', signature('3a')]]));
     expect(await get(store, 'm2', 'a')).toEqual(signature('2a'));
   });
 
   test('a flood of one signer pushes out its own signatures, not those of others', async () => {
     const store = createMemorySignatureStore({ maxSignatures: 100, maxPerSigner: 3 });
-    await store.put('old', 'quiet', signature('kept'));
-    for (let i = 0; i < 1_000; i += 1) await store.put(`m${i}`, 'loud', signature(`${i}`));
+    await store.putMany('old', new Map([['quiet', signature('kept')]]));
+    for (let i = 0; i < 1_000; i += 1) await store.putMany(`m${i}`, new Map([['loud', signature(`${i}`)]]));
     expect(await get(store, 'old', 'quiet')).toEqual(signature('kept'));
     expect(await get(store, 'm996', 'loud')).toBeUndefined();
     expect(await get(store, 'm997', 'loud')).toEqual(signature('997'));
@@ -51,10 +51,10 @@ describe('createMemorySignatureStore', () => {
 
   test("a signature in use outlives its signer's newer ones that nobody asks for", async () => {
     const store = createMemorySignatureStore({ maxSignatures: 100, maxPerSigner: 2 });
-    await store.put('used', 'a', signature('used'));
-    await store.put('unused', 'a', signature('unused'));
+    await store.putMany('used', new Map([['a', signature('used')]]));
+    await store.putMany('unused', new Map([['a', signature('unused')]]));
     expect(await get(store, 'used', 'a')).toBeDefined();
-    await store.put('new', 'a', signature('new'));
+    await store.putMany('new', new Map([['a', signature('new')]]));
     expect(await get(store, 'used', 'a')).toEqual(signature('used'));
     expect(await get(store, 'unused', 'a')).toBeUndefined();
   });
@@ -91,7 +91,7 @@ describe('createMemorySignatureStore', () => {
               if (ofSigner.length >= limits.maxPerSigner) model = model.filter((entry) => entry !== ofSigner[0]);
               if (model.length >= limits.maxSignatures) model = model.slice(1);
               model.push({ key: step.key, signer: step.signer, value: `${number}` });
-              await store.put(step.key, step.signer, signature(`${number}`));
+              await store.putMany(step.key, new Map([[step.signer, signature(`${number}`)]]));
               break;
             }
             case 'get':

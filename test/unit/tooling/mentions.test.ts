@@ -6,6 +6,7 @@ const KNOWN: Mentionable = {
   routes: ['GET /v1/networks/{network}/things:list', 'POST /v1/things', 'GET /v1/more/*'],
   scripts: new Set(['start', 'test', 'check', 'test:network']),
   hasFile: (path) => path === 'docs/errors.md',
+  hasProjectFile: (path) => path === 'test/unit/a.test.ts',
 };
 
 function problemsOf(text: string): string[] {
@@ -19,6 +20,7 @@ describe('what a document mentions', () => {
     'all start with `signature_aggregator_`, as `signature_aggregator_peer_*`',
     '`GET /v1/networks/{network}/things:list`, `GET /v1/networks/fuji/things:list?pageSize=1`',
     '`POST /v1/things`, and `GET /v1/more/of/them`',
+    'shown by `test/unit/a.test.ts`, one of `test/unit`',
     '`npm run check`, `npm run test:network -- --reporter=dot`, npm ci && npm start',
     '[errors](docs/errors.md#codes), [site](https://example.com), [above](#top)',
     '```ts\nconst a = list[0](missing.md);\n```',
@@ -36,6 +38,7 @@ describe('what a document mentions', () => {
       'README.md names the route `GET /v1/networks/fuji/thing`, which the service has not.',
     ],
     ['`GET /v1/things`', 'README.md names the route `GET /v1/things`, which the service has not.'],
+    ['by `test/unit/b.test.ts`', 'README.md names the test test/unit/b.test.ts, which is not there.'],
     ['npm run chekc', 'README.md names `npm run chekc`, which package.json has not.'],
     ['see [errors](docs/error.md#codes)', 'README.md links to docs/error.md, which is not there.'],
   ])('%s is not', (text, problem) => {

@@ -6,7 +6,9 @@ import type { L1Message, PChainOwner } from '../../../src/warp/l1-message.ts';
 import type { WarpPayload } from '../../../src/warp/payload.ts';
 import type { SignatureRequest } from '../../../src/warp/signature-request.ts';
 import type { SignedMessage } from '../../../src/warp/signed-message.ts';
+import type { TeleporterMessage } from '../../../src/warp/teleporter-message.ts';
 import { createUnsignedMessage, type UnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import type { ValidatorUptime } from '../../../src/warp/validator-uptime.ts';
 
 const u32 = fc.oneof(fc.nat(0xffff_ffff), fc.constantFrom(0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff));
 const u64 = fc.oneof(
@@ -94,4 +96,24 @@ export const justifications: fc.Arbitrary<L1ValidatorRegistrationJustification> 
 export const signatureRequests: fc.Arbitrary<SignatureRequest> = fc.record({
   message: shortBytes,
   justification: shortBytes,
+});
+
+export const validatorUptimes: fc.Arbitrary<ValidatorUptime> = fc.record({
+  kind: fc.constant('ValidatorUptime' as const),
+  validationID: id<ValidationID>(),
+  totalUptime: u64,
+});
+
+const u256 = fc.oneof(fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }), fc.constantFrom(0n, 1n, 2n ** 256n - 1n));
+
+export const teleporterMessages: fc.Arbitrary<TeleporterMessage> = fc.record({
+  kind: fc.constant('TeleporterMessage' as const),
+  messageNonce: u256,
+  originSenderAddress: fixedBytes(20),
+  destinationBlockchainID: id<BlockchainID>(),
+  destinationAddress: fixedBytes(20),
+  requiredGasLimit: u256,
+  allowedRelayerAddresses: fc.array(fixedBytes(20), { maxLength: 3 }),
+  receipts: fc.array(fc.record({ receivedMessageNonce: u256, relayerRewardAddress: fixedBytes(20) }), { maxLength: 3 }),
+  message: fc.uint8Array({ maxLength: 100 }),
 });

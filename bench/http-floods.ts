@@ -1,0 +1,155 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { BenchmarkOptions, Row } from './benchmark.ts';
+import { generateLoad, type LoadJob, type LoadResult } from './load.ts';
+import { newMessages } from './load-requests.ts';
+import { Prober } from './prober.ts';
+import { peakRssMib, type Resources, type Rig, readResources, startRig } from './rig.ts';
+import { round } from './statistics.ts';
+
+interface Flood {
+  readonly kind: LoadJob['kind'];
+  /** In an open loop at ten times what the service did in a closed one; else in a closed loop, as fast as it answers. */
+  readonly connections: number;
+  readonly isOpen?: boolean;
+  readonly isPChainHanging?: boolean;
+}
+
+const FLOODS: Readonly<Record<string, Flood>> = {
+  distinct: { kind: 'distinct', connections: 256, isOpen: true },
+  'unknown-chains': { kind: 'unknown-chains', connections: 256, isOpen: true },
+  refused: { kind: 'refused', connections: 256, isOpen: true },
+  huge: { kind: 'huge', connections: 64, isOpen: true },
+  garbage: { kind: 'garbage', connections: 256, isOpen: true },
+  unread: { kind: 'unread', connections: 64 },
+  'half-sent': { kind: 'half-sent', connections: 10_000 },
+  'hanging-p-chain': { kind: 'unknown-chains', connections: 256, isOpen: true, isPChainHanging: true },
+};
+/** Times what the machine can do. */
+const OVERLOAD = 10;
+/** To make more would take the time of the machine that the service is to have. */
+const MOST_PER_SECOND = 2_000;
+const CAPACITY_CONNECTIONS = 16;
+const GOOD_PER_SECOND = 3;
+const RECOVERY_S = 10;
+/** From then on latency has to be normal again. */
+const RECOVERED_AFTER_MS = 5_000;
+const DEFAULTS = { seconds: 20, validators: 200, settlingSeconds: 120 };
+
+/**
+ * Each kind of flood at ten times capacity, from one address, with good requests and probes beside it from others; then how long it
+ * takes until all is as before. Numbers: seconds of a flood, validators, seconds until memory is looked at again.
+ */
+export async function benchHttpFloods({ sizes, words, report }: BenchmarkOptions): Promise<void> {
+  const [seconds = DEFAULTS.seconds, validators = DEFAULTS.validators, settlingSeconds = DEFAULTS.settlingSeconds] =
+    sizes;
+  for (const [name, flood] of Object.entries(FLOODS)) {
+    if (words.length > 0 && !words.includes(name)) continue;
+    // One by one in a service of its own: what an earlier flood left behind would count for the next.
+    await using rig = await startRig(validators);
+    report({ name: `flood of ${name}`, validators, ...(await measure(rig, flood, { seconds, settlingSeconds })) });
+  }
+}
+
+async function measure(
+  rig: Rig,
+  flood: Flood,
+  { seconds, settlingSeconds }: { seconds: number; settlingSeconds: number },
+): Promise<Omit<Row, 'name'>> {
+  const { service, devnetUrl, pChain } = rig;
+  const { url, pid } = service;
+  const messages = await newMessages(devnetUrl, 10_000);
+  const job = { url, devnetUrl, kind: flood.kind, connections: flood.connections, seconds };
+  // Warm: what the first requests cost belongs to no flood.
+  await generateLoad({ ...job, kind: 'mixed', connections: CAPACITY_CONNECTIONS, seconds: Math.min(5, seconds) });
+  const perSecond = flood.isOpen === true ? Math.min(MOST_PER_SECOND, OVERLOAD * (await capacityOf(job))) : undefined;
+  const before = await readResources(url);
+  const hangingPrefix = flood.isPChainHanging === true ? `,"pChainHeight":${await heightOf(rig)}` : '';
+  await using prober = new Prober(url, messages, GOOD_PER_SECOND, hangingPrefix);
+
+  const quietFromMs = Date.now();
+  await sleep(1_000 * Math.max(2, seconds / 2));
+  const quiet = prober.figures(quietFromMs, Date.now());
+
+  if (flood.isPChainHanging === true) pChain.isHanging = true;
+  const watch = watchMemory(url);
+  const load = await generateLoad({ ...job, ...(perSecond !== undefined && { perSecond }) });
+  const peakMib = Math.max(watch.stop(), peakRssMib(pid) ?? 0);
+  pChain.isHanging = false;
+  await sleep(1_000 * Math.min(RECOVERY_S, seconds));
+  const flooded = prober.figures(load.startedMs, load.endedMs);
+  const recoveredS = prober.recoveredAfter(load.endedMs, 2 * quiet.p95Ms);
+  const afterwards = prober.figures(load.endedMs + RECOVERED_AFTER_MS, Date.now());
+  const atEnd = await readResources(url);
+  process.stderr.write('the flood is over; memory settles\n');
+  await prober[Symbol.asyncDispose]();
+  await sleep(1_000 * settlingSeconds);
+  const after = await readResources(url);
+  return {
+    ...describeLoad(load, perSecond),
+    ...{ good: flooded.count, good_ok_percent: flooded.goodPercent },
+    ...{ good_p50_ms: flooded.p50Ms, good_p95_ms: flooded.p95Ms, good_max_ms: flooded.maxMs },
+    ...{ quiet_p50_ms: quiet.p50Ms, quiet_p95_ms: quiet.p95Ms, p95_x_quiet: round(flooded.p95Ms / quiet.p95Ms) },
+    ...{ health_max_ms: flooded.healthMaxMs, recovered_s: recoveredS, later_p95_ms: afterwards.p95Ms },
+    ...{ rss_before_mib: before.rssMib, rss_peak_mib: peakMib, rss_end_mib: atEnd.rssMib, rss_after_mib: after.rssMib },
+    ...describeChange(before, after),
+  };
+}
+
+/** What is answered in a second when sixteen ask one after the other. */
+async function capacityOf(job: LoadJob): Promise<number> {
+  const seconds = Math.min(3, job.seconds);
+  const { signed, other } = await generateLoad({ ...job, connections: CAPACITY_CONNECTIONS, seconds });
+  return Math.max(1, (signed.count + other.count) / seconds);
+}
+
+/** The P-Chain height that the service last signed at, so that good requests need no answer of the P-Chain. */
+async function heightOf({ service, devnetUrl }: Rig): Promise<number> {
+  const [message = ''] = await newMessages(devnetUrl, 1);
+  const answer = await fetch(`${service.url}/v1/signatureAggregator/fuji/aggregateSignatures`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ message }),
+  });
+  return Number(((await answer.json()) as { pChainHeight: number }).pChainHeight);
+}
+
+function watchMemory(url: string): { stop(): number } {
+  let most = 0;
+  const timer = setInterval(() => {
+    readResources(url).then(
+      ({ rssMib }) => {
+        most = Math.max(most, rssMib);
+      },
+      () => undefined,
+    );
+  }, 1_000);
+  return {
+    stop() {
+      clearInterval(timer);
+      return most;
+    },
+  };
+}
+
+function describeLoad(
+  { signed, refused, other, errors, unsent, startedMs, endedMs }: LoadResult,
+  perSecond: number | undefined,
+): Omit<Row, 'name'> {
+  const seconds = (endedMs - startedMs) / 1_000;
+  const perSecondOf = (count: number): number => round(count / seconds, 1);
+  return {
+    ...(perSecond !== undefined && { due_per_s: Math.round(perSecond), unsent_per_s: perSecondOf(unsent) }),
+    answered_per_s: perSecondOf(signed.count + refused.count + other.count),
+    ...{ signed: signed.count, refused: refused.count, other: other.count, errors },
+    ...(refused.count > 0 && { refused_p50_ms: refused.p50Ms ?? 0, refused_p99_ms: refused.p99Ms ?? 0 }),
+  };
+}
+
+function describeChange(before: Resources, after: Resources): Omit<Row, 'name'> {
+  return {
+    rss_kept_mib: after.rssMib - before.rssMib,
+    ...{ heap_before_mib: before.heapMib, heap_after_mib: after.heapMib },
+    ...{ external_before_mib: before.externalMib, external_after_mib: after.externalMib },
+    ...{ sockets_before: before.sockets, sockets_after: after.sockets },
+  };
+}

@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { BenchmarkOptions } from './benchmark.ts';
+import { generateLoad } from './load.ts';
+import { type Resources, readResources, startRig } from './rig.ts';
+import { median, round, slopeOf } from './statistics.ts';
+
+const DEFAULTS = { minutes: 30, validators: 20, perSecond: 12 };
+const CONNECTIONS = 32;
+/** Of the time, for caches to fill and for compiled code to settle. */
+const WARM_UP = 0.25;
+const SAMPLES = 300;
+/** Load comes in parts, each with new messages. */
+const PART_S = 60;
+
+/**
+ * Hours of ordinary work in short: mixed requests at an even rate that leaves the machine time. What the service holds must not grow
+ * from the end of the warm-up on. Numbers: minutes, validators, requests a second.
+ */
+export async function benchHttpSoak({ sizes, report }: BenchmarkOptions): Promise<void> {
+  const [minutes = DEFAULTS.minutes, validators = DEFAULTS.validators, perSecond = DEFAULTS.perSecond] = sizes;
+  await using rig = await startRig(validators);
+  const { url } = rig.service;
+  const totalS = 60 * minutes;
+  const startMs = performance.now();
+  const elapsedS = (): number => (performance.now() - startMs) / 1_000;
+  const samples: [elapsedS: number, resources: Resources][] = [];
+  let failed = 0;
+  let answered = 0;
+  const loading = (async () => {
+    while (elapsedS() < totalS) {
+      const seconds = Math.min(PART_S, totalS - elapsedS());
+      const part = await generateLoad({
+        ...{ url, devnetUrl: rig.devnetUrl, kind: 'mixed', connections: CONNECTIONS, perSecond, seconds },
+      });
+      answered += part.signed.count + part.other.count;
+      failed += part.refused.count + part.errors;
+    }
+  })();
+  while (elapsedS() < totalS) {
+    samples.push([elapsedS(), await readResources(url)]);
+    await sleep((1_000 * totalS) / SAMPLES);
+  }
+  await loading;
+  report({ name: 'soak', minutes, validators, per_s: perSecond, answered, failed });
+  const settled = samples.filter(([atS]) => atS >= WARM_UP * totalS);
+  const figures = {
+    rss: 'rssMib',
+    heap: 'heapMib',
+    external: 'externalMib',
+    sockets: 'sockets',
+    timers: 'timers',
+  } as const;
+  for (const [name, figure] of Object.entries(figures)) {
+    const values = settled.map(([atS, resources]) => [atS / 3_600, resources[figure]] as const);
+    const { slope, margin } = slopeOf(values);
+    report({
+      name: `soak: ${name}`,
+      median: median(values.map(([, value]) => value)),
+      most: Math.max(...values.map(([, value]) => value)),
+      ...{ slope_per_hour: round(slope), low_95: round(slope - margin), high_95: round(slope + margin) },
+      // Shrinking is no leak.
+      grows: slope - margin > 0 ? 'yes' : 'not distinguishable from zero',
+    });
+  }
+}

@@ -1,0 +1,167 @@
+// node bench/load-generator.ts JOB: does one job of load (see load.ts), prints its result as a JSON line, and ends.
+
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import autocannon from 'autocannon';
+import { Pool } from 'undici';
+import { AGGREGATION_PATH, type Answers, type LoadJob, type LoadResult } from './load.ts';
+import { createBodies } from './load-requests.ts';
+import { quantile, round } from './statistics.ts';
+
+const TIMEOUT_S = 60;
+/** Of an open loop. More than that wait for no answer that the machine could give: they are counted, and not sent. */
+const MAX_OUTSTANDING = 8_192;
+const UNREAD_PATHS = ['/openapi.json', '/docs/json', '/metrics'];
+const PIPELINED = 1_700;
+const HEADERS = { 'content-type': 'application/json' };
+
+/** What came back, by what it means: signed, refused before any work, or else answered, as with an error of the caller. */
+class Tally {
+  readonly #tookMs = { signed: [] as number[], refused: [] as number[], other: [] as number[] };
+  readonly statuses: Record<string, number> = {};
+  errors = 0;
+  unsent = 0;
+
+  add(status: number, tookMs: number): void {
+    this.statuses[status] = (this.statuses[status] ?? 0) + 1;
+    const kind = status === 201 ? 'signed' : status === 503 || status === 429 ? 'refused' : 'other';
+    this.#tookMs[kind].push(tookMs);
+  }
+
+  result(startedMs: number, endedMs: number): LoadResult {
+    const { signed, refused, other } = this.#tookMs;
+    return {
+      ...{ startedMs, endedMs },
+      ...{ signed: summarize(signed), refused: summarize(refused), other: summarize(other) },
+      ...{ errors: this.errors, unsent: this.unsent, statuses: this.statuses },
+    };
+  }
+}
+
+function summarize(tookMs: readonly number[]): Answers {
+  const at = (part: number): number => round(quantile(tookMs, part));
+  return { count: tookMs.length, p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99), maxMs: at(1) };
+}
+
+/** Each connection sends its next request when it has the answer to the one before. */
+async function closedLoop({ url, connections, seconds }: LoadJob, nextBody: () => string): Promise<LoadResult> {
+  const tally = new Tally();
+  const startedMs = Date.now();
+  await new Promise<void>((resolve, reject) => {
+    const running = autocannon(
+      {
+        url: `${url}${AGGREGATION_PATH}`,
+        ...{ connections, duration: seconds, timeout: TIMEOUT_S },
+        requests: [{ method: 'POST', headers: HEADERS, setupRequest: (request) => ({ ...request, body: nextBody() }) }],
+      },
+      (error: Error | null) => (error === null ? resolve() : reject(error)),
+    );
+    running.on('response', (_client, status, _bytes, tookMs) => tally.add(status, tookMs));
+    running.on('reqError', () => {
+      tally.errors += 1;
+    });
+  });
+  return tally.result(startedMs, Date.now());
+}
+
+/**
+ * Sends at a constant rate, whatever comes back, and counts each answer from when its request was due. autocannon cannot: it
+ * sends the share of a second at its start, and none while an answer is missing.
+ */
+async function openLoop(job: LoadJob & { perSecond: number }, nextBody: () => string): Promise<LoadResult> {
+  const { url, connections, seconds, perSecond } = job;
+  const tally = new Tally();
+  const timeouts = { headersTimeout: TIMEOUT_S * 1_000, bodyTimeout: TIMEOUT_S * 1_000 };
+  const pool = new Pool(url, { connections, pipelining: 1, ...timeouts });
+  const startedMs = Date.now();
+  const startMs = performance.now();
+  let due = 0;
+  let outstanding = 0;
+  for (;;) {
+    const elapsedMs = performance.now() - startMs;
+    if (elapsedMs >= 1_000 * seconds) break;
+    for (; due < (perSecond * elapsedMs) / 1_000; due += 1) {
+      if (outstanding >= MAX_OUTSTANDING) {
+        tally.unsent += 1;
+        continue;
+      }
+      const dueMs = startMs + (1_000 * due) / perSecond;
+      outstanding += 1;
+      post(pool, nextBody())
+        .then(
+          (status) => tally.add(status, performance.now() - dueMs),
+          () => {
+            tally.errors += 1;
+          },
+        )
+        .finally(() => {
+          outstanding -= 1;
+        });
+    }
+    await sleep(1);
+  }
+  const endedMs = Date.now();
+  // The last answers, as far as they come soon.
+  for (let waitMs = 0; outstanding > 0 && waitMs < 10_000; waitMs += 50) await sleep(50);
+  tally.errors += outstanding;
+  const result = tally.result(startedMs, endedMs);
+  await pool.destroy();
+  return result;
+}
+
+function post(pool: Pool, body: string): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  let status = 0;
+  pool.dispatch(
+    { method: 'POST', path: AGGREGATION_PATH, headers: HEADERS, body },
+    {
+      onRequestStart: () => undefined,
+      onResponseStart: (_controller, statusCode) => {
+        status = statusCode;
+      },
+      onResponseData: () => undefined,
+      onResponseEnd: () => resolve(status),
+      onResponseError: (_controller, error) => reject(error),
+    },
+  );
+  return promise;
+}
+
+/** Connections that ask for long documents over and over, and read nothing; or that send the start of a request, and no more. */
+async function hold({ url, connections, seconds, kind }: LoadJob): Promise<LoadResult> {
+  const { hostname, port } = new URL(url);
+  const tally = new Tally();
+  const startedMs = Date.now();
+  const untilMs = performance.now() + 1_000 * seconds;
+  const open = new Set<Socket>();
+  const keep = async (index: number): Promise<void> => {
+    const path = UNREAD_PATHS[index % UNREAD_PATHS.length];
+    const asked = `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`.repeat(PIPELINED);
+    while (performance.now() < untilMs) {
+      const socket = connect(Number(port), hostname);
+      open.add(socket);
+      socket.on('error', () => undefined);
+      socket.pause();
+      socket.write(kind === 'unread' ? asked : 'POST / HTTP/1.1\r\nhost: x\r\n');
+      await Promise.race([once(socket, 'close').catch(() => undefined), sleep(untilMs - performance.now())]);
+      open.delete(socket);
+      socket.destroy();
+      // Broken off by the service.
+      if (performance.now() < untilMs) tally.errors += 1;
+      await sleep(100);
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, (_, index) => keep(index)));
+  return tally.result(startedMs, Date.now());
+}
+
+async function run(job: LoadJob): Promise<LoadResult> {
+  if (job.kind === 'unread' || job.kind === 'half-sent') return hold(job);
+  const nextBody = await createBodies(job.kind, job.devnetUrl);
+  const { perSecond } = job;
+  return perSecond === undefined ? closedLoop(job, nextBody) : openLoop({ ...job, perSecond }, nextBody);
+}
+
+console.log(JSON.stringify(await run(JSON.parse(process.argv[2] ?? '') as LoadJob)));
+process.exit(0);

@@ -1,0 +1,121 @@
+import { Agent, request } from 'undici';
+import { AGGREGATION_PATH } from './load.ts';
+import { bodyOf } from './load-requests.ts';
+import { median, quantile, round } from './statistics.ts';
+
+/** Other clients than whoever floods: addresses of this machine beside 127.0.0.1. Linux has all of 127.0.0.0/8. */
+const GOOD_CLIENT = '127.0.0.2';
+const HEALTH_CLIENT = '127.0.0.3';
+const HEALTH_EVERY_MS = 100;
+const TIMEOUT_MS = 60_000;
+
+interface Sample {
+  /** Unix time in milliseconds at which it was due. */
+  readonly atMs: number;
+  readonly tookMs: number;
+  readonly isGood: boolean;
+}
+
+export interface ProbeFigures {
+  readonly count: number;
+  readonly goodPercent: number;
+  readonly p50Ms: number;
+  readonly p95Ms: number;
+  readonly maxMs: number;
+  readonly healthMaxMs: number;
+}
+
+/** A good client that asks for a new message at even intervals, and a probe of `/health/live`, each from an address of its own. */
+export class Prober implements AsyncDisposable {
+  readonly #url: string;
+  readonly #messages: readonly string[];
+  readonly #extra: string;
+  readonly #good = new Agent({ localAddress: GOOD_CLIENT });
+  readonly #health = new Agent({ localAddress: HEALTH_CLIENT });
+  readonly #samples: Sample[] = [];
+  readonly #healthSamples: Sample[] = [];
+  readonly #underWay = new Set<Promise<void>>();
+  readonly #timers: NodeJS.Timeout[];
+  #sent = 0;
+
+  /** @param extra further fields of each request, such as `,"pChainHeight":5` */
+  constructor(url: string, messages: readonly string[], perSecond: number, extra = '') {
+    this.#url = url;
+    this.#messages = messages;
+    this.#extra = extra;
+    this.#timers = [
+      setInterval(() => this.#start(this.#samples, () => this.#ask()), 1_000 / perSecond),
+      setInterval(() => this.#start(this.#healthSamples, () => this.#askHealth()), HEALTH_EVERY_MS),
+    ];
+  }
+
+  /** Of what was sent between two times. */
+  figures(fromMs: number, toMs: number): ProbeFigures {
+    const within = ({ atMs }: Sample): boolean => atMs >= fromMs && atMs < toMs;
+    const samples = this.#samples.filter(within);
+    const tookMs = samples.map((sample) => sample.tookMs);
+    return {
+      count: samples.length,
+      goodPercent: round((100 * samples.filter(({ isGood }) => isGood).length) / samples.length),
+      p50Ms: round(median(tookMs)),
+      p95Ms: round(quantile(tookMs, 0.95)),
+      maxMs: round(quantile(tookMs, 1)),
+      healthMaxMs: round(
+        quantile(
+          this.#healthSamples.filter(within).map((sample) => sample.tookMs),
+          1,
+        ),
+      ),
+    };
+  }
+
+  /** Seconds from `fromMs` until the last request was sent that failed or took longer than `limitMs`. */
+  recoveredAfter(fromMs: number, limitMs: number): number {
+    const late = this.#samples.filter(({ atMs, tookMs, isGood }) => atMs >= fromMs && (!isGood || tookMs > limitMs));
+    const last = late.at(-1);
+    return last === undefined ? 0 : round((last.atMs - fromMs) / 1_000, 1);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    await Promise.all(this.#underWay);
+    await Promise.all([this.#good.destroy(), this.#health.destroy()]);
+  }
+
+  #start(samples: Sample[], ask: () => Promise<boolean>): void {
+    const atMs = Date.now();
+    const startMs = performance.now();
+    const asking = ask()
+      .catch(() => false)
+      .then((isGood) => {
+        samples.push({ atMs, tookMs: performance.now() - startMs, isGood });
+        samples.sort((a, b) => a.atMs - b.atMs);
+        this.#underWay.delete(asking);
+      });
+    this.#underWay.add(asking);
+  }
+
+  async #ask(): Promise<boolean> {
+    const message = this.#messages[this.#sent % this.#messages.length] ?? '';
+    this.#sent += 1;
+    const { statusCode, body } = await request(`${this.#url}${AGGREGATION_PATH}`, {
+      method: 'POST',
+      dispatcher: this.#good,
+      headers: { 'content-type': 'application/json' },
+      body: bodyOf(message).replace('}', `${this.#extra}}`),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const text = await body.text();
+    if (statusCode !== 201) process.stderr.write(`a good request: ${statusCode} ${text.slice(0, 200)}\n`);
+    return statusCode === 201;
+  }
+
+  async #askHealth(): Promise<boolean> {
+    const { statusCode, body } = await request(`${this.#url}/health/live`, {
+      dispatcher: this.#health,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    await body.dump();
+    return statusCode === 200;
+  }
+}

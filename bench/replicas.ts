@@ -1,0 +1,84 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Agent, request } from 'undici';
+import type { BenchmarkOptions, Row } from './benchmark.ts';
+import { type ServiceProcess, startProcess, startService } from './processes.ts';
+import { median, newMessages, round, untilReady } from './service.ts';
+
+const DEFAULT_SIZES = [20, 200];
+const ROUNDS = 40;
+/** As people run it: another would be in the way of a Redis that is there already. */
+const REDIS_PORT = 16_379;
+const BACKENDS = ['noble', 'native'] as const;
+
+/**
+ * Two replicas and one Redis on this machine: how long a repeated request takes at the replica that has made the message, and at
+ * the other one, which has it from Redis and verifies it.
+ */
+export async function benchReplicas({ sizes, report }: BenchmarkOptions): Promise<void> {
+  for (const validators of sizes.length > 0 ? sizes : DEFAULT_SIZES) {
+    for (const backend of BACKENDS) await benchSize(validators, backend, report);
+  }
+}
+
+async function benchSize(validators: number, backend: string, report: (row: Row) => void): Promise<void> {
+  await using opened = new AsyncDisposableStack();
+  const agent = new Agent({ bodyTimeout: 0, headersTimeout: 0 });
+  opened.defer(() => agent.close());
+  opened.use(await startRedis());
+  const devnet = opened.use(await startProcess(['bench/devnet-process.ts', String(validators)]));
+  const network = devnet.announced as { readonly url: string; readonly apiUrl: string };
+  const settings = {
+    network: { pChainApi: [{ baseUrl: network.apiUrl }], dialsPerSecond: 1_000 },
+    bls: { backend },
+    store: { sharedUrl: `redis://127.0.0.1:${REDIS_PORT}`, sharedSecret: 'the secret of a benchmark' },
+  };
+  const one = opened.use(await startService(settings));
+  const other = opened.use(await startService(settings));
+  for (const { url } of [one, other]) await untilReady(url, agent);
+
+  const post = async ({ url }: ServiceProcess, message: string): Promise<number> => {
+    const sentMs = performance.now();
+    const answer = await request(`${url}/v1/signatureAggregator/fuji/aggregateSignatures`, {
+      method: 'POST',
+      dispatcher: agent,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ message }),
+    });
+    const text = await answer.body.text();
+    if (answer.statusCode !== 201) throw new Error(`status ${answer.statusCode}: ${text}`);
+    return performance.now() - sentMs;
+  };
+  const figures = { distinct: [] as number[], same: [] as number[], other: [] as number[] };
+  const [first = '', ...messages] = await newMessages(network.url, ROUNDS + 1);
+  // Keys are decoded, and code is compiled.
+  for (const service of [one, other]) await post(service, first);
+  for (const message of messages) {
+    figures.distinct.push(await post(one, message));
+    figures.same.push(await post(one, message));
+    figures.other.push(await post(other, message));
+  }
+  const [distinctMs, sameMs, otherMs] = [figures.distinct, figures.same, figures.other].map((each) => median(each));
+  report({
+    name: `${validators} validators, ${backend}: repeated`,
+    n: ROUNDS,
+    distinct_ms: round(distinctMs ?? Number.NaN),
+    same_replica_ms: round(sameMs ?? Number.NaN),
+    other_replica_ms: round(otherMs ?? Number.NaN),
+    more_ms: round((otherMs ?? Number.NaN) - (sameMs ?? Number.NaN)),
+  });
+}
+
+async function startRedis(): Promise<AsyncDisposable> {
+  const args = ['--bind', '127.0.0.1', '--port', String(REDIS_PORT), '--save', '', '--appendonly', 'no'];
+  const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);
+  if (typeof line === 'number') throw new Error(`redis-server ended with exit code ${line}`);
+  return {
+    async [Symbol.asyncDispose]() {
+      const exited = once(child, 'exit');
+      child.kill('SIGTERM');
+      await exited;
+    },
+  };
+}

@@ -1,0 +1,102 @@
+// node scripts/release.ts COMMAND: the steps of a release, which .github/workflows/release.yml runs, and any machine can.
+//
+//   check TAG           that the tag, package.json and CHANGELOG.md name the same version, and that nothing is uncommitted
+//   test                npm ci, the tests and all checks
+//   image NAME [--push] builds the image for both kinds of CPU; prints image=NAME, and digest=… where it was pushed
+//   notes               what CHANGELOG.md says of the version
+
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..');
+const PLATFORMS = 'linux/amd64,linux/arm64';
+
+/** What is wrong with a release, in a sentence each. */
+export function releaseProblems(tag: string, version: string, changelog: string, uncommitted: string): string[] {
+  return [
+    ...(tag === `v${version}` ? [] : [`The tag is ${tag}, and package.json has the version ${version}: v${version}.`]),
+    ...(notesOf(version, changelog) === undefined ? [`CHANGELOG.md has no section ## ${version}.`] : []),
+    ...(uncommitted === '' ? [] : [`Something is not committed:\n${uncommitted}`]),
+  ];
+}
+
+/** The section of a version, without its heading; undefined where there is none, or nothing in it. */
+export function notesOf(version: string, changelog: string): string | undefined {
+  const sections = changelog.split(/^## /m).slice(1);
+  const section = sections.find((text) => new RegExp(`^\\[?${RegExp.escape(version)}\\]?(\\s|$)`).test(text));
+  const notes = section?.slice(section.indexOf('\n')).trim();
+  return notes === undefined || notes === '' ? undefined : notes;
+}
+
+/** The arguments of `docker` that build the image. */
+export function imageArguments(
+  name: string,
+  version: string,
+  revision: string,
+  metadata: string | undefined,
+): string[] {
+  const labels = { VERSION: version, REVISION: revision };
+  return [
+    ...['buildx', 'build', '--platform', PLATFORMS, '--tag', `${name}:${version}`],
+    ...Object.entries(labels).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]),
+    // A list of what is in it, and how it was made, beside each image of the registry.
+    ...['--sbom=true', '--provenance=mode=max'],
+    ...(metadata === undefined ? [] : ['--push', '--metadata-file', metadata]),
+    '.',
+  ];
+}
+
+function run(command: string, ...args: string[]): void {
+  // What is printed for the next step stays alone on standard output.
+  execFileSync(command, args, { cwd: ROOT, stdio: ['ignore', 2, 2] });
+}
+
+function output(command: string, ...args: string[]): string {
+  return execFileSync(command, args, { cwd: ROOT, encoding: 'utf8' }).trim();
+}
+
+function buildImage(name: string, version: string, isPushed: boolean): void {
+  const folder = mkdtempSync(join(tmpdir(), 'release-'));
+  try {
+    const metadata = isPushed ? join(folder, 'metadata.json') : undefined;
+    run('docker', ...imageArguments(name, version, output('git', 'rev-parse', 'HEAD'), metadata));
+    console.log(`image=${name}`);
+    if (metadata === undefined) return;
+    const { 'containerimage.digest': digest } = JSON.parse(readFileSync(metadata, 'utf8')) as Record<string, string>;
+    console.log(`digest=${digest}`);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function main([command, argument = '', option]: readonly string[]): void {
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+  const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
+  switch (command) {
+    case 'check': {
+      const problems = releaseProblems(argument, version, changelog, output('git', 'status', '--porcelain'));
+      for (const problem of problems) console.error(problem);
+      if (problems.length > 0) process.exitCode = 1;
+      return;
+    }
+    case 'test':
+      run('npm', 'ci');
+      run('npm', 'test');
+      run('npm', 'run', 'check');
+      return;
+    case 'image':
+      buildImage(argument, version, option === '--push');
+      return;
+    case 'notes':
+      console.log(notesOf(version, changelog) ?? '');
+      return;
+    case undefined:
+    default:
+      console.error('check TAG, test, image NAME [--push], or notes');
+      process.exitCode = 2;
+  }
+}
+
+if (import.meta.main) main(process.argv.slice(2));

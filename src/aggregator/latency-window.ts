@@ -1,0 +1,41 @@
+/** How long a node took for its last answers. */
+export interface LatencySummary {
+  /** Answers that it is made of. */
+  readonly count: number;
+  readonly medianMs: number;
+  readonly p99Ms: number;
+}
+
+/** Enough for a p99 that means something. */
+export const WINDOW_ANSWERS = 100;
+const FIRST_ANSWERS = 4;
+
+/** The last hundred answers of one node, at four bytes each; it grows to that from the few of a node that is hardly asked. */
+export class LatencyWindow {
+  #values = new Float32Array(FIRST_ANSWERS);
+  /** All that were ever added. */
+  #added = 0;
+
+  add(latencyMs: number): void {
+    if (this.#added === this.#values.length && this.#added < WINDOW_ANSWERS) {
+      const grown = new Float32Array(Math.min(WINDOW_ANSWERS, 3 * this.#values.length));
+      grown.set(this.#values);
+      this.#values = grown;
+    }
+    this.#values[this.#added % this.#values.length] = latencyMs;
+    this.#added += 1;
+  }
+
+  /** Undefined before the first answer. */
+  summary(): LatencySummary | undefined {
+    const count = Math.min(this.#added, this.#values.length);
+    if (count === 0) return undefined;
+    const sorted = this.#values.slice(0, count).sort();
+    return { count, medianMs: nearestRank(sorted, 0.5), p99Ms: nearestRank(sorted, 0.99) };
+  }
+}
+
+/** The least value that so large a share of them does not exceed. */
+function nearestRank(sorted: Float32Array, share: number): number {
+  return sorted[Math.ceil(share * sorted.length) - 1] ?? 0;
+}

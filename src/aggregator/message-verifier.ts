@@ -1,0 +1,143 @@
+import type { BlsVerifier } from '../bls/aggregation.ts';
+import { JobsOverloaded } from '../bls/job-runner.ts';
+import type { SubnetID } from '../primitives/ids.ts';
+import { quorumWeight } from '../validators/quorum.ts';
+import { namedSigners } from '../validators/signers.ts';
+import { checkSigners, type InvalidReason } from '../validators/verify-signed-message.ts';
+import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
+import { encodeSignedMessage, type SignedMessage } from '../warp/signed-message.ts';
+import { type AggregationRequest, settingsOf } from './aggregation-request.ts';
+import { AggregatorError } from './aggregator-error.ts';
+import type { SigningResolver } from './signing-resolver.ts';
+
+/** Checks signed messages that others have made, as a destination chain would. */
+export interface MessageVerifier {
+  /**
+   * @throws {AggregatorError} where nobody can say whose validators had to sign, or the P-Chain cannot be asked; or the signal's
+   *   reason
+   */
+  verify(request: VerificationRequest, signal: AbortSignal): Promise<SignedMessageReport>;
+}
+
+export interface VerificationRequest
+  extends Pick<AggregationRequest, 'signingSubnetID' | 'quorumNum' | 'pChainHeight' | 'destinationChainID'> {
+  readonly message: SignedMessage;
+}
+
+export interface SignedMessageReport {
+  /** Undefined where a destination would accept the message; else what it would find first. */
+  readonly problem: { readonly kind: VerificationProblem; readonly text: string } | undefined;
+  readonly signingSubnetID: SubnetID;
+  readonly pChainHeight: bigint;
+  /** Of those whom the bits name; that they signed is shown by the signature alone. */
+  readonly signers: readonly WarpValidator[];
+  readonly signedWeight: bigint;
+  readonly neededWeight: bigint;
+  readonly totalWeight: bigint;
+  readonly quorumNum: bigint;
+}
+
+/** A message that is malformed or of another network does not come so far. */
+export type VerificationProblem = Exclude<InvalidReason, 'malformed' | 'wrong network'>;
+export const VERIFICATION_PROBLEMS = [
+  'no signers',
+  'unknown signer',
+  'insufficient weight',
+  'malformed signature',
+  'wrong signature',
+] as const satisfies readonly VerificationProblem[];
+
+export interface MessageVerifierOptions {
+  readonly resolver: Pick<SigningResolver, 'resolve'>;
+  readonly bls: BlsVerifier;
+}
+
+export function createMessageVerifier({ resolver, bls }: MessageVerifierOptions): MessageVerifier {
+  async function judge(
+    { unsignedMessage, signature }: SignedMessage,
+    expected: { readonly warpSet: WarpSet; readonly quorumNum: bigint },
+    signal: AbortSignal,
+  ): Promise<VerificationProblem | undefined> {
+    const bytes = encodeSignedMessage({ unsignedMessage, signature });
+    const check = checkSigners(bytes, { ...expected, networkID: unsignedMessage.networkID });
+    if (check.kind === 'enough weight') {
+      const { validators: signers } = check;
+      const verdict = await inTurn(
+        bls.verifySigned({ signers, message: unsignedMessage.bytes, signature: check.signature }, signal),
+      );
+      return verdict === 'valid' ? undefined : verdict;
+    }
+    // It was parsed before, and its network is its own.
+    if (check.reason === 'malformed' || check.reason === 'wrong network') throw new Error(`refused as ${check.reason}`);
+    return check.reason;
+  }
+
+  return {
+    async verify({ message, signingSubnetID, ...request }, signal) {
+      const settings = settingsOf({ ...request, signingSubnetID });
+      const { destinationChainID } = request;
+      const { unsignedMessage } = message;
+      const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };
+      const asked = { ...settings, destination, signingSubnetID };
+      const signing = await ofSignedMessage(
+        resolver.resolve({ ...asked, message: unsignedMessage, justification: new Uint8Array() }, signal),
+      );
+      const { warpSet } = signing;
+      const { quorumNum } = settings;
+      const named = namedSigners(message.signature.signers, warpSet);
+      const kind = await judge(message, { warpSet, quorumNum }, signal);
+      return {
+        problem: kind && { kind, text: describe(kind, named.unknown, { ...named, warpSet, quorumNum }) },
+        signingSubnetID: signing.signingSubnetID,
+        pChainHeight: signing.pChainHeight,
+        signers: named.validators,
+        signedWeight: named.weight,
+        neededWeight: quorumWeight(quorumNum, warpSet.totalWeight),
+        totalWeight: warpSet.totalWeight,
+        quorumNum,
+      };
+    },
+  };
+}
+
+const OTHER_SET = 'it was signed by the validators of another height or another subnet, or was changed since';
+
+function describe(
+  kind: VerificationProblem,
+  unknown: readonly number[],
+  { weight, warpSet, quorumNum }: { readonly weight: bigint; readonly warpSet: WarpSet; readonly quorumNum: bigint },
+): string {
+  const { validators, totalWeight } = warpSet;
+  switch (kind) {
+    case 'no signers':
+      return 'it names no signers';
+    case 'unknown signer':
+      return `it names signer ${unknown[0]}, and the set has validators 0 to ${validators.length - 1} only: ${OTHER_SET}`;
+    case 'insufficient weight':
+      return `signature weight is insufficient: ${quorumNum}*${totalWeight} > 100*${weight}`;
+    case 'malformed signature':
+      return 'its signature, or the key of a signer, is not a point of the curve';
+    case 'wrong signature':
+      return `its signature is not that of these signers: ${OTHER_SET}`;
+  }
+}
+
+async function inTurn<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof JobsOverloaded) throw new AggregatorError('overloaded', error.message, { cause: error });
+    throw error;
+  }
+}
+
+/** What is wrong with the message is wrong with the signed one that was given. */
+async function ofSignedMessage<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof AggregatorError) || error.field !== 'message') throw error;
+    const { code, message, retryAfterMs, cause } = error;
+    throw new AggregatorError(code, message, { field: 'signedMessage', retryAfterMs, cause });
+  }
+}

@@ -1,0 +1,258 @@
+import { LRUCache } from 'lru-cache';
+import { JobsOverloaded } from '../bls/job-runner.ts';
+import { PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
+import { SingleFlight } from '../primitives/single-flight.ts';
+import type { SharedTask, SharedWork } from '../store/shared-work.ts';
+import { inSpan, NO_SPAN, type Span } from '../telemetry/spans.ts';
+import type { WarpSet } from '../validators/warp-set.ts';
+import type { Place } from './admission.ts';
+import type { AggregationResult } from './aggregation-request.ts';
+import { AggregatorError } from './aggregator-error.ts';
+import {
+  type CollectionDeps,
+  type CollectionLimits,
+  type CollectionOutcome,
+  collectSignatures,
+} from './collect-signatures.ts';
+import { describeFailure } from './collection-failure.ts';
+import type { CompleteRequest } from './complete-request.ts';
+import { createFailureMemory } from './failure-memory.ts';
+import { ProgressFeed, type ProgressListener } from './progress.ts';
+import { QueryRoom } from './query-room.ts';
+import { createRefusedChains } from './refused-chains.ts';
+import { resultKey, signatureKey } from './result-key.ts';
+import { decodeFailure, type Ending, toShared, verifiedResult } from './shared-outcome.ts';
+import { encodeProgress, MirroredProgress } from './shared-progress.ts';
+import type { Signing } from './signing-resolver.ts';
+
+export interface SharedSigningOptions extends Omit<CollectionDeps, 'refusedChains' | 'room' | 'limits'> {
+  /** What is done once among replicas; undefined where there are none. */
+  readonly sharedWork?: SharedWork | undefined;
+  readonly limits: CollectionLimits & { readonly maxQueriesInFlight: number; readonly resultCacheBytes: number };
+}
+
+/**
+ * Signs for a known validator set. Equal requests share one collection, those of other replicas included where there is a store
+ * that they share; what came of it is remembered: a signed message while there is room, a failure for a while.
+ */
+export class SharedSigning {
+  readonly #options: SharedSigningOptions;
+  readonly #collection: CollectionDeps;
+  readonly #flights = new SingleFlight<string, Signed>();
+  /** Of the flights. */
+  readonly #feeds = new Map<string, ProgressFeed>();
+  /** Of the flights, where they are traced. */
+  readonly #spans = new Map<string, Span>();
+  readonly #results: LRUCache<string, AggregationResult>;
+  readonly #failures: ReturnType<typeof createFailureMemory>;
+
+  constructor(options: SharedSigningOptions) {
+    const { limits, clock } = options;
+    this.#options = options;
+    const room = new QueryRoom(limits.maxQueriesInFlight);
+    options.metrics.showQueryRoom(() => room.usage());
+    this.#collection = { ...options, refusedChains: createRefusedChains(clock), room };
+    this.#results = new LRUCache({
+      maxSize: limits.resultCacheBytes,
+      sizeCalculation: ({ signedMessage, signers }) =>
+        signedMessage.length + 8 * signers.length + RESULT_OVERHEAD_BYTES,
+    });
+    this.#failures = createFailureMemory(clock);
+  }
+
+  async sign(
+    request: CompleteRequest,
+    signing: Signing,
+    { signal, span = NO_SPAN, onProgress }: Waiter,
+    place: Place,
+  ): Promise<Signed> {
+    const { metrics } = this.#options;
+    const { pChainHeight } = signing;
+    const key = resultKey({ ...request, ...signing });
+    const known = this.#results.get(key);
+    if (known !== undefined) {
+      metrics.resultCacheHits.inc();
+      return { result: { ...known, pChainHeight }, isNew: false };
+    }
+    const failure = this.#failures.find(key, () => this.#connectedWeight(signing.warpSet));
+    if (failure !== undefined) {
+      metrics.rememberedFailures.inc({ code: failure.code });
+      throw atHeight(failure, pChainHeight);
+    }
+    place.requireSeat();
+    const running = this.#flights.run(
+      key,
+      (flight) =>
+        this.#trace(key, signing, span, (own) => this.#fly(key, { request, signing, place, span: own }, flight)),
+      signal,
+    );
+    // The flight has begun, so its feed exists, and so does its span.
+    const shared = this.#spans.get(key);
+    if (shared !== undefined) span.link(shared);
+    const unsubscribe = onProgress && this.#feeds.get(key)?.subscribe(onProgress);
+    try {
+      const { result, isNew } = await running;
+      return { result: { ...result, pChainHeight }, isNew };
+    } catch (error) {
+      throw error instanceof AggregatorError ? atHeight(error, pChainHeight) : error;
+    } finally {
+      unsubscribe?.();
+    }
+  }
+
+  /** In a span below the request that began the flight, and linked from all that share it. */
+  async #trace<T>(key: string, signing: Signing, parent: Span, fly: (span: Span) => Promise<T>): Promise<T> {
+    const span = parent.child('collect signatures');
+    if (!span.isRecorded) return fly(NO_SPAN);
+    span.set('signing.subnet_id', signing.signingSubnetID);
+    span.set('p_chain.height', String(signing.pChainHeight));
+    span.set('validators', signing.warpSet.validators.length);
+    this.#spans.set(key, span);
+    try {
+      return await inSpan(span, () => fly(span));
+    } finally {
+      if (this.#spans.get(key) === span) this.#spans.delete(key);
+    }
+  }
+
+  async #fly(key: string, flight: Omit<Work, 'progress' | 'waitedMs'>, signal: AbortSignal): Promise<Signed> {
+    const { request, signing } = flight;
+    const { source, sharedWork } = this.#options;
+    const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
+    this.#feeds.set(key, progress);
+    let isNew = false;
+    const collect = (waitedMs: number): Promise<Ending> => {
+      isNew = true;
+      return this.#collect(key, { ...flight, progress, waitedMs }, signal);
+    };
+    let mirror: MirroredProgress | undefined;
+    const task: SharedTask<Ending> = {
+      patienceMs: this.#options.limits.requestTimeoutMs,
+      work: collect,
+      share: toShared,
+      accept: ({ bytes, isProven }) => this.#accept(key, bytes, isProven, { request, signing }, signal),
+      progress: () => encodeProgress(progress),
+      onProgress(told) {
+        isNew = true;
+        mirror ??= new MirroredProgress(progress, request, signing);
+        mirror.show(told);
+      },
+    };
+    try {
+      const ending = await (sharedWork === undefined ? collect(0) : sharedWork.run(`work:${key}`, task, signal));
+      if (ending.kind === 'failed') throw ending.error;
+      return { result: ending.result, isNew };
+    } catch (error) {
+      if (error instanceof JobsOverloaded) throw new AggregatorError('overloaded', error.message, { cause: error });
+      throw error;
+    } finally {
+      // If everybody has left and somebody has come again, another flight has the same key.
+      if (this.#feeds.get(key) === progress) this.#feeds.delete(key);
+    }
+  }
+
+  async #collect(key: string, work: Work, signal: AbortSignal): Promise<Ending> {
+    const { request, signing, progress, place, waitedMs, span } = work;
+    using _ = await place.turn(signal);
+    const job = { ...request, ...signing, signatureKey: signatureKey(request), progress, client: place.client, span };
+    const { limits } = this.#collection;
+    // Who has waited for another replica in vain has less time, but enough: the whole takes half as long again at most.
+    const requestTimeoutMs = Math.max(limits.requestTimeoutMs - waitedMs, limits.requestTimeoutMs / 2);
+    const outcome = await collectSignatures(
+      job,
+      { ...this.#collection, limits: { ...limits, requestTimeoutMs } },
+      signal,
+    );
+    if (outcome.kind === 'insufficient') {
+      const error = toError(request, signing, outcome);
+      const connectedWeight = this.#connectedWeight(signing.warpSet);
+      this.#failures.remember(key, error, connectedWeight);
+      return { kind: 'failed', error, connectedWeight };
+    }
+    const { isTargetReached } = outcome;
+    return this.#keep(key, { kind: 'signed', result: toResult(signing, outcome), isTargetReached });
+  }
+
+  /** What another replica found out. Its failure is not remembered here: it has its time in the store, and no longer. */
+  async #accept(
+    key: string,
+    bytes: Uint8Array,
+    isProven: boolean,
+    { request, signing }: Pick<Work, 'request' | 'signing'>,
+    signal: AbortSignal,
+  ): Promise<Ending | undefined> {
+    if (!isProven) return decodeFailure(bytes, () => this.#connectedWeight(signing.warpSet));
+    const ending = await verifiedResult(bytes, request, signing, this.#options.bls, signal);
+    return ending && this.#keep(key, ending);
+  }
+
+  #keep(key: string, ending: Extract<Ending, { kind: 'signed' }>): Ending {
+    if (ending.isTargetReached) this.#results.set(key, ending.result);
+    return ending;
+  }
+
+  #connectedWeight({ validators }: WarpSet): bigint {
+    const { source } = this.#options;
+    return validators.reduce(
+      (sum, { nodeIDs, weight }) => (nodeIDs.some((nodeID) => source.isConnected(nodeID)) ? sum + weight : sum),
+      0n,
+    );
+  }
+}
+
+interface Waiter {
+  readonly signal: AbortSignal;
+  readonly span?: Span;
+  readonly onProgress?: ProgressListener | undefined;
+}
+
+interface Signed {
+  readonly result: AggregationResult;
+  /** Whether it took time, in which the validators may have changed. */
+  readonly isNew: boolean;
+}
+
+interface Work {
+  readonly request: CompleteRequest;
+  readonly signing: Signing;
+  readonly progress: ProgressFeed;
+  /** Of whoever came first. */
+  readonly place: Place;
+  /** Of the flight. */
+  readonly span: Span;
+  readonly waitedMs: number;
+}
+
+function toResult(
+  { signingSubnetID, pChainHeight, warpSet }: Signing,
+  { signedMessage, signedWeight, signers }: Extract<CollectionOutcome, { kind: 'signed' }>,
+): AggregationResult {
+  return {
+    ...{ signedMessage, signingSubnetID, pChainHeight, signedWeight },
+    totalWeight: warpSet.totalWeight,
+    signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
+  };
+}
+
+function toError(
+  { message, quorumNum }: CompleteRequest,
+  { sourceSubnetID, signingSubnetID, pChainHeight }: Signing,
+  { summary, refusedForGood }: Extract<CollectionOutcome, { kind: 'insufficient' }>,
+): AggregatorError {
+  const isOfL1 = sourceSubnetID !== PRIMARY_NETWORK_ID;
+  const failure = describeFailure({ summary, quorumNum, isOfL1, refusedForGood });
+  const { id: messageID, sourceChainID } = message;
+  return new AggregatorError(failure.code, failure.message, {
+    report: { messageID, sourceChainID, signingSubnetID, pChainHeight, tally: summary },
+  });
+}
+
+/** Requests at different heights with the same validators share a failure; each is told its own height. */
+function atHeight(error: AggregatorError, pChainHeight: bigint): AggregatorError {
+  const { code, message, field, report, retryAfterMs, cause } = error;
+  if (report === undefined || report.pChainHeight === pChainHeight) return error;
+  return new AggregatorError(code, message, { field, report: { ...report, pChainHeight }, retryAfterMs, cause });
+}
+
+/** An answer's fields beside the message; the names of the signers are those of the validator set. */
+const RESULT_OVERHEAD_BYTES = 512;

@@ -1,0 +1,163 @@
+import type { PeerNetwork } from '../p2p/peer-network.ts';
+import type { ObstacleCause } from '../p2p/peer-view.ts';
+import { ApiError } from '../pchain/api-error.ts';
+import type { L1ValidatorFunds, ValidatorFunds } from '../pchain/validator-funds.ts';
+import type { ValidatorSets } from '../pchain/validator-sets.ts';
+import type { Clock } from '../primitives/clock.ts';
+import { startDeadline } from '../primitives/deadline.ts';
+import type { BlockchainID, NodeID, SubnetID } from '../primitives/ids.ts';
+import type { WarpSet } from '../validators/warp-set.ts';
+import { settingsOf } from './aggregation-request.ts';
+import { AggregatorError } from './aggregator-error.ts';
+import type { AnswerHistory } from './answer-history.ts';
+import { readinessOf, type SubnetReadiness } from './required-subnet.ts';
+import type { SigningResolver } from './signing-resolver.ts';
+import { assembleSubnetView, type SubnetView } from './subnet-view.ts';
+import type { Suspects } from './suspects.ts';
+import type { ValidatorConnections } from './validator-connections.ts';
+
+/** What is known of subnets and their validators, before anybody asks for a signature. */
+export interface SubnetViews {
+  /**
+   * The validators of a subnet. It connects them, as a request for a signature would, and waits for that a moment where the subnet
+   * was not asked for lately.
+   *
+   * @throws {AggregatorError}, or the signal's reason
+   */
+  view(request: SubnetRequest, signal: AbortSignal): Promise<SubnetView>;
+  /** The primary network first, then the tracked subnets, then those asked for lately. */
+  list(): readonly KnownSubnet[];
+}
+
+export interface SubnetRequest {
+  readonly subnetID: SubnetID;
+  /** 0, the default: see {@link destinationChainID}. */
+  readonly pChainHeight?: bigint | undefined;
+  /** At the height of its epoch; the default is the proposed height. */
+  readonly destinationChainID?: BlockchainID | undefined;
+}
+
+export interface KnownSubnet extends SubnetReadiness {
+  /** Whether it is kept connected all the time, as the configuration says. */
+  readonly isTracked: boolean;
+}
+
+export interface SubnetViewsOptions {
+  readonly resolver: Pick<SigningResolver, 'signersOf'>;
+  readonly validatorSets: Pick<ValidatorSets<WarpSet>, 'newest'>;
+  readonly connections: Pick<ValidatorConnections, 'track' | 'isConnected' | 'readiness'>;
+  readonly peers: Pick<PeerNetwork, 'describe' | 'waitUntil'>;
+  readonly funds: Pick<ValidatorFunds, 'fundsOf'>;
+  readonly history: Pick<AnswerHistory, 'pastOf'>;
+  readonly suspects: Pick<Suspects, 'has'>;
+  readonly clock: Clock;
+  readonly readyQuorumNum: bigint;
+}
+
+/** TLS and handshake take some 40 ms on a near network, and addresses come by gossip within a second or two. */
+const CONNECT_WAIT_MS = 2_000;
+/** Balances make the view better, but it is not held up for them. */
+const FUNDS_TIMEOUT_MS = 1_500;
+/** What a node still has a moment later is its state. */
+const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
+  'connecting',
+  'no_address',
+  'version_unknown',
+  'superseded',
+]);
+
+export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
+  const { resolver, validatorSets, connections, peers, history, suspects, clock, readyQuorumNum } = options;
+
+  async function fundsOf(subnetID: SubnetID, parent: AbortSignal): Promise<ReadonlyMap<NodeID, L1ValidatorFunds>> {
+    using deadline = startDeadline(clock, FUNDS_TIMEOUT_MS, 'asking for balances', parent);
+    try {
+      return await options.funds.fundsOf(subnetID, deadline.signal);
+    } catch (error) {
+      parent.throwIfAborted();
+      if (error instanceof ApiError || deadline.signal.aborted) return new Map();
+      throw error;
+    }
+  }
+
+  return {
+    async view({ subnetID, destinationChainID, ...request }, signal) {
+      const { pChainHeight } = settingsOf({ ...request, destinationChainID });
+      const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };
+      const signers = await ofSubnet(resolver.signersOf(subnetID, { pChainHeight, destination }, signal));
+      const [funds] = await Promise.all([
+        fundsOf(subnetID, signal),
+        connectValidators(signers, { connections, peers, clock }, signal),
+      ]);
+      return assembleSubnetView({
+        ...signers,
+        ...{ subnetID, funds },
+        peerOf: (nodeID) => peers.describe(nodeID),
+        pastOf: (nodeID) => history.pastOf(nodeID),
+        isSuspect: (publicKeyHex) => suspects.has(publicKeyHex),
+      });
+    },
+
+    list() {
+      const tracked = connections.readiness().map((readiness) => ({ ...readiness, isTracked: true }));
+      const known = new Set(tracked.map(({ subnetID }) => subnetID));
+      const others = validatorSets
+        .newest()
+        .filter(([subnetID, { totalWeight }]) => !known.has(subnetID) && totalWeight > 0n)
+        .map(([subnetID, warpSet]) => ({
+          ...readinessOf(subnetID, warpSet, {
+            readyQuorumNum,
+            isConnected: (nodeID) => connections.isConnected(nodeID),
+          }),
+          isTracked: false,
+        }));
+      return [...tracked, ...others];
+    },
+  };
+}
+
+/**
+ * Has the validators of a subnet connected, and waits until what is known of each is more than that it was not tried yet: at most
+ * {@link CONNECT_WAIT_MS} from when the last of them was first named.
+ *
+ * @throws the signal's reason
+ */
+export async function connectValidators(
+  { signingSubnetID, warpSet }: { readonly signingSubnetID: SubnetID; readonly warpSet: WarpSet },
+  {
+    connections,
+    peers,
+    clock,
+  }: Pick<SubnetViewsOptions, 'peers' | 'clock'> & {
+    readonly connections: Pick<ValidatorConnections, 'track'>;
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  const nodeIDs = new Set(warpSet.validators.flatMap((validator) => validator.nodeIDs));
+  const trackedSinceMs = connections.track(signingSubnetID, nodeIDs);
+  const leftMs = trackedSinceMs + CONNECT_WAIT_MS - clock.monotonicMs();
+  const isSettled = (nodeID: NodeID): boolean => {
+    const { obstacle } = peers.describe(nodeID);
+    return obstacle === undefined || !PASSING_CAUSES.has(obstacle.cause);
+  };
+  const areSettled = (): boolean => [...nodeIDs].every(isSettled);
+  if (leftMs <= 0 || areSettled()) return;
+  using deadline = startDeadline(clock, leftMs, 'connecting validators', signal);
+  try {
+    await peers.waitUntil(areSettled, deadline.signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!deadline.signal.aborted) throw error;
+  }
+}
+
+/** The subnet of a view is a part of the path, and no setting of a request. */
+async function ofSubnet<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof AggregatorError) || error.field !== 'signingSubnetID') throw error;
+    const { code, message, report, retryAfterMs, cause } = error;
+    throw new AggregatorError(code, message, { field: 'subnetID', report, retryAfterMs, cause });
+  }
+}

@@ -1,0 +1,131 @@
+import type { Clock } from '../primitives/clock.ts';
+
+export interface WorkTurnsOptions {
+  readonly clock: Clock;
+  /** How many may work at a time, now. */
+  readonly limit: () => number;
+  /** Whoever has waited so long is told that it takes too long. */
+  readonly timeoutMs: number;
+  /** Makes the error for it. */
+  readonly tooLong: () => Error;
+}
+
+/** The right to work, until it is disposed of. */
+export type Turn = Disposable;
+
+/**
+ * No client works on more than so many times the turns that are free: two thirds of them alone, so that a third is free for whoever
+ * comes next, who need not wait for anybody to end.
+ */
+const SHARE_OF_FREE = 2;
+/** Each client has one in any case, as long as one is free. */
+const MIN_SHARE = 1;
+
+interface Waiting {
+  readonly client: string | undefined;
+  readonly start: () => void;
+}
+
+/**
+ * Who may work now, of those who were let in. Few do at a time: whatever works shares the machine with all else that does, so each
+ * would take as long as all of them together. The others wait without cost. Next is who has least under way, and of those who came
+ * first; so whoever asks now and then does not stand behind the hundreds of another.
+ *
+ * Bound: whoever waits has a seat, see {@link FairSeats}.
+ */
+export class WorkTurns {
+  readonly #options: WorkTurnsOptions;
+  readonly #byClient = new Map<string, number>();
+  readonly #waiting = new Set<Waiting>();
+  #taken = 0;
+
+  constructor(options: WorkTurnsOptions) {
+    this.#options = options;
+  }
+
+  get taken(): number {
+    return this.#taken;
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** @throws the signal's reason, or what says that it takes too long */
+  take(client: string | undefined, signal: AbortSignal): Promise<Turn> {
+    const { clock, timeoutMs, tooLong } = this.#options;
+    const { promise, resolve, reject } = Promise.withResolvers<Turn>();
+    const end = (): void => {
+      this.#waiting.delete(waiting);
+      signal.removeEventListener('abort', onAbort);
+      cancel();
+    };
+    const waiting: Waiting = {
+      client,
+      start: () => {
+        end();
+        resolve(this.#start(client));
+      },
+    };
+    const onAbort = (): void => {
+      end();
+      reject(signal.reason);
+    };
+    const cancel = clock.after(timeoutMs, () => {
+      end();
+      reject(tooLong());
+    });
+    this.#waiting.add(waiting);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    this.startWaiting();
+    return promise;
+  }
+
+  /** To be called when there may be more turns than before. */
+  startWaiting(): void {
+    for (;;) {
+      const next = this.#next();
+      if (next === undefined) return;
+      next.start();
+    }
+  }
+
+  #next(): Waiting | undefined {
+    const free = this.#options.limit() - this.#taken;
+    if (free < 1) return undefined;
+    const share = Math.max(MIN_SHARE, SHARE_OF_FREE * free);
+    let next: Waiting | undefined;
+    let fewest = share;
+    for (const waiting of this.#waiting) {
+      const underWay = waiting.client === undefined ? 0 : (this.#byClient.get(waiting.client) ?? 0);
+      if (underWay >= fewest) continue;
+      next = waiting;
+      fewest = underWay;
+      if (fewest === 0) break;
+    }
+    return next;
+  }
+
+  #start(client: string | undefined): Turn {
+    this.#taken += 1;
+    this.#count(client, 1);
+    let isOver = false;
+    return {
+      [Symbol.dispose]: () => {
+        if (isOver) return;
+        isOver = true;
+        this.#taken -= 1;
+        this.#count(client, -1);
+        this.startWaiting();
+      },
+    };
+  }
+
+  #count(client: string | undefined, by: 1 | -1): void {
+    if (client === undefined) return;
+    const count = (this.#byClient.get(client) ?? 0) + by;
+    if (count === 0) this.#byClient.delete(client);
+    else this.#byClient.set(client, count);
+  }
+}

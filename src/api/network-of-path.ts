@@ -1,0 +1,33 @@
+import type { FastifyRequest } from 'fastify';
+import { type TSchema, Type } from 'typebox';
+import type { Network } from '../network/network.ts';
+import { unknownNetwork } from './http-error.ts';
+
+export interface NetworkOfPath {
+  /** The schema of the parameter: all names that paths may use. */
+  readonly network: TSchema;
+  /** @throws {HttpError} `unknown_network` */
+  readonly networkOf: (request: FastifyRequest) => Network;
+  /**
+   * The hook for routes with `{network}`: before the name is checked by the schema, so that one that is not served is a 404, and
+   * before the body is read, so that it costs nothing more.
+   */
+  readonly onRequest: (request: FastifyRequest) => Promise<void>;
+}
+
+/** The network that the `{network}` of a path names. */
+export function createNetworkOfPath(networks: readonly Network[]): NetworkOfPath {
+  const byName = new Map(networks.flatMap((network) => network.pathNames.map((name) => [name, network] as const)));
+  const served = [...byName.keys()];
+  function networkOf({ params }: FastifyRequest): Network {
+    const { network: name } = params as { network: string };
+    const found = byName.get(name);
+    if (found === undefined) throw unknownNetwork(name, served);
+    return found;
+  }
+  return {
+    network: Type.Enum(served, { type: 'string' }),
+    networkOf,
+    onRequest: async (request) => void networkOf(request),
+  };
+}

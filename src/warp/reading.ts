@@ -1,0 +1,127 @@
+import { ParseError } from '../primitives/parse-error.ts';
+import { type L1ValidatorRegistrationJustification, parseJustification } from './justification.ts';
+import { type L1Message, parseL1Message, type RegisterL1Validator } from './l1-message.ts';
+import { type AddressedCall, type Hash, MAX_WARP_PAYLOAD_LENGTH, parseWarpPayload } from './payload.ts';
+import { parseSignedMessage, type SignedMessage } from './signed-message.ts';
+import { parseTeleporterMessage, type TeleporterMessage } from './teleporter-message.ts';
+import { parseUnsignedMessage, type UnsignedMessage } from './unsigned-message.ts';
+import { parseValidatorUptime, type ValidatorUptime } from './validator-uptime.ts';
+
+/** What bytes say that somebody has pasted. */
+export type Reading =
+  | { readonly as: 'signedMessage'; readonly message: SignedMessage; readonly payload: ReadPayload }
+  | { readonly as: 'unsignedMessage'; readonly message: UnsignedMessage; readonly payload: ReadPayload }
+  | { readonly as: 'payload'; readonly payload: ReadPayload }
+  | { readonly as: 'content'; readonly content: Content }
+  | {
+      readonly as: 'justification';
+      readonly justification: L1ValidatorRegistrationJustification;
+      /** Of one that holds a RegisterL1Validator payload. */
+      readonly registration: RegisterL1Validator | undefined;
+    };
+
+export type ReadingForm = Reading['as'];
+
+/** A Warp payload, and what is in it as far as it is known; validators sign others, too. */
+export type ReadPayload =
+  | Hash
+  | (AddressedCall & { readonly content: Content | undefined })
+  | { readonly kind: 'unknown'; readonly bytes: Uint8Array; readonly reason: string };
+
+/** What addressed calls carry. */
+export type Content = L1Message | ValidatorUptime | TeleporterMessage;
+
+/**
+ * In the order in which bytes are tried. The first three forms can be told from each other; a bare Hash payload and a
+ * SubnetToL1Conversion have the same bytes, and short texts may pass for a protobuf message.
+ */
+export const READING_FORMS: readonly ReadingForm[] = [
+  'signedMessage',
+  'unsignedMessage',
+  'payload',
+  'content',
+  'justification',
+];
+
+export interface FailedReading {
+  readonly as: ReadingForm;
+  readonly reason: string;
+}
+
+/** Every form in which the bytes can be read, the likeliest first, and why they cannot in the others. */
+export function readWarpBytes(bytes: Uint8Array): {
+  readonly readings: readonly Reading[];
+  readonly failed: readonly FailedReading[];
+} {
+  const readings: Reading[] = [];
+  const failed: FailedReading[] = [];
+  for (const form of READING_FORMS) {
+    const reading = attempt(() => readAs(form, bytes));
+    if (reading instanceof ParseError) failed.push({ as: form, reason: reading.message });
+    else readings.push(reading);
+  }
+  return { readings, failed };
+}
+
+/** @throws {ParseError} */
+export function readAs(form: ReadingForm, bytes: Uint8Array): Reading {
+  switch (form) {
+    case 'signedMessage': {
+      const message = parseSignedMessage(bytes);
+      return { as: form, message, payload: readPayload(message.unsignedMessage.payload) };
+    }
+    case 'unsignedMessage': {
+      const message = parseUnsignedMessage(bytes);
+      return { as: form, message, payload: readPayload(message.payload) };
+    }
+    case 'payload': {
+      const payload = readPayload(bytes);
+      if (payload.kind === 'unknown') throw new ParseError('Warp payload', payload.reason);
+      return { as: form, payload };
+    }
+    case 'content': {
+      const content = findContent(bytes);
+      if (content === undefined) {
+        throw new ParseError('content', 'is no message of the P-Chain, no validator uptime and no Teleporter message');
+      }
+      return { as: form, content };
+    }
+    case 'justification': {
+      const justification = readJustification(bytes);
+      const content = justification.kind === 'SubnetIDIndex' ? undefined : findContent(justification.message);
+      const registration = content?.kind === 'RegisterL1Validator' ? content : undefined;
+      return { as: form, justification, registration };
+    }
+  }
+}
+
+function readJustification(bytes: Uint8Array): L1ValidatorRegistrationJustification {
+  if (bytes.length > MAX_WARP_PAYLOAD_LENGTH) {
+    throw new ParseError('justification', `has ${bytes.length} bytes, at most ${MAX_WARP_PAYLOAD_LENGTH} are allowed`);
+  }
+  return parseJustification(bytes);
+}
+
+export function readPayload(bytes: Uint8Array): ReadPayload {
+  const payload = attempt(() => parseWarpPayload(bytes));
+  if (payload instanceof ParseError) return { kind: 'unknown', bytes, reason: payload.reason };
+  return payload.kind === 'Hash' ? payload : { ...payload, content: findContent(payload.payload) };
+}
+
+/** Their lengths and first words differ, so that no bytes pass for two of them. */
+export function findContent(bytes: Uint8Array): Content | undefined {
+  for (const parse of [parseL1Message, parseValidatorUptime, parseTeleporterMessage]) {
+    const content = attempt<Content>(() => parse(bytes));
+    if (!(content instanceof ParseError)) return content;
+  }
+  return undefined;
+}
+
+function attempt<T>(parse: () => T): T | ParseError {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof ParseError) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,47 @@
+import { ByteReader } from '../primitives/byte-reader.ts';
+import { ByteWriter } from '../primitives/byte-writer.ts';
+import { type BlockchainID, ID_LENGTH, idBytes, idFromBytes, type ValidationID } from '../primitives/ids.ts';
+import { encodeWarpPayload } from './payload.ts';
+import { createUnsignedMessage, type UnsignedMessage } from './unsigned-message.ts';
+
+/**
+ * `u16 0 · u32 0 · 32 validationID · u64 totalUptime`: that an L1 validator has been up for at least so long
+ * (avalanchego `graft/subnet-evm/warp/messages`). Nodes of the L1's own chain sign it where their own figure is as high.
+ */
+export interface ValidatorUptime {
+  readonly kind: 'ValidatorUptime';
+  readonly validationID: ValidationID;
+  /** Seconds. */
+  readonly totalUptime: bigint;
+}
+
+const VALIDATOR_UPTIME_TYPE_ID = 0;
+
+export function encodeValidatorUptime({ validationID, totalUptime }: ValidatorUptime): Uint8Array {
+  return new ByteWriter().u16(0).u32(VALIDATOR_UPTIME_TYPE_ID).bytes(idBytes(validationID)).u64(totalUptime).finish();
+}
+
+/** @throws {ParseError} */
+export function parseValidatorUptime(bytes: Uint8Array): ValidatorUptime {
+  const reader = new ByteReader(bytes, 'ValidatorUptime');
+  reader.codecVersion();
+  reader.expectU32(VALIDATOR_UPTIME_TYPE_ID, 'type ID');
+  const validationID = idFromBytes<ValidationID>(reader.bytes(ID_LENGTH, 'validationID'), 'validationID');
+  const totalUptime = reader.u64('totalUptime');
+  reader.end();
+  return { kind: 'ValidatorUptime', validationID, totalUptime };
+}
+
+/** The message as the L1's chain sends it: no transaction emits it, so its call has no source address. */
+export function createUptimeMessage(
+  networkID: number,
+  blockchainID: BlockchainID,
+  uptime: ValidatorUptime,
+): UnsignedMessage {
+  const call = {
+    kind: 'AddressedCall' as const,
+    sourceAddress: new Uint8Array(),
+    payload: encodeValidatorUptime(uptime),
+  };
+  return createUnsignedMessage(networkID, blockchainID, encodeWarpPayload(call));
+}

@@ -1,0 +1,117 @@
+"""Checks of our own, beside those of schemathesis: what it is told to allow is allowed here for a stated reason only."""
+
+import hashlib
+import json
+import os
+import re
+
+import schemathesis
+from hypothesis import strategies as st
+from schemathesis.core.transport import Response
+
+BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+
+def cb58(content: bytes) -> str:
+    """Base58 of bytes and the last four of their SHA-256."""
+    number = int.from_bytes(data := content + hashlib.sha256(content).digest()[-4:])
+    text = ""
+    while number > 0:
+        number, digit = divmod(number, 58)
+        text = BASE58[digit] + text
+    return "1" * (len(data) - len(data.lstrip(b"\0"))) + text
+
+
+# With the right checksum, which a pattern cannot give, so that most requests reach what is behind the checks.
+IDS = st.binary(min_size=32, max_size=32).map(cb58)
+NODE_IDS = st.binary(min_size=20, max_size=20).map(lambda content: f"NodeID-{cb58(content)}")
+schemathesis.openapi.format("primary-network-id", IDS)
+schemathesis.openapi.format("evm-chain-id", IDS | st.integers(1, 2**64 - 1).map(str))
+schemathesis.openapi.format("node-id", NODE_IDS)
+schemathesis.openapi.format("node-id-list", st.lists(NODE_IDS, min_size=1, max_size=3).map(",".join))
+schemathesis.openapi.format("rpc-chain", IDS | st.sampled_from(["X", "P"]))
+
+# Transactions of the embedded network that have a message.
+TRANSACTIONS = json.loads(os.environ["TEST_API_TRANSACTIONS"])
+
+
+@schemathesis.hook
+def map_path_parameters(ctx, path_parameters):
+    """Every second transaction is one that there is: nobody guesses an ID."""
+    name = "txHash"
+    if path_parameters and ctx.operation.path.startswith("/v1/signatureAggregator/") and name in path_parameters:
+        number = sum(str(path_parameters[name]).encode("utf-8", "replace"))
+        if number % 2 == 0:
+            path_parameters[name] = TRANSACTIONS[number // 2 % len(TRANSACTIONS)]
+    return path_parameters
+
+
+# Why a request that fits the document may still be answered with 400: by the text of the answer. JSON Schema cannot say these.
+EXPLAINED_REFUSALS = {
+    # The last bytes of an ID or an address follow from the others.
+    "checksum": r"(has|is not cb58|is not) .*checksum|is not cb58|has a wrong (cb58 )?checksum",
+    # Rules between two parameters; the description of each operation names them.
+    "rule between parameters": r"must be below endBlock|must not be above|is a filter of the P-Chain only|is a filter that needs "
+    r"addresses|delegationFee works on mainnet only|must be addresses of |quorumPercentage.*(at most|more than) 100|"
+    r"both (a )?|cannot both|either message or justification|not both|only one of",
+    # A text of 78 digits may have more than 256 bits.
+    "256 bits": r"must be a number of up to 256 bits",
+    # What IDs, messages and justifications are in hex or cb58: described in words, as the service's own words say more than
+    # that a text fails to match a pattern.
+    "form of an ID, a message or a justification": r"^(message|justification|signingSubnetId|destinationBlockchainId|txHash) ",
+    # The content of a message, or what the P-Chain has to it.
+    "content of a message": r"^(message|justification|signingSubnetId|destinationBlockchainId|txHash|pChainHeight): ",
+    # An upstream may read the target otherwise than this service: the form is stricter than that of a URL.
+    "form of the target": r"^the (path|query) of the URL ",
+    # Calls of the node: their parameters are the node's, and a batch has a length.
+    "JSON-RPC": r"^(method|params|id|jsonrpc|a batch|the batch|body) ",
+}
+EXPLAINED = re.compile("|".join(f"({pattern})" for pattern in EXPLAINED_REFUSALS.values()))
+
+
+def body_of(response: Response) -> dict:
+    body = response.json()
+    return body if isinstance(body, dict) else {}
+
+
+def message_of(body: dict) -> str:
+    error = body.get("error")
+    return error.get("message", "") if isinstance(error, dict) else str(body.get("message", ""))
+
+
+@schemathesis.check
+def explained_refusal(ctx, response, case):
+    """A request that fits the document is refused for one of the reasons above only."""
+    if response.status_code != 400 or case.meta is None or not case.meta.generation.mode.is_positive:
+        return
+    message = message_of(body_of(response))
+    # Numbers in a URL are written in digits alone, so that every server reads them alike.
+    if re.search(r" must be an? (integer|number) ", message) and re.search(r"=[\d.]+e[-+%\d]", response.request.url):
+        return
+    assert EXPLAINED.search(message), f"a request that fits the document was refused, for no explained reason: {message}"
+
+
+@schemathesis.check
+def error_form(ctx, response, case):
+    """Every answer has an ID and no type but its own; every error has the one form, and says nothing of the inside."""
+    assert response.headers.get("x-request-id"), "the answer has no x-request-id"
+    assert response.headers.get("x-content-type-options") == ["nosniff"], "the answer has no nosniff"
+    if response.status_code < 400 or response.request.method == "HEAD" or case.path.startswith("/health/"):
+        return
+    body = response.json()
+    # A mistake in a JSON-RPC call is answered in JSON-RPC.
+    if case.path.startswith("/ext/bc/") and (isinstance(body, list) or "jsonrpc" in body):
+        return
+    expected = ["message", "statusCode", "error", "code"]
+    assert [key for key in body if key != "details"] == expected, f"the error has the fields {list(body)}"
+    assert body["statusCode"] == response.status_code, "the error names another status"
+    assert "node_modules" not in response.text and '"stack"' not in response.text, "the error tells of the inside"
+
+
+@schemathesis.check
+def unlisted_method(ctx, response, case):
+    """A path that exists for another method only is a 404, as the document says: there is no 405."""
+    scenario = getattr(getattr(case.meta and case.meta.phase.data, "scenario", None), "name", None)
+    if scenario != "UNSPECIFIED_HTTP_METHOD" or response.request.method in ("HEAD", "OPTIONS"):
+        return
+    assert response.status_code in (400, 404), f"an unlisted method was answered with {response.status_code}"

@@ -1,0 +1,120 @@
+// npm run test:api [-- REPORT]: schemathesis against the OpenAPI document of a running service, on the embedded network and before
+// a stand-in of every upstream. REPORT is a file to write the counts to, as JSON {passed, failed, skipped}.
+//
+// schemathesis comes from the registry of Python packages, each with its hash (requirements.txt), into an environment of its own
+// below .cache. Where there is no Python it is skipped, and says so.
+
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { startApp } from '../../src/app.ts';
+import { parseConfig } from '../../src/config/load-config.ts';
+import { systemClock } from '../../src/primitives/clock.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { startStandIn } from '../integration/upstream/stand-in.ts';
+import { upstreamSettings } from '../integration/upstream/upstream-service.ts';
+import { countOutcomes, type SchemathesisReport } from './outcomes.ts';
+
+/** Of all requests together. */
+const MIN_EXAMPLES = 5_000;
+/** Of each operation, beside those that try the limits of each of its parameters one by one. */
+const EXAMPLES_OF_OPERATION = 130;
+const START_TIMEOUT_MS = 30_000;
+/** A package may have to be fetched from far away. */
+const INSTALL_TIMEOUT_MS = 300_000;
+/** It takes about two minutes on two processors. */
+const RUN_TIMEOUT_MS = 600_000;
+/** The oldest for which the packages of requirements.txt are there. */
+const HAS_PYTHON = 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))';
+
+const HERE = import.meta.dirname;
+const CACHE = join(HERE, '..', '..', '.cache');
+
+interface Counts {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+async function testApi(): Promise<Counts> {
+  if (spawnSync('python3', ['-c', HAS_PYTHON]).status !== 0) {
+    console.log('skipped: there is no python3 of version 3.11 or newer, with venv, in the path');
+    return { passed: 0, failed: 0, skipped: 1 };
+  }
+  const program = installSchemathesis();
+  const report = join(CACHE, 'test-results', 'schemathesis.json');
+  mkdirSync(join(CACHE, 'test-results'), { recursive: true });
+  rmSync(report, { force: true });
+  await using service = await startService();
+  const exitCode = await runSchemathesis(program, service, report);
+  const outcomes = countOutcomes(JSON.parse(readFileSync(report, 'utf8')) as SchemathesisReport, MIN_EXAMPLES);
+  for (const problem of outcomes.problems) console.log(problem);
+  // It knows of failures that belong to no operation.
+  const isUncounted = exitCode !== 0 && outcomes.failed === 0;
+  console.log(`${outcomes.examples} requests were made, of at least ${MIN_EXAMPLES}`);
+  return { passed: outcomes.passed, failed: outcomes.failed + Number(isUncounted), skipped: 0 };
+}
+
+/** Into a folder that is named after what is in it, so that it is made once for each list of packages. */
+function installSchemathesis(): string {
+  const requirements = join(HERE, 'requirements.txt');
+  const name = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 16);
+  const folder = join(CACHE, `schemathesis-${name}`);
+  const program = join(folder, 'bin', 'schemathesis');
+  if (existsSync(join(folder, 'complete'))) return program;
+  rmSync(folder, { recursive: true, force: true });
+  mustRun('python3', ['-m', 'venv', folder]);
+  const only = ['--require-hashes', '--no-deps', '--only-binary', ':all:'];
+  const quietly = ['--quiet', '--disable-pip-version-check'];
+  mustRun(join(folder, 'bin', 'pip'), ['install', ...quietly, ...only, '-r', requirements]);
+  writeFileSync(join(folder, 'complete'), '');
+  return program;
+}
+
+function mustRun(command: string, args: readonly string[]): void {
+  const { status, error } = spawnSync(command, args, { stdio: 'inherit', timeout: INSTALL_TIMEOUT_MS });
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${status}`, { cause: error });
+}
+
+/** As `npm start` runs it, but for the upstreams. */
+async function startService() {
+  await using opened = new AsyncDisposableStack();
+  const standIn = opened.use(await startStandIn());
+  const networks = { local: { embedded: { validators: 5 }, aliases: ['mainnet', 'fuji', 'testnet'] } };
+  const { config } = parseConfig({ networks, server: { port: 0 }, upstream: upstreamSettings(standIn) }, {}, {});
+  const logger = createLogger('error');
+  const app = opened.use(await startApp({ config, logger, clock: systemClock, random: Math.random }));
+  await app.untilReady(AbortSignal.timeout(START_TIMEOUT_MS));
+  const closing = opened.move();
+  const examples = app.devnet?.examples('fuji') ?? [];
+  const transactions = examples.filter(({ method }) => method === 'GET').map(({ path }) => path.replace(/^.*\//, ''));
+  return { url: app.url, transactions, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+async function runSchemathesis(
+  program: string,
+  { url, transactions }: { readonly url: string; readonly transactions: readonly string[] },
+  report: string,
+): Promise<number> {
+  const env = { ...process.env, PYTHONPATH: HERE, TEST_API_TRANSACTIONS: JSON.stringify(transactions) };
+  const child = spawn(
+    program,
+    [
+      ...['--config-file', join(HERE, 'schemathesis.toml')],
+      ...['run', `${url}/openapi.json`, '--max-examples', String(EXAMPLES_OF_OPERATION), '--no-color'],
+      ...['--report', 'json', '--report-json-path', report],
+    ],
+    // Its own module of checks is found from there.
+    { cwd: HERE, env, stdio: ['ignore', 'inherit', 'inherit'], timeout: RUN_TIMEOUT_MS },
+  );
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code ?? 1;
+}
+
+const counts = await testApi();
+console.log(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
+const [, , reportPath] = process.argv;
+if (reportPath !== undefined) writeFileSync(resolve(reportPath), JSON.stringify(counts));
+process.exitCode = counts.failed > 0 ? 1 : 0;

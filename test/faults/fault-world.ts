@@ -1,0 +1,97 @@
+import { expect } from 'vitest';
+import type { Behaviour } from '../../src/devnet/behaviour.ts';
+import type { Devnet } from '../../src/devnet/devnet.ts';
+import { bytesToHex, parseHex } from '../../src/primitives/bytes.ts';
+import type { Validator } from '../../src/validators/validator.ts';
+import {
+  type Answer,
+  type RunningService,
+  startService,
+  validatorsAt,
+} from '../integration/service/running-service.ts';
+import { type CanonicalSet, isSignedBy, toCanonicalSet } from './independent-check.ts';
+import type { Misbehaviours, WeightedIndex } from './misbehaviour.ts';
+
+/** Enough that no single one has more than a sixth of the weight, and that few make up the third that may misbehave. */
+const VALIDATORS = 12;
+/** The defaults, so that what is shown is true of them. Beside the collection, a request looks up the set. */
+const DEADLINE_MS = 10_000 + 5_000;
+
+/** What each of these validators does. */
+export type Plan = ReadonlyMap<number, Behaviour>;
+type Draw = (validators: readonly WeightedIndex[]) => Plan;
+
+/** A network and a service of its own for one run, so that it depends on nothing but what its validators are told. */
+export interface FaultWorld extends AsyncDisposable {
+  readonly service: RunningService;
+  /** Of the primary network. */
+  readonly validators: readonly WeightedIndex[];
+  readonly totalWeight: bigint;
+  misbehave(plan: Plan): void;
+  /** Asks for the signature of a new message. */
+  ask(quorumPercentage: number): Promise<TimedAnswer>;
+  /** That it was signed, in time, and that whoever checks it finds it good: this project's verifier and a plain pairing. */
+  expectSigned(answer: TimedAnswer, quorum: number, circumstances?: string): Promise<void>;
+}
+
+export interface TimedAnswer extends Answer {
+  readonly message: string;
+  readonly tookMs: number;
+}
+
+/** @param draw says how validators act before the service starts */
+export async function startFaultWorld(draw: Draw = () => new Map()): Promise<FaultWorld> {
+  let set: readonly Validator[] = [];
+  let canonicalSet: CanonicalSet | undefined;
+  let validators: readonly WeightedIndex[] = [];
+  const service = await startService(VALIDATORS, {
+    async prepare(devnet) {
+      set = await validatorsAt(devnet.apiUrl, devnet.subnets.primary.subnetID);
+      // In the order of the network: that of the set depends on the NodeIDs, which are new in each run.
+      validators = set
+        .map(({ nodeID, weight }) => ({ index: devnet.nodeIDs.indexOf(nodeID), weight }))
+        .toSorted((a, b) => a.index - b.index);
+      tell(devnet, draw(validators));
+    },
+  });
+  const { devnet } = service;
+  const { subnetID } = devnet.subnets.primary;
+  return {
+    service,
+    validators,
+    totalWeight: validators.reduce((sum, { weight }) => sum + weight, 0n),
+    misbehave: (plan) => tell(devnet, plan),
+    async ask(quorumPercentage) {
+      const [message = ''] = devnet.emitMessages(1);
+      const startMs = performance.now();
+      const answer = await service.post({ message, quorumPercentage });
+      return { ...answer, message, tookMs: performance.now() - startMs };
+    },
+    async expectSigned(answer, quorum, circumstances = '') {
+      expect(answer.status, `${circumstances}: ${JSON.stringify(answer.body)}`).toBe(201);
+      expect(answer.tookMs, circumstances).toBeLessThan(DEADLINE_MS);
+      expect(await service.verify(answer, { subnetID, quorum }), circumstances).toMatchObject({ kind: 'valid' });
+      const signed = parseHex(String(answer.body['signedMessage']), 'signedMessage');
+      expect(bytesToHex(signed).startsWith(bytesToHex(parseHex(answer.message, 'message')))).toBe(true);
+      canonicalSet ??= toCanonicalSet(set);
+      expect(isSignedBy(signed, canonicalSet, quorum), circumstances).toBe(true);
+    },
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  };
+}
+
+export function behavioursOf(misbehaviours: Misbehaviours): Plan {
+  return new Map([...misbehaviours].map(([index, { behaviour }]) => [index, behaviour]));
+}
+
+/** What a failure says that the validators did, but for what none of them did. */
+export function outcomesOf({ body }: Answer): { name: string; weight: bigint }[] {
+  const { outcomes } = body['details'] as { outcomes: Record<string, { weight: string; count: number }> };
+  return Object.entries(outcomes).flatMap(([name, { weight, count }]) =>
+    count > 0 ? [{ name, weight: BigInt(weight) }] : [],
+  );
+}
+
+function tell(devnet: Devnet, plan: Plan): void {
+  for (const [index, behaviour] of plan) devnet.validator(index).setBehaviour(behaviour);
+}

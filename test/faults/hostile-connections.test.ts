@@ -1,0 +1,167 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import {
+  expectErrorForm,
+  type HostileService,
+  POST_PATH,
+  parseAnswers,
+  request,
+  startHostileService,
+} from './hostile-client.ts';
+
+const TIMEOUT_MS = 30_000;
+const MAX_CONNECTIONS = 100;
+const KEPT = { connection: 'keep-alive' };
+
+let service: HostileService;
+let sockets: Socket[] = [];
+beforeAll(async () => {
+  service = await startHostileService({ maxConnections: MAX_CONNECTIONS });
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+});
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  sockets = [];
+  await service.expectUnharmed();
+});
+
+async function openMany(count: number): Promise<Socket[]> {
+  const opened = Array.from({ length: count }, () => service.open());
+  sockets.push(...opened);
+  await Promise.all(opened.map((socket) => once(socket, 'connect')));
+  return opened;
+}
+
+function collect(socket: Socket): () => Buffer {
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  return () => Buffer.concat(chunks);
+}
+
+test(
+  'many that send a head or a body and never end it hold nobody up, and are told that they are late',
+  async () => {
+    const { server } = service.running.app.server;
+    const before = { requestTimeout: server.requestTimeout, headersTimeout: server.headersTimeout };
+    expect(before).toEqual({ requestTimeout: 30_000, headersTimeout: 30_000 });
+    const late = await openMany(60);
+    const answers = late.map((socket, index) => {
+      const isBody = index % 2 === 0;
+      const head = request(`POST ${POST_PATH}`, { 'content-type': 'application/json', 'content-length': '1000' });
+      socket.write(isBody ? `${head}{"message":"` : head.slice(0, -10));
+      return collect(socket);
+    });
+    await service.expectUnharmed();
+    const ends = Promise.all(late.map((socket) => once(socket, 'close')));
+    // As if half a minute had gone by.
+    Object.assign(server, { requestTimeout: 1, headersTimeout: 1 });
+    await ends;
+    Object.assign(server, before);
+    for (const bytes of answers) {
+      const [answer, ...more] = parseAnswers(bytes());
+      expect([answer?.status, more]).toEqual([408, []]);
+      expectErrorForm(answer!);
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'more connections than are allowed make room for each other, and a good client is served beside them',
+  async () => {
+    const idle = await openMany(MAX_CONNECTIONS);
+    const isClosed = idle.map(() => false);
+    idle.forEach((socket, index) => socket.once('close', () => (isClosed[index] = true)).resume());
+    const more = Array.from({ length: 3 }, () => service.open());
+    sockets.push(...more);
+    for (const socket of more) {
+      const answer = once(socket, 'data');
+      socket.write(request('GET /health/live', KEPT));
+      expect(String((await answer)[0])).toMatch(/^HTTP\/1\.1 200 OK/);
+    }
+    await expect.poll(() => isClosed.filter(Boolean).length).toBeGreaterThanOrEqual(3);
+    expect(service.log.count('there are too many connections')).toBe(1);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'thousands of pipelined requests are answered in order, and others have their turn in between',
+  async () => {
+    const [socket] = await openMany(1);
+    const bytes = collect(socket!);
+    const closed = once(socket!, 'close');
+    socket!.write(request('GET /health/live', KEPT).repeat(5_000) + request('GET /nowhere'));
+    await service.expectUnharmed();
+    await closed;
+    const statuses = parseAnswers(bytes()).map(({ status }) => status);
+    expect(statuses).toHaveLength(5_001);
+    expect(statuses.lastIndexOf(200)).toBe(4_999);
+    expect(statuses.at(-1)).toBe(404);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'those who ask for much and read nothing hold nobody up',
+  async () => {
+    for (const socket of await openMany(40)) {
+      socket.pause();
+      socket.write(request('GET /openapi.json', KEPT).repeat(200));
+    }
+    await service.expectUnharmed();
+    expect(sockets.length).toBeGreaterThan(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'those who half-close after a request, or in the middle of one, are answered or let go',
+  async () => {
+    const half = await openMany(20);
+    const closed = Promise.all(half.map((socket) => once(socket.resume(), 'close')));
+    half.forEach((socket, index) =>
+      socket.end(request('GET /health/live', KEPT).slice(0, index % 2 === 0 ? -10 : undefined)),
+    );
+    await closed;
+    expect(sockets.length).toBeGreaterThan(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'those who reset: after the head, in the body, while an answer is made, and after a bit of it',
+  async () => {
+    const body = JSON.stringify({ message: service.running.devnet.emitMessages(1)[0] });
+    const head = request(`POST ${POST_PATH}`, {
+      'content-type': 'application/json',
+      'content-length': String(body.length),
+    });
+    for (const bytes of [head, head + body.slice(0, 10), head + body]) {
+      for (const socket of await openMany(20)) socket.write(bytes, () => socket.resetAndDestroy());
+    }
+    const reading = await openMany(20);
+    await Promise.all(
+      reading.map(async (socket) => {
+        const begun = once(socket, 'data');
+        socket.write(request('GET /openapi.json', KEPT));
+        await begun;
+        socket.resetAndDestroy();
+      }),
+    );
+    expect(sockets.length).toBeGreaterThan(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'those who come and go without a word',
+  async () => {
+    for (let round = 0; round < 10; round += 1) for (const socket of await openMany(50)) socket.destroy();
+    expect(sockets.length).toBeGreaterThan(0);
+  },
+  TIMEOUT_MS,
+);

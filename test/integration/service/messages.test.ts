@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { DecodeResult, VerificationResult } from '../../../src/api/routes/messages.ts';
+import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
+import { encodeWarpPayload } from '../../../src/warp/payload.ts';
+import { encodeSignedMessage, parseSignedMessage } from '../../../src/warp/signed-message.ts';
+import { readCases } from '../../vectors/vectors.ts';
+import { type Answer, type RunningService, startService } from './running-service.ts';
+
+const TIMEOUT_MS = 30_000;
+const VERIFY = '/v1/signatureAggregator/fuji/verify';
+const DECODE = '/v1/signatureAggregator/fuji/decode';
+
+let service: RunningService;
+beforeAll(async () => {
+  service = await startService(8);
+}, TIMEOUT_MS);
+afterAll(() => service[Symbol.asyncDispose]());
+
+const decode = async (data: Uint8Array | string, as?: string): Promise<DecodeResult['readings']> => {
+  const text = typeof data === 'string' ? data : bytesToHex(data);
+  const { status, body } = await service.post({ data: text, ...(as !== undefined && { as }) }, DECODE);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return (body as unknown as DecodeResult).readings;
+};
+
+describe('POST /v1/signatureAggregator/fuji/verify', { timeout: TIMEOUT_MS }, () => {
+  const verify = (signedMessage: Uint8Array | string, more: object = {}): Promise<Answer> =>
+    service.post(
+      { signedMessage: typeof signedMessage === 'string' ? signedMessage : bytesToHex(signedMessage), ...more },
+      VERIFY,
+    );
+  const verdict = async (signedMessage: Uint8Array | string, more: object = {}): Promise<VerificationResult> => {
+    const { status, body } = await verify(signedMessage, more);
+    expect(status, JSON.stringify(body)).toBe(200);
+    return body as unknown as VerificationResult;
+  };
+  /** A message of the L1 that all who can sign it have signed, and its parts. */
+  async function signed() {
+    const { bytes } = service.devnet.emit('L1', Buffer.from(`verify ${Math.random()}`));
+    const answer = await service.post({ message: bytesToHex(bytes), quorumPercentage: 93 });
+    expect(answer.status).toBe(201);
+    const signedMessage = parseHex(String(answer.body['signedMessage']), 'signedMessage');
+    return { answer, signedMessage, parts: parseSignedMessage(signedMessage) };
+  }
+
+  test('says of a good message who signed it, with what weight', async () => {
+    const { answer, signedMessage, parts } = await signed();
+    const report = await verdict(signedMessage);
+    expect(report).toMatchObject({
+      ...{ isValid: true, messageId: parts.unsignedMessage.id, networkId: 1337 },
+      signingSubnetId: service.devnet.subnets.l1.subnetID,
+      ...{ quorumPercentage: 67, signedWeight: '850', totalWeight: '910', neededWeight: '610' },
+      payload: { kind: 'AddressedCall' },
+    });
+    expect(report).not.toHaveProperty('problem');
+    expect(report.signers.flatMap(({ nodeIds }) => nodeIds)).toEqual(answer.body['signers']);
+    expect(report.signers.map(({ index }) => index)).toEqual([...parts.signature.signers]);
+    const { blockchainID } = service.devnet.subnets.l1;
+    expect(await verdict(signedMessage, { destinationBlockchainId: blockchainID })).toMatchObject({ isValid: true });
+  });
+
+  test('says what is wrong with a bad one', async () => {
+    const { signedMessage, parts } = await signed();
+    const { signers, signature } = parts.signature;
+    const changed = (change: Partial<typeof parts.signature>) =>
+      encodeSignedMessage({ ...parts, signature: { signers, signature, ...change } });
+    expect(await verdict(signedMessage, { quorumPercentage: 94 })).toMatchObject({
+      isValid: false,
+      problem: { kind: 'insufficient weight', text: 'signature weight is insufficient: 94*910 > 100*850' },
+      signers: [{}, {}, {}, {}],
+    });
+    expect(await verdict(changed({ signers: [] }))).toMatchObject({
+      problem: { kind: 'no signers' },
+      signedWeight: '0',
+    });
+    expect(await verdict(changed({ signers: [...signers, 77] }))).toMatchObject({
+      problem: { kind: 'unknown signer', text: expect.stringContaining('signer 77') },
+      signedWeight: '850',
+    });
+    expect(await verdict(changed({ signers: signers.slice(1) }), { quorumPercentage: 10 })).toMatchObject({
+      problem: { kind: 'wrong signature' },
+    });
+    expect(await verdict(changed({ signature: new Uint8Array(96).fill(7) }))).toMatchObject({
+      problem: { kind: 'malformed signature' },
+    });
+    // The set of an older height has other validators.
+    const { olderHeight } = service.devnet.subnets.l1;
+    expect(await verdict(signedMessage, { pChainHeight: olderHeight })).toMatchObject({
+      ...{ isValid: false, pChainHeight: olderHeight, totalWeight: '510' },
+    });
+  });
+
+  test('names the field of what is no signed message, or none of this network', async () => {
+    const { signedMessage, parts } = await signed();
+    const refusal = async (...args: Parameters<typeof verify>): Promise<unknown[]> => {
+      const { status, body } = await verify(...args);
+      return [status, body['code'], body['message']];
+    };
+    expect(await refusal('xyz')).toEqual([
+      400,
+      'invalid_request',
+      expect.stringMatching(/^signedMessage must be hex digits/),
+    ]);
+    expect(await refusal('')).toEqual([400, 'invalid_request', expect.stringMatching(/^signedMessage is empty/)]);
+    expect(await refusal(parts.unsignedMessage.bytes)).toEqual([
+      ...[400, 'invalid_request'],
+      'signedMessage is not signed: it is an unsigned message',
+    ]);
+    expect(await refusal(signedMessage.slice(0, -1))).toEqual([
+      ...[400, 'invalid_request'],
+      expect.stringMatching(/^signedMessage is not a Warp message: signed message: too short/),
+    ]);
+    const foreign = Uint8Array.from(signedMessage);
+    foreign[5] = 1;
+    expect(await refusal(foreign)).toEqual([400, 'wrong_network', expect.stringMatching(/^signedMessage: /)]);
+    expect(await refusal(signedMessage, { signingSubnetId: 'nonsense' })).toEqual([
+      ...[400, 'invalid_request'],
+      expect.stringMatching(/^signingSubnetId must be a 32-byte ID/),
+    ]);
+    expect(
+      await refusal(signedMessage, { pChainHeight: 150, destinationBlockchainId: parts.unsignedMessage.sourceChainID }),
+    ).toEqual([...[400, 'invalid_request'], expect.stringMatching(/^destinationBlockchainId: /)]);
+  });
+});
+
+describe('POST /v1/signatureAggregator/fuji/decode', { timeout: TIMEOUT_MS }, () => {
+  test.each(readCases())('reads $name as the Go aggregator was asked', async (vector) => {
+    const [unsigned] = await decode(vector.unsignedMessage);
+    expect(unsigned).toMatchObject({
+      ...{ as: 'unsignedMessage', messageId: vector.unsignedMessageID, networkId: vector.networkID },
+      sourceBlockchainId: vector.sourceChainID,
+      payload: { kind: expect.stringMatching(/^(Hash|AddressedCall)$/) },
+    });
+    if (vector.signed !== undefined) {
+      const [signed] = await decode(vector.signed.signedMessage);
+      expect(signed).toMatchObject({
+        ...{ as: 'signedMessage', unsignedMessage: bytesToHex(vector.unsignedMessage) },
+        signature: { signers: [...vector.signed.signerIndices] },
+      });
+    }
+    if (vector.justification.length > 0 && vector.justification.length !== 32) {
+      expect((await decode(vector.justification, 'justification'))[0]).toMatchObject({ as: 'justification' });
+    }
+  });
+
+  test('reads payloads, and what is in them, apart', async () => {
+    const hash = encodeWarpPayload({ kind: 'Hash', hash: new Uint8Array(32).fill(5) });
+    // A bare Hash has the bytes of a bare conversion.
+    expect((await decode(hash)).map(({ as }) => as)).toEqual(['payload', 'content']);
+    expect(await decode(`0x${bytesToHex(hash)}`, 'content')).toMatchObject([
+      { content: { kind: 'SubnetToL1Conversion' } },
+    ]);
+  });
+
+  test('names the field of what can be read as nothing, and why', async () => {
+    const refusal = async (body: object): Promise<unknown> => (await service.post(body, DECODE)).body['message'];
+    expect(await refusal({ data: '0X00' })).toMatch(/^data starts with 0X/);
+    expect(await refusal({ data: '' })).toMatch(/^data is empty/);
+    expect(await refusal({ data: 'ffff' })).toMatch(
+      /^data can be read as nothing that is known here: as signedMessage, .*; as justification, /,
+    );
+    expect(await refusal({ data: '0000', as: 'payload' })).toMatch(
+      /^data cannot be read as payload: Warp payload: too short/,
+    );
+    expect(await refusal({ data: '00', as: 'novel' })).toMatch(/^as must be/);
+    expect(await refusal({ data: '00', message: '00' })).toMatch(/^unknown field message/);
+  });
+});

@@ -1,0 +1,278 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { startDevnet } from '../../../src/devnet/devnet.ts';
+import { systemClock } from '../../../src/primitives/clock.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import { sendJson, startStandIn } from '../upstream/stand-in.ts';
+import { type ServiceChild, startServiceChild } from './service-child.ts';
+
+// Real processes and real signals, as an orchestrator sends them.
+
+const TIMEOUT_MS = 180_000;
+const NEVER_MS = 600_000;
+const DATA = '/v1/chains/1/blocks/';
+const RELOADED = 'configuration reloaded; what is left needs a restart';
+const CONTESTED = 'the NodeID is used by another process too';
+
+/** Its P-Chain API does not answer: the service listens, and passes on what upstreams answer. */
+async function startUpstreamed(config: { readonly server?: object; readonly [section: string]: unknown } = {}) {
+  await using opened = new AsyncDisposableStack();
+  const standIn = opened.use(await startStandIn());
+  const waiting: ServerResponse[] = [];
+  let hold = { count: 0, reached: Promise.withResolvers<void>() };
+  standIn.behaviour = ({ method }, response) => {
+    if (method !== 'GET') sendJson(response, 503, {});
+    else if (hold.count === 0) sendJson(response, 200, { blockNumber: '2' });
+    else if (waiting.push(response) === hold.count) hold.reached.resolve();
+  };
+  const endpoint = { baseUrl: standIn.baseUrl };
+  const whole = {
+    networks: { fuji: { pChainApi: [endpoint] } },
+    upstream: { dataApi: { evm: endpoint }, timeoutMs: NEVER_MS, cacheBytes: 0 },
+    ...config,
+    server: { port: 0, ...config.server },
+  };
+  const service = opened.use(await startServiceChild(whole));
+  const closing = opened.move();
+  return {
+    ...service,
+    config: whole,
+    standIn,
+    /** Resolves when so many requests have reached the upstream, which answers none of them before {@link release}. */
+    holdNext(count: number): Promise<void> {
+      hold = { count, reached: Promise.withResolvers() };
+      return hold.reached.promise;
+    },
+    release(): void {
+      hold = { ...hold, count: 0 };
+      for (const response of waiting.splice(0)) sendJson(response, 200, { blockNumber: '2' });
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+test(
+  'at SIGTERM it is not ready first, answers for the delay, and loses no request that is under way',
+  async () => {
+    const COUNT = 40;
+    await using service = await startUpstreamed({ server: { drainDelayMs: 5_000, shutdownTimeoutMs: NEVER_MS } });
+    await service.url();
+    const reached = service.holdNext(COUNT);
+    const answers = Array.from({ length: COUNT }, (_, index) => service.get(`${DATA}${index}`));
+    await reached;
+
+    service.child.kill('SIGTERM');
+    await service.log.line('about to stop: not ready any more');
+    const ready = await service.get('/health/ready');
+    expect([ready.status, ready.json()['status']]).toEqual([503, 'stopping']);
+    expect((await service.get('/health/ready/fuji')).json()['status']).toBe('stopping');
+    expect((await service.get('/health/live')).status).toBe(200);
+    // Who has not seen it yet is answered as before.
+    const late = await service.connect();
+    late.end('GET /health/live HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+    expect(await text(late)).toContain('200 OK');
+
+    await service.log.line('stopping: no more requests are taken');
+    await expect(service.connect()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    service.release();
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array(COUNT).fill(200));
+    expect(await service.exitCode()).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a second signal ends it at once, also within the delay; SIGINT knows no delay',
+  async () => {
+    await using service = await startUpstreamed({ server: { drainDelayMs: NEVER_MS } });
+    await using other = await startUpstreamed({ server: { drainDelayMs: NEVER_MS } });
+    await Promise.all([service.url(), other.url()]);
+    service.child.kill('SIGTERM');
+    await service.log.line('about to stop: not ready any more');
+    service.child.kill('SIGTERM');
+    expect(await service.exitCode()).toBe(1);
+    other.child.kill('SIGINT');
+    expect(await other.exitCode()).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'SIGHUP takes what can change, says what is left, and a bad file changes nothing',
+  async () => {
+    await using service = await startUpstreamed();
+    await using elsewhere = await startStandIn();
+    elsewhere.behaviour = (_request, response) => sendJson(response, 200, { blockNumber: 'elsewhere' });
+    await service.url();
+    const wrongKey = { 'x-service-api-key': 'wrong' };
+    expect((await service.get(`${DATA}1`, wrongKey)).status).toBe(200);
+
+    await service.write(JSON.stringify({ ...service.config, access: { unitsPerMinute: 0, apiKeys: [{ name: 'a' }] } }));
+    service.child.kill('SIGHUP');
+    const refused = await service.log.line('the configuration is not reloaded: all stays as it was');
+    expect(refused['problems']).toContain('access.apiKeys[0].sha256');
+    expect((await service.get(`${DATA}1`, wrongKey)).status).toBe(200);
+
+    const sha256 = createHash('sha256').update('right').digest('hex');
+    const subnet = '2W9boARgCWL25z6pMFNtkCfNA5v28VGg9PmBgUJfuKndEdhrvw';
+    await service.write(
+      JSON.stringify({
+        ...service.config,
+        server: { ...service.config.server, port: 1 },
+        log: { level: 'debug' },
+        networks: { fuji: { ...service.config.networks.fuji, trackedSubnetIds: [subnet] } },
+        access: { apiKeys: [{ name: 'a', sha256, unitsPerMinute: 77 }], unitsPerMinute: 55 },
+        upstream: { ...service.config.upstream, dataApi: { evm: { baseUrl: elsewhere.baseUrl } } },
+      }),
+    );
+    service.child.kill('SIGHUP');
+    expect(await service.log.line(RELOADED)).toMatchObject({
+      taken: [
+        'networks.fuji.trackedSubnetIds',
+        'log.level',
+        'access.unitsPerMinute',
+        'access.apiKeys',
+        'upstream.dataApi.evm',
+      ],
+      left: ['server.port'],
+    });
+    expect((await service.get(`${DATA}1`, wrongKey)).status).toBe(401);
+    const answer = await fetch(`${await service.url()}${DATA}1`, { headers: { 'x-service-api-key': 'right' } });
+    expect([answer.status, answer.headers.get('x-ratelimit-limit')]).toEqual([200, '77']);
+    expect(await answer.json()).toEqual({ blockNumber: 'elsewhere' });
+    const ready = (await service.get('/health/ready/fuji')).json() as { subnets: { subnetId: string }[] };
+    expect(ready.subnets.map(({ subnetId }) => subnetId)).toContain(subnet);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'two processes under one identity folder notice each other, and forget each other',
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'identity-'));
+    try {
+      const identity = { directory: join(folder, 'new', 'identity') };
+      await using first = await startUpstreamed({ identity });
+      await using second = await startUpstreamed({ identity });
+      const nodeIDs = await Promise.all(
+        [first, second].map(async ({ log }) => (await log.line('staking identity'))['nodeID']),
+      );
+      expect(nodeIDs[0]).toBe(nodeIDs[1]);
+      for (const path of ['staker.crt', 'staker.key']) {
+        expect((await stat(join(identity.directory, path))).mode & 0o777).toBe(0o600);
+      }
+      expect((await stat(identity.directory)).mode & 0o777).toBe(0o700);
+
+      const [line] = await Promise.all([second.log.line(CONTESTED), first.log.line(CONTESTED)]);
+      expect(line['other']).toContain(`process ${first.child.pid} on `);
+      expect((await second.get('/health/ready')).json()['identityProblem']).toBe(
+        'another process uses the same identity.directory: give each replica an identity of its own, or end the other process',
+      );
+      first.child.kill('SIGTERM');
+      expect(await first.exitCode()).toBe(0);
+      await second.log.line('the NodeID is used by this process alone again');
+      expect((await second.get('/health/ready')).json()['identityProblem']).toBeUndefined();
+      second.child.kill('SIGTERM');
+      await second.exitCode();
+      expect((await readdir(identity.directory)).sort()).toEqual(['staker.crt', 'staker.key']);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  },
+  TIMEOUT_MS,
+);
+
+/** Sends one request after the other, each to the next replica that says it is ready; a few at a time. */
+function loadOf(replicas: Set<ServiceChild>, body: () => object) {
+  const counts = new Map<ServiceChild, number>();
+  const failures: string[] = [];
+  let [isOver, turn] = [false, 0];
+  async function next(): Promise<ServiceChild | undefined> {
+    for (const _ of replicas) {
+      turn += 1;
+      const replica = [...replicas][turn % replicas.size];
+      const isReady = await replica?.get('/health/ready').then(
+        ({ status }) => status === 200,
+        () => false,
+      );
+      if (isReady === true) return replica;
+    }
+    return undefined;
+  }
+  async function send(): Promise<void> {
+    while (!isOver) {
+      const replica = await next();
+      if (replica === undefined) continue;
+      try {
+        const response = await fetch(`${await replica.url()}/v1/signatureAggregator/fuji/aggregateSignatures`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(body()),
+        });
+        if (response.status !== 201) failures.push(`${response.status} ${await response.text()}`);
+        else await response.arrayBuffer();
+      } catch (error) {
+        failures.push(String(error));
+      }
+      counts.set(replica, (counts.get(replica) ?? 0) + 1);
+    }
+  }
+  const sending = Array.from({ length: 4 }, send);
+  return {
+    counts,
+    failures,
+    async end(): Promise<void> {
+      isOver = true;
+      await Promise.all(sending);
+    },
+  };
+}
+
+async function untilTrue(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isTrue())) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+test(
+  'every replica is replaced one by one under load, and no request fails',
+  async () => {
+    const logger = createLogger('silent');
+    await using devnet = await startDevnet({ validators: 5, clock: systemClock, logger });
+    const [example] = devnet.examples('fuji').filter(({ body }) => body !== undefined);
+    const local = { aliases: ['fuji'], pChainApi: [{ baseUrl: devnet.apiUrl }] };
+    const config = { networks: { local }, server: { port: 0, drainDelayMs: 3_000 } };
+    await using opened = new AsyncDisposableStack();
+    const start = async (): Promise<ServiceChild> => {
+      const replica = opened.use(await startServiceChild(config));
+      await replica.url();
+      await untilTrue(async () => (await replica.get('/health/ready')).status === 200);
+      return replica;
+    };
+    const replicas = new Set([await start(), await start()]);
+    let requests = 0;
+    const load = loadOf(replicas, () => {
+      requests += 1;
+      // Each is collected and verified anew: another share of the weight is another question.
+      return { ...example?.body, quorumPercentage: 20 + (requests % 60) };
+    });
+    const busy = (replica: ServiceChild) => untilTrue(() => (load.counts.get(replica) ?? 0) >= 20);
+
+    for (const old of [...replicas]) {
+      await busy(old);
+      const replacement = await start();
+      replicas.add(replacement);
+      old.child.kill('SIGTERM');
+      expect(await old.exitCode()).toBe(0);
+      replicas.delete(old);
+      await busy(replacement);
+    }
+    await load.end();
+    expect(load.failures).toEqual([]);
+    expect(load.counts.size).toBe(4);
+  },
+  TIMEOUT_MS,
+);

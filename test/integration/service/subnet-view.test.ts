@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { SubnetListBody, SubnetViewBody } from '../../../src/api/subnet-records.ts';
+import { type RunningService, startService } from './running-service.ts';
+
+const TIMEOUT_MS = 30_000;
+const PATH = '/v1/signatureAggregator/fuji/subnets';
+
+async function view(service: Pick<RunningService, 'get'>, subnetID: string, query = ''): Promise<SubnetViewBody> {
+  const { status, body } = await service.get(`${PATH}/${subnetID}${query}`);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return body as unknown as SubnetViewBody;
+}
+
+describe('GET /v1/signatureAggregator/fuji/subnets/{subnetId}', { timeout: TIMEOUT_MS }, () => {
+  let service: RunningService;
+  /** Index of the L1's validator that does not let anybody in, and of one that is not running. */
+  const faults = { behaviours: new Map([[0, { kind: 'not admitting' as const }]]) };
+  beforeAll(async () => {
+    service = await startService(12, { faults, settings: { network: { readyQuorumPercentage: 50 } } });
+    await service.devnet.validator(2).stop();
+  }, TIMEOUT_MS);
+  afterAll(() => service[Symbol.asyncDispose]());
+  const l1 = () => service.devnet.subnets.l1.subnetID;
+
+  test('names each validator that cannot sign with its reason, before any request', async () => {
+    const body = await view(service, l1());
+    const { nodeIDs } = service.devnet;
+    // 100, 350, 150, 250, and 60 that ran out of balance.
+    expect(body).toMatchObject({
+      ...{ subnetId: l1(), totalWeight: '910', connectedWeight: '600', reachableWeight: '600', signableWeight: '600' },
+      highestQuorum: 65,
+      withoutKey: { weight: '60', count: 1 },
+    });
+    const rows = body.validators.map(({ weight, status, reason, nodes: [node] }) => ({
+      weight,
+      status,
+      reason,
+      nodeId: node?.nodeId,
+    }));
+    expect(rows).toMatchObject([
+      { weight: '350', status: 'signable' },
+      { weight: '250', status: 'signable' },
+      {
+        weight: '150',
+        status: 'unreachable',
+        nodeId: nodeIDs[2],
+        reason: expect.stringMatching(/^connection (refused|lost: )/),
+      },
+      { weight: '100', status: 'unreachable', nodeId: nodeIDs[0], reason: expect.stringMatching(/^not admitted/) },
+      { weight: '60', status: 'inactive', reason: expect.stringContaining('balance has run out') },
+    ]);
+    const [first, , stopped, closed, inactive] = body.validators;
+    expect(first).toMatchObject({ index: expect.any(Number), publicKey: expect.stringMatching(/^[0-9a-f]{96}$/) });
+    expect(first?.nodes[0]).toMatchObject({
+      isConnected: true,
+      address: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
+      version: expect.stringMatching(/^\S+\/\d+\.\d+\.\d+$/),
+      balance: expect.stringMatching(/^[1-9]\d*$/),
+    });
+    expect(stopped?.nodes[0]).toMatchObject({
+      isConnected: false,
+      obstacle: { cause: expect.stringMatching(/^(lost|unreachable)$/) },
+    });
+    expect(closed?.nodes[0]).toMatchObject({ obstacle: { cause: 'not_admitted' } });
+    expect(inactive).not.toHaveProperty('index');
+    expect(inactive?.nodes[0]).toMatchObject({ balance: '0' });
+    for (const { nodes } of body.validators) expect(nodes[0]).not.toHaveProperty('lastAnswer');
+  });
+
+  test('shows what came of questions', async () => {
+    const good = service.devnet.emit('L1', Buffer.from('view'));
+    const message = Buffer.from(good.bytes).toString('hex');
+    expect((await service.post({ message, quorumPercentage: 65 })).status).toBe(201);
+    const bad = service.devnet.unknownMessage('L1', Buffer.from('nobody emitted this'));
+    expect((await service.post({ message: Buffer.from(bad.bytes).toString('hex'), quorumPercentage: 50 })).status).toBe(
+      500,
+    );
+    const { validators, signableWeight } = await view(service, l1());
+    expect(signableWeight).toBe('600');
+    expect(validators[0]?.nodes[0]).toMatchObject({
+      lastAnswer: { outcome: 'refused', ageMs: expect.any(Number) },
+      lastRefusal: { code: 1, text: expect.stringContaining('addressed call') },
+      latency: { answers: expect.any(Number), medianMs: expect.any(Number), p99Ms: expect.any(Number) },
+    });
+  });
+
+  test('is paged, all pages at the height of the first', async () => {
+    const whole = await view(service, l1());
+    const first = await view(service, l1(), `?pageSize=2&pChainHeight=${whole.pChainHeight}`);
+    const second = await view(service, l1(), `?pageSize=2&pageToken=${first.nextPageToken}`);
+    const third = await view(service, l1(), `?pageSize=2&pageToken=${second.nextPageToken}`);
+    expect(third).not.toHaveProperty('nextPageToken');
+    const weights = (body: SubnetViewBody) => body.validators.map(({ weight }) => weight);
+    expect([first, second, third].flatMap(weights)).toEqual(weights(whole));
+    expect([second, third].map(({ pChainHeight }) => pChainHeight)).toEqual([whole.pChainHeight, whole.pChainHeight]);
+  });
+
+  test('of an older height and of a destination shows the validators that count there', async () => {
+    const { olderHeight, blockchainID } = service.devnet.subnets.l1;
+    const older = await view(service, l1(), `?pChainHeight=${olderHeight}`);
+    expect(older).toMatchObject({ pChainHeight: olderHeight, totalWeight: '510' });
+    const epoch = await view(service, l1(), `?destinationBlockchainId=${blockchainID}`);
+    expect(epoch.totalWeight).toBe('910');
+  });
+
+  test('says of what is wrong which parameter it is', async () => {
+    const unknown = '2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC';
+    const get = async (path: string) => {
+      const { status, body } = await service.get(path);
+      return [status, body['code'], body['message']];
+    };
+    expect(await get(`${PATH}/${unknown}`)).toEqual([
+      404,
+      'unknown_subnet',
+      `subnetId: the P-Chain knows no subnet ${unknown}`,
+    ]);
+    expect(await get(`${PATH}/${l1()}?pChainHeight=1`)).toEqual([
+      400,
+      'invalid_request',
+      `subnetId: subnet ${l1()} has no validators at P-Chain height 1`,
+    ]);
+    expect(await get(`${PATH}/${l1()}?pChainHeight=99999`)).toEqual([
+      400,
+      'height_not_reached',
+      "pChainHeight: P-Chain height 99999 is above the chain's height 200",
+    ]);
+  });
+
+  test('GET /v1/signatureAggregator/fuji/subnets lists the primary network first, then those that were asked for', async () => {
+    const { status, body } = await service.get(PATH);
+    expect(status).toBe(200);
+    const { subnets } = body as unknown as SubnetListBody;
+    expect(subnets).toMatchObject([
+      { subnetId: service.devnet.subnets.primary.subnetID, isTracked: true, status: 'up' },
+      { subnetId: l1(), isTracked: false, status: 'up', connectedWeight: '600', totalWeight: '910' },
+    ]);
+  });
+});

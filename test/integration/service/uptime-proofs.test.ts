@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseHex } from '../../../src/primitives/bytes.ts';
+import type { ValidationID } from '../../../src/primitives/ids.ts';
+import { readPayload } from '../../../src/warp/reading.ts';
+import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
+import { type Answer, type RunningService, startService } from './running-service.ts';
+
+const TIMEOUT_MS = 30_000;
+
+describe('GET /v1/signatureAggregator/fuji/validations/{validationId}/uptime', { timeout: TIMEOUT_MS }, () => {
+  let service: RunningService;
+  beforeAll(async () => {
+    service = await startService(8);
+  }, TIMEOUT_MS);
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  const prove = (validationID: string, query = ''): Promise<Answer> =>
+    service.get(`/v1/signatureAggregator/fuji/validations/${validationID}/uptime${query}`);
+  const uptimeIn = ({ body }: Answer): unknown => {
+    const message = parseSignedMessage(parseHex(String(body['signedMessage']), 'signedMessage'));
+    return readPayload(message.unsignedMessage.payload);
+  };
+  /** The figures of those that run, with their weights, the heaviest first: of 910 in all, 60 of which cannot sign. */
+  const fix = (validationID: ValidationID, figures: Readonly<Record<string, bigint>>): void => {
+    for (const { nodeID, weight } of service.devnet.l1Validators()) {
+      const seconds = figures[String(weight)];
+      if (seconds !== undefined) service.devnet.fixUptime(nodeID, validationID, seconds);
+    }
+  };
+  const validation = (weight: bigint): ValidationID => {
+    const found = service.devnet.l1Validators().find((validator) => validator.weight === weight);
+    if (found === undefined) throw new Error(`no validator of weight ${weight}`);
+    return found.validationID;
+  };
+
+  test('finds the highest that the quorum signs, to the second', async () => {
+    const validationID = validation(100n);
+    fix(validationID, { 350: 1_000n, 250: 4_000n, 150: 3_000n, 100: 2_999n });
+    // 67 % of 910 are 610: 250 + 150 + 100 is not enough, so the heaviest decides.
+    const answer = await prove(validationID);
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+    expect(answer.body).toMatchObject({
+      validationId: validationID,
+      blockchainId: service.devnet.subnets.l1.blockchainID,
+      uptimeSeconds: 1_000,
+      totalWeight: '910',
+    });
+    expect(uptimeIn(answer)).toMatchObject({
+      kind: 'AddressedCall',
+      content: { kind: 'ValidatorUptime', validationID, totalUptime: 1_000n },
+    });
+    const subnetID = service.devnet.subnets.l1.subnetID;
+    const height = Number(answer.body['pChainHeight']);
+    expect(await service.verify(answer, { subnetID, height, quorum: 67 })).toMatchObject({ kind: 'valid' });
+    // 50 % are 455: without the heaviest, the weakest of the others decides.
+    expect((await prove(validationID, '?quorumPercentage=50')).body).toMatchObject({ uptimeSeconds: 2_999 });
+    expect((await prove(validationID, '?quorumPercentage=27')).body).toMatchObject({ uptimeSeconds: 4_000 });
+  });
+
+  test('follows figures that rise', async () => {
+    const first = await prove(validation(350n));
+    expect(first.body['uptimeSeconds']).toBeGreaterThanOrEqual(86_400 - 28);
+    expect(first.body['uptimeSeconds']).toBeLessThan(86_400 + 60);
+  });
+
+  test('goes on without those who sign badly', async () => {
+    const validationID = validation(250n);
+    fix(validationID, { 350: 700n, 250: 700n, 150: 500n, 100: 600n });
+    const index = service.devnet.nodeIDs.indexOf(
+      service.devnet.l1Validators().find(({ weight }) => weight === 100n)?.nodeID as (typeof service.devnet.nodeIDs)[0],
+    );
+    service.devnet.validator(index).setBehaviour({ kind: 'wrong signature' });
+    try {
+      // 75 % are 683: with the one that lies about everything there were 700 by the figures, and without it 500.
+      expect((await prove(validationID, '?quorumPercentage=75')).body).toMatchObject({ uptimeSeconds: 500 });
+    } finally {
+      service.devnet.validator(index).setBehaviour({ kind: 'normal' });
+    }
+  });
+
+  test('says what is wrong where there is no proof', async () => {
+    const unknown = '2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC';
+    expect(await prove(unknown)).toMatchObject({
+      status: 404,
+      body: {
+        code: 'unknown_validation',
+        message: expect.stringMatching(/^validationId: the P-Chain has no L1 validator of /),
+      },
+    });
+    expect(await prove(validation(100n), `?blockchainId=${service.devnet.subnets.primary.cChainID}`)).toMatchObject({
+      status: 400,
+      body: { message: expect.stringMatching(/^blockchainId: L1 \S+ does not validate blockchain /) },
+    });
+    // 60 of 910 cannot sign anything.
+    expect(await prove(validation(100n), '?quorumPercentage=100')).toMatchObject({
+      status: 500,
+      body: {
+        code: 'insufficient_weight',
+        message: expect.stringMatching(/100\*910 > 100\*\d+ \(1 without an active BLS key\)/),
+      },
+    });
+  });
+});

@@ -1,0 +1,167 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, expect, onTestFailed, test } from 'vitest';
+import type { SubnetViewBody } from '../../src/api/subnet-records.ts';
+import { inMs, recordFigure } from './figures.ts';
+import { useRealNetwork } from './network-fixture.ts';
+import type { NetworkNode } from './network-node.ts';
+import { type ServiceProcess, startServiceProcess } from './service-process.ts';
+
+/** What the service tells of an L1 whose validators are down, and the uptime that they prove. The tests build on each other. */
+
+let service: ServiceProcess;
+
+const network = useRealNetwork(async (started) => {
+  const { apiUrl } = started.nodes[0] as NetworkNode;
+  service = await startServiceProcess(started, { apiUrl, trackedSubnetIds: [started.subnetID] });
+  await started.awaitEpoch(started.l1ChainID, started.conversionHeight);
+});
+afterAll(() => service?.[Symbol.asyncDispose]());
+
+/** The chain looks for new validators once a minute. */
+const UPTIME_TIMEOUT_MS = 150_000;
+const POLL_INTERVAL_MS = 250;
+const QUORUM = 67n;
+
+interface Uptime {
+  readonly nodeID: string;
+  readonly uptimeSeconds: number;
+}
+
+/** For how long a node of the L1 has seen another one; undefined before it watches the L1's validators. */
+async function uptimeSeenBy(node: NetworkNode, nodeID: string): Promise<bigint | undefined> {
+  const path = `/ext/bc/${network().l1ChainID}/validators`;
+  try {
+    const params = { nodeIDs: [nodeID] };
+    const reply = await network().callApi<{ validators: Uptime[] }>(
+      path,
+      'validators.getCurrentValidators',
+      params,
+      node,
+    );
+    const found = reply.validators.find((validator) => validator.nodeID === nodeID);
+    return found && BigInt(found.uptimeSeconds);
+  } catch {
+    return undefined;
+  }
+}
+
+async function get(
+  path: string,
+  from = service,
+): Promise<{ status: number; body: Record<string, unknown>; tookMs: number }> {
+  const sentMs = performance.now();
+  const response = await fetch(`${from.url}/v1/signatureAggregator/fuji/${path}`, {
+    signal: AbortSignal.timeout(30_000),
+  });
+  const body = (await response.json()) as Record<string, unknown>;
+  return { status: response.status, body, tookMs: performance.now() - sentMs };
+}
+
+/** The highest uptime that validators with the quorum's weight have seen. */
+function highestOf(seen: readonly { weight: bigint; uptime: bigint }[], totalWeight: bigint): bigint {
+  let weight = 0n;
+  for (const each of seen.toSorted((a, b) => Number(b.uptime - a.uptime))) {
+    weight += each.weight;
+    if (100n * weight >= QUORUM * totalWeight) return each.uptime;
+  }
+  throw new Error('the quorum is out of reach');
+}
+
+test('the highest uptime that 67 % sign is found to the second, and accepted by the L1', async () => {
+  onTestFailed(() => console.error(`the service's log:\n${service.logTail()}`));
+  await service.awaitAllConnected();
+  const { l1Validators, nodes, conversion, subnetID, l1ChainID } = network();
+  const stopped = nodes[1] as NetworkNode;
+  const validationID = conversion.validationIDs[stopped.nodeID] as string;
+  const endMs = performance.now() + UPTIME_TIMEOUT_MS;
+  for (const node of nodes.slice(0, 4)) {
+    while ((await uptimeSeenBy(node, stopped.nodeID)) === undefined) {
+      if (performance.now() > endMs) throw new Error(`${node.name} does not watch the L1's validators`);
+      await delay(POLL_INTERVAL_MS);
+    }
+  }
+  const rising = await get(`validations/${validationID}/uptime`);
+  expect(rising, JSON.stringify(rising.body)).toMatchObject({ status: 200 });
+
+  // From here on the figures of the others stand still, each at the moment at which that node saw it go.
+  await stopped.stop();
+  const others = l1Validators.map(({ weight }, i) => ({ weight, node: nodes[i] as NetworkNode }));
+  const seen = await Promise.all(
+    others
+      .filter(({ node }) => node !== stopped)
+      .map(async ({ weight, node }) => ({ weight, uptime: await steadyUptime(node, stopped.nodeID) })),
+  );
+  const expected = highestOf(seen, 1_000n);
+  const proof = await get(`validations/${validationID}/uptime`);
+  expect(proof, JSON.stringify(proof.body)).toMatchObject({
+    status: 200,
+    body: { validationId: validationID, blockchainId: l1ChainID, uptimeSeconds: Number(expected), totalWeight: '1000' },
+  });
+  recordFigure('the highest uptime that 67 % of an L1 sign', inMs(proof.tookMs));
+  await stopped.start();
+
+  const signedMessage = proof.body['signedMessage'] as string;
+  const height = BigInt(proof.body['pChainHeight'] as number);
+  const verification = await network().onChain('verify', {
+    signedMessage,
+    subnetID,
+    height,
+    quorumNum: 67,
+    quorumDen: 100,
+  });
+  expect(verification).toMatchObject({ failure: '' });
+  const read = await network().onChain('readWarpMessage', { blockchainID: l1ChainID, signedMessage });
+  expect(read).toMatchObject({ valid: true, sourceChainID: l1ChainID });
+  expect(read.payload?.slice(-16)).toBe(expected.toString(16).padStart(16, '0'));
+});
+
+/** When it has not risen for two seconds. */
+async function steadyUptime(node: NetworkNode, nodeID: string): Promise<bigint> {
+  const endMs = performance.now() + UPTIME_TIMEOUT_MS;
+  for (let before: bigint | undefined; ; ) {
+    const now = await uptimeSeenBy(node, nodeID);
+    if (now !== undefined && now === before) return now;
+    if (performance.now() > endMs) throw new Error(`${node.name} has not seen ${nodeID} go`);
+    before = now;
+    await delay(2_000);
+  }
+}
+
+test('the view of an L1 whose quorum is out of reach names each missing validator with its reason, before any request', async () => {
+  onTestFailed(() => console.error(`the service's log:\n${service.logTail()}`));
+  const { nodes, conversion, subnetID } = network();
+  const [api, second, third, fourth] = nodes as [NetworkNode, NetworkNode, NetworkNode, NetworkNode];
+  await network().onChain('disableL1Validator', { validationID: conversion.validationIDs[third.nodeID] as string });
+  const { height } = await network().callApi<{ height: string }>('/ext/bc/P', 'platform.getHeight');
+  await network().awaitProposedHeight(BigInt(height));
+  await second.stop();
+  await fourth.stop();
+
+  // A service that has never asked anybody, and that was not told of this L1.
+  await using fresh = await startServiceProcess(network(), { apiUrl: api.apiUrl });
+  const { body, tookMs } = await get(`subnets/${subnetID}`, fresh);
+  recordFigure('view of an L1 that was not asked for before', inMs(tookMs));
+  const view = body as unknown as SubnetViewBody;
+  expect(view).toMatchObject({
+    ...{ totalWeight: '1000', signableWeight: '100', connectedWeight: '100', highestQuorum: 10 },
+    withoutKey: { weight: '300', count: 1 },
+  });
+  expect(
+    view.validators.map(({ weight, status, reason, nodes: [node] }) => ({
+      weight,
+      status,
+      reason,
+      nodeId: node?.nodeId,
+    })),
+  ).toEqual([
+    { weight: '400', status: 'unreachable', reason: expect.stringMatching(UNREACHABLE), nodeId: fourth.nodeID },
+    { weight: '200', status: 'unreachable', reason: expect.stringMatching(UNREACHABLE), nodeId: second.nodeID },
+    { weight: '100', status: 'signable', reason: undefined, nodeId: api.nodeID },
+    { weight: '300', status: 'inactive', reason: expect.stringMatching(/balance has run out/), nodeId: third.nodeID },
+  ]);
+  expect(view.validators[3]?.nodes[0]).toMatchObject({ balance: '0' });
+  expect((await fresh.metric('signature_requests_total')).get('network="local"') ?? 0).toBe(0);
+});
+
+/** Of a node that has gone: nobody listens there, or its peers know no address of it any more. */
+const UNREACHABLE = /^(connection refused|no address known)$/;

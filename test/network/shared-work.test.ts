@@ -1,0 +1,373 @@
+import { createClient, createCluster } from '@redis/client';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Clock, systemClock } from '../../src/primitives/clock.ts';
+import { startService } from '../integration/service/running-service.ts';
+import { createLogLines, type LogLines } from '../log-lines.ts';
+import { type RedisProcess, startRedis } from './redis-process.ts';
+import { startRedisCluster, startRedisWithSentinel } from './redis-topologies.ts';
+
+/** Whole services that share their work through real servers of Redis, which are ended, frozen, wiped and filled with lies. */
+
+const CONNECTED = 'the shared store is connected';
+const AWAY = 'the shared store is away';
+const SECRET = 'the secret of the replicas';
+const VALIDATORS = 5;
+const AGGREGATION = { hedgeAfterMs: 9_000, peerTimeoutMs: 9_000 };
+/** All are asked, and nobody beside a slow one: so the number of questions is known, however busy the machine is. */
+const QUORUM = 100;
+/** The store's deadline is a long one, for the same reason: on a busy machine Redis may take longer than its 200 ms. */
+const PATIENT: Clock = {
+  ...systemClock,
+  after: (delayMs, callback) => systemClock.after(delayMs === 200 ? 20_000 : delayMs, callback),
+};
+
+type Service = Awaited<ReturnType<typeof startService>>;
+type Replica = Pick<Service, 'get' | 'post' | 'metric'>;
+
+interface Replicas extends AsyncDisposable {
+  readonly devnet: Service['devnet'];
+  readonly all: readonly (Replica & { readonly log: LogLines })[];
+  verify: Service['verify'];
+  /** Questions to all validators so far. */
+  questions(): number;
+}
+
+async function startReplicas(count: number, store: object, clock: Clock = systemClock): Promise<Replicas> {
+  await using opened = new AsyncDisposableStack();
+  const logs = Array.from({ length: count }, createLogLines);
+  const settings = (index: number) => ({ store, aggregation: AGGREGATION, logger: logs[index]!.logger, clock });
+  const first = opened.use(await startService(VALIDATORS, { settings: settings(0) }));
+  const all: (Replica & { log: LogLines })[] = [{ ...first, log: logs[0]! }];
+  for (let index = 1; index < count; index += 1) {
+    all.push({ ...opened.use(await first.another(settings(index))), log: logs[index]! });
+  }
+  await Promise.all(logs.map((log) => log.until(CONNECTED)));
+  const closing = opened.move();
+  return {
+    ...{ devnet: first.devnet, all },
+    verify: (answer, expected) => first.verify(answer, expected),
+    questions: () =>
+      first.devnet.nodeIDs.reduce((sum, _, index) => sum + first.devnet.validator(index).appRequestCount, 0),
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+/** Of each message the answers of all replicas, which are asked at once, in turns from another one on. */
+async function askAll({ all }: Replicas, messages: readonly string[]) {
+  const answers: Awaited<ReturnType<Replica['post']>>[] = [];
+  const BATCH = 10;
+  for (let start = 0; start < messages.length; start += BATCH) {
+    const batch = messages
+      .slice(start, start + BATCH)
+      .flatMap((message, index) =>
+        all.map((_, turn) => all[(start + index + turn) % all.length]!.post({ message, quorumPercentage: QUORUM })),
+      );
+    answers.push(...(await Promise.all(batch)));
+  }
+  return answers;
+}
+
+function pairOf({ all: [one, other] }: Replicas): readonly [Replica, Replica] {
+  if (one === undefined || other === undefined) throw new RangeError('one replica is no pair');
+  return [one, other];
+}
+
+const statusesOf = (answers: readonly { status: number }[]) => [...new Set(answers.map(({ status }) => status))];
+
+let redis: RedisProcess;
+let url: string;
+let inspector: ReturnType<typeof createClient>;
+beforeAll(async () => {
+  redis = await startRedis();
+  url = `redis://127.0.0.1:${redis.port}`;
+  inspector = createClient({ url });
+  await inspector.connect();
+});
+afterAll(async () => {
+  inspector?.destroy();
+  await redis?.[Symbol.asyncDispose]();
+});
+beforeEach(() => inspector.flushAll());
+
+describe('replicas and one store', () => {
+  test.each([
+    [2, { sharedSecret: SECRET }],
+    [4, { sharedSecret: SECRET }],
+    [2, {}],
+  ])(
+    '%i of them, %j: of 500 messages sent to all, each validator signs each once',
+    async (count, more) => {
+      await using replicas = await startReplicas(count, { sharedUrl: url, ...more }, PATIENT);
+      const { devnet } = replicas;
+      const before = replicas.questions();
+      const answers = await askAll(replicas, devnet.emitMessages(500));
+      expect(statusesOf(answers)).toEqual([201]);
+      expect(replicas.questions() - before).toBe(500 * VALIDATORS);
+      const { subnetID } = devnet.subnets.primary;
+      const distinct = new Map(answers.map((answer) => [answer.body['signedMessage'], answer]));
+      expect(distinct.size).toBe(500);
+      for (const answer of distinct.values()) {
+        expect(await replicas.verify(answer, { subnetID, quorum: QUORUM })).toMatchObject({ kind: 'valid' });
+      }
+      // Everything goes away by itself.
+      for (const key of await inspector.keys('*')) expect(await inspector.pTTL(key)).toBeGreaterThan(0);
+    },
+    600_000,
+  );
+
+  test('another quorum of a message takes the signatures that another replica has collected', async () => {
+    await using replicas = await startReplicas(2, { sharedUrl: url, sharedSecret: SECRET });
+    const [one, other] = pairOf(replicas);
+    const [message] = replicas.devnet.emitMessages(1);
+    expect((await one.post({ message, quorumPercentage: 50 })).status).toBe(201);
+    const before = replicas.questions();
+    await expect.poll(async () => (await inspector.keys('*signatures*')).length).toBe(1);
+    expect((await other.post({ message, quorumPercentage: 40 })).status).toBe(201);
+    expect(replicas.questions()).toBe(before);
+  });
+
+  test('a failure of one is the answer of the other, for its seconds', async () => {
+    await using replicas = await startReplicas(2, { sharedUrl: url, sharedSecret: SECRET });
+    const { devnet } = replicas;
+    const [one, other] = pairOf(replicas);
+    const message = Buffer.from(devnet.unknownMessage('C', Uint8Array.of(1)).bytes).toString('hex');
+    const refused = await one.post({ message });
+    const before = replicas.questions();
+    const again = await other.post({ message });
+    expect([again.status, again.body]).toEqual([
+      refused.status,
+      { ...refused.body, requestId: again.body['requestId'] },
+    ]);
+    expect(replicas.questions()).toBe(before);
+  });
+
+  test('a validator set is read once, and a replica that cannot read it has it from another', async () => {
+    await using replicas = await startReplicas(2, { sharedUrl: url, sharedSecret: SECRET });
+    expect(replicas.all).toHaveLength(2);
+    const keys = await inspector.keys('*:set:*');
+    expect(keys.some((key) => key.includes('@'))).toBe(true);
+  });
+});
+
+/** Sends new messages to all replicas in turns until told to stop; returns how long each took, and all statuses. */
+function underLoad(replicas: Replicas) {
+  let isOver = false;
+  const statuses = new Set<number>();
+  const tookMs: { readonly atMs: number; readonly ms: number }[] = [];
+  const client = async (offset: number): Promise<void> => {
+    for (let turn = offset; !isOver; turn += 1) {
+      const [message] = replicas.devnet.emitMessages(1);
+      const startMs = performance.now();
+      const answer = await replicas.all[turn % replicas.all.length]!.post({ message });
+      tookMs.push({ atMs: startMs, ms: performance.now() - startMs });
+      statuses.add(answer.status);
+    }
+  };
+  const running = [0, 1].map(client);
+  return {
+    count: () => tookMs.length,
+    async stop() {
+      isOver = true;
+      await Promise.all(running);
+      return { statuses: [...statuses], tookMs };
+    },
+  };
+}
+
+async function untilCount(load: ReturnType<typeof underLoad>, more: number): Promise<void> {
+  const target = load.count() + more;
+  await expect.poll(() => load.count(), { timeout: 30_000 }).toBeGreaterThanOrEqual(target);
+}
+
+describe('a store that fails under load costs no request', { timeout: 120_000 }, () => {
+  let own: RedisProcess;
+  let ownUrl: string;
+  let look: ReturnType<typeof createClient>;
+  beforeEach(async () => {
+    own = await startRedis();
+    ownUrl = `redis://127.0.0.1:${own.port}`;
+    look = createClient({ url: ownUrl });
+    look.on('error', () => undefined);
+    await look.connect();
+  });
+  afterEach(async () => {
+    look.destroy();
+    await own[Symbol.asyncDispose]();
+  });
+
+  const untilAll = ({ all }: Replicas, line: string, count: number) =>
+    Promise.all(all.map(({ log }) => log.until(line, count)));
+
+  test.each([
+    [
+      'stopped',
+      async (replicas: Replicas) => {
+        await own.kill();
+        await untilAll(replicas, AWAY, 1);
+      },
+      async (replicas: Replicas) => {
+        await own.restart();
+        await untilAll(replicas, CONNECTED, 2);
+      },
+    ],
+    [
+      'frozen',
+      async (replicas: Replicas) => {
+        await own.freeze();
+        await untilAll(replicas, AWAY, 1);
+      },
+      async (replicas: Replicas) => {
+        own.thaw();
+        await untilAll(replicas, CONNECTED, 2);
+      },
+    ],
+    ['wiped', async () => void (await look.flushAll()), async () => undefined],
+    [
+      'full',
+      async (replicas: Replicas) => {
+        await look.configSet('maxmemory', '1');
+        await untilAll(replicas, AWAY, 1);
+      },
+      async (replicas: Replicas) => {
+        await look.configSet('maxmemory', '0');
+        await untilAll(replicas, CONNECTED, 2);
+      },
+    ],
+  ])('%s', async (_, fail, mend) => {
+    await using replicas = await startReplicas(2, { sharedUrl: ownUrl, sharedSecret: SECRET });
+    const load = underLoad(replicas);
+    await untilCount(load, 20);
+    await fail(replicas);
+    await untilCount(load, 20);
+    await mend(replicas);
+    await untilCount(load, 20);
+    const { statuses, tookMs } = await load.stop();
+    expect(statuses).toEqual([201]);
+    // A store that hangs is waited for in no more than a few steps of a request.
+    expect(Math.max(...tookMs.map(({ ms }) => ms))).toBeLessThan(5_000);
+  });
+});
+
+describe('lies in the store', { timeout: 60_000 }, () => {
+  const KINDS = ['work:', 'signatures:', 'set:', 'validation:'];
+
+  async function replaceAll(value: (key: string, was: Buffer) => Promise<void> | void): Promise<void> {
+    for (const key of await inspector.keys('*')) {
+      if (!KINDS.some((kind) => key.includes(kind))) continue;
+      const was = Buffer.from((await inspector.dump(key)) ?? '');
+      await value(key, was);
+    }
+  }
+
+  test.each([
+    ['with a seal', { sharedSecret: SECRET }],
+    ['without', {}],
+  ])('under every key never come out: %s', async (_, more) => {
+    await using replicas = await startReplicas(2, { sharedUrl: url, ...more });
+    const [one, other] = pairOf(replicas);
+    const { subnetID } = replicas.devnet.subnets.primary;
+    const lies: ((key: string) => Promise<unknown>)[] = [
+      (key) => inspector.set(key, 'nonsense'),
+      (key) => inspector.set(key, ''),
+      (key) => inspector.set(key, Buffer.alloc(200_000, 3)),
+      (key) => inspector.set(key, Buffer.alloc(2_000_000, 3)),
+      async (key) => {
+        await inspector.del(key);
+        await inspector.hSet(key, 'another', 'kind');
+      },
+      // A lease that nobody holds, and an outcome of nothing, in their right form without a seal.
+      (key) => inspector.set(key, Buffer.concat([Buffer.alloc(16, 7), Buffer.from([2, 0, 0])])),
+      (key) => inspector.set(key, Buffer.concat([Buffer.alloc(16, 7), Buffer.from([3]), Buffer.from('{"code":1}')])),
+    ];
+    for (const lie of lies) {
+      const [message] = replicas.devnet.emitMessages(1);
+      expect((await one.post({ message, quorumPercentage: 60 })).status).toBe(201);
+      await expect.poll(async () => (await inspector.keys('*signatures*')).length).toBeGreaterThan(0);
+      await replaceAll(async (key) => void (await lie(key)));
+      for (const quorum of [60, 70]) {
+        const answer = await other.post({ message, quorumPercentage: quorum });
+        expect(answer.status).toBe(201);
+        expect(await replicas.verify(answer, { subnetID, quorum })).toMatchObject({ kind: 'valid' });
+      }
+      await inspector.flushAll();
+    }
+  });
+
+  test.each([
+    ['with a seal', { sharedSecret: SECRET }],
+    ['without', {}],
+  ])('good values of other keys never come out: %s', async (_, more) => {
+    await using replicas = await startReplicas(2, { sharedUrl: url, ...more });
+    const [one, other] = pairOf(replicas);
+    const { subnetID } = replicas.devnet.subnets.primary;
+    const [message, another] = replicas.devnet.emitMessages(2);
+    for (const text of [message, another]) expect((await one.post({ message: text })).status).toBe(201);
+    await expect.poll(async () => (await inspector.keys('*signatures*')).length).toBe(2);
+    for (const kind of ['work', 'signatures']) {
+      const [a, b] = (await inspector.keys(`*${kind}:*`)) as [string, string];
+      await inspector.rename(a, 'between');
+      await inspector.rename(b, a);
+      await inspector.rename('between', b);
+    }
+    for (const text of [message, another]) {
+      for (const quorum of [67, 70]) {
+        const answer = await other.post({ message: text, quorumPercentage: quorum });
+        expect(answer.status).toBe(201);
+        expect(String(answer.body['signedMessage'])).toContain(String(text).replace(/^0x/, ''));
+        expect(await replicas.verify(answer, { subnetID, quorum })).toMatchObject({ kind: 'valid' });
+      }
+    }
+  });
+});
+
+test('a Redis Cluster: its keys are placed, and a node that is taken over costs no request', async () => {
+  await using cluster = await startRedisCluster();
+  const [first, ...others] = cluster.nodes.map(({ port }) => `127.0.0.1:${port}`);
+  const store = {
+    ...{ sharedUrl: `redis://${first}`, sharedKind: 'cluster', sharedNodes: others },
+    sharedSecret: SECRET,
+  };
+  await using replicas = await startReplicas(2, store);
+  const before = replicas.questions();
+  expect(statusesOf(await askAll(replicas, replicas.devnet.emitMessages(40)))).toEqual([201]);
+  expect(replicas.questions() - before).toBe(40 * VALIDATORS);
+
+  const load = underLoad(replicas);
+  await untilCount(load, 10);
+  await cluster.nodes[0]!.kill();
+  await Promise.all(replicas.all.map(({ log }) => log.until(AWAY)));
+  await Promise.all(replicas.all.map(({ log }) => log.until(CONNECTED, 2)));
+  await untilCount(load, 20);
+  expect((await load.stop()).statuses).toEqual([201]);
+
+  // They share again: also the keys of the node that is gone.
+  const since = replicas.questions();
+  expect(statusesOf(await askAll(replicas, replicas.devnet.emitMessages(20)))).toEqual([201]);
+  expect(replicas.questions() - since).toBe(20 * VALIDATORS);
+  const look = createCluster({ rootNodes: [{ url: `redis://${others[0]}` }] });
+  look.on('error', () => undefined);
+  await look.connect();
+  expect(look.masters).toHaveLength(3);
+  look.destroy();
+}, 120_000);
+
+test('behind a sentinel: the server that takes over is found, and no request fails meanwhile', async () => {
+  await using watched = await startRedisWithSentinel('aggregator');
+  // The first one that is asked is not there.
+  const store = {
+    ...{ sharedUrl: 'redis://127.0.0.1:1', sharedKind: 'sentinel', sharedMaster: 'aggregator' },
+    ...{ sharedNodes: [`127.0.0.1:${watched.sentinel.port}`], sharedSecret: SECRET },
+  };
+  await using replicas = await startReplicas(2, store);
+  const load = underLoad(replicas);
+  await untilCount(load, 10);
+  await watched.master.kill();
+  await Promise.all(replicas.all.map(({ log }) => log.until(AWAY)));
+  await Promise.all(replicas.all.map(({ log }) => log.until(CONNECTED, 2)));
+  await untilCount(load, 20);
+  expect((await load.stop()).statuses).toEqual([201]);
+  const look = createClient({ url: `redis://127.0.0.1:${watched.replica.port}` });
+  await look.connect();
+  expect((await look.keys('*work:*')).length).toBeGreaterThan(0);
+  look.destroy();
+}, 120_000);

@@ -1,0 +1,18 @@
+import type { BlsBackend } from '../../src/bls/bls-backend.ts';
+
+/** Keys and signatures of a simulation. Keys go by a number. */
+export interface BlsScheme {
+  /** What the service verifies with. */
+  readonly backend: BlsBackend;
+  /** 48 bytes, compressed. */
+  publicKey(key: number): Uint8Array;
+  /** 96 bytes, compressed. */
+  sign(key: number, message: Uint8Array): Uint8Array;
+  /** A signature that is wrong by so much: errors that add up to 0 cancel in a plain sum. */
+  signOffBy(key: number, message: Uint8Array, error: number): Uint8Array;
+  /** On the curve, but off the subgroup by such a part; parts may cancel too. */
+  signOffSubgroup(key: number, message: Uint8Array, part: number): Uint8Array;
+  readonly infinity: Uint8Array;
+  /** Judges an aggregate without the code under test. */
+  isSignedBy(keys: readonly number[], message: Uint8Array, signature: Uint8Array): boolean;
+}

@@ -1,0 +1,193 @@
+import type { SignatureOutcome } from '../../src/aggregator/signature-source.ts';
+import { equalBytes } from '../../src/primitives/bytes.ts';
+import type { NodeID } from '../../src/primitives/ids.ts';
+import type { Ledger, LedgerSet } from './ledger.ts';
+import type { MessagePlan, Plan, RequestPlan } from './plan.ts';
+import type { Watcher } from './service.ts';
+
+/** Pauses after which a validator is asked again, each once. */
+const RETRIES = 2;
+/** Of the search for bad signers, which has a time of its own. */
+const SEARCH_MS = 2_000;
+/** Aggregations, checks and searches that one collection needs at most, one after the other, in a set of these sizes. */
+const JOBS_IN_A_ROW = 60;
+
+interface Collection {
+  readonly message: Uint8Array;
+  readonly startMs: number;
+  endMs: number | undefined;
+  query: object | undefined;
+  /** When so much weight was lost for good that the quorum could not be reached. */
+  lostMs: number | undefined;
+  readonly asks: Map<NodeID, Ask[]>;
+}
+
+interface Ask {
+  outcome: SignatureOutcome['kind'] | undefined;
+  code: number | undefined;
+}
+
+/** A request from its start to its end, as far as collections depend on it. */
+export interface LiveRequest {
+  readonly plan: RequestPlan;
+  readonly message: MessagePlan;
+}
+
+/** Watches the ports of one service, and notes what must not be. */
+export class Invariants implements Watcher {
+  readonly violations: string[] = [];
+  readonly #plan: Plan;
+  readonly #ledger: Ledger;
+  readonly #nowMs: () => number;
+  readonly #nodeIDOf: (number: number) => NodeID;
+  readonly #collections: Collection[] = [];
+  /** Of this service. */
+  readonly live = new Set<LiveRequest>();
+
+  constructor(plan: Plan, ledger: Ledger, nowMs: () => number, nodeIDOf: (number: number) => NodeID) {
+    this.#plan = plan;
+    this.#ledger = ledger;
+    this.#nowMs = nowMs;
+    this.#nodeIDOf = nodeIDOf;
+  }
+
+  get collections(): number {
+    return this.#collections.length;
+  }
+
+  get openCollections(): number {
+    return this.#collections.filter(({ endMs }) => endMs === undefined).length;
+  }
+
+  violate(what: string): void {
+    this.violations.push(`at ${this.#nowMs().toFixed(1)} ms: ${what}`);
+  }
+
+  /** How long a collection may take beyond its deadline: for checks that were under way, and the search for bad signers. */
+  get slackMs(): number {
+    return SEARCH_MS + JOBS_IN_A_ROW * this.#plan.blsMs[1] + 50;
+  }
+
+  collectionBegan(message: Uint8Array): () => void {
+    const collection: Collection = {
+      ...{ message, startMs: this.#nowMs(), endMs: undefined, query: undefined, lostMs: undefined },
+      asks: new Map(),
+    };
+    this.#collections.push(collection);
+    this.#expectShared(message);
+    return () => {
+      collection.endMs = this.#nowMs();
+      const tookMs = collection.endMs - collection.startMs;
+      const { requestTimeoutMs } = this.#plan.aggregation;
+      if (tookMs > requestTimeoutMs + this.slackMs)
+        this.violate(`a collection took ${tookMs} ms, with a deadline of ${requestTimeoutMs}`);
+      this.#expectSoon(collection);
+    };
+  }
+
+  asked(query: object, message: Uint8Array, nodeID: NodeID) {
+    const collection = this.#collectionOf(query, message);
+    const ask: Ask = { outcome: undefined, code: undefined };
+    if (collection !== undefined) {
+      const asks = collection.asks.get(nodeID) ?? [];
+      asks.push(ask);
+      collection.asks.set(nodeID, asks);
+      if (asks.length > 1 + RETRIES) this.violate(`${nodeID} was asked ${asks.length} times by one collection`);
+    }
+    return (outcome: SignatureOutcome['kind'], code?: number): void => {
+      Object.assign(ask, { outcome, code });
+      if (collection !== undefined && collection.endMs === undefined) this.#noteLoss(collection);
+    };
+  }
+
+  /** To be called when all is over. */
+  expectAllEnded(): void {
+    for (const collection of this.#collections) {
+      if (collection.endMs === undefined)
+        this.violate(`a collection that began at ${collection.startMs} ms never ended`);
+    }
+  }
+
+  /** The query of a collection is made with its first question: the oldest one of the message without a query begins to ask. */
+  #collectionOf(query: object, message: Uint8Array): Collection | undefined {
+    const known = this.#collections.find((one) => one.query === query);
+    if (known !== undefined) return known;
+    const found = this.#collections.find(
+      (one) => one.query === undefined && one.endMs === undefined && equalBytes(one.message, message),
+    );
+    if (found !== undefined) found.query = query;
+    return found;
+  }
+
+  /** No more collections of a message at once than there are different requests for it, each in as many sets as there are. */
+  #expectShared(message: Uint8Array): void {
+    const open = this.#collections.filter((one) => one.endMs === undefined && equalBytes(one.message, message)).length;
+    const kinds = new Set<string>();
+    let allowed = 0;
+    for (const { plan, message: asked } of this.live) {
+      if (!equalBytes(asked.message.bytes, message)) continue;
+      const { quorum, buffer, height, signingSubnetID, destinationChainID, justification } = plan;
+      const kind = [
+        quorum,
+        buffer,
+        height,
+        signingSubnetID,
+        destinationChainID,
+        Buffer.from(justification).toString('hex'),
+      ].join();
+      if (kinds.has(kind)) continue;
+      kinds.add(kind);
+      const subnetID = signingSubnetID ?? asked.subnetID;
+      // Balances that end are another reason to sign anew, in L1s alone.
+      const avoidances = [...this.#ledger.plan.blocks].some(({ sets }) =>
+        sets.get(subnetID as never)?.some(({ balance }) => balance !== undefined),
+      )
+        ? 2
+        : 1;
+      allowed += height !== 0n || subnetID === undefined ? 1 : avoidances * this.#ledger.setsOf(subnetID).length;
+    }
+    if (open > allowed) this.violate(`${open} collections of one message at once, for requests of ${allowed} kinds`);
+  }
+
+  /** The one request that a collection can be for, and its set; undefined where there are several. */
+  #settingOf({ message }: Collection): { readonly quorum: number; readonly set: LedgerSet } | undefined {
+    const requests = [...this.live].filter((one) => equalBytes(one.message.message.bytes, message));
+    const [first] = requests;
+    const subnetID = first?.plan.signingSubnetID ?? first?.message.subnetID;
+    if (first === undefined || subnetID === undefined) return undefined;
+    const quorum = Math.min(...requests.map(({ plan }) => plan.quorum));
+    const isOne = requests.every(({ plan, message: asked }) => (plan.signingSubnetID ?? asked.subnetID) === subnetID);
+    const sets = this.#ledger.setsOf(subnetID);
+    return isOne && sets.length === 1 ? { quorum, set: sets[0] as LedgerSet } : undefined;
+  }
+
+  #noteLoss(collection: Collection): void {
+    if (collection.lostMs !== undefined) return;
+    const setting = this.#settingOf(collection);
+    if (setting === undefined) return;
+    const { set, quorum } = setting;
+    const lost = (entry: LedgerSet[number]): boolean => {
+      if (entry.key === undefined) return true;
+      const nodes = set.filter(({ key }) => key === entry.key);
+      const asks = nodes.flatMap(({ number }) => collection.asks.get(this.#nodeIDOf(number)) ?? []);
+      // A signature may still be good, and one under way may still come.
+      if (asks.some(({ outcome }) => outcome === undefined || outcome === 'signature')) return false;
+      if (asks.some(({ outcome, code }) => outcome === 'invalid_signature' || code === -2 || code === -3)) return true;
+      if (asks.filter(({ outcome }) => outcome === 'silent' || outcome === 'ignored').length >= nodes.length)
+        return true;
+      return asks.length >= nodes.length + RETRIES;
+    };
+    const total = set.reduce((sum, { weight }) => sum + weight, 0n);
+    const possible = set.filter((entry) => !lost(entry)).reduce((sum, { weight }) => sum + weight, 0n);
+    const isOut = 100n * possible < BigInt(quorum) * total || possible === 0n;
+    if (isOut) collection.lostMs = this.#nowMs();
+  }
+
+  /** A quorum that is out of reach fails at once: but for signatures that are still being added. */
+  #expectSoon({ lostMs, endMs }: Collection): void {
+    if (lostMs === undefined || endMs === undefined) return;
+    const boundMs = 50 + JOBS_IN_A_ROW * this.#plan.blsMs[1];
+    if (endMs - lostMs > boundMs)
+      this.violate(`a collection went on for ${endMs - lostMs} ms after its quorum was out of reach`);
+  }
+}

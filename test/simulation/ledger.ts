@@ -1,0 +1,77 @@
+import { hash } from 'node:crypto';
+import type { BlockchainID, SubnetID } from '../../src/primitives/ids.ts';
+
+/** A validator of a subnet, as the P-Chain has it. */
+export interface LedgerEntry {
+  /** Of its identity. */
+  readonly number: number;
+  /** Of its BLS key; undefined for one without a key. */
+  readonly key: number | undefined;
+  readonly weight: bigint;
+  /** In nAVAX, of L1 validators: at a price of 1 nAVAX a second, so long does it last. */
+  readonly balance?: bigint;
+}
+
+export type LedgerSet = readonly LedgerEntry[];
+
+export interface LedgerBlock {
+  readonly height: bigint;
+  /** When it was accepted; negative before the service started. */
+  readonly atMs: number;
+  readonly sets: ReadonlyMap<SubnetID, LedgerSet>;
+}
+
+export interface LedgerPlan {
+  readonly chains: ReadonlyMap<BlockchainID, SubnetID>;
+  /** In ascending order of height and time; the first one is there from the start. */
+  readonly blocks: readonly LedgerBlock[];
+  /** Of chains with epochs: how many blocks their epoch is behind. */
+  readonly epochLag: ReadonlyMap<BlockchainID, bigint>;
+}
+
+/** What is true: the P-Chain as it really is. The API shows it, and the judge of the results looks here. */
+export class Ledger {
+  readonly plan: LedgerPlan;
+  readonly #nowMs: () => number;
+
+  constructor(plan: LedgerPlan, nowMs: () => number) {
+    this.plan = plan;
+    this.#nowMs = nowMs;
+  }
+
+  /** The newest block; `agoMs` before now. */
+  tip(agoMs = 0): LedgerBlock {
+    const { blocks } = this.plan;
+    const atMs = this.#nowMs() - agoMs;
+    return blocks.findLast((block) => block.atMs <= atMs) ?? (blocks[0] as LedgerBlock);
+  }
+
+  get floor(): bigint {
+    return (this.plan.blocks[0] as LedgerBlock).height;
+  }
+
+  /** The set at a height; undefined below the first block, and above the newest that there will ever be. */
+  setAt(subnetID: SubnetID, height: bigint): LedgerSet | undefined {
+    if (height < this.floor) return undefined;
+    return this.plan.blocks.findLast((block) => block.height <= height)?.sets.get(subnetID) ?? [];
+  }
+
+  /** All sets that a subnet has at some time. */
+  setsOf(subnetID: SubnetID): readonly LedgerSet[] {
+    return [...new Set(this.plan.blocks.map(({ sets }) => sets.get(subnetID) ?? []))];
+  }
+
+  /** The key that a node signs with now: that of the newest set with it. */
+  keyOf(number: number): number {
+    for (const set of this.tip().sets.values()) {
+      const entry = set.find((one) => one.number === number);
+      if (entry?.key !== undefined) return entry.key;
+    }
+    return number;
+  }
+}
+
+/** Of a block that nobody looks into. */
+export function blockIDBytes(height: bigint): Uint8Array {
+  return new Uint8Array(hash('sha256', `simulated block ${height}`, 'buffer'));
+}

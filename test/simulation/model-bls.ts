@@ -1,0 +1,175 @@
+import { hash } from 'node:crypto';
+import type {
+  BlsBackend,
+  HashedMessage,
+  PublicKey,
+  Signature,
+  SignatureCheck,
+  SignatureDefect,
+} from '../../src/bls/bls-backend.ts';
+import { ParseError } from '../../src/primitives/parse-error.ts';
+import type { BlsScheme } from './bls-scheme.ts';
+
+/**
+ * BLS without its curve: keys and signatures are integers modulo a prime, a signature is secret · H(message), and both add up as points
+ * do. A signature has a second part, modulo a small number, that is 0 in the subgroup. Everybody can forge it, and it takes a
+ * microsecond, so that the real code above it (sums, batches, the search for bad signers) can be run millions of times.
+ */
+const P = 2n ** 61n - 1n;
+/** Of the second part: the part of the curve's order that is not the subgroup's. */
+const COFACTOR = 13n;
+const [KEY_LENGTH, SIGNATURE_LENGTH, PACKED_LENGTH, DEFECT_LENGTH] = [48, 96, 16, 8];
+/** As in the real encodings: compressed, infinity. */
+const [COMPRESSED, INFINITY] = [0x80, 0x40];
+
+interface Element {
+  readonly value: bigint;
+  /** 0 in the subgroup. */
+  readonly offSubgroup: bigint;
+}
+
+type Any = PublicKey | Signature | HashedMessage;
+
+function elementOf(element: Any): Element {
+  return element as unknown as Element;
+}
+
+function as<T>(element: Element): T {
+  return element as unknown as T;
+}
+
+function parse(bytes: Uint8Array, length: number, what: string): Element {
+  if (bytes.length !== length) throw new ParseError(what, `must have ${length} bytes, has ${bytes.length}`);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const element = { value: view.getBigUint64(length - 8), offSubgroup: view.getBigUint64(length - 16) };
+  const flags = bytes[0] ?? 0;
+  if ((flags & COMPRESSED) === 0 || element.value >= P || element.offSubgroup >= COFACTOR) {
+    throw new ParseError(what, 'is not a compressed point on the curve');
+  }
+  if ((flags & INFINITY) !== 0) throw new ParseError(what, 'is the point at infinity');
+  return element;
+}
+
+function encode({ value, offSubgroup }: Element, length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  const view = new DataView(bytes.buffer);
+  bytes[0] = value === 0n && offSubgroup === 0n ? COMPRESSED | INFINITY : COMPRESSED;
+  view.setBigUint64(length - 16, offSubgroup);
+  view.setBigUint64(length - 8, value);
+  return bytes;
+}
+
+function pack(element: Any): Uint8Array {
+  const { value, offSubgroup } = elementOf(element);
+  const bytes = new Uint8Array(PACKED_LENGTH);
+  const view = new DataView(bytes.buffer);
+  view.setBigUint64(0, offSubgroup);
+  view.setBigUint64(8, value);
+  return bytes;
+}
+
+function unpack(bytes: Uint8Array): Element {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return { offSubgroup: view.getBigUint64(0), value: view.getBigUint64(8) };
+}
+
+function sum(elements: readonly (PublicKey | Signature)[]): Element {
+  let [value, offSubgroup] = [0n, 0n];
+  for (const element of elements) {
+    value += elementOf(element).value;
+    offSubgroup += elementOf(element).offSubgroup;
+  }
+  return { value: value % P, offSubgroup: offSubgroup % COFACTOR };
+}
+
+function hashed(message: Uint8Array): bigint {
+  return (hash('sha256', message, 'buffer').readBigUInt64BE(0) % (P - 1n)) + 1n;
+}
+
+function modulo(value: bigint, modulus: bigint): bigint {
+  return ((value % modulus) + modulus) % modulus;
+}
+
+/** 0 for a good signature; undefined where no pairing would be computed. */
+function defectOf({ key, message, signature }: SignatureCheck): bigint | undefined {
+  const [k, m, s] = [elementOf(key), elementOf(message), elementOf(signature)];
+  if (k.value === 0n || s.offSubgroup !== 0n || s.value === 0n) return undefined;
+  return modulo(s.value - k.value * m.value, P);
+}
+
+function encodeDefect(defect: bigint): SignatureDefect {
+  const bytes = new Uint8Array(DEFECT_LENGTH);
+  new DataView(bytes.buffer).setBigUint64(0, defect);
+  return bytes as SignatureDefect;
+}
+
+function decodeDefect(bytes: SignatureDefect): bigint {
+  return new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0);
+}
+
+const verify: BlsBackend['verify'] = (key, message, signature) => defectOf({ key, message, signature }) === 0n;
+
+/** @param hasDefects as noble has, and blst has not */
+function createModelBackend(hasDefects: boolean): BlsBackend {
+  return {
+    name: 'model',
+    parsePublicKey: (bytes) => as(parse(bytes, KEY_LENGTH, 'public key')),
+    parseSignature: (bytes) => as(parse(bytes, SIGNATURE_LENGTH, 'signature')),
+    aggregatePublicKeys: (keys) => as(sum(keys)),
+    aggregateSignatures: (signatures) => as(sum(signatures)),
+    hashToCurve: (message) => as({ value: hashed(message), offSubgroup: 0n }),
+    verify,
+    verifyBatch: (checks) => checks.every(({ key, message, signature }) => verify(key, message, signature)),
+    encodeSignature: (signature) => encode(elementOf(signature), SIGNATURE_LENGTH),
+    packedPublicKeyBytes: PACKED_LENGTH,
+    packedSignatureBytes: PACKED_LENGTH,
+    packPublicKey: pack,
+    unpackPublicKey: (packed) => as(unpack(packed)),
+    packSignature: pack,
+    unpackSignature: (packed) => as(unpack(packed)),
+    packMessage: pack,
+    unpackMessage: (packed) => as(unpack(packed)),
+    ...(hasDefects && {
+      defects: {
+        defectOf(check) {
+          const defect = defectOf(check);
+          return defect === undefined ? undefined : encodeDefect(defect);
+        },
+        isNone: (defect) => decodeDefect(defect) === 0n,
+        areEqual: (a, b) => decodeDefect(a) === decodeDefect(b),
+        divide: (a, b) => encodeDefect(modulo(decodeDefect(a) - decodeDefect(b), P)),
+        logarithm(power, base, max) {
+          const [target, step] = [decodeDefect(power), decodeDefect(base)];
+          for (let exponent = 1; exponent <= max; exponent += 1) {
+            if ((step * BigInt(exponent)) % P === target) return exponent;
+          }
+          return undefined;
+        },
+      },
+    }),
+  };
+}
+
+function secretOf(key: number): bigint {
+  return (hash('sha256', `model key ${key}`, 'buffer').readBigUInt64BE(0) % (P - 1n)) + 1n;
+}
+
+function encodeSignature(value: bigint, offSubgroup = 0n): Uint8Array {
+  return encode({ value: modulo(value, P), offSubgroup: modulo(offSubgroup, COFACTOR) }, SIGNATURE_LENGTH);
+}
+
+export function createModelScheme(hasDefects: boolean): BlsScheme {
+  return {
+    backend: createModelBackend(hasDefects),
+    publicKey: (key) => encode({ value: secretOf(key), offSubgroup: 0n }, KEY_LENGTH),
+    sign: (key, message) => encodeSignature(secretOf(key) * hashed(message)),
+    signOffBy: (key, message, error) => encodeSignature(secretOf(key) * hashed(message) + BigInt(error)),
+    signOffSubgroup: (key, message, part) => encodeSignature(secretOf(key) * hashed(message), BigInt(part)),
+    infinity: encodeSignature(0n),
+    // By the secrets, which the code under test has not.
+    isSignedBy(keys, message, signature) {
+      const secret = keys.reduce((total, key) => total + secretOf(key), 0n);
+      return Buffer.from(encodeSignature(secret * hashed(message))).equals(signature);
+    },
+  };
+}

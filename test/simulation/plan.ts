@@ -1,0 +1,413 @@
+import type { AggregationConfig } from '../../src/config/settings.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  P_CHAIN_ID,
+  PRIMARY_NETWORK_ID,
+  type SubnetID,
+} from '../../src/primitives/ids.ts';
+import { createUnsignedMessage, type UnsignedMessage } from '../../src/warp/unsigned-message.ts';
+import { Draws } from './draws.ts';
+import type { LedgerBlock, LedgerPlan, LedgerSet } from './ledger.ts';
+import type { ApiPlan, ApiReaction } from './simulated-api.ts';
+import type { NetFaults } from './simulated-net.ts';
+import type { Mood, Reaction, ValidatorPlan } from './simulated-validator.ts';
+
+/** All that happens in one simulation, drawn from its seed before it starts. */
+export interface Plan {
+  readonly seed: number;
+  readonly networkID: number;
+  /** Which faults this seed has at all: few at a time, so that each shows its own effect. */
+  readonly themes: ReadonlySet<Theme>;
+  readonly bls: 'model' | 'model without defects' | 'noble' | 'native';
+  /** How long one job of the BLS threads takes. */
+  readonly blsMs: readonly [number, number];
+  readonly validators: readonly ValidatorPlan[];
+  readonly ledger: LedgerPlan;
+  readonly net: NetFaults;
+  readonly apis: readonly ApiPlan[];
+  readonly apiTimeoutMs: number;
+  readonly aggregation: AggregationConfig;
+  readonly messages: readonly MessagePlan[];
+  readonly requests: readonly RequestPlan[];
+  /** How long the service goes on after the last answer, before it is closed. */
+  readonly lingersMs: number;
+}
+
+export type Theme = 'validators' | 'connections' | 'addresses' | 'api' | 'changes' | 'overload' | 'slow machine';
+
+export interface MessagePlan {
+  readonly message: UnsignedMessage;
+  readonly subnetID: SubnetID | undefined;
+  /** Without it, honest validators refuse. */
+  readonly needs: Uint8Array | undefined;
+  /** With it, all honest validators refuse. */
+  readonly refusal: number | undefined;
+}
+
+export interface RequestPlan {
+  readonly atMs: number;
+  readonly via: 'http' | 'direct';
+  readonly client: number;
+  readonly message: number;
+  readonly justification: Uint8Array;
+  readonly quorum: number;
+  readonly buffer: number;
+  /** 0n: the one proposed. */
+  readonly height: bigint;
+  readonly signingSubnetID: SubnetID | undefined;
+  readonly destinationChainID: BlockchainID | undefined;
+  readonly leavesAfterMs: number | undefined;
+}
+
+const THEMES: Readonly<Record<Theme, number>> = {
+  validators: 0.55,
+  connections: 0.25,
+  addresses: 0.2,
+  api: 0.3,
+  changes: 0.35,
+  overload: 0.04,
+  'slow machine': 0.06,
+};
+
+/** How often each fault comes, where it comes at all. To add one: name it here, and write what it does beside the others of its kind. */
+const REACTIONS: Readonly<Record<Exclude<Reaction, 'signs'>, number>> = {
+  slow: 2,
+  silent: 3,
+  freezes: 1,
+  refuses: 2,
+  'refuses for good': 1,
+  'no validator': 1,
+  lags: 2,
+  'wrong message': 1,
+  'other key': 1,
+  colludes: 3,
+  'off subgroup': 1,
+  'colludes off subgroup': 1,
+  infinity: 1,
+  'random bytes': 1,
+  short: 0.5,
+  long: 0.5,
+  'no protobuf': 0.5,
+  twice: 1,
+  'bad, then good': 1,
+  'good, then bad': 1,
+  'wrong request': 1,
+  'wrong chain': 0.5,
+  unasked: 1,
+  'leaves before': 1,
+  'leaves during': 1,
+  'leaves after': 1,
+  dribbles: 0.5,
+  'huge frame': 0.5,
+  garbage: 0.5,
+  compressed: 1,
+  bomb: 0.2,
+};
+
+const MOODS: Readonly<Record<Exclude<Mood, 'up'>, number>> = {
+  refusing: 2,
+  vanished: 2,
+  frozen: 1,
+  'wrong certificate': 1,
+  'no certificate': 0.5,
+  'no handshake': 1,
+  'wrong network': 0.5,
+  'wrong clock': 0.5,
+  'old version': 1,
+  garbage: 0.5,
+  moved: 3,
+};
+
+const API_REACTIONS: Readonly<Record<Exclude<ApiReaction, 'answers'>, number>> = {
+  'refuses connections': 2,
+  hangs: 1,
+  slow: 2,
+  'status 500': 1,
+  'status 404': 0.5,
+  'status 429': 1,
+  'no json': 1,
+  truncated: 1,
+  'wrong types': 2,
+  'wrong id': 1,
+  error: 1,
+  endless: 0.1,
+  'breaks off': 1,
+  behind: 3,
+};
+
+/** Every kind of fault is left out of half of the seeds that could have it: so rare ones are met undisturbed. */
+function someOf<Name extends string>(
+  draws: Draws,
+  weights: Readonly<Record<Name, number>>,
+): Partial<Record<Name, number>> {
+  const names = Object.keys(weights) as Name[];
+  const chosen = names.filter(() => draws.chance(draws.next()));
+  const kept = chosen.length === 0 ? [draws.pick(names)] : chosen;
+  return Object.fromEntries(kept.map((name) => [name, weights[name]])) as Partial<Record<Name, number>>;
+}
+
+const id = <T extends SubnetID | BlockchainID>(draws: Draws): T => idFromBytes<T>(draws.bytes(32), 'ID');
+
+/** @param bls of which share the real backends are, is for whoever runs many seeds to say */
+export function planOf(seed: number, bls?: Plan['bls']): Plan {
+  const root = new Draws(`simulation ${seed}`);
+  const draws = root.fork('plan');
+  const isCalm = draws.chance(0.1);
+  const themes = new Set(isCalm ? [] : (Object.keys(THEMES) as Theme[]).filter((theme) => draws.chance(THEMES[theme])));
+  const networkID = 54_321;
+  const ledger = planLedger(root.fork('ledger'), themes);
+  const messages = planMessages(root.fork('messages'), networkID, ledger);
+  return {
+    ...{ seed, networkID, themes, ledger, messages },
+    bls: bls ?? (draws.chance(0.5) ? 'model' : 'model without defects'),
+    blsMs: themes.has('slow machine') ? [10, draws.pick([40, 150, 400])] : [0, draws.pick([0, 1, 4])],
+    validators: planValidators(root.fork('validators'), themes, ledger),
+    net: planNet(root.fork('net'), themes),
+    apis: planApis(root.fork('apis'), themes),
+    apiTimeoutMs: draws.pick([2_000, 5_000]),
+    aggregation: planAggregation(root.fork('aggregation'), themes),
+    requests: planRequests(root.fork('requests'), { themes, ledger, messages }),
+    lingersMs: draws.chance(0.05) ? 40_000 : draws.pick([0, 0, 0, 700]),
+  };
+}
+
+const FIRST_HEIGHT = 90n;
+
+function planLedger(draws: Draws, themes: ReadonlySet<Theme>): LedgerPlan {
+  const hasL1 = draws.chance(0.4);
+  const l1 = id<SubnetID>(draws);
+  const chains = new Map<BlockchainID, SubnetID>([[P_CHAIN_ID, PRIMARY_NETWORK_ID]]);
+  chains.set(id<BlockchainID>(draws), PRIMARY_NETWORK_ID);
+  if (hasL1) chains.set(id<BlockchainID>(draws), l1);
+  let sets = new Map<SubnetID, LedgerSet>([
+    [PRIMARY_NETWORK_ID, drawSet(draws, 0, draws.pick([1, 2, 3, 4, 4, 5, 6, 9]), false)],
+  ]);
+  if (hasL1) sets.set(l1, drawSet(draws, draws.pick([0, 10]), draws.int(1, 4), true));
+  const blocks: LedgerBlock[] = [{ height: FIRST_HEIGHT, atMs: -100_000, sets }];
+  const append = (atMs: number, changed: boolean): void => {
+    if (changed)
+      sets = new Map([...sets].map(([subnetID, set]) => [subnetID, draws.chance(0.7) ? change(draws, set) : set]));
+    const { height } = blocks.at(-1) as LedgerBlock;
+    blocks.push({ height: height + 1n, atMs, sets });
+  };
+  for (let past = draws.int(2, 6); past > 0; past -= 1) append(-10_000 * past, draws.chance(0.4));
+  if (themes.has('changes'))
+    for (let atMs = draws.int(500, 3_000); atMs < 14_000; atMs += draws.int(200, 4_000))
+      append(atMs, draws.chance(0.6));
+  const epochLag = new Map(
+    [...chains.keys()].flatMap((chain) => (draws.chance(0.5) ? [[chain, BigInt(draws.int(0, 4))]] : [])),
+  );
+  return { chains, blocks, epochLag };
+}
+
+function drawSet(draws: Draws, first: number, count: number, isL1: boolean): LedgerSet {
+  const max = draws.pick([1, 10, 1_000_000]);
+  return Array.from({ length: count }, (_, offset) => {
+    const number = first + offset;
+    return {
+      number,
+      // Some have no key, and some share one.
+      key: draws.chance(0.08) ? undefined : draws.chance(0.08) && offset > 0 ? number - 1 : number,
+      weight: BigInt(draws.int(1, max)),
+      ...(isL1 && { balance: draws.chance(0.15) ? 5n : 1_000_000n }),
+    };
+  });
+}
+
+/** One validator comes, goes, or gets another weight or key. */
+function change(draws: Draws, set: LedgerSet): LedgerSet {
+  const at = draws.int(0, set.length - 1);
+  const entry = set[at];
+  if (entry === undefined) return set;
+  switch (draws.pick(['comes', 'goes', 'weight', 'weight', 'key'] as const)) {
+    case 'comes': {
+      const number = Math.max(...set.map((one) => one.number)) + 1;
+      return [...set, { ...entry, number, key: number }];
+    }
+    case 'goes':
+      return set.length > 1 ? set.toSpliced(at, 1) : set;
+    case 'weight':
+      return set.with(at, { ...entry, weight: entry.weight * BigInt(draws.pick([2, 3, 10])) + 1n });
+    case 'key':
+      return set.with(at, { ...entry, key: (entry.key ?? entry.number) + 100 });
+  }
+}
+
+function planMessages(draws: Draws, networkID: number, { chains }: LedgerPlan): MessagePlan[] {
+  return Array.from({ length: draws.int(1, 3) }, () => {
+    const isUnknown = draws.chance(0.04);
+    const chain = isUnknown ? id<BlockchainID>(draws) : draws.pick([...chains.keys()]);
+    const isForeign = draws.chance(0.02);
+    const message = createUnsignedMessage(isForeign ? networkID + 1 : networkID, chain, draws.bytes(draws.int(1, 60)));
+    return {
+      message,
+      subnetID: isForeign ? undefined : chains.get(chain),
+      // The P-Chain's justifications have forms of their own.
+      needs: chain !== P_CHAIN_ID && draws.chance(0.25) ? draws.bytes(8) : undefined,
+      refusal: draws.chance(0.08) ? draws.pick([6, 11, 4, -2]) : undefined,
+    };
+  });
+}
+
+function planValidators(draws: Draws, themes: ReadonlySet<Theme>, { blocks }: LedgerPlan): ValidatorPlan[] {
+  const numbers = new Set(
+    blocks.flatMap(({ sets }) => [...sets.values()].flatMap((set) => set.map(({ number }) => number))),
+  );
+  // From nobody over the third that must do no harm to everybody.
+  const badShare = themes.has('validators') ? draws.pick([0.1, 0.3, 0.3, 0.6, 1]) : 0;
+  const homelessShare = themes.has('addresses') ? draws.pick([0.1, 0.3, 0.8]) : 0;
+  const fashion = someOf(draws, REACTIONS);
+  const moods = someOf(draws, MOODS);
+  return [...numbers].map((number) => ({
+    number,
+    misbehaviour: draws.chance(badShare) ? draws.pick([0.3, 1, 1]) : 0,
+    habits: draws.chance(0.7) ? fashion : someOf(draws, REACTIONS),
+    answerMs: draws.chance(0.9) ? [1, 60] : [1, 250],
+    lagsUntilMs: draws.int(0, 12_000),
+    moods: draws.chance(homelessShare) ? planMoods(draws, moods) : [],
+  }));
+}
+
+function planMoods(draws: Draws, moods: Partial<Record<Mood, number>>): ValidatorPlan['moods'] {
+  const plan: { fromMs: number; mood: Mood }[] = [];
+  let fromMs = draws.pick([0, draws.int(0, 8_000)]);
+  for (let count = draws.int(1, 3); count > 0; count -= 1) {
+    plan.push({ fromMs, mood: plan.length % 2 === 0 ? (draws.weighted(moods) ?? 'refusing') : 'up' });
+    fromMs += draws.int(200, 6_000);
+  }
+  return plan;
+}
+
+function planNet(draws: Draws, themes: ReadonlySet<Theme>): NetFaults {
+  if (!themes.has('connections')) return { latencyMs: [1, 20], stall: 0, cut: 0, split: 0 };
+  return {
+    latencyMs: draws.pick([
+      [1, 20],
+      [1, 200],
+      [100, 900],
+    ] as const),
+    stall: draws.pick([0, 0.02, 0.1]),
+    cut: draws.pick([0, 0.01, 0.05]),
+    split: draws.pick([0, 0.2]),
+  };
+}
+
+function planApis(draws: Draws, themes: ReadonlySet<Theme>): ApiPlan[] {
+  const habits = someOf(draws, API_REACTIONS);
+  return Array.from({ length: draws.int(1, 2) }, () => {
+    const isBad = themes.has('api');
+    const fromMs = draws.int(0, 9_000);
+    return {
+      habits,
+      misbehaviour: isBad ? draws.pick([0, 0.05, 0.3, 0.9]) : 0,
+      answerMs: isBad
+        ? draws.pick([
+            [1, 20],
+            [50, 900],
+          ] as const)
+        : [1, 20],
+      lagMs: isBad ? draws.pick([0, 0, 2_500]) : 0,
+      outages:
+        isBad && draws.chance(0.3)
+          ? [
+              {
+                fromMs,
+                untilMs: fromMs + draws.int(100, 9_000),
+                how: draws.pick(['refuses connections', 'hangs', 'status 500'] as const),
+              },
+            ]
+          : [],
+      proposedLag: BigInt(draws.pick([0, 0, 1])),
+    };
+  });
+}
+
+function planAggregation(draws: Draws, themes: ReadonlySet<Theme>): AggregationConfig {
+  const isTight = themes.has('overload');
+  return {
+    requestTimeoutMs: draws.pick([1_500, 10_000, 10_000]),
+    peerTimeoutMs: draws.pick([1_000, 3_000]),
+    hedgeAfterMs: draws.pick([200, 500]),
+    connectTimeoutMs: draws.pick([1_000, 5_000]),
+    maxAggregationsInFlight: isTight ? draws.int(1, 5) : 256,
+    maxQueriesInFlight: isTight ? draws.int(1, 10) : 8_192,
+    maxConcurrentQueries: draws.chance(0.1) ? draws.int(1, 4) : 2_048,
+    signatureCacheSize: draws.pick([2, 1_000]),
+    signatureCachePerSigner: draws.pick([1, 100]),
+    resultCacheBytes: draws.pick([1_024, 1_000_000]),
+  };
+}
+
+const NO_JUSTIFICATION = new Uint8Array();
+
+function planRequests(
+  draws: Draws,
+  { themes, ledger, messages }: { themes: ReadonlySet<Theme>; ledger: LedgerPlan; messages: readonly MessagePlan[] },
+): RequestPlan[] {
+  const requests: RequestPlan[] = [];
+  const tip = ledger.blocks.findLast(({ atMs }) => atMs <= 0)?.height ?? FIRST_HEIGHT;
+  const end = draws.chance(0.04) ? 60_000 : 7_000;
+  for (let count = themes.has('overload') ? draws.int(2, 4) : draws.int(1, 3); count > 0; count -= 1) {
+    const number = draws.int(0, messages.length - 1);
+    const { needs } = messages[number] as MessagePlan;
+    const isGiven = needs !== undefined ? draws.chance(0.6) : draws.chance(0.08);
+    const request: RequestPlan = {
+      // Some before the service is ready.
+      atMs: draws.chance(0.06) ? draws.int(0, 1_500) : draws.int(1_500, end),
+      via: draws.chance(0.6) ? 'http' : 'direct',
+      client: draws.int(1, 4),
+      message: number,
+      justification: isGiven ? (needs ?? draws.bytes(4)) : NO_JUSTIFICATION,
+      ...drawQuorum(draws),
+      height: draws.chance(0.4) ? FIRST_HEIGHT + BigInt(draws.int(-1, Number(tip - FIRST_HEIGHT) + 2)) : 0n,
+      signingSubnetID: draws.chance(0.08) ? draws.pick([...ledger.chains.values()]) : undefined,
+      destinationChainID: undefined,
+      leavesAfterMs: draws.chance(0.1) ? draws.int(0, 3_000) : undefined,
+    };
+    requests.push(
+      draws.chance(0.1)
+        ? { ...request, height: 0n, destinationChainID: draws.pick([...ledger.chains.keys()]) }
+        : request,
+    );
+    // Equal ones at the same time, and others that differ in one thing, as flights must tell apart.
+    for (let more = themes.has('overload') ? draws.int(8, 16) : draws.pick([0, 0, 1, 2]); more > 0; more -= 1) {
+      requests.push({
+        ...request,
+        ...varied(draws, request, { needs, tip, isCrowd: themes.has('overload') }),
+        client: draws.int(1, 4),
+      });
+    }
+  }
+  return requests.sort((a, b) => a.atMs - b.atMs);
+}
+
+function drawQuorum(draws: Draws): { quorum: number; buffer: number } {
+  const quorum = draws.pick([67, 67, 50, 80, 100, 1, draws.int(0, 100)]);
+  return { quorum, buffer: draws.chance(0.3) ? draws.int(0, 100 - quorum) : 0 };
+}
+
+function varied(
+  draws: Draws,
+  request: RequestPlan,
+  { needs, tip, isCrowd }: { needs: Uint8Array | undefined; tip: bigint; isCrowd: boolean },
+): Partial<RequestPlan> {
+  const laterMs = { atMs: request.atMs + draws.pick([0, 0, 5, 60, 400]) };
+  switch (draws.pick(['equal', 'equal', 'left', 'quorum', 'justification', 'height', 'door'] as const)) {
+    case 'equal':
+      return isCrowd && draws.chance(0.8) ? { ...laterMs, quorum: draws.int(1, 60), buffer: 0 } : laterMs;
+    case 'left':
+      return { ...laterMs, leavesAfterMs: draws.int(0, 800) };
+    case 'quorum':
+      return { ...laterMs, ...drawQuorum(draws) };
+    case 'justification':
+      return {
+        ...laterMs,
+        justification: request.justification.length > 0 ? NO_JUSTIFICATION : (needs ?? NO_JUSTIFICATION),
+      };
+    case 'height':
+      return { ...laterMs, height: tip - BigInt(draws.int(0, 3)), destinationChainID: undefined };
+    case 'door':
+      return { ...laterMs, via: request.via === 'http' ? 'direct' : 'http' };
+  }
+}

@@ -1,0 +1,237 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import type * as LimitsModule from '../../src/aggregator/admission.ts';
+import type * as ProgressModule from '../../src/aggregator/progress.ts';
+import type * as QueriesModule from '../../src/aggregator/query-plan.ts';
+import type * as ResultKeyModule from '../../src/aggregator/result-key.ts';
+import type * as BlsJobsModule from '../../src/bls/bls-jobs.ts';
+import type * as CheckBatchesModule from '../../src/bls/check-batches.ts';
+import type * as SetsModule from '../../src/pchain/validator-sets.ts';
+import type * as DeadlinesModule from '../../src/primitives/deadline.ts';
+import type * as FlightsModule from '../../src/primitives/single-flight.ts';
+import type * as WakeUpsModule from '../../src/primitives/wake-up.ts';
+import type * as QuorumModule from '../../src/validators/quorum.ts';
+import type * as WarpSetsModule from '../../src/validators/warp-set.ts';
+
+/** Each bug is one that a hurried change could make, put into a module of the service in place of the right code. */
+interface Bug {
+  readonly name: string;
+  /** Below src. */
+  readonly module: string;
+  /** The module as it would be; `original` is the right one. */
+  readonly plant: (original: never) => Record<string, unknown>;
+  /** What the simulation says of it. */
+  readonly found: RegExp;
+}
+
+/** So many seeds may pass before one finds it. */
+const MAX_SEEDS = 400;
+
+function bug<Module>(
+  name: string,
+  module: string,
+  found: RegExp,
+  plant: (original: Module) => Partial<Record<keyof Module, unknown>>,
+): Bug {
+  return { name, module, found, plant: plant as unknown as Bug['plant'] };
+}
+
+type Quorum = typeof QuorumModule;
+type CheckBatches = typeof CheckBatchesModule;
+type BlsJobs = typeof BlsJobsModule;
+type ResultKey = typeof ResultKeyModule;
+type Sets = typeof SetsModule;
+type Deadlines = typeof DeadlinesModule;
+type Flights = typeof FlightsModule;
+type Queries = typeof QueriesModule;
+type Limits = typeof LimitsModule;
+type WarpSets = typeof WarpSetsModule;
+type WakeUps = typeof WakeUpsModule;
+type Progress = typeof ProgressModule;
+
+const BUGS: readonly Bug[] = [
+  bug<Quorum>('a quorum that is off by one', 'validators/quorum.ts', /below \d+ %/, (original) => ({
+    quorumWeight: (quorum: bigint, total: bigint) => original.quorumWeight(quorum, total) - 1n,
+    isQuorumReached: (quorum: bigint, signed: bigint, total: bigint) =>
+      original.isQuorumReached(quorum, signed + 1n, total),
+  })),
+  bug<CheckBatches>('a check that is skipped', 'bls/check-batches.ts', /is not signed by its signers/, () => ({
+    CheckBatches: class {
+      verify = async () => ({ kind: 'valid' });
+    },
+  })),
+  bug<BlsJobs>('a job that verifies nothing', 'bls/bls-jobs.ts', /is not signed by its signers/, (original) => ({
+    runBlsJob: (backend: object, job: { kind: string }) =>
+      job.kind === 'verify' || job.kind === 'verifySum'
+        ? ((job.kind === 'verify' ? [{ kind: 'valid' }] : { kind: 'valid' }) as unknown)
+        : original.runBlsJob(backend as never, job as never),
+  })),
+  bug<ResultKey>(
+    'a flight shared whatever the justification',
+    'aggregator/result-key.ts',
+    /no validator signs as it was asked/,
+    (original) => {
+      const without = <T extends { justification: Uint8Array }>(parts: T): T => ({
+        ...parts,
+        justification: new Uint8Array(),
+      });
+      return {
+        resultKey: (parts: Parameters<ResultKey['resultKey']>[0]) => original.resultKey(without(parts)),
+        signatureKey: (parts: Parameters<ResultKey['signatureKey']>[0]) => original.signatureKey(without(parts)),
+      };
+    },
+  ),
+  bug<ResultKey>('a flight shared whatever the set', 'aggregator/result-key.ts', /signed message that/, (original) => ({
+    resultKey: (parts: Parameters<ResultKey['resultKey']>[0]) =>
+      original.resultKey({ ...parts, warpSet: { totalWeight: 0n, keyless: { count: 0, weight: 0n }, validators: [] } }),
+  })),
+  bug<ResultKey>('a flight shared whatever the quorum', 'aggregator/result-key.ts', /below \d+ %/, (original) => ({
+    resultKey: (parts: Parameters<ResultKey['resultKey']>[0]) =>
+      original.resultKey({ ...parts, quorumNum: 0n, quorumBuffer: 0n }),
+  })),
+  bug<Flights>(
+    'equal requests that share nothing',
+    'primitives/single-flight.ts',
+    /collections of one message at once/,
+    (original) => ({
+      SingleFlight: class<Value> extends original.SingleFlight<string, Value> {
+        #count = 0;
+        override run(key: string, work: (signal: AbortSignal) => Promise<Value>, signal?: AbortSignal) {
+          this.#count += 1;
+          return super.run(/^[0-9a-f]{64}$/.test(key) ? `${key}${this.#count}` : key, work, signal);
+        }
+      },
+    }),
+  ),
+  bug<Deadlines>('a timer that is left', 'primitives/deadline.ts', /timers are left/, (original) => ({
+    startDeadline: (...args: Parameters<Deadlines['startDeadline']>) => {
+      const { signal } = original.startDeadline(...args);
+      return { signal, [Symbol.dispose]: () => undefined };
+    },
+  })),
+  bug<Sets>('a set that is stale', 'pchain/validator-sets.ts', /signed message that/, (original) => ({
+    createValidatorSets: (options: Parameters<Sets['createValidatorSets']>[0]) => {
+      const sets = original.createValidatorSets(options);
+      const first = new Map<string, Promise<unknown>>();
+      return {
+        ...sets,
+        at: (subnetID: string, ...rest: [bigint, AbortSignal]) => {
+          const known = first.get(subnetID) ?? sets.at(subnetID as never, ...rest);
+          known.then(
+            () => first.set(subnetID, known),
+            () => undefined,
+          );
+          return known;
+        },
+      };
+    },
+  })),
+  bug<WarpSets>('a set in another order', 'validators/warp-set.ts', /signed message that/, (original) => ({
+    createWarpSet: (validators: Parameters<WarpSets['createWarpSet']>[0]) => {
+      const set = original.createWarpSet(validators);
+      return { ...set, validators: set.validators.toReversed().map((validator, index) => ({ ...validator, index })) };
+    },
+  })),
+  bug<WarpSets>(
+    'validators without a key that do not count',
+    'validators/warp-set.ts',
+    /were reported|below \d+ %/,
+    (original) => ({
+      createWarpSet: (validators: Parameters<WarpSets['createWarpSet']>[0]) =>
+        original.createWarpSet(validators.filter(({ publicKey }) => publicKey !== undefined)),
+    }),
+  ),
+  bug<Queries>(
+    'a lost quorum that nobody notices',
+    'aggregator/query-plan.ts',
+    /after its quorum was out of reach/,
+    (original) => ({
+      planQueries: (...args: Parameters<Queries['planQueries']>) => {
+        const plan = original.planQueries(...args);
+        return plan.kind === 'out of reach' ? { kind: 'go on', ask: [], wakeAtMs: Number.POSITIVE_INFINITY } : plan;
+      },
+    }),
+  ),
+  bug<Queries>(
+    'a validator that is asked again and again',
+    'aggregator/query-plan.ts',
+    /was asked \d+ times/,
+    (original) => ({
+      afterFailure: (...[failure, attempt]: Parameters<Queries['afterFailure']>) => ({
+        ...{ kind: 'waiting', notBeforeMs: attempt.nowMs + 300, attempts: attempt.attempts, lastFailure: failure },
+      }),
+      planQueries: original.planQueries,
+    }),
+  ),
+  bug<Limits>(
+    'a place that is never given back',
+    'aggregator/admission.ts',
+    /aggregations_admitted is \d+/,
+    (original) => ({
+      Admission: class extends original.Admission {
+        override enter(request: Parameters<InstanceType<Limits['Admission']>['enter']>[0]) {
+          const place = super.enter(request);
+          return {
+            client: place.client,
+            turn: place.turn.bind(place),
+            belongTo: place.belongTo.bind(place),
+            requireSeat: place.requireSeat.bind(place),
+            [Symbol.dispose]: () => undefined,
+          };
+        }
+      },
+    }),
+  ),
+  bug<Progress>('listeners that hear on', 'aggregator/progress.ts', /after its request had ended/, (original) => ({
+    ProgressFeed: class extends original.ProgressFeed {
+      override subscribe(listener: Parameters<InstanceType<Progress['ProgressFeed']>['subscribe']>[0]) {
+        super.subscribe(listener);
+        return () => undefined;
+      }
+    },
+  })),
+  bug<WakeUps>(
+    'a collection that sleeps through its answers',
+    'primitives/wake-up.ts',
+    /though all that it needed was there|a collection took \d+/,
+    (original) => ({
+      createWakeUp: (clock: Parameters<WakeUps['createWakeUp']>[0]) => {
+        const wakeUp = original.createWakeUp(clock);
+        return {
+          ...wakeUp,
+          wake: () => undefined,
+          next: (atMs: number) => wakeUp.next(Math.min(atMs, clock.monotonicMs() + 5_000)),
+        };
+      },
+    }),
+  ),
+];
+
+afterEach(() => {
+  vi.doUnmock('lru-cache');
+  vi.resetModules();
+});
+
+describe('a planted bug is found', () => {
+  test.each(BUGS)(
+    '$name',
+    async ({ module, plant, found }) => {
+      const path = `../../src/${module}`;
+      vi.resetModules();
+      vi.doMock('lru-cache', () => import('./small-caches.ts'));
+      vi.doMock(path, async (importOriginal) => {
+        const original = await importOriginal();
+        return { ...(original as object), ...plant(original as never) };
+      });
+      const { openSimulator } = await import('./run-seeds.ts');
+      const simulator = await openSimulator();
+      const said: string[] = [];
+      for (let seed = 1; seed <= MAX_SEEDS && said.length === 0; seed += 1) {
+        const { violations } = await simulator.run(seed);
+        said.push(...violations.filter((violation) => found.test(violation)));
+      }
+      vi.doUnmock(path);
+      expect(said, `no seed of the first ${MAX_SEEDS} found it`).not.toEqual([]);
+    },
+    120_000,
+  );
+});

@@ -1,0 +1,49 @@
+import { loadBackend } from '../../src/bls/load-backend.ts';
+import { systemClock } from '../../src/primitives/clock.ts';
+import type { BlsScheme } from './bls-scheme.ts';
+import { HttpDoor } from './http-door.ts';
+import { createModelScheme } from './model-bls.ts';
+import { type Plan, planOf } from './plan.ts';
+import { createRealScheme } from './real-bls.ts';
+import { type Report, World } from './world.ts';
+
+export type Bls = Plan['bls'];
+
+/** Runs seeds one after the other, with all that they share. */
+export interface Simulator {
+  /** @param bls which the seed says, unless given */
+  run(seed: number, bls?: Bls): Promise<Report & { readonly plan: Plan }>;
+}
+
+export async function openSimulator(): Promise<Simulator> {
+  const door = await HttpDoor.open(systemClock);
+  const schemes = new Map<Bls, BlsScheme>([
+    ['model', createModelScheme(true)],
+    ['model without defects', createModelScheme(false)],
+  ]);
+  async function schemeOf(bls: Bls): Promise<BlsScheme> {
+    const known = schemes.get(bls);
+    if (known !== undefined) return known;
+    const scheme = createRealScheme(await loadBackend(bls === 'native' ? 'native' : 'noble'));
+    schemes.set(bls, scheme);
+    return scheme;
+  }
+  return {
+    async run(seed, bls) {
+      const plan = planOf(seed, bls);
+      return { ...(await new World(plan, await schemeOf(plan.bls)).run(door)), plan };
+    },
+  };
+}
+
+/** What a failure prints: what went wrong, and how to see it again. */
+export function describeFailure({ plan, violations }: Report & { readonly plan: Plan }): string {
+  const { seed, bls, themes, requests, validators } = plan;
+  const isReal = bls === 'noble' || bls === 'native';
+  return [
+    `seed ${seed}:`,
+    ...violations.slice(0, 10).map((violation) => `  ${violation}`),
+    `  ${validators.length} validators, ${requests.length} requests, ${bls}; faults: ${[...themes].join(', ') || 'none'}`,
+    `replay: SIMULATION_SEED=${seed}${isReal ? ` SIMULATION_BLS=${bls}` : ''} npx vitest run test/simulation/simulation.test.ts`,
+  ].join('\n');
+}

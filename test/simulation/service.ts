@@ -1,0 +1,192 @@
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import type { SignatureOutcome } from '../../src/aggregator/signature-source.ts';
+import { type BlsService, type BlsVerifier, createBlsService } from '../../src/bls/aggregation.ts';
+import { runBlsJob } from '../../src/bls/bls-jobs.ts';
+import { createJobRunner, type JobRunner } from '../../src/bls/job-runner.ts';
+import type { Network } from '../../src/network/network.ts';
+import { type NetworkParts, type Outside, openNetworkApi, openNetworkParts } from '../../src/network/network-parts.ts';
+import { createServedNetwork, type ServedNetwork } from '../../src/network/served-network.ts';
+import { nextTurn, sleep } from '../../src/primitives/clock.ts';
+import type { NodeID } from '../../src/primitives/ids.ts';
+import { createMetrics, METRIC_PREFIX } from '../../src/telemetry/metrics.ts';
+import type { BlsScheme } from './bls-scheme.ts';
+import type { Draws } from './draws.ts';
+import type { Plan } from './plan.ts';
+import { simulatedIdentity } from './simulated-identity.ts';
+import type { ClockView } from './virtual-time.ts';
+
+/** What the ports of one service see of its work; the invariants are judged by it. */
+export interface Watcher {
+  /** A collection began; the function returned is called when it ends. */
+  collectionBegan(message: Uint8Array): () => void;
+  /** A question to a node began; `query` is one object for all questions of one collection. */
+  asked(query: object, message: Uint8Array, nodeID: NodeID): (outcome: SignatureOutcome['kind'], code?: number) => void;
+}
+
+export interface ServiceOptions {
+  readonly name: string;
+  readonly plan: Plan;
+  readonly clock: ClockView;
+  readonly draws: Draws;
+  readonly outside: Outside;
+  readonly scheme: BlsScheme;
+  readonly watcher: Watcher;
+}
+
+/** One service, but for its HTTP server, which takes long to build and is shared by all simulations: see `http-door.ts`. */
+export interface SimulatedService extends AsyncDisposable {
+  readonly network: Network;
+  /** Of one of its metrics. */
+  valuesOf(metric: string): Promise<readonly { readonly value: number }[]>;
+  isConnected(nodeID: NodeID): boolean;
+  /** Those that hear of changes of connections, of collections alone. */
+  readonly listeners: number;
+}
+
+const silent = pino({ level: 'silent' });
+
+/** Composed as `startApp` does it, over simulated ports. */
+export function openService({ name, plan, clock, draws, outside, scheme, watcher }: ServiceOptions): SimulatedService {
+  const registry = new Registry();
+  const threads = createSimulatedThreads(plan, clock, draws.fork('bls'), scheme);
+  const bls = watched(createBlsService(threads, scheme.backend), watcher);
+  let parts: NetworkParts | undefined;
+  const listeners = { count: 0 };
+  const network: ServedNetwork = createServedNetwork(
+    {
+      ...{ bls, clock, outside, shared: undefined },
+      identity: simulatedIdentity(999),
+      random: draws.fork('random').next,
+      aggregation: plan.aggregation,
+      storePath: undefined,
+      network: networkConfig(name, plan),
+      logger: silent,
+      metrics: createMetrics(registry),
+    },
+    {
+      // As the real opener does; the parts are kept, to be watched.
+      openApi(opened, options) {
+        const api = openNetworkApi(opened, options);
+        return {
+          getNetworkID: (signal) => api.node.getNetworkID(signal),
+          useEndpoints: (endpoints) => api.useEndpoints(endpoints),
+          openParts(openedParts, networkID) {
+            parts = openNetworkParts(openedParts, { ...options, networkID }, api);
+            watchConnections(parts.connections, watcher, listeners);
+            return parts;
+          },
+        };
+      },
+    },
+  );
+  network.open();
+  return {
+    network,
+    async valuesOf(metric) {
+      const found = registry.getSingleMetric(`${METRIC_PREFIX}${metric}`);
+      if (found !== undefined) return (await found.get()).values;
+      // What no network has declared yet is not there.
+      return [];
+    },
+    isConnected: (nodeID) => parts?.connections.isConnected(nodeID) ?? false,
+    get listeners() {
+      return listeners.count;
+    },
+    async [Symbol.asyncDispose]() {
+      await network[Symbol.asyncDispose]();
+      await threads[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function networkConfig(name: string, { apis, apiTimeoutMs }: Plan) {
+  const endpoints = apis.map((_, index) => ({ baseUrl: apiOrigin(index) }));
+  return {
+    ...{ name, apiTimeoutMs },
+    aliases: [],
+    embedded: undefined,
+    pChainApi: endpoints,
+    infoApi: endpoints,
+    dataApi: undefined,
+    trackedSubnetIDs: [],
+    allowedSubnetIDs: undefined,
+    goApi: {},
+    manuallyTrackedPeers: [],
+    allowPrivateAddresses: false,
+    dialsPerSecond: 200,
+    validatorRefreshMs: 10_000,
+    readyQuorumNum: 67n,
+    l1Index: { lookback: 3n, blocksPerSecond: 50 },
+  };
+}
+
+export function apiOrigin(index: number): string {
+  return `http://api-${index}.simulated:9650`;
+}
+
+/** Two threads, whose jobs take virtual time. */
+function createSimulatedThreads(
+  { blsMs: [min, max] }: Plan,
+  clock: ClockView,
+  draws: Draws,
+  scheme: BlsScheme,
+): JobRunner {
+  return createJobRunner({
+    ...{ threads: 2, concurrency: 2, maxQueued: 1_000 },
+    async execute(job) {
+      const ms = min + draws.next() * (max - min);
+      if (ms > 0) await sleep(clock, ms);
+      else await nextTurn(clock);
+      return runBlsJob(scheme.backend, job);
+    },
+    close: async () => {},
+  });
+}
+
+function watched(bls: BlsService & BlsVerifier, watcher: Watcher): BlsService & BlsVerifier {
+  return {
+    verifySigned: (signed, signal) => bls.verifySigned(signed, signal),
+    startAggregation(message, signal) {
+      const aggregation = bls.startAggregation(message, signal);
+      const end = watcher.collectionBegan(message);
+      const dispose = aggregation[Symbol.dispose].bind(aggregation);
+      aggregation[Symbol.dispose] = () => {
+        end();
+        dispose();
+      };
+      return aggregation;
+    },
+  };
+}
+
+function watchConnections(
+  connections: NetworkParts['connections'],
+  watcher: Watcher,
+  listeners: { count: number },
+): void {
+  const { requestSignature, onConnectionChange } = connections;
+  Object.assign(connections, {
+    onConnectionChange(listener: () => void) {
+      const stop = onConnectionChange(listener);
+      let isOver = false;
+      listeners.count += 1;
+      return () => {
+        if (!isOver) listeners.count -= 1;
+        isOver = true;
+        stop();
+      };
+    },
+    async requestSignature(...[nodeID, query, options]: Parameters<typeof requestSignature>) {
+      const answered = watcher.asked(query, query.message, nodeID);
+      try {
+        const outcome = await requestSignature(nodeID, query, options);
+        answered(outcome.kind, outcome.kind === 'refused' ? outcome.code : undefined);
+        return outcome;
+      } catch (error) {
+        answered('silent');
+        throw error;
+      }
+    },
+  } satisfies Partial<NetworkParts['connections']>);
+}

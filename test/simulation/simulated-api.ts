@@ -1,0 +1,304 @@
+import type { Dispatcher } from 'undici';
+import { bytesToHex } from '../../src/primitives/bytes.ts';
+import type { Clock } from '../../src/primitives/clock.ts';
+import type { OpenHttp } from '../../src/primitives/http-port.ts';
+import { type BlockchainID, idFromBytes, type NodeID, type SubnetID } from '../../src/primitives/ids.ts';
+import { CHAIN_ALIASES } from '../../src/primitives/networks.ts';
+import type { Draws } from './draws.ts';
+import { blockIDBytes, type Ledger } from './ledger.ts';
+
+/** What an API node does with one call. */
+export type ApiReaction =
+  | 'answers'
+  | 'refuses connections'
+  | 'hangs'
+  | 'slow'
+  | 'status 500'
+  | 'status 404'
+  | 'status 429'
+  | 'no json'
+  | 'truncated'
+  | 'wrong types'
+  | 'wrong id'
+  | 'error'
+  | 'endless'
+  | 'breaks off'
+  /** It is some blocks behind, for this one call: so heights go backwards. */
+  | 'behind';
+
+export interface ApiPlan {
+  /** Share of the calls that it answers as {@link habits} say. */
+  readonly misbehaviour: number;
+  readonly habits: Readonly<Partial<Record<ApiReaction, number>>>;
+  readonly answerMs: readonly [number, number];
+  /** How far it is behind all the time. */
+  readonly lagMs: number;
+  /** In these spans of time it is away. */
+  readonly outages: readonly { readonly fromMs: number; readonly untilMs: number; readonly how: ApiReaction }[];
+  /** How far the height that it proposes is below the newest one. */
+  readonly proposedLag: bigint;
+}
+
+export interface ApiWorld {
+  readonly clock: Clock;
+  readonly ledger: Ledger;
+  readonly networkID: number;
+  publicKey(key: number): Uint8Array;
+  nodeIDOf(number: number): NodeID;
+  /** What `info.peers` shows. */
+  peers(): readonly { readonly nodeID: NodeID; readonly address: string }[];
+}
+
+/** The price of a second of an L1 validator. */
+const FEE_PRICE = 1n;
+const REJECTED = { code: -32_000, message: 'rejected' };
+
+class Rejection extends Error {}
+
+/** One API node: the calls that the service makes of the P-Chain, the info API and the chains. */
+export class SimulatedApi {
+  readonly #plan: ApiPlan;
+  readonly #world: ApiWorld;
+  readonly #draws: Draws;
+  calls = 0;
+
+  constructor(plan: ApiPlan, world: ApiWorld, draws: Draws) {
+    this.#plan = plan;
+    this.#world = world;
+    this.#draws = draws;
+  }
+
+  get isPerfect(): boolean {
+    const { misbehaviour, outages, answerMs, lagMs } = this.#plan;
+    return misbehaviour === 0 && outages.length === 0 && answerMs[1] <= 200 && lagMs === 0;
+  }
+
+  react(): { readonly reaction: ApiReaction; readonly afterMs: number } {
+    const draws = this.#draws;
+    this.calls += 1;
+    const nowMs = this.#world.clock.monotonicMs();
+    const outage = this.#plan.outages.find(({ fromMs, untilMs }) => fromMs <= nowMs && nowMs < untilMs);
+    const drawn = draws.chance(this.#plan.misbehaviour) ? draws.weighted(this.#plan.habits) : undefined;
+    const reaction = outage?.how ?? drawn ?? 'answers';
+    const [min, max] = this.#plan.answerMs;
+    return { reaction, afterMs: reaction === 'slow' ? draws.int(500, 6_000) : draws.int(min, max) };
+  }
+
+  /** The body of the answer. */
+  answer(path: string, body: string, reaction: ApiReaction): string {
+    const { id, method, params } = JSON.parse(body) as { id: number; method: string; params: Params };
+    if (reaction === 'no json') return '<html>';
+    if (reaction === 'error') return JSON.stringify({ jsonrpc: '2.0', id, error: REJECTED });
+    const lagMs = this.#plan.lagMs + (reaction === 'behind' ? 4_000 : 0);
+    let answer: object;
+    try {
+      const result = this.#result(path, method, params, lagMs);
+      answer = { jsonrpc: '2.0', id: reaction === 'wrong id' ? id + 1 : id, result };
+    } catch (error) {
+      if (!(error instanceof Rejection)) throw error;
+      answer = { jsonrpc: '2.0', id, error: REJECTED };
+    }
+    const text = JSON.stringify(answer);
+    if (reaction === 'truncated') return text.slice(0, this.#draws.int(1, text.length - 1));
+    if (reaction === 'wrong types') return spoil(text, this.#draws);
+    return text;
+  }
+
+  #result(path: string, method: string, params: Params, lagMs: number): unknown {
+    const { ledger, networkID, clock } = this.#world;
+    const tip = ledger.tip(lagMs);
+    switch (method) {
+      case 'info.getNetworkID':
+        return { networkID: String(networkID) };
+      case 'info.getNodeVersion':
+        return { version: 'avalanchego/1.14.2' };
+      case 'info.getNodeID':
+        return { nodeID: this.#world.nodeIDOf(990) };
+      case 'info.getNodeIP':
+        return { ip: '40.0.0.1:9651' };
+      case 'info.peers':
+        return { peers: this.#world.peers().map(({ nodeID, address }) => ({ nodeID, publicIP: address })) };
+      case 'platform.getHeight':
+        return { height: String(tip.height) };
+      case 'platform.getProposedHeight':
+        return { height: String(this.#proposed(tip.height)) };
+      case 'platform.getValidatorsAt':
+        return this.#validatorsAt(params, tip.height);
+      case 'platform.getCurrentValidators':
+        return this.#currentValidators(params.subnetID as SubnetID, tip.height);
+      case 'platform.getValidatorFeeState':
+        return { excess: '0', price: String(FEE_PRICE), time: new Date(clock.now()).toISOString() };
+      case 'platform.validatedBy': {
+        const subnetID = ledger.plan.chains.get(params.blockchainID as BlockchainID);
+        if (subnetID === undefined) throw new Rejection();
+        return { subnetID };
+      }
+      case 'platform.getSubnet':
+        if (![...ledger.plan.chains.values()].includes(params.subnetID as SubnetID)) throw new Rejection();
+        return { isPermissioned: true, controlKeys: [], threshold: '1' };
+      case 'platform.getBlockByHeight':
+        return { block: blockAt(BigInt(params.height ?? 0), tip.height) };
+      case 'proposervm.getCurrentEpoch':
+        return this.#epoch(path, tip.height);
+      default:
+        throw new Rejection();
+    }
+  }
+
+  #proposed(tip: bigint): bigint {
+    const height = tip - this.#plan.proposedLag;
+    return height < this.#world.ledger.floor ? this.#world.ledger.floor : height;
+  }
+
+  #validatorsAt({ subnetID, height }: Params, tip: bigint): unknown {
+    const at = height === 'proposed' ? this.#proposed(tip) : BigInt(height ?? 0);
+    if (at > tip) throw new Rejection();
+    const set = this.#world.ledger.setAt(subnetID as SubnetID, at) ?? [];
+    return Object.fromEntries(
+      set.map(({ number, key, weight }) => [
+        this.#world.nodeIDOf(number),
+        { publicKey: key === undefined ? null : `0x${bytesToHex(this.#world.publicKey(key))}`, weight: String(weight) },
+      ]),
+    );
+  }
+
+  #currentValidators(subnetID: SubnetID, tip: bigint): unknown {
+    const set = this.#world.ledger.setAt(subnetID, tip) ?? [];
+    return {
+      validators: set.map(({ number, weight, balance }) => ({
+        nodeID: this.#world.nodeIDOf(number),
+        weight: String(weight),
+        ...(balance !== undefined && { balance: String(balance) }),
+      })),
+    };
+  }
+
+  #epoch(path: string, tip: bigint): unknown {
+    const { ledger } = this.#world;
+    const chain = path.split('/')[3];
+    const entry = [...ledger.plan.epochLag].find(([id]) => id === chain || CHAIN_ALIASES.get(id) === chain);
+    if (entry === undefined) return { number: '0', startTime: '0', pChainHeight: '0' };
+    const height = tip - entry[1];
+    return { number: '7', startTime: '0', pChainHeight: String(height < ledger.floor ? ledger.floor : height) };
+  }
+}
+
+interface Params {
+  readonly subnetID?: string;
+  readonly blockchainID?: string;
+  readonly height?: string | number;
+}
+
+function blockAt(height: bigint, tip: bigint): unknown {
+  if (height > tip) throw new Rejection();
+  const id = (at: bigint): string => idFromBytes<BlockchainID>(blockIDBytes(at), 'block ID');
+  return { height: String(height), id: id(height), parentID: id(height - 1n), time: 1_700_000_000, txs: [] };
+}
+
+/** Another type in the place of one of the values. */
+function spoil(text: string, draws: Draws): string {
+  const values = [...text.matchAll(/:("[^"]*"|\d+|null|true|false)/g)].slice(2);
+  const value = values.length === 0 ? undefined : draws.pick(values);
+  if (value === undefined) return '[]';
+  const wrong = draws.pick(['true', '[]', '{}', '-1', '1e30', '"x"', '"99999999999999999999999"']);
+  return `${text.slice(0, value.index)}:${wrong}${text.slice(value.index + value[0].length)}`;
+}
+
+/** {@link OpenHttp} over virtual time: a pool of connections to each API node, by its origin. */
+export class SimulatedHttp {
+  readonly #clock: Clock;
+  readonly #apis: ReadonlyMap<string, SimulatedApi>;
+  /** Dispatchers opened and not destroyed. */
+  openPools = 0;
+  /** Requests under way, over all pools. */
+  underWay = 0;
+
+  constructor(clock: Clock, apis: ReadonlyMap<string, SimulatedApi>) {
+    this.#clock = clock;
+    this.#apis = apis;
+  }
+
+  readonly open: OpenHttp = (origin, { connections }) => {
+    const api = this.#apis.get(origin);
+    if (api === undefined) throw new Error(`the service calls ${origin}, which nobody told it to`);
+    const max = connections ?? Number.POSITIVE_INFINITY;
+    const waiting: (() => void)[] = [];
+    const failAll = new Set<(reason: Error) => void>();
+    let [busy, isDestroyed] = [0, false];
+    this.openPools += 1;
+    const startNext = (): void => {
+      while (busy < max) {
+        const next = waiting.shift();
+        if (next === undefined) return;
+        next();
+      }
+    };
+    const request = (options: Dispatcher.RequestOptions): Promise<unknown> =>
+      new Promise((resolve, reject) => {
+        const signal = options.signal as AbortSignal | undefined;
+        if (isDestroyed || signal?.aborted) {
+          reject(signal?.reason ?? new Error('the pool is destroyed'));
+          return;
+        }
+        let cancel: (() => void) | undefined;
+        let isOver = false;
+        this.underWay += 1;
+        const end = (settle: () => void): void => {
+          if (isOver) return;
+          isOver = true;
+          this.underWay -= 1;
+          cancel?.();
+          signal?.removeEventListener('abort', onAbort);
+          failAll.delete(fail);
+          const at = waiting.indexOf(start);
+          if (at >= 0) waiting.splice(at, 1);
+          else busy -= 1;
+          settle();
+          startNext();
+        };
+        const onAbort = (): void => end(() => reject(signal?.reason));
+        const fail = (reason: Error): void => end(() => reject(reason));
+        const start = (): void => {
+          busy += 1;
+          const { reaction, afterMs } = api.react();
+          if (reaction === 'hangs') return;
+          cancel = this.#clock.after(afterMs, () => {
+            if (reaction === 'refuses connections') fail(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
+            else end(() => resolve(responseOf(api, options, reaction)));
+          });
+        };
+        signal?.addEventListener('abort', onAbort, { once: true });
+        failAll.add(fail);
+        waiting.push(start);
+        startNext();
+      });
+    const pool = {
+      request,
+      destroy: async () => {
+        if (!isDestroyed) this.openPools -= 1;
+        isDestroyed = true;
+        for (const fail of [...failAll]) fail(new Error('the pool is destroyed'));
+      },
+    };
+    return pool as unknown as Dispatcher;
+  };
+}
+
+function responseOf(api: SimulatedApi, { path, body }: Dispatcher.RequestOptions, reaction: ApiReaction): unknown {
+  const status = /^status (\d+)$/.exec(reaction)?.[1];
+  const text = status === undefined ? api.answer(path, body as string, reaction) : 'no';
+  return {
+    statusCode: Number(status ?? 200),
+    body: {
+      dump: async () => undefined,
+      async *[Symbol.asyncIterator]() {
+        if (reaction === 'breaks off') {
+          yield Buffer.from(text.slice(0, text.length >> 1));
+          throw Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' });
+        }
+        yield Buffer.from(text);
+        if (reaction === 'endless') for (const chunk = Buffer.alloc(1024 * 1024); ; ) yield chunk;
+      },
+    },
+  };
+}

@@ -1,0 +1,9 @@
+import { describe, vi } from 'vitest';
+import { testShare } from './share-of-seeds.ts';
+
+vi.mock('lru-cache', () => import('./small-caches.ts'));
+
+// A file of its own, so that it runs beside the other share.
+describe.runIf(process.env['SIMULATION_SEED'] === undefined)('the whole service', () => {
+  testShare(2, 2);
+});

@@ -1,0 +1,28 @@
+import { describe, expect, test, vi } from 'vitest';
+import { type Bls, describeFailure, openSimulator } from './run-seeds.ts';
+import { testShare } from './share-of-seeds.ts';
+
+vi.mock('lru-cache', () => import('./small-caches.ts'));
+
+const SEED = process.env['SIMULATION_SEED'];
+
+describe.runIf(SEED !== undefined)('replay', () => {
+  test(`seed ${SEED}`, async () => {
+    const simulator = await openSimulator();
+    const report = await simulator.run(Number(SEED), process.env['SIMULATION_BLS'] as Bls | undefined);
+    expect(report.violations, describeFailure(report)).toEqual([]);
+  });
+});
+
+describe.runIf(SEED === undefined)('the whole service', () => {
+  testShare(1, 2);
+
+  test('a seed is the same run each time, whatever ran before', async () => {
+    const [first, second] = [await openSimulator(), await openSimulator()];
+    for (const seed of [3, 8, 34, 137]) {
+      const once = await first.run(seed);
+      await second.run(seed + 1);
+      expect((await second.run(seed)).digest).toBe(once.digest);
+    }
+  }, 60_000);
+});

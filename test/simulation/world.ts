@@ -1,0 +1,424 @@
+import { hash } from 'node:crypto';
+import type { AggregationResult } from '../../src/aggregator/aggregation-request.ts';
+import { AggregatorError } from '../../src/aggregator/aggregator-error.ts';
+import type { ProgressEvent } from '../../src/aggregator/progress.ts';
+import { bytesToHex, parseHex } from '../../src/primitives/bytes.ts';
+import type { NodeID, SubnetID } from '../../src/primitives/ids.ts';
+import type { BlsScheme } from './bls-scheme.ts';
+import { Draws } from './draws.ts';
+import type { HttpDoor } from './http-door.ts';
+import { Invariants, type LiveRequest } from './invariants.ts';
+import { problemOf } from './judge-message.ts';
+import { Ledger, type LedgerSet } from './ledger.ts';
+import type { MessagePlan, Plan, RequestPlan } from './plan.ts';
+import { apiOrigin, openService, type SimulatedService } from './service.ts';
+import { SimulatedApi, SimulatedHttp } from './simulated-api.ts';
+import { simulatedIdentity } from './simulated-identity.ts';
+import { SimulatedNet } from './simulated-net.ts';
+import { SimulatedValidator, type ValidatorWorld } from './simulated-validator.ts';
+import { type ClockView, VirtualTime } from './virtual-time.ts';
+
+/** What came of one request. */
+export type Outcome =
+  | { readonly kind: 'signed'; readonly result: Omit<AggregationResult, 'signers'> }
+  | { readonly kind: 'error'; readonly code: string }
+  | { readonly kind: 'left' };
+
+export interface Report {
+  readonly violations: readonly string[];
+  /** Equal for equal runs, to the last millisecond. */
+  readonly digest: string;
+  readonly outcomes: readonly Outcome[];
+  readonly collections: number;
+  readonly virtualMs: number;
+}
+
+/** The longest that a service may take to close. */
+const CLOSING_MS = 1_000;
+/** A failure is the answer to equal requests for so long. */
+const FAILURE_MEMORY_MS = 5_000;
+/** The address proof, which nobody looks at. */
+const ADDRESS_PROOF = new Uint8Array(96);
+const BUG_CODES: ReadonlySet<string> = new Set(['internal_error']);
+
+interface RunningService {
+  readonly service: SimulatedService;
+  readonly clock: ClockView;
+  readonly invariants: Invariants;
+}
+
+/** A P-Chain, validators, API nodes and services, under one virtual time. */
+export class World {
+  readonly plan: Plan;
+  readonly time = new VirtualTime();
+  readonly ledger: Ledger;
+  readonly net: SimulatedNet;
+  readonly http: SimulatedHttp;
+  readonly apis: readonly SimulatedApi[];
+  readonly validators: readonly SimulatedValidator[];
+  readonly scheme: BlsScheme;
+  readonly draws: Draws;
+  readonly #nature = this.time.view();
+  readonly #services: RunningService[] = [];
+  readonly #trace: string[] = [];
+  readonly #outcomes: Outcome[] = [];
+  /** When requests for a message last failed. */
+  readonly #failedMs = new Map<string, number>();
+  #unfinished = 0;
+
+  constructor(plan: Plan, scheme: BlsScheme) {
+    this.plan = plan;
+    this.scheme = scheme;
+    this.draws = new Draws(`world ${plan.seed}`);
+    this.ledger = new Ledger(plan.ledger, () => this.time.nowMs);
+    this.net = new SimulatedNet(this.#nature, this.draws.fork('net'), plan.net);
+    const ofValidators: ValidatorWorld = {
+      ...{ net: this.net, scheme, networkID: plan.networkID },
+      judge: { refusalOf: (message, justification) => this.#refusalOf(message, justification) },
+      keyOf: (number) => this.ledger.keyOf(number),
+      validators: () => this.validators,
+    };
+    this.validators = plan.validators.map(
+      (validator) => new SimulatedValidator(validator, ofValidators, this.draws.fork(`validator ${validator.number}`)),
+    );
+    const ofApi = {
+      ...{ clock: this.#nature, ledger: this.ledger, networkID: plan.networkID, nodeIDOf },
+      publicKey: (key: number) => scheme.publicKey(key),
+      peers: () =>
+        this.validators.map(({ nodeID, address: { host, port } }) => ({ nodeID, address: `${host}:${port}` })),
+    };
+    this.apis = plan.apis.map((api, index) => new SimulatedApi(api, ofApi, this.draws.fork(`api ${index}`)));
+    this.http = new SimulatedHttp(this.#nature, new Map(this.apis.map((api, index) => [apiOrigin(index), api])));
+  }
+
+  /** @param count services with the same configuration, which share nothing but the world around them */
+  async run(door: HttpDoor, count = 1): Promise<Report> {
+    for (let index = 0; index < count; index += 1) this.#open(index);
+    door.lead(
+      this.#services.map(({ service }) => service.network),
+      this.#nature,
+    );
+    const onRejection = (reason: unknown): void => this.#violate(`a rejection that nobody handles: ${String(reason)}`);
+    process.on('unhandledRejection', onRejection);
+    try {
+      for (const [number, request] of this.plan.requests.entries()) {
+        this.#unfinished += 1;
+        this.#nature.after(request.atMs, () => void this.#ask(door, request, number, number % count));
+      }
+      const giveUpMs = 400_000;
+      if (!(await this.time.runUntil(giveUpMs, () => this.#unfinished === 0))) {
+        this.#violate(`${this.#unfinished} requests had no answer after ${giveUpMs} ms`);
+      }
+      await this.time.runUntil(this.time.nowMs + this.plan.lingersMs);
+      await this.#expectQuiet();
+      await this.#close(door);
+    } finally {
+      process.off('unhandledRejection', onRejection);
+    }
+    return {
+      violations: this.#services.flatMap(({ invariants }) => invariants.violations),
+      digest: hash('sha256', this.#trace.join('\n')),
+      outcomes: this.#outcomes,
+      collections: this.#services.reduce((sum, { invariants }) => sum + invariants.collections, 0),
+      virtualMs: this.time.nowMs,
+    };
+  }
+
+  #open(index: number): void {
+    const { plan, scheme, net, http } = this;
+    const clock = this.time.view();
+    const invariants = new Invariants(plan, this.ledger, () => this.time.nowMs, nodeIDOf);
+    const service = openService({
+      ...{ plan, clock, scheme, watcher: invariants },
+      name: `sim-${index}`,
+      draws: this.draws.fork(`service ${index}`),
+      outside: { dial: net.dial, openHttp: http.open, signAddress: () => ADDRESS_PROOF },
+    });
+    this.#services.push({ service, clock, invariants });
+  }
+
+  #violate(what: string): void {
+    this.#services[0]?.invariants.violate(what);
+  }
+
+  #refusalOf(message: Uint8Array, justification: Uint8Array): number | undefined {
+    const plan = this.plan.messages.find((one) => Buffer.from(one.message.bytes).equals(message));
+    if (plan === undefined) return 99;
+    if (plan.refusal !== undefined) return plan.refusal;
+    if (plan.needs === undefined || Buffer.from(plan.needs).equals(justification)) return undefined;
+    return 6;
+  }
+
+  async #ask(door: HttpDoor, request: RequestPlan, number: number, index: number): Promise<void> {
+    const { service, invariants } = this.#services[index] as RunningService;
+    const message = this.plan.messages[request.message] as MessagePlan;
+    const live: LiveRequest = { plan: request, message };
+    const startMs = this.time.nowMs;
+    const mustSucceed = this.#mustSucceed(request, message, service);
+    invariants.live.add(live);
+    let outcome: Outcome;
+    try {
+      outcome =
+        request.via === 'http'
+          ? await this.#askOverHttp(door, request, message, number, index)
+          : await this.#askDirectly(request, message, service, invariants);
+    } catch (error) {
+      outcome = { kind: 'error', code: 'bug' };
+      invariants.violate(`request ${number} ended with a bug: ${error instanceof Error ? error.stack : String(error)}`);
+    }
+    invariants.live.delete(live);
+    this.#outcomes.push(outcome);
+    this.#judge(outcome, { request, message, number, startMs, mustSucceed, invariants });
+    this.#unfinished -= 1;
+  }
+
+  async #askOverHttp(
+    door: HttpDoor,
+    request: RequestPlan,
+    { message }: MessagePlan,
+    number: number,
+    index: number,
+  ): Promise<Outcome> {
+    const { quorum, buffer, height, justification, signingSubnetID, destinationChainID, client, leavesAfterMs } =
+      request;
+    const body = {
+      message: bytesToHex(message.bytes),
+      ...(justification.length > 0 && { justification: bytesToHex(justification) }),
+      quorumPercentage: quorum,
+      quorumPercentageBuffer: buffer,
+      pChainHeight: Number(height),
+      ...(signingSubnetID !== undefined && { signingSubnetId: signingSubnetID }),
+      ...(destinationChainID !== undefined && { destinationBlockchainId: destinationChainID }),
+    };
+    const requestID = `request-${number}`;
+    const stay =
+      leavesAfterMs === undefined ? undefined : this.#nature.after(leavesAfterMs, () => door.leave(requestID));
+    const answer = await door.post(index, body, `10.0.0.${client}`, requestID);
+    stay?.();
+    switch (answer?.kind) {
+      case undefined:
+        return { kind: 'left' };
+      case 'error':
+        return { kind: 'error', code: answer.code };
+      case 'malformed':
+        throw new Error(answer.what);
+      case 'signed': {
+        const { signedMessage, pChainHeight, signingSubnetId, signedWeight, totalWeight } = answer.body;
+        const result = {
+          signedMessage: parseHex(signedMessage, 'signedMessage'),
+          pChainHeight: BigInt(pChainHeight),
+          signingSubnetID: signingSubnetId as SubnetID,
+          signedWeight: BigInt(signedWeight),
+          totalWeight: BigInt(totalWeight),
+        };
+        return { kind: 'signed', result };
+      }
+    }
+  }
+
+  async #askDirectly(
+    request: RequestPlan,
+    { message }: MessagePlan,
+    { network }: SimulatedService,
+    invariants: Invariants,
+  ): Promise<Outcome> {
+    const { quorum, buffer, height, justification, signingSubnetID, destinationChainID, client, leavesAfterMs } =
+      request;
+    const leaving = new AbortController();
+    const gone = new Error('the client has gone');
+    const stay = leavesAfterMs === undefined ? undefined : this.#nature.after(leavesAfterMs, () => leaving.abort(gone));
+    let [isOver, events] = [false, 0];
+    const onProgress = (event: ProgressEvent): void => {
+      if (isOver) invariants.violate('a listener heard of progress after its request had ended');
+      if (events === 0 && event.kind !== 'state')
+        invariants.violate(`a listener heard of "${event.kind}" before the state`);
+      events += 1;
+    };
+    const asked = {
+      subject: { kind: 'message', message, justification } as const,
+      ...{ signingSubnetID, destinationChainID, pChainHeight: height },
+      ...{ quorumNum: BigInt(quorum), quorumBuffer: BigInt(buffer) },
+    };
+    try {
+      const options = { signal: leaving.signal, client: `client ${client}`, onProgress };
+      return { kind: 'signed', result: await network.aggregator.aggregate(asked, options) };
+    } catch (error) {
+      if (error === gone) return { kind: 'left' };
+      if (error instanceof AggregatorError) return { kind: 'error', code: error.code };
+      throw error;
+    } finally {
+      isOver = true;
+      stay?.();
+    }
+  }
+
+  #judge(
+    outcome: Outcome,
+    about: {
+      readonly request: RequestPlan;
+      readonly message: MessagePlan;
+      readonly number: number;
+      readonly startMs: number;
+      readonly mustSucceed: boolean;
+      readonly invariants: Invariants;
+    },
+  ): void {
+    const { request, message, number, startMs, mustSucceed, invariants } = about;
+    const nowMs = this.time.nowMs;
+    const tookMs = nowMs - startMs;
+    const said = outcome.kind === 'error' ? outcome.code : outcome.kind;
+    this.#trace.push(`${number} ${startMs} ${tookMs} ${said}`);
+    const { apiTimeoutMs, aggregation } = this.plan;
+    // A height that was left open is looked at again after signing, and the message signed again, twice at most.
+    const rounds = request.height === 0n ? 3 : 1;
+    const boundMs = rounds * (2 * apiTimeoutMs + aggregation.requestTimeoutMs + invariants.slackMs);
+    if (tookMs > boundMs) invariants.violate(`request ${number} took ${tookMs} ms, at most ${boundMs} are right`);
+    if (outcome.kind === 'error') {
+      if (BUG_CODES.has(outcome.code)) invariants.violate(`request ${number} ended with ${outcome.code}`);
+      if (outcome.code !== 'overloaded' && outcome.code !== 'network_unavailable')
+        this.#failedMs.set(message.message.id, nowMs);
+      if (mustSucceed && !(outcome.code === 'overloaded' && this.plan.themes.has('overload'))) {
+        invariants.violate(`request ${number} ended with ${outcome.code}, though all that it needed was there`);
+      }
+    }
+    if (outcome.kind === 'signed') this.#judgeSigned(outcome.result, about);
+  }
+
+  #judgeSigned(
+    result: Omit<AggregationResult, 'signers'>,
+    {
+      request,
+      message,
+      number,
+      invariants,
+    }: { request: RequestPlan; message: MessagePlan; number: number; invariants: Invariants },
+  ): void {
+    const { signedMessage, pChainHeight, signingSubnetID } = result;
+    this.#trace.push(`${number} ${pChainHeight} ${hash('sha256', signedMessage)}`);
+    const wanted = request.signingSubnetID ?? message.subnetID;
+    if (signingSubnetID !== wanted)
+      invariants.violate(`request ${number} was signed by ${signingSubnetID}, not by ${wanted}`);
+    if (request.height !== 0n && pChainHeight !== request.height) {
+      invariants.violate(`request ${number} was signed at height ${pChainHeight}, not at ${request.height}`);
+    }
+    const set = this.ledger.setAt(signingSubnetID, pChainHeight);
+    if (set === undefined || pChainHeight > this.ledger.tip().height) {
+      invariants.violate(`request ${number} was signed at height ${pChainHeight}, which there is not`);
+      return;
+    }
+    const { quorum } = request;
+    const problem = problemOf(signedMessage, {
+      unsignedMessage: message.message.bytes,
+      set,
+      quorum,
+      scheme: this.scheme,
+      reported: result,
+    });
+    if (problem !== undefined) invariants.violate(`request ${number} got a signed message that ${problem}`);
+    const isRefused = this.#refusalOf(message.message.bytes, request.justification) !== undefined;
+    if (isRefused)
+      invariants.violate(`request ${number} got a message signed that no validator signs as it was asked for`);
+  }
+
+  /** Whether nothing that the request needs is at fault, whatever else is. */
+  #mustSucceed(request: RequestPlan, message: MessagePlan, service: SimulatedService): boolean {
+    const { plan, ledger } = this;
+    const { requestTimeoutMs, maxConcurrentQueries, maxQueriesInFlight } = plan.aggregation;
+    const subnetID = request.signingSubnetID ?? message.subnetID;
+    // Of a chain that there is, on this network.
+    if (message.subnetID === undefined || subnetID === undefined || request.leavesAfterMs !== undefined) return false;
+    if (this.#refusalOf(message.message.bytes, request.justification) !== undefined) return false;
+    if (plan.net.cut > 0 || plan.net.stall > 0 || plan.net.latencyMs[1] > 50) return false;
+    if (!this.apis.every(({ isPerfect }) => isPerfect) || plan.blsMs[1] > 5) return false;
+    if (requestTimeoutMs < 10_000 || maxConcurrentQueries < 20 || maxQueriesInFlight < 20) return false;
+    const lastFailedMs = this.#failedMs.get(message.message.id);
+    if (lastFailedMs !== undefined && this.time.nowMs - lastFailedMs < FAILURE_MEMORY_MS) return false;
+    // Another request for it may have begun before the validators were there, and may fail for both.
+    const sets = request.height === 0n ? ledger.setsOf(subnetID) : [this.#setAtNow(subnetID, request.height)];
+    return sets.length === 1 && sets.every((set) => set !== undefined && this.#canSign(set, request.quorum, service));
+  }
+
+  #setAtNow(subnetID: SubnetID, height: bigint): LedgerSet | undefined {
+    return height > this.ledger.tip().height ? undefined : this.ledger.setAt(subnetID, height);
+  }
+
+  #canSign(set: LedgerSet, quorum: number, service: SimulatedService): boolean {
+    const isPerfect = (number: number, key: number): boolean => {
+      const validator = this.validators.find((one) => one.plan.number === number);
+      if (validator === undefined) return false;
+      const { misbehaviour, moods, answerMs } = validator.plan;
+      const keys = new Set(
+        this.plan.ledger.blocks.flatMap(({ sets }) =>
+          [...sets.values()].flatMap((other) => other.flatMap((one) => (one.number === number ? [one.key] : []))),
+        ),
+      );
+      return (
+        misbehaviour === 0 &&
+        moods.length === 0 &&
+        answerMs[1] <= 250 &&
+        keys.size === 1 &&
+        keys.has(key) &&
+        service.isConnected(validator.nodeID)
+      );
+    };
+    const total = set.reduce((sum, { weight }) => sum + weight, 0n);
+    const good = set.filter(
+      ({ key }) => key !== undefined && set.every((other) => other.key !== key || isPerfect(other.number, key)),
+    );
+    const weight = good.reduce((sum, one) => sum + one.weight, 0n);
+    return weight > 0n && 100n * weight >= BigInt(quorum) * total;
+  }
+
+  /** When all requests are answered, nothing of them is left. */
+  async #expectQuiet(): Promise<void> {
+    await this.time.turn(3);
+    for (const { service, invariants } of this.#services) {
+      if (invariants.openCollections > 0)
+        invariants.violate(`${invariants.openCollections} collections go on for nobody`);
+      if (service.listeners > 0) invariants.violate(`${service.listeners} collections still listen to connections`);
+      // A trial of a validator goes on after the collection that began it.
+      const isTrialOver = this.plan.lingersMs > this.plan.aggregation.peerTimeoutMs;
+      for (const gauge of [
+        'aggregations_in_flight',
+        'aggregations_admitted',
+        ...(isTrialOver ? ['peer_pending_requests'] : []),
+      ]) {
+        for (const { value } of await service.valuesOf(gauge)) {
+          if (value !== 0) invariants.violate(`${gauge} is ${value} when all is over`);
+        }
+      }
+    }
+  }
+
+  async #close(door: HttpDoor): Promise<void> {
+    for (const { service, clock, invariants } of this.#services) {
+      let isClosed = false;
+      const closing = service[Symbol.asyncDispose]().then(() => {
+        isClosed = true;
+      });
+      if (!(await this.time.runUntil(this.time.nowMs + CLOSING_MS, () => isClosed))) {
+        invariants.violate(`the service was not closed within ${CLOSING_MS} ms`);
+        continue;
+      }
+      await closing;
+      await this.time.turn(2);
+      invariants.expectAllEnded();
+      if (clock.pendingTimers > 0)
+        invariants.violate(`${clock.pendingTimers} timers are left when the service is closed`);
+    }
+    if (this.net.open.size > 0) this.#violate(`${this.net.open.size} connections are left when the service is closed`);
+    if (this.http.openPools > 0) this.#violate(`${this.http.openPools} HTTP pools are left when the service is closed`);
+    if (this.http.underWay > 0)
+      this.#violate(`${this.http.underWay} HTTP requests are left when the service is closed`);
+    if (door.requestsUnderWay > 0) this.#violate(`${door.requestsUnderWay} requests of clients are left`);
+    this.#trace.push(
+      `${this.net.dials} dials, ${this.apis.map(({ calls }) => calls).join('+')} calls, ${this.time.nowMs} ms`,
+    );
+    for (const { asked, plan } of this.validators)
+      this.#trace.push(`${plan.number} was asked ${asked.map(({ atMs }) => atMs).join(' ')}`);
+  }
+}
+
+function nodeIDOf(number: number): NodeID {
+  return simulatedIdentity(number).nodeID;
+}

@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest';
+import { createSubnetViews } from '../../../src/aggregator/subnet-views.ts';
+import { ConnectionChanges } from '../../../src/p2p/connection-changes.ts';
+import type { Obstacle } from '../../../src/p2p/peer-view.ts';
+import { ApiError } from '../../../src/pchain/api-error.ts';
+import type { NodeID } from '../../../src/primitives/ids.ts';
+import { createWarpSet } from '../../../src/validators/warp-set.ts';
+import { FakeClock, settle } from '../../fake-clock.ts';
+import { nodeOf, SUBNET, validatorSet } from './aggregator-fixture.ts';
+
+const never = new AbortController().signal;
+const DIALLED: Obstacle = { cause: 'connecting', reason: 'still connecting' };
+const NOWHERE: Obstacle = { cause: 'no_address', reason: 'no address known' };
+
+/** Two validators of 10 each, and what stands in the way of each of them. */
+function createHarness(...given: (Obstacle | undefined)[]) {
+  const clock = new FakeClock();
+  const changes = new ConnectionChanges();
+  const obstacles = new Map<NodeID, Obstacle | undefined>(given.map((obstacle, i) => [nodeOf(i + 1), obstacle]));
+  const warpSet = createWarpSet(validatorSet(10n, 10n));
+  const views = createSubnetViews({
+    clock,
+    readyQuorumNum: 67n,
+    resolver: {
+      signersOf: async (signingSubnetID) => ({ signingSubnetID, pChainHeight: 5n, warpSet, avoided: new Set() }),
+    },
+    validatorSets: { newest: () => [] },
+    connections: { track: () => 0, isConnected: () => false, readiness: () => [] },
+    peers: {
+      describe: (nodeID) => ({ obstacle: obstacles.get(nodeID), address: undefined, client: undefined }),
+      waitUntil: (predicate, signal) => changes.waitUntil(predicate, signal),
+    },
+    funds: {
+      fundsOf: async () => {
+        throw new ApiError('unavailable', 'the API is down');
+      },
+    },
+    history: { pastOf: () => undefined },
+    suspects: { has: () => false },
+  });
+  const state = { isThere: false };
+  const view = () =>
+    views.view({ subnetID: SUBNET }, never).then((result) => {
+      state.isThere = true;
+      return result;
+    });
+  return { clock, changes, obstacles, state, view };
+}
+
+describe('a view of a subnet that was not asked for lately', () => {
+  test('waits until each validator is connected or has failed', async () => {
+    const { changes, obstacles, state, view } = createHarness(DIALLED, NOWHERE);
+    const asked = view();
+    await settle();
+    obstacles.set(nodeOf(1), undefined);
+    changes.announce();
+    await settle();
+    expect(state.isThere).toBe(false);
+    obstacles.set(nodeOf(2), { cause: 'unreachable', reason: 'connection refused' });
+    changes.announce();
+    expect(await asked).toMatchObject({ connectedWeight: 10n, highestQuorumNum: 50n });
+  });
+
+  test('waits two seconds at most', async () => {
+    const { clock, state, view } = createHarness(undefined, NOWHERE);
+    const asked = view();
+    await settle();
+    await clock.advance(1_999);
+    expect(state.isThere).toBe(false);
+    await clock.advance(1);
+    expect((await asked).validators).toMatchObject([{ status: 'signable' }, { reason: 'no address known' }]);
+  });
+});
+
+test('a view of a subnet that was asked for before waits for nobody, and balances that cannot be had are left out', async () => {
+  const { clock, view } = createHarness(undefined, NOWHERE);
+  await clock.advance(2_000);
+  expect((await view()).validators).toMatchObject([
+    { nodes: [{ funds: undefined }] },
+    { status: 'unreachable', reason: 'no address known' },
+  ]);
+});

@@ -1,0 +1,63 @@
+import { bls12_381 } from '@noble/curves/bls12-381.js';
+import { expect, test } from 'vitest';
+import { createKeyRing } from '../../../src/devnet/key-ring.ts';
+import { signAs } from '../../../src/devnet/signing-faults.ts';
+import { bytesToHex } from '../../../src/primitives/bytes.ts';
+import { MISBEHAVIOURS, misbehaviourFromSeed } from '../../faults/misbehaviour.ts';
+
+const VALIDATORS = [7n, 1n, 9n, 4n, 4n, 12n, 3n, 8n].map((weight, index) => ({ index, weight }));
+const TOTAL = 48n;
+const MESSAGE = Buffer.from('message');
+const { G2 } = bls12_381;
+const keys = await createKeyRing({ count: 3, seed: 1 });
+
+test('the same seed draws the same, and others draw others', () => {
+  const described = (seed: number): string => JSON.stringify([...misbehaviourFromSeed(seed, VALIDATORS, 0.33)]);
+  expect(described(5)).toBe(described(5));
+  expect(new Set([1, 2, 3, 4, 5].map(described)).size).toBe(5);
+});
+
+test('never more than the share, and no other fits in', () => {
+  for (let seed = 0; seed < 200; seed += 1) {
+    const drawn = misbehaviourFromSeed(seed, VALIDATORS, 0.33);
+    const weight = VALIDATORS.reduce(
+      (sum, validator) => (drawn.has(validator.index) ? sum + validator.weight : sum),
+      0n,
+    );
+    expect(weight * 100n).toBeLessThanOrEqual(33n * TOTAL);
+    for (const validator of VALIDATORS) {
+      if (!drawn.has(validator.index)) expect((weight + validator.weight) * 100n).toBeGreaterThan(33n * TOTAL);
+    }
+  }
+});
+
+test('every way is drawn, by 500 seeds', () => {
+  const names = new Set<string>();
+  for (let seed = 0; seed < 500; seed += 1) {
+    for (const { name } of misbehaviourFromSeed(seed, VALIDATORS, 0.33).values()) names.add(name);
+  }
+  expect([...names].toSorted()).toEqual(MISBEHAVIOURS.map(({ name }) => name).toSorted());
+});
+
+test('the errors of colluders cancel in a plain sum, and only there', () => {
+  const point = (bytes: Uint8Array) => G2.Point.fromBytes(bytes);
+  const plus = signAs({ kind: 'colluding', error: 'plus' }, keys, 1, MESSAGE);
+  const minus = signAs({ kind: 'colluding', error: 'minus' }, keys, 2, MESSAGE);
+  const [one, two] = [keys.sign(1, MESSAGE), keys.sign(2, MESSAGE)];
+  expect(
+    point(plus)
+      .add(point(minus))
+      .equals(point(one).add(point(two))),
+  ).toBe(true);
+  expect(bytesToHex(plus)).not.toBe(bytesToHex(one));
+  expect(bytesToHex(minus)).not.toBe(bytesToHex(two));
+});
+
+test('infinity is the neutral element; off the subgroup is a point of the curve that no decoder of signatures takes', () => {
+  expect(G2.Point.fromBytes(signAs({ kind: 'infinity' }, keys, 0, MESSAGE)).equals(G2.Point.ZERO)).toBe(true);
+  const bytes = signAs({ kind: 'off subgroup' }, keys, 0, MESSAGE);
+  const { Fp2 } = bls12_381.fields;
+  const x = { c0: BigInt(`0x${bytesToHex(bytes.subarray(48))}`), c1: BigInt(bytes.at(0) === 0x80 ? 0 : -1) };
+  const y = Fp2.sqrt(Fp2.add(Fp2.mul(Fp2.sqr(x), x), { c0: 4n, c1: 4n }));
+  expect(G2.Point.fromAffine({ x, y }).isTorsionFree()).toBe(false);
+});

@@ -1,0 +1,114 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { encodeJustification } from '../../../src/warp/justification.ts';
+import { encodeL1Message } from '../../../src/warp/l1-message.ts';
+import { encodeWarpPayload } from '../../../src/warp/payload.ts';
+import { findContent, readAs, readPayload, readWarpBytes } from '../../../src/warp/reading.ts';
+import { encodeSignedMessage } from '../../../src/warp/signed-message.ts';
+import { encodeTeleporterMessage } from '../../../src/warp/teleporter-message.ts';
+import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { encodeValidatorUptime } from '../../../src/warp/validator-uptime.ts';
+import {
+  justifications,
+  l1Messages,
+  registrations,
+  signedMessages,
+  teleporterMessages,
+  unsignedMessages,
+  validatorUptimes,
+  warpPayloads,
+} from './arbitrary-messages.ts';
+import { hostileBytes, MANY_RUNS } from './codec-properties.ts';
+
+const contents = fc.oneof(
+  l1Messages.map((content) => ({ content, bytes: encodeL1Message(content) })),
+  validatorUptimes.map((content) => ({ content, bytes: encodeValidatorUptime(content) })),
+  teleporterMessages.map((content) => ({ content, bytes: encodeTeleporterMessage(content) })),
+);
+
+describe('bytes of any form', () => {
+  test('are read as what they are first', () => {
+    fc.assert(
+      fc.property(signedMessages, (message) => {
+        const [first] = readWarpBytes(encodeSignedMessage(message)).readings;
+        expect(first).toMatchObject({ as: 'signedMessage', message });
+      }),
+    );
+    fc.assert(
+      fc.property(unsignedMessages, (message) => {
+        const [first] = readWarpBytes(message.bytes).readings;
+        expect(first).toMatchObject({ as: 'unsignedMessage', message: { id: message.id } });
+      }),
+    );
+    fc.assert(
+      fc.property(warpPayloads, (payload) => {
+        const [first] = readWarpBytes(encodeWarpPayload(payload)).readings;
+        expect(first).toMatchObject({ as: 'payload', payload });
+      }),
+    );
+    fc.assert(
+      fc.property(contents, ({ content, bytes }) => {
+        expect(readWarpBytes(bytes).readings).toContainEqual({ as: 'content', content });
+      }),
+    );
+    fc.assert(
+      fc.property(justifications, (justification) => {
+        expect(readWarpBytes(encodeJustification(justification)).readings).toContainEqual(
+          expect.objectContaining({ as: 'justification', justification }),
+        );
+      }),
+    );
+  });
+
+  test('never make it throw, and are refused in each form that they are not read in', () => {
+    const encoded = { encode: encodeSignedMessage };
+    const bytes = fc.oneof(
+      hostileBytes({ ...encoded, parse: () => expect.unreachable() }, signedMessages),
+      contents.map((each) => each.bytes.slice(0, -1)),
+      fc.uint8Array({ maxLength: 100 }),
+    );
+    fc.assert(
+      fc.property(bytes, (given) => {
+        const { readings, failed } = readWarpBytes(given);
+        expect(readings.length + failed.length).toBe(5);
+        for (const { as } of readings) expect(readAs(as, given).as).toBe(as);
+        for (const { as, reason } of failed) expect(() => readAs(as, given)).toThrow(reason);
+      }),
+      MANY_RUNS,
+    );
+  });
+});
+
+test('no content passes for another', () => {
+  fc.assert(
+    fc.property(contents, ({ content, bytes }) => {
+      expect(findContent(bytes)).toEqual(content);
+    }),
+  );
+});
+
+test('a call has what it carries, and an unknown payload is no mistake', () => {
+  fc.assert(
+    fc.property(contents, ({ content, bytes }) => {
+      const payload = encodeWarpPayload({ kind: 'AddressedCall', sourceAddress: new Uint8Array(20), payload: bytes });
+      expect(readPayload(payload)).toMatchObject({ kind: 'AddressedCall', content });
+    }),
+  );
+  const unknown = createUnsignedMessage(
+    1,
+    'yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp' as never,
+    Uint8Array.of(9),
+  );
+  expect(readWarpBytes(unknown.bytes).readings).toMatchObject([
+    { as: 'unsignedMessage', payload: { kind: 'unknown', bytes: Uint8Array.of(9) } },
+  ]);
+});
+
+test('a justification shows the registration that it holds', () => {
+  fc.assert(
+    fc.property(registrations, (registration) => {
+      const bytes = encodeJustification({ kind: 'RegisterL1ValidatorMessage', message: encodeL1Message(registration) });
+      expect(readAs('justification', bytes)).toMatchObject({ registration });
+    }),
+  );
+});

@@ -1,0 +1,57 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
+import { encodeTeleporterMessage, parseTeleporterMessage } from '../../../src/warp/teleporter-message.ts';
+import { teleporterMessages } from './arbitrary-messages.ts';
+import { hostileBytes, MANY_RUNS, parseOrRefuse, throughSocket } from './codec-properties.ts';
+
+const codec = { encode: encodeTeleporterMessage, parse: parseTeleporterMessage };
+const word = (hex: string): string => hex.padStart(64, '0');
+
+test('has the layout of the ABI', () => {
+  const sender = '11'.repeat(20);
+  const receiver = '22'.repeat(20);
+  const relayer = '33'.repeat(20);
+  const payee = '44'.repeat(20);
+  const encoded = [
+    ...[word('20'), word('5'), word(sender), 'ab'.repeat(32), word(receiver), word('186a0')],
+    // Offsets from the start of the struct: eight words of head, then two of relayers, three of receipts.
+    ...[word('100'), word('140'), word('1a0')],
+    ...[word('1'), word(relayer)],
+    ...[word('1'), word('4'), word(payee)],
+    ...[word('3'), 'c0ffee'.padEnd(64, '0')],
+  ].join('');
+  const message = parseTeleporterMessage(parseHex(encoded, 'message'));
+  expect(message).toMatchObject({
+    messageNonce: 5n,
+    originSenderAddress: parseHex(sender, 'sender'),
+    destinationAddress: parseHex(receiver, 'receiver'),
+    requiredGasLimit: 100_000n,
+    allowedRelayerAddresses: [parseHex(relayer, 'relayer')],
+    receipts: [{ receivedMessageNonce: 4n, relayerRewardAddress: parseHex(payee, 'payee') }],
+    message: parseHex('c0ffee', 'message'),
+  });
+  expect(bytesToHex(encodeTeleporterMessage(message))).toBe(encoded);
+});
+
+test('what is encoded is parsed again, and every encoding has one form', () => {
+  fc.assert(
+    fc.property(teleporterMessages, (message) => {
+      expect(throughSocket(codec, message)).toEqual(message);
+    }),
+  );
+  fc.assert(
+    fc.property(hostileBytes(codec, teleporterMessages), (bytes) => {
+      const parsed = parseOrRefuse(codec, bytes);
+      if (parsed !== undefined) expect(encodeTeleporterMessage(parsed)).toEqual(bytes);
+    }),
+    MANY_RUNS,
+  );
+});
+
+test('a count beyond the bytes costs nothing', () => {
+  const head = [word('20'), ...Array.from({ length: 8 }, () => word('0')), 'f'.repeat(64)].join('');
+  expect(() => parseTeleporterMessage(parseHex(head, 'message'))).toThrow(
+    /allowedRelayerAddresses has \d+ items, more than fit/,
+  );
+});
