@@ -28,6 +28,7 @@ import { createSharedLimitCounters } from './store/shared-limit-counters.ts';
 import type { SharedStore } from './store/shared-store.ts';
 import type { Logger } from './telemetry/logger.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
+import { NO_TRACER, type Tracer } from './telemetry/spans.ts';
 import { createUpstreams, type Upstreams } from './upstream/upstreams.ts';
 
 export interface App extends AsyncDisposable {
@@ -79,6 +80,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const keyProblem = config.identity && (await findKeyFileProblem(config.identity));
   if (keyProblem !== undefined) logger.warn(keyProblem);
   logger.info({ nodeID: identity.nodeID }, 'staking identity');
+  const tracer = await openTraces(opened, config, ports);
   // Opened early, so that a missing backend is refused at once; closed last, when nothing needs it any more.
   const blsThreads = opened.use(await startWorkerPool({ ...config.bls, clock, metrics }));
   const bls = createBlsService(blsThreads, await loadBackend(config.bls.backend));
@@ -109,7 +111,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
     port === undefined ? undefined : opened.use(await openMetricsServer({ host, port, registry, clock }));
   let isStopping = false;
   const server = await createServer({
-    ...{ networks, registry, metrics, logger, clock },
+    ...{ networks, registry, metrics, tracer, logger, clock },
     areMetricsElsewhere: metricsServer !== undefined,
     state: { isStopping: () => isStopping, identityProblem: () => identityWatch.problem() },
     version: packageJson.version,
@@ -117,7 +119,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
     ...(embedded && { registerMore: embedded.registerRoutes, examples: embedded.example }),
   });
   const goListeners = await openGoListeners({
-    ...{ registry, metrics, logger, clock },
+    ...{ registry, metrics, tracer, logger, clock },
     ...settings,
     host: config.server.host,
     ports: config.networks.map(({ goApi }, index) => ({ ...goApi, network: networks[index] as ServedNetwork })),
@@ -248,6 +250,23 @@ function openIdentityWatch(
         }),
     }),
   );
+}
+
+/** Closed late, so that the spans of the last requests are sent. */
+async function openTraces(
+  opened: AsyncDisposableStack,
+  { traces }: Config,
+  ports: { readonly logger: Logger; readonly clock: Clock; readonly random: Random; readonly metrics: Metrics },
+): Promise<Tracer> {
+  for (const problem of traces.ignored) ports.logger.warn({ problem }, 'a variable of OpenTelemetry is ignored');
+  if (traces.exported === undefined) return NO_TRACER;
+  // Only where it is asked for: docs/traces.md says what it takes to load.
+  const { openTraceSdk } = await import('./telemetry/trace-sdk.ts');
+  const { sampling } = traces.exported;
+  const resource: Record<string, string> = { 'service.version': packageJson.version, ...traces.exported.resource };
+  const { tracer } = opened.use(openTraceSdk({ ...traces.exported, resource, ...ports }));
+  ports.logger.info({ service: resource['service.name'], ...sampling }, 'traces are exported');
+  return tracer;
 }
 
 interface Embedded {

@@ -2,6 +2,7 @@ import type { BlsService } from '../bls/aggregation.ts';
 import type { SubnetID } from '../primitives/ids.ts';
 import type { SharedWork } from '../store/shared-work.ts';
 import type { SignatureStore } from '../store/signature-store.ts';
+import { inSpan, NO_SPAN, type Span } from '../telemetry/spans.ts';
 import { warpSetHash } from '../validators/warp-set-hash.ts';
 import { Admission, type Place } from './admission.ts';
 import type { AggregationRequest, AggregationResult } from './aggregation-request.ts';
@@ -55,6 +56,8 @@ export interface AggregateOptions {
   readonly signal: AbortSignal;
   /** Names whoever asks, in any form; each has a fair share of what the service does. Undefined counts for nobody. */
   readonly client?: string | undefined;
+  /** Of the request that this is part of. By default nothing is traced. */
+  readonly span?: Span;
   /**
    * Gets the state of the collection first, then each event. It gets nothing where no validator is asked, as the request was
    * answered from memory or failed before.
@@ -99,14 +102,16 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     }
   }
 
-  async function resolve(request: AggregationRequest, signal: AbortSignal, place: Place) {
+  async function resolve(request: AggregationRequest, { signal, span = NO_SPAN }: AggregateOptions, place: Place) {
     using _ = new StageTimer(clock, metrics, 'resolve');
-    const complete = await completeRequest(request, options.l1Messages, signal);
-    const signing = await signingResolver.resolve(complete, signal, (subnetID) => {
-      subnets.requireAllowed(subnetID);
-      place.belongTo(subnetID);
+    return await inSpan(span.child('resolve'), async () => {
+      const complete = await completeRequest(request, options.l1Messages, signal);
+      const signing = await signingResolver.resolve(complete, signal, (subnetID) => {
+        subnets.requireAllowed(subnetID);
+        place.belongTo(subnetID);
+      });
+      return { complete, signing };
     });
-    return { complete, signing };
   }
 
   /** Whose validators will be asked, where that is known; one that may not be asked for costs nothing. */
@@ -120,14 +125,17 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   }
 
   async function sign(request: AggregationRequest, waiter: AggregateOptions, place: Place): Promise<AggregationResult> {
-    const { signal } = waiter;
-    const { complete, signing: first } = await resolve(request, signal, place);
+    const { signal, span = NO_SPAN } = waiter;
+    const { complete, signing: first } = await resolve(request, waiter, place);
     let signing = first;
     for (let rebuilds = 0; ; rebuilds += 1) {
       const { result, isNew } = await sharedSigning.sign(complete, signing, waiter, place);
       // A known result took no time in which anything could change.
       if (!isNew || complete.pChainHeight !== 0n || rebuilds === MAX_REBUILDS) return result;
-      const now = await signingResolver.resolveAgain(complete, signing, signal);
+      const known = signing;
+      const now = await inSpan(span.child('resolve again'), () =>
+        signingResolver.resolveAgain(complete, known, signal),
+      );
       if (warpSetHash(now.warpSet) === warpSetHash(signing.warpSet)) return result;
       // The validators have changed meanwhile, so the signer bits would name others. Most signatures are in the store by now.
       signing = now;

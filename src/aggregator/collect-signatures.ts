@@ -4,6 +4,7 @@ import { startDeadline } from '../primitives/deadline.ts';
 import { type NodeID, P_CHAIN_ID, type SubnetID } from '../primitives/ids.ts';
 import { createWakeUp } from '../primitives/wake-up.ts';
 import type { SignatureStore } from '../store/signature-store.ts';
+import type { Span } from '../telemetry/spans.ts';
 import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 import type { AggregatorMetrics, CountOutcome } from './aggregator-metrics.ts';
@@ -59,6 +60,8 @@ export interface CollectionJob {
   readonly quorumNum: bigint;
   readonly quorumBuffer: bigint;
   readonly progress: ProgressFeed;
+  /** By default nothing is traced. */
+  readonly span?: Span;
   /** Whoever asked first; undefined where nobody said. */
   readonly client: string | undefined;
 }
@@ -118,6 +121,7 @@ export async function collectSignatures(
   const queries = new ValidatorQueries({
     ...deps,
     query,
+    span: job.span,
     isPChainMessage,
     tally,
     signatures,

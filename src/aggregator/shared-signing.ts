@@ -3,6 +3,7 @@ import { JobsOverloaded } from '../bls/job-runner.ts';
 import { PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
 import type { SharedTask, SharedWork } from '../store/shared-work.ts';
+import { inSpan, NO_SPAN, type Span } from '../telemetry/spans.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
 import type { Place } from './admission.ts';
 import type { AggregationResult } from './aggregation-request.ts';
@@ -40,6 +41,8 @@ export class SharedSigning {
   readonly #flights = new SingleFlight<string, Signed>();
   /** Of the flights. */
   readonly #feeds = new Map<string, ProgressFeed>();
+  /** Of the flights, where they are traced. */
+  readonly #spans = new Map<string, Span>();
   readonly #results: LRUCache<string, AggregationResult>;
   readonly #failures: ReturnType<typeof createFailureMemory>;
 
@@ -60,7 +63,7 @@ export class SharedSigning {
   async sign(
     request: CompleteRequest,
     signing: Signing,
-    { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress?: ProgressListener | undefined },
+    { signal, span = NO_SPAN, onProgress }: Waiter,
     place: Place,
   ): Promise<Signed> {
     const { metrics } = this.#options;
@@ -77,8 +80,15 @@ export class SharedSigning {
       throw atHeight(failure, pChainHeight);
     }
     place.requireSeat();
-    const running = this.#flights.run(key, (flight) => this.#fly(key, request, signing, place, flight), signal);
-    // The flight has begun, so its feed exists.
+    const running = this.#flights.run(
+      key,
+      (flight) =>
+        this.#trace(key, signing, span, (own) => this.#fly(key, { request, signing, place, span: own }, flight)),
+      signal,
+    );
+    // The flight has begun, so its feed exists, and so does its span.
+    const shared = this.#spans.get(key);
+    if (shared !== undefined) span.link(shared);
     const unsubscribe = onProgress && this.#feeds.get(key)?.subscribe(onProgress);
     try {
       const { result, isNew } = await running;
@@ -90,21 +100,30 @@ export class SharedSigning {
     }
   }
 
-  /** @param place of whoever came first */
-  async #fly(
-    key: string,
-    request: CompleteRequest,
-    signing: Signing,
-    place: Place,
-    signal: AbortSignal,
-  ): Promise<Signed> {
+  /** In a span below the request that began the flight, and linked from all that share it. */
+  async #trace<T>(key: string, signing: Signing, parent: Span, fly: (span: Span) => Promise<T>): Promise<T> {
+    const span = parent.child('collect signatures');
+    if (!span.isRecorded) return fly(NO_SPAN);
+    span.set('signing.subnet_id', signing.signingSubnetID);
+    span.set('p_chain.height', String(signing.pChainHeight));
+    span.set('validators', signing.warpSet.validators.length);
+    this.#spans.set(key, span);
+    try {
+      return await inSpan(span, () => fly(span));
+    } finally {
+      if (this.#spans.get(key) === span) this.#spans.delete(key);
+    }
+  }
+
+  async #fly(key: string, flight: Omit<Work, 'progress' | 'waitedMs'>, signal: AbortSignal): Promise<Signed> {
+    const { request, signing } = flight;
     const { source, sharedWork } = this.#options;
     const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
     this.#feeds.set(key, progress);
     let isNew = false;
     const collect = (waitedMs: number): Promise<Ending> => {
       isNew = true;
-      return this.#collect(key, { request, signing, progress, place, waitedMs }, signal);
+      return this.#collect(key, { ...flight, progress, waitedMs }, signal);
     };
     let mirror: MirroredProgress | undefined;
     const task: SharedTask<Ending> = {
@@ -133,9 +152,9 @@ export class SharedSigning {
   }
 
   async #collect(key: string, work: Work, signal: AbortSignal): Promise<Ending> {
-    const { request, signing, progress, place, waitedMs } = work;
+    const { request, signing, progress, place, waitedMs, span } = work;
     using _ = await place.turn(signal);
-    const job = { ...request, ...signing, signatureKey: signatureKey(request), progress, client: place.client };
+    const job = { ...request, ...signing, signatureKey: signatureKey(request), progress, client: place.client, span };
     const { limits } = this.#collection;
     // Who has waited for another replica in vain has less time, but enough: the whole takes half as long again at most.
     const requestTimeoutMs = Math.max(limits.requestTimeoutMs - waitedMs, limits.requestTimeoutMs / 2);
@@ -181,6 +200,12 @@ export class SharedSigning {
   }
 }
 
+interface Waiter {
+  readonly signal: AbortSignal;
+  readonly span?: Span;
+  readonly onProgress?: ProgressListener | undefined;
+}
+
 interface Signed {
   readonly result: AggregationResult;
   /** Whether it took time, in which the validators may have changed. */
@@ -191,7 +216,10 @@ interface Work {
   readonly request: CompleteRequest;
   readonly signing: Signing;
   readonly progress: ProgressFeed;
+  /** Of whoever came first. */
   readonly place: Place;
+  /** Of the flight. */
+  readonly span: Span;
   readonly waitedMs: number;
 }
 

@@ -1,6 +1,7 @@
 import type { Clock } from '../primitives/clock.ts';
 import type { NodeID } from '../primitives/ids.ts';
 import type { WakeUp } from '../primitives/wake-up.ts';
+import { NO_SPAN, type Span, within } from '../telemetry/spans.ts';
 import type { WarpValidator } from '../validators/warp-set.ts';
 import { encodeSignatureRequest } from '../warp/signature-request.ts';
 import type { AggregatorMetrics, CountOutcome } from './aggregator-metrics.ts';
@@ -23,6 +24,8 @@ export interface ValidatorQueriesOptions {
   readonly metrics: AggregatorMetrics;
   readonly countOutcome: CountOutcome;
   readonly clock: Clock;
+  /** Of the collection. */
+  readonly span?: Span | undefined;
   /** Told of each answer how much longer it took than that node's least. */
   readonly onExcess: (excessMs: number) => void;
   readonly limits: QueryLimits & {
@@ -49,14 +52,15 @@ export class ValidatorQueries {
 
   /** Asks one of the validator's connected nodes: one that it was not asked through yet, if there is one. */
   ask(validator: WarpValidator): void {
-    const { tally, room, changes } = this.#options;
+    const { tally, room, changes, span = NO_SPAN } = this.#options;
     const before = tally.standings[validator.index];
     const attempts = (before?.kind === 'waiting' ? before.attempts : 0) + 1;
     const nodeID = this.#nextNode(validator);
     tally.set(validator.index, { kind: 'queued', attempts });
     let isQueued = false;
     const asking = room.run(this.#query.appBytes.length, () => {
-      const answer = this.#askNode(validator, nodeID, attempts);
+      // Another collection may have made room.
+      const answer = within(span, () => this.#askNode(validator, nodeID, attempts));
       // The plan reckons with the time at which it may be late.
       if (isQueued) changes.wake();
       return answer;
@@ -116,7 +120,7 @@ export class ValidatorQueries {
 
   /** Sends the request, and remembers how the node answered. */
   async #request({ index, publicKeyHex }: WarpValidator, nodeID: NodeID, attempts: number): Promise<SignatureOutcome> {
-    const { tally, source, history, suspects, clock, metrics, limits, over, onExcess } = this.#options;
+    const { tally, source, history, suspects, clock, metrics, limits, over, onExcess, span = NO_SPAN } = this.#options;
     const outlook = tally.outlooks[index];
     const isTrial = outlook?.kind === 'on trial';
     if (isTrial) {
@@ -130,7 +134,9 @@ export class ValidatorQueries {
     // A trial goes on when the others have answered: it is there to see whether this one does. Large messages cost too much for that.
     const signal = isTrial && this.#query.appBytes.length <= LARGE_QUERY_BYTES ? new AbortController().signal : over;
     try {
-      const outcome = await source.requestSignature(nodeID, this.#query, { timeoutMs: limits.peerTimeoutMs, signal });
+      const outcome = await traced(span, { nodeID, attempts }, () =>
+        source.requestSignature(nodeID, this.#query, { timeoutMs: limits.peerTimeoutMs, signal }),
+      );
       const tookMs = clock.monotonicMs() - sentAtMs;
       history.observed(nodeID, outcome, tookMs);
       if (outcome.kind === 'signature' || outcome.kind === 'refused') onExcess(history.excessOf(nodeID, tookMs));
@@ -149,6 +155,31 @@ export class ValidatorQueries {
     const nodeCount = validator.nodeIDs.length;
     const attempt = { attempts, nodeCount, nowMs: clock.monotonicMs(), isPChainMessage };
     tally.set(validator.index, afterFailure(failure, attempt, limits));
+  }
+}
+
+/** Asks in a span of its own, which says whom, and what the node did. */
+async function traced(
+  parent: Span,
+  { nodeID, attempts }: { readonly nodeID: NodeID; readonly attempts: number },
+  ask: () => Promise<SignatureOutcome>,
+): Promise<SignatureOutcome> {
+  if (!parent.isRecorded) return ask();
+  const span = parent.child('app request', 'client');
+  span.set('peer.node_id', nodeID);
+  span.set('attempt', attempts);
+  let word: string = 'unanswered';
+  try {
+    const outcome = await ask();
+    word = outcome.kind === 'signature' ? 'signed' : outcome.kind;
+    if (outcome.kind === 'refused') {
+      span.set('refusal.code', outcome.code);
+      span.set('refusal.text', outcome.text);
+    }
+    return outcome;
+  } finally {
+    span.set('outcome', word);
+    span.end();
   }
 }
 

@@ -5,6 +5,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import { presentDetails } from './aggregation-details.ts';
 import type { ErrorCode } from './error-codes.ts';
 import type { RequestEnd, RequestFollower } from './follow-request.ts';
+import { traceOf } from './http-traces.ts';
 import { LineBudget } from './line-budget.ts';
 
 declare module 'fastify' {
@@ -43,6 +44,7 @@ export class RequestLog implements RequestFollower {
     // By the service's logger, which is cheaper than one of the request's own for a single line.
     this.#write('info', this.#answered, this.#logger, 'request', () => ({
       requestId: request.id,
+      ...traceOf(request),
       method: request.method,
       route: request.routeOptions.url, // the pattern, so that lines of one route are found together
       ...(raw.headersSent && { status: raw.statusCode }),
@@ -57,6 +59,7 @@ export class RequestLog implements RequestFollower {
   /** By its lines alone an operator can tell which validators of which weight said what. */
   aggregationFailed(request: FastifyRequest, { code, message, report }: AggregatorError): void {
     this.#write('warn', this.#failed, request.log, 'aggregation failed', () => ({
+      ...traceOf(request),
       network: (request.params as { readonly network?: string }).network, // as the client calls it
       code,
       reason: message,
@@ -70,12 +73,19 @@ export class RequestLog implements RequestFollower {
 
   /** An error that the client can correct, for those who help that client. */
   refused(request: FastifyRequest, code: ErrorCode, message: string): void {
-    this.#write('debug', this.#refused, request.log, 'request refused', () => ({ code, reason: message }));
+    this.#write('debug', this.#refused, request.log, 'request refused', () => ({
+      ...traceOf(request),
+      code,
+      reason: message,
+    }));
   }
 
   /** A bug, with its stack. */
   unexpected(request: FastifyRequest, error: unknown): void {
-    this.#write('error', this.#unexpected, request.log, 'unexpected error', () => ({ err: error }));
+    this.#write('error', this.#unexpected, request.log, 'unexpected error', () => ({
+      ...traceOf(request),
+      err: error,
+    }));
   }
 
   /** Bytes that were no valid request. They are not logged, as they may hold keys. */

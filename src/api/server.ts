@@ -6,6 +6,7 @@ import type { Clock } from '../primitives/clock.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
+import { NO_TRACER, type Tracer } from '../telemetry/spans.ts';
 import { type AccessOptions, registerAccess } from './access.ts';
 import { unescapeColons } from './canonical-target.ts';
 import { registerGoRoutes } from './compat/go-routes.ts';
@@ -17,6 +18,7 @@ import { type AggregationExample, publicExample } from './example-request.ts';
 import { followRequest } from './follow-request.ts';
 import { HttpMetrics } from './http-metrics.ts';
 import type { Server } from './http-server.ts';
+import { HttpTraces } from './http-traces.ts';
 import { answerMalformed } from './malformed-requests.ts';
 import { createMetricsText } from './metrics-server.ts';
 import { registerOpenApi } from './openapi-document.ts';
@@ -45,6 +47,8 @@ export interface ServerOptions {
   readonly areMetricsElsewhere?: boolean;
   readonly state?: ServiceState;
   readonly metrics: Metrics;
+  /** By default nothing is traced. */
+  readonly tracer?: Tracer;
   readonly logger: Logger;
   /** The rest of the data API, the metrics service and the node RPC. */
   readonly upstream?: UpstreamRouteOptions;
@@ -111,7 +115,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 
 export type BareServerOptions = Pick<
   ServerOptions,
-  'logger' | 'clock' | 'metrics' | 'maxConnections' | 'drainTimeoutMs' | 'access' | 'corsOrigins'
+  'logger' | 'clock' | 'metrics' | 'tracer' | 'maxConnections' | 'drainTimeoutMs' | 'access' | 'corsOrigins'
 >;
 
 /** Without routes: how connections, errors and bodies are handled, and requests followed. */
@@ -120,15 +124,26 @@ export function createBareServer(
   log: RequestLog,
   form: ErrorForm = OWN_ERROR_FORM,
 ): Server {
-  const { logger, clock, metrics, maxConnections, drainTimeoutMs, access, corsOrigins = [] } = options;
+  const {
+    logger,
+    clock,
+    metrics,
+    maxConnections,
+    drainTimeoutMs,
+    access,
+    corsOrigins = [],
+    tracer = NO_TRACER,
+  } = options;
   const trustedProxies = access?.trustedProxies ?? [];
   const loggerInstance: FastifyBaseLogger = logger;
   const warnings = createSampledWarnings(logger, clock);
   const handleError = createErrorHandler(log, form);
   const httpMetrics = new HttpMetrics(metrics);
+  const httpTraces = new HttpTraces(tracer);
   const follow = (request: FastifyRequest, reply: FastifyReply): void => {
     httpMetrics.begin();
-    followRequest(request, reply, clock, [log, httpMetrics]);
+    httpTraces.begin(request);
+    followRequest(request, reply, clock, [log, httpMetrics, httpTraces]);
   };
   const ofMalformed = {
     ...{ log, form },
@@ -180,6 +195,7 @@ export function createBareServer(
   // Bodies are JSON; Fastify would take plain text too, and then find that it is no object.
   server.removeContentTypeParser('text/plain');
   server.decorateRequest('errorCode', undefined);
+  server.decorateRequest('span');
   server.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
     follow(request, reply);

@@ -1,3 +1,4 @@
+import { currentSpan, inSpan, type Span } from '../telemetry/spans.ts';
 import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
 
 /** Runs jobs off the event loop, in the order in which they were queued. */
@@ -20,6 +21,8 @@ export class JobsOverloaded extends Error {
 }
 
 interface QueuedJob {
+  /** Of the work that it is queued for. */
+  readonly span: Span;
   readonly prepare: () => BlsJob | undefined;
   readonly settle: (outcome: Promise<BlsJobResult<BlsJobKind> | undefined>) => void;
 }
@@ -59,7 +62,7 @@ export function createJobRunner({
       }
       running += 1;
       next.settle(
-        execute(job).finally(() => {
+        inSpan(next.span.child(`bls ${job.kind}`), () => execute(job)).finally(() => {
           running -= 1;
           dispatch();
         }),
@@ -83,6 +86,7 @@ export function createJobRunner({
           return;
         }
         queue.push({
+          span: currentSpan(),
           prepare: prepare as () => BlsJob | undefined,
           settle: (outcome) => resolve(outcome as Promise<BlsJobResult<K> | undefined>),
         });

@@ -9,6 +9,7 @@ import { ConfigError, checkSettings, Problems } from './problems.ts';
 import { SETTINGS, type Settings } from './schema.ts';
 import { isObject, type Path, partAt, pathText } from './setting.ts';
 import type { Config } from './settings.ts';
+import { readTraceVariables } from './trace-variables.ts';
 import { isWithin, PREFIX, parseVariable, settingOfVariable, settingsOf, variableName, withPart } from './variables.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -111,7 +112,7 @@ export function parseConfig(
   if (problems.lines.length > 0) throw new ConfigError(problems.lines);
 
   return {
-    config: deepFreeze(parseSettings(settings as Settings)),
+    config: deepFreeze({ ...parseSettings(settings as Settings), traces: readTraceVariables(environment) }),
     written: written as Settings,
     sourceOf: (path) => sourceOf(path) ?? (partAt(json, path) === undefined ? 'default' : file),
   };

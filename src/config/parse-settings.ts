@@ -7,7 +7,7 @@ import type { NetworkSettings, Settings } from './schema.ts';
 import type { Config, IdentityConfig, NetworkConfig, StoreConfig, UpstreamConfig } from './settings.ts';
 
 /** What the rest of the service is handed: settings that were checked, with their texts parsed. */
-export function parseSettings(settings: Settings): Config {
+export function parseSettings(settings: Settings): Omit<Config, 'traces'> {
   const { server, log, metrics, access, identity, bls, aggregation, store, upstream, networks } = settings;
   return {
     server,

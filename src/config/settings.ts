@@ -14,6 +14,7 @@ export interface Config {
   readonly aggregation: AggregationConfig;
   readonly store: StoreConfig;
   readonly upstream: UpstreamConfig;
+  readonly traces: TracesConfig;
   /** At least one; no two share a name. */
   readonly networks: readonly NetworkConfig[];
 }
@@ -89,6 +90,26 @@ export interface SharedStoreConfig {
   readonly keyPrefix: string;
   /** What is shared is sealed with it; undefined shares only what proves itself. */
   readonly secret: string | undefined;
+}
+
+/** By the standard variables of OpenTelemetry. */
+export interface TracesConfig {
+  /** Undefined: nothing is traced. */
+  readonly exported:
+    | {
+        /** Where to, with the path. */
+        readonly url: string;
+        readonly headers: Readonly<Record<string, string>>;
+        readonly timeoutMs: number;
+        readonly isCompressed: boolean;
+        /** `service.name` among them. */
+        readonly resource: Readonly<Record<string, string>>;
+        /** `ratio` is of the traces that begin here, from 0 to 1. */
+        readonly sampling: { readonly ratio: number; readonly isParentBased: boolean };
+      }
+    | undefined;
+  /** A line for each value that cannot be used. */
+  readonly ignored: readonly string[];
 }
 
 /** The services that requests are passed on to. */

@@ -7,6 +7,7 @@ import { type OpenHttp, openHttpPool } from '../primitives/http-port.ts';
 import { mayStatusPass } from '../primitives/http-statuses.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import { type Counter, DURATION_BUCKETS_SECONDS, type Histogram, type Metrics } from '../telemetry/metrics.ts';
+import { currentSpan, inSpan } from '../telemetry/spans.ts';
 import { ApiError, type ApiErrorKind } from './api-error.ts';
 import { EndpointHealth } from './endpoint-health.ts';
 import { encodeExactJson, parseExactJson } from './exact-json.ts';
@@ -144,7 +145,7 @@ class HttpJsonRpcClient implements JsonRpcClient {
     const startedMs = this.#clock.monotonicMs();
     let outcome: ApiErrorKind | 'ok' | 'aborted' = 'ok';
     try {
-      return await this.#callInTime(call);
+      return await inSpan(currentSpan().child(call.method, 'client'), () => this.#callInTime(call));
     } catch (error) {
       outcome = error instanceof ApiError ? error.kind : 'aborted';
       throw error;
@@ -229,7 +230,7 @@ class HttpJsonRpcClient implements JsonRpcClient {
       const { statusCode, body } = await endpoint.http.request({
         method: 'POST',
         path: `${endpoint.pathPrefix}${call.path}${endpoint.query}`,
-        headers: endpoint.headers,
+        headers: { ...endpoint.headers, ...currentSpan().headers },
         body: encodeExactJson({ jsonrpc: '2.0', id, method: call.method, params: call.params }),
         signal: deadline.signal,
       });

@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici';
 import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import type { Clock } from '../primitives/clock.ts';
 import type { OpenHttp } from '../primitives/http-port.ts';
+import type { Span } from '../telemetry/spans.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { ConnectionSlots, MAX_CONNECTIONS } from './connection-slots.ts';
 import { EndpointAddress } from './endpoint-address.ts';
@@ -27,6 +28,8 @@ export interface UpstreamRequest {
   /** For the whole answer, its body included. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
+  /** The upstream gets its trace context. */
+  readonly span: Span;
   /** Whether the answer will be kept, and so is read whole if it is not too long. */
   readonly isKept: boolean;
 }
@@ -229,8 +232,8 @@ class PooledUpstreamClient implements UpstreamClient {
     return new Exchange(rules);
   }
 
-  #dispatch({ method, target, body }: UpstreamRequest, exchange: Exchange): Promise<RawAnswer> {
-    const own = this.#address.headers;
+  #dispatch({ method, target, body, span }: UpstreamRequest, exchange: Exchange): Promise<RawAnswer> {
+    const own = { ...this.#address.headers, ...span.headers };
     const headers = body === undefined ? own : { ...own, 'content-type': 'application/json' };
     this.#http.dispatch({ method, path: this.#address.path(target), headers, body: body ?? null }, exchange);
     return exchange.answer;

@@ -5,6 +5,7 @@ import { type OpenHttp, openHttpPool } from '../primitives/http-port.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { DURATION_BUCKETS_SECONDS, type Metrics } from '../telemetry/metrics.ts';
 import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
+import { NO_SPAN, type Span } from '../telemetry/spans.ts';
 import { type CachedResponse, type CachePolicy, ResponseCache } from './response-cache.ts';
 import type { UpstreamResponse } from './upstream-answer.ts';
 import { createUpstreamClient, type UpstreamClient, type UpstreamRequest } from './upstream-client.ts';
@@ -52,8 +53,11 @@ export interface Upstreams extends AsyncDisposable {
   request(name: UpstreamName, request: UpstreamQuestion, policy: CachePolicy | undefined): Promise<UpstreamAnswer>;
 }
 
-/** `requestID` is what the log calls the request. */
-export type UpstreamQuestion = Omit<UpstreamRequest, 'isKept'> & { readonly requestID: string };
+/** `requestID` is what the log calls the request. Without a span, nothing is traced. */
+export type UpstreamQuestion = Omit<UpstreamRequest, 'isKept' | 'span'> & {
+  readonly requestID: string;
+  readonly span?: Span;
+};
 
 export type UpstreamAnswer = CachedResponse | UpstreamResponse;
 
@@ -72,6 +76,8 @@ class ClientsOfUpstreams implements Upstreams {
   readonly #cache: ResponseCache | undefined;
   readonly #warn: ReturnType<typeof createSampledWarnings>;
   readonly #metrics: ReturnType<typeof declareMetrics>;
+  /** Of what is being asked and will be kept, by the cache's keys. */
+  readonly #spans = new Map<string, Span>();
 
   constructor(options: UpstreamsOptions) {
     const { clock, logger, cacheBytes } = options;
@@ -121,9 +127,10 @@ class ClientsOfUpstreams implements Upstreams {
 
   async request(
     name: UpstreamName,
-    request: UpstreamQuestion,
+    question: UpstreamQuestion,
     policy: CachePolicy | undefined,
   ): Promise<UpstreamAnswer> {
+    const request = { span: NO_SPAN, ...question };
     const client = this.#clients.get(name);
     if (client === undefined) {
       const { role, setting } = UPSTREAMS[name];
@@ -136,15 +143,20 @@ class ClientsOfUpstreams implements Upstreams {
       return this.#ask(name, client, { ...request, isKept: false });
     }
     let isAsked = false;
-    const answer = await this.#cache.get(
-      `${name} ${request.target}`,
+    const key = `${name} ${request.target}`;
+    const answering = this.#cache.get(
+      key,
       policy,
       (signal, isKept) => {
         isAsked = true;
-        return this.#ask(name, client, { ...request, signal, isKept });
+        return this.#ask(name, client, { ...request, signal, isKept }, isKept ? key : undefined);
       },
       request.signal,
     );
+    // The question, which several requests may share, is under way already.
+    const shared = this.#spans.get(key);
+    if (shared !== undefined) request.span.link(shared);
+    const answer = await answering;
     if (!isAsked) this.#metrics.cacheHits.inc({ upstream: name });
     return answer;
   }
@@ -155,22 +167,30 @@ class ClientsOfUpstreams implements Upstreams {
     await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()));
   }
 
+  /** @param key where other requests may share the answer */
   async #ask(
     name: UpstreamName,
     client: UpstreamClient,
     request: UpstreamQuestion & UpstreamRequest,
+    key?: string,
   ): Promise<UpstreamResponse> {
     const { clock } = this.#options;
     const startedMs = clock.monotonicMs();
+    const span = request.span.child(`upstream ${name}`, 'client');
+    if (key !== undefined && span.isRecorded) this.#spans.set(key, span);
     try {
-      const response = await client.request(request);
+      const response = await client.request({ ...request, span });
+      span.set('http.response.status_code', response.status);
       this.#recordResponse(name, request, response);
       return response;
     } catch (error) {
+      span.fail(error instanceof UpstreamError ? error.code : 'left');
       if (error instanceof UpstreamError) this.#record(name, request, error.code, error.message);
       else this.#record(name, request, 'left');
       throw error;
     } finally {
+      span.end();
+      if (key !== undefined && this.#spans.get(key) === span) this.#spans.delete(key);
       this.#metrics.duration.observe({ upstream: name }, (clock.monotonicMs() - startedMs) / 1_000);
     }
   }

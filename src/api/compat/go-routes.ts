@@ -60,7 +60,7 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
     if (request.validationError !== undefined) throw describeWrongBody(request);
     const body = request.body as Static<typeof GoAggregationBody>;
     await chargeMore(request, reply, unitsForSize(body), 'it takes an API key with a higher limit');
-    const waiter = { signal: untilClientGone(reply), client: clientOf(request) };
+    const waiter = { signal: untilClientGone(reply), client: clientOf(request), span: request.span };
     const startMs = options.clock.monotonicMs();
     const { signedMessage } = await asked.aggregator.aggregate(parseGoRequest(body), waiter);
     recorders.get(asked)?.answered(options.clock.monotonicMs() - startMs);

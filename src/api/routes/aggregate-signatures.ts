@@ -46,7 +46,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     reply: FastifyReply,
     asked: AggregationRequest,
   ): Promise<AggregationResult> {
-    const waiter = { signal: untilClientGone(reply), client: clientOf(request) };
+    const waiter = { signal: untilClientGone(reply), client: clientOf(request), span: request.span };
     return networkOf(request).aggregator.aggregate(asked, waiter);
   }
 

@@ -95,6 +95,7 @@ function createAsk(upstreams: Upstreams, timeoutMs: number): Ask {
         subject,
         timeoutMs: timeoutMs * patience,
         signal: untilClientGone(reply),
+        span: request.span,
         ...(body !== undefined && { body }),
       },
       cache,

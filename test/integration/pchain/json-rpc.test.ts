@@ -1,3 +1,4 @@
+import { SpanStatusCode } from '@opentelemetry/api';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/pchain/api-error.ts';
@@ -11,7 +12,9 @@ import {
 import { DeadlineExceeded, startDeadline } from '../../../src/primitives/deadline.ts';
 import { type OpenHttp, openHttpPool } from '../../../src/primitives/http-port.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { within } from '../../../src/telemetry/spans.ts';
 import { FakeClock } from '../../fake-clock.ts';
+import { createMemorySpans } from '../../unit/telemetry/memory-spans.ts';
 import { LocalApi, type Reply } from './local-api.ts';
 
 const ATTEMPT_TIMEOUT_MS = 4_000;
@@ -489,6 +492,27 @@ describe('what others see', () => {
     await using setup = setUp([], { endpoints: [{ baseUrl: 'http://simulated.example:9650' }], openHttp });
     expect(await ask(setup.client)).toEqual({ height: '11' });
     expect(opened).toEqual(['http://simulated.example:9650']);
+  });
+
+  it('is part of the work that it is called for, and passes its trace context on', async () => {
+    const { tracer, only } = createMemorySpans();
+    await using api = await LocalApi.start(answers('11'));
+    await using setup = setUp([api], { endpoints: [{ baseUrl: api.baseUrl, httpHeaders: { 'x-key': 'k' } }] });
+    const work = tracer.root('work', 'internal', {});
+    await within(work, () => ask(setup.client));
+    api.reply = () => ({ error: { code: -32000, message: 'no' } });
+    await failure(within(work, () => ask(setup.client, { method: 'platform.getBlock' })));
+    await ask(setup.client).catch(() => undefined);
+    work.end();
+
+    const call = only('platform.getHeight');
+    expect(call.parentSpanContext).toEqual(only('work').spanContext());
+    expect(only('platform.getBlock').status.code).toBe(SpanStatusCode.ERROR);
+    expect(api.requests.map(({ headers }) => [headers['x-key'], headers['traceparent']])).toEqual([
+      ['k', `00-${call.spanContext().traceId}-${call.spanContext().spanId}-01`],
+      ['k', expect.any(String)],
+      ['k', undefined],
+    ]);
   });
 
   it('counts calls and failed attempts, for all clients of a registry together', async () => {

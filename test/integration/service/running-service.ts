@@ -30,6 +30,8 @@ export interface ServiceSettings {
   readonly upstream?: object;
   /** Silent by default. */
   readonly logger?: Logger;
+  /** Variables of the environment; none by default. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** The system's by default. */
   readonly clock?: Clock;
 }
@@ -95,7 +97,14 @@ export async function startService(
 
 async function serve(
   devnet: Devnet,
-  { network, server, logger = createLogger('silent'), clock = systemClock, ...sections }: ServiceSettings,
+  {
+    network,
+    server,
+    logger = createLogger('silent'),
+    clock = systemClock,
+    environment = {},
+    ...sections
+  }: ServiceSettings,
 ) {
   await using opened = new AsyncDisposableStack();
   const starting = AbortSignal.timeout(START_TIMEOUT_MS);
@@ -105,7 +114,7 @@ async function serve(
     dialsPerSecond: 1_000,
     ...network,
   };
-  const { config } = parseConfig({ networks: { local }, server: { port: 0, ...server }, ...sections }, {}, {});
+  const { config } = parseConfig({ networks: { local }, server: { port: 0, ...server }, ...sections }, {}, environment);
   const app = opened.use(await startApp({ config, logger, clock, random: Math.random }));
   await app.untilReady(starting);
   const closing = opened.move();

@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
 import { createMemoryLimitCounters, type LimitCounters } from '../../../src/store/limit-counters.ts';
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
 import { createMetrics, METRIC_PREFIX } from '../../../src/telemetry/metrics.ts';
+import { NO_TRACER, type Tracer } from '../../../src/telemetry/spans.ts';
 import { createUpstreams, type Upstreams } from '../../../src/upstream/upstreams.ts';
 import { scriptedNetwork } from '../../unit/api/api-fixture.ts';
 import { type StandIn, startStandIn } from './stand-in.ts';
@@ -39,6 +40,7 @@ export interface UpstreamServiceOptions {
   /** By default this service's own. */
   readonly limits?: LimitCounters;
   readonly logger?: Logger;
+  readonly tracer?: Tracer;
 }
 
 /** The section of the configuration by which a stand-in is every upstream. */
@@ -62,6 +64,7 @@ export async function startUpstreamService({
   corsOrigins = [],
   access,
   logger = createLogger('silent'),
+  tracer = NO_TRACER,
   limits = createMemoryLimitCounters(clock),
 }: UpstreamServiceOptions = {}): Promise<UpstreamService> {
   await using opened = new AsyncDisposableStack();
@@ -76,6 +79,7 @@ export async function startUpstreamService({
     version: '1.2.3',
     metrics,
     registry,
+    tracer,
     logger,
     clock: systemClock,
     maxConnections: 4_096,

@@ -24,6 +24,7 @@ import {
 } from '../../../src/primitives/ids.ts';
 import { createMemorySignatureStore } from '../../../src/store/signature-store.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { NO_SPAN } from '../../../src/telemetry/spans.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import { createUnsignedMessage, type UnsignedMessage } from '../../../src/warp/unsigned-message.ts';
@@ -197,8 +198,13 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
     limits: { ...LIMITS, ...limits },
   });
 
-  function start(more: RequestOptions = {}, signal = new AbortController().signal, onProgress?: ProgressListener) {
-    const result = aggregator.aggregate(request(more), { signal, onProgress });
+  function start(
+    more: RequestOptions = {},
+    signal = new AbortController().signal,
+    onProgress?: ProgressListener,
+    span = NO_SPAN,
+  ) {
+    const result = aggregator.aggregate(request(more), { signal, onProgress, span });
     result.catch(() => undefined);
     return result;
   }
