@@ -61,11 +61,15 @@ export class Ledger {
     return [...new Set(this.plan.blocks.map(({ sets }) => sets.get(subnetID) ?? []))];
   }
 
-  /** The key that a node signs with now: that of the newest set with it. */
+  /** The key that a node signs with now: that of the newest set with it. One that has left its subnet keeps its key. */
   keyOf(number: number): number {
-    for (const set of this.tip().sets.values()) {
-      const entry = set.find((one) => one.number === number);
-      if (entry?.key !== undefined) return entry.key;
+    const { height: tip } = this.tip();
+    for (const { height, sets } of this.plan.blocks.toReversed()) {
+      if (height > tip) continue;
+      for (const set of sets.values()) {
+        const entry = set.find((one) => one.number === number);
+        if (entry?.key !== undefined) return entry.key;
+      }
     }
     return number;
   }
