@@ -29,6 +29,7 @@ const HEALTHY: Readonly<Record<string, Values>> = {
   [`${P}network_status{${NETWORK},status="down"}`]: { gauge: 0 },
   [`${P}subnet_up{${SUBNET}}`]: { gauge: 1 },
   [`${P}connected_weight_ratio{${SUBNET}}`]: { gauge: 0.99 },
+  [`${P}identity_contested{${NETWORK}}`]: { gauge: 0 },
   [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="signed"}`]: { perMinute: 600 },
   [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="insufficient_weight"}`]: { perMinute: 6 },
   [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="internal_error"}`]: { perMinute: 0 },
@@ -61,6 +62,7 @@ const FAULTS: Readonly<Record<string, Readonly<Record<string, Values>>>> = {
     [`${P}subnet_up{${SUBNET}}`]: { gauge: 0 },
     [`${P}connected_weight_ratio{${SUBNET}}`]: { gauge: 0.5 },
   },
+  SignatureAggregatorIdentityContested: { [`${P}identity_contested{${NETWORK}}`]: { gauge: 1 } },
   SignatureAggregatorWeightLow: { [`${P}connected_weight_ratio{${SUBNET}}`]: { gauge: 0.75 } },
   SignatureAggregatorQuorumFailures: {
     [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="insufficient_weight"}`]: { perMinute: 200 },

@@ -122,7 +122,15 @@ describe('the page at /docs', () => {
     const tags = await page
       .locator('.opblock-tag')
       .evaluateAll((all) => all.map((tag) => tag.getAttribute('data-tag')));
-    expect(tags).toEqual(['Signature aggregation', 'Go aggregator', 'Primary network', 'EVM chains', 'Metrics', 'Node RPC', 'Health']);
+    expect(tags).toEqual([
+      'Signature aggregation',
+      'Go aggregator',
+      'Primary network',
+      'EVM chains',
+      'Metrics',
+      'Node RPC',
+      'Health',
+    ]);
     expect(await page.title()).toBe('Warp signature aggregator');
     expect(problems).toEqual([]);
   });
