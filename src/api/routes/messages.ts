@@ -103,6 +103,9 @@ const DecodeResult = Type.Object(
 );
 export type DecodeResult = Static<typeof DecodeResult>;
 
+/** Fastify names the type of an answer only where it serializes it itself. */
+const JSON_TYPE = 'application/json; charset=utf-8';
+
 /**
  * Routes that tell of a message what it says, and whether it is good. Their answers have unions, of which a serializer made from the
  * schema would have to try each member.
@@ -138,7 +141,7 @@ export function registerMessages(server: Server, networks: readonly Network[]): 
         },
         untilClientGone(reply),
       );
-      return reply.serializer(JSON.stringify).send(presentReport(message, report));
+      return reply.type(JSON_TYPE).serializer(JSON.stringify).send(presentReport(message, report));
     },
   );
 
@@ -160,7 +163,10 @@ export function registerMessages(server: Server, networks: readonly Network[]): 
     },
     async ({ body }, reply) => {
       const readings = parseReadings(body);
-      return reply.serializer(JSON.stringify).send({ readings: readings.map(presentReading) });
+      return reply
+        .type(JSON_TYPE)
+        .serializer(JSON.stringify)
+        .send({ readings: readings.map(presentReading) });
     },
   );
 }

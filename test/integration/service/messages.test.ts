@@ -18,8 +18,9 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const decode = async (data: Uint8Array | string, as?: string): Promise<DecodeResult['readings']> => {
   const text = typeof data === 'string' ? data : bytesToHex(data);
-  const { status, body } = await service.post({ data: text, ...(as !== undefined && { as }) }, DECODE);
+  const { status, body, headers } = await service.post({ data: text, ...(as !== undefined && { as }) }, DECODE);
   expect(status, JSON.stringify(body)).toBe(200);
+  expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
   return (body as unknown as DecodeResult).readings;
 };
 
@@ -30,8 +31,9 @@ describe('POST /v1/signatureAggregator/fuji/verify', { timeout: TIMEOUT_MS }, ()
       VERIFY,
     );
   const verdict = async (signedMessage: Uint8Array | string, more: object = {}): Promise<VerificationResult> => {
-    const { status, body } = await verify(signedMessage, more);
+    const { status, body, headers } = await verify(signedMessage, more);
     expect(status, JSON.stringify(body)).toBe(200);
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
     return body as unknown as VerificationResult;
   };
   /** A message of the L1 that all who can sign it have signed, and its parts. */
