@@ -52,6 +52,8 @@ export class CollectedSignatures {
   readonly #options: CollectedSignaturesOptions;
   /** Those whose signature is not from themselves, but from the store. */
   readonly #fromStore = new Set<number>();
+  /** Those whose signature was verified alone. */
+  readonly #proven = new Set<number>();
 
   constructor(options: CollectedSignaturesOptions) {
     this.#options = options;
@@ -104,6 +106,7 @@ export class CollectedSignatures {
       else this.#remember(validator);
       over.throwIfAborted();
       if (!isGood) return NOT_ITS_SIGNATURE;
+      this.#proven.add(validator.index);
     }
     const outcome = await sum.add(validator, signature);
     over.throwIfAborted();
@@ -152,26 +155,30 @@ export class CollectedSignatures {
     }
     // Most of the others are good. Without those just found, the next search has fewer to find.
     if (bad.length > 0 && !isTimeUp) return;
-    const held = await this.#holdBack(uncleared);
+    // At the deadline without exception: then there is no other search.
+    const held = await this.#holdBack(isTimeUp ? uncleared : uncleared.filter((index) => !this.#proven.has(index)));
     if (isTimeUp) return;
     this.#clear(held).catch((error: unknown) => this.#options.changes.fail(error));
   }
 
-  /** Takes signatures out of the sum that may well be good. @returns those to be verified alone, the heaviest first */
+  /** Takes signatures out of the sum that may well be good. @returns those to be verified alone, in the order of asking */
   async #holdBack(uncleared: readonly number[]): Promise<readonly HeldSignature[]> {
     const { sum, tally } = this.#options;
+    const indices = new Set(uncleared);
     const held: HeldSignature[] = [];
-    for (const index of uncleared) {
+    for (const validator of tally.askingOrder) {
+      const { index } = validator;
       const standing = tally.standings[index];
+      if (!indices.has(index) || standing?.kind !== 'signed') continue;
       if (this.#fromStore.has(index)) {
         await this.#askItself(index);
-      } else if (standing?.kind === 'signed') {
-        sum.remove(index);
-        tally.set(index, { kind: 'answered' });
-        held.push({ validator: this.#validatorAt(index), signature: standing.signature });
+        continue;
       }
+      sum.remove(index);
+      tally.set(index, { kind: 'answered' });
+      held.push({ validator, signature: standing.signature });
     }
-    return held.toSorted((a, b) => Number(b.validator.weight - a.validator.weight));
+    return held;
   }
 
   /** Verifies signatures alone, while the collection lasts and goes on with others. */
@@ -185,8 +192,10 @@ export class CollectedSignatures {
         if (isGood) await sum.add(validator, signature);
         else this.#remember(validator);
         if (isOver()) return;
-        if (isGood) tally.set(validator.index, { kind: 'signed', signature });
-        else await this.#putAside(validator.index, NOT_ITS_SIGNATURE);
+        if (isGood) {
+          this.#proven.add(validator.index);
+          tally.set(validator.index, { kind: 'signed', signature });
+        } else await this.#putAside(validator.index, NOT_ITS_SIGNATURE);
       } catch (error) {
         // Jobs of a collection that is over are dropped.
         if (isOver()) return;

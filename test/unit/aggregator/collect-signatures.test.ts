@@ -495,8 +495,12 @@ describe('bad signatures', () => {
     const bad = [3, 6, 10];
 
     /** As on a machine so busy that a search clears nobody: it ends when its time is up. */
-    async function collect(aloneMs: number) {
+    async function collect(aloneMs: number, planted: readonly number[] = []) {
       const fixture = createFixture({ weights });
+      for (const position of planted) {
+        const { publicKeyHex, forge } = fixture.validators[position] as TestValidator;
+        await fixture.store.putMany(key(fixture), new Map([[publicKeyHex, forge(fixture.message.bytes)]]));
+      }
       for (const position of bad) script(fixture, position, forges(fixture, position));
       const { clock, validators } = fixture;
       const alone: number[] = [];
@@ -541,6 +545,14 @@ describe('bad signatures', () => {
       expect(alone).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0]);
       expect(suspects).toEqual(bad);
       expect(atMs).toBeLessThan(LIMITS.requestTimeoutMs);
+    });
+
+    test('but those in the store, whose validators are asked themselves', async () => {
+      const { fixture, value, alone, suspects } = await collect(100, [1, 3]);
+      expect(fixture.signersOf(value, 70)).toEqual([0, 1, 2, 4, 5, 7, 8, 9, 11]);
+      expect(alone).toEqual([2, 4, 5, 6, 7, 8, 9, 10, 11, 0, 1, 3]);
+      expect(fixture.asked().slice(-2)).toEqual([1, 3]);
+      expect(suspects).toEqual([3, 6, 10]);
     });
 
     test('too late, only those are blamed that were proven bad', async () => {
