@@ -111,7 +111,7 @@ class PChainSigningResolver implements SigningResolver {
     const { signal } = deadline;
     const cancelAhead =
       request.pChainHeight === 0n
-        ? clock.after(LONG_LOOKUP_MS, () => validatorSets.proposedHeight(signal).catch(() => undefined))
+        ? clock.after(LONG_LOOKUP_MS, () => void validatorSets.proposedHeight(signal).catch(() => undefined))
         : undefined;
     try {
       const sourceSubnetID = await directory.validatedBy(request.message.sourceChainID, signal);
