@@ -116,7 +116,10 @@ export async function collectSignatures(
   using sum = bls.startAggregation(message.bytes, signal);
   const countOutcome: CountOutcome = ({ weight }, kind) =>
     metrics.countOutcome({ kind, weight, subnetID: job.signingSubnetID, totalWeight: warpSet.totalWeight });
-  const signatures = new CollectedSignatures({ ...job, ...deps, tally, sum, countOutcome, signal, over });
+  const deadlineMs = startMs + limits.requestTimeoutMs;
+  const signatures = new CollectedSignatures({
+    ...{ ...job, ...deps, tally, sum, countOutcome, changes, deadlineMs, signal, over },
+  });
   const query = { sourceChainID: message.sourceChainID, message: message.bytes, justification };
   const queries = new ValidatorQueries({
     ...deps,

@@ -2,6 +2,7 @@ import type { BlsService } from '../bls/aggregation.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
 import { ParseError } from '../primitives/parse-error.ts';
+import type { WakeUp } from '../primitives/wake-up.ts';
 import type { SignatureStore } from '../store/signature-store.ts';
 import { checkSigners } from '../validators/verify-signed-message.ts';
 import type { WarpValidator } from '../validators/warp-set.ts';
@@ -26,6 +27,10 @@ export interface CollectedSignaturesOptions {
   readonly countOutcome: CountOutcome;
   readonly progress: ProgressFeed;
   readonly clock: Clock;
+  /** When the collection's time is up, on the monotonic clock. */
+  readonly deadlineMs: number;
+  /** Woken when a signature that no search had cleared has been verified alone. */
+  readonly changes: WakeUp;
   /** The caller's. */
   readonly signal: AbortSignal;
   /** Aborts when the collection is over. */
@@ -47,6 +52,8 @@ export class CollectedSignatures {
   readonly #options: CollectedSignaturesOptions;
   /** Those whose signature is not from themselves, but from the store. */
   readonly #fromStore = new Set<number>();
+  /** Those whose signature was verified alone. */
+  readonly #proven = new Set<number>();
 
   constructor(options: CollectedSignaturesOptions) {
     this.#options = options;
@@ -99,6 +106,7 @@ export class CollectedSignatures {
       else this.#remember(validator);
       over.throwIfAborted();
       if (!isGood) return NOT_ITS_SIGNATURE;
+      this.#proven.add(validator.index);
     }
     const outcome = await sum.add(validator, signature);
     over.throwIfAborted();
@@ -114,7 +122,7 @@ export class CollectedSignatures {
   /**
    * The message with all signatures so far, verified as a destination would; undefined where bad ones had to be put aside.
    *
-   * @param isTimeUp the deadline has passed: after one search, whoever may be bad is left out
+   * @param isTimeUp the deadline has passed: after one search, whoever it has not cleared is left out
    */
   async verify(isTimeUp: boolean): Promise<VerifiedMessage | undefined> {
     const { message, tally, sum, quorumNum, progress } = this.#options;
@@ -136,9 +144,9 @@ export class CollectedSignatures {
   }
 
   async #putBadAside(isTimeUp: boolean): Promise<void> {
-    const { clock, signal, sum } = this.#options;
-    // Time of its own: at the deadline, a bad signature must not cost the good ones that make up the quorum.
-    using searching = startDeadline(clock, MAX_SEARCH_MS, 'finding bad signers', signal);
+    const { clock, signal, sum, deadlineMs } = this.#options;
+    const searchMs = Math.max((deadlineMs - clock.monotonicMs()) / 2, MIN_SEARCH_MS);
+    using searching = startDeadline(clock, searchMs, 'finding bad signers', signal);
     const { bad, uncleared } = await sum.findBadSigners(searching.signal);
     for (const index of bad) {
       // Whoever has written it to the store, it need not have been the validator.
@@ -147,20 +155,73 @@ export class CollectedSignatures {
     }
     // Most of the others are good. Without those just found, the next search has fewer to find.
     if (bad.length > 0 && !isTimeUp) return;
-    for (const index of uncleared) await this.#putAside(index, 'could not be told from a bad one in time');
+    // At the deadline without exception: then there is no other search.
+    const held = await this.#holdBack(isTimeUp ? uncleared : uncleared.filter((index) => !this.#proven.has(index)));
+    if (isTimeUp) return;
+    this.#clear(held).catch((error: unknown) => this.#options.changes.fail(error));
   }
 
+  /** Takes signatures out of the sum that may well be good. @returns those to be verified alone, in the order of asking */
+  async #holdBack(uncleared: readonly number[]): Promise<readonly HeldSignature[]> {
+    const { sum, tally } = this.#options;
+    const indices = new Set(uncleared);
+    const held: HeldSignature[] = [];
+    for (const validator of tally.askingOrder) {
+      const { index } = validator;
+      const standing = tally.standings[index];
+      if (!indices.has(index) || standing?.kind !== 'signed') continue;
+      if (this.#fromStore.has(index)) {
+        await this.#askItself(index);
+        continue;
+      }
+      sum.remove(index);
+      tally.set(index, { kind: 'answered' });
+      held.push({ validator, signature: standing.signature });
+    }
+    return held;
+  }
+
+  /** Verifies signatures alone, while the collection lasts and goes on with others. */
+  async #clear(held: readonly HeldSignature[]): Promise<void> {
+    const { sum, tally, changes, signal, over } = this.#options;
+    const isOver = (): boolean => over.aborted || signal.aborted;
+    for (const { validator, signature } of held) {
+      if (isOver()) return;
+      try {
+        const isGood = await sum.verifyAlone(validator, signature);
+        if (isGood) await sum.add(validator, signature);
+        else this.#remember(validator);
+        if (isOver()) return;
+        if (isGood) {
+          this.#proven.add(validator.index);
+          tally.set(validator.index, { kind: 'signed', signature });
+        } else await this.#putAside(validator.index, NOT_ITS_SIGNATURE);
+      } catch (error) {
+        // Jobs of a collection that is over are dropped.
+        if (isOver()) return;
+        throw error;
+      }
+      changes.wake();
+    }
+  }
+
+  /** What is known to be bad. */
   async #putAside(index: number, reason: string): Promise<void> {
     const { sum, tally, store, signatureKey, countOutcome } = this.#options;
+    if (this.#fromStore.has(index)) return this.#askItself(index);
     sum.remove(index);
-    if (this.#fromStore.delete(index)) {
-      // It is asked itself.
-      tally.set(index, { kind: 'waiting', notBeforeMs: 0, attempts: 0 });
-    } else {
-      const failure: SignatureFailure = { kind: 'invalid_signature', reason };
-      countOutcome(this.#validatorAt(index), failure.kind);
-      tally.set(index, { kind: 'failed', failure });
-    }
+    const failure: SignatureFailure = { kind: 'invalid_signature', reason };
+    countOutcome(this.#validatorAt(index), failure.kind);
+    tally.set(index, { kind: 'failed', failure });
+    await store.delete(signatureKey, this.#validatorAt(index).publicKeyHex);
+  }
+
+  /** The validator whose signature was in the store is asked for one. */
+  async #askItself(index: number): Promise<void> {
+    const { sum, tally, store, signatureKey } = this.#options;
+    this.#fromStore.delete(index);
+    sum.remove(index);
+    tally.set(index, { kind: 'waiting', notBeforeMs: 0, attempts: 0 });
     await store.delete(signatureKey, this.#validatorAt(index).publicKeyHex);
   }
 
@@ -192,11 +253,17 @@ export class CollectionOver extends Error {
   override readonly name = 'CollectionOver';
 }
 
+interface HeldSignature {
+  readonly validator: WarpValidator;
+  readonly signature: Uint8Array;
+}
+
 /**
- * Time for some hundred checks: one bad signer among 1,000 takes about 20. On a busy machine it may be up after a few. Until the
- * deadline a search that found somebody is followed by another; after that those not cleared are put aside too, so that a crowd of bad
- * signers cannot keep the service busy for minutes.
+ * A search has half of the time that is left, so that the other half remains for verifying alone, or for another search, and this much in
+ * any case: time for some hundred checks, of which one bad signer among 1,000 takes about 20. At the deadline it has this much, as a
+ * bad signature must not cost the good ones that make up the quorum, and no more, so that a crowd of bad signers cannot keep the
+ * service busy for minutes.
  */
-const MAX_SEARCH_MS = 2_000;
+const MIN_SEARCH_MS = 2_000;
 
 const NOT_ITS_SIGNATURE = 'is not its signature of this message';

@@ -64,6 +64,11 @@ const NOBODY: ReadonlySet<number> = new Set();
 const NO_NODES: ReadonlySet<NodeID> = new Set();
 /** Time for a question whose answer makes the result better, but is not needed for one. */
 const OPTIONAL_QUESTION_MS = 1_500;
+/**
+ * After it the height is asked for beside the lookup of the subnet. Where the first base URL hangs, their two clients find that out side
+ * by side: one after the other would leave the second URL no time. Whether the height can be had counts when it is needed.
+ */
+const LONG_LOOKUP_MS = 100;
 
 /** Canonical indices of the validators all of whose nodes are among these. */
 function indicesOf({ validators }: WarpSet, nodeIDs: ReadonlySet<NodeID>): ReadonlySet<number> {
@@ -94,7 +99,7 @@ class PChainSigningResolver implements SigningResolver {
     parent: AbortSignal,
     onSubnet?: (subnetID: SubnetID) => void,
   ): Promise<Signing> {
-    const { networkID, directory, clock, resolveTimeoutMs } = this.#options;
+    const { networkID, directory, validatorSets, clock, resolveTimeoutMs } = this.#options;
     if (request.message.networkID !== networkID) {
       throw new AggregatorError(
         'wrong_network',
@@ -104,6 +109,10 @@ class PChainSigningResolver implements SigningResolver {
     }
     using deadline = startDeadline(clock, resolveTimeoutMs, 'asking the P-Chain API', parent);
     const { signal } = deadline;
+    const cancelAhead =
+      request.pChainHeight === 0n
+        ? clock.after(LONG_LOOKUP_MS, () => void validatorSets.proposedHeight(signal).catch(() => undefined))
+        : undefined;
     try {
       const sourceSubnetID = await directory.validatedBy(request.message.sourceChainID, signal);
       if (sourceSubnetID === undefined) {
@@ -121,6 +130,8 @@ class PChainSigningResolver implements SigningResolver {
     } catch (error) {
       parent.throwIfAborted();
       throw fromApi(error, request, signal);
+    } finally {
+      cancelAhead?.();
     }
   }
 

@@ -17,7 +17,7 @@ export type Standing =
   | { readonly kind: 'queued'; readonly attempts: number }
   /** From `lateAtMs` on it is no longer counted on. */
   | { readonly kind: 'asking'; readonly lateAtMs: number; readonly attempts: number }
-  /** Its signature has come and is being decoded. */
+  /** Its signature has come and is being decoded, or verified alone. */
   | { readonly kind: 'answered' }
   | { readonly kind: 'signed'; readonly signature: Uint8Array }
   /** Will not be asked again in this request. */
@@ -83,7 +83,7 @@ function atLeastOne(weight: bigint): bigint {
 export type OutcomeKind =
   | 'signed'
   | SignatureFailure['kind']
-  /** Asked, with no answer, or one not yet decoded, when the request ended. */
+  /** Asked, with no answer, or one not yet decoded or told from a bad one, when the request ended. */
   | 'unanswered'
   /** Connected, and not asked: the quorum was out of reach even with them. */
   | 'not_asked'

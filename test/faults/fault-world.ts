@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { expect } from 'vitest';
 import type { Behaviour } from '../../src/devnet/behaviour.ts';
 import type { Devnet } from '../../src/devnet/devnet.ts';
@@ -27,6 +28,11 @@ export interface FaultWorld extends AsyncDisposable {
   /** Of the primary network. */
   readonly validators: readonly WeightedIndex[];
   readonly totalWeight: bigint;
+  /**
+   * The longest time for which this process did nothing, service and validators alike. Where it comes near the 3 s that a validator has
+   * for its answer, honest ones count as silent too, and the machine is at fault.
+   */
+  longestStallMs(): number;
   misbehave(plan: Plan): void;
   /** Asks for the signature of a new message. */
   ask(quorumPercentage: number): Promise<TimedAnswer>;
@@ -54,12 +60,15 @@ export async function startFaultWorld(draw: Draw = () => new Map()): Promise<Fau
       tell(devnet, draw(validators));
     },
   });
+  const stalls = monitorEventLoopDelay();
+  stalls.enable();
   const { devnet } = service;
   const { subnetID } = devnet.subnets.primary;
   return {
     service,
     validators,
     totalWeight: validators.reduce((sum, { weight }) => sum + weight, 0n),
+    longestStallMs: () => Math.round(stalls.max / 1e6),
     misbehave: (plan) => tell(devnet, plan),
     async ask(quorumPercentage) {
       const [message = ''] = devnet.emitMessages(1);
@@ -76,7 +85,10 @@ export async function startFaultWorld(draw: Draw = () => new Map()): Promise<Fau
       canonicalSet ??= toCanonicalSet(set);
       expect(isSignedBy(signed, canonicalSet, quorum), circumstances).toBe(true);
     },
-    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      stalls.disable();
+      await service[Symbol.asyncDispose]();
+    },
   };
 }
 

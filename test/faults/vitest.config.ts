@@ -4,6 +4,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** How many seeds are tried. */
     faultSeeds: number;
+    /** And of those that leave no quorum, where failures differ less. */
+    hopelessFaultSeeds: number;
   }
 }
 
@@ -13,6 +15,6 @@ export default defineConfig({
     maxConcurrency: 3,
     root: import.meta.dirname,
     include: ['*.test.ts'],
-    provide: { faultSeeds: 500 },
+    provide: { faultSeeds: 500, hopelessFaultSeeds: 50 },
   },
 });

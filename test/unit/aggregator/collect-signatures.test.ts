@@ -17,6 +17,7 @@ import {
   createFixture,
   drain,
   type Fixture,
+  LIMITS,
   NOTHING_LEFT,
   type Signer,
   SUBNET_ID,
@@ -459,7 +460,11 @@ describe('bad signatures', () => {
       if (value.kind === 'signed') {
         expect(fixture.signersOf(value, 34).every((position) => position < good)).toBe(true);
       } else {
-        expect(summaryOf(value).outcomes.invalid_signature.count).toBeGreaterThan(0);
+        // Only what is proven bad counts as bad.
+        const { signed, invalid_signature: bad, unanswered } = summaryOf(value).outcomes;
+        expect(bad.count).toBeLessThanOrEqual(12 - good);
+        expect(signed.count + bad.count + unanswered.count).toBe(12);
+        expect(unanswered.count).toBeGreaterThan(0);
       }
       expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
     }
@@ -483,6 +488,84 @@ describe('bad signatures', () => {
     );
     expect(fixture.signersOf(value, 75)).toEqual([0, 1, 3, 4, 6, 7, 8, 10, 11]);
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
+  });
+
+  describe('of which a search finds none in half of the time that is left: all are verified alone, the heaviest first', () => {
+    const weights = [9, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10];
+    const bad = [3, 6, 10];
+
+    /** As on a machine so busy that a search clears nobody: it ends when its time is up. */
+    async function collect(aloneMs: number, planted: readonly number[] = []) {
+      const fixture = createFixture({ weights });
+      for (const position of planted) {
+        const { publicKeyHex, forge } = fixture.validators[position] as TestValidator;
+        await fixture.store.putMany(key(fixture), new Map([[publicKeyHex, forge(fixture.message.bytes)]]));
+      }
+      for (const position of bad) script(fixture, position, forges(fixture, position));
+      const { clock, validators } = fixture;
+      const alone: number[] = [];
+      let searchedMs: number | undefined;
+      const inline = createInlineBls(modelBackend);
+      const bls: typeof inline = {
+        ...inline,
+        startAggregation(...of) {
+          const sum = inline.startAggregation(...of);
+          return {
+            ...sum,
+            async findBadSigners(signal) {
+              const startMs = clock.monotonicMs();
+              await new Promise((resolve) => signal.addEventListener('abort', resolve));
+              searchedMs ??= clock.monotonicMs() - startMs;
+              return { bad: [], uncleared: (await sum.aggregate()).signers };
+            },
+            async verifyAlone(signer, signature) {
+              alone.push(validators.findIndex(({ publicKeyHex }) => publicKeyHex === signer.publicKeyHex));
+              await new Promise<void>((resolve) => clock.after(aloneMs, resolve));
+              return await sum.verifyAlone(signer, signature);
+            },
+            [Symbol.dispose]: () => sum[Symbol.dispose](),
+          };
+        },
+      };
+      const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 70, buffer: 30, deps: { bls } }));
+      // What is under way at the end comes to nothing.
+      await clock.advance(aloneMs);
+      await drain();
+      expect(searchedMs).toBe((LIMITS.requestTimeoutMs - ANSWER_MS) / 2);
+      expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
+      const suspects = validators.flatMap(({ publicKeyHex }, position) =>
+        fixture.deps.suspects.has(publicKeyHex) ? [position] : [],
+      );
+      return { fixture, value, atMs, alone, suspects };
+    }
+
+    test('in time, the good ones make up the quorum', async () => {
+      const { fixture, value, atMs, alone, suspects } = await collect(100);
+      expect(fixture.signersOf(value, 70)).toEqual([0, 1, 2, 4, 5, 7, 8, 9, 11]);
+      expect(alone).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0]);
+      expect(suspects).toEqual(bad);
+      expect(atMs).toBeLessThan(LIMITS.requestTimeoutMs);
+    });
+
+    test('but those in the store, whose validators are asked themselves', async () => {
+      const { fixture, value, alone, suspects } = await collect(100, [1, 3]);
+      expect(fixture.signersOf(value, 70)).toEqual([0, 1, 2, 4, 5, 7, 8, 9, 11]);
+      expect(alone).toEqual([2, 4, 5, 6, 7, 8, 9, 10, 11, 0, 1, 3]);
+      expect(fixture.asked().slice(-2)).toEqual([1, 3]);
+      expect(suspects).toEqual([3, 6, 10]);
+    });
+
+    test('too late, only those are blamed that were proven bad', async () => {
+      const { value, atMs, alone, suspects } = await collect(1_100);
+      expect(alone).toEqual([1, 2, 3, 4, 5]);
+      expect(suspects).toEqual([3]);
+      expect(summaryOf(value).outcomes).toMatchObject({
+        signed: { count: 3 },
+        invalid_signature: { count: 1 },
+        unanswered: { count: 8 },
+      });
+      expect(atMs).toBe(LIMITS.requestTimeoutMs);
+    });
   });
 });
 
