@@ -18,6 +18,8 @@ export type Turn = Disposable;
  * comes next, who need not wait for anybody to end.
  */
 const SHARE_OF_FREE = 2;
+/** How much the last turn counts for how long one takes: some ten turns back, the rest is forgotten. */
+const NEWEST = 0.1;
 /** Each client has one in any case, as long as one is free. */
 const MIN_SHARE = 1;
 
@@ -38,6 +40,8 @@ export class WorkTurns {
   readonly #byClient = new Map<string, number>();
   readonly #waiting = new Set<Waiting>();
   #taken = 0;
+  /** Of the turns that ended lately. */
+  #meanMs = 0;
 
   constructor(options: WorkTurnsOptions) {
     this.#options = options;
@@ -49,6 +53,15 @@ export class WorkTurns {
 
   get waiting(): number {
     return this.#waiting.size;
+  }
+
+  /**
+   * How long one more of a client that has so many under way would wait for its turn, if turns take as long as they did lately and
+   * nobody else comes.
+   */
+  expectedWaitMs(underWay: number): number {
+    const atATime = Math.max(MIN_SHARE, Math.floor((this.#options.limit() * SHARE_OF_FREE) / (1 + SHARE_OF_FREE)));
+    return (this.#meanMs * Math.max(0, underWay + 1 - atATime)) / atATime;
   }
 
   /** @throws the signal's reason, or what says that it takes too long */
@@ -110,12 +123,16 @@ export class WorkTurns {
   #start(client: string | undefined): Turn {
     this.#taken += 1;
     this.#count(client, 1);
+    const { clock } = this.#options;
+    const startMs = clock.monotonicMs();
     let isOver = false;
     return {
       [Symbol.dispose]: () => {
         if (isOver) return;
         isOver = true;
         this.#taken -= 1;
+        const tookMs = clock.monotonicMs() - startMs;
+        this.#meanMs = this.#meanMs === 0 ? tookMs : this.#meanMs + NEWEST * (tookMs - this.#meanMs);
         this.#count(client, -1);
         this.startWaiting();
       },

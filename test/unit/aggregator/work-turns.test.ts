@@ -42,6 +42,20 @@ describe('turns', () => {
     expect(order.at(-1)).toBe('good');
   });
 
+  test('who would wait too long is told so beforehand, from how long turns took lately', async () => {
+    const { take, turns, clock } = create(9);
+    expect(turns.expectedWaitMs(100)).toBe(0);
+    const { turn } = take('a');
+    await clock.advance(2_000);
+    release(await turn);
+    // Six at a time: the twelve before it, with itself one more than the six that need not wait.
+    expect(turns.expectedWaitMs(5)).toBe(0);
+    expect(turns.expectedWaitMs(11)).toBe(2_000);
+    const { turn: quick } = take('a');
+    release(await quick);
+    expect(turns.expectedWaitMs(11)).toBe(1_800);
+  });
+
   test('next is who has least under way, and of those who came first', async () => {
     const { take, order, turns } = create(1);
     const { turn: first } = take('a', 'a1');
