@@ -204,7 +204,7 @@ export class Admission {
     let shared = this.#shared.get(key);
     if (shared === undefined) {
       const { client } = shares;
-      if (client !== undefined && this.#isTooLate(this.#seats.takenBy(client))) throw this.#refuse('slow', 0);
+      if (client !== undefined && this.#isTooLate(client)) throw this.#refuse('slow', 0);
       const seat = this.#seats.take(this.#limit, this.#options.maxAggregationsInFlight, shares);
       if (typeof seat === 'string') throw this.#refuse(seat, this.#seats.taken);
       shared = { seat, holders: 0 };
@@ -215,10 +215,11 @@ export class Admission {
     return shared;
   }
 
-  /** Whether one more, behind so many of the same client, would wait so long that it would be refused then, and nothing gained. */
-  #isTooLate(underWay: number): boolean {
+  /** Whether one more, behind all that its client has under way, would wait so long that it would be refused then, and nothing gained. */
+  #isTooLate(client: string): boolean {
+    const underWay = this.#seats.takenBy(client);
     if (underWay < FIRST_SEATS) return false;
-    return this.#turns.expectedWaitMs(underWay) > PATIENCE * this.#options.turnTimeoutMs;
+    return this.#turns.expectedWaitMs(client, underWay) > PATIENCE * this.#options.turnTimeoutMs;
   }
 
   #move({ seat }: SharedSeat, subnetID: SubnetID): void {

@@ -267,7 +267,8 @@ describe('the machine', () => {
     // Five of a client work at a time, so the twelfth would wait for 5.6 s.
     const places = Array.from({ length: 11 }, (_, index) => enter('flood', `k${index}`));
     expect(() => enter('flood', 'one more')).toThrowError(/takes all the time that one more could wait/);
-    using _other = enter('other', 'k');
+    const others = Array.from({ length: 6 }, (_, index) => enter('other', `o${index}`));
+    for (const place of others) place[Symbol.dispose]();
     expect(await registry.metrics()).toMatch(/admission_refusals_total\{reason="slow"\} 1/);
     places.pop()?.[Symbol.dispose]();
     using _again = enter('flood', 'one more');
