@@ -5,7 +5,7 @@ import type { SubnetID } from '../primitives/ids.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics } from './aggregator-metrics.ts';
 import { CapacityLimit, type WaitingPlace } from './capacity-limit.ts';
-import { FairSeats, FIRST_SEATS, type Seat, type SeatRefusal, type SeatShares } from './fair-seats.ts';
+import { FairSeats, type Seat, type SeatRefusal, type SeatShares } from './fair-seats.ts';
 import type { SubnetPolicy } from './subnet-policy.ts';
 import { type Turn, WorkTurns } from './work-turns.ts';
 
@@ -57,11 +57,6 @@ const HELD_PER_SEAT = 16;
  * operator's own going at a fraction of the load that the machine can take, and leaves others most of it.
  */
 const TRACKED_SHARE = 0.25;
-/**
- * Part of the time for waiting. Who may still be in time is let in; and when a flood ends, what waits of it is over after these
- * seconds at most.
- */
-const PATIENCE = 0.5;
 /** Requests whose answers are remembered; a key is a short text, so a few MB. */
 const MAX_KNOWN = 20_000;
 /** Several times in a window of {@link CapacityLimit}. */
@@ -203,8 +198,6 @@ export class Admission {
   #takeSeat(key: string, shares: SeatShares): SharedSeat {
     let shared = this.#shared.get(key);
     if (shared === undefined) {
-      const { client } = shares;
-      if (client !== undefined && this.#isTooLate(client)) throw this.#refuse('slow', 0);
       const seat = this.#seats.take(this.#limit, this.#options.maxAggregationsInFlight, shares);
       if (typeof seat === 'string') throw this.#refuse(seat, this.#seats.taken);
       shared = { seat, holders: 0 };
@@ -213,13 +206,6 @@ export class Admission {
     }
     shared.holders += 1;
     return shared;
-  }
-
-  /** Whether one more, behind all that its client has under way, would wait so long that it would be refused then, and nothing gained. */
-  #isTooLate(client: string): boolean {
-    const underWay = this.#seats.takenBy(client);
-    if (underWay < FIRST_SEATS) return false;
-    return this.#turns.expectedWaitMs(client, underWay) > PATIENCE * this.#options.turnTimeoutMs;
   }
 
   #move({ seat }: SharedSeat, subnetID: SubnetID): void {
@@ -256,7 +242,7 @@ export class Admission {
     this.#turns.startWaiting();
   }
 
-  #refuse(reason: SeatRefusal | 'held' | 'late' | 'slow', count: number): AggregatorError {
+  #refuse(reason: SeatRefusal | 'held' | 'late', count: number): AggregatorError {
     this.#options.metrics.admissionRefusals.inc({ reason });
     return withoutStack(() => new AggregatorError('overloaded', REFUSALS[reason](count)));
   }
@@ -273,7 +259,7 @@ function withoutStack<T extends Error>(create: () => T): T {
   }
 }
 
-const REFUSALS: Readonly<Record<SeatRefusal | 'held' | 'late' | 'slow', (count: number) => string>> = {
+const REFUSALS: Readonly<Record<SeatRefusal | 'held' | 'late', (count: number) => string>> = {
   full: (count) => `${count} aggregations are under way, which is all this service takes at once`,
   client: () => 'too many aggregations of this client are under way: the rest is kept for others',
   subnet: () => 'too many aggregations for this subnet are under way: the rest is kept for others',
@@ -281,7 +267,6 @@ const REFUSALS: Readonly<Record<SeatRefusal | 'held' | 'late' | 'slow', (count: 
     'too many aggregations for subnets that this service does not track are under way: the rest is kept for its own',
   unresolved: () => 'too many requests for chains that have to be looked up first are under way',
   late: (count) => `${count} aggregations wait for their turn, and this one has waited too long`,
-  slow: () => 'what this client has under way takes all the time that one more could wait for its turn',
   held: (count) => `${count} requests wait for their answers, which is all this service holds at once`,
 };
 

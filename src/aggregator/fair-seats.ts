@@ -65,10 +65,6 @@ export class FairSeats {
     return this.#taken.size;
   }
 
-  takenBy(client: string): number {
-    return this.#byClient.get(client) ?? 0;
-  }
-
   /**
    * @param limit seats that there are now in each lane; there may be more taken, from when there were more
    * @param most that there are ever in all

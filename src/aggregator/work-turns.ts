@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../primitives/clock.ts';
 
 export interface WorkTurnsOptions {
@@ -19,10 +18,6 @@ export type Turn = Disposable;
  * comes next, who need not wait for anybody to end.
  */
 const SHARE_OF_FREE = 2;
-/** How much the last turn counts for how long one takes: some ten turns back, the rest is forgotten. */
-const NEWEST = 0.1;
-/** Whose turns are remembered; under 2 MB. */
-const MAX_CLIENTS = 10_000;
 /** Each client has one in any case, as long as one is free. */
 const MIN_SHARE = 1;
 
@@ -43,8 +38,6 @@ export class WorkTurns {
   readonly #byClient = new Map<string, number>();
   readonly #waiting = new Set<Waiting>();
   #taken = 0;
-  /** How long turns of a client took lately: what another one asks for says nothing of it. */
-  readonly #meanMs = new LRUCache<string, number>({ max: MAX_CLIENTS });
 
   constructor(options: WorkTurnsOptions) {
     this.#options = options;
@@ -56,15 +49,6 @@ export class WorkTurns {
 
   get waiting(): number {
     return this.#waiting.size;
-  }
-
-  /**
-   * How long one more of a client that has so many under way would wait for its turn, if turns take as long as they did lately and
-   * nobody else comes.
-   */
-  expectedWaitMs(client: string, underWay: number): number {
-    const atATime = Math.max(MIN_SHARE, Math.floor((this.#options.limit() * SHARE_OF_FREE) / (1 + SHARE_OF_FREE)));
-    return ((this.#meanMs.get(client) ?? 0) * Math.max(0, underWay + 1 - atATime)) / atATime;
   }
 
   /** @throws the signal's reason, or what says that it takes too long */
@@ -126,24 +110,16 @@ export class WorkTurns {
   #start(client: string | undefined): Turn {
     this.#taken += 1;
     this.#count(client, 1);
-    const { clock } = this.#options;
-    const startMs = clock.monotonicMs();
     let isOver = false;
     return {
       [Symbol.dispose]: () => {
         if (isOver) return;
         isOver = true;
         this.#taken -= 1;
-        if (client !== undefined) this.#remember(client, clock.monotonicMs() - startMs);
         this.#count(client, -1);
         this.startWaiting();
       },
     };
-  }
-
-  #remember(client: string, tookMs: number): void {
-    const meanMs = this.#meanMs.get(client) ?? tookMs;
-    this.#meanMs.set(client, meanMs + NEWEST * (tookMs - meanMs));
   }
 
   #count(client: string | undefined, by: 1 | -1): void {

@@ -247,34 +247,6 @@ describe('the machine', () => {
     expect(await limit()).toBe(64);
   });
 
-  test('refuses at once what would wait for its turn in vain, but never the first of a client', async () => {
-    const clock = new FakeClock();
-    const registry = new Registry();
-    const admission = new Admission({
-      clock,
-      metrics: createAggregatorMetrics(createMetrics(registry)),
-      maxAggregationsInFlight: 64,
-      turnTimeoutMs: 10_000,
-      subnets: NO_POLICY,
-    });
-    const enter = (client: string, key: string) => admission.enter({ key, client, subnetID: SUBNET });
-    const { signal } = new AbortController();
-    {
-      using slow = enter('flood', 'slow');
-      using _turn = await slow.turn(signal);
-      await clock.advance(4_000);
-    }
-    // Five of a client work at a time, so the twelfth would wait for 5.6 s.
-    const places = Array.from({ length: 11 }, (_, index) => enter('flood', `k${index}`));
-    expect(() => enter('flood', 'one more')).toThrowError(/takes all the time that one more could wait/);
-    const others = Array.from({ length: 6 }, (_, index) => enter('other', `o${index}`));
-    for (const place of others) place[Symbol.dispose]();
-    expect(await registry.metrics()).toMatch(/admission_refusals_total\{reason="slow"\} 1/);
-    places.pop()?.[Symbol.dispose]();
-    using _again = enter('flood', 'one more');
-    for (const place of places) place[Symbol.dispose]();
-  });
-
   test('whose BLS threads keep signatures waiting lets in less', async () => {
     const clock = new FakeClock();
     const registry = new Registry();

@@ -42,21 +42,6 @@ describe('turns', () => {
     expect(order.at(-1)).toBe('good');
   });
 
-  test('who would wait too long is told so beforehand, from how long turns took lately', async () => {
-    const { take, turns, clock } = create(9);
-    expect(turns.expectedWaitMs('a', 100)).toBe(0);
-    const { turn } = take('a');
-    await clock.advance(2_000);
-    release(await turn);
-    // Six at a time: of twelve with itself, six need not wait.
-    expect(turns.expectedWaitMs('a', 5)).toBe(0);
-    expect(turns.expectedWaitMs('a', 11)).toBe(2_000);
-    const { turn: quick } = take('a');
-    release(await quick);
-    expect(turns.expectedWaitMs('a', 11)).toBe(1_800);
-    expect(turns.expectedWaitMs('b', 11)).toBe(0);
-  });
-
   test('next is who has least under way, and of those who came first', async () => {
     const { take, order, turns } = create(1);
     const { turn: first } = take('a', 'a1');
