@@ -244,7 +244,18 @@ export class Admission {
 
   #refuse(reason: SeatRefusal | 'held' | 'late', count: number): AggregatorError {
     this.#options.metrics.admissionRefusals.inc({ reason });
-    return new AggregatorError('overloaded', REFUSALS[reason](count));
+    return withoutStack(() => new AggregatorError('overloaded', REFUSALS[reason](count)));
+  }
+}
+
+/** A flood is refused thousands of times a second, and the stack of calls would take more time than all else of it. */
+function withoutStack<T extends Error>(create: () => T): T {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return create();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
   }
 }
 

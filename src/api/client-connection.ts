@@ -12,6 +12,8 @@ export const MAX_UNDER_WAY = 16;
 export interface ClientConnectionOptions {
   readonly clock: Clock;
   readonly listener: RequestListener<typeof IncomingMessage, typeof ServerResponse>;
+  /** Begins to handle a request, now or as soon as it is its client's turn. */
+  readonly begin: (handle: () => void) => void;
   /** Told after all that may have changed how much is waiting or unread here. */
   readonly onChange: (connection: ClientConnection) => void;
 }
@@ -104,7 +106,10 @@ export class ClientConnection {
       this.#options.onChange(this);
       this.#handleNextTurn();
     });
-    this.#options.listener(request, response);
+    const { begin, listener } = this.#options;
+    begin(() => {
+      if (!this.socket.destroyed) listener(request, response);
+    });
     this.#options.onChange(this);
   }
 

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../primitives/clock.ts';
 import { ClientConnection, type ClientConnectionOptions } from './client-connection.ts';
 import { clientNetwork } from './client-network.ts';
+import { RequestTurns } from './request-turns.ts';
 
 /**
  * Pipelined requests that wait, over all connections. One that waits has some 3 KB. Those of a client that pipelines a thousand are
@@ -59,12 +60,14 @@ export class ClientConnections {
   readonly #bySocket = new Map<Socket, ClientConnection>();
   readonly #accounts = new Map<ClientConnection, Account>();
   readonly #clients = new Map<string, Client>();
+  readonly #turns: RequestTurns;
   #waiting = 0;
   #unreadBytes = 0;
   #cancelLook: (() => void) | undefined;
 
   constructor(options: ClientConnectionsOptions) {
     this.#clock = options.clock;
+    this.#turns = new RequestTurns(options.clock);
     this.#options = options;
   }
 
@@ -75,12 +78,13 @@ export class ClientConnections {
       this.#options.onBreakOff('there are too many connections');
       return;
     }
+    const address = clientNetwork(socket.remoteAddress ?? '');
     const connection = new ClientConnection(socket, {
       clock,
       listener,
+      begin: (handle) => this.#turns.run(address, handle),
       onChange: (changed) => this.#measure(changed),
     });
-    const address = clientNetwork(socket.remoteAddress ?? '');
     const client = this.#clients.get(address) ?? { connections: new Set(), waiting: 0, isHeld: false };
     this.#clients.set(address, client);
     client.connections.add(connection);

@@ -8,6 +8,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
 import { NO_TRACER, type Tracer } from '../telemetry/spans.ts';
 import { type AccessOptions, registerAccess } from './access.ts';
+import { registerBodyRoom } from './body-room.ts';
 import { unescapeColons } from './canonical-target.ts';
 import { registerGoRoutes } from './compat/go-routes.ts';
 import { allowOrigin, registerCors } from './cors.ts';
@@ -94,6 +95,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     example: options.examples ?? (() => publicExample(names)),
   });
   registerAccess(server, access, metrics);
+  registerBodyRoom(server, metrics);
   registerAggregateSignatures(server, networks);
   await registerGoRoutes(server, {
     ...{ networks, log, metrics, clock },

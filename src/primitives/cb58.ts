@@ -1,4 +1,4 @@
-import { sha256 } from '@noble/hashes/sha2.js';
+import { hash } from 'node:crypto';
 import { base58 } from '@scure/base';
 import { concatBytes, equalBytes } from './bytes.ts';
 import { ParseError } from './parse-error.ts';
@@ -31,5 +31,5 @@ export function parseCb58(text: string, what: string): Uint8Array {
 }
 
 function checksum(bytes: Uint8Array): Uint8Array {
-  return sha256(bytes).subarray(-CHECKSUM_LENGTH);
+  return hash('sha256', bytes, 'buffer').subarray(-CHECKSUM_LENGTH);
 }

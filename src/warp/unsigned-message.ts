@@ -1,4 +1,4 @@
-import { sha256 } from '@noble/hashes/sha2.js';
+import { hash } from 'node:crypto';
 import { ByteReader } from '../primitives/byte-reader.ts';
 import { ByteWriter } from '../primitives/byte-writer.ts';
 import { copyBytes } from '../primitives/bytes.ts';
@@ -61,5 +61,5 @@ export function readUnsignedMessage(reader: ByteReader, bytes: Uint8Array): Unsi
 }
 
 function messageID(bytes: Uint8Array): MessageID {
-  return idFromBytes<MessageID>(sha256(bytes), 'MessageID');
+  return idFromBytes<MessageID>(hash('sha256', bytes, 'buffer'), 'MessageID');
 }

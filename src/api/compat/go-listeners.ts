@@ -4,6 +4,7 @@ import type { Network } from '../../network/network.ts';
 import type { Clock } from '../../primitives/clock.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { registerAccess } from '../access.ts';
+import { registerBodyRoom } from '../body-room.ts';
 import type { Server } from '../http-server.ts';
 import { findHeaderProblem } from '../request-headers.ts';
 import { RequestLog } from '../request-log.ts';
@@ -78,6 +79,7 @@ async function createApiServer(network: Network, options: GoListenersOptions): P
   const checkRouteAccess = watchRouteAccess(server);
   server.addHook('onRequest', ({ raw }, _reply, done) => done(findHeaderProblem(raw)));
   registerAccess(server, access, metrics);
+  registerBodyRoom(server, metrics);
   const isLimited = access !== undefined;
   await registerGoRoutes(server, { ...{ log, metrics, clock, isLimited }, networks: [network], withNames: false });
   registerHealth(server, network, clock);

@@ -1,0 +1,54 @@
+import type { Clock } from '../primitives/clock.ts';
+
+/**
+ * Requests that begin in one turn of the event loop. To parse, check and refuse one takes up to half a millisecond, and an
+ * aggregation needs some ten turns: with all that 256 connections can bring at once, each of them would take 100 ms.
+ */
+const MAX_A_TURN = 16;
+
+/**
+ * Spreads requests that come at once over several turns of the event loop, one of each client after the other, so that one with
+ * hundreds of connections holds up nobody else. While few come, each begins at once.
+ *
+ * Bound: each connection has a bounded number of requests here, and they are a part of those that it has under way.
+ */
+export class RequestTurns {
+  readonly #clock: Clock;
+  /** By client, the next one to have a turn first. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+  #begun = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Begins now, before this returns, or in a later turn. */
+  run(client: string, begin: () => void): void {
+    if (this.#waiting.size === 0 && this.#begun < MAX_A_TURN) {
+      this.#count();
+      begin();
+      return;
+    }
+    const ofClient = this.#waiting.get(client);
+    if (ofClient === undefined) this.#waiting.set(client, [begin]);
+    else ofClient.push(begin);
+  }
+
+  #count(): void {
+    this.#begun += 1;
+    if (this.#begun === 1) this.#clock.afterTurn(() => this.#nextTurn());
+  }
+
+  #nextTurn(): void {
+    this.#begun = 0;
+    for (const [client, ofClient] of this.#waiting) {
+      if (this.#begun === MAX_A_TURN) return;
+      const begin = ofClient.shift();
+      // Behind all others, and so the loop comes to it again after them.
+      this.#waiting.delete(client);
+      if (ofClient.length > 0) this.#waiting.set(client, ofClient);
+      this.#count();
+      begin?.();
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { BodyRoom } from '../../../src/api/body-room.ts';
+import { createTestServer, expectError, PATH, RESULT, scriptedAggregator } from './api-fixture.ts';
+
+const LARGE = 256 * 1024;
+
+test('one client has half of the room, and somebody new finds some while there is any', () => {
+  const room = new BodyRoom(100);
+  const ofA = Array.from({ length: 6 }, () => room.take('a', 10));
+  expect(ofA.map((taken) => taken !== undefined)).toEqual([true, true, true, true, true, false]);
+  const ofB = Array.from({ length: 3 }, () => room.take('b', 10));
+  expect(ofB.map((taken) => taken !== undefined)).toEqual([true, true, false]);
+  expect(room.take('c', 30)).toBeDefined();
+  expect(room.take('d', 1)).toBeUndefined();
+});
+
+test('room is given back once, and one body may take all of it', () => {
+  const room = new BodyRoom(100);
+  const giveBack = room.take('a', 100);
+  expect(giveBack).toBeDefined();
+  expect(room.take('b', 1)).toBeUndefined();
+  giveBack?.();
+  giveBack?.();
+  expect(room.take('b', 100)).toBeDefined();
+  expect(room.take('c', 1)).toBeUndefined();
+});
+
+test('large requests beyond the room are refused before their bodies are read, small ones are not, and room comes back', async () => {
+  const { promise: end, resolve } = Promise.withResolvers<typeof RESULT>();
+  const { aggregator, asked } = scriptedAggregator(() => end);
+  const server = await createTestServer({ aggregator });
+  const text = `{"message":"${'0'.repeat(LARGE)}"}`;
+  const post = (url: string, body: string) =>
+    server.inject({ method: 'POST', url, headers: { 'content-type': 'application/json' }, body });
+  // Their messages are parsed when there is room for them, and are none.
+  expectError(await post(PATH, text), 400, /^message is not a Warp message/);
+  // These are messages, and wait for their answers.
+  const held = Array.from({ length: 16 }, (_, index) =>
+    post(index % 2 === 0 ? PATH : '/aggregate-signatures', bodyOf(LARGE)),
+  );
+  await expect.poll(() => asked.length).toBe(16);
+  const refused = await post(PATH, text);
+  expectError(refused, 503, /too many large requests/, 'overloaded');
+  expect(refused.headers['retry-after']).toBe('1');
+  const small = post(PATH, bodyOf(1_000));
+  await expect.poll(() => asked.length).toBe(17);
+  resolve(RESULT);
+  expect((await Promise.all([...held, small])).map(({ statusCode }) => Math.floor(statusCode / 100))).toEqual(
+    Array<number>(17).fill(2),
+  );
+  expectError(await post(PATH, text), 400, /^message is not a Warp message/);
+});
+
+/** Of a message whose body has so many characters. */
+function bodyOf(characters: number): string {
+  const around = '{"message":""}'.length;
+  const bytes = new Uint8Array((characters - around) / 2);
+  const payloadLength = bytes.length - 42;
+  new DataView(bytes.buffer).setUint32(38, payloadLength);
+  return `{"message":"${Buffer.from(bytes).toString('hex')}"}`;
+}
