@@ -109,9 +109,10 @@ class PChainSigningResolver implements SigningResolver {
     }
     using deadline = startDeadline(clock, resolveTimeoutMs, 'asking the P-Chain API', parent);
     const { signal } = deadline;
+    const ahead = new AbortController();
     const cancelAhead =
       request.pChainHeight === 0n
-        ? clock.after(LONG_LOOKUP_MS, () => void validatorSets.proposedHeight(signal).catch(() => undefined))
+        ? clock.after(LONG_LOOKUP_MS, () => void validatorSets.proposedHeight(ahead.signal).catch(() => undefined))
         : undefined;
     try {
       const sourceSubnetID = await directory.validatedBy(request.message.sourceChainID, signal);
@@ -132,6 +133,8 @@ class PChainSigningResolver implements SigningResolver {
       throw fromApi(error, request, signal);
     } finally {
       cancelAhead?.();
+      // Nothing goes on that nobody waits for.
+      ahead.abort(new Error('the request is resolved, or has failed'));
     }
   }
 
