@@ -1,7 +1,8 @@
-import { Agent, request } from 'undici';
+import { Agent } from 'undici';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
 import { startProcess, startService } from './processes.ts';
-import { median, newMessages, resources, round, untilReady } from './service.ts';
+import { newMessages, postMessage, resources, untilReady } from './service.ts';
+import { median, round } from './statistics.ts';
 
 const DEFAULT_SIZES = [20];
 const ROUNDS = 30;
@@ -34,16 +35,7 @@ async function measure(validators: number, how: string, seed: number): Promise<O
     await startService({ network: { pChainApi: [{ baseUrl: network.apiUrl }], dialsPerSecond: 1_000 } }),
   );
   await untilReady(url, agent);
-  const post = async (message: string): Promise<number> => {
-    const sentMs = performance.now();
-    const { statusCode, body } = await request(`${url}/v1/signatureAggregator/fuji/aggregateSignatures`, {
-      ...{ method: 'POST', dispatcher: agent, headers: { 'content-type': 'application/json' } },
-      body: JSON.stringify({ message }),
-    });
-    const text = await body.text();
-    if (statusCode !== 201) throw new Error(`status ${statusCode}: ${text}`);
-    return performance.now() - sentMs;
-  };
+  const post = (message: string): Promise<number> => postMessage(url, message, agent);
   const [first = '', ...others] = await newMessages(network.url, 1 + ROUNDS);
   const firstMs = await post(first);
   const before = await resources(url);

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
 import { generateLoad, type LoadJob, type LoadResult } from './load.ts';
-import { newMessages } from './load-requests.ts';
 import { Prober } from './prober.ts';
 import { peakRssMib, type Resources, type Rig, readResources, startRig } from './rig.ts';
+import { newMessages } from './service.ts';
 import { round } from './statistics.ts';
 
 interface Flood {

@@ -3,6 +3,7 @@ import { parseHex } from '../src/primitives/bytes.ts';
 import type { BlockchainID } from '../src/primitives/ids.ts';
 import { encodeWarpPayload } from '../src/warp/payload.ts';
 import { createUnsignedMessage, parseUnsignedMessage } from '../src/warp/unsigned-message.ts';
+import { newMessages } from './service.ts';
 
 /** What the bodies of a load have in common. */
 export type RequestKind =
@@ -76,16 +77,6 @@ export async function createBodies(kind: RequestKind, devnetUrl: string): Promis
     case 'garbage':
       return garbage;
   }
-}
-
-/** Has the embedded network's C-Chain emit messages, and returns them in hex. */
-export async function newMessages(devnetUrl: string, count: number): Promise<string[]> {
-  const answer = await fetch(`${devnetUrl}/devnet/messages`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ count }),
-  });
-  return ((await answer.json()) as { messages: string[] }).messages;
 }
 
 export function bodyOf(message: string): string {

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { Agent, request } from 'undici';
+import { Agent } from 'undici';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
 import { type ServiceProcess, startProcess, startService } from './processes.ts';
-import { median, newMessages, round, untilReady } from './service.ts';
+import { newMessages, postMessage, untilReady } from './service.ts';
+import { median, round } from './statistics.ts';
 
 const DEFAULT_SIZES = [20, 200];
 const ROUNDS = 40;
@@ -37,18 +38,7 @@ async function benchSize(validators: number, backend: string, report: (row: Row)
   const other = opened.use(await startService(settings));
   for (const { url } of [one, other]) await untilReady(url, agent);
 
-  const post = async ({ url }: ServiceProcess, message: string): Promise<number> => {
-    const sentMs = performance.now();
-    const answer = await request(`${url}/v1/signatureAggregator/fuji/aggregateSignatures`, {
-      method: 'POST',
-      dispatcher: agent,
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ message }),
-    });
-    const text = await answer.body.text();
-    if (answer.statusCode !== 201) throw new Error(`status ${answer.statusCode}: ${text}`);
-    return performance.now() - sentMs;
-  };
+  const post = ({ url }: ServiceProcess, message: string): Promise<number> => postMessage(url, message, agent);
   const figures = { distinct: [] as number[], same: [] as number[], other: [] as number[] };
   const [first = '', ...messages] = await newMessages(network.url, ROUNDS + 1);
   // Keys are decoded, and code is compiled.

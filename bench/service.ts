@@ -1,6 +1,7 @@
 import { Agent, request } from 'undici';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
 import { startProcess, startService } from './processes.ts';
+import { median, round } from './statistics.ts';
 
 const DEFAULT_SIZES = [20, 200, 2_000];
 /** Requests that a median is of; at 2,000 validators one takes seconds, so there are fewer. */
@@ -35,18 +36,7 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
   await untilReady(url, agent);
   report({ name: name('ready (67 % connected)'), ms: round(performance.now() - startMs), ...(await resources(url)) });
 
-  const post = async (message: string): Promise<number> => {
-    const sentMs = performance.now();
-    const answer = await request(`${url}/v1/signatureAggregator/fuji/aggregateSignatures`, {
-      method: 'POST',
-      dispatcher: agent,
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ message }),
-    });
-    const text = await answer.body.text();
-    if (answer.statusCode !== 201) throw new Error(`status ${answer.statusCode}: ${text}`);
-    return performance.now() - sentMs;
-  };
+  const post = (message: string): Promise<number> => postMessage(url, message, agent);
   const inFlight = 16;
   const rounds = distinctRounds(validators);
   const messages = await newMessages(network.url, 1 + rounds + inFlight);
@@ -82,6 +72,21 @@ export async function untilReady(url: string, agent: Agent): Promise<void> {
   }
 }
 
+/** Has a message signed. @returns how long that took, in milliseconds. @throws where it was not signed */
+export async function postMessage(url: string, message: string, agent: Agent): Promise<number> {
+  const sentMs = performance.now();
+  const answer = await request(`${url}/v1/signatureAggregator/fuji/aggregateSignatures`, {
+    method: 'POST',
+    dispatcher: agent,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ message }),
+  });
+  const text = await answer.body.text();
+  if (answer.statusCode !== 201) throw new Error(`status ${answer.statusCode}: ${text}`);
+  return performance.now() - sentMs;
+}
+
+/** Has the embedded network's C-Chain emit messages, and returns them in hex. */
 export async function newMessages(url: string, count: number): Promise<string[]> {
   const { body } = await request(`${url}/devnet/messages`, {
     method: 'POST',
@@ -99,12 +104,4 @@ export async function resources(url: string): Promise<{ rss_mib: number; cpu_s: 
     rss_mib: Math.round(value('process_resident_memory_bytes') / 2 ** 20),
     cpu_s: round(value('process_cpu_seconds_total')),
   };
-}
-
-export function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
-}
-
-export function round(value: number): number {
-  return Math.round(value * 100) / 100;
 }

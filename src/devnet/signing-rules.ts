@@ -1,7 +1,7 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { bytesToHex, equalBytes } from '../primitives/bytes.ts';
 import { ID_LENGTH, idFromBytes, type NodeID, type SubnetID, type ValidationID } from '../primitives/ids.ts';
-import { ParseError } from '../primitives/parse-error.ts';
+import { attempt, ParseError } from '../primitives/parse-error.ts';
 import { L1ValidatorRegistrationJustificationSchema } from '../warp/gen/platformvm_pb.js';
 import {
   conversionValidationID,
@@ -264,14 +264,5 @@ function parsePreimage(bytes: Uint8Array) {
     return fromBinary(L1ValidatorRegistrationJustificationSchema, bytes).preimage;
   } catch {
     return undefined;
-  }
-}
-
-function attempt<T>(parse: () => T): T | ParseError {
-  try {
-    return parse();
-  } catch (error) {
-    if (error instanceof ParseError) return error;
-    throw error;
   }
 }

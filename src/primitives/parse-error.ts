@@ -13,3 +13,13 @@ export class ParseError extends Error {
     this.reason = reason;
   }
 }
+
+/** What `parse` gives, or the {@link ParseError} that it throws, for those to whom one is an answer; any other error is thrown. */
+export function attempt<T>(parse: () => T): T | ParseError {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof ParseError) return error;
+    throw error;
+  }
+}

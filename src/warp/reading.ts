@@ -1,4 +1,4 @@
-import { ParseError } from '../primitives/parse-error.ts';
+import { attempt, ParseError } from '../primitives/parse-error.ts';
 import { type L1ValidatorRegistrationJustification, parseJustification } from './justification.ts';
 import { type L1Message, parseL1Message, type RegisterL1Validator } from './l1-message.ts';
 import { type AddressedCall, type Hash, MAX_WARP_PAYLOAD_LENGTH, parseWarpPayload } from './payload.ts';
@@ -115,13 +115,4 @@ export function findContent(bytes: Uint8Array): Content | undefined {
     if (!(content instanceof ParseError)) return content;
   }
   return undefined;
-}
-
-function attempt<T>(parse: () => T): T | ParseError {
-  try {
-    return parse();
-  } catch (error) {
-    if (error instanceof ParseError) return error;
-    throw error;
-  }
 }
