@@ -4,6 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { awaitStopped } from './await-stopped.ts';
 import { callJsonRpc } from './json-rpc.ts';
 import type { NetworkBinaries } from './network-binaries.ts';
 import type { NodePOP, Testnet } from './testnet.ts';
@@ -32,8 +33,11 @@ export interface NetworkNode {
    * @param options.stakingPort by default the one it had; 0 for any other one that is free
    */
   start(options?: { stakingPort?: number }): Promise<void>;
-  /** Suspends the node and its plugins: the system still accepts TCP connections for it, and nothing ever answers. */
-  freeze(): void;
+  /**
+   * Suspends the node and its plugins, and returns when they stand still: the system accepts TCP connections for them, and
+   * nothing answers.
+   */
+  freeze(): Promise<void>;
   thaw(): void;
   /** The last lines of what the process printed. */
   readLogTail(): Promise<string>;
@@ -112,9 +116,10 @@ export async function startNetworkNode(setup: NodeSetup): Promise<NetworkNode> {
       process = await launch(setup, logFile, { httpPort: portOf(node.apiUrl), stakingPort });
       await awaitHealthy(node, setup.signal);
     },
-    freeze() {
+    async freeze() {
       signalGroup('SIGSTOP');
       frozen = true;
+      await awaitStopped(process.child.pid as number, { wholeGroup: true });
     },
     thaw() {
       signalGroup('SIGCONT');

@@ -53,7 +53,7 @@ test('a node can be stopped, started on another port and frozen', async () => {
   expect(node.stakingPort).not.toBe(before);
   expect((await fetch(`${node.apiUrl}/ext/health`)).status).toBe(200);
 
-  node.freeze();
+  await node.freeze();
   await expect(fetch(`${node.apiUrl}/ext/health`, { signal: AbortSignal.timeout(500) })).rejects.toThrow(/timeout/i);
   node.thaw();
   expect((await fetch(`${node.apiUrl}/ext/health`)).status).toBe(200);

@@ -1,9 +1,9 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
-import { promisify } from 'node:util';
+import { awaitStopped } from './await-stopped.ts';
 
 /** Unlike Go, which builds for minutes, it is installed in seconds: so the tests fail, and are not skipped, where it is missing. */
 class RedisMissingError extends Error {
@@ -65,12 +65,7 @@ class RunningRedis implements RedisProcess {
 
   async freeze(): Promise<void> {
     this.#child.kill('SIGSTOP');
-    const deadline = AbortSignal.timeout(START_TIMEOUT_MS);
-    for (;;) {
-      deadline.throwIfAborted();
-      const { stdout } = await promisify(execFile)('ps', ['-o', 'stat=', '-p', String(this.#child.pid)]);
-      if (stdout.trim().startsWith('T')) return;
-    }
+    await awaitStopped(this.#child.pid as number, { wholeGroup: false });
   }
 
   thaw(): void {

@@ -174,7 +174,7 @@ test('with one of five nodes frozen, only the first message takes longer', async
   const node = network()
     .nodes.slice(1)
     .find(({ nodeID }) => lastSignerIDs.includes(nodeID))!;
-  node.freeze();
+  await node.freeze();
   try {
     const times: number[] = [];
     for (const { message } of after) {
@@ -204,7 +204,7 @@ test('with one of five nodes frozen, only the first message takes longer', async
 test('with two of five nodes frozen, quorum 67 fails in under 6 s and says why', async () => {
   const { message } = await emitMessage(network(), network().cChainID, '0x08');
   const frozen = network().nodes.slice(3);
-  for (const node of frozen) node.freeze();
+  await Promise.all(frozen.map((node) => node.freeze()));
   try {
     const answer = await service.aggregate({ message });
     expect(answer).toMatchObject({

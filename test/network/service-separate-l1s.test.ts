@@ -111,7 +111,7 @@ test('a service that the closed L1 does not list is told so', async () => {
   const { message, answer: fromOpen } = await ask(open);
   await expectSigned(network(), fromOpen, { message, subnetID: open.subnetID, height: open.conversionHeight });
   const toBeUnsigned = await emitOn(closed, '0x04');
-  for (const node of closed.nodes) node.freeze();
+  await Promise.all(closed.nodes.map((node) => node.freeze()));
   try {
     const frozen = await service.aggregate({ message: toBeUnsigned, pChainHeight: Number(closed.conversionHeight) });
     expect(frozen).toMatchObject({ status: 500, body: { message: expect.stringMatching(/\(no answer from \d\)$/) } });
