@@ -123,9 +123,15 @@ export class AppRequests {
       const cancelPing = this.#clock.after(timeoutMs / 2, () => {
         isAlive = target.ping();
       });
-      const cancelTimer = this.#clock.after(timeoutMs, () => settle({ kind: isAlive() ? 'ignored' : 'silent' }));
+      // After a pause of this process a timer fires before what has come meanwhile is read: the node was not late, we were.
+      const cancelTimer = this.#clock.after(timeoutMs, () =>
+        this.#clock.afterTurn(() => {
+          if (ofNode.get(requestId) === pending) settle({ kind: isAlive() ? 'ignored' : 'silent' });
+        }),
+      );
       signal.addEventListener('abort', onAbort, { once: true });
-      ofNode.set(requestId, { chainID: chainBytes, settle });
+      const pending = { chainID: chainBytes, settle };
+      ofNode.set(requestId, pending);
       this.#pending.set(nodeID, ofNode);
       this.#size += 1;
     });

@@ -5,6 +5,7 @@ import { type AppOutcome, AppRequests } from '../../../src/p2p/app-requests.ts';
 import { AppErrorSchema, AppResponseSchema } from '../../../src/p2p/gen/p2p_pb.js';
 import { parseMessage } from '../../../src/p2p/messages.ts';
 import { concatBytes } from '../../../src/primitives/bytes.ts';
+import type { Clock } from '../../../src/primitives/clock.ts';
 import { idBytes, type NodeID, P_CHAIN_ID } from '../../../src/primitives/ids.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
 
@@ -156,6 +157,33 @@ describe('AppRequests', () => {
     expect(requests.size).toBe(1);
     await clock.advance(10);
     expect(await outcome).toEqual({ kind: 'silent' });
+  });
+
+  it('takes an answer that came while this process stood still, though its timer fires first', async () => {
+    const time = new FakeClock();
+    const turns: (() => void)[] = [];
+    const clock: Clock = {
+      now: () => time.now(),
+      monotonicMs: () => time.monotonicMs(),
+      after: (delayMs, callback) => time.after(delayMs, callback),
+      afterTurn: (callback) => void turns.push(callback),
+    };
+    const requests = new AppRequests(clock, MAX_PENDING);
+    const ask = (nodeID: NodeID) =>
+      requests.send(
+        nodeID,
+        P_CHAIN_ID,
+        Uint8Array.of(1),
+        { timeoutMs: 10, signal: new AbortController().signal },
+        { send: () => undefined, ping: () => () => false },
+      );
+    const outcomes = [ask(node(1)), ask(node(2))];
+    await time.advance(10);
+    // Timers come before sockets in a turn of the event loop.
+    requests.onResponse(node(1), create(AppResponseSchema, { chainId, requestId: 1 }));
+    for (const turn of turns) turn();
+    expect((await Promise.all(outcomes)).map(({ kind }) => kind)).toEqual(['response', 'silent']);
+    expect([requests.size, time.pendingTimers]).toEqual([0, 0]);
   });
 
   it('says why a request could not be sent', async () => {
