@@ -12,7 +12,7 @@ import type { AnswerHistory } from './answer-history.ts';
 import { CollectedSignatures, CollectionOver, type VerifiedMessage } from './collected-signatures.ts';
 import { outlooksOf } from './outlook.ts';
 import type { ProgressFeed } from './progress.ts';
-import { planQueries, type QueryLimits, weightRefusedForGood } from './query-plan.ts';
+import { planQueries, type QueryLimits, type QueryPlan, weightRefusedForGood } from './query-plan.ts';
 import type { QueryRoom } from './query-room.ts';
 import type { RefusedChains } from './refused-chains.ts';
 import type { SignatureSource } from './signature-source.ts';
@@ -20,6 +20,7 @@ import { StageTimer } from './stage-timer.ts';
 import type { Suspects } from './suspects.ts';
 import { createTally, summarizeTally, type TallySummary } from './tally.ts';
 import { ValidatorQueries } from './validator-queries.ts';
+import type { Turn } from './work-turns.ts';
 
 export interface CollectionLimits extends QueryLimits {
   /** Whole time of one collection. */
@@ -64,6 +65,8 @@ export interface CollectionJob {
   readonly span?: Span;
   /** Whoever asked first; undefined where nobody said. */
   readonly client: string | undefined;
+  /** The right to work, which others have while this collection only waits. */
+  readonly turn: Pick<Turn, 'rest' | 'resume'>;
 }
 
 export type CollectionOutcome =
@@ -92,7 +95,7 @@ export async function collectSignatures(
   signal: AbortSignal,
 ): Promise<CollectionOutcome> {
   const { source, bls, clock, limits, refusedChains, metrics } = deps;
-  const { warpSet, message, justification, progress, client } = job;
+  const { warpSet, message, justification, progress, client, turn } = job;
   const tally = createTally(warpSet, {
     ...job,
     outlooks: outlooksOf(warpSet, { ...job, ...deps, ...limits, isConnected: (nodeID) => source.isConnected(nodeID) }),
@@ -136,6 +139,7 @@ export async function collectSignatures(
   const isConnected = ({ nodeIDs }: WarpValidator): boolean => nodeIDs.some((nodeID) => source.isConnected(nodeID));
   const stopListening = source.onConnectionChange(changes.wake);
   deadline.signal.addEventListener('abort', changes.wake, { once: true });
+  let isResting = false;
   try {
     await signatures.takeKnown();
     for (;;) {
@@ -143,6 +147,11 @@ export async function collectSignatures(
       const isTimeUp = deadline.signal.aborted;
       const view = { nowMs: clock.monotonicMs(), isConnected, connectDeadlineMs, isCautious, isPChainMessage };
       const plan = planQueries(tally, view, limits);
+      if (isResting && isWork(plan)) {
+        isResting = false;
+        await turn.resume(deadline.signal);
+        continue;
+      }
       if (plan.kind === 'enough' || (isTimeUp && tally.signedWeight >= tally.neededWeight)) {
         stages.enter('verify');
         const verified = await signatures.verify(isTimeUp);
@@ -159,6 +168,10 @@ export async function collectSignatures(
       }
       if (plan.ask.length > 0) stages.enter('collect');
       for (const validator of plan.ask) queries.ask(validator);
+      if (plan.isIdle && !isResting) {
+        isResting = true;
+        turn.rest();
+      }
       await changes.next(plan.wakeAtMs);
     }
   } finally {
@@ -166,6 +179,11 @@ export async function collectSignatures(
     deadline.signal.removeEventListener('abort', changes.wake);
     ending.abort(new CollectionOver());
   }
+}
+
+/** To ask somebody, or to aggregate and verify. */
+function isWork(plan: QueryPlan): boolean {
+  return plan.kind === 'enough' || (plan.kind === 'go on' && plan.ask.length > 0);
 }
 
 /**

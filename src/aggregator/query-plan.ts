@@ -36,7 +36,13 @@ export type QueryPlan =
   /** The quorum is not reached even if everybody signs who still may. */
   | { readonly kind: 'out of reach' }
   /** Ask these now, and decide again when anything changes or at `wakeAtMs` at the latest. */
-  | { readonly kind: 'go on'; readonly ask: readonly WarpValidator[]; readonly wakeAtMs: number };
+  | {
+      readonly kind: 'go on';
+      readonly ask: readonly WarpValidator[];
+      readonly wakeAtMs: number;
+      /** There is nothing to do but wait: for a pause to pass, for somebody to be connected, for validators that are late. */
+      readonly isIdle: boolean;
+    };
 
 /**
  * Which validators to ask next: in the tally's order, as many as it takes for the weight that has signed and the weight counted on
@@ -46,7 +52,7 @@ export type QueryPlan =
 export function planQueries(tally: Tally, view: QueryView, limits: QueryLimits): QueryPlan {
   const { signedWeight, neededWeight, targetWeight } = tally;
   if (signedWeight >= targetWeight) return { kind: 'enough' };
-  const { possible, awaited, countedOn, asking, inTime, candidates, wakeAtMs } = survey(tally, view, limits);
+  const { possible, awaited, countedOn, asking, inTime, atWork, candidates, wakeAtMs } = survey(tally, view, limits);
 
   if (possible < neededWeight) return { kind: 'out of reach' };
   // What is beyond the quorum is a precaution: no time is spent on whoever is likely to give nothing.
@@ -63,7 +69,7 @@ export function planQueries(tally: Tally, view: QueryView, limits: QueryLimits):
     if (isCountedOn(outlook)) expected += validator.weight;
     nextWakeAtMs = Math.min(nextWakeAtMs, view.nowMs + outlook.hedgeAfterMs);
   }
-  return { kind: 'go on', ask, wakeAtMs: nextWakeAtMs };
+  return { kind: 'go on', ask, wakeAtMs: nextWakeAtMs, isIdle: ask.length === 0 && atWork === 0 };
 }
 
 /** Suspects are, too: no more of them are asked than the quorum needs. */
@@ -81,6 +87,8 @@ interface Survey {
   /** Validators being asked, and how many of them are not late. */
   asking: number;
   inTime: number;
+  /** Those in time, and those whose answer is being looked at. */
+  atWork: number;
   candidates: WarpValidator[];
   wakeAtMs: number;
 }
@@ -92,7 +100,7 @@ function survey(tally: Tally, view: QueryView, limits: QueryLimits): Survey {
   const wakeAtMs = Number.POSITIVE_INFINITY;
   const seen: Survey = {
     ...{ possible: signedWeight, awaited: 0n, countedOn: signedWeight },
-    ...{ asking: 0, inTime: 0, candidates: [], wakeAtMs },
+    ...{ asking: 0, inTime: 0, atWork: 0, candidates: [], wakeAtMs },
   };
   const mayCome = ({ weight }: WarpValidator, isAwaited: boolean): void => {
     seen.possible += weight;
@@ -115,6 +123,7 @@ function survey(tally: Tally, view: QueryView, limits: QueryLimits): Survey {
         if (isCountedOn(outlook)) seen.countedOn += validator.weight;
         seen.asking += 1;
         seen.inTime += 1;
+        seen.atWork += 1;
         break;
       case 'asking': {
         const isInTime = view.nowMs < standing.lateAtMs;
@@ -123,12 +132,14 @@ function survey(tally: Tally, view: QueryView, limits: QueryLimits): Survey {
         if (!isInTime) break;
         if (isCountedOn(outlook)) seen.countedOn += validator.weight;
         seen.inTime += 1;
+        seen.atWork += 1;
         seen.wakeAtMs = Math.min(seen.wakeAtMs, standing.lateAtMs);
         break;
       }
       case 'answered':
         mayCome(validator, true);
         seen.countedOn += validator.weight;
+        seen.atWork += 1;
         break;
       case 'waiting':
         if (unsigned?.isHopeless && standing.lastFailure?.kind === 'refused') break;

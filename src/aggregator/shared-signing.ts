@@ -153,8 +153,16 @@ export class SharedSigning {
 
   async #collect(key: string, work: Work, signal: AbortSignal): Promise<Ending> {
     const { request, signing, progress, place, waitedMs, span } = work;
-    using _ = await place.turn(signal);
-    const job = { ...request, ...signing, signatureKey: signatureKey(request), progress, client: place.client, span };
+    using turn = await place.turn(signal);
+    const job = {
+      ...request,
+      ...signing,
+      signatureKey: signatureKey(request),
+      progress,
+      client: place.client,
+      span,
+      turn,
+    };
     const { limits } = this.#collection;
     // Who has waited for another replica in vain has less time, but enough: the whole takes half as long again at most.
     const requestTimeoutMs = Math.max(limits.requestTimeoutMs - waitedMs, limits.requestTimeoutMs / 2);

@@ -11,7 +11,12 @@ export interface WorkTurnsOptions {
 }
 
 /** The right to work, until it is disposed of. */
-export type Turn = Disposable;
+export interface Turn extends Disposable {
+  /** Lets others work while this work has nothing to do but wait. */
+  rest(): void;
+  /** After a rest, waits for the right to work again. Comes back without it when the signal aborts. */
+  resume(until: AbortSignal): Promise<void>;
+}
 
 /**
  * No client works on more than so many times the turns that are free: two thirds of them alone, so that a third is free for whoever
@@ -52,34 +57,9 @@ export class WorkTurns {
   }
 
   /** @throws the signal's reason, or what says that it takes too long */
-  take(client: string | undefined, signal: AbortSignal): Promise<Turn> {
-    const { clock, timeoutMs, tooLong } = this.#options;
-    const { promise, resolve, reject } = Promise.withResolvers<Turn>();
-    const end = (): void => {
-      this.#waiting.delete(waiting);
-      signal.removeEventListener('abort', onAbort);
-      cancel();
-    };
-    const waiting: Waiting = {
-      client,
-      start: () => {
-        end();
-        resolve(this.#start(client));
-      },
-    };
-    const onAbort = (): void => {
-      end();
-      reject(signal.reason);
-    };
-    const cancel = clock.after(timeoutMs, () => {
-      end();
-      reject(tooLong());
-    });
-    this.#waiting.add(waiting);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-    this.startWaiting();
-    return promise;
+  async take(client: string | undefined, signal: AbortSignal): Promise<Turn> {
+    await this.#wait(client, signal, this.#options.timeoutMs);
+    return this.#turn(client);
   }
 
   /** To be called when there may be more turns than before. */
@@ -107,18 +87,64 @@ export class WorkTurns {
     return next;
   }
 
-  #start(client: string | undefined): Turn {
-    this.#taken += 1;
-    this.#count(client, 1);
-    let isOver = false;
-    return {
-      [Symbol.dispose]: () => {
-        if (isOver) return;
-        isOver = true;
-        this.#taken -= 1;
-        this.#count(client, -1);
-        this.startWaiting();
+  /** Until there is a turn, which is taken then. @throws the signal's reason, or what says that it takes too long */
+  #wait(client: string | undefined, signal: AbortSignal, timeoutMs?: number): Promise<void> {
+    const { clock, tooLong } = this.#options;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const end = (): void => {
+      this.#waiting.delete(waiting);
+      signal.removeEventListener('abort', onAbort);
+      cancel?.();
+    };
+    const cancel =
+      timeoutMs === undefined
+        ? undefined
+        : clock.after(timeoutMs, () => {
+            end();
+            reject(tooLong());
+          });
+    const onAbort = (): void => {
+      end();
+      reject(signal.reason);
+    };
+    const waiting: Waiting = {
+      client,
+      start: () => {
+        end();
+        this.#taken += 1;
+        this.#count(client, 1);
+        resolve();
       },
+    };
+    this.#waiting.add(waiting);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    this.startWaiting();
+    return promise;
+  }
+
+  /** Of a turn that was taken. */
+  #turn(client: string | undefined): Turn {
+    let isHeld = true;
+    const release = (): void => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.#taken -= 1;
+      this.#count(client, -1);
+      this.startWaiting();
+    };
+    return {
+      rest: release,
+      resume: async (until) => {
+        if (isHeld) return;
+        try {
+          await this.#wait(client, until);
+          isHeld = true;
+        } catch (error) {
+          if (!until.aborted) throw error;
+        }
+      },
+      [Symbol.dispose]: release,
     };
   }
 

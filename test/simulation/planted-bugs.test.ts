@@ -147,7 +147,9 @@ const BUGS: readonly Bug[] = [
     (original) => ({
       planQueries: (...args: Parameters<Queries['planQueries']>) => {
         const plan = original.planQueries(...args);
-        return plan.kind === 'out of reach' ? { kind: 'go on', ask: [], wakeAtMs: Number.POSITIVE_INFINITY } : plan;
+        return plan.kind === 'out of reach'
+          ? { kind: 'go on', ask: [], wakeAtMs: Number.POSITIVE_INFINITY, isIdle: false }
+          : plan;
       },
     }),
   ),

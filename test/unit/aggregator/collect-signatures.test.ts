@@ -196,6 +196,41 @@ describe('validators that refuse', () => {
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
+  test('leave the turn to others in the pauses, and it is back before they are asked again', async () => {
+    const fixture = createFixture({ weights: [50, 30, 20] });
+    const events: string[] = [];
+    for (const position of [0, 1, 2]) {
+      script(fixture, position, (...of) => {
+        if (events.at(-1) !== 'asked') events.push('asked');
+        return refuses(2)(...of);
+      });
+    }
+    const turn = {
+      rest: () => void events.push('rest'),
+      resume: async () => {
+        events.push('resume');
+        await drain();
+        events.push('resumed');
+      },
+    };
+    await fixture.finish(fixture.collect({ quorum: 67, turn }));
+    const again = ['rest', 'resume', 'resumed', 'asked'];
+    expect(events).toEqual(['asked', ...again, ...again]);
+  });
+
+  test('are told of at the deadline, though there is no turn for what is left to do', async () => {
+    const fixture = createFixture({ weights: [50, 30, 20] });
+    for (const position of [0, 1, 2]) script(fixture, position, refuses(2));
+    const turn = {
+      rest: () => undefined,
+      resume: (until: AbortSignal) => new Promise<void>((resolve) => until.addEventListener('abort', () => resolve())),
+    };
+    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67, turn }));
+    expect(atMs).toBe(LIMITS.requestTimeoutMs);
+    expect(summaryOf(value).signedWeight).toBe(0n);
+    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
+  });
+
   test('are replaced by the next ones meanwhile', async () => {
     const fixture = createFixture({ weights: [40, 30, 20, 17] });
     script(fixture, 0, refuses(2));

@@ -3,6 +3,7 @@ import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metr
 import { createAnswerHistory } from '../../../src/aggregator/answer-history.ts';
 import {
   type CollectionDeps,
+  type CollectionJob,
   type CollectionLimits,
   type CollectionOutcome,
   collectSignatures,
@@ -83,6 +84,7 @@ export interface CollectOptions {
   readonly signal?: AbortSignal;
   readonly deps?: Partial<CollectionDeps>;
   readonly progress?: ProgressFeed;
+  readonly turn?: CollectionJob['turn'];
 }
 
 /**
@@ -163,6 +165,7 @@ export function createFixture(options: FixtureOptions) {
         avoided: new Set(),
         client: undefined,
         progress: options.progress ?? createFeed(),
+        turn: options.turn ?? { rest: () => undefined, resume: async () => undefined },
         quorumNum: BigInt(quorum),
         quorumBuffer: BigInt(buffer),
       },

@@ -133,6 +133,49 @@ test('in any order of events, there are never more turns than allowed, and nothi
   );
 });
 
+describe('a turn that rests', () => {
+  test('is free for others, and comes back when there is one', async () => {
+    const { take, turns, order } = create(1);
+    const own = await take('a', 'a1').turn;
+    const other = take('b', 'b1');
+    own.rest();
+    own.rest();
+    const next = await other.turn;
+    expect([turns.taken, turns.waiting]).toEqual([1, 0]);
+    let isBack = false;
+    const back = own.resume(new AbortController().signal).then(() => {
+      isBack = true;
+    });
+    await settle();
+    expect([isBack, turns.waiting]).toEqual([false, 1]);
+    release(next);
+    await back;
+    expect([turns.taken, turns.waiting, order]).toEqual([1, 0, ['a1', 'b1']]);
+    // Nothing to wait for.
+    await own.resume(new AbortController().signal);
+    release(own);
+    expect(turns.taken).toBe(0);
+  });
+
+  test('comes back without it when the time is up, and then gives none back', async () => {
+    const { clock, take, turns } = create(1);
+    const own = await take('a').turn;
+    own.rest();
+    const other = await take('b').turn;
+    const timeUp = new AbortController();
+    const back = own.resume(timeUp.signal);
+    // The time to wait for the first turn is not that for another one.
+    await clock.advance(60_000);
+    expect(turns.waiting).toBe(1);
+    timeUp.abort(new Error('time is up'));
+    await back;
+    release(own);
+    expect([turns.taken, turns.waiting, clock.pendingTimers]).toEqual([1, 0, 0]);
+    release(other);
+    expect(turns.taken).toBe(0);
+  });
+});
+
 /** Of one aggregation, as with 200 validators: its work is cut into pieces that stand in one line with all others. */
 const PIECES = 8;
 const PIECE_MS = 10;
