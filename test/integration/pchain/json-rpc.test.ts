@@ -455,6 +455,25 @@ describe('deadlines and aborts', () => {
     }
     expect([hanging.requests.length, dead.requests.length]).toEqual([1, 1]);
   });
+
+  it('is disposed of when its calls have ended, however long that takes', async () => {
+    const ended: string[] = [];
+    const request = ({ signal }: { readonly signal: AbortSignal }) =>
+      new Promise((_, reject) => {
+        const end = (): void => {
+          ended.push('a call');
+          reject(signal.reason);
+        };
+        signal.addEventListener('abort', () => setImmediate(() => setImmediate(end)), { once: true });
+      });
+    const openHttp = (() => ({ request, destroy: async () => undefined })) as unknown as OpenHttp;
+    const endpoints = [{ baseUrl: 'http://x' }];
+    const { client } = setUp([], { endpoints, openHttp });
+    const error = failure(ask(client));
+    await client[Symbol.asyncDispose]();
+    expect(ended).toEqual(['a call']);
+    expect((await error).kind).toBe('unavailable');
+  });
 });
 
 describe('what others see', () => {
