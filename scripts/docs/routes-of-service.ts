@@ -75,7 +75,7 @@ function readRoute({ method, url, schema, config }: RouteOptions): ServedRoute[]
   const path = url.replaceAll(/::|:(\w+)(\([^)]*\))?/g, (_, name?: string) => (name === undefined ? ':' : `{${name}}`));
   // The files of the page at /docs.
   if (/^\/docs\/./.test(path)) return [];
-  const access = (config as { access?: { group: string; units: number; unitsPerKiB?: number } } | undefined)?.access;
+  const access = (config as { access?: { group: string } & Price } | undefined)?.access;
   return [method]
     .flat()
     .filter((one) => one === 'GET' || one === 'POST')
@@ -92,6 +92,16 @@ function readRoute({ method, url, schema, config }: RouteOptions): ServedRoute[]
     });
 }
 
-function describeUnits({ units, unitsPerKiB }: { units: number; unitsPerKiB?: number }): string {
-  return unitsPerKiB === undefined ? String(units) : `${units}, +${unitsPerKiB} per KiB`;
+interface Price {
+  readonly units: number;
+  readonly unitsPerKiB?: number;
+  readonly unitsPer100Signers?: number;
+}
+
+function describeUnits({ units, unitsPerKiB, unitsPer100Signers }: Price): string {
+  return [
+    String(units),
+    ...(unitsPerKiB === undefined ? [] : [`+${unitsPerKiB} per KiB`]),
+    ...(unitsPer100Signers === undefined ? [] : [`+${unitsPer100Signers} per 100 validators`]),
+  ].join(', ');
 }

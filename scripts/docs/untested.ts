@@ -58,7 +58,7 @@ export function untested(
   ];
 }
 
-const PLAN_FILE = 'src/aggregator/query-plan.ts';
+const PLAN_FILE = 'src/aggregator/refusal-verdict.ts';
 const RULES_FILE = 'src/devnet/signing-rules.ts';
 const TESTS_OF_REFUSALS = ['test/unit/aggregator/query-plan.test.ts', 'test/unit/devnet/signing-rules.test.ts'];
 

@@ -63,6 +63,8 @@ export interface AggregateOptions {
    * answered from memory or failed before.
    */
   readonly onProgress?: ProgressListener | undefined;
+  /** Told how many validators may have to be asked, before any of them is; waited for. */
+  readonly onSigners?: ((validators: number) => Promise<void>) | undefined;
 }
 
 export interface Aggregator {
@@ -127,6 +129,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   async function sign(request: AggregationRequest, waiter: AggregateOptions, place: Place): Promise<AggregationResult> {
     const { signal, span = NO_SPAN } = waiter;
     const { complete, signing: first } = await resolve(request, waiter, place);
+    await waiter.onSigners?.(first.warpSet.validators.length);
     let signing = first;
     for (let rebuilds = 0; ; rebuilds += 1) {
       const { result, isNew } = await sharedSigning.sign(complete, signing, waiter, place);

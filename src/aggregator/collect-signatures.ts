@@ -12,11 +12,13 @@ import type { AnswerHistory } from './answer-history.ts';
 import { CollectedSignatures, CollectionOver, type VerifiedMessage } from './collected-signatures.ts';
 import { outlooksOf } from './outlook.ts';
 import type { ProgressFeed } from './progress.ts';
-import { planQueries, type QueryLimits, type QueryPlan, weightRefusedForGood } from './query-plan.ts';
+import { planQueries, type QueryLimits, type QueryPlan } from './query-plan.ts';
 import type { QueryRoom } from './query-room.ts';
+import { weightRefusedForGood } from './refusal-verdict.ts';
 import type { RefusedChains } from './refused-chains.ts';
 import type { SignatureSource } from './signature-source.ts';
 import { StageTimer } from './stage-timer.ts';
+import { Survey } from './survey.ts';
 import type { Suspects } from './suspects.ts';
 import { createTally, summarizeTally, type TallySummary } from './tally.ts';
 import { ValidatorQueries } from './validator-queries.ts';
@@ -137,7 +139,12 @@ export async function collectSignatures(
   });
   const isCautious = refusedChains.isLikely(message.sourceChainID, client) || isCostly(message, justification, warpSet);
   const isConnected = ({ nodeIDs }: WarpValidator): boolean => nodeIDs.some((nodeID) => source.isConnected(nodeID));
-  const stopListening = source.onConnectionChange(changes.wake);
+  const survey = new Survey(tally);
+  let connectionChanges = 0;
+  const stopListening = source.onConnectionChange(() => {
+    connectionChanges += 1;
+    changes.wake();
+  });
   deadline.signal.addEventListener('abort', changes.wake, { once: true });
   let isResting = false;
   try {
@@ -145,8 +152,9 @@ export async function collectSignatures(
     for (;;) {
       signal.throwIfAborted();
       const isTimeUp = deadline.signal.aborted;
-      const view = { nowMs: clock.monotonicMs(), isConnected, connectDeadlineMs, isCautious, isPChainMessage };
-      const plan = planQueries(tally, view, limits);
+      const nowMs = clock.monotonicMs();
+      const view = { nowMs, isConnected, connectionChanges, connectDeadlineMs, isCautious, isPChainMessage };
+      const plan = planQueries(tally, view, limits, survey);
       if (isResting && isWork(plan)) {
         isResting = false;
         await turn.resume(deadline.signal);

@@ -69,6 +69,12 @@ export function outlooksOf({ validators }: WarpSet, facts: OutlookFacts): readon
   });
 }
 
+export function outlookIn(outlooks: readonly Outlook[], { index }: WarpValidator): Outlook {
+  const outlook = outlooks[index];
+  if (outlook === undefined) throw new RangeError(`no outlook of validator ${index}`);
+  return outlook;
+}
+
 /** Of several nodes with one key, the one that will be asked first: connected, and not doubtful. */
 function bestRecord({ nodeIDs }: WarpValidator, { history, isConnected }: OutlookFacts): AnswerRecord | undefined {
   const [only] = nodeIDs;

@@ -1,6 +1,8 @@
 import type { WarpValidator } from '../validators/warp-set.ts';
-import type { Outlook } from './outlook.ts';
+import { outlookIn } from './outlook.ts';
+import { judgeRefusal } from './refusal-verdict.ts';
 import type { SignatureFailure } from './signature-source.ts';
+import { isCountedOn, Survey } from './survey.ts';
 import type { Standing, Tally } from './tally.ts';
 
 export interface QueryLimits {
@@ -23,6 +25,8 @@ export interface QueryLimits {
 export interface QueryView {
   readonly nowMs: number;
   isConnected(validator: WarpValidator): boolean;
+  /** How many changes of connections were heard of; what is known of connections holds until then. */
+  readonly connectionChanges: number;
   /** Until then, a validator that is not connected may still become so. */
   readonly connectDeadlineMs: number;
   /** The message is shown to a few first, as nobody may sign it, or as it is so large that asking in vain costs much. */
@@ -48,135 +52,50 @@ export type QueryPlan =
  * Which validators to ask next: in the tally's order, as many as it takes for the weight that has signed and the weight counted on
  * to reach quorum plus buffer. Whoever is doubtful does not count, so that the next ones are asked at the same time. Pure: the
  * same state gives the same plan.
+ *
+ * @param survey of this tally, to be handed in again the next time: then only what has changed since is looked at
  */
-export function planQueries(tally: Tally, view: QueryView, limits: QueryLimits): QueryPlan {
+export function planQueries(
+  tally: Tally,
+  view: QueryView,
+  limits: QueryLimits,
+  survey: Survey = new Survey(tally),
+): QueryPlan {
   const { signedWeight, neededWeight, targetWeight } = tally;
   if (signedWeight >= targetWeight) return { kind: 'enough' };
-  const { possible, awaited, countedOn, asking, inTime, atWork, candidates, wakeAtMs } = survey(tally, view, limits);
+  survey.update(view, limits);
+  const unsigned = lookAtUnsigned(tally, survey);
+  const { possible, awaited, wakeAtMs } = survey.stillToCome(unsigned?.isHopeless === true);
 
-  if (possible < neededWeight) return { kind: 'out of reach' };
+  if (signedWeight + possible < neededWeight) return { kind: 'out of reach' };
   // What is beyond the quorum is a precaution: no time is spent on whoever is likely to give nothing.
   if (signedWeight >= neededWeight && awaited === 0n) return { kind: 'enough' };
 
-  const room = Math.min(limits.maxConcurrentQueries - asking, waveWidth(tally, view, inTime));
+  const room = Math.min(limits.maxConcurrentQueries - survey.asking, waveWidth(view, survey, unsigned));
   const ask: WarpValidator[] = [];
   let nextWakeAtMs = wakeAtMs;
-  let expected = countedOn;
-  for (const validator of candidates) {
-    const outlook = outlookOf(tally, validator);
+  let expected = signedWeight + survey.countedOn;
+  const isBusy = survey.inTime + survey.answered > 0;
+  if (expected >= targetWeight || room <= 0) return { kind: 'go on', ask, wakeAtMs, isIdle: !isBusy };
+  for (const validator of candidatesIn(tally, survey, unsigned)) {
+    const outlook = outlookIn(tally.outlooks, validator);
     if (expected >= (outlook.kind === 'suspect' ? neededWeight : targetWeight) || ask.length >= room) break;
+    // Changes of connections are told a moment later.
+    if (!view.isConnected(validator)) continue;
     ask.push(validator);
     if (isCountedOn(outlook)) expected += validator.weight;
     nextWakeAtMs = Math.min(nextWakeAtMs, view.nowMs + outlook.hedgeAfterMs);
   }
-  return { kind: 'go on', ask, wakeAtMs: nextWakeAtMs, isIdle: ask.length === 0 && atWork === 0 };
-}
-
-/** Suspects are, too: no more of them are asked than the quorum needs. */
-function isCountedOn({ kind }: Outlook): boolean {
-  return kind === 'expected' || kind === 'suspect';
-}
-
-interface Survey {
-  /** Weight that has signed or may still sign. */
-  possible: bigint;
-  /** Weight still to come that is worth waiting for where the quorum is reached. */
-  awaited: bigint;
-  /** Weight that has signed, or is expected to do so soon. */
-  countedOn: bigint;
-  /** Validators being asked, and how many of them are not late. */
-  asking: number;
-  inTime: number;
-  /** Those in time, and those whose answer is being looked at. */
-  atWork: number;
-  candidates: WarpValidator[];
-  wakeAtMs: number;
-}
-
-/** Where all validators stand, in the order of asking. */
-function survey(tally: Tally, view: QueryView, limits: QueryLimits): Survey {
-  const { signedWeight } = tally;
-  const unsigned = lookAtUnsigned(tally, view);
-  const wakeAtMs = Number.POSITIVE_INFINITY;
-  const seen: Survey = {
-    ...{ possible: signedWeight, awaited: 0n, countedOn: signedWeight },
-    ...{ asking: 0, inTime: 0, atWork: 0, candidates: [], wakeAtMs },
-  };
-  const mayCome = ({ weight }: WarpValidator, isAwaited: boolean): void => {
-    seen.possible += weight;
-    if (isAwaited) seen.awaited += weight;
-  };
-
-  for (const validator of tally.askingOrder) {
-    const standing = tally.standings[validator.index];
-    const outlook = outlookOf(tally, validator);
-    const isExpected = outlook.kind === 'expected';
-    // Else nobody would learn that a validator is well again where only a buffer lacks it.
-    const isOnTrial = outlook.kind === 'on trial';
-    switch (standing?.kind) {
-      case undefined:
-      case 'signed':
-      case 'failed':
-        break;
-      case 'queued':
-        mayCome(validator, isExpected || isOnTrial);
-        if (isCountedOn(outlook)) seen.countedOn += validator.weight;
-        seen.asking += 1;
-        seen.inTime += 1;
-        seen.atWork += 1;
-        break;
-      case 'asking': {
-        const isInTime = view.nowMs < standing.lateAtMs;
-        mayCome(validator, isExpected || (isOnTrial && isInTime));
-        seen.asking += 1;
-        if (!isInTime) break;
-        if (isCountedOn(outlook)) seen.countedOn += validator.weight;
-        seen.inTime += 1;
-        seen.atWork += 1;
-        seen.wakeAtMs = Math.min(seen.wakeAtMs, standing.lateAtMs);
-        break;
-      }
-      case 'answered':
-        mayCome(validator, true);
-        seen.countedOn += validator.weight;
-        seen.atWork += 1;
-        break;
-      case 'waiting':
-        if (unsigned?.isHopeless && standing.lastFailure?.kind === 'refused') break;
-        if (view.nowMs < standing.notBeforeMs) {
-          mayCome(validator, isExpected);
-          seen.wakeAtMs = Math.min(seen.wakeAtMs, standing.notBeforeMs);
-        } else if (view.isConnected(validator)) {
-          mayCome(validator, isExpected || isOnTrial);
-          seen.candidates.push(validator);
-        } else if (view.nowMs < connectByMs(standing, view, limits)) {
-          mayCome(validator, isExpected);
-          seen.wakeAtMs = Math.min(seen.wakeAtMs, connectByMs(standing, view, limits));
-        }
-        break;
-    }
-  }
-  return unsigned === undefined ? seen : { ...seen, candidates: fewer(seen.candidates, tally, unsigned) };
+  return { kind: 'go on', ask, wakeAtMs: nextWakeAtMs, isIdle: ask.length === 0 && !isBusy };
 }
 
 /** Validators that the message is shown to first where that is wise. One more round trip, where the first one signs. */
 const FIRST_WAVE = 3;
 
 /** How many to ask now: each wave in which nobody signs is followed by one that doubles the number of those asked. */
-function waveWidth(tally: Tally, { isCautious, nowMs }: QueryView, inTime: number): number {
-  if (!isCautious || hasSignature(tally)) return Number.POSITIVE_INFINITY;
-  if (inTime > 0) return 0;
-  const inVain = tally.standings.filter(
-    (standing) =>
-      standing.kind === 'failed' ||
-      (standing.kind === 'waiting' && standing.attempts > 0) ||
-      (standing.kind === 'asking' && nowMs >= standing.lateAtMs),
-  );
-  return Math.max(FIRST_WAVE, inVain.length);
-}
-
-function hasSignature({ signedWeight, standings }: Tally): boolean {
-  return signedWeight > 0n || standings.some(({ kind }) => kind === 'answered');
+function waveWidth({ isCautious }: QueryView, survey: Survey, unsigned: Unsigned | undefined): number {
+  if (!isCautious || unsigned === undefined) return Number.POSITIVE_INFINITY;
+  return survey.inTime > 0 ? 0 : Math.max(FIRST_WAVE, survey.inVain);
 }
 
 /**
@@ -200,84 +119,46 @@ interface Unsigned {
  * asked again instead of all, and nobody new where the quorum needs those who refused. As soon as one signs, everybody is asked
  * as usual. What nobody will sign costs a third of the validators one question each, and not all of them three.
  */
-function lookAtUnsigned(tally: Tally, view: QueryView): Unsigned | undefined {
-  if (hasSignature(tally)) return undefined;
-  let refusals = 0;
-  let inTime = 0;
-  let inSample = 0;
-  let settled = 0;
-  let open = 0n;
-  for (const validator of tally.warpSet.validators) {
-    const standing = tally.standings[validator.index];
-    switch (standing?.kind) {
-      case 'failed':
-        if (standing.failure.kind === 'refused') refusals += 1;
-        if (hasRefusedToTheEnd(standing.failure, view.isPChainMessage)) settled += 1;
-        break;
-      case 'waiting': {
-        const hasRefused = standing.lastFailure?.kind === 'refused';
-        if (hasRefused) refusals += 1;
-        else open += validator.weight;
-        // One that was asked again and has gone since speaks for nobody.
-        const isThere = view.nowMs < standing.notBeforeMs || view.isConnected(validator);
-        if (hasRefused && standing.attempts > 1 && isThere) inSample += 1;
-        break;
-      }
-      case 'queued':
-      case 'asking':
-        if (standing.attempts > 1) inSample += 1;
-        if (standing.kind === 'queued' || view.nowMs < standing.lateAtMs) inTime += 1;
-        open += validator.weight;
-        break;
-      // Of these there are none, or others are known to sign.
-      case undefined:
-      case 'answered':
-      case 'signed':
-        break;
-    }
-  }
+function lookAtUnsigned({ signedWeight, neededWeight }: Tally, survey: Survey): Unsigned | undefined {
+  if (signedWeight > 0n || survey.answered > 0) return undefined;
+  const { refusals, inTime, open, settled, inSample } = survey;
   return {
-    isNobodyNewAsked: refusals >= SAMPLE && (inTime > 0 || open < tally.neededWeight),
+    isNobodyNewAsked: refusals >= SAMPLE && (inTime > 0 || open < neededWeight),
     retriesLeft: Math.max(0, SAMPLE - settled - inSample),
     isHopeless: settled >= SAMPLE,
   };
+}
+
+/** Those that may be asked, in the order of asking. */
+function candidatesIn(tally: Tally, survey: Survey, unsigned: Unsigned | undefined): Iterable<WarpValidator> {
+  if (unsigned === undefined) return survey.inOrder();
+  const isNobodyLeft = unsigned.isNobodyNewAsked && survey.candidatesAgain === 0;
+  return isNobodyLeft ? [] : fewer([...survey.inOrder()], tally, unsigned);
 }
 
 /** Of those that may be asked, those that it makes sense to ask while nobody has signed. */
 function fewer(
   candidates: readonly WarpValidator[],
   { standings }: Tally,
-  { isNobodyNewAsked, retriesLeft }: Unsigned,
+  { isNobodyNewAsked, retriesLeft, isHopeless }: Unsigned,
 ): WarpValidator[] {
+  const refusalsOf = ({ index }: WarpValidator): number => {
+    const standing = standings[index];
+    return standing?.kind === 'waiting' && standing.lastFailure?.kind === 'refused' ? standing.attempts : 0;
+  };
   const attemptsOf = ({ index }: WarpValidator): number => {
     const standing = standings[index];
     return standing?.kind === 'waiting' ? standing.attempts : 0;
   };
-  const refusedOnce = candidates.filter((validator) => {
-    const standing = standings[validator.index];
-    return standing?.kind === 'waiting' && standing.lastFailure?.kind === 'refused' && standing.attempts === 1;
-  });
+  const mayBeAsked = isHopeless ? candidates.filter((validator) => refusalsOf(validator) === 0) : candidates;
+  const refusedOnce = mayBeAsked.filter((validator) => refusalsOf(validator) === 1);
   const others = new Set(refusedOnce);
   const count = Math.min(retriesLeft, refusedOnce.length);
   for (let i = 0; i < count; i += 1) {
     const spread = refusedOnce[Math.floor((i * refusedOnce.length) / count)];
     if (spread !== undefined) others.delete(spread);
   }
-  return candidates.filter((validator) => !others.has(validator) && !(isNobodyNewAsked && attemptsOf(validator) === 0));
-}
-
-type Waiting = Extract<Standing, { kind: 'waiting' }>;
-
-function outlookOf(tally: Tally, { index }: WarpValidator): Outlook {
-  const outlook = tally.outlooks[index];
-  if (outlook === undefined) throw new RangeError(`no outlook of validator ${index}`);
-  return outlook;
-}
-
-/** A connection that broke under the request has its own grace. */
-function connectByMs({ notBeforeMs, lastFailure }: Waiting, view: QueryView, limits: QueryLimits): number {
-  if (lastFailure?.kind !== 'unreachable') return view.connectDeadlineMs;
-  return Math.max(view.connectDeadlineMs, notBeforeMs + limits.reconnectGraceMs);
+  return mayBeAsked.filter((validator) => !others.has(validator) && !(isNobodyNewAsked && attemptsOf(validator) === 0));
 }
 
 /**
@@ -326,48 +207,4 @@ export function afterFailure(
   function waiting(notBeforeMs: number): Standing {
     return { kind: 'waiting', notBeforeMs, attempts, lastFailure: failure };
   }
-}
-
-/** What a refusal's code says of asking the same validator again. */
-type RefusalVerdict =
-  /** The validator may be a block or two behind, or busy. */
-  | 'may pass'
-  /** It will refuse again within this request; later it may not. */
-  | 'final for now'
-  /** No later block changes it: the message will never be signed. */
-  | 'for good';
-
-/** Generic codes (avalanchego `network/p2p/error.go`). */
-const NO_HANDLER = -2;
-/** The node answers validators only; a later block may make one of us. */
-const NOT_A_VALIDATOR = -3;
-/**
- * Codes of the P-Chain that no later block changes (`vms/platformvm/network/warp.go`): they say that the message or its
- * justification is malformed, that the two do not belong together, or that the message contradicts what is decided for
- * good: a subnet is converted once (7), and the weight that belongs to a nonce stays (17).
- */
-const FINAL_P_CHAIN_CODES: ReadonlySet<number> = new Set([1, 2, 3, 4, 5, 7, 8, 9, 10, 13, 15, 17]);
-
-function judgeRefusal(code: number, isPChainMessage: boolean): RefusalVerdict {
-  if (code === NOT_A_VALIDATOR) return 'final for now';
-  // The chain's virtual machine signs nothing at all: that changes with the node's software, and with no block.
-  if (code === NO_HANDLER || (isPChainMessage && FINAL_P_CHAIN_CODES.has(code))) return 'for good';
-  return 'may pass';
-}
-
-/** It was asked again after each of the pauses. */
-function hasRefusedToTheEnd(failure: SignatureFailure, isPChainMessage: boolean): boolean {
-  return failure.kind === 'refused' && judgeRefusal(failure.code, isPChainMessage) === 'may pass';
-}
-
-/** Weight of the validators that have refused and, whatever happens, will refuse again. */
-export function weightRefusedForGood(tally: Tally, isPChainMessage: boolean): bigint {
-  return tally.warpSet.validators.reduce((sum, { index, weight }) => {
-    const standing = tally.standings[index];
-    const isForGood =
-      standing?.kind === 'failed' &&
-      standing.failure.kind === 'refused' &&
-      judgeRefusal(standing.failure.code, isPChainMessage) === 'for good';
-    return isForGood ? sum + weight : sum;
-  }, 0n);
 }

@@ -109,10 +109,9 @@ class PChainSigningResolver implements SigningResolver {
     }
     using deadline = startDeadline(clock, resolveTimeoutMs, 'asking the P-Chain API', parent);
     const { signal } = deadline;
-    const ahead = new AbortController();
     const cancelAhead =
       request.pChainHeight === 0n
-        ? clock.after(LONG_LOOKUP_MS, () => void validatorSets.proposedHeight(ahead.signal).catch(() => undefined))
+        ? clock.after(LONG_LOOKUP_MS, () => void validatorSets.proposedHeight(signal).catch(() => undefined))
         : undefined;
     try {
       const sourceSubnetID = await directory.validatedBy(request.message.sourceChainID, signal);
@@ -133,8 +132,6 @@ class PChainSigningResolver implements SigningResolver {
       throw fromApi(error, request, signal);
     } finally {
       cancelAhead?.();
-      // Nothing goes on that nobody waits for.
-      ahead.abort(new Error('the request is resolved, or has failed'));
     }
   }
 
@@ -188,7 +185,9 @@ class PChainSigningResolver implements SigningResolver {
     signal: AbortSignal,
   ): Promise<SignersAtHeight> {
     const { validatorSets } = this.#options;
-    const warpSet = await validatorSets.at(signingSubnetID, pChainHeight, signal);
+    const warpSet = isPinned
+      ? await validatorSets.atPinned(signingSubnetID, pChainHeight, signal)
+      : await validatorSets.at(signingSubnetID, pChainHeight, signal);
     if (warpSet.totalWeight === 0n)
       throw await this.#withoutValidators(signingSubnetID, pChainHeight, isPinned, signal);
     return { signingSubnetID, pChainHeight, warpSet, avoided: NOBODY };

@@ -36,6 +36,8 @@ export interface Tally {
   readonly outlooks: readonly Outlook[];
   /** Canonical validators in the order in which they are asked: by the rank of their outlook, then the heaviest first. */
   readonly askingOrder: readonly WarpValidator[];
+  /** The index of each that was set, in order. Each validator is set a few times for each attempt, of which there are few. */
+  readonly changes: readonly number[];
   set(index: number, standing: Standing): void;
 }
 
@@ -52,6 +54,7 @@ const UNTRIED: Standing = { kind: 'waiting', notBeforeMs: 0, attempts: 0 };
 export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, outlooks, onChange }: TallyOptions): Tally {
   const standings: Standing[] = warpSet.validators.map(() => UNTRIED);
   const rankOf = ({ index }: WarpValidator): number => outlooks[index]?.rank ?? 0;
+  const changes: number[] = [];
   let signedWeight = 0n;
   return {
     warpSet,
@@ -60,6 +63,7 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, outlook
     neededWeight: atLeastOne(quorumWeight(quorumNum, warpSet.totalWeight)),
     targetWeight: atLeastOne(quorumWeight(quorumNum + quorumBuffer, warpSet.totalWeight)),
     standings,
+    changes,
     get signedWeight() {
       return signedWeight;
     },
@@ -70,6 +74,7 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, outlook
       if (standings[index]?.kind === 'signed') signedWeight -= validator.weight;
       if (next.kind === 'signed') signedWeight += validator.weight;
       standings[index] = next;
+      changes.push(index);
       onChange?.(index, next);
     },
   };

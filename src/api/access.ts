@@ -79,6 +79,14 @@ export async function chargeMore(
   if (units > 0) await request.accessGate?.chargeMore(request, reply, units, advice);
 }
 
+/**
+ * Takes what is known only when the work has begun, from whoever sent a request. The request goes on: what no minute had room for is
+ * missing for the next one.
+ */
+export async function chargeAfterwards(request: FastifyRequest, reply: FastifyReply, units: number): Promise<void> {
+  if (units > 0) await request.accessGate?.chargeAfterwards(request, reply, units);
+}
+
 /** Whoever sent a request, by its key or else by its address, as a name for whatever is counted or shared by clients. */
 export function clientOf({ apiKey, ip }: Pick<FastifyRequest, 'apiKey' | 'ip'>): string {
   return apiKey === undefined ? `address:${clientNetwork(ip)}` : `key:${apiKey.name}`;
@@ -127,6 +135,11 @@ class AccessGate {
     await this.#charge(request, reply, access.group, units);
   }
 
+  async chargeAfterwards(request: FastifyRequest, reply: FastifyReply, units: number): Promise<void> {
+    const { access } = request.routeOptions.config;
+    if (access !== undefined && access.group !== 'operations') await this.#take(request, reply, access.group, units);
+  }
+
   /** Units in a minute; undefined where nothing is limited. */
   #limitOf({ apiKey }: FastifyRequest): number | undefined {
     const { unitsPerMinute } = this.#options;
@@ -134,20 +147,26 @@ class AccessGate {
   }
 
   async #charge(request: FastifyRequest, reply: FastifyReply, group: RouteGroup, units: number): Promise<void> {
+    const account = await this.#take(request, reply, group, units);
+    if (account === undefined || account.used <= account.limit) return;
+    const hint = request.apiKey === undefined ? '; an API key raises the limit' : '';
+    throw rateLimited(`more than ${account.limit} units in a minute${hint}`, account.leftMs);
+  }
+
+  /** @returns what the client has used of its minute; undefined where nothing is limited */
+  async #take(request: FastifyRequest, reply: FastifyReply, group: RouteGroup, units: number) {
     const { apiKey } = request;
     request.units += units;
     this.#counted.inc({ key: apiKey?.name ?? '', routes: group }, units);
     const limit = this.#limitOf(request);
-    if (limit === undefined) return;
+    if (limit === undefined) return undefined;
     const { used, leftMs } = await this.#options.limits.add(`units:${clientOf(request)}`, units, WINDOW_MS);
     reply.headers({
       'x-ratelimit-limit': limit,
       'x-ratelimit-remaining': Math.max(0, limit - used),
       'x-ratelimit-reset': Math.ceil(leftMs / 1_000),
     });
-    if (used <= limit) return;
-    const hint = apiKey === undefined ? '; an API key raises the limit' : '';
-    throw rateLimited(`more than ${limit} units in a minute${hint}`, leftMs);
+    return { limit, used, leftMs };
   }
 }
 

@@ -6,7 +6,7 @@ import type { ErrorStatus } from './error-codes.ts';
 import type { AggregationExample } from './example-request.ts';
 import type { Server } from './http-server.ts';
 import { REQUEST_ID_HEADER } from './request-id.ts';
-import { OPERATIONS_ACCESS, type RouteAccess } from './route-access.ts';
+import { MAX_UNITS_OF_SIGNERS, OPERATIONS_ACCESS, type RouteAccess } from './route-access.ts';
 import { AGGREGATION_PATH } from './routes/aggregate-signatures.ts';
 
 const METHODS = ['get', 'post'] as const;
@@ -281,9 +281,13 @@ function describeAccess(document: Document): void {
   }
 }
 
-function describePrice({ units, unitsPerKiB }: RouteAccess): string {
+function describePrice({ units, unitsPerKiB, unitsPer100Signers }: RouteAccess): string {
+  const more = [
+    ...(unitsPerKiB === undefined ? [] : [`${unitsPerKiB} for each full KiB of message and justification together`]),
+    ...(unitsPer100Signers === undefined
+      ? []
+      : [`${unitsPer100Signers} for each full 100 validators of the set that signs (${MAX_UNITS_OF_SIGNERS} at most)`]),
+  ];
   const price = `${units} ${units === 1 ? 'unit' : 'units'}`;
-  return unitsPerKiB === undefined
-    ? price
-    : `${price}, and ${unitsPerKiB} more for each full KiB of message and justification together,`;
+  return more.length === 0 ? price : `${price}, and on top of it ${more.join(' and ')},`;
 }

@@ -5,13 +5,24 @@ export interface RouteAccess {
   readonly units: number;
   /** On top of it, for each full KiB of what a request brings for others to be sent. */
   readonly unitsPerKiB?: number;
+  /** On top of it, for each full hundred of validators that may have to be asked, at most {@link MAX_UNITS_OF_SIGNERS} in all. */
+  readonly unitsPer100Signers?: number;
 }
 
 /** What an API key may be allowed to use. */
 export type RouteGroup = 'aggregation' | 'data' | 'rpc';
 
-/** Asks many validators and checks the result with a pairing. */
-export const AGGREGATION_ACCESS: RouteAccess = { group: 'aggregation', units: 10 };
+/**
+ * Asks many validators and checks the result with a pairing. At 2,000 validators it takes the machine a dozen times as long as at
+ * 20, most of it in proportion to their number.
+ */
+export const AGGREGATION_ACCESS = {
+  group: 'aggregation',
+  units: 10,
+  unitsPer100Signers: 1,
+} satisfies RouteAccess;
+/** Above all sets that there are; nobody's request is to cost all that a minute has. */
+export const MAX_UNITS_OF_SIGNERS = 20;
 /** The client brings the message, and each of its bytes goes to each validator that is asked. Most messages have less than a KiB. */
 export const MESSAGE_AGGREGATION_ACCESS = { ...AGGREGATION_ACCESS, unitsPerKiB: 1 } satisfies RouteAccess;
 /** Connects the validators of a subnet, or looks up a set and checks a pairing. */

@@ -164,8 +164,8 @@ const ApiKey = Type.Object(
 const access = section('Who may use the service, and how much of it.', {
   unitsPerMinute: Type.Integer({
     description:
-      'Units for each client address in a minute: an aggregation costs 10, and 1 more for each full KiB of message and ' +
-      'justification; a call of the node 2, each of a batch; any other lookup 1; health, metrics and the documents nothing. A ' +
+      'Units for each client address in a minute: an aggregation costs 10, 1 more for each full KiB of message and ' +
+      'justification, and 1 more for each full 100 validators of the set that signs (20 at most); a call of the node 2, each of a batch; any other lookup 1; health, metrics and the documents nothing. A ' +
       'request that costs more than what is left is 429, one that costs more than the whole limit 400. 0 is no limit, for keys neither.',
     minimum: 0,
     maximum: 10_000_000,

@@ -16,8 +16,6 @@ async function ownAddress(
   api: Pick<NodeApi, 'getNodeID' | 'getNodeIP'>,
   signal: AbortSignal,
 ): Promise<readonly BootstrapPeer[]> {
-  // Where one question fails, the other is waited for all the same: nothing goes on that nobody waits for.
-  const [nodeID, address] = await Promise.allSettled([api.getNodeID(signal), api.getNodeIP(signal)]);
-  if (nodeID.status === 'rejected' || address.status === 'rejected') return [];
-  return [{ nodeID: nodeID.value, ...address.value }];
+  const [nodeID, address] = await Promise.all([api.getNodeID(signal), api.getNodeIP(signal)]);
+  return [{ nodeID, ...address }];
 }

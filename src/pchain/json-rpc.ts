@@ -6,9 +6,10 @@ import { DeadlineExceeded, startDeadline } from '../primitives/deadline.ts';
 import { type OpenHttp, openHttpPool } from '../primitives/http-port.ts';
 import { mayStatusPass } from '../primitives/http-statuses.ts';
 import { ParseError } from '../primitives/parse-error.ts';
-import { type Counter, DURATION_BUCKETS_SECONDS, type Histogram, type Metrics } from '../telemetry/metrics.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import { currentSpan, inSpan } from '../telemetry/spans.ts';
 import { ApiError, type ApiErrorKind } from './api-error.ts';
+import { type ApiMetrics, declareApiMetrics } from './api-metrics.ts';
 import { EndpointHealth } from './endpoint-health.ts';
 import { encodeExactJson, parseExactJson } from './exact-json.ts';
 import { readObject, readString } from './json-fields.ts';
@@ -71,7 +72,10 @@ export interface JsonRpcCall<Result> {
   readonly signal: AbortSignal;
 }
 
-/** Calls of a JSON-RPC 2.0 service over HTTP. When it is disposed, its connections close and calls in flight fail. */
+/**
+ * Calls of a JSON-RPC 2.0 service over HTTP. When it is disposed of, calls under way fail as `unavailable`, wherever they are, and
+ * later ones at once; its connections close. Then nothing of it goes on, no timer either.
+ */
 export interface JsonRpcClient extends AsyncDisposable {
   /**
    * Tries every endpoint once, a healthy one first. After failures that may pass (transport, timeout, HTTP 5xx, 408, 429)
@@ -107,9 +111,10 @@ class HttpJsonRpcClient implements JsonRpcClient {
   #target: Target;
   /** Those that were asked before, until they are closed, with what calls that off. */
   readonly #retired = new Map<Endpoint, () => void>();
-  #callsInFlight = 0;
+  readonly #underWay = new Set<Promise<unknown>>();
+  /** Ends all calls. */
+  readonly #closing = new AbortController();
   #lastId = 0;
-  #isDisposed = false;
 
   constructor({ endpoints, clock, random, metrics, openHttp = openHttpPool, limits }: JsonRpcClientOptions) {
     this.#clock = clock;
@@ -134,30 +139,33 @@ class HttpJsonRpcClient implements JsonRpcClient {
 
   async call<Result>(call: JsonRpcCall<Result>): Promise<Result> {
     call.signal.throwIfAborted();
-    if (this.#callsInFlight >= this.#limits.maxCallsInFlight) {
+    this.#closing.signal.throwIfAborted();
+    if (this.#underWay.size >= this.#limits.maxCallsInFlight) {
       this.#metrics.calls.inc({ method: call.method, outcome: 'unavailable' });
       throw new ApiError(
         'unavailable',
-        `${call.method}: ${this.#callsInFlight} calls of the API are in flight already`,
+        `${call.method}: ${this.#underWay.size} calls of the API are in flight already`,
       );
     }
-    this.#callsInFlight += 1;
     const startedMs = this.#clock.monotonicMs();
     let outcome: ApiErrorKind | 'ok' | 'aborted' = 'ok';
+    const work = inSpan(currentSpan().child(call.method, 'client'), () => this.#callInTime(call));
+    this.#underWay.add(work);
     try {
-      return await inSpan(currentSpan().child(call.method, 'client'), () => this.#callInTime(call));
+      return await work;
     } catch (error) {
       outcome = error instanceof ApiError ? error.kind : 'aborted';
       throw error;
     } finally {
-      this.#callsInFlight -= 1;
+      this.#underWay.delete(work);
       this.#metrics.calls.inc({ method: call.method, outcome });
       this.#metrics.duration.observe({ method: call.method }, (this.#clock.monotonicMs() - startedMs) / 1_000);
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isDisposed = true;
+    this.#closing.abort(new ApiError('unavailable', 'the service stops, and asks its API nothing more'));
+    await Promise.allSettled(this.#underWay);
     for (const cancel of this.#retired.values()) cancel();
     const endpoints = [...this.#target.endpoints, ...this.#retired.keys()];
     await Promise.all(endpoints.map(({ http }) => http.destroy()));
@@ -174,7 +182,13 @@ class HttpJsonRpcClient implements JsonRpcClient {
 
   async #callInTime<Result>(call: JsonRpcCall<Result>): Promise<Result> {
     const failures = new Map<Endpoint, AttemptFailure>();
-    using deadline = startDeadline(this.#clock, this.#limits.callTimeoutMs, call.method, call.signal);
+    using deadline = startDeadline(
+      this.#clock,
+      this.#limits.callTimeoutMs,
+      call.method,
+      call.signal,
+      this.#closing.signal,
+    );
     try {
       return await this.#callInRounds(call, failures, deadline.signal);
     } catch (error) {
@@ -213,7 +227,7 @@ class HttpJsonRpcClient implements JsonRpcClient {
         if (!call.idempotent) throw failedCall(call.method, failures);
       }
       const mayPass = [...failures.values()].some((failure) => failure.mayPass);
-      if (!mayPass || round >= this.#limits.maxRounds || this.#isDisposed) throw failedCall(call.method, failures);
+      if (!mayPass || round >= this.#limits.maxRounds) throw failedCall(call.method, failures);
       const { backoffBaseMs: baseMs, backoffMaxMs: maxMs } = this.#limits;
       await sleep(this.#clock, backoffMs(round, { baseMs, maxMs }, this.#random), signal);
     }
@@ -367,31 +381,4 @@ function summarize(failures: ReadonlyMap<Endpoint, AttemptFailure>): string {
 /** For the log. */
 function summarizeByHost(failures: ReadonlyMap<Endpoint, AttemptFailure>): string {
   return [...failures].map(([{ host }, { message, detail = message }]) => `${host}: ${detail}`).join('; ');
-}
-
-interface ApiMetrics {
-  readonly calls: Counter<'method' | 'outcome'>;
-  readonly attemptFailures: Counter<'endpoint' | 'reason'>;
-  readonly duration: Histogram<'method'>;
-}
-
-function declareApiMetrics(metrics: Metrics): ApiMetrics {
-  return {
-    calls: metrics.counter({
-      name: 'api_calls_total',
-      help: 'Calls of the P-Chain and info API, by method and outcome',
-      labels: ['method', 'outcome'],
-    }),
-    attemptFailures: metrics.counter({
-      name: 'api_attempt_failures_total',
-      help: 'HTTP requests to the P-Chain and info API that gave no answer, by host and reason',
-      labels: ['endpoint', 'reason'],
-    }),
-    duration: metrics.histogram({
-      name: 'api_call_duration_seconds',
-      help: 'Duration of calls of the P-Chain and info API with all their attempts',
-      labels: ['method'],
-      buckets: DURATION_BUCKETS_SECONDS,
-    }),
-  };
 }

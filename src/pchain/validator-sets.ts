@@ -28,6 +28,8 @@ export class HeightNotReached extends Error {
 /**
  * Validator sets at heights, in the form `T` into which the caller turns each of them once. A set of the past never changes, so
  * it is kept as long as there is room. A failure is not kept. Equal requests in flight share one call.
+ *
+ * Heights that clients name have room of their own: whoever names one after the other pushes out no set that the others need.
  */
 export interface ValidatorSets<T> {
   /**
@@ -37,11 +39,13 @@ export interface ValidatorSets<T> {
    */
   proposedHeight(signal: AbortSignal): Promise<bigint>;
   /**
-   * The set of a subnet at a height. That of a subnet that does not exist is empty.
+   * The set of a subnet at a height that the network has proposed. That of a subnet that does not exist is empty.
    *
    * @throws {HeightNotReached}, {@link ApiError}, what `build` throws, or the signal's reason
    */
   at(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T>;
+  /** The same at any height that a client has named. */
+  atPinned(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T>;
   /** Of each subnet that was asked for lately the set at the greatest height; the subnet asked for last first. */
   newest(): readonly (readonly [SubnetID, T])[];
 }
@@ -53,12 +57,18 @@ export interface ValidatorSetsLimits {
   readonly maxSets: number;
   /** Validators in all kept sets, which bounds memory where sets are large: at about 0.5 KB each, some 50 MB. */
   readonly maxValidators: number;
+  /** Sets kept at heights that clients named: relayers name the height of an epoch, which holds for minutes, of some L1s. */
+  readonly maxPinnedSets: number;
+  /** Validators in these: those of mainnet a dozen times, and some 12 MB. */
+  readonly maxPinnedValidators: number;
 }
 
 const DEFAULT_LIMITS: ValidatorSetsLimits = {
   proposedHeightMaxAgeMs: 1_000,
   maxSets: 1_024,
   maxValidators: 100_000,
+  maxPinnedSets: 256,
+  maxPinnedValidators: 25_000,
 };
 
 export interface ValidatorSetsOptions<T> {
@@ -71,51 +81,86 @@ export interface ValidatorSetsOptions<T> {
   readonly limits?: Partial<ValidatorSetsLimits>;
 }
 
+interface Entry<T> {
+  readonly validators: readonly Validator[];
+  readonly set: T;
+}
+
+/** Sets that have room together. */
+interface Part<T> {
+  readonly sets: FreshCache<SetKey, Entry<T>>;
+  /** The last set of each subnet: heights pass with every block, validators change far more rarely. */
+  readonly latest: LRUCache<SubnetID, Entry<T>>;
+}
+
 export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): ValidatorSets<T> {
   const { api, clock, build, shared, limits } = options;
-  const { proposedHeightMaxAgeMs, maxSets, maxValidators } = { ...DEFAULT_LIMITS, ...limits };
-  interface Entry {
-    readonly validators: readonly Validator[];
-    readonly set: T;
-  }
+  const { proposedHeightMaxAgeMs, maxSets, maxValidators, maxPinnedSets, maxPinnedValidators } = {
+    ...DEFAULT_LIMITS,
+    ...limits,
+  };
   // An empty set takes room too.
-  const sizeOf = ({ validators }: Entry): number => validators.length + 1;
+  const sizeOf = ({ validators }: Entry<T>): number => validators.length + 1;
   const proposedHeights = new FreshCache<'proposed', bigint>({
     clock,
     max: 1,
     maxAgeMs: proposedHeightMaxAgeMs,
     load: (_, signal) => api.getProposedHeight(signal),
   });
-  const sets = new FreshCache<SetKey, Entry>({
-    clock,
-    max: maxSets,
-    size: { max: maxValidators, of: sizeOf },
-    maxAgeMs: Number.POSITIVE_INFINITY,
-    load: loadSet,
+  const proposed = openPart(maxSets, maxValidators, async (key, signal) => {
+    const { subnetID, height } = parseSetKey(key);
+    const { validators, isNew } = await readValidators(subnetID, height, signal);
+    const entry = await remember(proposed, subnetID, height, validators);
+    if (isNew) shared?.put(subnetID, height, entry.validators);
+    return entry;
   });
-  /** The last set of each subnet: heights pass with every block, validators change far more rarely. */
-  const latest = new LRUCache<SubnetID, Entry>({ max: maxSets, maxSize: maxValidators, sizeCalculation: sizeOf });
+  // Not shared with other replicas: a client could fill the store that they have in common.
+  const pinned = openPart(maxPinnedSets, maxPinnedValidators, async (key, signal) => {
+    const { subnetID, height } = parseSetKey(key);
+    const { validators } = await readValidators(subnetID, height, signal);
+    return remember(pinned, subnetID, height, validators);
+  });
 
   /** The same sets, mostly: a request for a height of long ago does not replace what a subnet is now. */
-  const newest = new LRUCache<SubnetID, { readonly height: bigint; readonly entry: Entry }>({
+  const newest = new LRUCache<SubnetID, { readonly height: bigint; readonly entry: Entry<T> }>({
     max: maxSets,
     maxSize: maxValidators,
     sizeCalculation: ({ entry }) => sizeOf(entry),
   });
 
-  async function loadSet(key: SetKey, signal: AbortSignal): Promise<Entry> {
-    const { subnetID, height } = parseSetKey(key);
+  function openPart(
+    max: number,
+    maxOfAll: number,
+    load: (key: SetKey, signal: AbortSignal) => Promise<Entry<T>>,
+  ): Part<T> {
+    return {
+      sets: new FreshCache({
+        ...{ clock, max, load },
+        size: { max: maxOfAll, of: sizeOf },
+        maxAgeMs: Number.POSITIVE_INFINITY,
+      }),
+      latest: new LRUCache({ max, maxSize: maxOfAll, sizeCalculation: sizeOf }),
+    };
+  }
+
+  async function readValidators(subnetID: SubnetID, height: bigint, signal: AbortSignal) {
     const read = await shared?.at(subnetID, height);
     signal.throwIfAborted();
-    const validators = read ?? (await getValidatorsAt(subnetID, height, signal));
-    const previous = latest.get(subnetID);
-    const entry =
-      previous !== undefined && areEqual(previous.validators, validators)
-        ? previous
-        : { validators, set: await build(validators) };
+    return { validators: read ?? (await getValidatorsAt(subnetID, height, signal)), isNew: read === undefined };
+  }
+
+  async function remember(
+    { latest }: Part<T>,
+    subnetID: SubnetID,
+    height: bigint,
+    validators: readonly Validator[],
+  ): Promise<Entry<T>> {
+    const previous = [proposed, pinned]
+      .map((part) => part.latest.peek(subnetID))
+      .find((entry) => entry !== undefined && areEqual(entry.validators, validators));
+    const entry = previous ?? { validators, set: await build(validators) };
     latest.set(subnetID, entry);
     if (height >= (newest.get(subnetID)?.height ?? 0n)) newest.set(subnetID, { height, entry });
-    if (read === undefined) shared?.put(subnetID, height, entry.validators);
     return entry;
   }
 
@@ -138,7 +183,12 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): Valida
 
   return {
     proposedHeight: (signal) => proposedHeights.get('proposed', signal),
-    at: async (subnetID, height, signal) => (await sets.get(setKey(subnetID, height), signal)).set,
+    at: async (subnetID, height, signal) => (await proposed.sets.get(setKey(subnetID, height), signal)).set,
+    async atPinned(subnetID, height, signal) {
+      signal.throwIfAborted();
+      const key = setKey(subnetID, height);
+      return (proposed.sets.peek(key) ?? (await pinned.sets.get(key, signal))).set;
+    },
     newest: () => [...newest.entries()].map(([subnetID, { entry }]) => [subnetID, entry.set] as const),
   };
 }

@@ -6,26 +6,34 @@ export class DeadlineExceeded extends Error {
 }
 
 /**
- * A signal that aborts after `timeoutMs`, or with its parent. Dispose it when the work is done, so that neither the timer
- * nor the listener on a long-lived parent stays behind: `using deadline = startDeadline(...)`.
+ * A signal that aborts after `timeoutMs`, or with one of its parents. Dispose it when the work is done, so that neither the timer
+ * nor a listener on a long-lived parent stays behind: `using deadline = startDeadline(...)`.
  */
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
 }
 
-export function startDeadline(clock: Clock, timeoutMs: number, what: string, parent?: AbortSignal): Deadline {
+export function startDeadline(
+  clock: Clock,
+  timeoutMs: number,
+  what: string,
+  ...parents: readonly (AbortSignal | undefined)[]
+): Deadline {
   const controller = new AbortController();
   const cancelTimer = clock.after(timeoutMs, () => {
     controller.abort(new DeadlineExceeded(`${what} took longer than ${timeoutMs} ms`));
   });
-  const onParentAbort = (): void => controller.abort(parent?.reason);
-  if (parent?.aborted) onParentAbort();
-  else parent?.addEventListener('abort', onParentAbort, { once: true });
+  const onParentAbort = ({ target }: { readonly target: EventTarget | null }): void =>
+    controller.abort((target as AbortSignal).reason);
+  for (const parent of parents) {
+    if (parent?.aborted) controller.abort(parent.reason);
+    else parent?.addEventListener('abort', onParentAbort, { once: true });
+  }
   return {
     signal: controller.signal,
     [Symbol.dispose]() {
       cancelTimer();
-      parent?.removeEventListener('abort', onParentAbort);
+      for (const parent of parents) parent?.removeEventListener('abort', onParentAbort);
     },
   };
 }

@@ -1,9 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
+import type { AggregateOptions } from '../../aggregator/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../aggregator/aggregation-request.ts';
 import type { Network } from '../../network/network.ts';
 import { bytesToHex } from '../../primitives/bytes.ts';
-import { chargeMore, clientOf } from '../access.ts';
+import { chargeAfterwards, chargeMore, clientOf } from '../access.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';
 import { createNetworkOfPath } from '../network-of-path.ts';
@@ -14,7 +15,7 @@ import {
   parseTransactionRequest,
   TransactionQuery,
 } from '../parse-aggregation-request.ts';
-import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS } from '../route-access.ts';
+import { AGGREGATION_ACCESS, MAX_UNITS_OF_SIGNERS, MESSAGE_AGGREGATION_ACCESS } from '../route-access.ts';
 import { untilClientGone } from '../until-client-gone.ts';
 
 export const SignedMessageBody = Type.Object(
@@ -46,8 +47,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     reply: FastifyReply,
     asked: AggregationRequest,
   ): Promise<AggregationResult> {
-    const waiter = { signal: untilClientGone(reply), client: clientOf(request), span: request.span };
-    return networkOf(request).aggregator.aggregate(asked, waiter);
+    return networkOf(request).aggregator.aggregate(asked, waiterOf(request, reply));
   }
 
   server.post(
@@ -100,6 +100,18 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
       return reply.status(201).send(presentSigned(result));
     },
   );
+}
+
+/** Whoever waits for the answer, and pays for the validators that may have to be asked. */
+export function waiterOf(request: FastifyRequest, reply: FastifyReply): AggregateOptions {
+  return {
+    ...{ signal: untilClientGone(reply), client: clientOf(request), span: request.span },
+    onSigners: (validators) => chargeAfterwards(request, reply, unitsForSigners(validators)),
+  };
+}
+
+function unitsForSigners(validators: number): number {
+  return Math.min(MAX_UNITS_OF_SIGNERS, AGGREGATION_ACCESS.unitsPer100Signers * Math.floor(validators / 100));
 }
 
 /** By the digits alone, before anything is made of them. */

@@ -216,6 +216,39 @@ describe('ValidatorSets', () => {
     expect((await tiny.sets.at(L1, 1n, SIGNAL)).validators).toHaveLength(3);
   });
 
+  it('keeps what it needs, however many heights clients name, and few of these', async () => {
+    await using setup = await setUp(node, { maxSets: 4, maxPinnedSets: 2, maxPinnedValidators: 8 });
+    const { api, sets } = setup;
+    const readHeights = (): unknown[] => api.requests.splice(0).map(({ params }) => params.height);
+    const current = await sets.at(L1, 18n, SIGNAL);
+    for (let height = 1n; height <= 17n; height += 1n) await sets.atPinned(L1, height, SIGNAL);
+    expect(readHeights()).toHaveLength(18);
+    // What is needed is there, for those who name its height, too; and what is as it was is not built anew.
+    expect(await sets.at(L1, 18n, SIGNAL)).toBe(current);
+    expect(await sets.atPinned(L1, 18n, SIGNAL)).toBe(current);
+    expect(sets.newest()).toEqual([[L1, current]]);
+    expect(readHeights()).toEqual([]);
+    // Of the others the last two are.
+    for (const height of [16n, 17n, 15n]) await sets.atPinned(L1, height, SIGNAL);
+    expect(readHeights()).toEqual([15]);
+  });
+
+  it('bounds the validators in sets of heights that clients name', async () => {
+    await using setup = await setUp(node, { maxPinnedSets: 10, maxPinnedValidators: 8 });
+    for (const height of [1n, 2n, 3n, 2n, 3n, 1n]) await setup.sets.atPinned(L1, height, SIGNAL);
+    expect(setup.api.requests.map(({ params }) => params.height)).toEqual([1, 2, 3, 1]);
+  });
+
+  it('builds a set once for a height that a client named and for those proposed', async () => {
+    await using setup = await setUp((request) =>
+      validatorsAt({ ...request, params: { ...request.params, height: 1 } }),
+    );
+    const pinned = await setup.sets.atPinned(L1, 5n, SIGNAL);
+    expect(await setup.sets.at(L1, 6n, SIGNAL)).toBe(pinned);
+    expect(await setup.sets.atPinned(L1, 7n, SIGNAL)).toBe(pinned);
+    expect([setup.api.requests.length, setup.built()]).toEqual([3, 1]);
+  });
+
   it('tells a height above the chain from other refusals, and keeps neither', async () => {
     await using setup = await setUp(node);
     const refused = setup.sets.at(L1, 21n, SIGNAL);

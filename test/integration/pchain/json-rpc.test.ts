@@ -431,14 +431,48 @@ describe('deadlines and aborts', () => {
     expect(await ask(setup.client)).toEqual({ height: '1' });
   });
 
-  it('ends its calls when it is disposed', async () => {
-    await using api = await LocalApi.start(() => 'hang');
-    const setup = setUp([api]);
-    const error = failure(ask(setup.client));
-    await api.received(1);
-    await setup.client[Symbol.asyncDispose]();
+  it('ends its calls when it is disposed of, and none goes on', async () => {
+    await using hanging = await LocalApi.start(() => 'hang');
+    await using dead = await LocalApi.start(down);
+    const waiting = setUp([hanging], { limits: { maxConnections: 1 } });
+    const inRequest = failure(ask(waiting.client));
+    await hanging.received(1);
+    const inLine = failure(ask(waiting.client));
+    const pausing = setUp([dead]);
+    let hasEnded = false;
+    const inPause = failure(ask(pausing.client)).finally(() => {
+      hasEnded = true;
+    });
+    await pausing.clock.nextPause();
+
+    await waiting.client[Symbol.asyncDispose]();
+    await pausing.client[Symbol.asyncDispose]();
+    expect(hasEnded).toBe(true);
+    const timers = [waiting.clock.pendingTimers, pausing.clock.pendingTimers];
+    expect(timers).toEqual([0, 0]);
+    for (const error of [await inRequest, await inLine, await inPause, await failure(ask(pausing.client))]) {
+      expect(error).toMatchObject({ kind: 'unavailable', message: 'the service stops, and asks its API nothing more' });
+    }
+    expect([hanging.requests.length, dead.requests.length]).toEqual([1, 1]);
+  });
+
+  it('is disposed of when its calls have ended, however long that takes', async () => {
+    const ended: string[] = [];
+    const request = ({ signal }: { readonly signal: AbortSignal }) =>
+      new Promise((_, reject) => {
+        const end = (): void => {
+          ended.push('a call');
+          reject(signal.reason);
+        };
+        signal.addEventListener('abort', () => setImmediate(() => setImmediate(end)), { once: true });
+      });
+    const openHttp = (() => ({ request, destroy: async () => undefined })) as unknown as OpenHttp;
+    const endpoints = [{ baseUrl: 'http://x' }];
+    const { client } = setUp([], { endpoints, openHttp });
+    const error = failure(ask(client));
+    await client[Symbol.asyncDispose]();
+    expect(ended).toEqual(['a call']);
     expect((await error).kind).toBe('unavailable');
-    expect(setup.clock.pendingTimers).toBe(0);
   });
 });
 

@@ -11,13 +11,15 @@ const ENTRY = join(import.meta.dirname, '..', '..', '..', 'src', 'start.js');
 export type ServiceChild = Awaited<ReturnType<typeof startServiceChild>>;
 
 /** The service as operators run it: a process of its own, with a configuration file that can be written anew. */
-export async function startServiceChild(config: object) {
+export async function startServiceChild(config: object, nodeFlags: readonly string[] = []) {
   await using opened = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'service-'));
   opened.defer(() => rm(directory, { recursive: true, force: true }));
   const file = join(directory, 'config.json');
   await writeFile(file, JSON.stringify(config));
-  const child = spawn(process.execPath, [ENTRY, '--config', file], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(process.execPath, [...nodeFlags, ENTRY, '--config', file], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   const exit = once(child, 'exit');
   opened.defer(async () => {
     child.kill('SIGKILL');

@@ -268,7 +268,8 @@ describe('an aggregation', () => {
     await using started = await start();
     const { body } = await started.service.get('/openapi.json');
     expect(JSON.stringify(body)).toContain(
-      'Costs 10 units, and 1 more for each full KiB of message and justification together, of those that a client has in a minute.',
+      'Costs 10 units, and on top of it 1 for each full KiB of message and justification together and 1 for each full 100 validators of the ' +
+        'set that signs (20 at most), of those that a client has in a minute.',
     );
   });
 });

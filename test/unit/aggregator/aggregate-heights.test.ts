@@ -107,6 +107,7 @@ function createHarness() {
         return state.proposed;
       },
       at: async (_, height) => state.sets.get(height) ?? setOf(),
+      atPinned: async (_, height) => state.sets.get(height) ?? setOf(),
       newest: () => [],
     },
     epochs: { heightOf: async (_, signal) => state.epoch(signal) },

@@ -47,6 +47,14 @@ describe('who signs', () => {
     expect(api.calls).not.toContain('getProposedHeight');
   });
 
+  test('is told to whoever waits, as a number, before anybody is asked', async () => {
+    const { start, finish, source } = createHarness();
+    const told: [validators: number, asked: number][] = [];
+    const onSigners = async (validators: number) => void told.push([validators, source.calls.length]);
+    await finish(start({}, undefined, undefined, undefined, onSigners));
+    expect(told).toEqual([[4, 0]]);
+  });
+
   test('the primary network for a message of the P-Chain', async () => {
     const { start, finish } = createHarness();
     const message = createUnsignedMessage(NETWORK_ID, P_CHAIN_ID, Uint8Array.of(1));

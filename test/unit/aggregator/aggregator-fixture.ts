@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { type AggregatorLimits, type AggregatorOptions, createAggregator } from '../../../src/aggregator/aggregate.ts';
+import { type AggregateOptions, type AggregatorLimits, type AggregatorOptions, createAggregator } from '../../../src/aggregator/aggregate.ts';
 import type { AggregationRequest } from '../../../src/aggregator/aggregation-request.ts';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
@@ -203,8 +203,9 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
     signal = new AbortController().signal,
     onProgress?: ProgressListener,
     span = NO_SPAN,
+    onSigners?: AggregateOptions['onSigners'],
   ) {
-    const result = aggregator.aggregate(request(more), { signal, onProgress, span });
+    const result = aggregator.aggregate(request(more), { signal, onProgress, span, onSigners });
     result.catch(() => undefined);
     return result;
   }

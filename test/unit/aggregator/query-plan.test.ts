@@ -1,13 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Outlook } from '../../../src/aggregator/outlook.ts';
-import {
-  afterFailure,
-  planQueries,
-  type QueryLimits,
-  weightRefusedForGood,
-} from '../../../src/aggregator/query-plan.ts';
+import { afterFailure, planQueries, type QueryLimits } from '../../../src/aggregator/query-plan.ts';
+import { weightRefusedForGood } from '../../../src/aggregator/refusal-verdict.ts';
 import type { SignatureFailure } from '../../../src/aggregator/signature-source.ts';
+import { Survey } from '../../../src/aggregator/survey.ts';
 import { createTally, type Standing, type Tally } from '../../../src/aggregator/tally.ts';
 import { nodeIDFromBytes } from '../../../src/primitives/ids.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
@@ -106,7 +103,7 @@ const state = fc
 
 type State = typeof state extends fc.Arbitrary<infer T> ? T : never;
 
-const PLAIN = { isCautious: false, isPChainMessage: false };
+const PLAIN = { isCautious: false, isPChainMessage: false, connectionChanges: 0 };
 
 function plan({ tally, validators, connectDeadlineMs, limits }: State) {
   const isConnected = ({ index }: { index: number }) => validators[index]?.isConnected === true;
@@ -275,6 +272,7 @@ describe('the plan carried out, with any answers', () => {
             validators.map(({ outlook }) => outlook),
           );
           const attemptsOf = validators.map(() => 0);
+          const survey = new Survey(tally);
           /** Changes to come: answers, and connections that come or go. */
           let events: { atMs: number; happen: (nowMs: number) => void }[] = validators.flatMap(({ connected }) =>
             (connected ?? []).map((atMs) => ({ atMs, happen: () => {} })),
@@ -285,11 +283,19 @@ describe('the plan carried out, with any answers', () => {
               const connected = validators[index]?.connected ?? [0, Number.POSITIVE_INFINITY];
               return connected[0] <= nowMs && nowMs < connected[1];
             };
-            const planned = planQueries(
-              tally,
-              { nowMs, isConnected, connectDeadlineMs, isCautious, isPChainMessage: false },
-              limits,
-            );
+            const ends = validators.flatMap(({ connected }) => connected ?? []);
+            const connectionChanges = ends.filter((atMs) => atMs <= nowMs).length;
+            const now = {
+              nowMs,
+              isConnected,
+              connectionChanges,
+              connectDeadlineMs,
+              isCautious,
+              isPChainMessage: false,
+            };
+            const planned = planQueries(tally, now, limits, survey);
+            // What was seen before changes nothing.
+            expect(planned).toEqual(planQueries(tally, now, limits));
             if (planned.kind === 'enough') {
               expect(tally.signedWeight >= tally.neededWeight).toBe(true);
               return;

@@ -41,6 +41,18 @@ test('never has more under way than there is room for, and lets all pass in the 
   );
 });
 
+test('has 16 MiB for large ones, however many validators are to be sent them', () => {
+  const room = new QueryRoom(100_000);
+  let underWay = 0;
+  const query = () => {
+    underWay += 1;
+    return new Promise<void>(() => {});
+  };
+  for (let count = 0; count < 1_000; count += 1) void room.run(200 * 1024, query);
+  expect(underWay).toBe(81);
+  expect(room.usage().largeBytes).toMatchObject({ limit: 16 * 1024 * 1024, waiting: 919 });
+});
+
 test('large ones do not hold up small ones, and who finds room starts at once', () => {
   const room = new QueryRoom(10, 2 * LARGE);
   const started: string[] = [];

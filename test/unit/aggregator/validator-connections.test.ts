@@ -122,6 +122,7 @@ function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as Err
         signal.addEventListener('abort', () => reject(signal.reason), { once: true });
       });
     },
+    atPinned: () => Promise.reject(new Error('no client is here')),
     newest: () => [],
   };
   const connections = createValidatorConnections({

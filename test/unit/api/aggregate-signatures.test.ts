@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import type { TSchema } from 'typebox';
 import Schema from 'typebox/schema';
 import { describe, expect, test } from 'vitest';
+import type { Aggregator } from '../../../src/aggregator/aggregate.ts';
 import type { AggregationRequest } from '../../../src/aggregator/aggregation-request.ts';
 import {
   type AggregationReport,
@@ -12,8 +13,9 @@ import {
 import type { TallySummary } from '../../../src/aggregator/tally.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
 import { idBytes, P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
+import { createMemoryLimitCounters } from '../../../src/store/limit-counters.ts';
 import { MAX_PAYLOAD_LENGTH } from '../../../src/warp/unsigned-message.ts';
-import { settle } from '../../fake-clock.ts';
+import { FakeClock, settle } from '../../fake-clock.ts';
 import { readCase } from '../../vectors/vectors.ts';
 import {
   createTestServer,
@@ -91,6 +93,33 @@ describe('a good request', () => {
     expect(clients).toEqual(
       ['192.0.2.7', '2001:db8:0:0::/64', '2001:db8:0:0::/64'].flatMap((name) => [`address:${name}`, `address:${name}`]),
     );
+  });
+
+  test.each([
+    [99, 10],
+    [100, 11],
+    [1_999, 29],
+    [2_000, 30],
+    [1_000_000, 30],
+  ])('whose set has %i validators costs %i units, as a message and as a transaction', async (validators, units) => {
+    const aggregate: Aggregator['aggregate'] = async (_, { onSigners }) => {
+      await onSigners?.(validators);
+      return RESULT;
+    };
+    const access = { apiKeys: [], unitsPerMinute: 50, trustedProxies: [] };
+    const limits = createMemoryLimitCounters(new FakeClock());
+    const limited = await createTestServer({ aggregator: { aggregate }, access: { ...access, limits } });
+    const payload = JSON.stringify({ message });
+    const ask = async () => limited.inject({ method: 'POST', url: PATH, headers: JSON_TYPE, payload });
+    const left = async (response: ReturnType<typeof ask>) => (await response).headers['x-ratelimit-remaining'];
+    expect(await left(ask())).toBe(String(50 - units));
+    // What the minute has no room for any more does not refuse this request, but the next one.
+    const second = await limited.inject({ url: `${PATH}/${PRIMARY_NETWORK_ID}` });
+    expect([second.statusCode, second.headers['x-ratelimit-remaining']]).toEqual([
+      201,
+      String(Math.max(0, 50 - 2 * units)),
+    ]);
+    if (units === 30) expect((await ask()).statusCode).toBe(429);
   });
 
   test('may have every field, hex with or without 0x, and the subnet in hex or cb58', async () => {

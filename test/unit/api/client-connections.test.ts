@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { RequestListener, ServerResponse } from 'node:http';
+import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -233,6 +233,25 @@ test.runIf(process.platform === 'linux')('waiting requests have a bound over all
   expect(brokenOff).toEqual(['has most waiting requests of all']);
   expect(greedy.length).toBeLessThan(50);
   expect(modest.served.destroyed).toBe(false);
+});
+
+test('of what comes at once over many connections of one client, sixteen requests begin in a turn', async () => {
+  const clock = new FakeClock();
+  let handled = 0;
+  const listener: RequestListener = () => {
+    handled += 1;
+  };
+  const connections = new ClientConnections({ clock, listener, maxConnections: 100, onBreakOff: () => undefined });
+  for (let count = 0; count < 40; count += 1) {
+    const socket = new Socket();
+    connections.open(socket);
+    const request = new IncomingMessage(socket);
+    connections.get(socket)?.take(request, new ServerResponse(request));
+  }
+  expect(handled).toBe(16);
+  for (let turn = 0; turn < 3; turn += 1) await settle();
+  expect(handled).toBe(40);
+  connections.stop();
 });
 
 describe('the number of connections', () => {

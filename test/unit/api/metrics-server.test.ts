@@ -1,6 +1,6 @@
 import { Counter, Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { openMetricsServer } from '../../../src/api/metrics-server.ts';
+import { createMetricsText, openMetricsServer } from '../../../src/api/metrics-server.ts';
 import { systemClock } from '../../../src/primitives/clock.ts';
 import { createTestServer } from './api-fixture.ts';
 
@@ -20,6 +20,19 @@ test('serves the metrics, and nothing else', async () => {
   expect([head.status, await head.text()]).toEqual([200, '']);
   expect((await fetch(server.url, { method: 'POST' })).status).toBe(404);
   expect((await fetch(new URL('/health/live', server.url))).status).toBe(404);
+});
+
+test('all who ask at the same time share one rendering, and its bytes', async () => {
+  const registry = new Registry();
+  let renderings = 0;
+  registry.metrics = async () => {
+    renderings += 1;
+    return `rendering ${renderings}`;
+  };
+  const text = createMetricsText(registry, systemClock);
+  const crowd = await Promise.all(Array.from({ length: 1_000 }, text));
+  expect([renderings, new Set(crowd).size, String(crowd[0])]).toEqual([1, 1, 'rendering 1']);
+  expect(String(await text())).toBe('rendering 2');
 });
 
 test('a port that is taken is an error', async () => {

@@ -110,7 +110,7 @@ describe('the OpenAPI document', () => {
     const statuses = ['201', '400', '403', '404', '408', '413', '415', '431', '500', '502', '503'];
     expect(Object.keys(post.responses)).toEqual(statuses);
     expect(post.parameters).toMatchObject([{ name: 'network', in: 'path', schema: { enum: ['fuji', 'testnet'] } }]);
-    expect(post['x-access']).toEqual({ group: 'aggregation', units: 10, unitsPerKiB: 1 });
+    expect(post['x-access']).toEqual({ group: 'aggregation', units: 10, unitsPerKiB: 1, unitsPer100Signers: 1 });
   });
 
   test('says of each status which codes it may have, and what they mean', async () => {

@@ -3,22 +3,23 @@ import { findBootstrapPeers } from '../../../src/network/bootstrap-peers.ts';
 import type { NodeID } from '../../../src/primitives/ids.ts';
 
 const never = new AbortController().signal;
-const PEER = { nodeID: 'NodeID-peer' as NodeID, host: '1.2.3.4', port: 9651 };
+const OWN = { host: '5.6.7.8', port: 9651 };
+const nodeID = 'NodeID-own' as NodeID;
+const [byHand, peer] = ['hand', 'peer'].map((name) => ({
+  ...{ nodeID: `NodeID-${name}` as NodeID, host: '1.2.3.4', port: 9651 },
+})) as [{ nodeID: NodeID; host: string; port: number }, { nodeID: NodeID; host: string; port: number }];
+const ANSWERS = { getPeers: async () => [peer], getNodeID: async () => nodeID, getNodeIP: async () => OWN };
+const noAnswer = () => Promise.reject(new Error('no answer'));
 
-test('where one question about the node itself fails, the other is waited for, and the peers are there', async () => {
-  const address = Promise.withResolvers<{ host: string; port: number }>();
-  const api = {
-    getPeers: async () => [PEER],
-    getNodeID: () => Promise.reject(new Error('no answer')),
-    getNodeIP: () => address.promise,
-  };
-  let found: readonly object[] | undefined;
-  const finding = findBootstrapPeers(api, [], never).then((peers) => {
-    found = peers;
-  });
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(found).toBeUndefined();
-  address.resolve({ host: '5.6.7.8', port: 9651 });
-  await finding;
-  expect(found).toEqual([PEER]);
+test('peers set by hand come first, then those of the node, then the node itself', async () => {
+  expect(await findBootstrapPeers(ANSWERS, [byHand], never)).toEqual([byHand, peer, { nodeID, ...OWN }]);
+});
+
+test.each(['getNodeID', 'getNodeIP'])('where %s fails, only the node itself is missing', async (method) => {
+  expect(await findBootstrapPeers({ ...ANSWERS, [method]: noAnswer }, [byHand], never)).toEqual([byHand, peer]);
+});
+
+test('where the peers of the node are not known, the others are there', async () => {
+  const api = { ...ANSWERS, getPeers: noAnswer };
+  expect(await findBootstrapPeers(api, [byHand], never)).toEqual([byHand, { nodeID, ...OWN }]);
 });
