@@ -74,6 +74,7 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
       GO_PATH,
       {
         ...common,
+        config: { ...common.config, network: first.name },
         schema: {
           ...schema,
           operationId: 'goAggregateSignatures',
