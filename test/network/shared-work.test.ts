@@ -1,5 +1,6 @@
 import { createClient, createCluster } from '@redis/client';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { loadBackend } from '../../src/bls/load-backend.ts';
 import { type Clock, systemClock } from '../../src/primitives/clock.ts';
 import { startService } from '../integration/service/running-service.ts';
 import { createLogLines, type LogLines } from '../log-lines.ts';
@@ -12,6 +13,9 @@ const CONNECTED = 'the shared store is connected';
 const AWAY = 'the shared store is away';
 const SECRET = 'the secret of the replicas';
 const VALIDATORS = 5;
+/** With noble, pairings would be most of the minutes that these tests take: each message is checked by each replica, and once more here. */
+const BLS = { backend: 'native' };
+const native = await loadBackend('native');
 const AGGREGATION = { hedgeAfterMs: 9_000, peerTimeoutMs: 9_000 };
 /** All are asked, and nobody beside a slow one: so the number of questions is known, however busy the machine is. */
 const QUORUM = 100;
@@ -35,7 +39,10 @@ interface Replicas extends AsyncDisposable {
 async function startReplicas(count: number, store: object, clock: Clock = systemClock): Promise<Replicas> {
   await using opened = new AsyncDisposableStack();
   const logs = Array.from({ length: count }, createLogLines);
-  const settings = (index: number) => ({ store, aggregation: AGGREGATION, logger: logs[index]!.logger, clock });
+  const settings = (index: number) => ({
+    ...{ store, bls: BLS, aggregation: AGGREGATION, clock },
+    logger: logs[index]!.logger,
+  });
   const first = opened.use(await startService(VALIDATORS, { settings: settings(0) }));
   const all: (Replica & { log: LogLines })[] = [{ ...first, log: logs[0]! }];
   for (let index = 1; index < count; index += 1) {
@@ -45,7 +52,7 @@ async function startReplicas(count: number, store: object, clock: Clock = system
   const closing = opened.move();
   return {
     ...{ devnet: first.devnet, all },
-    verify: (answer, expected) => first.verify(answer, expected),
+    verify: (answer, expected) => first.verify(answer, expected, native),
     questions: () =>
       first.devnet.nodeIDs.reduce((sum, _, index) => sum + first.devnet.validator(index).appRequestCount, 0),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
