@@ -74,11 +74,9 @@ export class Prober implements AsyncDisposable {
     };
   }
 
-  /** Seconds from `fromMs` until the last request before `toMs` was sent that failed or took longer than `limitMs`. */
-  recoveredAfter(fromMs: number, limitMs: number, toMs = Number.POSITIVE_INFINITY): number {
-    const late = this.#samples.filter(
-      ({ atMs, tookMs, isGood }) => atMs >= fromMs && atMs < toMs && (!isGood || tookMs > limitMs),
-    );
+  /** Seconds from `fromMs` until the last request was sent that failed or took longer than `limitMs`. */
+  recoveredAfter(fromMs: number, limitMs: number): number {
+    const late = this.#samples.filter(({ atMs, tookMs, isGood }) => atMs >= fromMs && (!isGood || tookMs > limitMs));
     const last = late.at(-1);
     return last === undefined ? 0 : round((last.atMs - fromMs) / 1_000, 1);
   }
