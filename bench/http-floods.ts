@@ -64,7 +64,7 @@ async function measure(
   const perSecond = flood.isOpen === true ? Math.min(MOST_PER_SECOND, OVERLOAD * (await capacityOf(job))) : undefined;
   const before = await readResources(url);
   const hangingPrefix = flood.isPChainHanging === true ? `,"pChainHeight":${await heightOf(rig)}` : '';
-  await using prober = new Prober(url, messages, GOOD_PER_SECOND, hangingPrefix);
+  await using prober = new Prober([url], messages, GOOD_PER_SECOND, hangingPrefix);
 
   const quietFromMs = Date.now();
   await sleep(1_000 * Math.max(2, seconds / 2));

@@ -21,13 +21,14 @@ export interface ProbeFigures {
   readonly goodPercent: number;
   readonly p50Ms: number;
   readonly p95Ms: number;
+  readonly p99Ms: number;
   readonly maxMs: number;
   readonly healthMaxMs: number;
 }
 
 /** A good client that asks for a new message at even intervals, and a probe of `/health/live`, each from an address of its own. */
 export class Prober implements AsyncDisposable {
-  readonly #url: string;
+  readonly #urls: readonly string[];
   readonly #messages: readonly string[];
   readonly #extra: string;
   readonly #good = new Agent({ localAddress: GOOD_CLIENT });
@@ -38,9 +39,12 @@ export class Prober implements AsyncDisposable {
   readonly #timers: NodeJS.Timeout[];
   #sent = 0;
 
-  /** @param extra further fields of each request, such as `,"pChainHeight":5` */
-  constructor(url: string, messages: readonly string[], perSecond: number, extra = '') {
-    this.#url = url;
+  /**
+   * @param urls asked in turns
+   * @param extra further fields of each request, such as `,"pChainHeight":5`
+   */
+  constructor(urls: readonly string[], messages: readonly string[], perSecond: number, extra = '') {
+    this.#urls = urls;
     this.#messages = messages;
     this.#extra = extra;
     this.#timers = [
@@ -59,6 +63,7 @@ export class Prober implements AsyncDisposable {
       goodPercent: round((100 * samples.filter(({ isGood }) => isGood).length) / samples.length),
       p50Ms: round(median(tookMs)),
       p95Ms: round(quantile(tookMs, 0.95)),
+      p99Ms: round(quantile(tookMs, 0.99)),
       maxMs: round(quantile(tookMs, 1)),
       healthMaxMs: round(
         quantile(
@@ -97,8 +102,9 @@ export class Prober implements AsyncDisposable {
 
   async #ask(): Promise<boolean> {
     const message = this.#messages[this.#sent % this.#messages.length] ?? '';
+    const url = this.#urls[this.#sent % this.#urls.length];
     this.#sent += 1;
-    const { statusCode, body } = await request(`${this.#url}${AGGREGATION_PATH}`, {
+    const { statusCode, body } = await request(`${url}${AGGREGATION_PATH}`, {
       method: 'POST',
       dispatcher: this.#good,
       headers: { 'content-type': 'application/json' },
@@ -111,7 +117,7 @@ export class Prober implements AsyncDisposable {
   }
 
   async #askHealth(): Promise<boolean> {
-    const { statusCode, body } = await request(`${this.#url}/health/live`, {
+    const { statusCode, body } = await request(`${this.#urls[0]}/health/live`, {
       dispatcher: this.#health,
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });

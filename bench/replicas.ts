@@ -1,6 +1,5 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { Agent } from 'undici';
+import { startRedis } from '../test/network/redis-process.ts';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
 import { type ServiceProcess, startProcess, startService } from './processes.ts';
 import { newMessages, postMessage, untilReady } from './service.ts';
@@ -8,8 +7,6 @@ import { median, round } from './statistics.ts';
 
 const DEFAULT_SIZES = [20, 200];
 const ROUNDS = 40;
-/** As people run it: another would be in the way of a Redis that is there already. */
-const REDIS_PORT = 16_379;
 const BACKENDS = ['noble', 'native'] as const;
 
 /**
@@ -26,13 +23,13 @@ async function benchSize(validators: number, backend: string, report: (row: Row)
   await using opened = new AsyncDisposableStack();
   const agent = new Agent({ bodyTimeout: 0, headersTimeout: 0 });
   opened.defer(() => agent.close());
-  opened.use(await startRedis());
+  const redis = opened.use(await startRedis());
   const devnet = opened.use(await startProcess(['bench/devnet-process.ts', String(validators)]));
   const network = devnet.announced as { readonly url: string; readonly apiUrl: string };
   const settings = {
     network: { pChainApi: [{ baseUrl: network.apiUrl }], dialsPerSecond: 1_000 },
     bls: { backend },
-    store: { sharedUrl: `redis://127.0.0.1:${REDIS_PORT}`, sharedSecret: 'the secret of a benchmark' },
+    store: { sharedUrl: `redis://127.0.0.1:${redis.port}`, sharedSecret: 'the secret of a benchmark' },
   };
   const one = opened.use(await startService(settings));
   const other = opened.use(await startService(settings));
@@ -57,18 +54,4 @@ async function benchSize(validators: number, backend: string, report: (row: Row)
     other_replica_ms: round(otherMs ?? Number.NaN),
     more_ms: round((otherMs ?? Number.NaN) - (sameMs ?? Number.NaN)),
   });
-}
-
-async function startRedis(): Promise<AsyncDisposable> {
-  const args = ['--bind', '127.0.0.1', '--port', String(REDIS_PORT), '--save', '', '--appendonly', 'no'];
-  const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [line] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);
-  if (typeof line === 'number') throw new Error(`redis-server ended with exit code ${line}`);
-  return {
-    async [Symbol.asyncDispose]() {
-      const exited = once(child, 'exit');
-      child.kill('SIGTERM');
-      await exited;
-    },
-  };
 }

@@ -181,12 +181,21 @@ const overview: Dashboard = {
           ],
         },
         {
-          title: 'Units that requests cost',
-          description: 'By API key; without a key the name is empty.',
-          unit: 'ops',
+          title: 'Units that requests cost in a minute',
+          description:
+            'By API key, beside its limit. Without a key the name is empty: then the limit is for each address, and what is used is of all.',
+          unit: 'short',
           queries: [
-            { expr: `sum by (key, routes) (rate(${P}access_units_total[${RATE}]))`, legend: '{{key}} {{routes}}' },
+            { expr: `60 * sum by (key) (rate(${P}access_units_total[${RATE}]))`, legend: 'used {{key}}' },
+            { expr: `max by (key) (${P}access_units_per_minute_limit) or vector(0)`, legend: 'limit {{key}}' },
           ],
+        },
+        {
+          title: 'Units by kind of route',
+          description: 'What the load is made of: aggregations, data, calls of nodes.',
+          unit: 'ops',
+          isStacked: true,
+          queries: [{ expr: `sum by (routes) (rate(${P}access_units_total[${RATE}]))`, legend: '{{routes}}' }],
         },
       ],
     },
@@ -225,6 +234,14 @@ const subnet: Dashboard = {
           unit: 'percentunit',
           max: 1,
           queries: [{ expr: `${P}connected_weight_ratio{${SUBNET}}`, legend: '{{subnet_id}} {{instance}}' }],
+        },
+        {
+          title: 'Signable weight',
+          description:
+            'Share of the total weight that is connected and has nothing known against it: the highest quorum that can be signed now.',
+          unit: 'percentunit',
+          max: 1,
+          queries: [{ expr: `${P}signable_weight_ratio{${SUBNET}}`, legend: '{{subnet_id}} {{instance}}' }],
         },
         {
           title: 'Total weight',
@@ -287,9 +304,25 @@ const peers: Dashboard = {
           unit: 'short',
           queries: [
             { expr: `sum by (network) (${P}peer_wanted{${NET}})`, legend: 'wanted {{network}}' },
+            {
+              expr: `sum by (network, state) (${P}peer_wanted_nodes{${NET}})`,
+              legend: 'wanted, {{state}} {{network}}',
+            },
             { expr: `sum by (network) (${P}peer_connections{${NET}})`, legend: 'connected {{network}}' },
             { expr: `sum by (network) (${P}peer_connecting{${NET}})`, legend: 'connecting {{network}}' },
             { expr: `sum by (network) (${P}peer_known_addresses{${NET}})`, legend: 'with a known address {{network}}' },
+          ],
+        },
+        {
+          title: 'Missing validators, by cause',
+          description: 'no_address: no peer has told of it yet. unreachable: its address does not answer.',
+          unit: 'short',
+          isStacked: true,
+          queries: [
+            {
+              expr: `sum by (cause) (${P}peer_wanted_nodes{${NET}, state="missing"}) or vector(0)`,
+              legend: '{{cause}}',
+            },
           ],
         },
         {
@@ -395,6 +428,43 @@ const processes: Dashboard = {
             { expr: `sum(rate(${P}signature_cache_hits_total{${NET}}[${RATE}]))`, legend: 'known' },
             { expr: `sum(rate(${P}signature_cache_misses_total{${NET}}[${RATE}]))`, legend: 'not known' },
             { expr: `sum(rate(${P}bad_signers_total{${NET}}[${RATE}]))`, legend: 'bad' },
+          ],
+        },
+      ],
+    },
+    {
+      title: 'Shared with other replicas',
+      panels: [
+        {
+          title: 'Collections',
+          description: 'found and waited: another replica had done the work. alone: the store was away.',
+          unit: 'reqps',
+          isStacked: true,
+          queries: [
+            {
+              expr: `sum by (outcome) (rate(${P}shared_work_total{${NET}}[${RATE}])) or vector(0)`,
+              legend: '{{outcome}}',
+            },
+          ],
+        },
+        {
+          title: 'Signed messages of other replicas',
+          description:
+            'sealed ones are answered with at once, and confirmed right after; one that is refuted is an alert.',
+          unit: 'reqps',
+          queries: [
+            {
+              expr: `sum by (outcome) (rate(${P}shared_results_total{${NET}}[${RATE}])) or vector(0)`,
+              legend: '{{outcome}}',
+            },
+          ],
+        },
+        {
+          title: 'Spans of traces',
+          description: 'failed and dropped ones are lost: the collector is away, or too slow. 0 without traces.',
+          unit: 'ops',
+          queries: [
+            { expr: `sum by (outcome) (rate(${P}trace_spans_total[${RATE}])) or vector(0)`, legend: '{{outcome}}' },
           ],
         },
       ],

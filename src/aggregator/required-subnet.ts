@@ -142,6 +142,6 @@ function describeFailure(error: unknown): string {
 }
 
 /** To four digits, which a number holds however large the weights are. */
-function ratio(part: bigint, total: bigint): number {
+export function ratio(part: bigint, total: bigint): number {
   return Number((part * 10_000n) / total) / 10_000;
 }

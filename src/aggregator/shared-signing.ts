@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { JobsOverloaded } from '../bls/job-runner.ts';
 import { PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
-import type { SharedTask, SharedWork } from '../store/shared-work.ts';
+import type { FoundOutcome, SharedTask, SharedWork } from '../store/shared-work.ts';
 import { inSpan, NO_SPAN, type Span } from '../telemetry/spans.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
 import type { Place } from './admission.ts';
@@ -21,8 +21,9 @@ import { ProgressFeed, type ProgressListener } from './progress.ts';
 import { QueryRoom } from './query-room.ts';
 import { createRefusedChains } from './refused-chains.ts';
 import { resultKey, signatureKey } from './result-key.ts';
-import { decodeFailure, type Ending, toShared, verifiedResult } from './shared-outcome.ts';
+import { decodeFailure, type Ending, readResult, toShared } from './shared-outcome.ts';
 import { encodeProgress, MirroredProgress } from './shared-progress.ts';
+import { SharedResults } from './shared-results.ts';
 import type { Signing } from './signing-resolver.ts';
 
 export interface SharedSigningOptions extends Omit<CollectionDeps, 'refusedChains' | 'room' | 'limits'> {
@@ -45,6 +46,7 @@ export class SharedSigning {
   readonly #spans = new Map<string, Span>();
   readonly #results: LRUCache<string, AggregationResult>;
   readonly #failures: ReturnType<typeof createFailureMemory>;
+  readonly #ofOthers: SharedResults;
 
   constructor(options: SharedSigningOptions) {
     const { limits, clock } = options;
@@ -58,6 +60,7 @@ export class SharedSigning {
         signedMessage.length + 8 * signers.length + RESULT_OVERHEAD_BYTES,
     });
     this.#failures = createFailureMemory(clock);
+    this.#ofOthers = new SharedResults(options.bls, options.metrics);
   }
 
   async sign(
@@ -130,7 +133,7 @@ export class SharedSigning {
       patienceMs: this.#options.limits.requestTimeoutMs,
       work: collect,
       share: toShared,
-      accept: ({ bytes, isProven }) => this.#accept(key, bytes, isProven, { request, signing }, signal),
+      accept: (found) => this.#accept(key, found, { request, signing }, signal),
       progress: () => encodeProgress(progress),
       onProgress(told) {
         isNew = true;
@@ -184,14 +187,13 @@ export class SharedSigning {
   /** What another replica found out. Its failure is not remembered here: it has its time in the store, and no longer. */
   async #accept(
     key: string,
-    bytes: Uint8Array,
-    isProven: boolean,
+    found: FoundOutcome,
     { request, signing }: Pick<Work, 'request' | 'signing'>,
     signal: AbortSignal,
   ): Promise<Ending | undefined> {
-    if (!isProven) return decodeFailure(bytes, () => this.#connectedWeight(signing.warpSet));
-    const ending = await verifiedResult(bytes, request, signing, this.#options.bls, signal);
-    return ending && this.#keep(key, ending);
+    if (!found.isProven) return decodeFailure(found.bytes, () => this.#connectedWeight(signing.warpSet));
+    const result = readResult(found.bytes, request, signing);
+    return this.#ofOthers.accept(result, found, (ending) => this.#keep(key, ending), signal);
   }
 
   #keep(key: string, ending: Extract<Ending, { kind: 'signed' }>): Ending {

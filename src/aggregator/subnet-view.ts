@@ -64,6 +64,8 @@ export interface SubnetFacts {
   readonly funds: ReadonlyMap<NodeID, L1ValidatorFunds>;
 }
 
+type NodeFacts = Pick<SubnetFacts, 'peerOf' | 'pastOf' | 'isSuspect' | 'funds'>;
+
 /** What a node did longer ago says nothing of what it will do now. */
 const DOUBT_MS = 10 * 60_000;
 
@@ -93,7 +95,19 @@ export function assembleSubnetView(facts: SubnetFacts): SubnetView {
   };
 }
 
-function viewValidator(validator: WarpValidator, facts: SubnetFacts): ValidatorView {
+/** Of those that {@link assembleSubnetView} calls signable, without what their view says of them. */
+export function signableWeight(
+  { validators }: WarpSet,
+  facts: Pick<SubnetFacts, 'peerOf' | 'pastOf' | 'isSuspect'>,
+): bigint {
+  return validators
+    .filter((validator) => viewValidator(validator, { ...facts, funds: NO_FUNDS }).status === 'signable')
+    .reduce((sum, { weight }) => sum + weight, 0n);
+}
+
+const NO_FUNDS: SubnetFacts['funds'] = new Map();
+
+function viewValidator(validator: WarpValidator, facts: NodeFacts): ValidatorView {
   const { index, weight, publicKeyHex, nodeIDs } = validator;
   const nodes = nodeIDs.map((nodeID) => nodeStatus(nodeID, facts));
   const judged = judge(nodes, facts.isSuspect(publicKeyHex));
@@ -138,7 +152,7 @@ function wasUnanswered({ past }: NodeStatus): boolean {
   return past.last.outcome === 'silent' || past.last.outcome === 'ignored';
 }
 
-function nodeStatus(nodeID: NodeID, { peerOf, pastOf, funds }: SubnetFacts): NodeStatus {
+function nodeStatus(nodeID: NodeID, { peerOf, pastOf, funds }: NodeFacts): NodeStatus {
   return { nodeID, ...peerOf(nodeID), past: pastOf(nodeID), funds: funds.get(nodeID) };
 }
 

@@ -6,13 +6,14 @@ import type { ValidatorSets } from '../pchain/validator-sets.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
 import type { BlockchainID, NodeID, SubnetID } from '../primitives/ids.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
 import { settingsOf } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AnswerHistory } from './answer-history.ts';
-import { readinessOf, type SubnetReadiness } from './required-subnet.ts';
+import { ratio, readinessOf, type SubnetReadiness } from './required-subnet.ts';
 import type { SigningResolver } from './signing-resolver.ts';
-import { assembleSubnetView, type SubnetView } from './subnet-view.ts';
+import { assembleSubnetView, type SubnetView, signableWeight } from './subnet-view.ts';
 import type { Suspects } from './suspects.ts';
 import type { ValidatorConnections } from './validator-connections.ts';
 
@@ -51,6 +52,7 @@ export interface SubnetViewsOptions {
   readonly history: Pick<AnswerHistory, 'pastOf'>;
   readonly suspects: Pick<Suspects, 'has'>;
   readonly clock: Clock;
+  readonly metrics: Metrics;
   readonly readyQuorumNum: bigint;
 }
 
@@ -68,6 +70,29 @@ const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
 
 export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
   const { resolver, validatorSets, connections, peers, history, suspects, clock, readyQuorumNum } = options;
+
+  const facts = {
+    peerOf: (nodeID: NodeID) => peers.describe(nodeID),
+    pastOf: (nodeID: NodeID) => history.pastOf(nodeID),
+    isSuspect: (publicKeyHex: string) => suspects.has(publicKeyHex),
+  };
+  options.metrics.readGauge<'subnet_id'>(
+    {
+      name: 'signable_weight_ratio',
+      help: 'How much of the total weight of a subnet is connected and has nothing known against it, from 0 to 1: the highest quorum now',
+      labels: ['subnet_id'],
+    },
+    () => {
+      const tracked = new Set(connections.readiness().map(({ subnetID }) => subnetID));
+      return validatorSets
+        .newest()
+        .filter(([subnetID, { totalWeight }]) => tracked.has(subnetID) && totalWeight > 0n)
+        .map(([subnetID, warpSet]) => ({
+          labels: { subnet_id: subnetID },
+          value: ratio(signableWeight(warpSet, facts), warpSet.totalWeight),
+        }));
+    },
+  );
 
   async function fundsOf(subnetID: SubnetID, parent: AbortSignal): Promise<ReadonlyMap<NodeID, L1ValidatorFunds>> {
     using deadline = startDeadline(clock, FUNDS_TIMEOUT_MS, 'asking for balances', parent);
@@ -91,10 +116,8 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
       ]);
       return assembleSubnetView({
         ...signers,
+        ...facts,
         ...{ subnetID, funds },
-        peerOf: (nodeID) => peers.describe(nodeID),
-        pastOf: (nodeID) => history.pastOf(nodeID),
-        isSuspect: (publicKeyHex) => suspects.has(publicKeyHex),
       });
     },
 

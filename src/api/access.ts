@@ -104,6 +104,14 @@ class AccessGate {
       help: 'Units that requests cost, answered or refused, by the name of the API key; empty without one',
       labels: ['key', 'routes'],
     });
+    metrics.readGauge<'key'>(
+      {
+        name: 'access_units_per_minute_limit',
+        help: 'The most units in a minute, by the name of the API key; the empty name is each address without one. None where nothing is limited',
+        labels: ['key'],
+      },
+      () => limitsOf(options),
+    );
   }
 
   async admit(request: FastifyRequest, reply: FastifyReply, group: RouteGroup, units: number): Promise<void> {
@@ -168,6 +176,14 @@ class AccessGate {
     });
     return { limit, used, leftMs };
   }
+}
+
+function limitsOf({ apiKeys, unitsPerMinute }: AccessOptions) {
+  if (unitsPerMinute === undefined) return [];
+  return [{ name: '', unitsPerMinute }, ...apiKeys].map(({ name, unitsPerMinute: value }) => ({
+    labels: { key: name },
+    value,
+  }));
 }
 
 /** Compares with every key, each in constant time, so that the time it takes tells nothing. */

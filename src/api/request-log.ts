@@ -13,6 +13,11 @@ declare module 'fastify' {
     /** Of the error that was answered. */
     errorCode: ErrorCode | undefined;
   }
+
+  interface FastifyContextConfig {
+    /** Of a route whose path names no network, and that asks one. */
+    network?: string;
+  }
 }
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
@@ -60,7 +65,7 @@ export class RequestLog implements RequestFollower {
   aggregationFailed(request: FastifyRequest, { code, message, report }: AggregatorError): void {
     this.#write('warn', this.#failed, request.log, 'aggregation failed', () => ({
       ...traceOf(request),
-      network: (request.params as { readonly network?: string }).network, // as the client calls it
+      network: (request.params as { readonly network?: string }).network ?? request.routeOptions.config.network, // as the client calls it
       code,
       reason: message,
       ...(report !== undefined && {

@@ -245,7 +245,6 @@ function checkNetworks(networks: Readonly<Record<string, unknown>>, report: Repo
       'must have at least one network, such as {"fuji":{"pChainApi":[{"baseUrl":"https://api.avax-test.network"}]}}',
     );
   }
-  checkGoPorts(networks, report);
   const embedded = names.filter((name) => partAt(networks, [name, 'embedded']) !== undefined);
   for (const name of embedded.slice(1)) {
     report(`must be left out: only one network can be embedded, and ${embedded[0]} is`, [name, 'embedded']);
@@ -267,20 +266,6 @@ function checkNetworks(networks: Readonly<Record<string, unknown>>, report: Repo
       const owner = owners.get(alias);
       if (owner !== undefined) report(`must be a new name: the network ${owner} has it`, [name, 'aliases', index]);
       else owners.set(alias, name);
-    }
-  }
-}
-
-/** Each needs a port of its own. */
-function checkGoPorts(networks: Readonly<Record<string, unknown>>, report: Report): void {
-  const owners = new Map<unknown, string>();
-  for (const name of Object.keys(networks)) {
-    for (const key of ['apiPort', 'metricsPort']) {
-      const port = partAt(networks, [name, 'goApi', key]);
-      if (port === undefined || port === 0) continue;
-      const owner = owners.get(port);
-      if (owner !== undefined) report(`must be another port than ${owner}`, [name, 'goApi', key]);
-      else owners.set(port, `networks.${name}.goApi.${key}`);
     }
   }
 }

@@ -309,14 +309,17 @@ const aggregation = section('Collecting signatures. Limits are those of each net
   }),
 });
 
-export const SettingsSchema = Type.Object(
-  {
-    networks: NetworksSchema,
-    ...{ server, log, metrics, access, identity, bls, aggregation },
-    store: StoreSchema,
-    upstream: UpstreamSchema,
-  },
-  { additionalProperties: false },
+export const SettingsSchema = check(
+  Type.Object(
+    {
+      networks: NetworksSchema,
+      ...{ server, log, metrics, access, identity, bls, aggregation },
+      store: StoreSchema,
+      upstream: UpstreamSchema,
+    },
+    { additionalProperties: false },
+  ),
+  checkPorts,
 );
 
 /** The same, as the code that walks it sees it: typebox's types say nothing of what its values have beside their type. */
@@ -348,6 +351,23 @@ function checkOrigins(origins: readonly string[], report: Report): void {
       [index],
       origin,
     );
+  }
+}
+
+/** Each needs a port of its own; 0 is any free one. The metrics may have a host of their own. */
+function checkPorts(settings: object, report: Report): void {
+  const ofGo = Object.keys(networksOf(settings)).flatMap((name) =>
+    ['apiPort', 'metricsPort'].map((key) => ['networks', name, 'goApi', key]),
+  );
+  const owners = new Map<unknown, string>();
+  for (const path of [['server', 'port'], ['metrics', 'port'], ...ofGo]) {
+    const port = partAt(settings, path);
+    if (port === undefined || port === 0) continue;
+    const owner = owners.get(port);
+    const isElsewhere =
+      path[0] === 'metrics' && partAt(settings, ['metrics', 'host']) !== partAt(settings, ['server', 'host']);
+    if (owner === undefined) owners.set(port, path.join('.'));
+    else if (!isElsewhere) report(`must be another port than ${owner}`, path);
   }
 }
 

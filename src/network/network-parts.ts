@@ -223,7 +223,10 @@ export function openNetworkParts(
   const { readyQuorumNum } = network;
   return {
     ...{ aggregator, peers, connections },
-    subnets: createSubnetViews({ ...resolving, ...learnt, resolver, connections, peers, readyQuorumNum }),
+    subnets: createSubnetViews({
+      ...{ ...resolving, ...learnt, resolver, connections, peers, readyQuorumNum },
+      metrics: options.metrics,
+    }),
     verifier: createMessageVerifier({ resolver, bls: options.bls }),
     uptimes: createUptimeProofs({ ...resolving, api: api.lookups, resolver, connections, peers, aggregator }),
     update({ trackedSubnetIDs, manuallyTrackedPeers }) {

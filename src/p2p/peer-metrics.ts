@@ -1,6 +1,8 @@
+import type { NodeID } from '../primitives/ids.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { AppOutcome } from './app-requests.ts';
 import type { CloseCause } from './peer.ts';
+import type { Obstacle } from './peer-view.ts';
 
 /** What operators see of the peer network. Labels have a closed set of values: never a node's ID. */
 export interface PeerMetrics {
@@ -17,7 +19,9 @@ export interface PeerMetrics {
 export interface PeerGauges {
   readonly connected: () => number;
   readonly connecting: () => number;
-  readonly wanted: () => number;
+  readonly wanted: () => ReadonlySet<NodeID>;
+  /** Undefined of a node that requests can be sent to. */
+  readonly obstacleOf: (nodeID: NodeID) => Obstacle | undefined;
   readonly knownAddresses: () => number;
   readonly pendingRequests: () => number;
 }
@@ -29,7 +33,18 @@ const REQUEST_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 export function createPeerMetrics(metrics: Metrics, gauges: PeerGauges): PeerMetrics {
   metrics.readGauge({ name: 'peer_connections', help: 'Peers that are ready for requests' }, gauges.connected);
   metrics.readGauge({ name: 'peer_connecting', help: 'Connections that are being set up' }, gauges.connecting);
-  metrics.readGauge({ name: 'peer_wanted', help: 'Validators that connections are wanted to' }, gauges.wanted);
+  metrics.readGauge(
+    { name: 'peer_wanted', help: 'Validators that connections are wanted to' },
+    () => gauges.wanted().size,
+  );
+  metrics.readGauge<'state' | 'cause'>(
+    {
+      name: 'peer_wanted_nodes',
+      help: 'Validators that connections are wanted to by state: connected, connecting, or missing, and the cause why',
+      labels: ['state', 'cause'],
+    },
+    () => countByState(gauges),
+  );
   metrics.readGauge({ name: 'peer_known_addresses', help: 'Nodes with a known address' }, gauges.knownAddresses);
   metrics.readGauge(
     { name: 'peer_pending_requests', help: 'App requests that wait for an answer' },
@@ -76,4 +91,21 @@ export function createPeerMetrics(metrics: Metrics, gauges: PeerGauges): PeerMet
     onAddress: (result) => addresses.inc({ result }),
     onAppRequest: (outcome, seconds) => requests.observe({ outcome }, seconds),
   };
+}
+
+/** Those connected always, even none; the others where there are some. */
+function countByState({ wanted, obstacleOf }: PeerGauges) {
+  const missing = new Map<Obstacle['cause'], number>();
+  let [connected, connecting] = [0, 0];
+  for (const nodeID of wanted()) {
+    const cause = obstacleOf(nodeID)?.cause;
+    if (cause === undefined) connected += 1;
+    else if (cause === 'connecting') connecting += 1;
+    else missing.set(cause, (missing.get(cause) ?? 0) + 1);
+  }
+  return [
+    { labels: { state: 'connected', cause: '' }, value: connected },
+    { labels: { state: 'connecting', cause: '' }, value: connecting },
+    ...[...missing].map(([cause, value]) => ({ labels: { state: 'missing', cause }, value })),
+  ];
 }

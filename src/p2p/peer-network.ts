@@ -134,7 +134,8 @@ class DialingPeerNetwork implements PeerNetwork {
     this.#metrics = createPeerMetrics(options.metrics, {
       connected: () => this.#ready.size,
       connecting: () => this.#schedule.connectingCount,
-      wanted: () => this.#wanted.all.size,
+      wanted: () => this.#wanted.all,
+      obstacleOf: (nodeID) => this.#findObstacle(nodeID),
       knownAddresses: () => this.#book.size,
       pendingRequests: () => this.#requests.size,
     });

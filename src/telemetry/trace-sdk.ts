@@ -66,6 +66,8 @@ export function openTraceSdk(options: TraceSdkOptions): TraceSdk {
     help: 'Spans of traces by what became of them: exported, failed to be, or dropped as too many were waiting',
     labels: ['outcome'],
   });
+  // There from the start, so that the first loss is seen as one.
+  for (const outcome of ['failed', 'dropped']) spans.inc({ outcome }, 0);
   const exporter = new OtlpExporter({ ...options, spans });
   const batches = new BatchSpanProcessor({
     exporter: {

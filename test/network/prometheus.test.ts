@@ -52,6 +52,7 @@ describe('a Prometheus that watches the service', { timeout: 3 * DEADLINE_MS }, 
       await startService(VALIDATORS, {
         settings: {
           store: { sharedUrl: `redis://127.0.0.1:${redis.port}` },
+          access: { unitsPerMinute: 10_000_000 },
           upstream: { nodeRpc: { baseUrl: 'http://127.0.0.1:1' } },
           aggregation: { requestTimeoutMs: 2_000, connectTimeoutMs: 500, peerTimeoutMs: 500 },
         },

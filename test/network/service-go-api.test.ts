@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import { GO_METRIC_TYPES } from '../go-metric-types.ts';
 import { inMs, recordFigure } from './figures.ts';
 import { useRealNetwork } from './network-fixture.ts';
 import type { NetworkNode } from './network-node.ts';
@@ -179,19 +180,7 @@ test('health and metrics are in its form, and count what it counts', async () =>
   const valueOf = (lines: readonly string[], name: string) =>
     Number(lines.find((line) => line.startsWith(`signature_aggregator_${name} `))?.split(' ')[1]);
   const before = await scrape();
-  expect(before.filter((line) => line.startsWith('# TYPE')).map((line) => line.slice(28))).toEqual([
-    'agg_sigs_latency_ms gauge',
-    'agg_sigs_req_count counter',
-    'app_request_count counter',
-    'failures_to_get_validator_set counter',
-    'failures_to_connect_to_sufficient_stake counter',
-    'failures_sending_to_node counter',
-    'validator_timeouts counter',
-    'invalid_signature_responses counter',
-    'signature_cache_hits counter',
-    'signature_cache_misses counter',
-    'connected_stake_weight_percentage gauge',
-  ]);
+  expect(before.filter((line) => line.startsWith('# TYPE')).map((line) => line.slice(28))).toEqual(GO_METRIC_TYPES);
   for (const subnetID of [PRIMARY_NETWORK_ID, network().subnetID]) {
     expect(before).toContain(`signature_aggregator_connected_stake_weight_percentage{subnetID="${subnetID}"} 100`);
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { createClient } from '@redis/client';
 import { Registry } from 'prom-client';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiKey } from '../../src/api/access.ts';
 import { parseConfig } from '../../src/config/load-config.ts';
 import { type Clock, systemClock } from '../../src/primitives/clock.ts';
@@ -20,12 +20,11 @@ import { startUpstreamService, type UpstreamService } from '../integration/upstr
 import { createLogLines, type LogLines } from '../log-lines.ts';
 import { expectGranted, expectRefused, testLimitCounters } from '../unit/store/limit-counters-contract.ts';
 import { createLoopbackCertificate } from './loopback-certificate.ts';
-import { type RedisProcess, startRedis } from './redis-process.ts';
+import { AWAY, CONNECTED, useRedis, useRedisOfEachTest } from './redis-fixture.ts';
+import { startRedis } from './redis-process.ts';
 
 /** The limits of several replicas on one Redis, which is killed, frozen and locked here as it may be in production. */
 
-const CONNECTED = 'the shared store is connected';
-const AWAY = 'the shared store is away';
 const PREFIX = 'test:';
 const DATA = '/v1/chains/1/blocks/2';
 const REINDEX = `/v1/chains/43114/nfts/collections/0x${'aB'.repeat(20)}/tokens/145:reindex`;
@@ -95,20 +94,7 @@ async function startReplicas(url: string, clock?: Clock) {
 const remaining = async ({ service }: Replica, headers: Record<string, string> = {}) =>
   Number((await service.get(DATA, headers)).headers.get('x-ratelimit-remaining'));
 
-let redis: RedisProcess;
-let url: string;
-let inspector: ReturnType<typeof createClient>;
-beforeAll(async () => {
-  redis = await startRedis();
-  url = `redis://127.0.0.1:${redis.port}`;
-  inspector = createClient({ url });
-  await inspector.connect();
-});
-afterAll(async () => {
-  inspector?.destroy();
-  await redis?.[Symbol.asyncDispose]();
-});
-beforeEach(() => inspector.flushAll());
+const redis = useRedis();
 
 describe('counters', () => {
   const opened = new DisposableStack();
@@ -117,7 +103,7 @@ describe('counters', () => {
   let one: SharedLimits;
   let other: SharedLimits;
   beforeAll(async () => {
-    const all = Array.from({ length: 5 }, () => opened.use(openLimits(url)));
+    const all = Array.from({ length: 5 }, () => opened.use(openLimits(redis.url)));
     await Promise.all(all.map(({ log }) => log.until(CONNECTED)));
     [one, other] = all as [SharedLimits, SharedLimits];
     inTurn = [all.slice(2, 3), all.slice(3)].map((replicas) => {
@@ -136,17 +122,17 @@ describe('counters', () => {
 
   test('windows and claims end by themselves, a window from its first request on', async () => {
     await one.limits.add('units', 1, 60_000);
-    await inspector.pExpire(`${PREFIX}units`, 30_000);
+    await redis.inspector.pExpire(`${PREFIX}units`, 30_000);
     expect((await other.limits.add('units', 1, 60_000)).leftMs).toBeLessThanOrEqual(30_000);
-    expect(await inspector.pTTL(`${PREFIX}units`)).toBeLessThanOrEqual(30_000);
+    expect(await redis.inspector.pTTL(`${PREFIX}units`)).toBeLessThanOrEqual(30_000);
     await one.limits.claim('claim', HOUR_MS);
-    expectTtl(await inspector.pTTL(`${PREFIX}claim`), HOUR_MS);
+    expectTtl(await redis.inspector.pTTL(`${PREFIX}claim`), HOUR_MS);
   });
 
   test('a window without an end gets one', async () => {
-    await inspector.set(`${PREFIX}units`, '7');
+    await redis.inspector.set(`${PREFIX}units`, '7');
     expect(await one.limits.add('units', 1, 60_000)).toEqual({ used: 8, leftMs: 60_000 });
-    expectTtl(await inspector.pTTL(`${PREFIX}units`), 60_000);
+    expectTtl(await redis.inspector.pTTL(`${PREFIX}units`), 60_000);
   });
 });
 
@@ -157,7 +143,7 @@ function expectTtl(ttlMs: number, setMs: number): void {
 
 describe('two replicas', () => {
   test('count the units of a client together', async () => {
-    await using replicas = await startReplicas(url);
+    await using replicas = await startReplicas(redis.url);
     const { a, b } = replicas;
     expect([await remaining(a), await remaining(b), await remaining(a)]).toEqual([19, 18, 17]);
     const refused = await b.service.post('/v1/signatureAggregator/fuji/aggregateSignatures', {});
@@ -173,25 +159,25 @@ describe('two replicas', () => {
   });
 
   test('count those of an API key apart, and keep the key to themselves', async () => {
-    await using replicas = await startReplicas(url);
+    await using replicas = await startReplicas(redis.url);
     const { a, b } = replicas;
     const key = { 'x-service-api-key': 'secret of the client' };
     expect([await remaining(a, key), await remaining(b, key), await remaining(b)]).toEqual([49, 48, 19]);
-    const keys = await inspector.keys('*');
+    const keys = await redis.inspector.keys('*');
     expect(keys.filter((name) => !name.endsWith(':try')).toSorted()).toEqual(
       [`${PREFIX}units:address:127.0.0.1`, `${PREFIX}units:key:a client`].toSorted(),
     );
     for (const name of keys) {
       expect(name.startsWith(PREFIX)).toBe(true);
-      expectTtl(await inspector.pTTL(name), 60_000);
+      expectTtl(await redis.inspector.pTTL(name), 60_000);
     }
-    const everything = await Promise.all(keys.map((name) => inspector.get(name)));
+    const everything = await Promise.all(keys.map((name) => redis.inspector.get(name)));
     expect(JSON.stringify([keys, everything])).not.toContain('secret');
     expect(JSON.stringify([a.log.lines, b.log.lines])).not.toContain('secret');
   });
 
   test('reindex a token once an hour between them', async () => {
-    await using replicas = await startReplicas(url);
+    await using replicas = await startReplicas(redis.url);
     const { a, b } = replicas;
     expect((await a.service.post(REINDEX)).status).toBe(201);
     for (const { service } of [b, a]) {
@@ -201,12 +187,12 @@ describe('two replicas', () => {
       expect(retryAfter).toBeGreaterThan(3_500);
       expect(retryAfter).toBeLessThanOrEqual(3_600);
     }
-    expectTtl(await inspector.pTTL(`${PREFIX}reindex:43114:0x${'ab'.repeat(20)}:145`), HOUR_MS);
+    expectTtl(await redis.inspector.pTTL(`${PREFIX}reindex:43114:0x${'ab'.repeat(20)}:145`), HOUR_MS);
     expect(a.service.standIn.arrivals.length + b.service.standIn.arrivals.length).toBe(1);
   });
 
   test('pass on one of many reindexings at the same time', async () => {
-    await using replicas = await startReplicas(url);
+    await using replicas = await startReplicas(redis.url);
     const services = [replicas.a.service, replicas.b.service];
     const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => services[index % 2]!.post(REINDEX)));
     const statuses = answers.map(({ status }) => status).toSorted((x, y) => x - y);
@@ -215,8 +201,8 @@ describe('two replicas', () => {
   });
 
   test('may claim what another has given back after they were refused it', async () => {
-    using one = openLimits(url);
-    using other = openLimits(url);
+    using one = openLimits(redis.url);
+    using other = openLimits(redis.url);
     await Promise.all([one.log.until(CONNECTED), other.log.until(CONNECTED)]);
     const claim = expectGranted(await one.limits.claim('token', HOUR_MS));
     expectRefused(await other.limits.claim('token', HOUR_MS), HOUR_MS);
@@ -226,12 +212,12 @@ describe('two replicas', () => {
   });
 
   test('may reindex a token through one when the other’s upstream has failed', async () => {
-    await using replicas = await startReplicas(url);
+    await using replicas = await startReplicas(redis.url);
     const { a, b } = replicas;
     a.service.standIn.behaviour = (_request, response) => sendJson(response, 500, {});
     for (let count = 0; count < 3; count += 1) {
       expect((await a.service.post(REINDEX)).status).toBe(500);
-      expect(await inspector.exists(`${PREFIX}reindex:43114:0x${'ab'.repeat(20)}:145`)).toBe(0);
+      expect(await redis.inspector.exists(`${PREFIX}reindex:43114:0x${'ab'.repeat(20)}:145`)).toBe(0);
     }
     expect((await b.service.post(REINDEX)).status).toBe(201);
     expect((await a.service.post(REINDEX)).status).toBe(429);
@@ -239,19 +225,13 @@ describe('two replicas', () => {
 });
 
 describe('a store that fails', { timeout: 30_000 }, () => {
-  let own: RedisProcess;
-  let ownUrl: string;
-  beforeEach(async () => {
-    own = await startRedis();
-    ownUrl = `redis://127.0.0.1:${own.port}`;
-  });
-  afterEach(() => own[Symbol.asyncDispose]());
+  const own = useRedisOfEachTest();
 
   test('is killed: each replica limits alone; comes back: they share again', async () => {
-    await using replicas = await startReplicas(ownUrl, systemClock);
+    await using replicas = await startReplicas(own.url, systemClock);
     const { a, b } = replicas;
     expect([await remaining(a), await remaining(a), await remaining(b)]).toEqual([19, 18, 17]);
-    await own.kill();
+    await own.process.kill();
     await Promise.all([a.log.until(AWAY), b.log.until(AWAY)]);
     expect(await a.metric('signature_aggregator_shared_store_connected')).toBe(0);
     // What each has counted itself still counts.
@@ -263,7 +243,7 @@ describe('a store that fails', { timeout: 30_000 }, () => {
     expect((await b.service.post(REINDEX)).status).toBe(429);
     expect((await b.service.get('/health/ready')).status).toBe(200);
 
-    await own.restart();
+    await own.process.restart();
     await Promise.all([a.log.until(CONNECTED, 2), b.log.until(CONNECTED, 2)]);
     expect([await remaining(a), await remaining(b)]).toEqual([19, 18]);
     // The store has forgotten it, and this replica has not.
@@ -275,10 +255,10 @@ describe('a store that fails', { timeout: 30_000 }, () => {
   });
 
   test('is frozen: one answer waits for it, at most, until it is back', async () => {
-    await using replicas = await startReplicas(ownUrl, systemClock);
+    await using replicas = await startReplicas(own.url, systemClock);
     const { a } = replicas;
     expect(await remaining(a)).toBe(19);
-    await own.freeze();
+    await own.process.freeze();
     const startMs = performance.now();
     expect(await remaining(a)).toBe(18);
     for (let left = 17; left >= 8; left -= 1) expect(await remaining(a)).toBe(left);
@@ -289,7 +269,7 @@ describe('a store that fails', { timeout: 30_000 }, () => {
     expect((await a.service.post(REINDEX)).status).toBe(201);
     expect((await a.service.post(REINDEX)).status).toBe(429);
 
-    own.thaw();
+    own.process.thaw();
     await a.log.until(CONNECTED, 2);
     expect([a.log.count(AWAY), a.log.count(CONNECTED)]).toEqual([1, 2]);
     await remaining(a);
@@ -297,20 +277,20 @@ describe('a store that fails', { timeout: 30_000 }, () => {
   });
 
   test('is frozen when the service stops: it stops all the same', async () => {
-    const a = await startReplica(ownUrl, systemClock);
+    const a = await startReplica(own.url, systemClock);
     await a.log.until(CONNECTED);
-    await own.freeze();
+    await own.process.freeze();
     const startMs = performance.now();
     await a[Symbol.asyncDispose]();
     expect(performance.now() - startMs).toBeLessThan(2_000);
   });
 
   test('is not there when the service starts: it is found when it comes', async () => {
-    await own.kill();
-    await using a = await startReplica(ownUrl, systemClock);
+    await own.process.kill();
+    await using a = await startReplica(own.url, systemClock);
     expect(await remaining(a)).toBe(19);
     await a.log.until(AWAY);
-    await own.restart();
+    await own.process.restart();
     await a.log.until(CONNECTED);
     expect([a.log.count(AWAY), a.log.count(CONNECTED)]).toEqual([1, 1]);
   });

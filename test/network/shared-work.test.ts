@@ -1,17 +1,19 @@
 import { createClient, createCluster } from '@redis/client';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { loadBackend } from '../../src/bls/load-backend.ts';
 import { type Clock, systemClock } from '../../src/primitives/clock.ts';
 import { startService } from '../integration/service/running-service.ts';
 import { createLogLines, type LogLines } from '../log-lines.ts';
-import { type RedisProcess, startRedis } from './redis-process.ts';
+import { AWAY, CONNECTED, useRedis, useRedisOfEachTest } from './redis-fixture.ts';
 import { startRedisCluster, startRedisWithSentinel } from './redis-topologies.ts';
 
 /** Whole services that share their work through real servers of Redis, which are ended, frozen, wiped and filled with lies. */
 
-const CONNECTED = 'the shared store is connected';
-const AWAY = 'the shared store is away';
 const SECRET = 'the secret of the replicas';
 const VALIDATORS = 5;
+/** With noble, pairings would be most of the minutes that these tests take: each message is checked by each replica, and once more here. */
+const BLS = { backend: 'native' };
+const native = await loadBackend('native');
 const AGGREGATION = { hedgeAfterMs: 9_000, peerTimeoutMs: 9_000 };
 /** All are asked, and nobody beside a slow one: so the number of questions is known, however busy the machine is. */
 const QUORUM = 100;
@@ -35,7 +37,10 @@ interface Replicas extends AsyncDisposable {
 async function startReplicas(count: number, store: object, clock: Clock = systemClock): Promise<Replicas> {
   await using opened = new AsyncDisposableStack();
   const logs = Array.from({ length: count }, createLogLines);
-  const settings = (index: number) => ({ store, aggregation: AGGREGATION, logger: logs[index]!.logger, clock });
+  const settings = (index: number) => ({
+    ...{ store, bls: BLS, aggregation: AGGREGATION, clock },
+    logger: logs[index]!.logger,
+  });
   const first = opened.use(await startService(VALIDATORS, { settings: settings(0) }));
   const all: (Replica & { log: LogLines })[] = [{ ...first, log: logs[0]! }];
   for (let index = 1; index < count; index += 1) {
@@ -45,7 +50,7 @@ async function startReplicas(count: number, store: object, clock: Clock = system
   const closing = opened.move();
   return {
     ...{ devnet: first.devnet, all },
-    verify: (answer, expected) => first.verify(answer, expected),
+    verify: (answer, expected) => first.verify(answer, expected, native),
     questions: () =>
       first.devnet.nodeIDs.reduce((sum, _, index) => sum + first.devnet.validator(index).appRequestCount, 0),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
@@ -74,20 +79,7 @@ function pairOf({ all: [one, other] }: Replicas): readonly [Replica, Replica] {
 
 const statusesOf = (answers: readonly { status: number }[]) => [...new Set(answers.map(({ status }) => status))];
 
-let redis: RedisProcess;
-let url: string;
-let inspector: ReturnType<typeof createClient>;
-beforeAll(async () => {
-  redis = await startRedis();
-  url = `redis://127.0.0.1:${redis.port}`;
-  inspector = createClient({ url });
-  await inspector.connect();
-});
-afterAll(async () => {
-  inspector?.destroy();
-  await redis?.[Symbol.asyncDispose]();
-});
-beforeEach(() => inspector.flushAll());
+const redis = useRedis();
 
 describe('replicas and one store', () => {
   test.each([
@@ -97,7 +89,7 @@ describe('replicas and one store', () => {
   ])(
     '%i of them, %j: of 500 messages sent to all, each validator signs each once',
     async (count, more) => {
-      await using replicas = await startReplicas(count, { sharedUrl: url, ...more }, PATIENT);
+      await using replicas = await startReplicas(count, { sharedUrl: redis.url, ...more }, PATIENT);
       const { devnet } = replicas;
       const before = replicas.questions();
       const answers = await askAll(replicas, devnet.emitMessages(500));
@@ -110,24 +102,24 @@ describe('replicas and one store', () => {
         expect(await replicas.verify(answer, { subnetID, quorum: QUORUM })).toMatchObject({ kind: 'valid' });
       }
       // Everything goes away by itself.
-      for (const key of await inspector.keys('*')) expect(await inspector.pTTL(key)).toBeGreaterThan(0);
+      for (const key of await redis.inspector.keys('*')) expect(await redis.inspector.pTTL(key)).toBeGreaterThan(0);
     },
     600_000,
   );
 
   test('another quorum of a message takes the signatures that another replica has collected', async () => {
-    await using replicas = await startReplicas(2, { sharedUrl: url, sharedSecret: SECRET });
+    await using replicas = await startReplicas(2, { sharedUrl: redis.url, sharedSecret: SECRET });
     const [one, other] = pairOf(replicas);
     const [message] = replicas.devnet.emitMessages(1);
     expect((await one.post({ message, quorumPercentage: 50 })).status).toBe(201);
     const before = replicas.questions();
-    await expect.poll(async () => (await inspector.keys('*signatures*')).length).toBe(1);
+    await expect.poll(async () => (await redis.inspector.keys('*signatures*')).length).toBe(1);
     expect((await other.post({ message, quorumPercentage: 40 })).status).toBe(201);
     expect(replicas.questions()).toBe(before);
   });
 
   test('a failure of one is the answer of the other, for its seconds', async () => {
-    await using replicas = await startReplicas(2, { sharedUrl: url, sharedSecret: SECRET });
+    await using replicas = await startReplicas(2, { sharedUrl: redis.url, sharedSecret: SECRET });
     const { devnet } = replicas;
     const [one, other] = pairOf(replicas);
     const message = Buffer.from(devnet.unknownMessage('C', Uint8Array.of(1)).bytes).toString('hex');
@@ -142,9 +134,9 @@ describe('replicas and one store', () => {
   });
 
   test('a validator set is read once, and a replica that cannot read it has it from another', async () => {
-    await using replicas = await startReplicas(2, { sharedUrl: url, sharedSecret: SECRET });
+    await using replicas = await startReplicas(2, { sharedUrl: redis.url, sharedSecret: SECRET });
     expect(replicas.all).toHaveLength(2);
-    const keys = await inspector.keys('*:set:*');
+    const keys = await redis.inspector.keys('*:set:*');
     expect(keys.some((key) => key.includes('@'))).toBe(true);
   });
 });
@@ -180,20 +172,7 @@ async function untilCount(load: ReturnType<typeof underLoad>, more: number): Pro
 }
 
 describe('a store that fails under load costs no request', { timeout: 120_000 }, () => {
-  let own: RedisProcess;
-  let ownUrl: string;
-  let look: ReturnType<typeof createClient>;
-  beforeEach(async () => {
-    own = await startRedis();
-    ownUrl = `redis://127.0.0.1:${own.port}`;
-    look = createClient({ url: ownUrl });
-    look.on('error', () => undefined);
-    await look.connect();
-  });
-  afterEach(async () => {
-    look.destroy();
-    await own[Symbol.asyncDispose]();
-  });
+  const own = useRedisOfEachTest();
 
   const untilAll = ({ all }: Replicas, line: string, count: number) =>
     Promise.all(all.map(({ log }) => log.until(line, count)));
@@ -202,39 +181,39 @@ describe('a store that fails under load costs no request', { timeout: 120_000 },
     [
       'stopped',
       async (replicas: Replicas) => {
-        await own.kill();
+        await own.process.kill();
         await untilAll(replicas, AWAY, 1);
       },
       async (replicas: Replicas) => {
-        await own.restart();
+        await own.process.restart();
         await untilAll(replicas, CONNECTED, 2);
       },
     ],
     [
       'frozen',
       async (replicas: Replicas) => {
-        await own.freeze();
+        await own.process.freeze();
         await untilAll(replicas, AWAY, 1);
       },
       async (replicas: Replicas) => {
-        own.thaw();
+        own.process.thaw();
         await untilAll(replicas, CONNECTED, 2);
       },
     ],
-    ['wiped', async () => void (await look.flushAll()), async () => undefined],
+    ['wiped', async () => void (await own.inspector.flushAll()), async () => undefined],
     [
       'full',
       async (replicas: Replicas) => {
-        await look.configSet('maxmemory', '1');
+        await own.inspector.configSet('maxmemory', '1');
         await untilAll(replicas, AWAY, 1);
       },
       async (replicas: Replicas) => {
-        await look.configSet('maxmemory', '0');
+        await own.inspector.configSet('maxmemory', '0');
         await untilAll(replicas, CONNECTED, 2);
       },
     ],
   ])('%s', async (_, fail, mend) => {
-    await using replicas = await startReplicas(2, { sharedUrl: ownUrl, sharedSecret: SECRET });
+    await using replicas = await startReplicas(2, { sharedUrl: own.url, sharedSecret: SECRET });
     const load = underLoad(replicas);
     await untilCount(load, 20);
     await fail(replicas);
@@ -252,9 +231,9 @@ describe('lies in the store', { timeout: 60_000 }, () => {
   const KINDS = ['work:', 'signatures:', 'set:', 'validation:'];
 
   async function replaceAll(value: (key: string, was: Buffer) => Promise<void> | void): Promise<void> {
-    for (const key of await inspector.keys('*')) {
+    for (const key of await redis.inspector.keys('*')) {
       if (!KINDS.some((kind) => key.includes(kind))) continue;
-      const was = Buffer.from((await inspector.dump(key)) ?? '');
+      const was = Buffer.from((await redis.inspector.dump(key)) ?? '');
       await value(key, was);
     }
   }
@@ -263,33 +242,34 @@ describe('lies in the store', { timeout: 60_000 }, () => {
     ['with a seal', { sharedSecret: SECRET }],
     ['without', {}],
   ])('under every key never come out: %s', async (_, more) => {
-    await using replicas = await startReplicas(2, { sharedUrl: url, ...more });
+    await using replicas = await startReplicas(2, { sharedUrl: redis.url, ...more });
     const [one, other] = pairOf(replicas);
     const { subnetID } = replicas.devnet.subnets.primary;
     const lies: ((key: string) => Promise<unknown>)[] = [
-      (key) => inspector.set(key, 'nonsense'),
-      (key) => inspector.set(key, ''),
-      (key) => inspector.set(key, Buffer.alloc(200_000, 3)),
-      (key) => inspector.set(key, Buffer.alloc(2_000_000, 3)),
+      (key) => redis.inspector.set(key, 'nonsense'),
+      (key) => redis.inspector.set(key, ''),
+      (key) => redis.inspector.set(key, Buffer.alloc(200_000, 3)),
+      (key) => redis.inspector.set(key, Buffer.alloc(2_000_000, 3)),
       async (key) => {
-        await inspector.del(key);
-        await inspector.hSet(key, 'another', 'kind');
+        await redis.inspector.del(key);
+        await redis.inspector.hSet(key, 'another', 'kind');
       },
       // A lease that nobody holds, and an outcome of nothing, in their right form without a seal.
-      (key) => inspector.set(key, Buffer.concat([Buffer.alloc(16, 7), Buffer.from([2, 0, 0])])),
-      (key) => inspector.set(key, Buffer.concat([Buffer.alloc(16, 7), Buffer.from([3]), Buffer.from('{"code":1}')])),
+      (key) => redis.inspector.set(key, Buffer.concat([Buffer.alloc(16, 7), Buffer.from([2, 0, 0])])),
+      (key) =>
+        redis.inspector.set(key, Buffer.concat([Buffer.alloc(16, 7), Buffer.from([3]), Buffer.from('{"code":1}')])),
     ];
     for (const lie of lies) {
       const [message] = replicas.devnet.emitMessages(1);
       expect((await one.post({ message, quorumPercentage: 60 })).status).toBe(201);
-      await expect.poll(async () => (await inspector.keys('*signatures*')).length).toBeGreaterThan(0);
+      await expect.poll(async () => (await redis.inspector.keys('*signatures*')).length).toBeGreaterThan(0);
       await replaceAll(async (key) => void (await lie(key)));
       for (const quorum of [60, 70]) {
         const answer = await other.post({ message, quorumPercentage: quorum });
         expect(answer.status).toBe(201);
         expect(await replicas.verify(answer, { subnetID, quorum })).toMatchObject({ kind: 'valid' });
       }
-      await inspector.flushAll();
+      await redis.inspector.flushAll();
     }
   });
 
@@ -297,17 +277,17 @@ describe('lies in the store', { timeout: 60_000 }, () => {
     ['with a seal', { sharedSecret: SECRET }],
     ['without', {}],
   ])('good values of other keys never come out: %s', async (_, more) => {
-    await using replicas = await startReplicas(2, { sharedUrl: url, ...more });
+    await using replicas = await startReplicas(2, { sharedUrl: redis.url, ...more });
     const [one, other] = pairOf(replicas);
     const { subnetID } = replicas.devnet.subnets.primary;
     const [message, another] = replicas.devnet.emitMessages(2);
     for (const text of [message, another]) expect((await one.post({ message: text })).status).toBe(201);
-    await expect.poll(async () => (await inspector.keys('*signatures*')).length).toBe(2);
+    await expect.poll(async () => (await redis.inspector.keys('*signatures*')).length).toBe(2);
     for (const kind of ['work', 'signatures']) {
-      const [a, b] = (await inspector.keys(`*${kind}:*`)) as [string, string];
-      await inspector.rename(a, 'between');
-      await inspector.rename(b, a);
-      await inspector.rename('between', b);
+      const [a, b] = (await redis.inspector.keys(`*${kind}:*`)) as [string, string];
+      await redis.inspector.rename(a, 'between');
+      await redis.inspector.rename(b, a);
+      await redis.inspector.rename('between', b);
     }
     for (const text of [message, another]) {
       for (const quorum of [67, 70]) {

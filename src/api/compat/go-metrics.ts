@@ -23,7 +23,7 @@ interface Alias {
 }
 
 const ENDED = { name: 'aggregation_duration_seconds_count' };
-const FAILED = { name: 'validator_failures_total' };
+const OF_VALIDATORS = { name: 'validator_outcomes_total' };
 
 /** All metrics of the Go aggregator that mean the same here. docs/switch-from-go.md says where one means a little less or more. */
 const ALIASES: readonly Alias[] = [
@@ -62,20 +62,20 @@ const ALIASES: readonly Alias[] = [
     name: 'failures_sending_to_node',
     type: 'counter',
     help: 'Number of failures to send a request to a validator node',
-    from: [{ ...FAILED, only: { label: 'reason', values: ['unreachable', 'not_sent'] } }],
+    from: [{ ...OF_VALIDATORS, only: { label: 'outcome', values: ['unreachable', 'not_sent'] } }],
   },
   {
     name: 'validator_timeouts',
     type: 'counter',
     help: 'Number of timeouts while waiting for a validator to respond to a request',
     // A refusal is an answer, and no time-out.
-    from: [{ ...FAILED, only: { label: 'reason', values: ['silent', 'ignored'] } }],
+    from: [{ ...OF_VALIDATORS, only: { label: 'outcome', values: ['silent', 'ignored'] } }],
   },
   {
     name: 'invalid_signature_responses',
     type: 'counter',
     help: 'Number of responses from validators that were not valid signatures',
-    from: [{ ...FAILED, only: { label: 'reason', values: ['invalid_signature'] } }],
+    from: [{ ...OF_VALIDATORS, only: { label: 'outcome', values: ['invalid_signature'] } }],
   },
   {
     name: 'signature_cache_hits',

@@ -72,6 +72,7 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
       GO_PATH,
       {
         ...common,
+        config: { ...common.config, network: first.name },
         schema: {
           ...schema,
           operationId: 'goAggregateSignatures',

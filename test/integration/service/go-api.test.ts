@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type App, startApp } from '../../../src/app.ts';
 import { parseConfig } from '../../../src/config/load-config.ts';
+import type { Behaviour } from '../../../src/devnet/behaviour.ts';
 import type { Devnet } from '../../../src/devnet/devnet.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
 import { systemClock } from '../../../src/primitives/clock.ts';
 import { idBytes } from '../../../src/primitives/ids.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
+import { GO_METRIC_TYPES } from '../../go-metric-types.ts';
 import { type RunningService, startService } from './running-service.ts';
 
 const TIMEOUT_MS = 30_000;
@@ -132,19 +134,7 @@ describe("the Go aggregator's ports", { timeout: TIMEOUT_MS }, () => {
 
   test('have its metrics by their names and types, and no others', async () => {
     const before = await scrape(`${url.metrics}/metrics`);
-    expect(before.types.map((line) => line.replace('signature_aggregator_', ''))).toEqual([
-      'agg_sigs_latency_ms gauge',
-      'agg_sigs_req_count counter',
-      'app_request_count counter',
-      'failures_to_get_validator_set counter',
-      'failures_to_connect_to_sufficient_stake counter',
-      'failures_sending_to_node counter',
-      'validator_timeouts counter',
-      'invalid_signature_responses counter',
-      'signature_cache_hits counter',
-      'signature_cache_misses counter',
-      'connected_stake_weight_percentage gauge',
-    ]);
+    expect(before.types.map((line) => line.replace('signature_aggregator_', ''))).toEqual(GO_METRIC_TYPES);
     const { subnetID } = devnet.subnets.primary;
     expect(before.value(`connected_stake_weight_percentage{subnetID="${subnetID}"}`)).toBe(100);
     const message = newMessage();
@@ -211,6 +201,32 @@ test(
     }
     await expect(fetch(`${fuji?.api}/health`)).rejects.toThrow();
     await expect(fetch(`${fuji?.metrics}/metrics`)).rejects.toThrow();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'what validators did wrong is counted by its kind',
+  async () => {
+    await using service = await startService(7, {
+      settings: {
+        network: { goApi: { metricsPort: 0 } },
+        aggregation: { peerTimeoutMs: 300, hedgeAfterMs: 100, requestTimeoutMs: 3_000 },
+      },
+    });
+    const { devnet, app } = service;
+    const kinds: readonly (readonly [string, Behaviour])[] = [
+      ['validator_timeouts', { kind: 'silent' }],
+      ['invalid_signature_responses', { kind: 'garbage signature', length: 10 }],
+      ['failures_sending_to_node', { kind: 'disconnecting', when: 'before' }],
+    ];
+    for (const [name, behaviour] of kinds) {
+      devnet.validator(0).setBehaviour(behaviour);
+      const answer = await service.post({ message: devnet.emitMessages(1)[0], quorumPercentage: 100 });
+      expect(answer.status).toBeGreaterThanOrEqual(500);
+      const figures = await scrape(`${app.goUrls.get('local')?.metrics}/metrics`);
+      expect({ name, value: figures.value(name) }).toEqual({ name, value: expect.toSatisfy((value) => value > 0) });
+    }
   },
   TIMEOUT_MS,
 );

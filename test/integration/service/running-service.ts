@@ -1,4 +1,5 @@
 import { type App, startApp } from '../../../src/app.ts';
+import type { BlsBackend } from '../../../src/bls/bls-backend.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
 import { parseConfig } from '../../../src/config/load-config.ts';
 import { type Devnet, type DevnetFaults, startDevnet } from '../../../src/devnet/devnet.ts';
@@ -25,6 +26,7 @@ export interface ServiceSettings {
   readonly network?: object;
   readonly access?: object;
   readonly aggregation?: object;
+  readonly bls?: object;
   readonly server?: object;
   readonly store?: object;
   readonly upstream?: object;
@@ -46,8 +48,12 @@ export interface RunningService extends AsyncDisposable {
   another(settings: ServiceSettings): Promise<Pick<RunningService, 'get' | 'post' | 'metric'> & AsyncDisposable>;
   /** A value of /metrics by its name with labels. */
   metric(name: string): Promise<number>;
-  /** Checks an answer as a destination would, against the set that the P-Chain API gives. */
-  verify(answer: Answer, expected: { subnetID: string; height?: number; quorum: number }): Promise<Verification>;
+  /** Checks an answer as a destination would, against the set that the P-Chain API gives; with noble by default. */
+  verify(
+    answer: Answer,
+    expected: { subnetID: string; height?: number; quorum: number },
+    backend?: BlsBackend,
+  ): Promise<Verification>;
 }
 
 export async function startService(
@@ -79,7 +85,7 @@ export async function startService(
     post,
     metric,
     another: (otherSettings) => serve(devnet, otherSettings),
-    async verify({ body }, { subnetID, height, quorum }) {
+    async verify({ body }, { subnetID, height, quorum }, backend = nobleBackend) {
       const signedMessage = parseHex(String(body['signedMessage']), 'signedMessage');
       return verifySignedMessage(
         signedMessage,
@@ -88,7 +94,7 @@ export async function startService(
           warpSet: createWarpSet(await validatorsAt(devnet.apiUrl, subnetID, height ?? 'proposed')),
           quorumNum: BigInt(quorum),
         },
-        nobleBackend,
+        backend,
       );
     },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),

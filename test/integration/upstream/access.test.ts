@@ -144,6 +144,11 @@ test('the units of each key are counted by its name', async () => {
     'signature_aggregator_access_units_total{key="a",routes="rpc"} 6',
     'signature_aggregator_access_units_total{key="b",routes="data"} 1',
   ]);
+  expect(metrics.match(/^signature_aggregator_access_units_per_minute_limit.*$/gm)).toEqual([
+    'signature_aggregator_access_units_per_minute_limit{key=""} 20',
+    'signature_aggregator_access_units_per_minute_limit{key="a"} 50',
+    'signature_aggregator_access_units_per_minute_limit{key="b"} 50',
+  ]);
 });
 
 test.each(['x-service-api-key', 'x-glacier-api-key', 'X-Glacier-Api-Key'])(

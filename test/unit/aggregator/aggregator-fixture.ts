@@ -166,8 +166,8 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
       outcome: { kind: 'signature', signature: sign(message) },
     }));
   }
-  /** How long the BLS threads let each sum wait. */
-  const bls = { delayMs: 0 };
+  /** How long the BLS threads let each sum wait, and until when the check of a signed message. */
+  const bls = { delayMs: 0, untilChecked: Promise.resolve(), checks: 0 };
   const inline = createInlineBls(modelBackend);
   const aggregator = createAggregator({
     networkID: NETWORK_ID,
@@ -191,7 +191,11 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
         };
         return { ...sum, aggregate, [Symbol.dispose]: () => sum[Symbol.dispose]() };
       },
-      verifySigned: (signed, signal) => inline.verifySigned(signed, signal),
+      async verifySigned(signed, signal) {
+        bls.checks += 1;
+        await bls.untilChecked;
+        return inline.verifySigned(signed, signal);
+      },
     },
     clock,
     metrics: createAggregatorMetrics(createMetrics(registry)),

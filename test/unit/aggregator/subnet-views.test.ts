@@ -1,13 +1,16 @@
+import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { createSubnetViews } from '../../../src/aggregator/subnet-views.ts';
 import { ConnectionChanges } from '../../../src/p2p/connection-changes.ts';
 import type { Obstacle } from '../../../src/p2p/peer-view.ts';
 import { ApiError } from '../../../src/pchain/api-error.ts';
-import type { NodeID } from '../../../src/primitives/ids.ts';
+import { idFromBytes, type NodeID, type SubnetID } from '../../../src/primitives/ids.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
 import { nodeOf, SUBNET, validatorSet } from './aggregator-fixture.ts';
 
+const OTHER = idFromBytes<SubnetID>(new Uint8Array(32).fill(77), 'subnet');
 const never = new AbortController().signal;
 const DIALLED: Obstacle = { cause: 'connecting', reason: 'still connecting' };
 const NOWHERE: Obstacle = { cause: 'no_address', reason: 'no address known' };
@@ -15,6 +18,8 @@ const NOWHERE: Obstacle = { cause: 'no_address', reason: 'no address known' };
 /** Two validators of 10 each, and what stands in the way of each of them. */
 function createHarness(...given: (Obstacle | undefined)[]) {
   const clock = new FakeClock();
+  const registry = new Registry();
+  const suspects = new Set<string>();
   const changes = new ConnectionChanges();
   const obstacles = new Map<NodeID, Obstacle | undefined>(given.map((obstacle, i) => [nodeOf(i + 1), obstacle]));
   const warpSet = createWarpSet(validatorSet(10n, 10n));
@@ -24,8 +29,12 @@ function createHarness(...given: (Obstacle | undefined)[]) {
     resolver: {
       signersOf: async (signingSubnetID) => ({ signingSubnetID, pChainHeight: 5n, warpSet, avoided: new Set() }),
     },
-    validatorSets: { newest: () => [] },
-    connections: { track: () => 0, isConnected: () => false, readiness: () => [] },
+    metrics: createMetrics(registry),
+    validatorSets: { newest: () => [SUBNET, OTHER].map((subnetID) => [subnetID, warpSet] as const) },
+    connections: {
+      ...{ track: () => 0, isConnected: () => false },
+      readiness: () => [{ subnetID: SUBNET, isUp: true, reason: undefined, connected: undefined }],
+    },
     peers: {
       describe: (nodeID) => ({ obstacle: obstacles.get(nodeID), address: undefined, client: undefined }),
       waitUntil: (predicate, signal) => changes.waitUntil(predicate, signal),
@@ -36,7 +45,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
       },
     },
     history: { pastOf: () => undefined },
-    suspects: { has: () => false },
+    suspects: { has: (publicKeyHex) => suspects.has(publicKeyHex) },
   });
   const state = { isThere: false };
   const view = () =>
@@ -44,7 +53,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
       state.isThere = true;
       return result;
     });
-  return { clock, changes, obstacles, state, view };
+  return { clock, registry, warpSet, suspects, changes, obstacles, state, view };
 }
 
 describe('a view of a subnet that was not asked for lately', () => {
@@ -79,4 +88,16 @@ test('a view of a subnet that was asked for before waits for nobody, and balance
     { nodes: [{ funds: undefined }] },
     { status: 'unreachable', reason: 'no address known' },
   ]);
+});
+
+test('of each tracked subnet, and no other, it is measured how much of its weight can sign', async () => {
+  const { registry, warpSet, suspects, obstacles } = createHarness(undefined, NOWHERE);
+  const ratios = async () =>
+    (await registry.metrics()).match(/^signature_aggregator_signable_weight_ratio.*$/gm)?.map((line) => line.trim());
+  const ofSubnet = (value: number) => [`signature_aggregator_signable_weight_ratio{subnet_id="${SUBNET}"} ${value}`];
+  expect(await ratios()).toEqual(ofSubnet(0.5));
+  obstacles.set(nodeOf(2), undefined);
+  expect(await ratios()).toEqual(ofSubnet(1));
+  suspects.add(warpSet.validators[0]!.publicKeyHex);
+  expect(await ratios()).toEqual(ofSubnet(0.5));
 });

@@ -6,7 +6,13 @@ import { type BlockchainID, idBytes, idFromBytes, PRIMARY_NETWORK_ID } from '../
 import { createMemoryLimitCounters } from '../../../src/store/limit-counters.ts';
 import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { createTestServer, scriptedAggregator, scriptedNetwork, type TestServerOptions } from './api-fixture.ts';
+import {
+  createTestServer,
+  recordingLogger,
+  scriptedAggregator,
+  scriptedNetwork,
+  type TestServerOptions,
+} from './api-fixture.ts';
 
 /** The Go aggregator's API on the main listener, before an aggregator that does as the test says. */
 
@@ -277,4 +283,15 @@ test('counts its requests, and how long the last good one took', async () => {
   const text = await registry.metrics();
   expect(text).toContain('signature_aggregator_go_api_requests_total{network="fuji"} 3');
   expect(text).toContain('signature_aggregator_go_api_last_success_seconds{network="fuji"} 0.04');
+});
+
+test.each([PATH, `/testnet${PATH}`])('%s: a failure names the network in the log', async (path) => {
+  const { aggregator } = scriptedAggregator(async () => {
+    throw new AggregatorError('insufficient_weight', 'too little');
+  });
+  const { logger, lines } = recordingLogger();
+  const { post } = await start({ aggregator, logger });
+  await post({ message: MESSAGE }, path);
+  const failed = lines().filter(({ msg }) => msg === 'aggregation failed');
+  expect(failed).toMatchObject([{ network: path === PATH ? 'fuji' : 'testnet', code: 'insufficient_weight' }]);
 });

@@ -139,4 +139,21 @@ describe('ports of the Go aggregator', () => {
       'networks.mainnet.goApi.metricsPort: must be another port than networks.fuji.goApi.apiPort, is 1',
     ]);
   });
+
+  test('which is none of the service itself', () => {
+    const ours = { server: { port: 1 }, metrics: { port: 2 } };
+    expect(problemsOf({ ...ours, ...networks({ apiPort: 1, metricsPort: 2 }, { apiPort: 3 }) })).toEqual([
+      'networks.fuji.goApi.apiPort: must be another port than server.port, is 1',
+      'networks.fuji.goApi.metricsPort: must be another port than metrics.port, is 2',
+    ]);
+    // As it is by default.
+    expect(problemsOf(networks({ apiPort: 8080 }, {}))).toEqual([
+      'networks.fuji.goApi.apiPort: must be another port than server.port, is 8080',
+    ]);
+    expect(problemsOf({ ...networks({}, {}), server: { port: 1 }, metrics: { port: 1 } })).toEqual([
+      'metrics.port: must be another port than server.port, is 1',
+    ]);
+    const elsewhere = { server: { port: 1, host: '127.0.0.1' }, metrics: { port: 1, host: '127.0.0.2' } };
+    expect(problemsOf({ ...networks({}, {}), ...elsewhere })).toEqual([]);
+  });
 });

@@ -1,7 +1,21 @@
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { createPeerMetrics } from '../../../src/p2p/peer-metrics.ts';
+import type { Obstacle, ObstacleCause } from '../../../src/p2p/peer-view.ts';
+import type { NodeID } from '../../../src/primitives/ids.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
+
+const NODES = ['a', 'b', 'c', 'd', 'e'].map((name) => `NodeID-${name}` as NodeID);
+const causes: readonly (ObstacleCause | undefined)[] = [
+  'not_admitted',
+  undefined,
+  'connecting',
+  'no_address',
+  'not_admitted',
+];
+const obstacles = new Map<NodeID, Obstacle | undefined>(
+  NODES.map((nodeID, index) => [nodeID, causes[index] && { cause: causes[index], reason: 'a reason' }]),
+);
 
 it('reads gauges when asked, publishes bytes once, and takes outcomes by the common vocabulary', async () => {
   const registry = new Registry();
@@ -9,7 +23,8 @@ it('reads gauges when asked, publishes bytes once, and takes outcomes by the com
   const metrics = createPeerMetrics(createMetrics(registry), {
     connected: () => connected,
     connecting: () => 2,
-    wanted: () => 3,
+    wanted: () => new Set(NODES),
+    obstacleOf: (nodeID) => obstacles.get(nodeID),
     knownAddresses: () => 4,
     pendingRequests: () => 5,
   });
@@ -29,7 +44,11 @@ it('reads gauges when asked, publishes bytes once, and takes outcomes by the com
     expect.arrayContaining([
       'signature_aggregator_peer_connections 7',
       'signature_aggregator_peer_connecting 2',
-      'signature_aggregator_peer_wanted 3',
+      'signature_aggregator_peer_wanted 5',
+      'signature_aggregator_peer_wanted_nodes{state="connected",cause=""} 1',
+      'signature_aggregator_peer_wanted_nodes{state="connecting",cause=""} 1',
+      'signature_aggregator_peer_wanted_nodes{state="missing",cause="not_admitted"} 2',
+      'signature_aggregator_peer_wanted_nodes{state="missing",cause="no_address"} 1',
       'signature_aggregator_peer_known_addresses 4',
       'signature_aggregator_peer_pending_requests 5',
       'signature_aggregator_peer_traffic_bytes_total{direction="sent"} 123',
