@@ -2,7 +2,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import type { AggregationRequest, AggregationResult } from '../../aggregator/aggregation-request.ts';
 import type { Network } from '../../network/network.ts';
-import { bytesToHex } from '../../primitives/bytes.ts';
 import { chargeMore, clientOf } from '../access.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';
@@ -15,21 +14,8 @@ import {
   TransactionQuery,
 } from '../parse-aggregation-request.ts';
 import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS } from '../route-access.ts';
+import { presentSigned, SignedMessageBody } from '../signed-message-record.ts';
 import { untilClientGone } from '../until-client-gone.ts';
-
-export const SignedMessageBody = Type.Object(
-  {
-    signedMessage: Type.String({ description: 'The signed Warp message in hex, without a prefix' }),
-    pChainHeight: Type.Integer({ description: 'The P-Chain height whose validators signed' }),
-    signingSubnetId: Type.String({ description: 'The subnet whose validators signed, in cb58' }),
-    signedWeight: Type.String({ description: 'Weight of those who signed' }),
-    totalWeight: Type.String({ description: 'Weight of all validators of the subnet, of which the quorum is a part' }),
-    signers: Type.Array(Type.String(), {
-      description: 'NodeIDs of those who signed, in the canonical order; one NodeID for each BLS key',
-    }),
-  },
-  { description: 'Signed, verified message' },
-);
 
 const RESPONSES = {
   201: SignedMessageBody,
@@ -109,15 +95,4 @@ export function unitsForSize({
 }: Pick<Static<typeof AggregationBody>, 'message' | 'justification'>): number {
   const bytes = (message.length + justification.length) / 2;
   return MESSAGE_AGGREGATION_ACCESS.unitsPerKiB * Math.floor(bytes / 1024);
-}
-
-export function presentSigned(result: AggregationResult): Static<typeof SignedMessageBody> {
-  return {
-    signedMessage: bytesToHex(result.signedMessage),
-    pChainHeight: Number(result.pChainHeight),
-    signingSubnetId: result.signingSubnetID,
-    signedWeight: String(result.signedWeight),
-    totalWeight: String(result.totalWeight),
-    signers: [...result.signers],
-  };
 }
