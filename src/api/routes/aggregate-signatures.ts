@@ -1,8 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import type { AggregationRequest, AggregationResult } from '../../aggregator/aggregation-request.ts';
+import type { AggregationRequest } from '../../aggregator/aggregation-request.ts';
 import type { Network } from '../../network/network.ts';
+import type { Clock } from '../../primitives/clock.ts';
 import { chargeMore, clientOf } from '../access.ts';
+import { AggregationStream } from '../aggregation-stream.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';
 import { createNetworkOfPath } from '../network-of-path.ts';
@@ -13,6 +15,7 @@ import {
   parseTransactionRequest,
   TransactionQuery,
 } from '../parse-aggregation-request.ts';
+import { prefersEvents } from '../prefers-events.ts';
 import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS } from '../route-access.ts';
 import { presentSigned, SignedMessageBody } from '../signed-message-record.ts';
 import { untilClientGone } from '../until-client-gone.ts';
@@ -24,16 +27,23 @@ const RESPONSES = {
 export const AGGREGATION_PATH = '/v1/signatureAggregator/:network/aggregateSignatures';
 const tags = ['Signature aggregation'];
 
-export function registerAggregateSignatures(server: Server, networks: readonly Network[]): void {
+export function registerAggregateSignatures(server: Server, networks: readonly Network[], clock: Clock): void {
   const { network, networkOf, onRequest } = createNetworkOfPath(networks);
 
-  function aggregate(
+  async function answer(
     request: FastifyRequest,
     reply: FastifyReply,
     asked: AggregationRequest,
-  ): Promise<AggregationResult> {
+  ): Promise<FastifyReply> {
+    const { name, aggregator } = networkOf(request);
     const waiter = { signal: untilClientGone(reply), client: clientOf(request), span: request.span };
-    return networkOf(request).aggregator.aggregate(asked, waiter);
+    if (request.method === 'HEAD' || !prefersEvents(request.headers.accept)) {
+      const result = await aggregator.aggregate(asked, waiter);
+      return reply.status(201).send(presentSigned(result));
+    }
+    const stream = new AggregationStream({ reply, clock, network: name, asked });
+    stream.end(await aggregator.aggregate(asked, { ...waiter, onProgress: stream.onProgress }));
+    return reply;
   }
 
   server.post(
@@ -54,8 +64,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     async (request, reply) => {
       await chargeMore(request, reply, unitsForSize(request.body), 'it takes an API key with a higher limit');
       const asked = parseAggregationRequest(request.body);
-      const result = await aggregate(request, reply, asked);
-      return reply.status(201).send(presentSigned(result));
+      return answer(request, reply, asked);
     },
   );
 
@@ -82,8 +91,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     },
     async (request, reply) => {
       const asked = parseTransactionRequest(request.params.txHash, request.query);
-      const result = await aggregate(request, reply, asked);
-      return reply.status(201).send(presentSigned(result));
+      return answer(request, reply, asked);
     },
   );
 }
