@@ -10,6 +10,7 @@ import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import type { ProgressEvent, ProgressState } from '../../../src/aggregator/progress.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
+import type { LimitCounters } from '../../../src/store/limit-counters.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
 import { readCase } from '../../vectors/vectors.ts';
 import { createTestServer, PATH, portOf, RESULT, recordingLogger, type TestServerOptions } from './api-fixture.ts';
@@ -28,8 +29,9 @@ function heldAggregator() {
   const ending = Promise.withResolvers<AggregationResult>();
   ending.promise.catch(() => undefined);
   const aggregator: Aggregator = {
-    aggregate(_request, options) {
+    async aggregate(_request, options) {
       waiters.push(options);
+      options.signal.throwIfAborted();
       const gone = Promise.withResolvers<never>();
       options.signal.addEventListener('abort', () => gone.reject(options.signal.reason));
       return Promise.race([ending.promise, gone.promise]);
@@ -259,16 +261,64 @@ describe('a stream', () => {
     const snapshot = 300 * 1024;
     expect(most).toBeLessThan(2 * snapshot);
     held.tell({ kind: 'verifying' });
-    const all = text(socket.resume());
+    let all = '';
+    socket.on('data', (bytes: Buffer) => {
+      all += bytes.toString();
+    });
+    socket.resume();
     await once(response, 'drain');
     await clock.advance(GATHERED_MS);
+    while (!all.includes('event: verifying')) await once(socket, 'data');
     held.resolve(RESULT);
-    socket.end();
-    const events = (await all).match(/^event: \w+$/gm) ?? [];
+    while (!all.includes('event: result')) await once(socket, 'data');
+    const events = all.match(/^event: \w+$/gm) ?? [];
     expect(events.length).toBeLessThan(rounds);
     expect(events.slice(-6)).toEqual(
       ['resolved', 'asked', 'answer', 'progress', 'verifying', 'result'].map((event) => `event: ${event}`),
     );
+  });
+
+  test('that nobody reads leaves out what happened last, and has its end', async () => {
+    const { open, held, asked, clock, responses } = await start();
+    const socket = await open();
+    await asked();
+    const [response] = responses as [ServerResponse];
+    while (!response.writableNeedDrain) {
+      held.tell(stateOf(20_000));
+      await clock.advance(GATHERED_MS);
+    }
+    held.tell(ASKED);
+    held.resolve(RESULT);
+    await settle();
+    expect(clock.pendingTimers).toBe(1); // the server looks after its connections
+    socket.end();
+    const events = (await text(socket.resume())).match(/^event: \w+$/gm) ?? [];
+    expect(events.slice(-2)).toEqual(['event: resolved', 'event: result']);
+  });
+
+  test('of a client that left before it was let in leaves no timer', async () => {
+    const isIn = Promise.withResolvers<void>();
+    const limits: LimitCounters = {
+      async add(_key, used, leftMs) {
+        await isIn.promise;
+        return { used, leftMs };
+      },
+      claim: () => Promise.reject(new Error('nothing is claimed')),
+    };
+    const access = { apiKeys: [], unitsPerMinute: 1_000, trustedProxies: [], limits };
+    const { get, held, asked, clock, responses } = await start({ access });
+    const leaving = new AbortController();
+    const answer = get(`/${'1'.repeat(32)}LpoYY`, { headers: EVENTS, signal: leaving.signal });
+    while (responses.length === 0) await settle();
+    const closed = once(responses[0]!, 'close');
+    leaving.abort();
+    await expect(answer).rejects.toThrow();
+    await closed;
+    isIn.resolve();
+    await asked();
+    await settle();
+    expect(held.waiters[0]?.signal.aborted).toBe(true);
+    expect(clock.pendingTimers).toBe(0);
   });
 
   test('goes on to its end while the service stops', async () => {
