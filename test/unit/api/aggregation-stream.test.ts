@@ -276,7 +276,7 @@ describe('a stream', () => {
     expect(events.slice(-6)).toEqual(
       ['resolved', 'asked', 'answer', 'progress', 'verifying', 'result'].map((event) => `event: ${event}`),
     );
-  });
+  }, 20_000);
 
   test('that nobody reads leaves out what happened last, and has its end', async () => {
     const { open, held, asked, clock, responses } = await start();
@@ -294,7 +294,7 @@ describe('a stream', () => {
     socket.end();
     const events = (await text(socket.resume())).match(/^event: \w+$/gm) ?? [];
     expect(events.slice(-2)).toEqual(['event: resolved', 'event: result']);
-  });
+  }, 20_000);
 
   test('of a client that left before it was let in leaves no timer', async () => {
     const isIn = Promise.withResolvers<void>();

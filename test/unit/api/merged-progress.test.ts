@@ -106,9 +106,10 @@ describe('however many events are merged', () => {
           toldSome.push(...told);
           // One of a kind, whatever happened, and no validator twice.
           expect(new Set(told.map(({ event: kind }) => kind)).size).toBe(told.length);
-          for (const { data } of told) {
-            if ('validators' in data) expect(new Set(data.validators).size).toBe(data.validators.length);
-            if ('answers' in data) expect(new Set(data.answers.map((one) => one.index)).size).toBe(data.answers.length);
+          for (const { event: kind, data } of told) {
+            const named =
+              kind === 'asked' ? data.validators : kind === 'answer' ? data.answers.map((one) => one.index) : [];
+            expect(new Set(named).size).toBe(named.length);
           }
           expect(follow(toldSome)).toEqual(follow(toldEach));
         }
