@@ -64,7 +64,7 @@ interface Operation {
 
 interface Response {
   description?: string | undefined;
-  content?: Record<string, { schema?: { title?: string } | { $ref: string } }>;
+  content?: Record<string, { schema?: object }>;
   headers?: Record<string, object>;
 }
 
@@ -210,15 +210,23 @@ function addResponses({ responses }: Operation, added: Readonly<Record<string, o
   }
 }
 
-/** Schemas with a title stand once in the document: those of errors are the same on every route. */
+/** Schemas of answers that have a title stand once in the document: those of errors are the same on every route. */
 function shareSchemas(document: Document): void {
   const schemas: Record<string, object> = {};
+  const share = (schema: unknown): unknown => {
+    if (typeof schema !== 'object' || schema === null) return schema;
+    if (Array.isArray(schema)) return schema.map(share);
+    const shared = Object.fromEntries(
+      Object.entries(schema).map(([name, value]) => [name, name === 'examples' ? value : share(value)]),
+    );
+    const { title } = shared;
+    if (typeof title !== 'string') return shared;
+    schemas[title] = shared;
+    return { $ref: `#/components/schemas/${title}` };
+  };
   for (const { responses } of operationsOf(document)) {
     for (const media of Object.values(responses).flatMap(({ content = {} }) => Object.values(content))) {
-      const { schema } = media;
-      if (schema === undefined || !('title' in schema) || schema.title === undefined) continue;
-      schemas[schema.title] = schema;
-      media.schema = { $ref: `#/components/schemas/${schema.title}` };
+      if (media.schema !== undefined) media.schema = share(media.schema) as object;
     }
   }
   document.components = { ...document.components, schemas: { ...document.components?.schemas, ...schemas } };

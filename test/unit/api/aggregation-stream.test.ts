@@ -3,17 +3,28 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Registry } from 'prom-client';
+import type { TSchema } from 'typebox';
+import Schema, { type Validator } from 'typebox/schema';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { AggregateOptions, Aggregator } from '../../../src/aggregator/aggregate.ts';
 import type { AggregationResult } from '../../../src/aggregator/aggregation-request.ts';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import type { ProgressEvent, ProgressState } from '../../../src/aggregator/progress.ts';
+import { AGGREGATION_EVENTS, type AggregationEventKind } from '../../../src/api/progress-records.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
 import type { LimitCounters } from '../../../src/store/limit-counters.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
 import { readCase } from '../../vectors/vectors.ts';
-import { createTestServer, PATH, portOf, RESULT, recordingLogger, type TestServerOptions } from './api-fixture.ts';
+import {
+  closed,
+  createTestServer,
+  PATH,
+  portOf,
+  RESULT,
+  recordingLogger,
+  type TestServerOptions,
+} from './api-fixture.ts';
 
 const message = bytesToHex(readCase('c_warp_0').unsignedMessage);
 const BODY = JSON.stringify({ message, quorumPercentage: 60, quorumPercentageBuffer: 7 });
@@ -99,6 +110,11 @@ async function start(options: TestServerOptions = {}) {
   };
 }
 
+/** Of an event's data: nothing may be there that is not described. */
+const CHECKS = Object.fromEntries(
+  Object.entries(AGGREGATION_EVENTS).map(([kind, schema]) => [kind, Schema.Compile(closed(schema) as TSchema)]),
+) as Record<AggregationEventKind, Validator>;
+
 interface Told {
   readonly event: string;
   readonly data: unknown;
@@ -109,6 +125,8 @@ function parse(stream: string): Told[] {
   const blocks = stream.split('\n\n').filter((block) => block !== '' && !block.startsWith(':'));
   return blocks.map((block) => {
     const [, event = '', data = ''] = /^event: (\w+)\ndata: (.*)$/.exec(block) ?? [];
+    expect(Object.keys(AGGREGATION_EVENTS)).toContain(event);
+    expect(CHECKS[event as AggregationEventKind].Errors(JSON.parse(data))).toEqual([true, []]);
     return { event, data: JSON.parse(data) };
   });
 }
@@ -335,6 +353,30 @@ describe('a stream', () => {
     expect(all.match(/^event: \w+$/gm)).toEqual(['event: resolved', 'event: asked', 'event: result']);
     await closed;
   });
+});
+
+test('the document has the schema of each event, and an example that fits', async () => {
+  const { server } = await start();
+  const { paths, components } = (await server.inject('/openapi.json')).json();
+  const schemas = components.schemas;
+  for (const path of ['', '/{txHash}']) {
+    const operation = paths[`/v1/signatureAggregator/{network}/aggregateSignatures${path}`];
+    const { schema, examples } = (operation.post ?? operation.get).responses['200'].content['text/event-stream'];
+    expect(schema).toEqual({ $ref: '#/components/schemas/AggregationEvent' });
+    expect(Object.keys(examples)).toEqual(Object.keys(AGGREGATION_EVENTS));
+    for (const [kind, { value }] of Object.entries<{ value: Told }>(examples)) {
+      expect(value.event).toBe(kind);
+      expect(CHECKS[kind as AggregationEventKind].Errors(value.data)).toEqual([true, []]);
+    }
+  }
+  const named = schemas.AggregationEvent.anyOf.map(({ properties: { event, data } }: never) => [event, data]);
+  expect(named).toEqual(
+    Object.entries(AGGREGATION_EVENTS).map(([kind, schema]) => {
+      const { title = '' } = schema as { readonly title?: string };
+      expect(schemas[title]).toMatchObject({ type: 'object', title });
+      return [{ type: 'string', enum: [kind] }, { $ref: `#/components/schemas/${title}` }];
+    }),
+  );
 });
 
 test('the answer to HEAD is that of the plain request', async () => {

@@ -107,7 +107,7 @@ describe('the OpenAPI document', () => {
       quorumPercentageBuffer: { type: 'integer', minimum: 0, maximum: 100, default: 0 },
       pChainHeight: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 },
     });
-    const statuses = ['201', '400', '403', '404', '408', '413', '415', '431', '500', '502', '503'];
+    const statuses = ['200', '201', '400', '403', '404', '408', '413', '415', '431', '500', '502', '503'];
     expect(Object.keys(post.responses)).toEqual(statuses);
     expect(post.parameters).toMatchObject([{ name: 'network', in: 'path', schema: { enum: ['fuji', 'testnet'] } }]);
     expect(post['x-access']).toEqual({ group: 'aggregation', units: 10, unitsPerKiB: 1 });
