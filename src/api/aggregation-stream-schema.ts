@@ -40,7 +40,8 @@ export const EVENT_EXAMPLES: AggregationEventData = {
   progress: { signedWeight: '80', ...WEIGHTS },
   verifying: {},
   result: {
-    ...{ signedMessage: '0000000000053a…', pChainHeight: 199, signingSubnetId: SUBNET },
+    signedMessage: '000000003039ee488204088eaba3d3c0c5e26d7a2892677f8d6181ef31848708b4e55ead766700000030…',
+    ...{ pChainHeight: 199, signingSubnetId: SUBNET },
     ...{ signedWeight: '80', totalWeight: '100', signers: [HEAVY] },
   },
   error: {
@@ -54,7 +55,7 @@ export const EVENT_EXAMPLES: AggregationEventData = {
 /** The answer of an aggregation to `Accept: text/event-stream`, for the document. */
 export const AGGREGATION_STREAM = {
   description:
-    'To `Accept: text/event-stream`: how the collection goes, in events as browsers read them (`event:` and one line of `data:`, ' +
+    'Status 200, to `Accept: text/event-stream`: how the collection goes, in events as browsers read them (`event:` and one line of `data:`, ' +
     'then an empty line), and last `result` or `error`. Lines that begin with a colon keep the connection alive. What fails ' +
     'before there is anything to tell has the status and the JSON of the answers below.',
   content: {
