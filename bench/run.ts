@@ -9,6 +9,7 @@ import { benchL1Index } from './l1-index.ts';
 import { benchRedisFaults } from './redis-faults.ts';
 import { benchReplicas } from './replicas.ts';
 import { benchService } from './service.ts';
+import { benchStream } from './stream.ts';
 import { benchUpstream } from './upstream.ts';
 
 /** Every benchmark by the name it is called with: `npm run bench -- NAME [--json] [numbers] [names]`. */
@@ -21,6 +22,7 @@ const BENCHMARKS = {
     'http-floods': benchHttpFloods,
     'http-soak': benchHttpSoak,
   },
+  stream: benchStream,
 } as const;
 /** Those that measure several things, of which one may be asked for by its name. */
 const WITH_NAMES: readonly string[] = ['http', 'http-floods', 'redis-faults'];
