@@ -18,6 +18,7 @@ import {
   PRIMARY_NETWORK_ID,
   type SubnetID,
 } from '../../../src/primitives/ids.ts';
+import type { SharedValidatorSets } from '../../../src/store/shared-validator-sets.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
 import { FakeClock } from '../../fake-clock.ts';
@@ -42,6 +43,7 @@ interface Setup extends AsyncDisposable {
 async function setUp(
   reply: (request: ReceivedRequest) => Reply,
   limits: Partial<ValidatorSetsLimits> = {},
+  shared?: SharedValidatorSets,
 ): Promise<Setup> {
   const api = await LocalApi.start(reply);
   const clock = new FakeClock();
@@ -61,7 +63,7 @@ async function setUp(
   return {
     api,
     clock,
-    sets: createValidatorSets({ api: node, clock, build, limits }),
+    sets: createValidatorSets({ api: node, clock, build, limits, shared }),
     directory: createSubnetDirectory(node, clock),
     built: () => built,
     async [Symbol.asyncDispose]() {
@@ -231,6 +233,20 @@ describe('ValidatorSets', () => {
     // Of the others the last two are.
     for (const height of [16n, 17n, 15n]) await sets.atPinned(L1, height, SIGNAL);
     expect(readHeights()).toEqual([15]);
+  });
+
+  it('looks for heights that clients name among what replicas share, and adds none of them', async () => {
+    const put: bigint[] = [];
+    const shared: SharedValidatorSets = {
+      at: async (_, height) => (height === 7n ? [] : undefined),
+      put: (_, height) => void put.push(height),
+    };
+    await using setup = await setUp(node, {}, shared);
+    expect((await setup.sets.atPinned(L1, 7n, SIGNAL)).validators).toEqual([]);
+    await setup.sets.atPinned(L1, 8n, SIGNAL);
+    await setup.sets.at(L1, 18n, SIGNAL);
+    expect(setup.api.requests.map(({ params }) => params.height)).toEqual([8, 18]);
+    expect(put).toEqual([18n]);
   });
 
   it('bounds the validators in sets of heights that clients name', async () => {

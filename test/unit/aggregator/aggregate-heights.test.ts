@@ -78,6 +78,8 @@ function createHarness() {
     }));
   }
   const state = {
+    /** Heights that were asked for as those of clients. */
+    pinned: [] as bigint[],
     proposed: PROPOSED,
     sets: new Map<bigint, WarpSet>([
       [PROPOSED, setOf(40n, 30n, 20n, 10n)],
@@ -107,7 +109,10 @@ function createHarness() {
         return state.proposed;
       },
       at: async (_, height) => state.sets.get(height) ?? setOf(),
-      atPinned: async (_, height) => state.sets.get(height) ?? setOf(),
+      async atPinned(_, height) {
+        state.pinned.push(height);
+        return state.sets.get(height) ?? setOf();
+      },
       newest: () => [],
     },
     epochs: { heightOf: async (_, signal) => state.epoch(signal) },
@@ -176,6 +181,14 @@ function hang(signal: AbortSignal): Promise<never> {
 /** A destination that the caller gave; else that of a transaction's message, the chain of the validator manager. */
 const asked = (isRequired: boolean, chainID = DESTINATION): RequestOptions =>
   isRequired ? { destinationChainID: chainID } : { byTransaction: true };
+
+test('a height that the client names is asked for as one, and no other', async () => {
+  const { aggregate, state } = createHarness();
+  for (const more of [{}, asked(true), asked(false)]) await aggregate(more);
+  expect(state.pinned).toEqual([]);
+  await aggregate({ pChainHeight: EPOCH });
+  expect(state.pinned).toEqual([EPOCH]);
+});
 
 describe('a destination', () => {
   test('is signed for at the height of its epoch', async () => {

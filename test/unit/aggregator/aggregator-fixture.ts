@@ -1,5 +1,10 @@
 import { Registry } from 'prom-client';
-import { type AggregateOptions, type AggregatorLimits, type AggregatorOptions, createAggregator } from '../../../src/aggregator/aggregate.ts';
+import {
+  type AggregateOptions,
+  type AggregatorLimits,
+  type AggregatorOptions,
+  createAggregator,
+} from '../../../src/aggregator/aggregate.ts';
 import type { AggregationRequest } from '../../../src/aggregator/aggregation-request.ts';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
