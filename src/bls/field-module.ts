@@ -58,10 +58,10 @@ export function toLimbs(value: bigint): number[] {
 }
 
 /**
- * 1 MiB, of which most is for prepared lines (`fast-pairing.ts`). A constant size, so that views of the memory stay valid; what is not
+ * 1.5 MiB, of which most is for prepared lines (`fast-pairing.ts`). A constant size, so that views of the memory stay valid; what is not
  * written to costs nothing.
  */
-const MEMORY_PAGES = 16;
+const MEMORY_PAGES = 24;
 
 /** Compiles the module and starts an instance, with memory of its own. */
 export function createFieldModule(): FieldModule {
