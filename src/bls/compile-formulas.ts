@@ -140,7 +140,10 @@ function constantAt(value: bigint): number {
 /** The steps that the results need, in the order in which the formula asked for them. */
 function stepsOf({ recorder, results: parts }: Formula): readonly Step[] {
   const results = parts.flat();
-  const complex = complexSteps(recorder, valuesBelow(results, ({ operands }) => operands));
+  const complex = complexSteps(
+    recorder,
+    valuesBelow(results, ({ operands }) => operands),
+  );
   const stepOf = (value: Value): Step => complex.get(value) ?? simpleStep(value);
   const values = valuesBelow(results, (value) => stepOf(value).operands);
   return [...new Set([...values].map((value) => complex.get(value) ?? simpleStep(value)))].toSorted(

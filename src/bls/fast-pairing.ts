@@ -1,6 +1,7 @@
 import {
   allocate,
   allocateMany,
+  COEFFICIENT_BYTES,
   copy,
   FP2_BYTES,
   getBytes,
@@ -8,7 +9,6 @@ import {
   setBytes,
   setOne,
   sub,
-  COEFFICIENT_BYTES,
 } from './field.ts';
 import { FP_BYTES } from './field-module.ts';
 import {
@@ -169,6 +169,10 @@ export function finalExponentiate(out: number, a: number): void {
   mul12(y, z, t1);
   mul12(t0, x, y); // … · t7/t3·t1
   copy(out, t0, FP12_BYTES);
+}
+
+export function setOne12(out: number): void {
+  copy(out, one, FP12_BYTES);
 }
 
 export function isOne12(a: number): boolean {

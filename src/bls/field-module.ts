@@ -70,8 +70,14 @@ export function createFieldModule(): FieldModule {
   const parts2 = { mulParts2: mulParts2Body(), squareParts2: squareParts2Body() };
   const named = Object.entries({ ...bodies, ...bodies2, ...parts2 });
   const calls = {
-    mul2: onParts(3, named.findIndex(([name]) => name === 'mulParts2')),
-    square2: onParts(2, named.findIndex(([name]) => name === 'squareParts2')),
+    mul2: onParts(
+      3,
+      named.findIndex(([name]) => name === 'mulParts2'),
+    ),
+    square2: onParts(
+      2,
+      named.findIndex(([name]) => name === 'squareParts2'),
+    ),
   };
   const functions = [...named, ...Object.entries(calls)].map(([name, body]) => ({ name, ...body }));
   // The exports are what has just been assembled.

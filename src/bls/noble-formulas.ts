@@ -104,9 +104,12 @@ function recordedPairing(one: { readonly fp2?: Fp2; readonly fp12?: Fp12 }, para
   const Fp12 = Object.create(tower12, { ONE: { value: one.fp12 } });
   const fields = { Fp: recorder, Fr: noble.Fr, Fp2, Fp6: tower6, Fp12 };
   const pairing = blsBasic(
-    ...([fields, RecordedPoint, RecordedPoint, { xNegative: false, twistType: 'multiplicative', ...params }] as never as Parameters<
-      typeof blsBasic
-    >),
+    ...([
+      fields,
+      RecordedPoint,
+      RecordedPoint,
+      { xNegative: false, twistType: 'multiplicative', ...params },
+    ] as never as Parameters<typeof blsBasic>),
   );
   isMade = true;
   return { millerLoop: pairing.millerLoopBatch, linesOf: pairing.utils.calcPairingPrecomputes } as never;
@@ -179,10 +182,7 @@ function addition(): Formula {
   return {
     recorder,
     results: [partsOfPoint(sum), line.flatMap(parts2)],
-    inputs: [
-      [x, y, z].flatMap(parts2),
-      [x2, y2].flatMap(parts2),
-    ],
+    inputs: [[x, y, z].flatMap(parts2), [x2, y2].flatMap(parts2)],
   };
 }
 
