@@ -1,4 +1,5 @@
-import { BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
+import { BLS_PUBLIC_KEY_LENGTH, BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
+import { concatBytes } from '../primitives/bytes.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type {
   BlsBackend,
@@ -36,6 +37,13 @@ export interface BlsJobs {
     readonly input: KeySlots & { readonly message: Uint8Array; readonly signature: Uint8Array };
     readonly output: SignedVerdict;
   };
+  /** The same by keys that are decoded and packed, one after the other. */
+  readonly verifyDecoded: {
+    readonly input: { readonly keys: Uint8Array; readonly message: Uint8Array; readonly signature: Uint8Array };
+    readonly output: SignedVerdict;
+  };
+  /** Decodes and packs compressed public keys that stand one after the other. */
+  readonly decodeKeys: { readonly input: { readonly publicKeys: Uint8Array }; readonly output: Uint8Array };
   /** Whether the sum of contributions verifies. */
   readonly verifySum: {
     readonly input: Contributions & { readonly message: Uint8Array };
@@ -54,8 +62,10 @@ export interface BlsJobs {
 }
 export type BlsJobKind = keyof BlsJobs;
 export type BlsJob<K extends BlsJobKind = BlsJobKind> = {
-  [Kind in K]: { readonly kind: Kind } & BlsJobs[Kind]['input'];
+  [Kind in K]: { readonly kind: Kind; readonly isPlain?: IsPlain } & BlsJobs[Kind]['input'];
 }[K];
+/** Such a job is for `plain-backend.ts`, whatever the backend of the thread is. */
+type IsPlain = boolean | undefined;
 export type BlsJobResult<K extends BlsJobKind> = BlsJobs[K]['output'];
 
 /** `malformed`: not a point of the curve, or the encoding of infinity. */
@@ -136,6 +146,10 @@ function run(backend: BlsBackend, job: BlsJob): BlsJobResult<BlsJobKind> {
       return verify(backend, job.checks);
     case 'verifySigned':
       return verifySigned(backend, job);
+    case 'verifyDecoded':
+      return verifyParsed(backend, job, () => unpackKeys(backend, job.keys));
+    case 'decodeKeys':
+      return decodeKeys(backend, job.publicKeys);
     case 'verifySum':
       return verifySum(backend, readContributions(backend, job), backend.unpackMessage(job.message));
     case 'halves':
@@ -199,18 +213,36 @@ function verifyOne(backend: BlsBackend, check: SignatureCheck): AggregateVerdict
   return defect === undefined ? { kind: 'invalid' } : verdictOf(backend.defects, defect);
 }
 
-function verifySigned(
+function verifySigned(backend: BlsBackend, job: BlsJobs['verifySigned']['input']): SignedVerdict {
+  return verifyParsed(backend, job, () => job.slots.map(openPublicKeys(backend, job.keys)));
+}
+
+function verifyParsed(
   backend: BlsBackend,
-  { keys, slots, message, signature }: BlsJobs['verifySigned']['input'],
+  { message, signature }: { readonly message: Uint8Array; readonly signature: Uint8Array },
+  readKeys: () => readonly PublicKey[],
 ): SignedVerdict {
   try {
     const parsed = backend.parseSignature(signature);
-    const key = backend.aggregatePublicKeys(slots.map(openPublicKeys(backend, keys)));
+    const key = backend.aggregatePublicKeys(readKeys());
     return backend.verify(key, backend.hashToCurve(message), parsed) ? 'valid' : 'wrong signature';
   } catch (error) {
     if (error instanceof ParseError) return 'malformed signature';
     throw error;
   }
+}
+
+function decodeKeys(backend: BlsBackend, publicKeys: Uint8Array): Uint8Array {
+  const keys = piecesOf(publicKeys, BLS_PUBLIC_KEY_LENGTH);
+  return concatBytes(...keys.map((key) => backend.packPublicKey(backend.parsePublicKey(key))));
+}
+
+function unpackKeys(backend: BlsBackend, keys: Uint8Array): readonly PublicKey[] {
+  return piecesOf(keys, backend.packedPublicKeyBytes).map((key) => backend.unpackPublicKey(key));
+}
+
+function piecesOf(bytes: Uint8Array, size: number): readonly Uint8Array[] {
+  return Array.from({ length: bytes.length / size }, (_, n) => bytes.slice(n * size, (n + 1) * size));
 }
 
 function verdictOf(defects: DefectArithmetic, defect: SignatureDefect): AggregateVerdict {

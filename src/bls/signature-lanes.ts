@@ -40,7 +40,7 @@ interface Lane {
  * more can gather, and under load a few large jobs do the work of many small ones.
  */
 export class SignatureLanes {
-  readonly #runner: JobRunner;
+  readonly #runner: Pick<JobRunner, 'run' | 'threads' | 'concurrency'>;
   readonly #keys: SharedArrayBuffer;
   readonly #isOver: () => boolean;
   readonly #lanes: readonly Lane[];
@@ -58,7 +58,11 @@ export class SignatureLanes {
    * @param keys the memory of the table that slots refer to
    * @param isOver when it holds, signatures that no job has taken yet are left alone
    */
-  constructor(runner: JobRunner, keys: SharedArrayBuffer, isOver: () => boolean) {
+  constructor(
+    runner: Pick<JobRunner, 'run' | 'threads' | 'concurrency'>,
+    keys: SharedArrayBuffer,
+    isOver: () => boolean,
+  ) {
     this.#runner = runner;
     this.#keys = keys;
     this.#isOver = isOver;
