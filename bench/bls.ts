@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import * as blst from '@chainsafe/blst';
+import blsEth, { type PublicKeyType as BlsEthKey } from 'bls-eth-wasm';
 import { Registry } from 'prom-client';
 import { type BlsAggregation, type BlsService, createBlsService, type Signer } from '../src/bls/aggregation.ts';
 import { type BackendName, loadBackend } from '../src/bls/load-backend.ts';
@@ -45,6 +46,7 @@ const never = new AbortController().signal;
  */
 export async function benchBls({ sizes, report }: BenchmarkOptions): Promise<void> {
   const chosen = sizes.length > 0 ? sizes : DEFAULT_SIZES;
+  await blsEth.init(blsEth.BLS12_381);
   const signers = createSigners(Math.max(...chosen, 1_000));
   await using opened = new AsyncDisposableStack();
   const services = new Map<BackendName, BlsService>();
@@ -58,6 +60,10 @@ export async function benchBls({ sizes, report }: BenchmarkOptions): Promise<voi
     // Decodes all keys, and lets the compiler see what is used.
     const signed = signedBy(signers);
     verifyEach(signers.slice(0, WARM_UP_SIGNATURES), signed.message, signed.signatures);
+    aggregateWithBlsEth(signers.slice(0, WARM_UP_SIGNATURES), {
+      ...signed,
+      signatures: signed.signatures.slice(0, WARM_UP_SIGNATURES),
+    });
     for (const bls of services.values()) await aggregate(bls, signed, signers);
   }
 
@@ -72,6 +78,7 @@ export async function benchBls({ sizes, report }: BenchmarkOptions): Promise<voi
 interface BenchSigner extends Signer {
   readonly key: blst.PublicKey;
   readonly secret: blst.SecretKey;
+  readonly blsEthKey: BlsEthKey;
 }
 
 interface Signed {
@@ -95,18 +102,24 @@ async function benchSize(
   const clean = new Map<BackendName, number>();
   for (const { label, bad } of cases) {
     const reference: number[] = [];
+    const blsEthTimes: number[] = [];
     const ours = new Map(BACKENDS.map((backend) => [backend, [] as number[]]));
     // A third of many takes many seconds to find.
     const rounds = bad >= 100 ? 1 : roundsOf(n);
     for (let round = 0; round < rounds; round += 1) {
       const signed = signedBy(signers, bad);
       reference.push(await timed(async () => verifyEach(signers, signed.message, signed.signatures)));
+      if (bad === 0) blsEthTimes.push(await timed(async () => aggregateWithBlsEth(signers, signed)));
       for (const [backend, bls] of services) {
         ours.get(backend)?.push(await timed(() => aggregate(bls, signed, signers)));
       }
     }
     const referenceMs = median(reference);
     report({ name: `reference, ${label}`, n, ms: round(referenceMs), ratio: 1, vs: 'reference' });
+    if (bad === 0) {
+      const ms = median(blsEthTimes);
+      report({ name: 'bls-eth-wasm, clean', n, ms: round(ms), ratio: round(ms / referenceMs), vs: 'reference' });
+    }
     for (const [backend, times] of ours) {
       const ms = median(times);
       report({ name: `${backend}, ${label}`, n, ms: round(ms), ratio: round(ms / referenceMs), vs: 'reference' });
@@ -230,8 +243,23 @@ function createSigners(count: number): BenchSigner[] {
     const secret = blst.SecretKey.fromKeygen(seed);
     const key = secret.toPublicKey();
     const publicKey = key.toBytes();
-    return { index, secret, key, publicKey, publicKeyHex: bytesToHex(publicKey) };
+    const blsEthKey = new blsEth.PublicKey();
+    blsEthKey.deserialize(publicKey);
+    return { index, secret, key, blsEthKey, publicKey, publicKeyHex: bytesToHex(publicKey) };
   });
+}
+
+/** Our way with another library: decoded, added up, and verified once. It checks each signature's subgroup, as is its default. */
+function aggregateWithBlsEth(signers: readonly BenchSigner[], { message, signatures }: Signed): void {
+  const decoded = signatures.map((bytes) => {
+    const signature = new blsEth.Signature();
+    signature.deserialize(bytes);
+    return signature;
+  });
+  const sum = new blsEth.Signature();
+  sum.aggregate(decoded);
+  const keys = signers.map(({ blsEthKey }) => blsEthKey);
+  if (!sum.fastAggregateVerify(keys, message)) throw new Error('bls-eth-wasm does not verify');
 }
 
 let messages = 0;

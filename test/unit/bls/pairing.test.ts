@@ -2,7 +2,7 @@ import * as blst from '@chainsafe/blst';
 import { bls12_381 } from '@noble/curves/bls12-381.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type BlsBackend, SIGNATURE_DST, type SignatureCheck } from '../../../src/bls/bls-backend.ts';
+import { type BlsBackend, type SignatureCheck } from '../../../src/bls/bls-backend.ts';
 import {
   FP12_BYTES,
   finalExponentiate,
