@@ -192,7 +192,12 @@ function createAggregation(
       const { signers, sums } = await lanes.partialSums((contributions) =>
         run<'sum'>(() => ({ kind: 'sum', ...contributions })),
       );
-      const made = await run<'aggregate'>(() => ({ kind: 'aggregate', sums }));
+      const hashed = await hash();
+      const made = await run<'aggregate'>(() => ({
+        ...{ kind: 'aggregate', sums },
+        // Where others wait for the thread, checks are better made together.
+        ...(!arithmetic.isBusy && { message: hashed }),
+      }));
       last = { ...made, signers: [...Uint32Array.from(signers).sort()] };
       return { signers: last.signers, signature: made.signature };
     },
@@ -204,8 +209,10 @@ function createAggregation(
         throw new Error('asked to verify another aggregate than the one made last');
       }
       const aggregate = last;
-      const check = { key: aggregate.key, message: await hash(), signature: signed.signature };
-      aggregate.verdict = unlessOver(await checks.verify(check, isOver));
+      if (aggregate.verdict === undefined || !equalBytes(aggregate.signature, signed.signature)) {
+        const check = { key: aggregate.key, message: await hash(), signature: signed.signature };
+        aggregate.verdict = unlessOver(await checks.verify(check, isOver));
+      }
       const isValid = aggregate.verdict.kind === 'valid';
       const signers = signed.signers.flatMap((index) => given.get(index)?.signer ?? []);
       consider({ signers, message, signature: signed.signature, isValid });

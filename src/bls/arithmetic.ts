@@ -37,6 +37,11 @@ export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurre
     return this.#runner.concurrency;
   }
 
+  /** Whether jobs wait for a thread. */
+  get isBusy(): boolean {
+    return this.#runner.usage().waiting > 0;
+  }
+
   /** Where decoded keys are kept; a new one when it is full. */
   openTable(): PublicKeyTable {
     if (this.#keyTable.isFull) this.#keyTable = new PublicKeyTable(this.#packedPublicKeyBytes);

@@ -25,7 +25,11 @@ export interface BlsJobs {
     readonly input: KeySlots & { readonly signatures: Uint8Array<ArrayBuffer>; readonly sum: Sum | undefined };
     readonly output: DecodedSignatures & { readonly sum: Sum | undefined };
   };
-  readonly aggregate: { readonly input: { readonly sums: readonly Sum[] }; readonly output: Aggregate };
+  /** With its verdict where there is a message to verify it with: one way to the thread and back less. */
+  readonly aggregate: {
+    readonly input: { readonly sums: readonly Sum[]; readonly message?: Uint8Array };
+    readonly output: Aggregate & { readonly verdict?: AggregateVerdict };
+  };
   /** The aggregate of signatures decoded before. */
   readonly sum: { readonly input: Contributions; readonly output: Sum };
   readonly verify: {
@@ -129,15 +133,7 @@ function run(backend: BlsBackend, job: BlsJob): BlsJobResult<BlsJobKind> {
     case 'add':
       return add(backend, job);
     case 'aggregate':
-      return {
-        key: packedKeySum(
-          backend,
-          job.sums.map(({ key }) => backend.unpackPublicKey(key)),
-        ),
-        signature: backend.encodeSignature(
-          backend.aggregateSignatures(job.sums.map(({ signature }) => backend.unpackSignature(signature))),
-        ),
-      };
+      return aggregate(backend, job);
     case 'sum': {
       const { keys, signatures } = readContributions(backend, job);
       return sumOf(backend, keys, signatures);
@@ -180,6 +176,20 @@ function add(backend: BlsBackend, { keys, slots, signatures, sum }: BlsJobs['add
     }
   }
   return { points, malformed, sum: keySum.length === 0 ? undefined : sumOf(backend, keySum, signatureSum) };
+}
+
+function aggregate(
+  backend: BlsBackend,
+  { sums, message }: BlsJobs['aggregate']['input'],
+): BlsJobs['aggregate']['output'] {
+  const keys = sums.map(({ key }) => backend.unpackPublicKey(key));
+  const signatures = sums.map(({ signature }) => backend.unpackSignature(signature));
+  const made = {
+    key: packedKeySum(backend, keys),
+    signature: backend.encodeSignature(backend.aggregateSignatures(signatures)),
+  };
+  const [verdict] = message === undefined ? [] : verify(backend, [{ ...made, message }]);
+  return { ...made, ...(verdict && { verdict }) };
 }
 
 /** Verifies from the encoded signatures on. Where they fail together, each is verified on its own. */
