@@ -89,15 +89,15 @@ export interface BlsAggregation extends Disposable {
 /** @param audit of a share of verdicts by plain noble; undefined for none */
 export function createBlsService(
   runner: JobRunner,
-  backend: Pick<BlsBackend, 'packedPublicKeyBytes'>,
+  backend: Pick<BlsBackend, 'packedPublicKeyBytes' | 'hashesWhenVerifying'>,
   audit?: AuditOptions,
 ): BlsService {
-  let arithmetic = new Arithmetic(runner, backend.packedPublicKeyBytes, false);
+  let arithmetic = new Arithmetic(runner, backend);
   const verdicts =
     audit &&
     new VerdictAudit(runner, audit, () => {
       arithmetic.end();
-      arithmetic = new Arithmetic(runner, BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH, true);
+      arithmetic = new Arithmetic(runner, { packedPublicKeyBytes: BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH, isPlain: true });
     });
   const consider = (verdict: Verdict): void => verdicts?.consider(verdict);
   return {
@@ -129,7 +129,7 @@ function createAggregation(
   const keyTable = arithmetic.openTable();
   let isDisposed = false;
   const isOver = (): boolean => isDisposed || signal.aborted;
-  const lanes = new SignatureLanes(arithmetic, keyTable.memory, isOver);
+  const lanes = new SignatureLanes(arithmetic, keyTable.memory, isOver, considerBad);
   /** For audits. */
   const given = new Map<number, { readonly signer: Signer; readonly signature: Uint8Array }>();
   let hashing: Promise<Uint8Array> | undefined;
@@ -147,6 +147,7 @@ function createAggregation(
   }
 
   function hash(): Promise<Uint8Array> {
+    if (arithmetic.hashesWhenVerifying) return Promise.resolve(message);
     if (hashing === undefined) {
       hashing = run<'hash'>(() => ({ kind: 'hash', message }));
       hashing.catch(() => undefined); // Whoever needs it awaits it.
@@ -160,15 +161,13 @@ function createAggregation(
   }
 
   return {
-    async add(signer, signature) {
+    add(signer, signature) {
       const slot = keyTable.slotOf(signer.publicKeyHex, signer.publicKey);
       const problem = lengthProblem(signature) ?? (isOver() ? 'over' : undefined);
-      if (problem !== undefined) return problem;
+      if (problem !== undefined) return Promise.resolve(problem);
       void hash();
       given.set(signer.index, { signer, signature });
-      const outcome = await lanes.add(signer.index, slot, signature);
-      if (outcome instanceof ParseError) considerBad(signer.index);
-      return outcome;
+      return lanes.add(signer.index, slot, signature);
     },
 
     async verifyAlone(signer, signature) {

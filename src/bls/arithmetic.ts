@@ -1,3 +1,4 @@
+import type { BlsBackend } from './bls-backend.ts';
 import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
 import { CheckBatches } from './check-batches.ts';
 import type { JobRunner } from './job-runner.ts';
@@ -17,13 +18,23 @@ export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurre
   readonly #runner: JobRunner;
   readonly #packedPublicKeyBytes: number;
   readonly #isPlain: boolean;
+  /** See {@link BlsBackend.hashesWhenVerifying}. */
+  readonly hashesWhenVerifying: boolean;
   #keyTable: PublicKeyTable;
   #isReplaced = false;
 
   /** @param isPlain that of `plain-backend.ts`, else of the threads' own backend */
-  constructor(runner: JobRunner, packedPublicKeyBytes: number, isPlain: boolean) {
+  constructor(
+    runner: JobRunner,
+    {
+      packedPublicKeyBytes,
+      hashesWhenVerifying = false,
+      isPlain = false,
+    }: Pick<BlsBackend, 'packedPublicKeyBytes' | 'hashesWhenVerifying'> & { readonly isPlain?: boolean },
+  ) {
     this.#runner = runner;
     this.#packedPublicKeyBytes = packedPublicKeyBytes;
+    this.hashesWhenVerifying = hashesWhenVerifying;
     this.#isPlain = isPlain;
     this.#keyTable = new PublicKeyTable(packedPublicKeyBytes);
     this.checks = new CheckBatches(this);
