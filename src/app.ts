@@ -83,7 +83,8 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const tracer = await openTraces(opened, config, ports);
   // Opened early, so that a missing backend is refused at once; closed last, when nothing needs it any more.
   const blsThreads = opened.use(await startWorkerPool({ ...config.bls, clock, metrics }));
-  const bls = createBlsService(blsThreads, await loadBackend(config.bls.backend));
+  const audit = config.bls.backend === 'noble' ? { ...ports, auditPercentage: config.bls.auditPercentage } : undefined;
+  const bls = createBlsService(blsThreads, await loadBackend(config.bls.backend), audit);
   const shared = await openShared(opened, config, ports);
   const ownLimits = createMemoryLimitCounters(clock);
   const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);

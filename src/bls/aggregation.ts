@@ -1,14 +1,15 @@
-import { BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
+import { BLS_SIGNATURE_LENGTH, BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH } from '../primitives/bls-lengths.ts';
+
 import { equalBytes } from '../primitives/bytes.ts';
 import { ParseError } from '../primitives/parse-error.ts';
+import { Arithmetic } from './arithmetic.ts';
 import type { BlsBackend } from './bls-backend.ts';
 import type { Aggregate, AggregateVerdict, BlsJob, BlsJobKind, BlsJobResult, SignedVerdict } from './bls-jobs.ts';
-import { CheckBatches } from './check-batches.ts';
 import { findBadSigners } from './find-bad-signers.ts';
 import type { JobRunner } from './job-runner.ts';
-import { PublicKeyTable } from './public-key-table.ts';
 import { createSearchChecks } from './search-checks.ts';
 import { type AddOutcome, SignatureLanes } from './signature-lanes.ts';
+import { type AuditOptions, type Verdict, VerdictAudit } from './verdict-audit.ts';
 
 export interface BlsService extends BlsVerifier {
   /**
@@ -85,53 +86,58 @@ export interface BlsAggregation extends Disposable {
   remove(index: number): void;
 }
 
+/** @param audit of a share of verdicts by plain noble; undefined for none */
 export function createBlsService(
   runner: JobRunner,
-  { packedPublicKeyBytes }: Pick<BlsBackend, 'packedPublicKeyBytes'>,
+  backend: Pick<BlsBackend, 'packedPublicKeyBytes' | 'hashesWhenVerifying'>,
+  audit?: AuditOptions,
 ): BlsService {
-  let keyTable = new PublicKeyTable(packedPublicKeyBytes);
-  const checks = new CheckBatches(runner);
-  const openTable = (): PublicKeyTable => {
-    if (keyTable.isFull) keyTable = new PublicKeyTable(packedPublicKeyBytes);
-    return keyTable;
-  };
+  let arithmetic = new Arithmetic(runner, backend);
+  const verdicts =
+    audit &&
+    new VerdictAudit(runner, audit, () => {
+      arithmetic.end();
+      arithmetic = new Arithmetic(runner, { packedPublicKeyBytes: BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH, isPlain: true });
+    });
+  const consider = (verdict: Verdict): void => verdicts?.consider(verdict);
   return {
-    startAggregation: (message, signal) =>
-      createAggregation({ runner, keyTable: openTable(), checks }, message, signal),
+    startAggregation: (message, signal) => createAggregation(arithmetic, consider, message, signal),
     async verifySigned({ signers, message, signature }, signal) {
       signal.throwIfAborted();
-      const table = openTable();
+      const table = arithmetic.openTable();
       const slots = signers.map(({ publicKeyHex, publicKey }) => table.slotOf(publicKeyHex, publicKey));
-      const verdict = await runner.run<'verifySigned'>(() =>
+      const verdict = await arithmetic.run<'verifySigned'>(() =>
         signal.aborted ? undefined : { kind: 'verifySigned', keys: table.memory, slots, message, signature },
       );
-      if (verdict !== undefined) return verdict;
+      if (verdict !== undefined) {
+        consider({ signers, message, signature, isValid: verdict === 'valid' });
+        return verdict;
+      }
       signal.throwIfAborted();
       throw new Error('a check was left out that somebody waits for');
     },
   };
 }
 
-interface Shared {
-  readonly runner: JobRunner;
-  readonly keyTable: PublicKeyTable;
-  readonly checks: CheckBatches;
-}
-
 function createAggregation(
-  { runner, keyTable, checks }: Shared,
+  arithmetic: Arithmetic,
+  consider: (verdict: Verdict) => void,
   message: Uint8Array,
   signal: AbortSignal,
 ): BlsAggregation {
+  const { checks } = arithmetic;
+  const keyTable = arithmetic.openTable();
   let isDisposed = false;
   const isOver = (): boolean => isDisposed || signal.aborted;
-  const lanes = new SignatureLanes(runner, keyTable.memory, isOver);
+  const lanes = new SignatureLanes(arithmetic, keyTable.memory, isOver, considerBad);
+  /** For audits. */
+  const given = new Map<number, { readonly signer: Signer; readonly signature: Uint8Array }>();
   let hashing: Promise<Uint8Array> | undefined;
   let last: (Aggregate & { readonly signers: readonly number[]; verdict?: AggregateVerdict }) | undefined;
 
   /** A job that is left out where the aggregation is over when its turn comes. */
   async function run<K extends BlsJobKind>(prepare: () => BlsJob<K> | undefined): Promise<BlsJobResult<K>> {
-    return unlessOver(await runner.run<K>(() => (isOver() ? undefined : prepare())));
+    return unlessOver(await arithmetic.run<K>(() => (isOver() ? undefined : prepare())));
   }
 
   function unlessOver<T>(result: T | undefined): T {
@@ -141,11 +147,17 @@ function createAggregation(
   }
 
   function hash(): Promise<Uint8Array> {
+    if (arithmetic.hashesWhenVerifying) return Promise.resolve(message);
     if (hashing === undefined) {
       hashing = run<'hash'>(() => ({ kind: 'hash', message }));
       hashing.catch(() => undefined); // Whoever needs it awaits it.
     }
     return hashing;
+  }
+
+  function considerBad(index: number): void {
+    const its = given.get(index);
+    if (its !== undefined) consider({ signers: [its.signer], message, signature: its.signature, isValid: false });
   }
 
   return {
@@ -154,6 +166,7 @@ function createAggregation(
       const problem = lengthProblem(signature) ?? (isOver() ? 'over' : undefined);
       if (problem !== undefined) return Promise.resolve(problem);
       void hash();
+      given.set(signer.index, { signer, signature });
       return lanes.add(signer.index, slot, signature);
     },
 
@@ -163,18 +176,27 @@ function createAggregation(
       const { sum } = await run<'add'>(() => ({
         ...{ kind: 'add', keys: keyTable.memory, slots, signatures: new Uint8Array(signature), sum: undefined },
       }));
-      if (sum === undefined) return false;
-      const check = { key: sum.key, message: await hash(), signature };
-      // In a batch, a bad signature would make every other check of the batch run again.
-      const [verdict] = await run<'verify'>(() => ({ kind: 'verify', checks: [check] }));
-      return verdict?.kind === 'valid';
+      let isValid = false;
+      if (sum !== undefined) {
+        const check = { key: sum.key, message: await hash(), signature };
+        // In a batch, a bad signature would make every other check of the batch run again.
+        const [verdict] = await run<'verify'>(() => ({ kind: 'verify', checks: [check] }));
+        isValid = verdict?.kind === 'valid';
+      }
+      consider({ signers: [signer], message, signature, isValid });
+      return isValid;
     },
 
     async aggregate() {
       const { signers, sums } = await lanes.partialSums((contributions) =>
         run<'sum'>(() => ({ kind: 'sum', ...contributions })),
       );
-      const made = await run<'aggregate'>(() => ({ kind: 'aggregate', sums }));
+      const hashed = await hash();
+      const made = await run<'aggregate'>(() => ({
+        ...{ kind: 'aggregate', sums },
+        // Where others wait for the thread, checks are better made together.
+        ...(!arithmetic.isBusy && { message: hashed }),
+      }));
       last = { ...made, signers: [...Uint32Array.from(signers).sort()] };
       return { signers: last.signers, signature: made.signature };
     },
@@ -186,9 +208,14 @@ function createAggregation(
         throw new Error('asked to verify another aggregate than the one made last');
       }
       const aggregate = last;
-      const check = { key: aggregate.key, message: await hash(), signature: signed.signature };
-      aggregate.verdict = unlessOver(await checks.verify(check, isOver));
-      return aggregate.verdict.kind === 'valid';
+      if (aggregate.verdict === undefined || !equalBytes(aggregate.signature, signed.signature)) {
+        const check = { key: aggregate.key, message: await hash(), signature: signed.signature };
+        aggregate.verdict = unlessOver(await checks.verify(check, isOver));
+      }
+      const isValid = aggregate.verdict.kind === 'valid';
+      const signers = signed.signers.flatMap((index) => given.get(index)?.signer ?? []);
+      consider({ signers, message, signature: signed.signature, isValid });
+      return isValid;
     },
 
     async findBadSigners(searchSignal) {
@@ -200,7 +227,9 @@ function createAggregation(
         searchSignal,
       );
       const toIndex = (position: number): number => signers[position] as number;
-      return { bad: found.bad.map(toIndex), uncleared: found.uncleared.map(toIndex) };
+      const bad = found.bad.map(toIndex);
+      for (const index of bad) considerBad(index);
+      return { bad, uncleared: found.uncleared.map(toIndex) };
     },
 
     remove: (index) => lanes.remove(index),

@@ -36,6 +36,9 @@ export interface BlsBackend {
   /** 96 bytes, compressed. */
   encodeSignature(signature: Signature): Uint8Array;
 
+  /** Hashing happens in {@link verify}, and a packed message is the message itself: no thread need be asked for it. */
+  readonly hashesWhenVerifying?: boolean;
+
   /** Lengths of packed points. Packing is the quickest form to hand from thread to thread. */
   readonly packedPublicKeyBytes: number;
   readonly packedSignatureBytes: number;

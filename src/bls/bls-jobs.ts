@@ -1,4 +1,5 @@
-import { BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
+import { BLS_PUBLIC_KEY_LENGTH, BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
+import { concatBytes } from '../primitives/bytes.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type {
   BlsBackend,
@@ -24,7 +25,11 @@ export interface BlsJobs {
     readonly input: KeySlots & { readonly signatures: Uint8Array<ArrayBuffer>; readonly sum: Sum | undefined };
     readonly output: DecodedSignatures & { readonly sum: Sum | undefined };
   };
-  readonly aggregate: { readonly input: { readonly sums: readonly Sum[] }; readonly output: Aggregate };
+  /** With its verdict where there is a message to verify it with: one way to the thread and back less. */
+  readonly aggregate: {
+    readonly input: { readonly sums: readonly Sum[]; readonly message?: Uint8Array };
+    readonly output: Aggregate & { readonly verdict?: AggregateVerdict };
+  };
   /** The aggregate of signatures decoded before. */
   readonly sum: { readonly input: Contributions; readonly output: Sum };
   readonly verify: {
@@ -36,6 +41,13 @@ export interface BlsJobs {
     readonly input: KeySlots & { readonly message: Uint8Array; readonly signature: Uint8Array };
     readonly output: SignedVerdict;
   };
+  /** The same by keys that are decoded and packed, one after the other. */
+  readonly verifyDecoded: {
+    readonly input: { readonly keys: Uint8Array; readonly message: Uint8Array; readonly signature: Uint8Array };
+    readonly output: SignedVerdict;
+  };
+  /** Decodes and packs compressed public keys that stand one after the other. */
+  readonly decodeKeys: { readonly input: { readonly publicKeys: Uint8Array }; readonly output: Uint8Array };
   /** Whether the sum of contributions verifies. */
   readonly verifySum: {
     readonly input: Contributions & { readonly message: Uint8Array };
@@ -54,8 +66,10 @@ export interface BlsJobs {
 }
 export type BlsJobKind = keyof BlsJobs;
 export type BlsJob<K extends BlsJobKind = BlsJobKind> = {
-  [Kind in K]: { readonly kind: Kind } & BlsJobs[Kind]['input'];
+  [Kind in K]: { readonly kind: Kind; readonly isPlain?: IsPlain } & BlsJobs[Kind]['input'];
 }[K];
+/** Such a job is for `plain-backend.ts`, whatever the backend of the thread is. */
+type IsPlain = boolean | undefined;
 export type BlsJobResult<K extends BlsJobKind> = BlsJobs[K]['output'];
 
 /** `malformed`: not a point of the curve, or the encoding of infinity. */
@@ -119,15 +133,7 @@ function run(backend: BlsBackend, job: BlsJob): BlsJobResult<BlsJobKind> {
     case 'add':
       return add(backend, job);
     case 'aggregate':
-      return {
-        key: packedKeySum(
-          backend,
-          job.sums.map(({ key }) => backend.unpackPublicKey(key)),
-        ),
-        signature: backend.encodeSignature(
-          backend.aggregateSignatures(job.sums.map(({ signature }) => backend.unpackSignature(signature))),
-        ),
-      };
+      return aggregate(backend, job);
     case 'sum': {
       const { keys, signatures } = readContributions(backend, job);
       return sumOf(backend, keys, signatures);
@@ -136,6 +142,10 @@ function run(backend: BlsBackend, job: BlsJob): BlsJobResult<BlsJobKind> {
       return verify(backend, job.checks);
     case 'verifySigned':
       return verifySigned(backend, job);
+    case 'verifyDecoded':
+      return verifyParsed(backend, job, () => unpackKeys(backend, job.keys));
+    case 'decodeKeys':
+      return decodeKeys(backend, job.publicKeys);
     case 'verifySum':
       return verifySum(backend, readContributions(backend, job), backend.unpackMessage(job.message));
     case 'halves':
@@ -166,6 +176,20 @@ function add(backend: BlsBackend, { keys, slots, signatures, sum }: BlsJobs['add
     }
   }
   return { points, malformed, sum: keySum.length === 0 ? undefined : sumOf(backend, keySum, signatureSum) };
+}
+
+function aggregate(
+  backend: BlsBackend,
+  { sums, message }: BlsJobs['aggregate']['input'],
+): BlsJobs['aggregate']['output'] {
+  const keys = sums.map(({ key }) => backend.unpackPublicKey(key));
+  const signatures = sums.map(({ signature }) => backend.unpackSignature(signature));
+  const made = {
+    key: packedKeySum(backend, keys),
+    signature: backend.encodeSignature(backend.aggregateSignatures(signatures)),
+  };
+  const [verdict] = message === undefined ? [] : verify(backend, [{ ...made, message }]);
+  return { ...made, ...(verdict && { verdict }) };
 }
 
 /** Verifies from the encoded signatures on. Where they fail together, each is verified on its own. */
@@ -199,18 +223,36 @@ function verifyOne(backend: BlsBackend, check: SignatureCheck): AggregateVerdict
   return defect === undefined ? { kind: 'invalid' } : verdictOf(backend.defects, defect);
 }
 
-function verifySigned(
+function verifySigned(backend: BlsBackend, job: BlsJobs['verifySigned']['input']): SignedVerdict {
+  return verifyParsed(backend, job, () => job.slots.map(openPublicKeys(backend, job.keys)));
+}
+
+function verifyParsed(
   backend: BlsBackend,
-  { keys, slots, message, signature }: BlsJobs['verifySigned']['input'],
+  { message, signature }: { readonly message: Uint8Array; readonly signature: Uint8Array },
+  readKeys: () => readonly PublicKey[],
 ): SignedVerdict {
   try {
     const parsed = backend.parseSignature(signature);
-    const key = backend.aggregatePublicKeys(slots.map(openPublicKeys(backend, keys)));
+    const key = backend.aggregatePublicKeys(readKeys());
     return backend.verify(key, backend.hashToCurve(message), parsed) ? 'valid' : 'wrong signature';
   } catch (error) {
     if (error instanceof ParseError) return 'malformed signature';
     throw error;
   }
+}
+
+function decodeKeys(backend: BlsBackend, publicKeys: Uint8Array): Uint8Array {
+  const keys = piecesOf(publicKeys, BLS_PUBLIC_KEY_LENGTH);
+  return concatBytes(...keys.map((key) => backend.packPublicKey(backend.parsePublicKey(key))));
+}
+
+function unpackKeys(backend: BlsBackend, keys: Uint8Array): readonly PublicKey[] {
+  return piecesOf(keys, backend.packedPublicKeyBytes).map((key) => backend.unpackPublicKey(key));
+}
+
+function piecesOf(bytes: Uint8Array, size: number): readonly Uint8Array[] {
+  return Array.from({ length: bytes.length / size }, (_, n) => bytes.slice(n * size, (n + 1) * size));
 }
 
 function verdictOf(defects: DefectArithmetic, defect: SignatureDefect): AggregateVerdict {

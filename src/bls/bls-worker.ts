@@ -8,6 +8,8 @@ const backend = await loadBackend((workerData as { readonly backend: BackendName
 // Done at the start, when no request waits for this thread.
 warmUp(backend);
 
-export default function runJob(job: BlsJob): BlsJobResult<BlsJobKind> {
-  return runBlsJob(backend, job);
+export default async function runJob(job: BlsJob): Promise<BlsJobResult<BlsJobKind>> {
+  // Loaded where it is needed, which in most threads is seldom or never.
+  const { plainBackend } = job.isPlain ? await import('./plain-backend.ts') : { plainBackend: backend };
+  return runBlsJob(plainBackend, job);
 }

@@ -16,10 +16,10 @@ interface WaitingCheck {
  * one each; a check that finds a thread free goes alone and waits for nobody.
  */
 export class CheckBatches {
-  readonly #runner: JobRunner;
+  readonly #runner: Pick<JobRunner, 'run' | 'threads'>;
   readonly #waiting: WaitingCheck[] = [];
 
-  constructor(runner: JobRunner) {
+  constructor(runner: Pick<JobRunner, 'run' | 'threads'>) {
     this.#runner = runner;
   }
 

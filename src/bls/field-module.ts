@@ -1,3 +1,5 @@
+import { addressFrom, type Code, call, constant, get, instantiate, set, tee, unsigned } from './wasm-assembly.ts';
+
 /**
  * Arithmetic of the base field of BLS12-381 and of its quadratic extension as a WebAssembly module, which is assembled here
  * when this file is loaded. Products of BigInts take four times as long, mostly for reductions and allocations that limbs in
@@ -21,6 +23,9 @@ export interface FieldModule {
   /** The same for a + b·i, with i² = -1: the two coefficients stand one after the other. */
   readonly mul2: (out: number, a: number, b: number) => void;
   readonly square2: (out: number, a: number) => void;
+  /** The same with coefficients that stand anywhere. */
+  readonly mulParts2: (out0: number, out1: number, a0: number, a1: number, b0: number, b1: number) => void;
+  readonly squareParts2: (out0: number, out1: number, a0: number, a1: number) => void;
   readonly add2: (out: number, a: number, b: number) => void;
   readonly sub2: (out: number, a: number, b: number) => void;
 }
@@ -52,30 +57,40 @@ export function toLimbs(value: bigint): number[] {
   return Array.from({ length: LIMBS }, (_, index) => Number((value >> BigInt(LIMB_BITS * index)) & BigInt(LIMB_MASK)));
 }
 
-/** The part of this global that is used here: Node's types do not declare it, as those of browsers do. */
-declare const WebAssembly: {
-  readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object;
-  readonly Instance: new (module: object) => { readonly exports: object };
-};
+/**
+ * 1.5 MiB, of which most is for prepared lines (`fast-pairing.ts`). A constant size, so that views of the memory stay valid; what is not
+ * written to costs nothing.
+ */
+const MEMORY_PAGES = 24;
 
-/** Compiles the module and starts an instance, with memory of its own of one page (64 KiB). */
+/** Compiles the module and starts an instance, with memory of its own. */
 export function createFieldModule(): FieldModule {
-  const instance = new WebAssembly.Instance(new WebAssembly.Module(assemble()));
-  // The exports are what `assemble` has just written.
-  return instance.exports as unknown as FieldModule;
+  const bodies = { mul: mulBody(), square: squareBody(), add: sumBody(ADD, 1), sub: sumBody(SUB, 1) };
+  const bodies2 = { add2: sumBody(ADD, 2), sub2: sumBody(SUB, 2) };
+  const parts2 = { mulParts2: mulParts2Body(), squareParts2: squareParts2Body() };
+  const named = Object.entries({ ...bodies, ...bodies2, ...parts2 });
+  const calls = {
+    mul2: onParts(
+      3,
+      named.findIndex(([name]) => name === 'mulParts2'),
+    ),
+    square2: onParts(
+      2,
+      named.findIndex(([name]) => name === 'squareParts2'),
+    ),
+  };
+  const functions = [...named, ...Object.entries(calls)].map(([name, body]) => ({ name, ...body }));
+  // The exports are what has just been assembled.
+  return instantiate(functions, { memoryPages: MEMORY_PAGES }) as unknown as FieldModule;
 }
 
-type Code = readonly number[];
 interface Body {
+  readonly parameters: number;
   readonly locals: number;
   readonly code: Code;
 }
 
 /** Opcodes of the WebAssembly core specification, section 5.4. */
-const get = (local: number): Code => [0x20, ...unsigned(local)];
-const set = (local: number): Code => [0x21, ...unsigned(local)];
-const tee = (local: number): Code => [0x22, ...unsigned(local)];
-const constant = (value: number): Code => [0x42, ...signed(BigInt(value))];
 const load = (offset: number): Code => [0x35, 2, ...unsigned(offset)];
 const store = (offset: number): Code => [0x3e, 2, ...unsigned(offset)];
 const ADD = [0x7c];
@@ -83,7 +98,10 @@ const SUB = [0x7d];
 const MUL = [0x7e];
 const AND = [0x83];
 const SHIFT_RIGHT = [0x87];
+const LOOP = [0x03, 0x40];
+const BRANCH_IF = 0x0d;
 const END = 0x0b;
+const DROP = 0x1a;
 
 const lowLimb = [...constant(LIMB_MASK), ...AND];
 const carry = [...constant(LIMB_BITS), ...SHIFT_RIGHT];
@@ -91,48 +109,17 @@ const indices = Array.from({ length: LIMBS }, (_, index) => index);
 const columnPairs = (column: number): (readonly [number, number])[] =>
   indices.flatMap((i) => (column - i >= 0 && column - i < LIMBS ? [[i, column - i] as const] : []));
 
-/** The three parameters are locals 0 to 2. */
+/** Most functions have three parameters, which are locals 0 to 2. */
 const FIRST_LOCAL = 3;
-
-function assemble(): Uint8Array<ArrayBuffer> {
-  const bodies = { mul: mulBody(), square: squareBody(), add: sumBody(ADD, 1), sub: sumBody(SUB, 1) };
-  const bodies2 = { mul2: mul2Body(), square2: square2Body(), add2: sumBody(ADD, 2), sub2: sumBody(SUB, 2) };
-  const functions = Object.entries({ ...bodies, ...bodies2 });
-  const I32 = 0x7f;
-  const typeOf = (name: string): number => (name === 'square2' ? 1 : 0);
-  return new Uint8Array([
-    ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
-    ...section(1, [
-      [0x60, 3, I32, I32, I32, 0],
-      [0x60, 2, I32, I32, 0],
-    ]),
-    ...section(
-      3,
-      functions.map(([name]) => [typeOf(name)]),
-    ),
-    ...section(5, [[0, 1]]),
-    ...section(7, [
-      [...text('memory'), 2, 0],
-      ...functions.map(([name], index) => [...text(name), 0, ...unsigned(index)]),
-    ]),
-    ...section(
-      10,
-      functions.map(([name, { locals, code }]) => {
-        // square2 has one parameter less. With one more local, all other locals keep their numbers.
-        const body = [1, ...unsigned(locals + typeOf(name)), 0x7e, ...code, END];
-        return [...unsigned(body.length), ...body];
-      }),
-    ),
-  ]);
-}
 
 function mulBody(): Body {
   const [x, y, q] = [FIRST_LOCAL, FIRST_LOCAL + LIMBS, FIRST_LOCAL + 2 * LIMBS];
   return {
+    parameters: 3,
     locals: 3 * LIMBS + 1,
     code: [
-      ...loadLimbs(1, 0, x),
-      ...loadLimbs(2, 0, y),
+      ...loadLimbs(1, x),
+      ...loadLimbs(2, y),
       ...reducedProduct((column) => products(column, x, y, ADD), q, x),
       ...storeLimbs(0, x),
     ],
@@ -144,10 +131,11 @@ function squareBody(): Body {
   const I32_CONST_1 = [0x41, 1];
   const I32_SUB = [0x6b];
   return {
+    parameters: 3,
     locals: 3 * LIMBS + 1,
     code: [
-      ...loadLimbs(1, 0, x),
-      ...[0x03, 0x40], // loop
+      ...loadLimbs(1, x),
+      ...LOOP,
       ...indices.flatMap((i) => [...get(x + i), ...get(x + i), ...ADD, ...set(doubled + i)]),
       ...reducedProduct(
         (column) =>
@@ -157,22 +145,21 @@ function squareBody(): Body {
         q,
         x,
       ),
-      ...[...get(2), ...I32_CONST_1, ...I32_SUB, ...tee(2), 0x0d, 0, END], // again while any are left
+      ...[...get(2), ...I32_CONST_1, ...I32_SUB, ...tee(2), BRANCH_IF, 0, END], // again while any are left
       ...storeLimbs(0, x),
     ],
   };
 }
 
 /** a·b = (a0·b0 - a1·b1) + (a0·b1 + a1·b0)·i, with four products but only two reductions. */
-function mul2Body(): Body {
-  const [a0, a1, b0, b1, q, out] = [0, 1, 2, 3, 4, 5].map((n) => FIRST_LOCAL + n * LIMBS + (n > 4 ? 1 : 0)) as Six;
+function mulParts2Body(): Body {
+  const parameters = 6;
+  const [a0, a1, b0, b1, q, out] = [0, 1, 2, 3, 4, 5].map((n) => parameters + n * LIMBS + (n > 4 ? 1 : 0)) as Six;
   return {
+    parameters,
     locals: 6 * LIMBS + 1,
     code: [
-      ...loadLimbs(1, 0, a0),
-      ...loadLimbs(1, FP_BYTES, a1),
-      ...loadLimbs(2, 0, b0),
-      ...loadLimbs(2, FP_BYTES, b1),
+      ...[a0, a1, b0, b1].flatMap((limbs, n) => loadLimbs(2 + n, limbs)),
       ...reducedProduct(
         (column) => [...products(column, a0, b0, ADD), ...products(column, a1, b1, SUB), ...plusP(column)],
         q,
@@ -180,21 +167,23 @@ function mul2Body(): Body {
       ),
       ...storeLimbs(0, out),
       ...reducedProduct((column) => [...products(column, a0, b1, ADD), ...products(column, a1, b0, ADD)], q, out),
-      ...storeLimbs(0, out, FP_BYTES),
+      ...storeLimbs(1, out),
     ],
   };
 }
 
 /** a² = (a0 + a1)(a0 - a1) + (2·a0·a1)·i. */
-function square2Body(): Body {
+function squareParts2Body(): Body {
+  const parameters = 4;
   const [a0, a1, sum, difference, q, out] = [0, 1, 2, 3, 4, 5].map(
-    (n) => FIRST_LOCAL + n * LIMBS + (n > 4 ? 1 : 0),
+    (n) => parameters + n * LIMBS + (n > 4 ? 1 : 0),
   ) as Six;
   return {
+    parameters,
     locals: 6 * LIMBS + 1,
     code: [
-      ...loadLimbs(1, 0, a0),
-      ...loadLimbs(1, FP_BYTES, a1),
+      ...loadLimbs(2, a0),
+      ...loadLimbs(3, a1),
       ...indices.flatMap((i) => [
         ...[...get(a0 + i), ...get(a1 + i), ...ADD, ...set(sum + i)],
         ...[...get(a0 + i), ...get(a1 + i), ...SUB, ...set(difference + i)],
@@ -203,11 +192,17 @@ function square2Body(): Body {
       ...reducedProduct((column) => [...products(column, sum, difference, ADD), ...plusP(column)], q, out),
       ...storeLimbs(0, out),
       ...reducedProduct((column) => products(column, a0, a1, ADD), q, out),
-      ...storeLimbs(0, out, FP_BYTES),
+      ...storeLimbs(1, out),
     ],
   };
 }
 type Six = [number, number, number, number, number, number];
+
+/** Calls a function on both coefficients of each parameter. */
+function onParts(parameters: number, index: number): Body {
+  const both = Array.from({ length: parameters }, (_, n) => [...get(n), ...addressFrom(n, FP_BYTES)]);
+  return { parameters, locals: 0, code: [...both.flat(), ...call(index)] };
+}
 
 /**
  * Montgomery's reduction of a product, column by column. `product` returns the code that adds a column of the product to the
@@ -256,6 +251,7 @@ function sumBody(addOrSub: Code, coefficients: 1 | 2): Body {
     ...[...get(2), ...load(base + LIMB_BYTES * index), ...addOrSub],
   ];
   return {
+    parameters: 3,
     locals: 2,
     code: Array.from({ length: coefficients }, (_, n) => n * FP_BYTES).flatMap((base) => [
       ...constant(lift),
@@ -267,42 +263,15 @@ function sumBody(addOrSub: Code, coefficients: 1 | 2): Body {
         // The top limb has no carry: the value is small enough for it.
         ...(index === top ? [] : [...carry, ...get(0), ...get(sum), ...lowLimb, ...store(base + LIMB_BYTES * index)]),
       ]),
-      ...[0x1a, ...get(0), ...get(sum), ...store(base + LIMB_BYTES * top)], // drop
+      ...[DROP, ...get(0), ...get(sum), ...store(base + LIMB_BYTES * top)],
     ]),
   };
 }
 
-function loadLimbs(address: number, offset: number, into: number): Code {
-  return indices.flatMap((i) => [...get(address), ...load(offset + LIMB_BYTES * i), ...set(into + i)]);
+function loadLimbs(from: number, into: number): Code {
+  return indices.flatMap((i) => [...get(from), ...load(LIMB_BYTES * i), ...set(into + i)]);
 }
 
-function storeLimbs(address: number, from: number, offset = 0): Code {
-  return indices.flatMap((i) => [...get(address), ...get(from + i), ...store(offset + LIMB_BYTES * i)]);
-}
-
-function section(id: number, items: readonly Code[]): Code {
-  const content = [...unsigned(items.length), ...items.flat()];
-  return [id, ...unsigned(content.length), ...content];
-}
-
-function text(name: string): Code {
-  return [...unsigned(name.length), ...new TextEncoder().encode(name)];
-}
-
-/** LEB128. */
-function unsigned(value: number): Code {
-  const bytes: number[] = [];
-  for (let rest = value; ; rest >>>= 7) {
-    if (rest < 0x80) return [...bytes, rest];
-    bytes.push((rest & 0x7f) | 0x80);
-  }
-}
-
-function signed(value: bigint): Code {
-  const bytes: number[] = [];
-  for (let rest = value; ; rest >>= 7n) {
-    const low = Number(rest & 0x7fn);
-    if (rest >= -64n && rest < 64n) return [...bytes, low];
-    bytes.push(low | 0x80);
-  }
+function storeLimbs(to: number, from: number): Code {
+  return indices.flatMap((i) => [...get(to), ...get(from + i), ...store(LIMB_BYTES * i)]);
 }

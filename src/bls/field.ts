@@ -8,7 +8,7 @@ import { createFieldModule, FIELD_ORDER, FP_BYTES, LIMB_BITS, LIMBS, toLimbs } f
  * is loaded. So nothing here is reentrant, which is no problem as everything is synchronous.
  */
 const field = createFieldModule();
-export const { mul, square, add, sub, mul2, square2, add2, sub2 } = field;
+export const { mul, square, add, sub, mul2, square2, add2, sub2, mulParts2, squareParts2 } = field;
 const words = new Uint32Array(field.memory.buffer);
 
 export const FP2_BYTES = 2 * FP_BYTES;

@@ -47,6 +47,7 @@ export async function loadNativeBackend(): Promise<BlsBackend> {
     aggregateSignatures: (signatures) =>
       blst.aggregateSignatures(signatures.map(blstSignature)) as unknown as Signature,
     hashToCurve: (message) => message as unknown as HashedMessage,
+    hashesWhenVerifying: true,
     verify: (key, message, signature) =>
       blst.verify(blstMessage(message), blstKey(key), blstSignature(signature), false, true),
     verifyBatch: (checks) =>

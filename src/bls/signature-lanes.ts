@@ -40,9 +40,10 @@ interface Lane {
  * more can gather, and under load a few large jobs do the work of many small ones.
  */
 export class SignatureLanes {
-  readonly #runner: JobRunner;
+  readonly #runner: Pick<JobRunner, 'run' | 'threads' | 'concurrency'>;
   readonly #keys: SharedArrayBuffer;
   readonly #isOver: () => boolean;
+  readonly #onMalformed: (index: number) => void;
   readonly #lanes: readonly Lane[];
   readonly #pending: PendingSignature[] = [];
   /** Jobs that are queued or running. */
@@ -57,8 +58,15 @@ export class SignatureLanes {
   /**
    * @param keys the memory of the table that slots refer to
    * @param isOver when it holds, signatures that no job has taken yet are left alone
+   * @param onMalformed called with whoever's signature or key is not a point
    */
-  constructor(runner: JobRunner, keys: SharedArrayBuffer, isOver: () => boolean) {
+  constructor(
+    runner: Pick<JobRunner, 'run' | 'threads' | 'concurrency'>,
+    keys: SharedArrayBuffer,
+    isOver: () => boolean,
+    onMalformed: (index: number) => void = () => undefined,
+  ) {
+    this.#onMalformed = onMalformed;
     this.#runner = runner;
     this.#keys = keys;
     this.#isOver = isOver;
@@ -170,6 +178,8 @@ export class SignatureLanes {
       if (problem === undefined) {
         this.#decoded.set(index, { slot, point: points.subarray(position * size, (position + 1) * size) });
         lane.signers.push(index);
+      } else {
+        this.#onMalformed(index);
       }
       resolve(problem ?? 'added');
     }

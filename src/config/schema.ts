@@ -247,6 +247,14 @@ const bls = section('What verifies BLS signatures, and on how many threads.', {
       value: () => Math.max(1, availableParallelism() - 1),
     },
   }),
+  auditPercentage: Type.Integer({
+    default: 1,
+    description:
+      'Percentage of verdicts of `noble` that are checked again, after they were given, by @noble/curves without our own arithmetic: each takes some 50 ms of a thread. At the first difference, that decides from then on.',
+    minimum: 0,
+    maximum: 100,
+    examples: [10],
+  }),
 });
 
 const aggregation = section('Collecting signatures. Limits are those of each network.', {

@@ -10,7 +10,7 @@ export interface Config {
   readonly access: AccessConfig;
   /** Undefined where the identity lives as long as the process. All networks know us by the same one. */
   readonly identity: IdentityConfig | undefined;
-  readonly bls: { readonly backend: 'noble' | 'native'; readonly workers: number };
+  readonly bls: { readonly backend: 'noble' | 'native'; readonly workers: number; readonly auditPercentage: number };
   readonly aggregation: AggregationConfig;
   readonly store: StoreConfig;
   readonly upstream: UpstreamConfig;

@@ -87,6 +87,7 @@ const FAULTS: Readonly<Record<string, Readonly<Record<string, Values>>>> = {
   },
   SignatureAggregatorEventLoopSlow: { [`nodejs_eventloop_lag_p99_seconds{${HERE}}`]: { gauge: 1 } },
   SignatureAggregatorBlsQueueLong: { [`${P}bls_jobs_waiting{${HERE}}`]: { gauge: 500 } },
+  SignatureAggregatorWrongArithmetic: { [`${P}bls_audits_total{${HERE},outcome="differed"}`]: { perMinute: 1 } },
   SignatureAggregatorSharedStoreAway: { [`${P}shared_store_connected{${HERE}}`]: { gauge: 0 } },
   SignatureAggregatorSealRefuted: { [`${P}shared_seal_refuted{${NETWORK}}`]: { gauge: 1 } },
   SignatureAggregatorTracesLost: { [`${P}trace_spans_total{${HERE},outcome="failed"}`]: { perMinute: 600 } },

@@ -23,7 +23,7 @@ describe('defaults', () => {
       metrics: { host: '127.0.0.1', port: undefined },
       access: { unitsPerMinute: 3_000, apiKeys: [] },
       identity: undefined,
-      bls: { backend: 'noble' },
+      bls: { backend: 'noble', auditPercentage: 1 },
       aggregation: { requestTimeoutMs: 10_000, peerTimeoutMs: 3_000, hedgeAfterMs: 500, maxQueriesInFlight: 8_192 },
       store: { path: undefined, shared: undefined },
       upstream: { endpoints: {}, passUnknown: true, maxRpcBatch: 20, timeoutMs: 10_000, cacheBytes: 33_554_432 },

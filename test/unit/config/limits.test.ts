@@ -14,6 +14,7 @@ const NUMBERS: readonly (readonly [setting: string, least: number, most: number]
   ['metrics.port', 0, 65_535],
   ['access.unitsPerMinute', 0, COUNT],
   ['bls.workers', 1, 1_024],
+  ['bls.auditPercentage', 0, 100],
   ['aggregation.requestTimeoutMs', 1, HOUR_MS],
   ['aggregation.peerTimeoutMs', 1, 10_000],
   ['aggregation.hedgeAfterMs', 1, HOUR_MS],

@@ -1,0 +1,80 @@
+import type { BlsBackend } from './bls-backend.ts';
+import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
+import { CheckBatches } from './check-batches.ts';
+import type { JobRunner } from './job-runner.ts';
+import { PublicKeyTable } from './public-key-table.ts';
+
+/** What was begun with arithmetic that has been found wrong. It may be tried again: others do it then. */
+export class ArithmeticReplaced extends Error {
+  override readonly name = 'ArithmeticReplaced';
+}
+
+/**
+ * What belongs to one way of computing with points: how jobs are run, and the points that are kept. Points of one must never get to another,
+ * so what was begun with it ends with it.
+ */
+export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurrency'> {
+  readonly checks: CheckBatches;
+  readonly #runner: JobRunner;
+  readonly #packedPublicKeyBytes: number;
+  readonly #isPlain: boolean;
+  /** See {@link BlsBackend.hashesWhenVerifying}. */
+  readonly hashesWhenVerifying: boolean;
+  #keyTable: PublicKeyTable;
+  #isReplaced = false;
+
+  /** @param isPlain that of `plain-backend.ts`, else of the threads' own backend */
+  constructor(
+    runner: JobRunner,
+    {
+      packedPublicKeyBytes,
+      hashesWhenVerifying = false,
+      isPlain = false,
+    }: Pick<BlsBackend, 'packedPublicKeyBytes' | 'hashesWhenVerifying'> & { readonly isPlain?: boolean },
+  ) {
+    this.#runner = runner;
+    this.#packedPublicKeyBytes = packedPublicKeyBytes;
+    this.hashesWhenVerifying = hashesWhenVerifying;
+    this.#isPlain = isPlain;
+    this.#keyTable = new PublicKeyTable(packedPublicKeyBytes);
+    this.checks = new CheckBatches(this);
+  }
+
+  get threads(): number {
+    return this.#runner.threads;
+  }
+
+  get concurrency(): number {
+    return this.#runner.concurrency;
+  }
+
+  /** Whether jobs wait for a thread. */
+  get isBusy(): boolean {
+    return this.#runner.usage().waiting > 0;
+  }
+
+  /** Where decoded keys are kept; a new one when it is full. */
+  openTable(): PublicKeyTable {
+    if (this.#keyTable.isFull) this.#keyTable = new PublicKeyTable(this.#packedPublicKeyBytes);
+    return this.#keyTable;
+  }
+
+  /** Results are no longer handed out: everything under way rejects with {@link ArithmeticReplaced}. */
+  end(): void {
+    this.#isReplaced = true;
+  }
+
+  async run<K extends BlsJobKind>(prepare: () => BlsJob<K> | undefined): Promise<BlsJobResult<K> | undefined> {
+    this.#throwIfReplaced();
+    const result = await this.#runner.run<K>(() => {
+      const job = this.#isReplaced ? undefined : prepare();
+      return job && this.#isPlain ? { ...job, isPlain: true } : job;
+    });
+    this.#throwIfReplaced();
+    return result;
+  }
+
+  #throwIfReplaced(): void {
+    if (this.#isReplaced) throw new ArithmeticReplaced('begun with BLS arithmetic that was found wrong meanwhile');
+  }
+}
