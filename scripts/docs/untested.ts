@@ -58,7 +58,7 @@ export function untested(
   ];
 }
 
-const PLAN_FILE = 'src/aggregator/refusal-verdict.ts';
+const VERDICT_FILE = 'src/aggregator/refusal-verdict.ts';
 const RULES_FILE = 'src/devnet/signing-rules.ts';
 const TESTS_OF_REFUSALS = ['test/unit/aggregator/query-plan.test.ts', 'test/unit/devnet/signing-rules.test.ts'];
 
@@ -69,10 +69,10 @@ const TESTS_OF_REFUSALS = ['test/unit/aggregator/query-plan.test.ts', 'test/unit
  * @param files of src and test, by path
  */
 export function untestedRefusals(files: ReadonlyMap<string, string>): string[] {
-  const finalCodes = numbersOf(PLAN_FILE, 'FINAL_P_CHAIN_CODES', files);
+  const finalCodes = numbersOf(VERDICT_FILE, 'FINAL_P_CHAIN_CODES', files);
   const codes = numbersOf(RULES_FILE, 'PLATFORM_CODE', files);
   const missing = [
-    ...(finalCodes.length === 0 ? [`${PLAN_FILE} has no list FINAL_P_CHAIN_CODES.`] : []),
+    ...(finalCodes.length === 0 ? [`${VERDICT_FILE} has no list FINAL_P_CHAIN_CODES.`] : []),
     ...(codes.length === 0 ? [`${RULES_FILE} has no table PLATFORM_CODE.`] : []),
   ];
   return [
@@ -80,7 +80,8 @@ export function untestedRefusals(files: ReadonlyMap<string, string>): string[] {
     ...finalCodes
       .filter((code) => !codes.includes(code))
       .map(
-        (code) => `${PLAN_FILE} has the P-Chain's code ${code}, with which no validator of ${RULES_FILE} can refuse.`,
+        (code) =>
+          `${VERDICT_FILE} has the P-Chain's code ${code}, with which no validator of ${RULES_FILE} can refuse.`,
       ),
     ...codes.flatMap((code) =>
       TESTS_OF_REFUSALS.filter((file) => !hasWord(files.get(file) ?? '', String(code))).map(

@@ -2,10 +2,10 @@ import type { WarpValidator } from '../validators/warp-set.ts';
 import { outlookIn } from './outlook.ts';
 import { judgeRefusal } from './refusal-verdict.ts';
 import type { SignatureFailure } from './signature-source.ts';
-import { isCountedOn, Survey } from './survey.ts';
+import { isCountedOn, Survey, type SurveyLimits, type SurveyView } from './survey.ts';
 import type { Standing, Tally } from './tally.ts';
 
-export interface QueryLimits {
+export interface QueryLimits extends SurveyLimits {
   /**
    * A validator that has not answered for so long is slow: it is no longer counted on, and the next ones are asked too. Where a
    * validator's usual time is known, it is slow after that, if that is sooner.
@@ -16,22 +16,13 @@ export interface QueryLimits {
    * connection broke.
    */
   readonly retryDelaysMs: readonly number[];
-  /** How long a validator that is known already may take to be connected again. */
-  readonly reconnectGraceMs: number;
   /** Most validators of one request asked at the same time. */
   readonly maxConcurrentQueries: number;
 }
 
-export interface QueryView {
-  readonly nowMs: number;
-  isConnected(validator: WarpValidator): boolean;
-  /** How many changes of connections were heard of; what is known of connections holds until then. */
-  readonly connectionChanges: number;
-  /** Until then, a validator that is not connected may still become so. */
-  readonly connectDeadlineMs: number;
+export interface QueryView extends SurveyView {
   /** The message is shown to a few first, as nobody may sign it, or as it is so large that asking in vain costs much. */
   readonly isCautious: boolean;
-  readonly isPChainMessage: boolean;
 }
 
 export type QueryPlan =

@@ -1,8 +1,22 @@
 import type { WarpValidator } from '../validators/warp-set.ts';
 import { type Outlook, outlookIn } from './outlook.ts';
-import type { QueryLimits, QueryView } from './query-plan.ts';
 import { hasRefusedToTheEnd } from './refusal-verdict.ts';
 import type { Standing, Tally } from './tally.ts';
+
+export interface SurveyView {
+  readonly nowMs: number;
+  isConnected(validator: WarpValidator): boolean;
+  /** How many changes of connections were heard of; what is known of connections holds until then. */
+  readonly connectionChanges: number;
+  /** Until then, a validator that is not connected may still become so. */
+  readonly connectDeadlineMs: number;
+  readonly isPChainMessage: boolean;
+}
+
+export interface SurveyLimits {
+  /** How long a validator that is known already may take to be connected again. */
+  readonly reconnectGraceMs: number;
+}
 
 /** What one validator adds to the survey. */
 const POSSIBLE = 1 << 0;
@@ -83,7 +97,7 @@ export class Survey {
   }
 
   /** Takes in what has changed. */
-  update(view: QueryView, limits: QueryLimits): void {
+  update(view: SurveyView, limits: SurveyLimits): void {
     const { changes } = this.#tally;
     const [flags, until] = [this.#flags, this.#untilMs];
     if (this.#changesSeen === undefined) {
@@ -106,7 +120,7 @@ export class Survey {
     if (this.#isWakeAtOld) this.#findWakeAt();
   }
 
-  #lookAgain(index: number, view: QueryView, limits: QueryLimits): void {
+  #lookAgain(index: number, view: SurveyView, limits: SurveyLimits): void {
     const { standings, warpSet, outlooks } = this.#tally;
     const validator = warpSet.validators[index] as WarpValidator;
     const standing = standings[index] as Standing;
@@ -194,8 +208,8 @@ function shareOf(
   standing: Standing,
   outlook: Outlook,
   isConnected: boolean,
-  view: QueryView,
-  limits: QueryLimits,
+  view: SurveyView,
+  limits: SurveyLimits,
 ): Share {
   const { nowMs } = view;
   const counted = isCountedOn(outlook) ? COUNTED_ON : 0;
@@ -241,8 +255,8 @@ function shareOf(
 /** A connection that broke under the request has its own grace. */
 function connectByMs(
   { notBeforeMs, lastFailure }: Extract<Standing, { kind: 'waiting' }>,
-  view: QueryView,
-  limits: QueryLimits,
+  view: SurveyView,
+  limits: SurveyLimits,
 ): number {
   if (lastFailure?.kind !== 'unreachable') return view.connectDeadlineMs;
   return Math.max(view.connectDeadlineMs, notBeforeMs + limits.reconnectGraceMs);

@@ -58,7 +58,7 @@ describe('what no test names', () => {
 });
 
 describe('refusal codes of the P-Chain', () => {
-  const PLAN = 'src/aggregator/query-plan.ts';
+  const PLAN = 'src/aggregator/refusal-verdict.ts';
   const RULES = 'src/devnet/signing-rules.ts';
   const TESTS = ['test/unit/aggregator/query-plan.test.ts', 'test/unit/devnet/signing-rules.test.ts'];
   const files = (changed: Readonly<Record<string, string>> = {}) =>
