@@ -237,7 +237,7 @@ describe('what another replica has signed under the seal', () => {
     for (let number = 0; number < 32; number += 1) await other.finish(other.start(messageOf(number)));
     let isAnswered = false;
     const last = other.start(messageOf(32));
-    last.then(() => {
+    void last.then(() => {
       isAnswered = true;
     });
     await drain();
