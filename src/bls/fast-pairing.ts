@@ -32,11 +32,11 @@ import {
  * Elements of the target group are twelve coefficients, in noble's order.
  */
 export const FP12_BYTES = 12 * FP_BYTES;
-export const PACKED_FP12_BYTES = 12 * COEFFICIENT_BYTES;
+const PACKED_FP12_BYTES = 12 * COEFFICIENT_BYTES;
 
 /** -u for the parameter u that defines the curve. */
 const MINUS_U = 0xd201000000010000n;
-const MINUS_U_BITS = [...MINUS_U.toString(2)].map(Number);
+const MINUS_U_BITS = Array.from(MINUS_U.toString(2), Number);
 /** Digits of -u from the second highest on, in non-adjacent form: each is a step of the loop. */
 const LOOP_DIGITS = nonAdjacentForm(MINUS_U).slice(1);
 

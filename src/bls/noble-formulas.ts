@@ -115,8 +115,8 @@ function recordedPairing(one: { readonly fp2?: Fp2; readonly fp12?: Fp12 }, para
   return { millerLoop: pairing.millerLoopBatch, linesOf: pairing.utils.calcPairingPrecomputes } as never;
 }
 interface RecordedPairing {
-  millerLoop(pairs: readonly (readonly [lines: readonly (readonly Line[])[], x: Value, y: Value])[]): Fp12;
-  linesOf(point: RecordedPoint): readonly (readonly Line[])[];
+  readonly millerLoop: (pairs: readonly (readonly [lines: readonly (readonly Line[])[], x: Value, y: Value])[]) => Fp12;
+  readonly linesOf: (point: RecordedPoint) => readonly (readonly Line[])[];
 }
 
 class RecordedPoint {

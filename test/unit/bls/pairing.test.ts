@@ -73,17 +73,17 @@ function setPair(n: number, key: InstanceType<typeof G1.Point>, point: InstanceT
 
 describe('the formulas of noble, compiled', () => {
   test.each([
-    ['square12', (x: Element12) => Fp12.sqr(x)],
-    ['conjugate12', (x: Element12) => Fp12.conjugate(x)],
-    ['frobenius12', (x: Element12) => Fp12.frobeniusMap(x, 1)],
-    ['frobeniusSquared12', (x: Element12) => Fp12.frobeniusMap(x, 2)],
-    ['frobeniusCubed12', (x: Element12) => Fp12.frobeniusMap(x, 3)],
-    ['cyclotomicSquare12', (x: Element12) => Fp12._cyclotomicSquare(x)],
-  ] as const)('%s', (name, expected) => {
+    ['square12', formulas.square12, (x: Element12) => Fp12.sqr(x)],
+    ['conjugate12', formulas.conjugate12, (x: Element12) => Fp12.conjugate(x)],
+    ['frobenius12', formulas.frobenius12, (x: Element12) => Fp12.frobeniusMap(x, 1)],
+    ['frobeniusSquared12', formulas.frobeniusSquared12, (x: Element12) => Fp12.frobeniusMap(x, 2)],
+    ['frobeniusCubed12', formulas.frobeniusCubed12, (x: Element12) => Fp12.frobeniusMap(x, 3)],
+    ['cyclotomicSquare12', formulas.cyclotomicSquare12, (x: Element12) => Fp12._cyclotomicSquare(x)],
+  ] as const)('%s', (_, compiled, expected) => {
     fc.assert(
       fc.property(element, (x) => {
         set(a, x);
-        formulas[name](out, a);
+        compiled(out, a);
         expect(hex(out)).toBe(expectedHex(expected(x)));
       }),
       many,

@@ -5,7 +5,7 @@ import { type BlsService, createBlsService, type Signer } from '../../../src/bls
 import { ArithmeticReplaced } from '../../../src/bls/arithmetic.ts';
 import type { BlsBackend } from '../../../src/bls/bls-backend.ts';
 import { type BlsJob, runBlsJob } from '../../../src/bls/bls-jobs.ts';
-import type { FieldModule } from '../../../src/bls/field-module.ts';
+import type * as fieldModule from '../../../src/bls/field-module.ts';
 import { createJobRunner } from '../../../src/bls/job-runner.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
 import { plainBackend } from '../../../src/bls/plain-backend.ts';
@@ -154,10 +154,10 @@ async function loadWithWrongProduct(name: 'mul' | 'mulParts2'): Promise<{ backen
   // One class, so that its errors are known as such.
   vi.doMock('../../../src/primitives/parse-error.ts', () => ({ ParseError }));
   vi.doMock('../../../src/bls/field-module.ts', async (importOriginal) => {
-    const original = await importOriginal<typeof import('../../../src/bls/field-module.ts')>();
+    const original = await importOriginal<typeof fieldModule>();
     return {
       ...original,
-      createFieldModule(): FieldModule {
+      createFieldModule(): fieldModule.FieldModule {
         const field = original.createFieldModule();
         const words = new Uint32Array(field.memory.buffer);
         const product = field[name] as (...addresses: number[]) => void;
