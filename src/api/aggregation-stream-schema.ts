@@ -15,7 +15,7 @@ const LIGHT = 'NodeID-MFrZFVCXPv5iCn6M9K6XduxGTYp891xXZ';
 const WEIGHTS = { quorumWeight: '67', targetWeight: '67', totalWeight: '100' };
 
 /** One of each kind, as a client gets them from two validators. */
-export const EVENT_EXAMPLES: AggregationEventData = {
+const EVENT_EXAMPLES: AggregationEventData = {
   resolved: {
     ...{
       network: 'fuji',

@@ -8,11 +8,10 @@ export const DOCS_STYLE = `
 .swagger-ui .topbar .download-url-wrapper .select-label > span::before { content: 'Read'; font-size: 16px; }
 .swagger-ui .info .title > span, .swagger-ui .info a.link[href*='/guides/'] { display: none; }
 .swagger-ui .info .title { overflow-wrap: anywhere; }
-.swagger-ui .info + *, .swagger-ui .information-container { max-width: 1460px; }
 .swagger-ui .renderedMarkdown table { display: block; overflow-x: auto; }
 .swagger-ui .renderedMarkdown pre { overflow-x: auto; }
 .swagger-ui .renderedMarkdown code { color: inherit; }
-.swagger-ui .response-col_links { display: none; }
+.swagger-ui table.responses-table > * > tr > .response-col_links { display: none; }
 .swagger-ui .opblock-summary-path { overflow-wrap: anywhere; }
 /* Of a guide, which has no operations. */
 .swagger-ui .wrapper > section > h3, .swagger-ui .block > div > h3 { display: none; }
@@ -22,6 +21,7 @@ export const DOCS_STYLE = `
   .swagger-ui .info { margin: 20px 0; }
   .swagger-ui .info .title { font-size: 24px; }
   .swagger-ui .opblock-tag { flex-wrap: wrap; font-size: 19px; padding: 8px 4px; }
+  .swagger-ui .opblock-tag small { flex: 0 0 100%; order: 1; padding: 0; }
   .swagger-ui .opblock .opblock-summary { flex-wrap: wrap; }
   .swagger-ui .opblock .opblock-summary-method { min-width: 58px; padding: 4px 0; font-size: 12px; }
   .swagger-ui .opblock .opblock-summary-path { max-width: none; flex: 1 1 0; font-size: 13px; }
@@ -32,7 +32,8 @@ export const DOCS_STYLE = `
   .swagger-ui table.parameters, .swagger-ui table.responses-table,
   .swagger-ui table.parameters > tbody, .swagger-ui table.responses-table > tbody,
   .swagger-ui table.parameters > tbody > tr, .swagger-ui table.responses-table > tbody > tr,
-  .swagger-ui table.parameters > tbody > tr > td, .swagger-ui table.responses-table > tbody > tr > td {
+  .swagger-ui table.parameters > tbody > tr > td,
+  .swagger-ui table.responses-table > tbody > tr > td:not(.response-col_links) {
     display: block; width: auto; max-width: 100%; box-sizing: border-box; padding-left: 0;
   }
   .swagger-ui table.parameters > thead, .swagger-ui table.responses-table > thead { display: none; }

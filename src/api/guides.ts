@@ -53,7 +53,7 @@ function unwrapLines(markdown: string): string {
     const isFence = line.startsWith('```');
     const last = lines.at(-1) ?? '';
     const goesOn = !isCode && !isFence && /^\s*[^\s|#>*+-]/.test(line) && !/^\s*\d+\. /.test(line);
-    if (goesOn && last !== '' && !/^[|#>`]/.test(last)) lines[lines.length - 1] = `${last} ${line.trim()}`;
+    if (goesOn && last !== '' && !/^(```|[|#>])/.test(last)) lines[lines.length - 1] = `${last} ${line.trim()}`;
     else lines.push(line);
     if (isFence) isCode = !isCode;
   }

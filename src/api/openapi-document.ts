@@ -5,12 +5,11 @@ import { plainErrorResponses } from './error-body.ts';
 import type { ErrorStatus } from './error-codes.ts';
 import type { AggregationExamples } from './example-request.ts';
 import type { Server } from './http-server.ts';
+import { type Document, METHODS, type Operation, type Response } from './openapi-shape.ts';
 import { describeForReading } from './reading-document.ts';
 import { REQUEST_ID_HEADER } from './request-id.ts';
 import { MAX_UNITS_OF_SIGNERS, OPERATIONS_ACCESS, type RouteAccess } from './route-access.ts';
 import { AGGREGATION_PATH } from './routes/aggregate-signatures.ts';
-
-const METHODS = ['get', 'post'] as const;
 
 /** In the order of the page; what has no entry here comes after. */
 const TAGS = [
@@ -40,35 +39,6 @@ const LIMIT_HEADERS: readonly HeaderName[] = ['x-ratelimit-limit', 'x-ratelimit-
 
 function header(type: 'integer' | 'string', description: string) {
   return { description, schema: { type } };
-}
-
-export interface Operation {
-  parameters?: readonly {
-    readonly in: string;
-    readonly name?: string;
-    example?: unknown;
-    examples?: Record<string, object>;
-  }[];
-  requestBody?: { content?: Record<string, { examples?: Record<string, object> }> };
-  'x-access'?: RouteAccess;
-  description?: string;
-  security?: object[];
-  responses: Record<string, Response>;
-}
-
-export interface Response {
-  description?: string | undefined;
-  content?: Record<string, { schema?: object }>;
-  headers?: Record<string, object>;
-}
-
-export interface Document {
-  components?: {
-    securitySchemes?: Record<string, object>;
-    headers?: Record<string, object>;
-    schemas?: Record<string, object>;
-  };
-  paths?: Record<string, Partial<Record<(typeof METHODS)[number], Operation>>>;
 }
 
 export interface OpenApiOptions {

@@ -1,4 +1,4 @@
-import type { Document, Operation, Response } from './openapi-document.ts';
+import type { Document, Operation, Response } from './openapi-shape.ts';
 
 /** The lowest status of an error. */
 const FIRST_ERROR = 400;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AggregationEvent, AggregationEventData } from '../../../src/api/progress-records.ts';
+import type { AggregationEvent, AggregationEventData, ValidatorRecord } from '../../../src/api/progress-records.ts';
 import { type RunningService, startService } from './running-service.ts';
 
 /** Whatever the validators do, a test's request settles by the service's own deadlines, which are shorter. */
@@ -58,7 +58,7 @@ function follow(events: readonly AggregationEvent[]): Resolved {
   return view;
 }
 
-function weightOf({ validators }: Resolved, status: string): bigint {
+function weightOf({ validators }: Resolved, status: ValidatorRecord['status']): bigint {
   return validators.reduce((sum, each) => (each.status === status ? sum + BigInt(each.weight) : sum), 0n);
 }
 

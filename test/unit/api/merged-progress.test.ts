@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ProgressEvent, ProgressState, ValidatorOutcome } from '../../../src/aggregator/progress.ts';
 import { MergedProgress } from '../../../src/api/merged-progress.ts';
-import type { AggregationEvent } from '../../../src/api/progress-records.ts';
+import type { AggregationEvent, AnswerOutcome } from '../../../src/api/progress-records.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
 
 const REQUEST = { network: 'fuji', quorumPercentage: 67, quorumPercentageBuffer: 5 };
@@ -17,6 +17,15 @@ const outcome = fc.constantFrom<ValidatorOutcome>(
   { kind: 'not_sent', reason: 'full' },
   { kind: 'invalid_signature', reason: 'no point' },
 );
+const WORDS: readonly AnswerOutcome[] = [
+  'signed',
+  'refused',
+  'silent',
+  'ignored',
+  'unreachable',
+  'not_sent',
+  'invalid_signature',
+];
 const index = fc.nat(VALIDATORS - 1);
 const weight = fc.bigInt({ min: 0n, max: 2n ** 64n });
 
@@ -87,6 +96,10 @@ function follow(events: readonly AggregationEvent[]) {
   }
   return view;
 }
+
+test('the words for outcomes are those of the aggregator', () => {
+  expect(new Set(fc.sample(outcome, 500).map(({ kind }) => kind))).toEqual(new Set(WORDS));
+});
 
 describe('however many events are merged', () => {
   test('the client knows what one knows who was told each', () => {

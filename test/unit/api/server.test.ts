@@ -147,7 +147,8 @@ describe('the OpenAPI document', () => {
     async (pathNames, preselected, { networkID, cChainID }) => {
       const server = await createTestServer({ networks: [scriptedNetwork({ pathNames })] });
       const { post } = (await load(server)).paths[POST_PATH];
-      const { example } = post.requestBody.content['application/json'];
+      const { examples } = post.requestBody.content['application/json'];
+      const example = examples.example1.value;
       expect(parseUnsignedMessage(parseHex(example.message, 'example'))).toMatchObject({
         networkID,
         sourceChainID: cChainID,
