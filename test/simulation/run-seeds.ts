@@ -5,6 +5,7 @@ import { HttpDoor } from './http-door.ts';
 import { createModelScheme } from './model-bls.ts';
 import { type Plan, planOf } from './plan.ts';
 import { createRealScheme } from './real-bls.ts';
+import { planOfReplicas } from './replica-plan.ts';
 import { type Report, World } from './world.ts';
 
 export type Bls = Plan['bls'];
@@ -13,6 +14,8 @@ export type Bls = Plan['bls'];
 export interface Simulator {
   /** @param bls which the seed says, unless given */
   run(seed: number, bls?: Bls): Promise<Report & { readonly plan: Plan }>;
+  /** A world of several replicas. @param count of them; which the seed says, unless given */
+  runReplicas(seed: number, bls?: Bls, count?: number): Promise<Report & { readonly plan: Plan }>;
 }
 
 export async function openSimulator(): Promise<Simulator> {
@@ -28,11 +31,13 @@ export async function openSimulator(): Promise<Simulator> {
     schemes.set(bls, scheme);
     return scheme;
   }
+  const run = async (plan: Plan): Promise<Report & { readonly plan: Plan }> => ({
+    ...(await new World(plan, await schemeOf(plan.bls)).run(door)),
+    plan,
+  });
   return {
-    async run(seed, bls) {
-      const plan = planOf(seed, bls);
-      return { ...(await new World(plan, await schemeOf(plan.bls)).run(door)), plan };
-    },
+    run: (seed, bls) => run(planOf(seed, bls)),
+    runReplicas: (seed, bls, count) => run(planOfReplicas(seed, bls, count)),
   };
 }
 
