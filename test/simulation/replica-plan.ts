@@ -84,12 +84,13 @@ const LIES: Readonly<Record<Lie, number>> = {
   forged: 4,
 };
 
-/** @param count of the replicas; drawn from the seed unless given */
-export function planOfReplicas(
-  seed: number,
-  bls?: Plan['bls'],
-  count?: number,
-): Plan & { readonly replicas: ReplicasPlan } {
+/** Most worlds have three replicas; one in twelve has two or four. */
+function countOf(seed: number): number {
+  if (seed % 12 !== 0) return 3;
+  return seed % 24 === 0 ? 4 : 2;
+}
+
+export function planOfReplicas(seed: number, bls?: Plan['bls']): Plan & { readonly replicas: ReplicasPlan } {
   const root = new Draws(`replicas ${seed}`);
   const draws = root.fork('plan');
   const themes = new Set(
@@ -98,7 +99,7 @@ export function planOfReplicas(
   const networkID = 54_321;
   const ledger = planLedger(root.fork('ledger'), themes, { l1Share: 0.1, sizes: [1, 2, 2, 3, 3, 4, 5] });
   const messages = planMessages(root.fork('messages'), networkID, ledger, 2);
-  const replicas = planReplicas(root.fork('replicas'), count);
+  const replicas = planReplicas(root.fork('replicas'), countOf(seed));
   return {
     ...{ seed, networkID, themes, ledger, messages, replicas },
     bls: bls ?? (draws.chance(0.5) ? 'model' : 'model without defects'),
@@ -123,8 +124,7 @@ function planSlow(draws: Draws, validators: Plan['validators']): Plan['validator
   return validators.map((validator) => (draws.chance(0.6) ? { ...validator, answerMs } : validator));
 }
 
-function planReplicas(draws: Draws, given: number | undefined): ReplicasPlan {
-  const count = given ?? draws.pick([2, 3, 3, 3, 3, 4]);
+function planReplicas(draws: Draws, count: number): ReplicasPlan {
   const survivor = draws.int(0, count - 1);
   const ends: ReplicaEnd[] = [];
   if (draws.chance(0.45))

@@ -72,7 +72,9 @@ export function openReplicaStore(plan: Plan, world: ReplicaWorld): ReplicaStore 
       collectionBegan(message) {
         const ended = own.collectionBegan(message);
         const id = idOf(plan, message);
-        const endedForAll = invariants.began(number, id);
+        const asking = [...own.live].filter((live) => live.message.message.id === id);
+        const askedMs = Math.min(clock.monotonicMs(), ...asking.map((live) => live.plan.atMs));
+        const endedForAll = invariants.began(number, id, askedMs);
         return (isSigned) => {
           ended();
           endedForAll(isSigned);

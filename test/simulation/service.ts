@@ -57,7 +57,9 @@ export interface SimulatedService extends AsyncDisposable {
   readonly network: Network;
   readonly limits: LimitCounters;
   /** Of one of its metrics. */
-  valuesOf(metric: string): Promise<readonly { readonly value: number }[]>;
+  valuesOf(
+    metric: string,
+  ): Promise<readonly { readonly value: number; readonly labels: Readonly<Record<string, unknown>> }[]>;
   isConnected(nodeID: NodeID): boolean;
   /** Those that hear of changes of connections, of collections alone. */
   readonly listeners: number;

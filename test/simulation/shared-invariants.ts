@@ -7,6 +7,8 @@ import type { StoreEntry, StoreWatcher } from './simulated-redis.ts';
 const EXCUSE_MS = 15_000;
 /** A replica that has just started may not have found the store yet. */
 const STARTING_MS = 100;
+/** A request is resolved before it waits, and looks every 100 ms. */
+const PATIENCE_SLACK_MS = 500;
 /** A lease lapses, somebody looks, and has to resolve its request again. */
 const TAKEN_OVER_MS = LEASE_MS + 700;
 const TOKEN_BYTES = 16;
@@ -19,7 +21,6 @@ interface SharedCollection {
   endMs: number | undefined;
   readonly isLeased: boolean;
   isSigned: boolean;
-  isKilled: boolean;
 }
 
 export interface ReplicaOfInvariants {
@@ -67,11 +68,8 @@ export class SharedInvariants implements StoreWatcher {
   killed(number: number): void {
     const replica = this.#replicas.get(number);
     if (replica !== undefined) replica.isAlive = false;
-    for (const collection of this.#collections) {
-      if (collection.replica !== number || collection.endMs !== undefined) continue;
-      collection.endMs = this.#options.nowMs();
-      collection.isKilled = true;
-    }
+    for (const collection of this.#collections)
+      if (collection.replica === number) collection.endMs ??= this.#options.nowMs();
     for (const [key, { replica: holder }] of this.#held) if (holder === number) this.#held.delete(key);
   }
 
@@ -80,7 +78,8 @@ export class SharedInvariants implements StoreWatcher {
     return this.#disturbed.some(({ atMs }) => atMs >= sinceMs) || this.#lost.some(({ atMs }) => atMs >= sinceMs);
   }
 
-  began(replica: number, message: string): (isSigned: boolean) => void {
+  /** @param askedMs when the oldest request that it may be for was sent */
+  began(replica: number, message: string, askedMs: number): (isSigned: boolean) => void {
     const { nowMs, violate, plan, isOneSecret } = this.#options;
     const startMs = nowMs();
     // Where validators with little balance are avoided, the key is one that the plan does not tell.
@@ -89,13 +88,7 @@ export class SharedInvariants implements StoreWatcher {
     );
     const started = this.#replicas.get(replica)?.startedMs ?? startMs;
     const { requestTimeoutMs } = plan.aggregation;
-    // For one that is at work, or was killed at it and holds the lease for as long as that lasts.
-    const isPatienceOver = this.#collections.some(
-      (one) =>
-        one.message === message &&
-        (one.endMs === undefined || one.isKilled) &&
-        startMs - one.startMs >= requestTimeoutMs - 500,
-    );
+    const isPatienceOver = startMs - askedMs >= requestTimeoutMs - PATIENCE_SLACK_MS;
     const isExcused = isPatienceOver || startMs - started < STARTING_MS || this.isDisturbed() || !isOneSecret;
     if (!isLeased && !isExcused) violate(`replica ${replica} began a collection without the lease`);
     const collection: SharedCollection = {
@@ -105,7 +98,6 @@ export class SharedInvariants implements StoreWatcher {
       isLeased,
       endMs: undefined,
       isSigned: false,
-      isKilled: false,
     };
     this.#collections.push(collection);
     if (isOneSecret) this.#expectFew(message);

@@ -36,6 +36,8 @@ export interface Report {
   readonly digest: string;
   readonly outcomes: readonly Outcome[];
   readonly collections: number;
+  /** What became of work that replicas share, over all of them. */
+  readonly sharedWork: readonly string[];
   readonly virtualMs: number;
 }
 
@@ -148,7 +150,9 @@ export class World {
     } finally {
       process.off('unhandledRejection', onRejection);
     }
+    const work = await Promise.all(this.#services.map(({ service }) => service.valuesOf('shared_work_total')));
     return {
+      sharedWork: work.flat().flatMap(({ labels, value }) => (value > 0 ? [String(labels['outcome'])] : [])),
       violations: this.#services.flatMap(({ invariants }) => invariants.violations),
       digest: hash('sha256', this.#trace.join('\n')),
       outcomes: this.#outcomes,
