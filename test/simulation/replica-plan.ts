@@ -97,11 +97,13 @@ export function planOfReplicas(seed: number, bls?: Plan['bls']): Plan & { readon
     draws.chance(0.4) ? [] : (Object.keys(THEMES) as Theme[]).filter((theme) => draws.chance(THEMES[theme] ?? 0)),
   );
   const networkID = 54_321;
-  const ledger = planLedger(root.fork('ledger'), themes, { l1Share: 0.1, sizes: [1, 2, 2, 3, 3, 4, 5] });
+  const ledger = planLedger(root.fork('ledger'), themes, { l1Share: 0.1, sizes: [1, 2, 2, 3, 3, 4] });
   const messages = planMessages(root.fork('messages'), networkID, ledger, 2);
-  const replicas = planReplicas(root.fork('replicas'), countOf(seed));
+  const count = countOf(seed);
+  const requests = planRequests(root.fork('requests'), { ledger, messages, count });
+  const replicas = planReplicas(root.fork('replicas'), count, requests);
   return {
-    ...{ seed, networkID, themes, ledger, messages, replicas },
+    ...{ seed, networkID, themes, ledger, messages, requests, replicas },
     bls: bls ?? (draws.chance(0.5) ? 'model' : 'model without defects'),
     blsMs: themes.has('slow machine') ? [10, draws.pick([40, 150])] : [0, draws.pick([0, 1, 4])],
     validators: planSlow(root.fork('slow'), planValidators(root.fork('validators'), themes, ledger)),
@@ -109,7 +111,6 @@ export function planOfReplicas(seed: number, bls?: Plan['bls']): Plan & { readon
     apis: planApis(root.fork('apis'), themes).slice(0, 1),
     apiTimeoutMs: draws.pick([2_000, 5_000]),
     aggregation: planAggregation(root.fork('aggregation'), themes),
-    requests: planRequests(root.fork('requests'), { ledger, messages, replicas }),
     lingersMs: 0,
   };
 }
@@ -124,7 +125,7 @@ function planSlow(draws: Draws, validators: Plan['validators']): Plan['validator
   return validators.map((validator) => (draws.chance(0.6) ? { ...validator, answerMs } : validator));
 }
 
-function planReplicas(draws: Draws, count: number): ReplicasPlan {
+function planReplicas(draws: Draws, count: number, requests: readonly RequestPlan[]): ReplicasPlan {
   const survivor = draws.int(0, count - 1);
   const ends: ReplicaEnd[] = [];
   if (draws.chance(0.45))
@@ -132,7 +133,7 @@ function planReplicas(draws: Draws, count: number): ReplicasPlan {
       if (replica === survivor || !draws.chance(0.6)) continue;
       ends.push({
         replica,
-        atMs: draws.int(OPEN_MS, END_MS - 500),
+        atMs: whileAtWork(draws, requests),
         how: draws.chance(0.65) ? 'killed' : 'drained',
         comesBackAfterMs: draws.chance(0.25) ? draws.int(0, 1_000) : undefined,
       });
@@ -140,12 +141,18 @@ function planReplicas(draws: Draws, count: number): ReplicasPlan {
   return {
     ...{ count, ends },
     secrets: draws.pick(['one', 'one', 'one', 'one', 'none', 'none', 'one differs']),
-    store: planStore(draws, count),
+    store: planStore(draws, count, requests),
     isTraitor: draws.chance(0.4),
   };
 }
 
-function planStore(draws: Draws, count: number): StorePlan {
+/** Mostly while something is under way; a collection takes some 100 ms. */
+function whileAtWork(draws: Draws, requests: readonly RequestPlan[]): number {
+  const { atMs } = draws.pick(requests);
+  return draws.chance(0.75) ? atMs + draws.int(1, draws.pick([30, 100, 400])) : draws.int(OPEN_MS, END_MS);
+}
+
+function planStore(draws: Draws, count: number, requests: readonly RequestPlan[]): StorePlan {
   const latencyMs = draws.pick([
     [0, 1],
     [0, 1],
@@ -157,7 +164,7 @@ function planStore(draws: Draws, count: number): StorePlan {
   const spells: StoreSpell[] = [];
   const moments: { atMs: number; what: StoreMoment }[] = [];
   for (let some = isWell ? 0 : draws.int(0, 2); some > 0; some -= 1) {
-    const fromMs = draws.int(0, 4_500);
+    const fromMs = draws.chance(0.3) ? draws.int(0, OPEN_MS) : whileAtWork(draws, requests) - draws.int(0, 300);
     spells.push({
       fromMs,
       untilMs: fromMs + draws.pick([draws.int(50, 400), draws.int(300, 3_000), 10_000]),
@@ -166,7 +173,7 @@ function planStore(draws: Draws, count: number): StorePlan {
     });
   }
   for (let some = isWell ? 0 : draws.int(spells.length === 0 ? 1 : 0, 3); some > 0; some -= 1)
-    moments.push({ atMs: draws.int(OPEN_MS, END_MS), what: draws.weighted(MOMENTS) ?? 'wiped' });
+    moments.push({ atMs: whileAtWork(draws, requests), what: draws.weighted(MOMENTS) ?? 'wiped' });
   return { latencyMs, spells, moments, lies: LIES, lying: draws.pick([0.1, 0.5, 1]) };
 }
 
@@ -175,8 +182,8 @@ function planRequests(
   {
     ledger,
     messages,
-    replicas,
-  }: { readonly ledger: LedgerPlan; readonly messages: readonly MessagePlan[]; readonly replicas: ReplicasPlan },
+    count,
+  }: { readonly ledger: LedgerPlan; readonly messages: readonly MessagePlan[]; readonly count: number },
 ): RequestPlan[] {
   const requests: RequestPlan[] = [];
   for (const [number, { needs }] of messages.entries()) {
@@ -196,10 +203,10 @@ function planRequests(
         requests.push({
           ...request,
           atMs: atMs + draws.pick([0, 0, 0, 1, 5, 20, 100, 500, draws.int(0, 1_500)]),
-          via: draws.chance(0.3) ? 'http' : 'direct',
+          via: draws.chance(0.15) ? 'http' : 'direct',
           client: draws.int(1, 4),
           leavesAfterMs: draws.chance(0.06) ? draws.int(0, 800) : undefined,
-          replica: draws.int(0, replicas.count - 1),
+          replica: draws.int(0, count - 1),
         });
     }
   }

@@ -1,6 +1,6 @@
 import { resultKey } from '../../src/aggregator/result-key.ts';
 import type { Clock } from '../../src/primitives/clock.ts';
-import type { NodeID } from '../../src/primitives/ids.ts';
+import type { NodeID, SubnetID } from '../../src/primitives/ids.ts';
 import type { LimitCounters } from '../../src/store/limit-counters.ts';
 import { createWarpSet } from '../../src/validators/warp-set.ts';
 import type { BlsScheme } from './bls-scheme.ts';
@@ -58,7 +58,8 @@ export function openReplicaStore(plan: Plan, world: ReplicaWorld): ReplicaStore 
     messageOf: (key) => targets.get(key.slice((KEY_PREFIX + scope).length))?.message.id,
     kindsOf: (message) => kinds.get(message) ?? Number.POSITIVE_INFINITY,
   });
-  const liar = new Liar({ scheme, scope, secret, targetOf, isTraitor: replicas.isTraitor });
+  const setOf = (subnetID: string): LedgerSet => world.ledger.setsOf(subnetID as SubnetID).at(-1) ?? [];
+  const liar = new Liar({ scheme, scope, secret, targetOf, setOf, isTraitor: replicas.isTraitor });
   const redis = new SimulatedRedis({ clock, draws, liar, plan: replicas.store, watcher: invariants });
   let uses = 0;
   return {

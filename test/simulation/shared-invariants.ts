@@ -150,7 +150,8 @@ export class SharedInvariants implements StoreWatcher {
       if (held?.replica === replica) this.#held.delete(key);
       return;
     }
-    if (held?.replica === replica) return;
+    // What it had sent may arrive after its end: then the lease lapses.
+    if (held?.replica === replica || this.#replicas.get(replica)?.isAlive !== true) return;
     if (held !== undefined && isOneSecret && !this.isDisturbed(held.sinceMs - EXCUSE_MS))
       violate(`replica ${replica} took the lease that replica ${held.replica} had not given back`);
     this.#held.set(key, { replica, sinceMs: nowMs() });

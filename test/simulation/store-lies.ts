@@ -6,6 +6,7 @@ import { encodeSignedMessage } from '../../src/warp/signed-message.ts';
 import type { UnsignedMessage } from '../../src/warp/unsigned-message.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 import type { Draws } from './draws.ts';
+import type { LedgerSet } from './ledger.ts';
 import { simulatedIdentity } from './simulated-identity.ts';
 import type { SimulatedRedis } from './simulated-redis.ts';
 
@@ -43,6 +44,8 @@ export interface LiarOptions {
   readonly isTraitor: boolean;
   /** By the name of a value. */
   targetOf(name: string): Target | undefined;
+  /** The validators of a subnet. */
+  setOf(subnetID: string): LedgerSet;
 }
 
 const TOKEN_BYTES = 16;
@@ -50,8 +53,8 @@ const TOKEN_BYTES = 16;
 const [LEASE, PROVEN, WORD] = [1, 2, 3];
 /** One byte more than any value that is read. */
 const TOO_LONG = 1024 * 1024 + 1;
-/** Of a validator that there is not. */
-const STRANGER = 500;
+/** By so much one validator is worth more than it is. */
+const WORTH = 1_000n;
 
 /** Whoever can read and write in the store, and wants replicas to err. */
 export class Liar {
@@ -117,8 +120,7 @@ export class Liar {
     if (name.startsWith('signatures:') && target !== undefined)
       return asText(this.#seal(draws, true).seal(name, this.#signatures(target, draws)));
     if (!name.includes('@')) return undefined;
-    // A height of a subnet.
-    const set = strangers();
+    const set = this.#lopsided(/^set:(.*)@/.exec(name)?.[1] ?? '');
     const setHash = hash('sha256', set);
     redis.entries.set(`${key.slice(0, -name.length)}set:${setHash}`, {
       ...{ value: asText(set), endsMs: Number.POSITIVE_INFINITY, writtenMs: 0, writer: undefined },
@@ -133,7 +135,7 @@ export class Liar {
   }
 
   #work(name: string, target: Target | undefined, draws: Draws): Uint8Array {
-    const kind = target === undefined ? LEASE : draws.pick([LEASE, PROVEN, PROVEN, WORD]);
+    const kind = target === undefined ? LEASE : draws.pick([LEASE, PROVEN, PROVEN, WORD, WORD]);
     const token = draws.bytes(TOKEN_BYTES);
     const payload =
       kind === LEASE ? draws.bytes(4) : kind === WORD ? failure() : this.#message(target as Target, draws);
@@ -159,6 +161,20 @@ export class Liar {
     return encodeSignedMessage({ unsignedMessage: message, signature: { signers, signature } });
   }
 
+  /** A set in which one validator has nearly all the weight, as `shared-validator-sets.ts` writes sets. */
+  #lopsided(subnetID: string): Uint8Array {
+    const { scheme, setOf } = this.#options;
+    const set = setOf(subnetID);
+    const writer = new ByteWriter().u32(set.length);
+    for (const [index, { number, key, weight }] of set.entries()) {
+      const { nodeID } = simulatedIdentity(number);
+      writer.lengthPrefixed(new TextEncoder().encode(nodeID)).u64(index === 0 ? WORTH * weight : weight);
+      writer.u8(key === undefined ? 0 : 1);
+      if (key !== undefined) writer.bytes(scheme.publicKey(key));
+    }
+    return writer.finish();
+  }
+
   #signatures({ message, keys }: Target, draws: Draws): Uint8Array {
     const { scheme } = this.#options;
     return concatBytes(
@@ -182,12 +198,6 @@ function kindOf(key: string): string | undefined {
 function failure(): Uint8Array {
   const connectedWeight = { bigint: '99999999999999' };
   return Buffer.from(JSON.stringify({ version: 1, code: 'signing_refused', message: 'all is lost', connectedWeight }));
-}
-
-/** A set of one validator that there is not, as `shared-validator-sets.ts` writes sets. */
-function strangers(): Uint8Array {
-  const { nodeID } = simulatedIdentity(STRANGER);
-  return new ByteWriter().u32(1).lengthPrefixed(new TextEncoder().encode(nodeID)).u64(1n).u8(0).finish();
 }
 
 function asText(bytes: Uint8Array): string {
