@@ -44,17 +44,27 @@ const BUGS: readonly Bug[] = [
       replace: (key, expected, replacement) => replace(key, expected, { ...replacement, ttlMs: 1_000 * LEASE_MS }),
     })),
   ),
-  bug<Values>(
-    'a lease that is given back by whoever has lost it',
-    'store/shared-values.ts',
+  bug<Work>(
+    'a lease that is given back by whoever leaves, or has lost it',
+    'store/shared-work.ts',
     /put an end to a lease/,
-    wrongValues((values) => ({
-      async replace(key, expected, replacement) {
-        if (replacement.value !== undefined) return values.replace(key, expected, replacement);
-        await values.delete(key);
-        return { kind: 'replaced' };
+    (original) => ({
+      createSharedWork(options: Parameters<Work['createSharedWork']>[0]) {
+        const { values } = options;
+        const replace: SharedValues['replace'] = async (key, expected, replacement) => {
+          if (replacement.value !== undefined) return values.replace(key, expected, replacement);
+          await values.delete(key);
+          return { kind: 'replaced' };
+        };
+        const work = original.createSharedWork({ ...options, values: { ...values, replace } });
+        return {
+          run(...[key, task, signal]: Parameters<typeof work.run>) {
+            signal.addEventListener('abort', () => void values.delete(key), { once: true });
+            return work.run(key, task, signal);
+          },
+        };
       },
-    })),
+    }),
   ),
   bug<Values>(
     'a lease that anybody takes',
@@ -151,14 +161,6 @@ const BUGS: readonly Bug[] = [
           return undefined;
         }
       },
-    }),
-  ),
-  bug<Outcome>(
-    'a failure that is believed of whoever was worse connected',
-    'aggregator/shared-outcome.ts',
-    /though all that it needed was there/,
-    (original) => ({
-      decodeFailure: (bytes: Uint8Array) => original.decodeFailure(bytes, () => 0n),
     }),
   ),
   bug<Seal>(

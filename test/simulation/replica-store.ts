@@ -21,6 +21,8 @@ const OTHER_SECRET = 'the secret of a replica that was not told';
 export interface ReplicaStore {
   readonly redis: SimulatedRedis;
   readonly invariants: SharedInvariants;
+  /** Whether it may tell again what was true before, as a failure. */
+  readonly canPutBack: boolean;
   /** @param index of the replica; `number` that of its process */
   optionsOf(index: number, number: number): SharedOptions;
   watcherOf(number: number, own: Invariants): Watcher;
@@ -64,6 +66,9 @@ export function openReplicaStore(plan: Plan, world: ReplicaWorld): ReplicaStore 
   let uses = 0;
   return {
     ...{ redis, invariants },
+    canPutBack:
+      replicas.store.spells.some(({ fault }) => fault === 'lies') ||
+      replicas.store.moments.some(({ what }) => what === 'rolls back'),
     optionsOf(index, number) {
       invariants.started(number);
       const isOther = replicas.secrets === 'one differs' && index === 0;

@@ -443,7 +443,8 @@ export class World {
     if (!this.apis.every(({ isPerfect }) => isPerfect) || plan.blsMs[1] > 5) return false;
     if (requestTimeoutMs < 10_000 || maxConcurrentQueries < 20 || maxQueriesInFlight < 20) return false;
     const lastFailedMs = this.#failedMs.get(message.message.id);
-    if (lastFailedMs !== undefined && this.time.nowMs - lastFailedMs < FAILURE_MEMORY_MS) return false;
+    const memoryMs = this.#store?.canPutBack === true ? Number.POSITIVE_INFINITY : FAILURE_MEMORY_MS;
+    if (lastFailedMs !== undefined && this.time.nowMs - lastFailedMs < memoryMs) return false;
     // Another request for it may have begun before the validators were there, and may fail for both.
     const sets = request.height === 0n ? ledger.setsOf(subnetID) : [this.#setAtNow(subnetID, request.height)];
     return sets.length === 1 && sets.every((set) => set !== undefined && this.#canSign(set, request.quorum, service));
