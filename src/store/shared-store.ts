@@ -24,6 +24,8 @@ export interface SharedStoreOptions {
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Another way to the servers than the client library's. */
+  readonly openLink?: typeof openRedisLink;
 }
 
 export type Redis = Pick<RedisLink, 'run'>;
@@ -117,7 +119,8 @@ class RedisSharedStore implements SharedStore {
     };
     try {
       const { signal } = deadline;
-      link = await openRedisLink({ ...this.#options, connectTimeoutMs: CONNECT_TIMEOUT_MS, signal, onBroken });
+      const { openLink = openRedisLink } = this.#options;
+      link = await openLink({ ...this.#options, connectTimeoutMs: CONNECT_TIMEOUT_MS, signal, onBroken });
       const tried = this.#tryOut(link);
       // A server that speaks another protocol causes an error event, and the promise of the connection never settles.
       await Promise.race([tried, broken]);

@@ -53,13 +53,13 @@ export function problemOf(
     : 'is not signed by its signers';
 }
 
-interface Canonical {
+export interface Canonical {
   readonly key: number;
   readonly weight: bigint;
 }
 
 /** One entry for each key, in the order of the keys' points. */
-function canonicalOrder(set: LedgerSet, scheme: BlsScheme): Canonical[] {
+export function canonicalOrder(set: LedgerSet, scheme: BlsScheme): Canonical[] {
   const weights = new Map<number, bigint>();
   for (const { key, weight } of set) if (key !== undefined) weights.set(key, (weights.get(key) ?? 0n) + weight);
   // Without the flags in its first bits, a compressed key is the x of its point; no two keys here share one.

@@ -9,6 +9,7 @@ import {
 import { createUnsignedMessage, type UnsignedMessage } from '../../src/warp/unsigned-message.ts';
 import { Draws } from './draws.ts';
 import type { LedgerBlock, LedgerPlan, LedgerSet } from './ledger.ts';
+import type { ReplicasPlan } from './replica-plan.ts';
 import type { ApiPlan, ApiReaction } from './simulated-api.ts';
 import type { NetFaults } from './simulated-net.ts';
 import type { Mood, Reaction, ValidatorPlan } from './simulated-validator.ts';
@@ -32,6 +33,8 @@ export interface Plan {
   readonly requests: readonly RequestPlan[];
   /** How long the service goes on after the last answer, before it is closed. */
   readonly lingersMs: number;
+  /** Undefined where there is one service alone, with no store to share. */
+  readonly replicas: ReplicasPlan | undefined;
 }
 
 export type Theme = 'validators' | 'connections' | 'addresses' | 'api' | 'changes' | 'overload' | 'slow machine';
@@ -58,6 +61,8 @@ export interface RequestPlan {
   readonly signingSubnetID: SubnetID | undefined;
   readonly destinationChainID: BlockchainID | undefined;
   readonly leavesAfterMs: number | undefined;
+  /** Which replica it goes to, if that one serves. */
+  readonly replica: number;
 }
 
 const THEMES: Readonly<Record<Theme, number>> = {
@@ -169,20 +174,26 @@ export function planOf(seed: number, bls?: Plan['bls']): Plan {
     aggregation: planAggregation(root.fork('aggregation'), themes),
     requests: planRequests(root.fork('requests'), { themes, ledger, messages }),
     lingersMs: draws.chance(0.05) ? 40_000 : draws.pick([0, 0, 0, 700]),
+    replicas: undefined,
   };
 }
 
-const FIRST_HEIGHT = 90n;
+export const FIRST_HEIGHT = 90n;
 
-function planLedger(draws: Draws, themes: ReadonlySet<Theme>): LedgerPlan {
-  const hasL1 = draws.chance(0.4);
+export function planLedger(
+  draws: Draws,
+  themes: ReadonlySet<Theme>,
+  {
+    l1Share = 0.4,
+    sizes = [1, 2, 3, 4, 4, 5, 6, 9],
+  }: { readonly l1Share?: number; readonly sizes?: readonly number[] } = {},
+): LedgerPlan {
+  const hasL1 = draws.chance(l1Share);
   const l1 = id<SubnetID>(draws);
   const chains = new Map<BlockchainID, SubnetID>([[P_CHAIN_ID, PRIMARY_NETWORK_ID]]);
   chains.set(id<BlockchainID>(draws), PRIMARY_NETWORK_ID);
   if (hasL1) chains.set(id<BlockchainID>(draws), l1);
-  let sets = new Map<SubnetID, LedgerSet>([
-    [PRIMARY_NETWORK_ID, drawSet(draws, 0, draws.pick([1, 2, 3, 4, 4, 5, 6, 9]), false)],
-  ]);
+  let sets = new Map<SubnetID, LedgerSet>([[PRIMARY_NETWORK_ID, drawSet(draws, 0, draws.pick(sizes), false)]]);
   if (hasL1) sets.set(l1, drawSet(draws, draws.pick([0, 10]), draws.int(1, 4), true));
   const blocks: LedgerBlock[] = [{ height: FIRST_HEIGHT, atMs: -100_000, sets }];
   const append = (atMs: number, changed: boolean): void => {
@@ -234,8 +245,8 @@ function change(draws: Draws, set: LedgerSet): LedgerSet {
   }
 }
 
-function planMessages(draws: Draws, networkID: number, { chains }: LedgerPlan): MessagePlan[] {
-  return Array.from({ length: draws.int(1, 3) }, () => {
+export function planMessages(draws: Draws, networkID: number, { chains }: LedgerPlan, most = 3): MessagePlan[] {
+  return Array.from({ length: draws.int(1, most) }, () => {
     const isUnknown = draws.chance(0.04);
     const chain = isUnknown ? id<BlockchainID>(draws) : draws.pick([...chains.keys()]);
     const isForeign = draws.chance(0.02);
@@ -250,7 +261,7 @@ function planMessages(draws: Draws, networkID: number, { chains }: LedgerPlan): 
   });
 }
 
-function planValidators(draws: Draws, themes: ReadonlySet<Theme>, { blocks }: LedgerPlan): ValidatorPlan[] {
+export function planValidators(draws: Draws, themes: ReadonlySet<Theme>, { blocks }: LedgerPlan): ValidatorPlan[] {
   const numbers = new Set(
     blocks.flatMap(({ sets }) => [...sets.values()].flatMap((set) => set.map(({ number }) => number))),
   );
@@ -279,7 +290,7 @@ function planMoods(draws: Draws, moods: Partial<Record<Mood, number>>): Validato
   return plan;
 }
 
-function planNet(draws: Draws, themes: ReadonlySet<Theme>): NetFaults {
+export function planNet(draws: Draws, themes: ReadonlySet<Theme>): NetFaults {
   if (!themes.has('connections')) return { latencyMs: [1, 20], stall: 0, cut: 0, split: 0 };
   return {
     latencyMs: draws.pick([
@@ -293,7 +304,7 @@ function planNet(draws: Draws, themes: ReadonlySet<Theme>): NetFaults {
   };
 }
 
-function planApis(draws: Draws, themes: ReadonlySet<Theme>): ApiPlan[] {
+export function planApis(draws: Draws, themes: ReadonlySet<Theme>): ApiPlan[] {
   const habits = someOf(draws, API_REACTIONS);
   return Array.from({ length: draws.int(1, 2) }, () => {
     const isBad = themes.has('api');
@@ -323,7 +334,7 @@ function planApis(draws: Draws, themes: ReadonlySet<Theme>): ApiPlan[] {
   });
 }
 
-function planAggregation(draws: Draws, themes: ReadonlySet<Theme>): AggregationConfig {
+export function planAggregation(draws: Draws, themes: ReadonlySet<Theme>): AggregationConfig {
   const isTight = themes.has('overload');
   return {
     requestTimeoutMs: draws.pick([1_500, 10_000, 10_000]),
@@ -339,7 +350,7 @@ function planAggregation(draws: Draws, themes: ReadonlySet<Theme>): AggregationC
   };
 }
 
-const NO_JUSTIFICATION = new Uint8Array();
+export const NO_JUSTIFICATION = new Uint8Array();
 
 function planRequests(
   draws: Draws,
@@ -364,6 +375,7 @@ function planRequests(
       signingSubnetID: draws.chance(0.08) ? draws.pick([...ledger.chains.values()]) : undefined,
       destinationChainID: undefined,
       leavesAfterMs: draws.chance(0.1) ? draws.int(0, 3_000) : undefined,
+      replica: 0,
     };
     requests.push(
       draws.chance(0.1)
@@ -382,7 +394,7 @@ function planRequests(
   return requests.sort((a, b) => a.atMs - b.atMs);
 }
 
-function drawQuorum(draws: Draws): { quorum: number; buffer: number } {
+export function drawQuorum(draws: Draws): { quorum: number; buffer: number } {
   const quorum = draws.pick([67, 67, 50, 80, 100, 1, draws.int(0, 100)]);
   return { quorum, buffer: draws.chance(0.3) ? draws.int(0, 100 - quorum) : 0 };
 }

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe } from 'vitest';
 import type * as LimitsModule from '../../src/aggregator/admission.ts';
 import type * as ProgressModule from '../../src/aggregator/progress.ts';
 import type * as QueriesModule from '../../src/aggregator/query-plan.ts';
@@ -11,29 +11,7 @@ import type * as FlightsModule from '../../src/primitives/single-flight.ts';
 import type * as WakeUpsModule from '../../src/primitives/wake-up.ts';
 import type * as QuorumModule from '../../src/validators/quorum.ts';
 import type * as WarpSetsModule from '../../src/validators/warp-set.ts';
-
-/** Each bug is one that a hurried change could make, put into a module of the service in place of the right code. */
-interface Bug {
-  readonly name: string;
-  /** Below src. */
-  readonly module: string;
-  /** The module as it would be; `original` is the right one. */
-  readonly plant: (original: never) => Record<string, unknown>;
-  /** What the simulation says of it. */
-  readonly found: RegExp;
-}
-
-/** So many seeds may pass before one finds it. */
-const MAX_SEEDS = 400;
-
-function bug<Module>(
-  name: string,
-  module: string,
-  found: RegExp,
-  plant: (original: Module) => Partial<Record<keyof Module, unknown>>,
-): Bug {
-  return { name, module, found, plant: plant as unknown as Bug['plant'] };
-}
+import { type Bug, bug, testBugs } from './plant-bugs.ts';
 
 type Quorum = typeof QuorumModule;
 type CheckBatches = typeof CheckBatchesModule;
@@ -208,32 +186,6 @@ const BUGS: readonly Bug[] = [
   ),
 ];
 
-afterEach(() => {
-  vi.doUnmock('lru-cache');
-  vi.resetModules();
-});
-
 describe('a planted bug is found', () => {
-  test.each(BUGS)(
-    '$name',
-    async ({ module, plant, found }) => {
-      const path = `../../src/${module}`;
-      vi.resetModules();
-      vi.doMock('lru-cache', () => import('./small-caches.ts'));
-      vi.doMock(path, async (importOriginal) => {
-        const original = await importOriginal();
-        return { ...(original as object), ...plant(original as never) };
-      });
-      const { openSimulator } = await import('./run-seeds.ts');
-      const simulator = await openSimulator();
-      const said: string[] = [];
-      for (let seed = 1; seed <= MAX_SEEDS && said.length === 0; seed += 1) {
-        const { violations } = await simulator.run(seed);
-        said.push(...violations.filter((violation) => found.test(violation)));
-      }
-      vi.doUnmock(path);
-      expect(said, `no seed of the first ${MAX_SEEDS} found it`).not.toEqual([]);
-    },
-    120_000,
-  );
+  testBugs(BUGS, (simulator, seed) => simulator.run(seed));
 });

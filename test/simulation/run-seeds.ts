@@ -5,6 +5,7 @@ import { HttpDoor } from './http-door.ts';
 import { createModelScheme } from './model-bls.ts';
 import { type Plan, planOf } from './plan.ts';
 import { createRealScheme } from './real-bls.ts';
+import { planOfReplicas, type ReplicasPlan } from './replica-plan.ts';
 import { type Report, World } from './world.ts';
 
 export type Bls = Plan['bls'];
@@ -13,6 +14,8 @@ export type Bls = Plan['bls'];
 export interface Simulator {
   /** @param bls which the seed says, unless given */
   run(seed: number, bls?: Bls): Promise<Report & { readonly plan: Plan }>;
+  /** A world of several replicas. */
+  runReplicas(seed: number, bls?: Bls): Promise<Report & { readonly plan: Plan }>;
 }
 
 export async function openSimulator(): Promise<Simulator> {
@@ -28,22 +31,34 @@ export async function openSimulator(): Promise<Simulator> {
     schemes.set(bls, scheme);
     return scheme;
   }
+  const run = async (plan: Plan): Promise<Report & { readonly plan: Plan }> => ({
+    ...(await new World(plan, await schemeOf(plan.bls)).run(door)),
+    plan,
+  });
   return {
-    async run(seed, bls) {
-      const plan = planOf(seed, bls);
-      return { ...(await new World(plan, await schemeOf(plan.bls)).run(door)), plan };
-    },
+    run: (seed, bls) => run(planOf(seed, bls)),
+    runReplicas: (seed, bls) => run(planOfReplicas(seed, bls)),
   };
 }
 
 /** What a failure prints: what went wrong, and how to see it again. */
 export function describeFailure({ plan, violations }: Report & { readonly plan: Plan }): string {
-  const { seed, bls, themes, requests, validators } = plan;
+  const { seed, bls, themes, requests, validators, replicas } = plan;
   const isReal = bls === 'noble' || bls === 'native';
   return [
     `seed ${seed}:`,
     ...violations.slice(0, 10).map((violation) => `  ${violation}`),
     `  ${validators.length} validators, ${requests.length} requests, ${bls}; faults: ${[...themes].join(', ') || 'none'}`,
-    `replay: SIMULATION_SEED=${seed}${isReal ? ` SIMULATION_BLS=${bls}` : ''} npx vitest run test/simulation/simulation.test.ts`,
+    ...(replicas === undefined ? [] : [describeReplicas(replicas)]),
+    `replay: SIMULATION_SEED=${seed}${isReal ? ` SIMULATION_BLS=${bls}` : ''} npx vitest run test/simulation/${replicas === undefined ? 'simulation' : 'replicas'}.test.ts`,
   ].join('\n');
+}
+
+function describeReplicas({ count, ends, store, secrets }: ReplicasPlan): string {
+  const faults = [
+    ...ends.map(({ replica, how, atMs }) => `${replica} ${how} at ${atMs} ms`),
+    ...store.spells.map(({ fault, fromMs, untilMs }) => `${fault} from ${fromMs} to ${untilMs} ms`),
+    ...store.moments.map(({ what, atMs }) => `${what} at ${atMs} ms`),
+  ];
+  return `  ${count} replicas, secrets: ${secrets}; the store and the replicas: ${faults.join(', ') || 'all well'}`;
 }

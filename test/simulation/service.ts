@@ -9,6 +9,10 @@ import { type NetworkParts, type Outside, openNetworkApi, openNetworkParts } fro
 import { createServedNetwork, type ServedNetwork } from '../../src/network/served-network.ts';
 import { nextTurn, sleep } from '../../src/primitives/clock.ts';
 import type { NodeID } from '../../src/primitives/ids.ts';
+import { createMemoryLimitCounters, type LimitCounters } from '../../src/store/limit-counters.ts';
+import type { openRedisLink } from '../../src/store/redis-link.ts';
+import { createSharedLimitCounters } from '../../src/store/shared-limit-counters.ts';
+import { openSharedStore } from '../../src/store/shared-store.ts';
 import { createMetrics, METRIC_PREFIX } from '../../src/telemetry/metrics.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 import type { Draws } from './draws.ts';
@@ -18,14 +22,28 @@ import type { ClockView } from './virtual-time.ts';
 
 /** What the ports of one service see of its work; the invariants are judged by it. */
 export interface Watcher {
-  /** A collection began; the function returned is called when it ends. */
-  collectionBegan(message: Uint8Array): () => void;
+  /** A collection began; the function returned is called when it ends, and told whether it has found a message good. */
+  collectionBegan(message: Uint8Array): (isSigned: boolean) => void;
   /** A question to a node began; `query` is one object for all questions of one collection. */
   asked(query: object, message: Uint8Array, nodeID: NodeID): (outcome: SignatureOutcome['kind'], code?: number) => void;
 }
 
+/** What a replica shares with the others. */
+export interface SharedOptions {
+  readonly openLink: typeof openRedisLink;
+  readonly secret: string | undefined;
+}
+
+/** Of the network, which replicas have in common. */
+export const NETWORK_NAME = 'sim';
+/** In front of all keys in the store. */
+export const KEY_PREFIX = 'simulated:';
+
 export interface ServiceOptions {
-  readonly name: string;
+  /** Of its identity. */
+  readonly number: number;
+  /** Undefined where there are no replicas. */
+  readonly shared: SharedOptions | undefined;
   readonly plan: Plan;
   readonly clock: ClockView;
   readonly draws: Draws;
@@ -37,8 +55,11 @@ export interface ServiceOptions {
 /** One service, but for its HTTP server, which takes long to build and is shared by all simulations: see `http-door.ts`. */
 export interface SimulatedService extends AsyncDisposable {
   readonly network: Network;
+  readonly limits: LimitCounters;
   /** Of one of its metrics. */
-  valuesOf(metric: string): Promise<readonly { readonly value: number }[]>;
+  valuesOf(
+    metric: string,
+  ): Promise<readonly { readonly value: number; readonly labels: Readonly<Record<string, unknown>> }[]>;
   isConnected(nodeID: NodeID): boolean;
   /** Those that hear of changes of connections, of collections alone. */
   readonly listeners: number;
@@ -47,22 +68,32 @@ export interface SimulatedService extends AsyncDisposable {
 const silent = pino({ level: 'silent' });
 
 /** Composed as `startApp` does it, over simulated ports. */
-export function openService({ name, plan, clock, draws, outside, scheme, watcher }: ServiceOptions): SimulatedService {
+export function openService(options: ServiceOptions): SimulatedService {
+  const { number, plan, clock, draws, outside, scheme, watcher } = options;
   const registry = new Registry();
+  const metrics = createMetrics(registry);
+  const random = draws.fork('random').next;
+  const ownLimits = createMemoryLimitCounters(clock);
+  const shared = options.shared && {
+    secret: options.shared.secret,
+    store: openSharedStore({
+      ...{ clock, random, metrics, servers: REDIS, keyPrefix: KEY_PREFIX },
+      logger: silent,
+      openLink: options.shared.openLink,
+    }),
+  };
   const threads = createSimulatedThreads(plan, clock, draws.fork('bls'), scheme);
   const bls = watched(createBlsService(threads, scheme.backend), watcher);
   let parts: NetworkParts | undefined;
   const listeners = { count: 0 };
   const network: ServedNetwork = createServedNetwork(
     {
-      ...{ bls, clock, outside, shared: undefined },
-      identity: simulatedIdentity(999),
-      random: draws.fork('random').next,
+      ...{ bls, clock, outside, shared, random, metrics },
+      identity: simulatedIdentity(number),
       aggregation: plan.aggregation,
       storePath: undefined,
-      network: networkConfig(name, plan),
+      network: networkConfig(plan),
       logger: silent,
-      metrics: createMetrics(registry),
     },
     {
       // As the real opener does; the parts are kept, to be watched.
@@ -83,6 +114,7 @@ export function openService({ name, plan, clock, draws, outside, scheme, watcher
   network.open();
   return {
     network,
+    limits: shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits),
     async valuesOf(metric) {
       const found = registry.getSingleMetric(`${METRIC_PREFIX}${metric}`);
       if (found !== undefined) return (await found.get()).values;
@@ -96,14 +128,20 @@ export function openService({ name, plan, clock, draws, outside, scheme, watcher
     async [Symbol.asyncDispose]() {
       await network[Symbol.asyncDispose]();
       await threads[Symbol.asyncDispose]();
+      shared?.store[Symbol.dispose]();
     },
   };
 }
 
-function networkConfig(name: string, { apis, apiTimeoutMs }: Plan) {
+const REDIS = {
+  ...({ kind: 'single', host: 'redis.simulated', port: 6_379, isTls: false } as const),
+  ...{ username: undefined, password: undefined, database: 0 },
+};
+
+function networkConfig({ apis, apiTimeoutMs }: Plan) {
   const endpoints = apis.map((_, index) => ({ baseUrl: apiOrigin(index) }));
   return {
-    ...{ name, apiTimeoutMs },
+    ...{ name: NETWORK_NAME, apiTimeoutMs },
     aliases: [],
     embedded: undefined,
     pChainApi: endpoints,
@@ -150,9 +188,15 @@ function watched(bls: BlsService & BlsVerifier, watcher: Watcher): BlsService & 
     startAggregation(message, signal) {
       const aggregation = bls.startAggregation(message, signal);
       const end = watcher.collectionBegan(message);
+      const { verify } = aggregation;
       const dispose = aggregation[Symbol.dispose].bind(aggregation);
+      let isSigned = false;
+      aggregation.verify = async (...args: Parameters<typeof verify>) => {
+        isSigned = await verify.apply(aggregation, args);
+        return isSigned;
+      };
       aggregation[Symbol.dispose] = () => {
-        end();
+        end(isSigned);
         dispose();
       };
       return aggregation;

@@ -212,6 +212,7 @@ export class SimulatedHttp {
   openPools = 0;
   /** Requests under way, over all pools. */
   underWay = 0;
+  readonly #abandon = new Map<Dispatcher, () => void>();
 
   constructor(clock: Clock, apis: ReadonlyMap<string, SimulatedApi>) {
     this.#clock = clock;
@@ -223,7 +224,7 @@ export class SimulatedHttp {
     if (api === undefined) throw new Error(`the service calls ${origin}, which nobody told it to`);
     const max = connections ?? Number.POSITIVE_INFINITY;
     const waiting: (() => void)[] = [];
-    const failAll = new Set<(reason: Error) => void>();
+    const failAll = new Set<(reason: Error | undefined) => void>();
     let [busy, isDestroyed] = [0, false];
     this.openPools += 1;
     const startNext = (): void => {
@@ -257,7 +258,7 @@ export class SimulatedHttp {
           startNext();
         };
         const onAbort = (): void => end(() => reject(signal?.reason));
-        const fail = (reason: Error): void => end(() => reject(reason));
+        const fail = (reason: Error | undefined): void => end(() => reason !== undefined && reject(reason));
         const start = (): void => {
           busy += 1;
           const { reaction, afterMs } = api.react();
@@ -272,16 +273,20 @@ export class SimulatedHttp {
         waiting.push(start);
         startNext();
       });
-    const pool = {
-      request,
-      destroy: async () => {
-        if (!isDestroyed) this.openPools -= 1;
-        isDestroyed = true;
-        for (const fail of [...failAll]) fail(new Error('the pool is destroyed'));
-      },
+    const close = (reason: Error | undefined): void => {
+      if (!isDestroyed) this.openPools -= 1;
+      isDestroyed = true;
+      for (const fail of [...failAll]) fail(reason);
     };
-    return pool as unknown as Dispatcher;
+    const pool = { request, destroy: async () => close(new Error('the pool is destroyed')) } as unknown as Dispatcher;
+    this.#abandon.set(pool, () => close(undefined));
+    return pool;
   };
+
+  /** The process of a pool is no more, and hears nothing of it. */
+  abandon(pool: Dispatcher): void {
+    this.#abandon.get(pool)?.();
+  }
 }
 
 function responseOf(api: SimulatedApi, { path, body }: Dispatcher.RequestOptions, reaction: ApiReaction): unknown {

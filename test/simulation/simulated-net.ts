@@ -140,6 +140,13 @@ export class SimulatedEnd implements Connection {
     this.finish('connection reset');
   }
 
+  /** Its process is no more, and hears nothing of it; the other end does. */
+  abandon(): void {
+    if (this.isOver) return;
+    this.#end();
+    this.#later(() => this.#other?.finish('connection reset'));
+  }
+
   finish(reason: string | undefined): void {
     if (this.isOver) return;
     this.#end();

@@ -3,6 +3,9 @@ import { type Bls, describeFailure, openSimulator } from './run-seeds.ts';
 import { testShare } from './share-of-seeds.ts';
 
 vi.mock('lru-cache', () => import('./small-caches.ts'));
+vi.mock('../../src/p2p/certificate.ts', async (importOriginal) =>
+  (await import('./remembered-certificates.ts')).rememberCertificates(await importOriginal()),
+);
 
 const SEED = process.env['SIMULATION_SEED'];
 

@@ -18,12 +18,15 @@ interface Timer {
 export interface ClockView extends Clock {
   /** Timers armed and neither run nor cancelled. */
   readonly pendingTimers: number;
+  /** Its owner is no more: none of its timers runs from now on. */
+  stop(): void;
 }
 
 /** Time that passes only in {@link VirtualTime.runUntil}, for thousands of timers: a heap in place of the set of `FakeClock`. */
 export class VirtualTime {
   readonly #heap: Timer[] = [];
   readonly #pending = new Map<ClockView, number>();
+  readonly #stopped = new Set<ClockView>();
   #nowMs = 0;
   #order = 0;
   #pendingTurns = 0;
@@ -39,6 +42,7 @@ export class VirtualTime {
       monotonicMs: () => this.#nowMs,
       after: (delayMs, callback) => {
         if (Number.isNaN(delayMs)) throw new RangeError('a timer with no delay');
+        if (this.#stopped.has(view)) return () => undefined;
         const dueMs = this.#nowMs + Math.max(0, delayMs);
         const timer: Timer = { dueMs, order: this.#order, view, callback, isCancelled: false };
         this.#order += 1;
@@ -60,6 +64,7 @@ export class VirtualTime {
       get pendingTimers() {
         return pendingOf();
       },
+      stop: () => void this.#stopped.add(view),
     };
     return view;
   }
@@ -118,7 +123,7 @@ export class VirtualTime {
       const first = this.#heap[0];
       if (first === undefined || (!first.isCancelled && first.dueMs > untilMs)) return undefined;
       this.#removeFirst();
-      if (!first.isCancelled) return first;
+      if (!first.isCancelled && !this.#stopped.has(first.view)) return first;
     }
   }
 

@@ -11,12 +11,18 @@ import { Invariants, type LiveRequest } from './invariants.ts';
 import { problemOf } from './judge-message.ts';
 import { Ledger, type LedgerSet } from './ledger.ts';
 import type { MessagePlan, Plan, RequestPlan } from './plan.ts';
+import type { ReplicaEnd } from './replica-plan.ts';
+import { openReplicaStore, type ReplicaStore } from './replica-store.ts';
 import { apiOrigin, openService, type SimulatedService } from './service.ts';
 import { SimulatedApi, SimulatedHttp } from './simulated-api.ts';
 import { simulatedIdentity } from './simulated-identity.ts';
 import { SimulatedNet } from './simulated-net.ts';
+import { SimulatedProcess } from './simulated-process.ts';
 import { SimulatedValidator, type ValidatorWorld } from './simulated-validator.ts';
-import { type ClockView, VirtualTime } from './virtual-time.ts';
+import { VirtualTime } from './virtual-time.ts';
+
+/** Of the first service; the next ones have those before. */
+const FIRST_IDENTITY = 999;
 
 /** What came of one request. */
 export type Outcome =
@@ -30,6 +36,8 @@ export interface Report {
   readonly digest: string;
   readonly outcomes: readonly Outcome[];
   readonly collections: number;
+  /** What became of work that replicas share, over all of them. */
+  readonly sharedWork: readonly string[];
   readonly virtualMs: number;
 }
 
@@ -39,14 +47,26 @@ const CLOSING_MS = 1_000;
 const JOBS_UNDER_WAY = 2;
 /** A failure is the answer to equal requests for so long. */
 const FAILURE_MEMORY_MS = 5_000;
-/** The address proof, which nobody looks at. */
-const ADDRESS_PROOF = new Uint8Array(96);
+/** For commands to the store that are not answered: a few in a row, before it counts as away. */
+const STORE_MS = 1_500;
+/** Until all that replicas have sent to the store is there. */
+const STORE_SETTLES_MS = 100;
+const LIMIT_WINDOW_MS = 600_000;
 const BUG_CODES: ReadonlySet<string> = new Set(['internal_error']);
+
+const LEFT: Outcome = { kind: 'left' };
 
 interface RunningService {
   readonly service: SimulatedService;
-  readonly clock: ClockView;
+  readonly process: SimulatedProcess;
   readonly invariants: Invariants;
+  /** Requests under way, of those over HTTP the ID. */
+  readonly requests: Set<object>;
+  readonly httpRequests: Set<string>;
+  /** Takes no more requests, and is closed when it has answered those under way. */
+  isDraining: boolean;
+  /** Of one that was drained. */
+  closed: Promise<void> | undefined;
 }
 
 /** A P-Chain, validators, API nodes and services, under one virtual time. */
@@ -62,11 +82,18 @@ export class World {
   readonly draws: Draws;
   readonly #nature = this.time.view();
   readonly #services: RunningService[] = [];
+  /** Of each replica the process that is there now. */
+  readonly #current: RunningService[] = [];
+  /** As the door sees them. */
+  readonly #networks: SimulatedService['network'][] = [];
+  readonly #store: ReplicaStore | undefined;
   readonly #trace: string[] = [];
   readonly #outcomes: Outcome[] = [];
   /** When requests for a message last failed. */
   readonly #failedMs = new Map<string, number>();
   #unfinished = 0;
+  /** All requests are answered: what goes on is closed. */
+  #isOver = false;
 
   constructor(plan: Plan, scheme: BlsScheme) {
     this.plan = plan;
@@ -91,21 +118,24 @@ export class World {
     };
     this.apis = plan.apis.map((api, index) => new SimulatedApi(api, ofApi, this.draws.fork(`api ${index}`)));
     this.http = new SimulatedHttp(this.#nature, new Map(this.apis.map((api, index) => [apiOrigin(index), api])));
+    this.#store = openReplicaStore(plan, {
+      ...{ scheme, ledger: this.ledger, clock: this.#nature, nodeIDOf },
+      draws: this.draws.fork('store'),
+      violate: (what) => this.#violate(what),
+    });
   }
 
-  /** @param count services with the same configuration, which share nothing but the world around them */
-  async run(door: HttpDoor, count = 1): Promise<Report> {
+  async run(door: HttpDoor): Promise<Report> {
+    const { count, ends } = this.plan.replicas ?? { count: 1, ends: [] };
     for (let index = 0; index < count; index += 1) this.#open(index);
-    door.lead(
-      this.#services.map(({ service }) => service.network),
-      this.#nature,
-    );
+    door.lead(this.#networks, this.#nature);
+    for (const end of ends) this.#nature.after(end.atMs, () => !this.#isOver && this.#end(end, door));
     const onRejection = (reason: unknown): void => this.#violate(`a rejection that nobody handles: ${String(reason)}`);
     process.on('unhandledRejection', onRejection);
     try {
       for (const [number, request] of this.plan.requests.entries()) {
         this.#unfinished += 1;
-        this.#nature.after(request.atMs, () => void this.#ask(door, request, number, number % count));
+        this.#nature.after(request.atMs, () => void this.#ask(door, request, number));
       }
       const giveUpMs = 400_000;
       if (!(await this.time.runUntil(giveUpMs, () => this.#unfinished === 0))) {
@@ -114,12 +144,15 @@ export class World {
       // What a thread has begun ends by itself, wanted or not.
       const underWayMs = JOBS_UNDER_WAY * this.plan.blsMs[1];
       await this.time.runUntil(this.time.nowMs + Math.max(this.plan.lingersMs, underWayMs));
+      this.#isOver = true;
       await this.#expectQuiet();
       await this.#close(door);
     } finally {
       process.off('unhandledRejection', onRejection);
     }
+    const work = await Promise.all(this.#services.map(({ service }) => service.valuesOf('shared_work_total')));
     return {
+      sharedWork: work.flat().flatMap(({ labels, value }) => (value > 0 ? [String(labels['outcome'])] : [])),
       violations: this.#services.flatMap(({ invariants }) => invariants.violations),
       digest: hash('sha256', this.#trace.join('\n')),
       outcomes: this.#outcomes,
@@ -129,16 +162,53 @@ export class World {
   }
 
   #open(index: number): void {
-    const { plan, scheme, net, http } = this;
-    const clock = this.time.view();
-    const invariants = new Invariants(plan, this.ledger, () => this.time.nowMs, nodeIDOf);
+    const { plan, scheme, net, http, time } = this;
+    const number = this.#services.length;
+    const process = new SimulatedProcess(number, { time, net, http, redis: this.#store?.redis });
+    const invariants = new Invariants(plan, this.ledger, () => time.nowMs, nodeIDOf);
     const service = openService({
-      ...{ plan, clock, scheme, watcher: invariants },
-      name: `sim-${index}`,
-      draws: this.draws.fork(`service ${index}`),
-      outside: { dial: net.dial, openHttp: http.open, signAddress: () => ADDRESS_PROOF },
+      ...{ plan, scheme, clock: process.clock, outside: process.outside },
+      number: FIRST_IDENTITY - number,
+      watcher: this.#store?.watcherOf(number, invariants) ?? invariants,
+      draws: this.draws.fork(`service ${number}`),
+      shared: this.#store?.optionsOf(index, number),
     });
-    this.#services.push({ service, clock, invariants });
+    const running: RunningService = {
+      ...{ service, process, invariants, requests: new Set(), httpRequests: new Set() },
+      ...{ isDraining: false, closed: undefined },
+    };
+    this.#services.push(running);
+    this.#current[index] = running;
+    this.#networks[index] = service.network;
+  }
+
+  #end({ replica, how, comesBackAfterMs }: ReplicaEnd, door: HttpDoor): void {
+    const running = this.#current[replica] as RunningService;
+    const { process, invariants } = running;
+    running.isDraining = true;
+    if (how === 'killed') {
+      this.#store?.invariants.killed(process.number);
+      invariants.mute();
+      process.kill();
+      for (const requestID of running.httpRequests) door.leave(requestID);
+    } else this.#closeDrained(running);
+    if (comesBackAfterMs !== undefined)
+      this.#nature.after(comesBackAfterMs, () => !this.#isOver && this.#open(replica));
+  }
+
+  #closeDrained(running: RunningService): void {
+    if (running.isDraining && running.requests.size === 0 && !running.process.isKilled)
+      running.closed ??= Promise.resolve(running.service[Symbol.asyncDispose]());
+  }
+
+  /** Where a client's request goes: to the replica of its plan, or the next one that serves. */
+  #serving({ replica }: RequestPlan): RunningService {
+    const { length } = this.#current;
+    for (let turn = 0; turn < length; turn += 1) {
+      const running = this.#current[(replica + turn) % length];
+      if (running !== undefined && !running.isDraining) return running;
+    }
+    throw new Error('no replica serves any more');
   }
 
   #violate(what: string): void {
@@ -153,8 +223,29 @@ export class World {
     return 6;
   }
 
-  async #ask(door: HttpDoor, request: RequestPlan, number: number, index: number): Promise<void> {
-    const { service, invariants } = this.#services[index] as RunningService;
+  /** Goes to another replica where the first one is killed meanwhile, as clients do. */
+  async #ask(door: HttpDoor, request: RequestPlan, number: number): Promise<void> {
+    for (let attempt = 0; ; attempt += 1) {
+      const running = this.#serving(request);
+      running.requests.add(request);
+      const counting = this.#store?.useLimit(running.service.limits, LIMIT_WINDOW_MS);
+      await Promise.race([counting, running.process.killed]);
+      const isAnswered = await this.#askReplica(door, request, number, { running, attempt });
+      running.requests.delete(request);
+      this.#closeDrained(running);
+      if (isAnswered) break;
+    }
+    this.#unfinished -= 1;
+  }
+
+  async #askReplica(
+    door: HttpDoor,
+    request: RequestPlan,
+    number: number,
+    { running, attempt }: { readonly running: RunningService; readonly attempt: number },
+  ): Promise<boolean> {
+    const { service, invariants, process } = running;
+    if (process.isKilled) return false;
     const message = this.plan.messages[request.message] as MessagePlan;
     const live: LiveRequest = { plan: request, message };
     const startMs = this.time.nowMs;
@@ -164,24 +255,36 @@ export class World {
     try {
       outcome =
         request.via === 'http'
-          ? await this.#askOverHttp(door, request, message, number, index)
-          : await this.#askDirectly(request, message, service, invariants);
+          ? await this.#askOverHttp(door, request, message, { running, requestID: `request-${number}-${attempt}` })
+          : await Promise.race([
+              this.#askDirectly(request, message, service, invariants),
+              process.killed.then(() => LEFT),
+            ]);
     } catch (error) {
       outcome = { kind: 'error', code: 'bug' };
       invariants.violate(`request ${number} ended with a bug: ${error instanceof Error ? error.stack : String(error)}`);
     }
     invariants.live.delete(live);
+    if (process.isKilled) return false;
     this.#outcomes.push(outcome);
     this.#judge(outcome, { request, message, number, startMs, mustSucceed, invariants });
-    this.#unfinished -= 1;
+    const isSteady = this.#isSteady() && outcome.kind === 'signed';
+    this.#store?.invariants.answered(message.message.id, startMs, isSteady);
+    return true;
+  }
+
+  /** Whether neither API nor threads nor the network hold anything up. */
+  #isSteady(): boolean {
+    const { plan } = this;
+    const isFast = plan.net.cut === 0 && plan.net.stall === 0 && plan.blsMs[1] <= 5;
+    return isFast && this.apis.every(({ isPerfect }) => isPerfect) && plan.themes.size === 0;
   }
 
   async #askOverHttp(
     door: HttpDoor,
     request: RequestPlan,
     { message }: MessagePlan,
-    number: number,
-    index: number,
+    { running, requestID }: { readonly running: RunningService; readonly requestID: string },
   ): Promise<Outcome> {
     const { quorum, buffer, height, justification, signingSubnetID, destinationChainID, client, leavesAfterMs } =
       request;
@@ -194,10 +297,11 @@ export class World {
       ...(signingSubnetID !== undefined && { signingSubnetId: signingSubnetID }),
       ...(destinationChainID !== undefined && { destinationBlockchainId: destinationChainID }),
     };
-    const requestID = `request-${number}`;
     const stay =
       leavesAfterMs === undefined ? undefined : this.#nature.after(leavesAfterMs, () => door.leave(requestID));
-    const answer = await door.post(index, body, `10.0.0.${client}`, requestID);
+    running.httpRequests.add(requestID);
+    const answer = await door.post(this.#current.indexOf(running), body, `10.0.0.${client}`, requestID);
+    running.httpRequests.delete(requestID);
     stay?.();
     switch (answer?.kind) {
       case undefined:
@@ -275,7 +379,10 @@ export class World {
     const { apiTimeoutMs, aggregation } = this.plan;
     // A height that was left open is looked at again after signing, and the message signed again, twice at most.
     const rounds = request.height === 0n ? 3 : 1;
-    const boundMs = rounds * (2 * apiTimeoutMs + aggregation.requestTimeoutMs + invariants.slackMs);
+    // Who waits for another replica in vain has half of the time again.
+    const collectMs = (this.#store === undefined ? 1 : 1.5) * aggregation.requestTimeoutMs;
+    const storeMs = this.#store === undefined ? 0 : STORE_MS;
+    const boundMs = rounds * (2 * apiTimeoutMs + collectMs + storeMs + invariants.slackMs);
     if (tookMs > boundMs) invariants.violate(`request ${number} took ${tookMs} ms, at most ${boundMs} are right`);
     if (outcome.kind === 'error') {
       if (BUG_CODES.has(outcome.code)) invariants.violate(`request ${number} ended with ${outcome.code}`);
@@ -336,7 +443,8 @@ export class World {
     if (!this.apis.every(({ isPerfect }) => isPerfect) || plan.blsMs[1] > 5) return false;
     if (requestTimeoutMs < 10_000 || maxConcurrentQueries < 20 || maxQueriesInFlight < 20) return false;
     const lastFailedMs = this.#failedMs.get(message.message.id);
-    if (lastFailedMs !== undefined && this.time.nowMs - lastFailedMs < FAILURE_MEMORY_MS) return false;
+    const memoryMs = this.#store?.canPutBack === true ? Number.POSITIVE_INFINITY : FAILURE_MEMORY_MS;
+    if (lastFailedMs !== undefined && this.time.nowMs - lastFailedMs < memoryMs) return false;
     // Another request for it may have begun before the validators were there, and may fail for both.
     const sets = request.height === 0n ? ledger.setsOf(subnetID) : [this.#setAtNow(subnetID, request.height)];
     return sets.length === 1 && sets.every((set) => set !== undefined && this.#canSign(set, request.quorum, service));
@@ -376,7 +484,8 @@ export class World {
   /** When all requests are answered, nothing of them is left. */
   async #expectQuiet(): Promise<void> {
     await this.time.turn(3);
-    for (const { service, invariants } of this.#services) {
+    for (const { service, invariants, process } of this.#services) {
+      if (process.isKilled) continue;
       if (invariants.openCollections > 0)
         invariants.violate(`${invariants.openCollections} collections go on for nobody`);
       if (service.listeners > 0) invariants.violate(`${service.listeners} collections still listen to connections`);
@@ -395,9 +504,11 @@ export class World {
   }
 
   async #close(door: HttpDoor): Promise<void> {
-    for (const { service, clock, invariants } of this.#services) {
+    for (const { service, process, invariants, closed } of this.#services) {
+      if (process.isKilled) continue;
+      const { clock } = process;
       let isClosed = false;
-      const closing = service[Symbol.asyncDispose]().then(() => {
+      const closing = (closed ?? service[Symbol.asyncDispose]()).then(() => {
         isClosed = true;
       });
       if (!(await this.time.runUntil(this.time.nowMs + CLOSING_MS, () => isClosed))) {
@@ -409,6 +520,11 @@ export class World {
       invariants.expectAllEnded();
       if (clock.pendingTimers > 0)
         invariants.violate(`${clock.pendingTimers} timers are left when the service is closed`);
+    }
+    if (this.#store !== undefined) {
+      await this.time.runUntil(this.time.nowMs + STORE_SETTLES_MS);
+      this.#store.expectLeft();
+      this.#trace.push(`${this.#store.redis.commands} commands`);
     }
     if (this.net.open.size > 0) this.#violate(`${this.net.open.size} connections are left when the service is closed`);
     if (this.http.openPools > 0) this.#violate(`${this.http.openPools} HTTP pools are left when the service is closed`);

@@ -1,0 +1,153 @@
+import { resultKey } from '../../src/aggregator/result-key.ts';
+import type { Clock } from '../../src/primitives/clock.ts';
+import type { NodeID, SubnetID } from '../../src/primitives/ids.ts';
+import type { LimitCounters } from '../../src/store/limit-counters.ts';
+import { createWarpSet } from '../../src/validators/warp-set.ts';
+import type { BlsScheme } from './bls-scheme.ts';
+import type { Draws } from './draws.ts';
+import type { Invariants } from './invariants.ts';
+import { canonicalOrder } from './judge-message.ts';
+import type { Ledger, LedgerSet } from './ledger.ts';
+import type { MessagePlan, Plan } from './plan.ts';
+import { KEY_PREFIX, NETWORK_NAME, type SharedOptions, type Watcher } from './service.ts';
+import { SharedInvariants } from './shared-invariants.ts';
+import { SimulatedRedis } from './simulated-redis.ts';
+import { Liar, type Target } from './store-lies.ts';
+
+const SECRET = 'the secret of the replicas';
+const OTHER_SECRET = 'the secret of a replica that was not told';
+
+/** The store of a world with replicas, and who watches it. */
+export interface ReplicaStore {
+  readonly redis: SimulatedRedis;
+  readonly invariants: SharedInvariants;
+  /** Whether it may tell again what was true before, as a failure. */
+  readonly canPutBack: boolean;
+  /** @param index of the replica; `number` that of its process */
+  optionsOf(index: number, number: number): SharedOptions;
+  watcherOf(number: number, own: Invariants): Watcher;
+  /** As each request is counted that a client makes. */
+  useLimit(limits: LimitCounters, windowMs: number): Promise<void>;
+  /** When all is over. */
+  expectLeft(): void;
+}
+
+interface ReplicaWorld {
+  readonly scheme: BlsScheme;
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly draws: Draws;
+  readonly violate: (what: string) => void;
+  readonly nodeIDOf: (number: number) => NodeID;
+}
+
+export function openReplicaStore(plan: Plan, world: ReplicaWorld): ReplicaStore | undefined {
+  const { replicas } = plan;
+  if (replicas === undefined) return undefined;
+  const { clock, draws, scheme } = world;
+  const scope = `v1:${plan.networkID}:${NETWORK_NAME}:`;
+  const secret = replicas.secrets === 'none' ? undefined : SECRET;
+  const targets = workOf(plan, world);
+  const targetOf = (name: string): Target | undefined =>
+    targets.get(name) ?? [...targets.values()].find(({ message }) => name.startsWith(`signatures:${message.id}`));
+  const kinds = new Map(plan.messages.map((message) => [message.message.id as string, kindsOf(plan, message, world)]));
+  const invariants = new SharedInvariants({
+    plan: { ...plan, replicas },
+    nowMs: () => clock.monotonicMs(),
+    violate: world.violate,
+    isOneSecret: replicas.secrets !== 'one differs',
+    isSealed: secret !== undefined,
+    messageOf: (key) => targets.get(key.slice((KEY_PREFIX + scope).length))?.message.id,
+    kindsOf: (message) => kinds.get(message) ?? Number.POSITIVE_INFINITY,
+  });
+  const setOf = (subnetID: string): LedgerSet => world.ledger.setsOf(subnetID as SubnetID).at(-1) ?? [];
+  const liar = new Liar({ scheme, scope, secret, targetOf, setOf, isTraitor: replicas.isTraitor });
+  const redis = new SimulatedRedis({ clock, draws, liar, plan: replicas.store, watcher: invariants });
+  let uses = 0;
+  return {
+    ...{ redis, invariants },
+    canPutBack:
+      replicas.store.spells.some(({ fault }) => fault === 'lies') ||
+      replicas.store.moments.some(({ what }) => what === 'rolls back'),
+    optionsOf(index, number) {
+      invariants.started(number);
+      const isOther = replicas.secrets === 'one differs' && index === 0;
+      return { openLink: redis.linkOpener(index, number), secret: isOther ? OTHER_SECRET : secret };
+    },
+    watcherOf: (number, own) => ({
+      collectionBegan(message) {
+        const ended = own.collectionBegan(message);
+        const id = idOf(plan, message);
+        const asking = [...own.live].filter((live) => live.message.message.id === id);
+        const askedMs = Math.min(clock.monotonicMs(), ...asking.map((live) => live.plan.atMs));
+        const endedForAll = invariants.began(number, id, askedMs);
+        return (isSigned) => {
+          ended();
+          endedForAll(isSigned);
+        };
+      },
+      asked(query, message, nodeID) {
+        const answered = own.asked(query, message, nodeID);
+        return (outcome, code) => {
+          answered(outcome, code);
+          if (outcome === 'signature') invariants.got(number, idOf(plan, message), nodeID);
+        };
+      },
+    }),
+    async useLimit(limits, windowMs) {
+      uses += 1;
+      const { used } = await limits.add('a client', 1, windowMs);
+      invariants.counted(used, uses);
+    },
+    expectLeft: () => invariants.expectLeft(redis.entries),
+  };
+}
+
+function idOf({ messages }: Plan, bytes: Uint8Array): string {
+  return messages.find(({ message }) => Buffer.from(message.bytes).equals(bytes))?.message.id ?? 'of nobody';
+}
+
+/** The names in the store of all work that the plan's requests can lead to. */
+function workOf(plan: Plan, { scheme, ledger, nodeIDOf }: ReplicaWorld): ReadonlyMap<string, Target> {
+  const targets = new Map<string, Target>();
+  for (const { message: index, justification, quorum, buffer, signingSubnetID: given } of plan.requests) {
+    const { message, subnetID } = plan.messages[index] as MessagePlan;
+    const signingSubnetID = given ?? subnetID;
+    if (signingSubnetID === undefined) continue;
+    for (const set of ledger.setsOf(signingSubnetID)) {
+      const warpSet = createWarpSet(
+        set.map(({ number, key, weight }) => ({
+          ...{ nodeID: nodeIDOf(number), weight },
+          publicKey: key === undefined ? undefined : scheme.publicKey(key),
+        })),
+      );
+      const parts = { message, justification, signingSubnetID, warpSet, avoided: new Set<number>() };
+      const key = resultKey({ ...parts, quorumNum: BigInt(quorum), quorumBuffer: BigInt(buffer) });
+      targets.set(`work:${key}`, { message, keys: canonicalOrder(set, scheme).map((one) => one.key) });
+    }
+  }
+  return targets;
+}
+
+/** Different requests for a message, each in as many sets as there are; at most. */
+function kindsOf({ requests, messages }: Plan, { message, subnetID }: MessagePlan, { ledger }: ReplicaWorld): number {
+  const kinds = new Set<string>();
+  let [allowed, partial] = [0, 0];
+  for (const request of requests) {
+    if (messages[request.message]?.message.id !== message.id) continue;
+    const { quorum, buffer, signingSubnetID: given, justification } = request;
+    // A part of the buffer is an answer for a few seconds only.
+    if (buffer > 0) partial += 1;
+    const kind = [quorum, buffer, given, Buffer.from(justification).toString('hex')].join();
+    const signingSubnetID = given ?? subnetID;
+    if (kinds.has(kind) || signingSubnetID === undefined) continue;
+    kinds.add(kind);
+    const sets = ledger.setsOf(signingSubnetID);
+    allowed += sets.length * (sets.some(hasBalances) ? 2 : 1);
+  }
+  return allowed + partial;
+}
+
+function hasBalances(set: LedgerSet): boolean {
+  return set.some(({ balance }) => balance !== undefined);
+}

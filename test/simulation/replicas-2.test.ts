@@ -1,0 +1,12 @@
+import { describe, vi } from 'vitest';
+import { testReplicaShare } from './share-of-seeds.ts';
+
+vi.mock('lru-cache', () => import('./small-caches.ts'));
+vi.mock('../../src/p2p/certificate.ts', async (importOriginal) =>
+  (await import('./remembered-certificates.ts')).rememberCertificates(await importOriginal()),
+);
+
+// A file of its own, so that it runs beside the other share.
+describe.runIf(process.env['SIMULATION_SEED'] === undefined)('replicas and their store', () => {
+  testReplicaShare(2, 2);
+});

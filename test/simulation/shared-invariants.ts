@@ -1,0 +1,233 @@
+import { LEASE_MS } from '../../src/store/shared-work.ts';
+import type { Plan } from './plan.ts';
+import type { ReplicasPlan } from './replica-plan.ts';
+import type { StoreEntry, StoreWatcher } from './simulated-redis.ts';
+
+/** Looked back for whatever may have cost a replica its lease, or its way to the store: pauses between attempts included. */
+const EXCUSE_MS = 15_000;
+/** A replica that has just started may not have found the store yet. */
+const STARTING_MS = 100;
+/** A request is resolved before it waits, and looks every 100 ms. */
+const PATIENCE_SLACK_MS = 500;
+/** A lease lapses, somebody looks, and has to resolve its request again. */
+const TAKEN_OVER_MS = LEASE_MS + 700;
+const TOKEN_BYTES = 16;
+const [LEASE, PROVEN] = [1, 2];
+
+interface SharedCollection {
+  readonly message: string;
+  readonly replica: number;
+  readonly startMs: number;
+  endMs: number | undefined;
+  readonly isLeased: boolean;
+  isSigned: boolean;
+}
+
+export interface ReplicaOfInvariants {
+  readonly number: number;
+  readonly startedMs: number;
+  isAlive: boolean;
+}
+
+export interface SharedInvariantsOptions {
+  readonly plan: Plan & { readonly replicas: ReplicasPlan };
+  readonly nowMs: () => number;
+  readonly violate: (what: string) => void;
+  /** Whether all replicas have the same secret, or none has one. */
+  readonly isOneSecret: boolean;
+  readonly isSealed: boolean;
+  /** The ID of the message that work under a key is for, where the plan has a request for it. */
+  readonly messageOf: (key: string) => string | undefined;
+  /** How many collections of a message there may be, one for each kind of request and set. */
+  readonly kindsOf: (message: string) => number;
+}
+
+/** Watches what replicas do among each other, and the store that they share. */
+export class SharedInvariants implements StoreWatcher {
+  readonly #options: SharedInvariantsOptions;
+  readonly #replicas = new Map<number, ReplicaOfInvariants>();
+  readonly #collections: SharedCollection[] = [];
+  readonly #disturbed: { readonly atMs: number; readonly replica: number; readonly key: string | undefined }[] = [];
+  readonly #lost: { readonly atMs: number; readonly key: string }[] = [];
+  /** Who has last got the lease of a key, and not given it back. */
+  readonly #held = new Map<string, { readonly replica: number; readonly sinceMs: number }>();
+  /** Signatures that replicas got of each validator, by message. */
+  readonly #signatures = new Map<string, number>();
+  readonly #limitUses: number[] = [];
+  #limitAdds = 0;
+
+  constructor(options: SharedInvariantsOptions) {
+    this.#options = options;
+  }
+
+  started(number: number): void {
+    this.#replicas.set(number, { number, startedMs: this.#options.nowMs(), isAlive: true });
+  }
+
+  /** Before its code notices anything. */
+  killed(number: number): void {
+    const replica = this.#replicas.get(number);
+    if (replica !== undefined) replica.isAlive = false;
+    for (const collection of this.#collections)
+      if (collection.replica === number) collection.endMs ??= this.#options.nowMs();
+    for (const [key, { replica: holder }] of this.#held) if (holder === number) this.#held.delete(key);
+  }
+
+  /** Whether anything has come between a replica and the store lately, or the store has lost something. */
+  isDisturbed(sinceMs = this.#options.nowMs() - EXCUSE_MS): boolean {
+    return this.#disturbed.some(({ atMs }) => atMs >= sinceMs) || this.#lost.some(({ atMs }) => atMs >= sinceMs);
+  }
+
+  /** @param askedMs when the oldest request that it may be for was sent */
+  began(replica: number, message: string, askedMs: number): (isSigned: boolean) => void {
+    const { nowMs, violate, plan, isOneSecret } = this.#options;
+    const startMs = nowMs();
+    // Where validators with little balance are avoided, the key is one that the plan does not tell.
+    const isLeased = [...this.#held].some(
+      ([key, holder]) => holder.replica === replica && (this.#options.messageOf(key) ?? message) === message,
+    );
+    const started = this.#replicas.get(replica)?.startedMs ?? startMs;
+    const { requestTimeoutMs } = plan.aggregation;
+    const isPatienceOver = startMs - askedMs >= requestTimeoutMs - PATIENCE_SLACK_MS;
+    const isExcused = isPatienceOver || startMs - started < STARTING_MS || this.isDisturbed() || !isOneSecret;
+    if (!isLeased && !isExcused) violate(`replica ${replica} began a collection without the lease`);
+    const collection: SharedCollection = {
+      message,
+      replica,
+      startMs,
+      isLeased,
+      endMs: undefined,
+      isSigned: false,
+    };
+    this.#collections.push(collection);
+    if (isOneSecret) this.#expectFew(message);
+    return (isSigned) => {
+      collection.endMs ??= nowMs();
+      collection.isSigned = isSigned && this.#replicas.get(replica)?.isAlive === true;
+    };
+  }
+
+  /** A replica has a validator's signature. */
+  got(replica: number, message: string, validator: string): void {
+    if (this.#replicas.get(replica)?.isAlive !== true) return;
+    const name = `${message} ${validator}`;
+    const count = (this.#signatures.get(name) ?? 0) + 1;
+    this.#signatures.set(name, count);
+    const bound = this.#boundOf(message);
+    if (this.#options.isOneSecret && count > bound)
+      this.#options.violate(`${validator} signed a message ${count} times, at most ${bound} are right`);
+  }
+
+  disturbed(replica: number, key: string | undefined): void {
+    this.#disturbed.push({ atMs: this.#options.nowMs(), replica, key });
+  }
+
+  lost(key: string): void {
+    this.#lost.push({ atMs: this.#options.nowMs(), key });
+  }
+
+  wrote(key: string, before: StoreEntry | undefined, after: StoreEntry | undefined, replica: number): void {
+    if (!key.includes(':work:')) return;
+    const { nowMs, violate, isOneSecret } = this.#options;
+    const leaseMs = after === undefined || this.#kindOf(after) !== LEASE ? 0 : after.endsMs - nowMs();
+    if (leaseMs > LEASE_MS) violate(`a lease of ${leaseMs} ms, at most ${LEASE_MS} are right`);
+    const holder = before !== undefined && this.#kindOf(before) === LEASE ? before.writer : undefined;
+    const isTaken = holder !== undefined && holder !== replica && this.#replicas.get(holder)?.isAlive === true;
+    // A message that is proven is good for all.
+    const isProof = after !== undefined && this.#kindOf(after) === PROVEN;
+    const isYoung = before !== undefined && nowMs() - before.writtenMs < LEASE_MS;
+    // Who is told something else of it may take it for nobody's.
+    const isMisled = this.#disturbed.some((one) => one.replica === replica && one.key === key);
+    if (isTaken && isYoung && isOneSecret && !isProof && !isMisled)
+      violate(`replica ${replica} put an end to a lease that replica ${holder} holds`);
+    this.#follow(key, leaseMs > 0, replica);
+  }
+
+  #follow(key: string, isLease: boolean, replica: number): void {
+    const { nowMs, violate, isOneSecret } = this.#options;
+    const held = this.#held.get(key);
+    if (!isLease) {
+      if (held?.replica === replica) this.#held.delete(key);
+      return;
+    }
+    // What it had sent may arrive after its end: then the lease lapses.
+    if (held?.replica === replica || this.#replicas.get(replica)?.isAlive !== true) return;
+    if (held !== undefined && isOneSecret && !this.isDisturbed(held.sinceMs - EXCUSE_MS))
+      violate(`replica ${replica} took the lease that replica ${held.replica} had not given back`);
+    this.#held.set(key, { replica, sinceMs: nowMs() });
+  }
+
+  /** A request has its answer. @param isSteady whether nothing but other replicas can have held it up */
+  answered(message: string, startMs: number, isSteady: boolean): void {
+    const { nowMs, violate, isOneSecret } = this.#options;
+    if (!isSteady || !isOneSecret || this.isDisturbed(startMs - EXCUSE_MS)) return;
+    const spans = this.#collections
+      .filter((one) => one.message === message)
+      .map((one) => [Math.max(startMs, one.startMs), Math.min(nowMs(), one.endMs ?? nowMs())] as const)
+      .filter(([from, to]) => to >= from)
+      .sort(([a], [b]) => a - b);
+    let [idleMs, atMs] = [0, startMs];
+    for (const [from, to] of spans) {
+      idleMs = Math.max(idleMs, from - atMs);
+      atMs = Math.max(atMs, to);
+    }
+    idleMs = Math.max(idleMs, nowMs() - atMs);
+    if (idleMs > TAKEN_OVER_MS) violate(`a request waited for ${idleMs} ms while nobody was at it`);
+  }
+
+  /** What was used of a limit, as a replica was told. */
+  counted(used: number, count: number): void {
+    this.#limitUses.push(used);
+    this.#limitAdds = count;
+  }
+
+  /** When all replicas are closed, and what they have sent has arrived. */
+  expectLeft(entries: ReadonlyMap<string, StoreEntry>): void {
+    const { violate } = this.#options;
+    if (this.isDisturbed(0)) return;
+    for (const [key, { endsMs, writer }] of entries) {
+      if (endsMs === Number.POSITIVE_INFINITY) violate(`${key} is in the store for ever`);
+      const isAlive = writer !== undefined && this.#replicas.get(writer)?.isAlive === true;
+      if (isAlive && this.#held.get(key)?.replica === writer) violate(`a lease is left of ${key}`);
+    }
+    // What was counted for one that was killed, nobody has heard; and one that has just started counts alone.
+    if (this.#options.plan.replicas.ends.length > 0) return;
+    const sorted = this.#limitUses.toSorted((a, b) => a - b);
+    const isCounted = sorted.length === this.#limitAdds && sorted.every((used, index) => used === index + 1);
+    if (!isCounted) violate(`of ${this.#limitAdds} uses of a limit, replicas counted ${sorted.join(', ')}`);
+  }
+
+  #openOf(message: string): readonly SharedCollection[] {
+    return this.#collections.filter((one) => one.message === message && one.endMs === undefined);
+  }
+
+  /** Collections of a message: one of each kind, and one more for each that came to nothing or was lost. */
+  #boundOf(message: string): number {
+    const all = this.#collections.filter((one) => one.message === message);
+    const nothing = all.filter((one) => one.endMs !== undefined && !one.isSigned).length;
+    const alone = all.filter((one) => !one.isLeased).length;
+    return this.#options.kindsOf(message) + nothing + alone + this.#lossesOf(message);
+  }
+
+  #lossesOf(message: string): number {
+    const isOf = (key: string | undefined): boolean =>
+      key === undefined || (key.includes(':work:') && (this.#options.messageOf(key) ?? message) === message);
+    return this.#disturbed.filter(({ key }) => isOf(key)).length + this.#lost.filter(({ key }) => isOf(key)).length;
+  }
+
+  #expectFew(message: string): void {
+    const { violate } = this.#options;
+    const all = this.#collections.filter((one) => one.message === message);
+    const bound = this.#boundOf(message);
+    if (all.length > bound)
+      violate(`${all.length} collections of one message over all replicas, at most ${bound} are right`);
+    const open = this.#openOf(message);
+    const most = this.#options.kindsOf(message) + open.filter((one) => !one.isLeased).length + this.#lossesOf(message);
+    if (open.length > most) violate(`${open.length} collections of one message at once, at most ${most} are right`);
+  }
+
+  /** The byte after token and seal. */
+  #kindOf({ value }: StoreEntry): number | undefined {
+    return typeof value === 'string' ? value.charCodeAt(TOKEN_BYTES + (this.#options.isSealed ? 16 : 0)) : undefined;
+  }
+}

@@ -1,0 +1,470 @@
+import { ErrorReply } from '@redis/client';
+import type { Clock } from '../../src/primitives/clock.ts';
+import type { openRedisLink, RedisLink } from '../../src/store/redis-link.ts';
+import type { Draws } from './draws.ts';
+import { compileRedisScript, type Reply } from './redis-script.ts';
+import type { Liar, Lie } from './store-lies.ts';
+
+/** What the store, or the way to it, does for a while. */
+export type StoreFault =
+  | 'slow'
+  /** It answers nobody, and does later what it was told meanwhile. */
+  | 'frozen'
+  | 'down'
+  | 'down, and comes back empty'
+  /** A replica cannot get there. What it said may still arrive. */
+  | 'cut off'
+  /** A replica's commands are done, and their answers are lost. */
+  | 'deaf'
+  | 'read only'
+  | 'full'
+  | 'lies';
+
+/** What happens to the store at one moment. */
+export type StoreMoment =
+  | 'wiped'
+  /** Some of its keys are gone. */
+  | 'evicts'
+  | 'loses leases'
+  /** Another server takes over, which had not been told the latest. */
+  | 'rolls back'
+  | 'another kind of value'
+  /** Somebody writes there what no replica has written. */
+  | 'planted';
+
+export interface StoreSpell {
+  readonly fromMs: number;
+  readonly untilMs: number;
+  readonly fault: StoreFault;
+  /** Undefined: for all of them. */
+  readonly replica: number | undefined;
+}
+
+export interface StorePlan {
+  readonly latencyMs: readonly [number, number];
+  readonly spells: readonly StoreSpell[];
+  readonly moments: readonly { readonly atMs: number; readonly what: StoreMoment }[];
+  readonly lies: Readonly<Partial<Record<Lie, number>>>;
+  /** Of the answers while it lies. */
+  readonly lying: number;
+}
+
+export interface StoreEntry {
+  readonly value: string | readonly string[];
+  readonly endsMs: number;
+  readonly writtenMs: number;
+  /** The process; undefined where nobody of them has written it. */
+  readonly writer: number | undefined;
+}
+
+/** Sees what replicas do in the store, and what becomes of it. */
+export interface StoreWatcher {
+  /** `after` is undefined where the key was deleted. */
+  wrote(key: string, before: StoreEntry | undefined, after: StoreEntry | undefined, replica: number): void;
+  /** A command of a replica was not done, or not answered in time and truly. */
+  disturbed(replica: number, key: string | undefined): void;
+  /** A value was taken away or changed by nobody of them. */
+  lost(key: string): void;
+}
+
+/** Beyond it a replica may not wait for the answer. */
+const PROMPT_MS = 150;
+/** Values of a key that a liar can come back to. */
+const MAX_HISTORY = 3;
+/** That what was sent over a way that is cut arrives after all. */
+const ARRIVES_LATE = 0.5;
+
+/** A Redis of which replicas use the scripts, under virtual time, with faults. */
+export class SimulatedRedis {
+  readonly #clock: Clock;
+  readonly #draws: Draws;
+  readonly #plan: StorePlan;
+  readonly #watcher: StoreWatcher;
+  readonly #liar: Liar;
+  readonly entries = new Map<string, StoreEntry>();
+  /** What each key had before, the latest last. */
+  readonly history = new Map<string, string[]>();
+  readonly #links = new Set<SimulatedLink>();
+  commands = 0;
+
+  constructor(options: {
+    readonly clock: Clock;
+    readonly draws: Draws;
+    readonly plan: StorePlan;
+    readonly watcher: StoreWatcher;
+    readonly liar: Liar;
+  }) {
+    this.#clock = options.clock;
+    this.#draws = options.draws;
+    this.#plan = options.plan;
+    this.#watcher = options.watcher;
+    this.#liar = options.liar;
+    for (const { atMs, what } of options.plan.moments) this.#clock.after(atMs, () => this.#happen(what));
+    for (const { fromMs, fault } of options.plan.spells) {
+      if (fault === 'down' || fault === 'down, and comes back empty')
+        this.#clock.after(fromMs, () => this.#goDown(fault));
+    }
+  }
+
+  get openLinks(): number {
+    return this.#links.size;
+  }
+
+  /** The way there of one replica, from one of its processes. */
+  linkOpener(replica: number, process: number): typeof openRedisLink {
+    return async ({ keyPrefix, onBroken, signal }) => {
+      const link = new SimulatedLink({
+        ...{ process, keyPrefix, onBroken, signal },
+        clock: this.#clock,
+        server: {
+          latencyMs: () => this.#latencyMs(replica),
+          isIn: (fault) => this.#isIn(fault, replica),
+          handle: (script, key, args) => this.#handle(script, key, args, replica, process),
+          frozenForMs: () => this.#frozenForMs(),
+          cutForMs: () => this.#spell('cut off', replica)?.untilMs ?? undefined,
+          arrivesLate: () => this.#draws.chance(ARRIVES_LATE),
+          disturbed: (key) => this.#watcher.disturbed(process, key),
+          closed: (closed) => void this.#links.delete(closed),
+        },
+      });
+      this.#links.add(link);
+      return link;
+    };
+  }
+
+  /** Without a word to the replica, which is no more. */
+  abandon(process: number): void {
+    for (const link of [...this.#links]) if (link.process === process) link.abandon();
+  }
+
+  entryOf(key: string): StoreEntry | undefined {
+    const entry = this.entries.get(key);
+    if (entry === undefined || entry.endsMs > this.#clock.monotonicMs()) return entry;
+    this.entries.delete(key);
+    return undefined;
+  }
+
+  #spell(fault: StoreFault, replica: number | undefined): StoreSpell | undefined {
+    const nowMs = this.#clock.monotonicMs();
+    return this.#plan.spells.find(
+      (one) =>
+        one.fault === fault &&
+        one.fromMs <= nowMs &&
+        nowMs < one.untilMs &&
+        (one.replica === undefined || one.replica === replica),
+    );
+  }
+
+  #isIn(fault: StoreFault, replica: number): boolean {
+    return this.#spell(fault, replica) !== undefined;
+  }
+
+  #frozenForMs(): number {
+    const spell = this.#spell('frozen', undefined);
+    return spell === undefined ? 0 : spell.untilMs - this.#clock.monotonicMs();
+  }
+
+  #latencyMs(replica: number): number {
+    const [min, max] = this.#plan.latencyMs;
+    const ms = min + this.#draws.next() * (max - min);
+    return this.#isIn('slow', replica) ? ms + this.#draws.int(20, 300) : ms;
+  }
+
+  #goDown(fault: StoreFault): void {
+    for (const link of [...this.#links]) link.break('Socket closed unexpectedly');
+    if (fault === 'down, and comes back empty') this.#happen('wiped');
+  }
+
+  #happen(what: StoreMoment): void {
+    const lose = (key: string): void => {
+      this.entries.delete(key);
+      this.#watcher.lost(key);
+    };
+    const keys = [...this.entries.keys()];
+    switch (what) {
+      case 'wiped':
+        for (const key of keys) lose(key);
+        return;
+      case 'evicts':
+        for (const key of keys) if (this.#draws.chance(0.5)) lose(key);
+        return;
+      case 'loses leases':
+        for (const key of keys) if (key.includes(':work:')) lose(key);
+        return;
+      case 'rolls back':
+        for (const key of keys) {
+          const before = this.history.get(key)?.at(-1);
+          if (before === undefined) lose(key);
+          else this.#plant(key, before);
+        }
+        return;
+      case 'another kind of value':
+        for (const key of keys) if (this.#draws.chance(0.5)) this.#plant(key, ['not', 'ours']);
+        return;
+      case 'planted':
+        for (const key of keys) {
+          const value = this.#liar.planted(key, this, this.#draws);
+          if (value !== undefined) this.#plant(key, value);
+        }
+    }
+  }
+
+  #plant(key: string, value: StoreEntry['value']): void {
+    const nowMs = this.#clock.monotonicMs();
+    this.entries.set(key, { value, endsMs: nowMs + 600_000, writtenMs: nowMs, writer: undefined });
+    this.#watcher.lost(key);
+  }
+
+  /** What the replica is told. @throws {ErrorReply} */
+  #handle(script: string, key: string, args: readonly string[], replica: number, process: number): unknown {
+    this.commands += 1;
+    const before = this.entryOf(key);
+    let reply: Reply;
+    try {
+      reply = compileRedisScript(script)([key], args, (name, given) => this.#call(name, given, replica, process));
+    } catch (error) {
+      if (error instanceof ErrorReply) this.#watcher.disturbed(process, key);
+      throw error;
+    }
+    const after = this.entryOf(key);
+    if (after !== before) {
+      if (typeof before?.value === 'string') this.#remember(key, before.value);
+      this.#watcher.wrote(key, before, after, process);
+    }
+    const answer = fromReply(reply);
+    if (!this.#isIn('lies', replica) || !this.#draws.chance(this.#plan.lying)) return answer;
+    const lie = this.#draws.weighted(this.#plan.lies);
+    if (lie === undefined) return answer;
+    this.#watcher.disturbed(process, key);
+    return this.#liar.tell(lie, { key, answer }, this, this.#draws);
+  }
+
+  #remember(key: string, value: string): void {
+    const values = this.history.get(key) ?? [];
+    values.push(value);
+    if (values.length > MAX_HISTORY) values.shift();
+    this.history.set(key, values);
+  }
+
+  /** The commands that our scripts use. */
+  #call(name: string, [key = '', ...args]: readonly string[], replica: number, writer: number): Reply {
+    const nowMs = this.#clock.monotonicMs();
+    const entry = this.entryOf(key);
+    const text = (): string => {
+      if (entry !== undefined && typeof entry.value !== 'string')
+        throw new ErrorReply('WRONGTYPE Operation against a key holding the wrong kind of value');
+      return (entry?.value as string | undefined) ?? '';
+    };
+    const write = (value: string, ttlMs: number): void => {
+      this.#refuseWriting(replica, name);
+      this.entries.set(key, { value, endsMs: nowMs + ttlMs, writtenMs: nowMs, writer });
+    };
+    switch (name) {
+      case 'GET':
+        return entry === undefined ? false : text();
+      case 'GETRANGE':
+        return text().slice(Number(args[0]), lastOf(Number(args[1]), text().length) + 1);
+      case 'STRLEN':
+        return text().length;
+      case 'TYPE':
+        return { ok: entry === undefined ? 'none' : typeof entry.value === 'string' ? 'string' : 'list' };
+      case 'PTTL':
+        if (entry === undefined) return -2;
+        return entry.endsMs === Number.POSITIVE_INFINITY ? -1 : Math.ceil(entry.endsMs - nowMs);
+      case 'SET': {
+        const [value = '', ...options] = args;
+        if (options.includes('NX') && entry !== undefined) return false;
+        const px = options.indexOf('PX');
+        write(value, px < 0 ? Number.POSITIVE_INFINITY : Number(options[px + 1]));
+        return { ok: 'OK' };
+      }
+      case 'PEXPIRE':
+        if (entry !== undefined && typeof entry.value === 'string') write(entry.value, Number(args[0]));
+        return entry === undefined ? 0 : 1;
+      case 'INCRBY': {
+        const sum = Number(text()) + Number(args[0]);
+        write(String(sum), (entry?.endsMs ?? Number.POSITIVE_INFINITY) - nowMs);
+        return sum;
+      }
+      case 'DEL':
+        // Allowed where it is full.
+        this.#refuseWriting(replica, name);
+        this.entries.delete(key);
+        return entry === undefined ? 0 : 1;
+      default:
+        throw new Error(`the simulated Redis has no command ${name}`);
+    }
+  }
+
+  #refuseWriting(replica: number, name: string): void {
+    if (this.#isIn('read only', replica)) throw new ErrorReply("READONLY You can't write against a read only replica.");
+    if (this.#isIn('full', replica) && name !== 'DEL')
+      throw new ErrorReply("OOM command not allowed when used memory > 'maxmemory'.");
+  }
+}
+
+function lastOf(index: number, length: number): number {
+  return index < 0 ? length + index : index;
+}
+
+/** As the client library gives it: texts are buffers. */
+function fromReply(reply: Reply): unknown {
+  if (typeof reply === 'string') return Buffer.from(reply, 'latin1');
+  if (Array.isArray(reply)) return reply.map(fromReply);
+  if (typeof reply === 'object' && reply !== null && 'ok' in reply) return Buffer.from(reply.ok);
+  return reply;
+}
+
+interface LinkServer {
+  latencyMs(): number;
+  isIn(fault: StoreFault): boolean;
+  handle(script: string, key: string, args: readonly string[]): unknown;
+  frozenForMs(): number;
+  /** When the way is open again; undefined where it is. */
+  cutForMs(): number | undefined;
+  arrivesLate(): boolean;
+  disturbed(key: string | undefined): void;
+  closed(link: SimulatedLink): void;
+}
+
+interface LinkOptions {
+  readonly process: number;
+  readonly keyPrefix: string;
+  readonly onBroken: (error: unknown) => void;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  readonly server: LinkServer;
+}
+
+/** One connection: what is sent over it arrives in the order in which it was sent. */
+class SimulatedLink implements RedisLink {
+  readonly process: number;
+  readonly #options: LinkOptions;
+  readonly #waiting = new Set<(error: Error) => void>();
+  #isOver = false;
+  #thereMs = 0;
+  #backMs = 0;
+
+  constructor(options: LinkOptions) {
+    this.process = options.process;
+    this.#options = options;
+  }
+
+  connect(): Promise<void> {
+    const { server, signal } = this.#options;
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => fail(signal.reason as Error);
+      const fail = (error: Error): void => {
+        signal.removeEventListener('abort', onAbort);
+        this.#waiting.delete(fail);
+        server.disturbed(undefined);
+        reject(error);
+      };
+      this.#waiting.add(fail);
+      signal.addEventListener('abort', onAbort, { once: true });
+      // The way that is cut swallows it.
+      if (server.cutForMs() !== undefined) return;
+      this.#there(() => {
+        if (isDown(server)) return fail(new Error('connect ECONNREFUSED'));
+        this.#back(() => {
+          signal.removeEventListener('abort', onAbort);
+          if (!this.#waiting.delete(fail)) return;
+          resolve();
+        });
+      });
+    });
+  }
+
+  run(script: string, key: string, args: readonly (string | Uint8Array)[]): Promise<unknown> {
+    const { server, clock, keyPrefix } = this.#options;
+    const full = keyPrefix + key;
+    const sentMs = clock.monotonicMs();
+    const texts = args.map((arg) => (typeof arg === 'string' ? arg : Buffer.from(arg).toString('latin1')));
+    return new Promise((resolve, reject) => {
+      if (this.#isOver) return reject(new Error('The client is closed'));
+      const fail = (error: Error): void => {
+        this.#waiting.delete(fail);
+        reject(error);
+      };
+      this.#waiting.add(fail);
+      const cutUntilMs = server.cutForMs();
+      if (cutUntilMs !== undefined) {
+        server.disturbed(full);
+        if (!server.arrivesLate()) return;
+        this.#thereMs = Math.max(this.#thereMs, cutUntilMs);
+      }
+      this.#there(() => {
+        if (isDown(server)) return server.disturbed(full);
+        let settle: () => void;
+        try {
+          const answer = server.handle(script, full, texts);
+          settle = () => resolve(answer);
+        } catch (error) {
+          if (!(error instanceof ErrorReply)) throw error;
+          settle = () => reject(error);
+        }
+        if (server.isIn('deaf') || server.cutForMs() !== undefined) return server.disturbed(full);
+        const answeredMs = this.#back(() => {
+          if (this.#waiting.delete(fail)) settle();
+        });
+        if (answeredMs - sentMs > PROMPT_MS) server.disturbed(full);
+      });
+      // Nobody may be there any more when it is answered.
+      if (this.#thereMs - sentMs > PROMPT_MS || server.frozenForMs() > 0) server.disturbed(full);
+    });
+  }
+
+  destroy(): void {
+    this.#end();
+    for (const fail of [...this.#waiting]) fail(new Error('Disconnects client'));
+  }
+
+  /** The server ends it. */
+  break(reason: string): void {
+    if (this.#isOver) return;
+    const { server, onBroken } = this.#options;
+    server.disturbed(undefined);
+    this.#end();
+    const error = new Error(reason);
+    for (const fail of [...this.#waiting]) fail(error);
+    onBroken(error);
+  }
+
+  abandon(): void {
+    this.#end();
+    this.#waiting.clear();
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#options.server.closed(this);
+  }
+
+  /** What was sent arrives, whether the replica is still there or not. */
+  #there(arrived: () => void): void {
+    const { clock, server } = this.#options;
+    const nowMs = clock.monotonicMs();
+    this.#thereMs = Math.max(this.#thereMs, nowMs + server.latencyMs());
+    const arrive = (): void => {
+      const frozenMs = server.frozenForMs();
+      if (frozenMs > 0) clock.after(frozenMs, arrive);
+      else arrived();
+    };
+    clock.after(this.#thereMs - nowMs, arrive);
+  }
+
+  /** @returns when it arrives */
+  #back(arrived: () => void): number {
+    const { clock, server } = this.#options;
+    const nowMs = clock.monotonicMs();
+    this.#backMs = Math.max(this.#backMs, nowMs + server.latencyMs());
+    clock.after(this.#backMs - nowMs, () => {
+      if (!this.#isOver) arrived();
+    });
+    return this.#backMs;
+  }
+}
+
+function isDown(server: LinkServer): boolean {
+  return server.isIn('down') || server.isIn('down, and comes back empty');
+}
