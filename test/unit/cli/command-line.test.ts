@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { listenAdvice } from '../../../src/cli/run.ts';
+import { listenAdvice } from '../../../src/cli/service.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const START = join(ROOT, 'src', 'start.js');
