@@ -55,6 +55,15 @@ export function presentReport({ unsignedMessage }: SignedMessage, report: Signed
     ...presentMessage(unsignedMessage, readPayload(unsignedMessage.payload)),
     signingSubnetId: report.signingSubnetID,
     pChainHeight: Number(report.pChainHeight),
+    ...presentSigners(report),
+  };
+}
+
+/** Who signed, or is named, and what that weighs. */
+export function presentSigners(
+  report: Pick<SignedMessageReport, 'quorumNum' | 'signedWeight' | 'neededWeight' | 'totalWeight' | 'signers'>,
+) {
+  return {
     quorumPercentage: Number(report.quorumNum),
     signedWeight: String(report.signedWeight),
     neededWeight: String(report.neededWeight),

@@ -17,7 +17,11 @@ interface CommandCompletions {
   readonly description: string;
   /** Of its argument. */
   readonly values: readonly string[];
-  readonly options: readonly { readonly flag: string; readonly description: string; readonly takes: Values | 'nothing' }[];
+  readonly options: readonly {
+    readonly flag: string;
+    readonly description: string;
+    readonly takes: Values | 'nothing';
+  }[];
 }
 
 /**
@@ -31,7 +35,10 @@ export function completionScript(shell: Shell, program: Command): string {
       name: command.name(),
       description: command.description(),
       values: command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
-      options: [...command.options.map(describeOption), { flag: '--help', description: 'print help', takes: 'nothing' }],
+      options: [
+        ...command.options.map(describeOption),
+        { flag: '--help', description: 'print help', takes: 'nothing' },
+      ],
     })),
   } satisfies Completions;
   switch (shell) {
@@ -129,10 +136,17 @@ function fishScript({ name, commands }: Completions): string {
   const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
   const lines = commands.flatMap((command) => {
     const condition = quote(`__fish_seen_subcommand_from ${command.name}`);
-    const values = command.values.length === 0 ? [] : [`complete -c ${name} -n ${condition} -a ${quote(command.values.join(' '))}`];
+    const values =
+      command.values.length === 0 ? [] : [`complete -c ${name} -n ${condition} -a ${quote(command.values.join(' '))}`];
     const options = command.options.map(({ flag, description, takes }) => {
       const value =
-        takes === 'nothing' ? '' : takes === 'files' ? ' -r -F' : takes === undefined ? ' -x' : ` -x -a ${quote(takes.join(' '))}`;
+        takes === 'nothing'
+          ? ''
+          : takes === 'files'
+            ? ' -r -F'
+            : takes === undefined
+              ? ' -x'
+              : ` -x -a ${quote(takes.join(' '))}`;
       return `complete -c ${name} -n ${condition} -l ${flag.slice(2)}${value} -d ${quote(description)}`;
     });
     return [

@@ -1,4 +1,4 @@
-import { presentReading, type DecodedReading } from '../api/message-records.ts';
+import { type DecodedReading, presentReading } from '../api/message-records.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import { type Reading, type ReadingForm, readAs, readWarpBytes } from '../warp/reading.ts';
 import { EXIT, type ExitCode, usageFailure } from './exit-codes.ts';

@@ -18,12 +18,18 @@ export interface InputOptions {
  * @param what names what is wanted, for the errors
  * @throws {CommandFailure}
  */
-export async function readHexInput(what: string, given: string | undefined, { file }: InputOptions): Promise<Uint8Array> {
-  if (given !== undefined && file !== undefined) throw usageFailure(`give ${what} as an argument or by --file, not both`);
+export async function readHexInput(
+  what: string,
+  given: string | undefined,
+  { file }: InputOptions,
+): Promise<Uint8Array> {
+  if (given !== undefined && file !== undefined)
+    throw usageFailure(`give ${what} as an argument or by --file, not both`);
   const { text, source } = await readInput(what, given, file);
   const digits = text.replaceAll(/\s+/g, '');
   if (digits === '' || digits === '0x') throw usageFailure(`${source} is empty: give ${what} in hex`);
-  if (digits.startsWith('0X')) throw usageFailure(`${source} starts with 0X: the prefix of hex is 0x, or there is none`);
+  if (digits.startsWith('0X'))
+    throw usageFailure(`${source} starts with 0X: the prefix of hex is 0x, or there is none`);
   try {
     return parseHex(digits, source);
   } catch (error) {

@@ -1,11 +1,10 @@
 import { styleText } from 'node:util';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
-import packageJson from '../../package.json' with { type: 'json' };
 import { nearestName } from '../primitives/nearest-name.ts';
 import type { ReadingForm } from '../warp/reading.ts';
 import type { AggregateOptions } from './aggregate.ts';
-import type { DecodeOptions } from './decode.ts';
 import { SHELLS } from './completion.ts';
+import type { DecodeOptions } from './decode.ts';
 import { addServiceOptions, type ServiceOptions } from './service-options.ts';
 import type { SubnetOptions } from './subnet.ts';
 import type { VerifyOptions } from './verify.ts';
@@ -15,11 +14,13 @@ const FORMS: readonly ReadingForm[] = ['signedMessage', 'unsignedMessage', 'payl
 const DEFAULT_URL = 'http://127.0.0.1:8080';
 const DEFAULT_TIMEOUT_SECONDS = 60;
 
+type OnExit = (code: number) => void;
+
 /** Every command, with its options and its help. What a command does is loaded when it runs. */
-export function createProgram(onExit: (code: number) => void): Command {
+export function createProgram(version: string, onExit: OnExit): Command {
   const program = new Command('warp-signature-aggregator')
     .description('Collects, aggregates, verifies and reads Avalanche Warp messages. Without a command it serves.')
-    .version(packageJson.version, '--version', 'print the version')
+    .version(version, '--version', 'print the version')
     .helpOption('-h, --help', 'print this text')
     .configureHelp({ styleTitle: (text) => styleText('bold', text, { validateStream: false }) })
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, '')) })
@@ -59,8 +60,6 @@ serve: 0 after SIGINT or SIGTERM, 1 on a failure, 2 on wrong arguments or config
   );
 }
 
-type OnExit = (code: number) => void;
-
 function addDecode(program: Command, onExit: OnExit): void {
   const decode = program
     .command('decode')
@@ -90,7 +89,10 @@ function addVerify(program: Command, onExit: OnExit): void {
     .argument('[signedMessage]', 'hex, with or without 0x');
   addInput(verify)
     .option('--set <file>', 'the validator set: what subnet --json prints, or platform.getValidatorsAt answers')
-    .option('--p-chain <url>', 'have the validator set from the P-Chain API of a node, such as https://api.avax.network')
+    .option(
+      '--p-chain <url>',
+      'have the validator set from the P-Chain API of a node, such as https://api.avax.network',
+    )
     .addOption(quorumOption())
     .option('--subnet <id>', 'whose validators had to sign; default: the subnet of the source chain (with --p-chain)');
   addHeightOptions(verify)
@@ -113,12 +115,17 @@ function addVerify(program: Command, onExit: OnExit): void {
 function addAggregate(program: Command, onExit: OnExit): void {
   const aggregate = program
     .command('aggregate')
-    .description("Have the validators sign a Warp message: prints the signed one, and shows the validators' weight fill up")
+    .description(
+      "Have the validators sign a Warp message: prints the signed one, and shows the validators' weight fill up",
+    )
     .argument('[message]', 'the unsigned message in hex, with or without 0x');
   addInput(aggregate);
   addSource(aggregate)
-    .option('--transaction <id>', "sign what the P-Chain says about this transaction of its own; takes no message")
-    .option('--justification <hex>', 'what validators need to sign some messages of the P-Chain; alone, its message is found')
+    .option('--transaction <id>', 'sign what the P-Chain says about this transaction of its own; takes no message')
+    .option(
+      '--justification <hex>',
+      'what validators need to sign some messages of the P-Chain; alone, its message is found',
+    )
     .addOption(quorumOption())
     .option('--buffer <percent>', 'how much to try for beyond the quorum (default 0)', wholeNumber(100))
     .option('--subnet <id>', 'whose validators sign; default: the subnet of the source chain');
@@ -164,7 +171,9 @@ function addSubnet(program: Command, onExit: OnExit): void {
 function addServiceCommands(program: Command, onExit: OnExit): void {
   const identity = program
     .command('identity')
-    .description('Print the NodeID that L1s with a list of allowed nodes have to list; makes the identity where there is none');
+    .description(
+      'Print the NodeID that L1s with a list of allowed nodes have to list; makes the identity where there is none',
+    );
   addServiceOptions(identity).action(async (options: ServiceOptions) => {
     const { runService } = await import('./service.ts');
     onExit(await runService('identity', options));
@@ -197,7 +206,10 @@ ${examples([
     .command('health')
     .description('Exit with 0 if the service answers on this machine, else with 1')
     .usage('[--of-process <n>] [options of the service]')
-    .argument('[options...]', 'the options of the service; with --of-process <n> those of a process, where it is the service')
+    .argument(
+      '[options...]',
+      'the options of the service; with --of-process <n> those of a process, where it is the service',
+    )
     .allowUnknownOption()
     .action(async (args: readonly string[]) => {
       const { checkHealth } = await import('./health.ts');
@@ -212,16 +224,19 @@ function addInput(command: Command): Command {
 /** Whom the command asks. */
 function addSource(command: Command): Command {
   return command
-    .addOption(new Option('--url <url>', `a running service (default ${DEFAULT_URL})`).conflicts('config'))
+    .addOption(new Option('--url <url>', 'a running service').default(DEFAULT_URL).conflicts('config'))
     .option('--config <file>', 'ask the validators from here, with a configuration of the service')
-    .option('--network <name>', 'the network, as the service or the configuration names it; may be left out where there is one')
+    .option(
+      '--network <name>',
+      'the network, as the service or the configuration names it; may be left out where there is one',
+    )
     .addOption(new Option('--api-key <key>', 'for a service that wants one').env('WARP_API_KEY'));
 }
 
 function addHeightOptions(command: Command): Command {
   return command
     .addOption(
-      new Option('--height <n>', "the P-Chain height of the validator set; default: the one proposed now")
+      new Option('--height <n>', 'the P-Chain height of the validator set; default: the one proposed now')
         .argParser(wholeNumber(Number.MAX_SAFE_INTEGER))
         .conflicts('destination'),
     )

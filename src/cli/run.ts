@@ -3,14 +3,14 @@ import { CommandFailure, EXIT } from './exit-codes.ts';
 import { createProgram } from './program.ts';
 
 /** Does what the command line says, and returns the exit code. */
-export async function run(args: readonly string[]): Promise<number> {
+export async function run(args: readonly string[], version: string): Promise<number> {
   // Who reads only the beginning, as `head` does, has what they want.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(EXIT.done);
     throw error;
   });
   let exitCode: number = EXIT.done;
-  const program = createProgram((code) => {
+  const program = createProgram(version, (code) => {
     exitCode = code;
   });
   try {

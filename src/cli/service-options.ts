@@ -16,7 +16,10 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 
 export function addServiceOptions(command: Command): Command {
   return command
-    .option('--config <file>', 'serve the networks that the JSON file names; without it, an embedded network to try things')
+    .option(
+      '--config <file>',
+      'serve the networks that the JSON file names; without it, an embedded network to try things',
+    )
     .option('--host <address>', 'address to listen on (default 127.0.0.1)')
     .option('--port <n>', 'port to listen on, 0 for any free one (default 8080)')
     .option('--validators <n>', 'size of the embedded network, 5 to 2000 (default 20)')
@@ -47,7 +50,9 @@ export function settingsOf({ config, host, port, validators, logLevel }: Service
  * @throws {Error} where they are not those of a service
  */
 export function parseServiceArguments(args: readonly string[]): CommandLineSettings {
-  const command = addServiceOptions(new Command('serve')).exitOverride().configureOutput({ writeErr: () => undefined });
+  const command = addServiceOptions(new Command('serve'))
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined });
   command.parse([...(args[0] === 'serve' ? args.slice(1) : args)], { from: 'user' });
   return settingsOf(command.opts<ServiceOptions>());
 }
