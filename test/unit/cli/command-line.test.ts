@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { listenAdvice } from '../../../src/cli/service.ts';
+import { listenAdvice } from '../../../src/cli/serve.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const START = join(ROOT, 'src', 'start.js');
@@ -40,8 +40,19 @@ const FUJI = { networks: { fuji: { pChainApi: [{ baseUrl: 'http://127.0.0.1:9', 
 
 /** Each loads the whole program: about half a second, more on a busy machine. */
 describe.concurrent('npm start --', { timeout: 30_000 }, () => {
-  test('--help says what there is, and does nothing', async () => {
+  test('--help says which commands there are, and what the exit codes mean', async () => {
     const { code, out, err } = await run('--help');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    for (const command of ['decode', 'verify', 'aggregate', 'subnet', 'identity', 'serve', 'health', 'completion']) {
+      expect(out).toMatch(new RegExp(`^  ${command} `, 'm'));
+    }
+    expect(out).toContain('Exit codes: 0 done, or valid; 1 not valid');
+    // Not on a terminal.
+    expect(out).not.toContain('\u001b');
+  });
+
+  test('serve --help says what there is, and does nothing', async () => {
+    const { code, out, err } = await run('serve', '--help');
     expect({ code, err }).toEqual({ code: 0, err: '' });
     for (const option of [
       'config',
@@ -51,7 +62,6 @@ describe.concurrent('npm start --', { timeout: 30_000 }, () => {
       'log-level',
       'check-config',
       'print-config',
-      'version',
     ]) {
       expect(out).toContain(`--${option}`);
     }
@@ -115,10 +125,11 @@ describe.concurrent('npm start --', { timeout: 30_000 }, () => {
   });
 
   test.each([
-    [['--prot', '1'], 'unknown option --prot; did you mean --port?\nSee npm start -- --help\n'],
-    [['--zzz'], 'unknown option --zzz\n'],
-    [['--port'], "Option '--port <value>' argument missing"],
-    [['extra'], "Unexpected argument 'extra'"],
+    [['--prot', '1'], "unknown option '--prot'\n(Did you mean --port?)\nSee warp-signature-aggregator serve --help\n"],
+    [['--zzz'], "unknown option '--zzz'\n"],
+    [['serve', '--port'], "option '--port <n>' argument missing"],
+    [['decod', '00'], "unknown command 'decod'\n(Did you mean decode?)\nSee warp-signature-aggregator --help\n"],
+    [['identity', 'extra'], "too many arguments for 'identity'"],
     [
       ['--validators', '4'],
       'configuration: networks.local.embedded.validators (command line, --validators): must be a ',
