@@ -70,7 +70,7 @@ function requireOneSource({ set, pChain, subnet, height, destination, networkId 
 }
 
 /** @throws {CommandFailure} */
-function parseMessage(bytes: Uint8Array): SignedMessage {
+export function parseMessage(bytes: Uint8Array): SignedMessage {
   try {
     return parseOnlySigned(bytes, 'it');
   } catch (error) {
