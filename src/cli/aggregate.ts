@@ -14,7 +14,6 @@ import { parseUnsignedMessage } from '../warp/unsigned-message.ts';
 import { EXIT, type ExitCode, usageFailure } from './exit-codes.ts';
 import { describingFailures } from './failures.ts';
 import { type InputOptions, readHexInput } from './input.ts';
-import { openOwnNetwork, untilStarted } from './own-network.ts';
 import { ProgressBar } from './progress-bar.ts';
 import { ServiceClient } from './service-client.ts';
 import { refusalOf, ServiceRefusal } from './service-refusal.ts';
@@ -129,6 +128,8 @@ async function collectHere(
 ): Promise<SignedMessageBody> {
   const request =
     transaction === undefined ? parseAggregationRequest(body) : parseTransactionRequest(transaction, body);
+  // With all of the service but its HTTP side.
+  const { openOwnNetwork, untilStarted } = await import('./own-network.ts');
   await using opened = new AsyncDisposableStack();
   const network = await openOwnNetwork(opened, { config, name, networkID });
   const signal = AbortSignal.timeout(1_000 * timeout);

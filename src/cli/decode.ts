@@ -14,10 +14,14 @@ export interface DecodeOptions extends InputOptions {
 /** Prints what bytes say. @throws {CommandFailure} */
 export async function decode(given: string | undefined, options: DecodeOptions): Promise<ExitCode> {
   const bytes = await readHexInput('what is to be read', given, options);
-  const readings = parseReadings(bytes, options.as).map(presentReading);
-  const text = options.json === true ? JSON.stringify({ readings }, undefined, 2) : describe(readings);
-  process.stdout.write(`${text}\n`);
+  process.stdout.write(`${readingText(bytes, options)}\n`);
   return EXIT.done;
+}
+
+/** @throws {CommandFailure} */
+export function readingText(bytes: Uint8Array, { as, json }: Pick<DecodeOptions, 'as' | 'json'>): string {
+  const readings = parseReadings(bytes, as).map(presentReading);
+  return json === true ? JSON.stringify({ readings }, undefined, 2) : describe(readings);
 }
 
 /** @throws {CommandFailure} where the bytes can be read as nothing, or not in the form that was asked for */

@@ -1,8 +1,6 @@
 import { AggregatorError, type RequestField } from '../aggregator/aggregator-error.ts';
 import { ERROR_CODES, type ErrorCode } from '../api/error-codes.ts';
 import { HttpError } from '../api/http-error.ts';
-import { ConfigError } from '../config/problems.ts';
-import { IdentityError } from '../p2p/identity.ts';
 import { ApiError } from '../pchain/api-error.ts';
 import { DeadlineExceeded } from '../primitives/deadline.ts';
 import { ParseError } from '../primitives/parse-error.ts';
@@ -68,8 +66,6 @@ function asFailure(cause: unknown): CommandFailure | undefined {
     );
   }
   if (cause instanceof ParseError) return usageFailure(cause.message, { cause });
-  if (cause instanceof ConfigError) return usageFailure(`configuration: ${cause.message}`, { cause });
-  if (cause instanceof IdentityError) return usageFailure(`staking identity: ${cause.message}`, { cause });
   if (cause instanceof DeadlineExceeded || (cause instanceof DOMException && cause.name === 'TimeoutError')) {
     return new CommandFailure(EXIT.later, 'it took too long: try again, or give it more time by --timeout', { cause });
   }

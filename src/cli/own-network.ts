@@ -4,11 +4,12 @@ import { startWorkerPool } from '../bls/worker-pool.ts';
 import { loadConfig } from '../config/load-config.ts';
 import type { Config, NetworkConfig } from '../config/settings.ts';
 import { createServedNetwork, type ServedNetwork } from '../network/served-network.ts';
-import { createIdentity } from '../p2p/identity.ts';
+import { createIdentity, type Identity } from '../p2p/identity.ts';
 import { openIdentity } from '../p2p/identity-folder.ts';
 import { sleep, systemClock } from '../primitives/clock.ts';
 import { createLogger } from '../telemetry/logger.ts';
 import { createUnreadMetrics } from '../telemetry/metrics.ts';
+import { asConfigFailure } from './config-failure.ts';
 import { usageFailure } from './exit-codes.ts';
 import { chosenName } from './network-choice.ts';
 import { percentOf } from './text.ts';
@@ -17,7 +18,7 @@ import { percentOf } from './text.ts';
  * A network of the configuration, in this process and for one command. It keeps nothing: files and a Redis that the configuration
  * names belong to the services that run with it. It has their identity, as validators that let in listed nodes only know no other.
  *
- * @throws {CommandFailure}, {@link ConfigError}, {@link IdentityError}
+ * @throws {CommandFailure}
  */
 export async function openOwnNetwork(
   opened: AsyncDisposableStack,
@@ -27,11 +28,11 @@ export async function openOwnNetwork(
     networkID,
   }: { readonly config: string; readonly name: string | undefined; readonly networkID: number | undefined },
 ): Promise<ServedNetwork> {
-  const { config } = loadConfig({ config: file });
+  const config = configOf(file);
   const network = chooseNetwork(config, name, networkID);
   const logger = createLogger('silent');
   const ports = { logger, clock: systemClock, random: Math.random, metrics: createUnreadMetrics() };
-  const identity = config.identity === undefined ? createIdentity() : await openIdentity(config.identity);
+  const identity = await identityOf(config);
   const threads = opened.use(await startWorkerPool({ ...config.bls, ...ports }));
   const served = opened.use(
     createServedNetwork({
@@ -43,6 +44,22 @@ export async function openOwnNetwork(
   );
   served.open();
   return served;
+}
+
+function configOf(config: string): Config {
+  try {
+    return loadConfig({ config }).config;
+  } catch (error) {
+    throw asConfigFailure(error);
+  }
+}
+
+async function identityOf({ identity }: Config): Promise<Identity> {
+  try {
+    return identity === undefined ? createIdentity() : await openIdentity(identity);
+  } catch (error) {
+    throw asConfigFailure(error);
+  }
 }
 
 /** A thousand validators are connected within some ten seconds; whom one request needs may be there before all are. */

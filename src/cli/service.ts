@@ -1,8 +1,7 @@
 import { type LoadedConfig, loadConfig } from '../config/load-config.ts';
 import { printableConfig } from '../config/printable-config.ts';
-import { ConfigError } from '../config/problems.ts';
-import { IdentityError } from '../p2p/identity.ts';
-import { EXIT, usageFailure } from './exit-codes.ts';
+import { asConfigFailure } from './config-failure.ts';
+import { EXIT } from './exit-codes.ts';
 import { nodeIDOf } from './identity.ts';
 import { type ServiceOptions, settingsOf } from './service-options.ts';
 
@@ -21,9 +20,7 @@ export async function runService(command: 'serve' | 'identity', options: Service
     }
     return EXIT.done;
   } catch (error) {
-    if (error instanceof ConfigError) throw usageFailure(`configuration: ${error.message}`, { cause: error });
-    if (error instanceof IdentityError) throw usageFailure(`staking identity: ${error.message}`, { cause: error });
-    throw error;
+    throw asConfigFailure(error);
   }
 }
 

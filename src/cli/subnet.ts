@@ -3,7 +3,6 @@ import { presentSubnet, presentValidator, SubnetViewBody } from '../api/subnet-r
 import { type BlockchainID, PRIMARY_NETWORK_ID, parseHexOrCb58Id, type SubnetID } from '../primitives/ids.ts';
 import { EXIT, type ExitCode, usageFailure } from './exit-codes.ts';
 import { describingFailures } from './failures.ts';
-import { openOwnNetwork, untilStarted } from './own-network.ts';
 import { ProgressBar } from './progress-bar.ts';
 import { ServiceClient } from './service-client.ts';
 import { refusalOf, ServiceRefusal } from './service-refusal.ts';
@@ -82,6 +81,8 @@ async function lookHere(
 ): Promise<SubnetViewBody> {
   const destinationChainID =
     destination === undefined ? undefined : parseHexOrCb58Id<BlockchainID>(destination, '--destination');
+  // With all of the service but its HTTP side.
+  const { openOwnNetwork, untilStarted } = await import('./own-network.ts');
   await using opened = new AsyncDisposableStack();
   const network = await openOwnNetwork(opened, { config, name, networkID: undefined });
   const signal = AbortSignal.timeout(1_000 * timeout);

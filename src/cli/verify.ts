@@ -15,7 +15,6 @@ import { encodeSignedMessage, type SignedMessage } from '../warp/signed-message.
 import { EXIT, type ExitCode, usageFailure } from './exit-codes.ts';
 import { describingFailures } from './failures.ts';
 import { type InputOptions, readHexInput } from './input.ts';
-import { askPChainSigners } from './p-chain-signers.ts';
 import { recordLines } from './record-text.ts';
 import { readSetFile } from './set-file.ts';
 import { formatTable, percentOf, styled } from './text.ts';
@@ -84,6 +83,8 @@ async function findExpected(message: SignedMessage, options: VerifyOptions): Pro
   if (set !== undefined) {
     return { ...(await readSetFile(set)), networkID: networkId ?? message.unsignedMessage.networkID };
   }
+  // With all that asks over HTTP.
+  const { askPChainSigners } = await import('./p-chain-signers.ts');
   const timeoutMs = 1_000 * options.timeout;
   return askPChainSigners(
     pChain,

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -6,25 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { listenAdvice } from '../../../src/cli/serve.ts';
+import { runCommand } from './run-command.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
-const START = join(ROOT, 'src', 'start.js');
 
-/** Runs the service's command to its end. */
-async function run(...args: string[]): Promise<{ code: number | null; out: string; err: string }> {
-  const child = spawn(process.execPath, [START, ...args], { env: {}, stdio: ['ignore', 'pipe', 'pipe'] });
-  let [out, err] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    out += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    err += text;
-  });
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.on('error', reject).on('close', resolve);
-  });
-  return { code, out, err };
-}
+const run = (...args: string[]) => runCommand(args);
 
 const folder = mkdtempSync(join(tmpdir(), 'command-line-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -39,7 +24,7 @@ function writeConfig(name: string, config: object): string {
 const FUJI = { networks: { fuji: { pChainApi: [{ baseUrl: 'http://127.0.0.1:9', httpHeaders: { k: 'secret' } }] } } };
 
 /** Each loads the whole program: about half a second, more on a busy machine. */
-describe.concurrent('npm start --', { timeout: 30_000 }, () => {
+describe.concurrent('npm start --', { timeout: 120_000 }, () => {
   test('--help says which commands there are, and what the exit codes mean', async () => {
     const { code, out, err } = await run('--help');
     expect({ code, err }).toEqual({ code: 0, err: '' });
@@ -54,15 +39,7 @@ describe.concurrent('npm start --', { timeout: 30_000 }, () => {
   test('serve --help says what there is, and does nothing', async () => {
     const { code, out, err } = await run('serve', '--help');
     expect({ code, err }).toEqual({ code: 0, err: '' });
-    for (const option of [
-      'config',
-      'host',
-      'port',
-      'validators',
-      'log-level',
-      'check-config',
-      'print-config',
-    ]) {
+    for (const option of ['config', 'host', 'port', 'validators', 'log-level', 'check-config', 'print-config']) {
       expect(out).toContain(`--${option}`);
     }
   });
