@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { completionScript } from '../../../src/cli/completion.ts';
 import { createProgram } from '../../../src/cli/program.ts';
 import { READING_FORMS } from '../../../src/warp/reading.ts';
@@ -7,35 +7,38 @@ import { READING_FORMS } from '../../../src/warp/reading.ts';
 const program = createProgram('0.0.0', () => undefined);
 const COMMANDS = ['decode', 'verify', 'aggregate', 'subnet', 'completion', 'identity', 'serve', 'health'];
 
-/** What bash offers after these words, the last of which is being written. */
-function offered(...words: string[]): string[] {
-  const list = words.map((word) => `'${word}'`).join(' ');
-  const script = `${completionScript('bash', program)}
-compopt() { echo "files"; }
-COMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}
-_warp_signature_aggregator
-printf '%s\\n' "\${COMPREPLY[@]}"`;
+/** What bash offers after the words of each line, the last of which is being written. */
+function offered(lines: readonly (readonly string[])[]): string[][] {
+  const cases = lines.map((words) => {
+    const list = [program.name(), ...words].map((word) => `'${word}'`).join(' ');
+    return `COMP_WORDS=(${list}); COMP_CWORD=${words.length}; _warp_signature_aggregator; echo "\${COMPREPLY[*]}"`;
+  });
+  const script = [completionScript('bash', program), 'compopt() { COMPREPLY=(files); }', ...cases].join('\n');
   const { stdout, stderr, status } = spawnSync('bash', ['-c', script], { encoding: 'utf8' });
   expect({ stderr, status }).toEqual({ stderr: '', status: 0 });
-  return stdout.split('\n').filter((line) => line !== '');
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split(' ').filter((word) => word !== ''));
 }
 
-describe('bash', () => {
-  const name = program.name();
-
-  test('is offered commands, options and values', () => {
-    expect(offered(name, '').toSorted()).toEqual(COMMANDS.toSorted());
-    expect(offered(name, 'de')).toEqual(['decode']);
-    expect(offered(name, 'decode', '--')).toEqual(['--file', '--as', '--json', '--help']);
-    expect(offered(name, 'decode', '--as', '')).toEqual([...READING_FORMS]);
-    expect(offered(name, 'completion', 'b')).toEqual(['bash']);
-  });
-
-  test('is offered files where the value is one, and nothing where it can be anything', () => {
-    expect(offered(name, 'verify', '--set', '')).toEqual(['files']);
-    expect(offered(name, 'serve', '--config', '')).toEqual(['files']);
-    expect(offered(name, 'aggregate', '--url', '')).toEqual([]);
-  });
+test('bash is offered commands, options, values and files', { timeout: 60_000 }, () => {
+  const cases: readonly (readonly [words: string[], offered: string[]])[] = [
+    [[''], COMMANDS],
+    [['de'], ['decode']],
+    [
+      ['decode', '--'],
+      ['--file', '--as', '--json', '--help'],
+    ],
+    [['decode', '--as', ''], [...READING_FORMS]],
+    [['aggregate', '--url', ''], []],
+    [['verify', '--set', ''], ['files']],
+    [['serve', '--config', ''], ['files']],
+    [['completion', 'b'], ['bash']],
+  ];
+  expect(offered(cases.map(([words]) => words)).map((words) => words.toSorted())).toEqual(
+    cases.map(([, expected]) => expected.toSorted()),
+  );
 });
 
 test.each(['bash', 'zsh', 'fish'] as const)('%s gets every command with each of its options', (shell) => {
