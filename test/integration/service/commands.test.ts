@@ -114,9 +114,13 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
     expect(JSON.parse(json.out)).toMatchObject({ statusCode: 400, code: 'invalid_request' });
     const unsent = bytesToHex(service.devnet.emit('C', Buffer.from('unsent')).bytes).replace(/..$/, '00');
     const nobody = await runCommand(['aggregate', ...url(), unsent]);
-    expect(nobody).toMatchObject({ code: 1, out: '', err: expect.stringContaining('(signing_refused)') });
-    const here = await runCommand(['aggregate', ...ownConfig(), unsent]);
-    expect(here).toMatchObject({ code: 1, out: '', err: expect.stringContaining('(signing_refused)') });
+    expect(nobody).toMatchObject({ code: 3, out: '', err: expect.stringContaining('(insufficient_weight)') });
+    expect(nobody.err).toMatch(/\n +\d+\.\d % {2}refused +NodeID-\w+ {2}1 the payload type AddressedCall is unknown/);
+    const [other = ''] = Object.values(service.devnet.transactions());
+    for (const source of [url(), ownConfig()]) {
+      const none = await runCommand(['aggregate', ...source, '--transaction', other]);
+      expect(none).toMatchObject({ code: 1, out: '', err: expect.stringContaining('(no_message_in_transaction)') });
+    }
   });
 
   test.each([
