@@ -16,8 +16,8 @@ const config: KnipConfig = {
   ignoreExportsUsedInFile: { interface: true, type: true },
   // Started by scripts/generate.ts.
   ignoreDependencies: ['@bufbuild/buf'],
-  // Not from npm, and for test/network: what builds the real nodes, where the machine has it, and what replicas share.
-  ignoreBinaries: ['go', 'redis-server', 'prometheus'],
+  // Not from npm: for test/network what builds the real nodes, where the machine has it, and what replicas share; a terminal for tests.
+  ignoreBinaries: ['go', 'redis-server', 'prometheus', 'script'],
 };
 
 export default config;

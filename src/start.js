@@ -1,13 +1,20 @@
-// The entry point. main.ts is imported only after the version is known to be able to run TypeScript.
+#!/usr/bin/env node
+// The entry point. main.ts is imported only under a Node that is known to be able to run TypeScript.
 import { setFlagsFromString } from 'node:v8';
-import './require-node.js';
+import { findNewerNode, isNewEnough, runUnder } from './newer-node.js';
 
-// In the busy seconds of the start V8 takes some kinds of objects for long-lived, and from then on puts those of every request
-// into the old space at once: there they keep all that they refer to until the next full collection, and a scavenge takes 10 to
-// 40 ms instead of 0.3 (`--trace-gc` under load shows it).
-setFlagsFromString('--no-allocation-site-pretenuring');
-// What is read from sockets lies outside the heap, and has a limit of its own of some MB: long answers of upstreams would bring
-// a full collection each few dozen requests. Counted together with the heap it brings them as seldom as anything else.
-setFlagsFromString('--external-memory-accounted-in-global-limit');
-
-await import('./main.ts');
+const newerNode = isNewEnough(process.versions.node) ? undefined : findNewerNode();
+if (newerNode === undefined) {
+  // Says what to do where this one is too old after all.
+  await import('./require-node.js');
+  // In the busy seconds of the start V8 takes some kinds of objects for long-lived, and from then on puts those of every request
+  // into the old space at once: there they keep all that they refer to until the next full collection, and a scavenge takes 10 to
+  // 40 ms instead of 0.3 (`--trace-gc` under load shows it).
+  setFlagsFromString('--no-allocation-site-pretenuring');
+  // What is read from sockets lies outside the heap, and has a limit of its own of some MB: long answers of upstreams would bring
+  // a full collection each few dozen requests. Counted together with the heap it brings them as seldom as anything else.
+  setFlagsFromString('--external-memory-accounted-in-global-limit');
+  await import('./main.ts');
+} else {
+  runUnder(newerNode);
+}

@@ -2,7 +2,7 @@ import type { BlsVerifier } from '../bls/aggregation.ts';
 import { JobsOverloaded } from '../bls/job-runner.ts';
 import type { SubnetID } from '../primitives/ids.ts';
 import { quorumWeight } from '../validators/quorum.ts';
-import { namedSigners } from '../validators/signers.ts';
+import { type NamedSigners, namedSigners } from '../validators/signers.ts';
 import { checkSigners, type InvalidReason } from '../validators/verify-signed-message.ts';
 import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
 import { encodeSignedMessage, type SignedMessage } from '../warp/signed-message.ts';
@@ -87,7 +87,7 @@ export function createMessageVerifier({ resolver, bls }: MessageVerifierOptions)
       const named = namedSigners(message.signature.signers, warpSet);
       const kind = await judge(message, { warpSet, quorumNum }, signal);
       return {
-        problem: kind && { kind, text: describe(kind, named.unknown, { ...named, warpSet, quorumNum }) },
+        problem: kind && { kind, text: describeProblem(kind, named, { warpSet, quorumNum }) },
         signingSubnetID: signing.signingSubnetID,
         pChainHeight: signing.pChainHeight,
         signers: named.validators,
@@ -102,10 +102,11 @@ export function createMessageVerifier({ resolver, bls }: MessageVerifierOptions)
 
 const OTHER_SET = 'it was signed by the validators of another height or another subnet, or was changed since';
 
-function describe(
+/** In words for whoever sent the message. */
+export function describeProblem(
   kind: VerificationProblem,
-  unknown: readonly number[],
-  { weight, warpSet, quorumNum }: { readonly weight: bigint; readonly warpSet: WarpSet; readonly quorumNum: bigint },
+  { weight, unknown }: NamedSigners,
+  { warpSet, quorumNum }: { readonly warpSet: WarpSet; readonly quorumNum: bigint },
 ): string {
   const { validators, totalWeight } = warpSet;
   switch (kind) {

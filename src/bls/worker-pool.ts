@@ -1,3 +1,4 @@
+import { extname } from 'node:path';
 import { Piscina } from 'piscina';
 import type { Clock } from '../primitives/clock.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -31,7 +32,8 @@ export async function startWorkerPool(options: {
   await loadBackend(options.backend);
   const threads = options.workers;
   const pool = new Piscina<BlsJob, BlsJobResult<BlsJobKind>>({
-    filename: new URL('bls-worker.ts', import.meta.url).href,
+    // JavaScript in the package that is installed.
+    filename: new URL(`bls-worker${extname(import.meta.url)}`, import.meta.url).href,
     workerData: { backend: options.backend },
     minThreads: threads,
     maxThreads: threads,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { loadConfig } from '../config/load-config.ts';
 import { openHttpPool } from '../primitives/http-port.ts';
-import { parseArguments } from './arguments.ts';
+import { parseServiceArguments } from './service-options.ts';
 
 /** Of a service that is alive it takes a millisecond. */
 const ANSWER_TIMEOUT_MS = 2_000;
@@ -56,13 +56,13 @@ export function argumentsFor(args: readonly string[], read: (pid: string) => rea
   if (option !== '--of-process') return args;
   const commandLine = read(pid);
   // An init process may stand before the service: what it starts is in its own arguments.
-  const entry = commandLine.findIndex((argument) => argument.endsWith('start.js'));
+  const entry = commandLine.findIndex((argument) => /(^|\/)(start\.js|warp-signature-aggregator)$/.test(argument));
   return entry < 0 ? rest : commandLine.slice(entry + 1);
 }
 
 /** Where the service that is started with these arguments says that it is alive. */
 export function liveUrl(args: readonly string[]): string {
-  const { host, port } = loadConfig(parseArguments(args).settings).config.server;
+  const { host, port } = loadConfig(parseServiceArguments(args)).config.server;
   if (port === 0) throw new Error('server.port is 0: nobody but the service knows which port it has got');
   const own: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' };
   return `http://${own[host] ?? (host.includes(':') ? `[${host}]` : host)}:${port}/health/live`;

@@ -1,16 +1,20 @@
-import { type App, exampleNameOf, startApp } from '../app.ts';
+import { type App, exampleNameOf, startApp, WrongNetworks } from '../app.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
+import { ConfigError } from '../config/problems.ts';
 import type { NetworkConfig } from '../config/settings.ts';
 import { printBanner } from '../devnet/banner.ts';
+import { IdentityError } from '../p2p/identity.ts';
 import { systemClock } from '../primitives/clock.ts';
+import { StoreError } from '../store/validation-store.ts';
 import { createLogger } from '../telemetry/logger.ts';
+import { usageFailure } from './exit-codes.ts';
 import { createReload } from './reload.ts';
 
 /** For what is closed after the last request. It takes a second or two unless something hangs. */
 const CLOSE_TIMEOUT_MS = 10_000;
 
 /** The reason for ending everything at SIGINT or SIGTERM. */
-export class Stopped extends Error {
+class Stopped extends Error {
   readonly signalName: NodeJS.Signals;
 
   constructor(signalName: NodeJS.Signals) {
@@ -19,7 +23,7 @@ export class Stopped extends Error {
   }
 }
 
-export interface Stop {
+interface Stop {
   /** Aborts at the first SIGINT or SIGTERM, with {@link Stopped}. */
   readonly signal: AbortSignal;
   /** How long closing may take from then on. After that the process ends regardless. */
@@ -27,7 +31,7 @@ export interface Stop {
 }
 
 /** A second signal, or a shutdown that hangs, ends the process at once. */
-export function listenForStop(): Stop {
+function listenForStop(): Stop {
   const controller = new AbortController();
   const stop: Stop = { signal: controller.signal, timeoutMs: CLOSE_TIMEOUT_MS };
   const onSignal = (signalName: NodeJS.Signals): void => {
@@ -43,8 +47,26 @@ export function listenForStop(): Stop {
   return stop;
 }
 
-/** Runs the service until it is stopped. */
-export async function serve(load: () => LoadedConfig, stop: Stop): Promise<void> {
+/**
+ * Runs the service until it is stopped, and returns the exit code. It is 1 for every failure that the configuration has no part in.
+ *
+ * @throws {CommandFailure}, {@link ConfigError}, {@link IdentityError}
+ */
+export async function serve(load: () => LoadedConfig): Promise<number> {
+  try {
+    await serveUntilStopped(load, listenForStop());
+    return 0;
+  } catch (error) {
+    if (error instanceof Stopped) return 0;
+    if (error instanceof ConfigError || error instanceof IdentityError) throw error;
+    if (error instanceof WrongNetworks) throw usageFailure(`configuration: ${error.message}`, { cause: error });
+    if (error instanceof StoreError) throw usageFailure(`store: ${error.message}`, { cause: error });
+    process.stderr.write(`could not run: ${describeError(error)}\n`);
+    return 1;
+  }
+}
+
+async function serveUntilStopped(load: () => LoadedConfig, stop: Stop): Promise<void> {
   const { signal } = stop;
   // Without a listener the signal ends the process; before there is anything to change there is nothing to do.
   let reload = async (): Promise<void> => undefined;
@@ -92,4 +114,28 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
+}
+
+/** Where the system refuses something, such as a port in use, the message is enough. Anything else is a bug, and needs its stack. */
+function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const advice = listenAdvice(error);
+  if (advice !== undefined) return `${error.message}: ${advice}`;
+  return 'syscall' in error ? error.message : (error.stack ?? error.message);
+}
+
+/** What to do where the service cannot listen; undefined for other errors. */
+export function listenAdvice(error: NodeJS.ErrnoException): string | undefined {
+  if (error.syscall !== 'listen') return undefined;
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return 'another program listens on this port; take another one by --port or the setting server.port, or 0 for any free one';
+    case 'EACCES':
+      return 'this port needs more rights; take another one by --port or the setting server.port';
+    case 'EADDRNOTAVAIL':
+      return 'this machine has no such address; give another one by --host or the setting server.host';
+    case undefined:
+    default:
+      return undefined;
+  }
 }

@@ -215,8 +215,8 @@ function parseHeight(result: unknown): bigint {
   return readU64(readObject(result, 'result').height, 'height');
 }
 
-/** An object of NodeID to key and weight; a validator without a key has null. */
-function parseValidatorsAt(result: unknown, readNodeID: (text: string) => NodeID): Validator[] {
+/** What `platform.getValidatorsAt` answers: an object of NodeID to key and weight, where a validator without a key has null. */
+export function parseValidatorsAt(result: unknown, readNodeID: (text: string) => NodeID = parseNodeID): Validator[] {
   return Object.entries(readObject(result, 'result')).map(([nodeID, value]) => {
     const { publicKey, weight } = readObject(value, 'validator');
     return {

@@ -1,4 +1,4 @@
-import { Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram, type Registry } from 'prom-client';
+import { Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram, Registry } from 'prom-client';
 
 /**
  * The one way to declare a metric. A module declares its metrics beside the code that they measure, by a name without the prefix;
@@ -52,6 +52,11 @@ export const DURATION_BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 
 export function createMetrics(registry: Registry): Metrics {
   return bind(registry, new Map(), {});
+}
+
+/** For a command, which nobody asks for its metrics. */
+export function createUnreadMetrics(): Metrics {
+  return createMetrics(new Registry());
 }
 
 type Reader = () => Iterable<{ readonly labels: Record<string, string>; readonly value: number }>;

@@ -1,5 +1,4 @@
 import { type Static, Type } from 'typebox';
-import { type SignedMessageReport, VERIFICATION_PROBLEMS } from '../../aggregator/message-verifier.ts';
 import type { Network } from '../../network/network.ts';
 import { parseHex } from '../../primitives/bytes.ts';
 import type { BlockchainID, SubnetID } from '../../primitives/ids.ts';
@@ -10,21 +9,21 @@ import {
   type Reading,
   type ReadingForm,
   readAs,
-  readPayload,
   readWarpBytes,
 } from '../../warp/reading.ts';
-import { parseSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
-import { MAX_UNSIGNED_MESSAGE_LENGTH, parseUnsignedMessage } from '../../warp/unsigned-message.ts';
+import type { SignedMessage } from '../../warp/signed-message.ts';
+import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
 import { aggregationErrorResponses, plainErrorResponses } from '../error-body.ts';
 import { badRequest } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
-import { DecodedPayload, DecodedReading, presentMessage, presentReading } from '../message-records.ts';
+import { DecodedReading, presentReading } from '../message-records.ts';
 import { createNetworkOfPath } from '../network-of-path.ts';
 import { AggregationBody } from '../parse-aggregation-request.ts';
 import { parseField, parseOptionalID, toBigInt } from '../parse-fields.ts';
 import { HEIGHT_PARAMETERS } from '../query-parameters.ts';
 import { LOOKUP_ACCESS, VIEW_ACCESS } from '../route-access.ts';
 import { untilClientGone } from '../until-client-gone.ts';
+import { parseOnlySigned, presentReport, VerificationResult } from '../verification-record.ts';
 
 const PATH = '/v1/signatureAggregator/:network';
 const tags = ['Signature aggregation'];
@@ -42,39 +41,6 @@ const VerificationBody = Type.Object(
   },
   { additionalProperties: false },
 );
-
-const VerificationResult = Type.Object(
-  {
-    isValid: Type.Boolean({ description: 'Whether a destination would accept it' }),
-    problem: Type.Optional(
-      Type.Object(
-        {
-          kind: Type.Enum([...VERIFICATION_PROBLEMS], { type: 'string' }),
-          text: Type.String({ description: 'In words' }),
-        },
-        { description: 'What a destination would find first' },
-      ),
-    ),
-    messageId: Type.String(),
-    networkId: Type.Integer(),
-    network: Type.Optional(Type.String()),
-    sourceBlockchainId: Type.String(),
-    sourceChain: Type.Optional(Type.String()),
-    payload: DecodedPayload,
-    signingSubnetId: Type.String(),
-    pChainHeight: Type.Integer({ description: 'The P-Chain height whose validators were taken' }),
-    quorumPercentage: Type.Integer(),
-    signedWeight: Type.String({ description: 'Weight of the signers' }),
-    neededWeight: Type.String({ description: 'Weight that the quorum needs' }),
-    totalWeight: Type.String({ description: 'Weight of all validators of the subnet' }),
-    signers: Type.Array(
-      Type.Object({ index: Type.Integer(), weight: Type.String(), nodeIds: Type.Array(Type.String()) }),
-      { description: 'Whom the message names; that they signed is shown by its being valid' },
-    ),
-  },
-  { description: 'What a destination would say of the message' },
-);
-export type VerificationResult = Static<typeof VerificationResult>;
 
 const DecodeBody = Type.Object(
   {
@@ -198,42 +164,5 @@ function describeFailed({ as, reason }: FailedReading): string {
 function parseSigned(text: string): SignedMessage {
   const bytes = parseField('signedMessage', text, () => parseHex(text, 'signedMessage'));
   if (bytes.length === 0) throw badRequest('signedMessage is empty: give the signed message in hex');
-  return parseField('signedMessage', text, () => {
-    try {
-      return parseSignedMessage(bytes);
-    } catch (error) {
-      if (!isUnsigned(bytes)) throw error;
-      throw new ParseError('signedMessage', 'is not signed: it is an unsigned message', { cause: error });
-    }
-  });
-}
-
-function isUnsigned(bytes: Uint8Array): boolean {
-  try {
-    parseUnsignedMessage(bytes);
-    return true;
-  } catch (error) {
-    if (error instanceof ParseError) return false;
-    throw error;
-  }
-}
-
-function presentReport({ unsignedMessage }: SignedMessage, report: SignedMessageReport): VerificationResult {
-  const { problem } = report;
-  return {
-    isValid: problem === undefined,
-    ...(problem && { problem: { kind: problem.kind, text: problem.text } }),
-    ...presentMessage(unsignedMessage, readPayload(unsignedMessage.payload)),
-    signingSubnetId: report.signingSubnetID,
-    pChainHeight: Number(report.pChainHeight),
-    quorumPercentage: Number(report.quorumNum),
-    signedWeight: String(report.signedWeight),
-    neededWeight: String(report.neededWeight),
-    totalWeight: String(report.totalWeight),
-    signers: report.signers.map(({ index, weight, nodeIDs }) => ({
-      index,
-      weight: String(weight),
-      nodeIds: [...nodeIDs],
-    })),
-  };
+  return parseField('signedMessage', text, () => parseOnlySigned(bytes, 'signedMessage'));
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { DecodeResult, VerificationResult } from '../../../src/api/routes/messages.ts';
+import type { DecodeResult } from '../../../src/api/routes/messages.ts';
+import type { VerificationResult } from '../../../src/api/verification-record.ts';
 import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
 import { encodeWarpPayload } from '../../../src/warp/payload.ts';
 import { encodeSignedMessage, parseSignedMessage } from '../../../src/warp/signed-message.ts';

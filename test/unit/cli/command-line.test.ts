@@ -1,30 +1,15 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { listenAdvice } from '../../../src/cli/run.ts';
+import { listenAdvice } from '../../../src/cli/serve.ts';
+import { runCommand } from './run-command.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
-const START = join(ROOT, 'src', 'start.js');
 
-/** Runs the service's command to its end. */
-async function run(...args: string[]): Promise<{ code: number | null; out: string; err: string }> {
-  const child = spawn(process.execPath, [START, ...args], { env: {}, stdio: ['ignore', 'pipe', 'pipe'] });
-  let [out, err] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    out += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    err += text;
-  });
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.on('error', reject).on('close', resolve);
-  });
-  return { code, out, err };
-}
+const run = (...args: string[]) => runCommand(args);
 
 const folder = mkdtempSync(join(tmpdir(), 'command-line-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -39,20 +24,22 @@ function writeConfig(name: string, config: object): string {
 const FUJI = { networks: { fuji: { pChainApi: [{ baseUrl: 'http://127.0.0.1:9', httpHeaders: { k: 'secret' } }] } } };
 
 /** Each loads the whole program: about half a second, more on a busy machine. */
-describe.concurrent('npm start --', { timeout: 30_000 }, () => {
-  test('--help says what there is, and does nothing', async () => {
+describe.concurrent('npm start --', { timeout: 120_000 }, () => {
+  test('--help says which commands there are, and what the exit codes mean', async () => {
     const { code, out, err } = await run('--help');
     expect({ code, err }).toEqual({ code: 0, err: '' });
-    for (const option of [
-      'config',
-      'host',
-      'port',
-      'validators',
-      'log-level',
-      'check-config',
-      'print-config',
-      'version',
-    ]) {
+    for (const command of ['decode', 'verify', 'aggregate', 'subnet', 'identity', 'serve', 'health', 'completion']) {
+      expect(out).toMatch(new RegExp(`^  ${command} `, 'm'));
+    }
+    expect(out).toContain('Exit codes: 0 done, or valid; 1 not valid');
+    // Not on a terminal.
+    expect(out).not.toContain('\u001b');
+  });
+
+  test('serve --help says what there is, and does nothing', async () => {
+    const { code, out, err } = await run('serve', '--help');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    for (const option of ['config', 'host', 'port', 'validators', 'log-level', 'check-config', 'print-config']) {
       expect(out).toContain(`--${option}`);
     }
   });
@@ -115,10 +102,11 @@ describe.concurrent('npm start --', { timeout: 30_000 }, () => {
   });
 
   test.each([
-    [['--prot', '1'], 'unknown option --prot; did you mean --port?\nSee npm start -- --help\n'],
-    [['--zzz'], 'unknown option --zzz\n'],
-    [['--port'], "Option '--port <value>' argument missing"],
-    [['extra'], "Unexpected argument 'extra'"],
+    [['--prot', '1'], "unknown option '--prot'\n(Did you mean --port?)\nSee warp-signature-aggregator serve --help\n"],
+    [['--zzz'], "unknown option '--zzz'\n"],
+    [['serve', '--port'], "option '--port <n>' argument missing"],
+    [['decod', '00'], "unknown command 'decod'\n(Did you mean decode?)\nSee warp-signature-aggregator --help\n"],
+    [['identity', 'extra'], "too many arguments for 'identity'"],
     [
       ['--validators', '4'],
       'configuration: networks.local.embedded.validators (command line, --validators): must be a ',

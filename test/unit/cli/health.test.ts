@@ -24,6 +24,7 @@ test('the options are those given, or those of a process that is the service', (
   expect(argumentsFor(['--port', '9'], read('node src/start.js'))).toEqual(['--port', '9']);
   expect(of('node src/start.js --config /config/a.json')).toEqual(['--config', '/config/a.json']);
   expect(of('/sbin/docker-init -- node src/start.js --port 7')).toEqual(['--port', '7']);
+  expect(of('node /usr/local/bin/warp-signature-aggregator serve --port 7')).toEqual(['serve', '--port', '7']);
   expect(of('/pause')).toEqual(['--port', '9']);
 });
 

@@ -1,0 +1,159 @@
+import type { Command, Option } from 'commander';
+
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof SHELLS)[number];
+
+/** What stands in a script for an option's value: given words, or files; undefined where nothing can be offered. */
+type Values = readonly string[] | 'files' | undefined;
+
+interface Completions {
+  /** Of the program, and of its commands. */
+  readonly name: string;
+  readonly commands: readonly CommandCompletions[];
+}
+
+interface CommandCompletions {
+  readonly name: string;
+  readonly description: string;
+  /** Of its argument. */
+  readonly values: readonly string[];
+  readonly options: readonly {
+    readonly flag: string;
+    readonly description: string;
+    readonly takes: Values | 'nothing';
+  }[];
+}
+
+/**
+ * A script that completes the commands and their options. All that there is to know stands in it, so that no key has to wait until a
+ * program has started.
+ */
+export function completionScript(shell: Shell, program: Command): string {
+  const completions = {
+    name: program.name(),
+    commands: program.commands.map((command) => ({
+      name: command.name(),
+      description: command.description(),
+      values: command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
+      options: [
+        ...command.options.map(describeOption),
+        { flag: '--help', description: 'print help', takes: 'nothing' },
+      ],
+    })),
+  } satisfies Completions;
+  switch (shell) {
+    case 'bash':
+      return bashScript(completions);
+    case 'zsh':
+      return zshScript(completions);
+    case 'fish':
+      return fishScript(completions);
+  }
+}
+
+function describeOption(option: Option): CommandCompletions['options'][number] {
+  const { long, description, argChoices, flags } = option;
+  const takes = flags.includes('<') ? (argChoices ?? (flags.includes('<file>') ? 'files' : undefined)) : 'nothing';
+  return { flag: long ?? option.name(), description, takes };
+}
+
+function functionName({ name }: Completions): string {
+  return `_${name.replaceAll('-', '_')}`;
+}
+
+/** The cases `command option` whose next word is a value, each with the line that offers it. */
+function valueCases(
+  { commands }: Completions,
+  { files, words, nothing }: { files: string; words: (values: readonly string[]) => string; nothing: string },
+): string[] {
+  return commands.flatMap((command) =>
+    command.options.flatMap(({ flag, takes }) => {
+      if (takes === 'nothing') return [];
+      const line = takes === 'files' ? files : takes === undefined ? nothing : words(takes);
+      return [`    '${command.name} ${flag}') ${line}; return ;;`];
+    }),
+  );
+}
+
+function bashScript(completions: Completions): string {
+  const { name, commands } = completions;
+  const offer = (words: readonly string[]): string => `COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$current"))`;
+  return `# bash completion of ${name}
+${functionName(completions)}() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" command="\${COMP_WORDS[1]}"
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    ${offer(commands.map((command) => command.name))}
+    return
+  fi
+  case "$command $previous" in
+${valueCases(completions, { files: 'compopt -o default', words: offer, nothing: ':' }).join('\n')}
+  esac
+  case "$command" in
+${commands.map((command) => `    ${command.name}) ${offer([...command.values, ...command.options.map(({ flag }) => flag)])} ;;`).join('\n')}
+  esac
+}
+complete -F ${functionName(completions)} ${name}
+`;
+}
+
+function zshScript(completions: Completions): string {
+  const { name, commands } = completions;
+  // Within single quotes, and a colon parts a word from its description.
+  const pair = (word: string, description: string): string =>
+    `'${word.replaceAll(':', '\\:')}:${description.replaceAll("'", "'\\''")}'`;
+  const cases = commands.map(
+    (command) => `    ${command.name})
+      ${command.values.length === 0 ? '' : `compadd -- ${command.values.join(' ')}\n      `}offered=(
+${command.options.map(({ flag, description }) => `        ${pair(flag, description)}`).join('\n')}
+      )
+      _describe -o option offered ;;`,
+  );
+  return `#compdef ${name}
+${functionName(completions)}() {
+  local previous="\${words[CURRENT-1]}" command="\${words[2]}"
+  local -i place=CURRENT
+  local -a offered
+  if ((place == 2)); then
+    offered=(
+${commands.map((command) => `      ${pair(command.name, command.description)}`).join('\n')}
+    )
+    _describe command offered
+    return
+  fi
+  case "$command $previous" in
+${valueCases(completions, { files: '_files', words: (values) => `compadd -- ${values.join(' ')}`, nothing: ':' }).join('\n')}
+  esac
+  case "$command" in
+${cases.join('\n')}
+  esac
+}
+compdef ${functionName(completions)} ${name}
+`;
+}
+
+function fishScript({ name, commands }: Completions): string {
+  const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+  const lines = commands.flatMap((command) => {
+    const condition = quote(`__fish_seen_subcommand_from ${command.name}`);
+    const values =
+      command.values.length === 0 ? [] : [`complete -c ${name} -n ${condition} -a ${quote(command.values.join(' '))}`];
+    const options = command.options.map(({ flag, description, takes }) => {
+      const value =
+        takes === 'nothing'
+          ? ''
+          : takes === 'files'
+            ? ' -r -F'
+            : takes === undefined
+              ? ' -x'
+              : ` -x -a ${quote(takes.join(' '))}`;
+      return `complete -c ${name} -n ${condition} -l ${flag.slice(2)}${value} -d ${quote(description)}`;
+    });
+    return [
+      `complete -c ${name} -n __fish_use_subcommand -a ${command.name} -d ${quote(command.description)}`,
+      ...values,
+      ...options,
+    ];
+  });
+  return `# fish completion of ${name}\ncomplete -c ${name} -f\n${lines.join('\n')}\n`;
+}

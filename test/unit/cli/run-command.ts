@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+
+const START = join(import.meta.dirname, '../../../src/start.js');
+
+export interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs the command line to its end. Without an environment, unless it is given. */
+export function runCommand(
+  args: readonly string[],
+  {
+    input,
+    env = {},
+    entry = START,
+    cwd,
+  }: { input?: string; env?: Record<string, string>; entry?: string; cwd?: string } = {},
+): Promise<Ended> {
+  return collect(
+    spawn(process.execPath, [entry, ...args], {
+      ...{ env, stdio: ['pipe', 'pipe', 'pipe'] },
+      ...(cwd !== undefined && { cwd }),
+    }),
+    input,
+  );
+}
+
+/** Runs it on a terminal, which mixes its two outputs. */
+export function runOnTerminal(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+  const line = [process.execPath, START, ...args].map((word) => `'${word}'`).join(' ');
+  // Of util-linux; what it records besides goes nowhere.
+  return collect(
+    spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
+      env: { PATH: process.env['PATH'], TERM: 'xterm', ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    }),
+    undefined,
+  );
+}
+
+async function collect(child: ReturnType<typeof spawn>, input: string | undefined): Promise<Ended> {
+  let [out, err] = ['', ''];
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    out += text;
+  });
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    err += text;
+  });
+  // A command that has enough ends before it has read all.
+  child.stdin?.on('error', () => undefined).end(input);
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject).on('close', resolve);
+  });
+  return { code, out, err };
+}

@@ -1,0 +1,134 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
+import { createMessageVerifier } from '../../../src/aggregator/message-verifier.ts';
+import { presentReport, type VerificationResult } from '../../../src/api/verification-record.ts';
+import { nobleBackend } from '../../../src/bls/noble-backend.ts';
+import { CommandFailure } from '../../../src/cli/exit-codes.ts';
+import { parseKeptSet } from '../../../src/cli/set-file.ts';
+import { judge, parseMessage } from '../../../src/cli/verify.ts';
+import { PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
+import { attempt, ParseError } from '../../../src/primitives/parse-error.ts';
+import { encodeSignedMessage, parseSignedMessage, type SignedMessage } from '../../../src/warp/signed-message.ts';
+import { readCases, rpcResult } from '../../vectors/vectors.ts';
+import { createInlineBls } from '../bls/inline-bls.ts';
+import { mutated } from '../warp/codec-properties.ts';
+
+const never = new AbortController().signal;
+const bls = createInlineBls(nobleBackend);
+
+/** Each with the set as a P-Chain API gave it, in the form of a file. */
+const signedCases = readCases().flatMap((vector) => {
+  const { signed, rpc, effectiveSigningSubnet: subnetID } = vector;
+  if (signed === undefined) return [];
+  const result = rpcResult<object>(rpc, 'platform.getValidatorsAt', { subnetID });
+  return [{ ...vector, signed, warpSet: parseKeptSet(JSON.stringify({ jsonrpc: '2.0', id: 1, result })).warpSet }];
+});
+type SignedCase = (typeof signedCases)[number];
+
+/** What `POST …/verify` says where the network's validators are these: a verdict, or the code of its refusal. */
+async function verdictOfService(bytes: Uint8Array, vector: SignedCase, quorumNum: bigint) {
+  const { networkID, warpSet } = vector;
+  const message = attempt(() => parseSignedMessage(bytes));
+  if (message instanceof ParseError) return 'invalid_request';
+  const verifier = createMessageVerifier({
+    bls,
+    resolver: {
+      async resolve(request) {
+        if (request.message.networkID !== networkID) throw new AggregatorError('wrong_network', 'another');
+        const signingSubnetID = PRIMARY_NETWORK_ID;
+        return { signingSubnetID, sourceSubnetID: signingSubnetID, pChainHeight: 7n, warpSet, avoided: new Set() };
+      },
+    },
+  });
+  try {
+    return presentReport(message, await verifier.verify({ message, quorumNum }, never));
+  } catch (error) {
+    if (error instanceof AggregatorError) return error.code;
+    throw error;
+  }
+}
+
+/** What the command says of the same, in the same form. */
+function verdictOfCommand(bytes: Uint8Array, { networkID, warpSet }: SignedCase, quorumNum: bigint) {
+  let message: SignedMessage;
+  try {
+    message = parseMessage(bytes);
+  } catch (error) {
+    if (error instanceof CommandFailure && error.exitCode === 2) return 'invalid_request';
+    throw error;
+  }
+  const expected = { networkID, warpSet, quorumNum, signingSubnetID: PRIMARY_NETWORK_ID, pChainHeight: 7n };
+  const verdict = judge(message, expected, nobleBackend);
+  return verdict.problem?.kind === 'wrong network' ? 'wrong_network' : (verdict as VerificationResult);
+}
+
+describe('verify', () => {
+  test('accepts what the reference accepts, up to the weight that signed', () => {
+    expect(signedCases).toHaveLength(7);
+    for (const vector of signedCases) {
+      const { signed, warpSet, totalWeight, networkID } = vector;
+      expect(warpSet.totalWeight, vector.name).toBe(totalWeight);
+      const message = parseMessage(signed.signedMessage);
+      const reached = (100n * signed.signerWeight) / totalWeight;
+      const verdict = (quorumNum: bigint, id = networkID) =>
+        judge(
+          message,
+          { networkID: id, warpSet, quorumNum, signingSubnetID: undefined, pChainHeight: undefined },
+          nobleBackend,
+        );
+      expect(verdict(reached), vector.name).toMatchObject({
+        ...{ isValid: true, signedWeight: String(signed.signerWeight), messageId: vector.unsignedMessageID },
+        signers: signed.signerIndices.map((index) => ({
+          index,
+          nodeIds: [...(vector.canonicalValidators[index]?.nodeIDs ?? [])].toSorted(),
+        })),
+      });
+      expect(verdict(reached)).not.toHaveProperty('pChainHeight');
+      expect(verdict(reached + 1n)).toMatchObject({ isValid: false, problem: { kind: 'insufficient weight' } });
+      expect(verdict(1n, networkID + 1)).toMatchObject({ isValid: false, problem: { kind: 'wrong network' } });
+    }
+  });
+
+  test('of 10,000 mutated messages it says what the service says', { timeout: 120_000 }, async () => {
+    const seen = new Map<string, number>();
+    const both = fc.record({
+      vector: fc.constantFrom(...signedCases),
+      // At 100 most have too little weight, which costs no pairing.
+      quorumNum: fc.constantFrom(0n, 67n, ...Array.from({ length: 10 }, () => 100n)),
+    });
+    const mutant = both.chain(({ vector, quorumNum }) =>
+      mutated(fc.constant(vector.signed.signedMessage)).map((bytes) => ({ vector, quorumNum, bytes })),
+    );
+    await fc.assert(
+      fc.asyncProperty(mutant, async ({ vector, quorumNum, bytes }) => {
+        const expected = await verdictOfService(bytes, vector, quorumNum);
+        expect(verdictOfCommand(bytes, vector, quorumNum)).toEqual(expected);
+        const kind = typeof expected === 'string' ? expected : (expected.problem?.kind ?? 'valid');
+        seen.set(kind, (seen.get(kind) ?? 0) + 1);
+      }),
+      { numRuns: 10_000, seed: 13 },
+    );
+    // Not all of them stop at the parser.
+    for (const kind of ['wrong_network', 'insufficient weight', 'malformed signature', 'wrong signature']) {
+      expect(seen.get(kind), `${kind} of ${JSON.stringify([...seen])}`).toBeGreaterThan(50);
+    }
+  });
+
+  test('of messages that name others than those who signed, too', async () => {
+    for (const vector of signedCases) {
+      const { unsignedMessage, signature } = parseSignedMessage(vector.signed.signedMessage);
+      const all = vector.canonicalValidators.map(({ index }) => index);
+      for (const [signers, kind] of [
+        [[], 'no signers'],
+        [[...all, all.length + 3], 'unknown signer'],
+        [all.filter((index) => index !== signature.signers[0]), all.length === 1 ? 'no signers' : 'wrong signature'],
+      ] as const) {
+        const bytes = encodeSignedMessage({ unsignedMessage, signature: { ...signature, signers } });
+        const expected = await verdictOfService(bytes, vector, 1n);
+        expect(expected).toMatchObject({ isValid: false, problem: { kind } });
+        expect(verdictOfCommand(bytes, vector, 1n)).toEqual(expected);
+      }
+    }
+  });
+});
