@@ -1,11 +1,13 @@
 // node scripts/compile.ts: what `npm pack` puts into the package, as Node runs no TypeScript below node_modules.
 
-import { rmSync } from 'node:fs';
+import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT, run } from './checks/project.ts';
 
 // What is no more in src must not be in the package.
 rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
 const { status, output } = run('tsc', ['--project', 'tsconfig.package.json']);
+// Where the compiled service looks for the guides that its page of the API has.
+for (const guides of ['README.md', 'docs']) cpSync(join(ROOT, guides), join(ROOT, 'dist', guides), { recursive: true });
 process.stdout.write(output);
 process.exitCode = status;

@@ -71,6 +71,11 @@ test('has no TypeScript, no tests, and what it says of itself', { timeout: TIMEO
   expect(files).toEqual(
     expect.arrayContaining(['LICENSE', 'README.md', join('config', 'fuji.json'), join('docs', 'commands.md')]),
   );
+  // The page of the API has guides beside the reference.
+  const { readGuides } = (await import(join(installed, 'dist/src/api/guides.js'))) as {
+    readonly readGuides: () => readonly unknown[];
+  };
+  expect(readGuides().length).toBeGreaterThan(3);
   expect(await run(['--version'])).toEqual({ code: 0, out: `${manifest.version}\n`, err: '' });
 });
 
