@@ -10,7 +10,7 @@ import { newMessages, untilReady } from './service.ts';
 
 const DEFAULT_VALIDATORS = 20;
 /** Over both replicas: less than half of what two cores do, so that the queue of one moment is not the latency of the next. */
-const PER_SECOND = 20;
+const PER_SECOND = 16;
 /** Keys are decoded, and code is compiled. */
 const WARM_UP_MS = 4_000;
 const QUIET_MS = 6_000;
