@@ -178,7 +178,7 @@ export function planOf(seed: number, bls?: Plan['bls']): Plan {
   };
 }
 
-export const FIRST_HEIGHT = 90n;
+const FIRST_HEIGHT = 90n;
 
 export function planLedger(
   draws: Draws,
