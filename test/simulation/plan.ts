@@ -9,9 +9,9 @@ import {
 import { createUnsignedMessage, type UnsignedMessage } from '../../src/warp/unsigned-message.ts';
 import { Draws } from './draws.ts';
 import type { LedgerBlock, LedgerPlan, LedgerSet } from './ledger.ts';
-import type { ReplicasPlan } from './replica-plan.ts';
 import type { ApiPlan, ApiReaction } from './simulated-api.ts';
 import type { NetFaults } from './simulated-net.ts';
+import type { StorePlan } from './simulated-redis.ts';
 import type { Mood, Reaction, ValidatorPlan } from './simulated-validator.ts';
 
 /** All that happens in one simulation, drawn from its seed before it starts. */
@@ -35,6 +35,25 @@ export interface Plan {
   readonly lingersMs: number;
   /** Undefined where there is one service alone, with no store to share. */
   readonly replicas: ReplicasPlan | undefined;
+}
+
+/** Replicas of the service, and the store that they share. */
+export interface ReplicasPlan {
+  readonly count: number;
+  readonly secrets: 'one' | 'none' | 'one differs';
+  readonly store: StorePlan;
+  /** Whether who lies in the store has the replicas' secret. */
+  readonly isTraitor: boolean;
+  /** One replica at least has no end before the others. */
+  readonly ends: readonly ReplicaEnd[];
+}
+
+export interface ReplicaEnd {
+  readonly replica: number;
+  readonly atMs: number;
+  readonly how: 'killed' | 'drained';
+  /** So long after it another process takes its place; undefined where none does. */
+  readonly comesBackAfterMs: number | undefined;
 }
 
 export type Theme = 'validators' | 'connections' | 'addresses' | 'api' | 'changes' | 'overload' | 'slow machine';
@@ -178,7 +197,7 @@ export function planOf(seed: number, bls?: Plan['bls']): Plan {
   };
 }
 
-export const FIRST_HEIGHT = 90n;
+const FIRST_HEIGHT = 90n;
 
 export function planLedger(
   draws: Draws,

@@ -11,30 +11,13 @@ import {
   planMessages,
   planNet,
   planValidators,
+  type ReplicaEnd,
+  type ReplicasPlan,
   type RequestPlan,
   type Theme,
 } from './plan.ts';
 import type { StoreFault, StoreMoment, StorePlan, StoreSpell } from './simulated-redis.ts';
 import type { Lie } from './store-lies.ts';
-
-/** Replicas of the service, and the store that they share. */
-export interface ReplicasPlan {
-  readonly count: number;
-  readonly secrets: 'one' | 'none' | 'one differs';
-  readonly store: StorePlan;
-  /** Whether who lies in the store has the replicas' secret. */
-  readonly isTraitor: boolean;
-  /** One replica at least has no end before the others. */
-  readonly ends: readonly ReplicaEnd[];
-}
-
-export interface ReplicaEnd {
-  readonly replica: number;
-  readonly atMs: number;
-  readonly how: 'killed' | 'drained';
-  /** So long after it another process takes its place; undefined where none does. */
-  readonly comesBackAfterMs: number | undefined;
-}
 
 /** When the first requests come: replicas are connected by then. */
 const OPEN_MS = 1_200;

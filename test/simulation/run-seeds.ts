@@ -3,9 +3,9 @@ import { systemClock } from '../../src/primitives/clock.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 import { HttpDoor } from './http-door.ts';
 import { createModelScheme } from './model-bls.ts';
-import { type Plan, planOf } from './plan.ts';
+import { type Plan, planOf, type ReplicasPlan } from './plan.ts';
 import { createRealScheme } from './real-bls.ts';
-import { planOfReplicas, type ReplicasPlan } from './replica-plan.ts';
+import { planOfReplicas } from './replica-plan.ts';
 import { type Report, World } from './world.ts';
 
 export type Bls = Plan['bls'];

@@ -1,7 +1,7 @@
 import { LEASE_MS } from '../../src/store/shared-work.ts';
-import type { Plan } from './plan.ts';
-import type { ReplicasPlan } from './replica-plan.ts';
-import type { StoreEntry, StoreWatcher } from './simulated-redis.ts';
+import type { Plan, ReplicasPlan } from './plan.ts';
+import type { StoreWatcher } from './simulated-redis.ts';
+import type { StoreEntry } from './store-lies.ts';
 
 /** Looked back for whatever may have cost a replica its lease, or its way to the store: pauses between attempts included. */
 const EXCUSE_MS = 15_000;

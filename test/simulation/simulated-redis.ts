@@ -3,7 +3,7 @@ import type { Clock } from '../../src/primitives/clock.ts';
 import type { openRedisLink, RedisLink } from '../../src/store/redis-link.ts';
 import type { Draws } from './draws.ts';
 import { compileRedisScript, type Reply } from './redis-script.ts';
-import type { Liar, Lie } from './store-lies.ts';
+import type { Liar, Lie, StoreEntry } from './store-lies.ts';
 
 /** What the store, or the way to it, does for a while. */
 export type StoreFault =
@@ -47,14 +47,6 @@ export interface StorePlan {
   readonly lies: Readonly<Partial<Record<Lie, number>>>;
   /** Of the answers while it lies. */
   readonly lying: number;
-}
-
-export interface StoreEntry {
-  readonly value: string | readonly string[];
-  readonly endsMs: number;
-  readonly writtenMs: number;
-  /** The process; undefined where nobody of them has written it. */
-  readonly writer: number | undefined;
 }
 
 /** Sees what replicas do in the store, and what becomes of it. */

@@ -8,7 +8,6 @@ import type { BlsScheme } from './bls-scheme.ts';
 import type { Draws } from './draws.ts';
 import type { LedgerSet } from './ledger.ts';
 import { simulatedIdentity } from './simulated-identity.ts';
-import type { SimulatedRedis } from './simulated-redis.ts';
 
 /** What a replica is told in place of the truth. */
 export type Lie =
@@ -23,6 +22,20 @@ export type Lie =
   | 'nothing'
   /** What no replica has written: a message that does not verify, a failure, signatures of others, another set, a lease of nobody. */
   | 'forged';
+
+export interface StoreEntry {
+  readonly value: string | readonly string[];
+  readonly endsMs: number;
+  readonly writtenMs: number;
+  /** The process; undefined where nobody of them has written it. */
+  readonly writer: number | undefined;
+}
+
+/** What is in the store, and what each key had before, the latest last. */
+export interface Contents {
+  readonly entries: Map<string, StoreEntry>;
+  readonly history: ReadonlyMap<string, readonly string[]>;
+}
 
 /** What a liar knows of the work under a key. */
 export interface Target {
@@ -72,7 +85,7 @@ export class Liar {
   tell(
     lie: Lie,
     { key, answer }: { readonly key: string; readonly answer: unknown },
-    redis: SimulatedRedis,
+    redis: Contents,
     draws: Draws,
   ): unknown {
     const bytes = answer instanceof Uint8Array ? answer : undefined;
@@ -112,7 +125,7 @@ export class Liar {
   }
 
   /** A value for a key; undefined where the liar has no idea of it. */
-  planted(key: string, redis: SimulatedRedis, draws: Draws): string | undefined {
+  planted(key: string, redis: Contents, draws: Draws): string | undefined {
     const [, name] = key.split(this.#options.scope);
     if (name === undefined) return undefined;
     const target = this.#options.targetOf(name);

@@ -1,0 +1,108 @@
+import { expect, test } from 'vitest';
+import { type Clock, systemClock } from '../../src/primitives/clock.ts';
+import { registerIdentity } from '../../src/store/identity-registration.ts';
+import { createMemoryLimitCounters } from '../../src/store/limit-counters.ts';
+import { openRedisLink } from '../../src/store/redis-link.ts';
+import { createSharedLimitCounters } from '../../src/store/shared-limit-counters.ts';
+import type { SharedStore } from '../../src/store/shared-store.ts';
+import { createSharedValues } from '../../src/store/shared-values.ts';
+import { Draws } from '../simulation/draws.ts';
+import { simulatedIdentity } from '../simulation/simulated-identity.ts';
+import { SimulatedRedis } from '../simulation/simulated-redis.ts';
+import type { Liar } from '../simulation/store-lies.ts';
+import { startRedis } from './redis-process.ts';
+
+const OPERATIONS = 250;
+/** Nothing lapses while the test runs. */
+const LONG_MS = 600_000;
+/** What is left of a time may have passed in one of them. */
+const TICK_MS = 30_000;
+
+/** The simulated one answers at once. */
+const AT_ONCE: Clock = {
+  ...systemClock,
+  after(_, callback) {
+    queueMicrotask(callback);
+    return () => undefined;
+  },
+};
+
+/** Times that are left are told to half a minute. */
+function rough(reply: unknown): unknown {
+  if (Array.isArray(reply)) return reply.map(rough);
+  return typeof reply === 'number' && reply > TICK_MS ? Math.round(reply / TICK_MS) : reply;
+}
+
+test('the Redis of the simulation answers the scripts of the service as a real one does', async () => {
+  await using redis = await startRedis();
+  const draws = new Draws('a simulated Redis and a real one');
+  const simulated = new SimulatedRedis({
+    ...{ clock: AT_ONCE, draws, liar: undefined as unknown as Liar },
+    plan: { latencyMs: [0, 0], spells: [], moments: [], lies: {}, lying: 0 },
+    watcher: { wrote: () => undefined, disturbed: () => undefined, lost: () => undefined },
+  });
+  const options = {
+    ...{ keyPrefix: 'test:', connectTimeoutMs: 5_000, signal: new AbortController().signal },
+    servers: {
+      ...({ kind: 'single', host: '127.0.0.1', port: redis.port, isTls: false } as const),
+      ...{ username: undefined, password: undefined, database: 0 },
+    },
+    onBroken: (error: unknown) => expect.unreachable(String(error)),
+  };
+  const links = await Promise.all([openRedisLink(options), simulated.linkOpener(0, 0)(options)]);
+  await Promise.all(links.map((link) => link.connect()));
+  const store: SharedStore = {
+    ask: (command) =>
+      command({
+        async run(...args) {
+          const [real, other] = await Promise.all(links.map((link) => link.run(...args)));
+          expect(rough(other)).toEqual(rough(real));
+          return real;
+        },
+      }),
+    [Symbol.dispose]: () => undefined,
+  };
+  const values = createSharedValues(store, 'scope:');
+  const identities = ['one', 'other'].map((replica) =>
+    registerIdentity({
+      ...{ store, replica, description: 'a process', lapsesMs: LONG_MS },
+      nodeID: simulatedIdentity(1).nodeID,
+    }),
+  );
+  const value = (): Uint8Array => Uint8Array.of(draws.int(0, 2), ...draws.bytes(draws.int(0, 3)));
+  for (let operation = 0; operation < OPERATIONS; operation += 1) {
+    const counters = createSharedLimitCounters(store, createMemoryLimitCounters(systemClock));
+    const key = `${draws.int(0, 3)}`;
+    const kinds = ['get', 'set', 'delete', 'replace', 'replace', 'replace', 'add', 'claim', 'look', 'leave'] as const;
+    switch (draws.pick(kinds)) {
+      case 'get':
+        await values.get(key, draws.int(0, 5));
+        break;
+      case 'set':
+        await values.set(key, value(), LONG_MS);
+        break;
+      case 'delete':
+        await values.delete(key);
+        break;
+      case 'replace':
+        await values.replace(key, draws.chance(0.5) ? value().subarray(0, 1) : undefined, {
+          ...{ value: draws.chance(0.7) ? value() : undefined, ttlMs: LONG_MS, maxBytes: draws.int(0, 5) },
+        });
+        break;
+      case 'add':
+        await counters.add(`limit ${key}`, draws.int(1, 5), LONG_MS);
+        break;
+      case 'claim': {
+        const claim = await counters.claim(`claim ${key}`, LONG_MS);
+        if (claim.isGranted && draws.chance(0.7)) await claim.giveBack();
+        break;
+      }
+      case 'look':
+        await draws.pick(identities).look();
+        break;
+      case 'leave':
+        await draws.pick(identities)[Symbol.asyncDispose]();
+    }
+  }
+  for (const link of links) link.destroy();
+}, 60_000);
