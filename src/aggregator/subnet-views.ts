@@ -27,6 +27,12 @@ export interface SubnetViews {
   view(request: SubnetRequest, signal: AbortSignal): Promise<SubnetView>;
   /** The primary network first, then the tracked subnets, then those asked for lately. */
   list(): readonly KnownSubnet[];
+  /** Of all subnets that are known here, as things are now: nobody is asked, connected or waited for. */
+  weights(): readonly SubnetWeights[];
+}
+
+export interface SubnetWeights extends Pick<SubnetView, 'totalWeight' | 'connectedWeight' | 'signableWeight'> {
+  readonly subnetID: SubnetID;
 }
 
 export interface SubnetRequest {
@@ -80,6 +86,10 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
     }
   }
 
+  const peerOf = (nodeID: NodeID) => peers.describe(nodeID);
+  const pastOf = (nodeID: NodeID) => history.pastOf(nodeID);
+  const isSuspect = (publicKeyHex: string) => suspects.has(publicKeyHex);
+
   return {
     async view({ subnetID, destinationChainID, ...request }, signal) {
       const { pChainHeight } = settingsOf({ ...request, destinationChainID });
@@ -91,10 +101,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
       ]);
       return assembleSubnetView({
         ...signers,
-        ...{ subnetID, funds },
-        peerOf: (nodeID) => peers.describe(nodeID),
-        pastOf: (nodeID) => history.pastOf(nodeID),
-        isSuspect: (publicKeyHex) => suspects.has(publicKeyHex),
+        ...{ subnetID, funds, peerOf, pastOf, isSuspect },
       });
     },
 
@@ -112,6 +119,17 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
           isTracked: false,
         }));
       return [...tracked, ...others];
+    },
+
+    weights() {
+      return validatorSets.newest().map(([subnetID, warpSet]) =>
+        assembleSubnetView({
+          ...{ subnetID, warpSet, peerOf, pastOf, isSuspect },
+          // Of the sums that are wanted here, none depends on the height, or on balances.
+          pChainHeight: 0n,
+          funds: new Map(),
+        }),
+      );
     },
   };
 }
