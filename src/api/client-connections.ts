@@ -83,7 +83,7 @@ export class ClientConnections {
       clock,
       listener,
       begin: (handle) => this.#turns.run(address, handle),
-      onChange: (changed) => this.#measure(changed),
+      onChange: (changed) => this.measure(changed),
     });
     const client = this.#clients.get(address) ?? { connections: new Set(), waiting: 0, isHeld: false };
     this.#clients.set(address, client);
@@ -109,6 +109,20 @@ export class ClientConnections {
 
   get(socket: Socket): ClientConnection | undefined {
     return this.#bySocket.get(socket);
+  }
+
+  /** Counts anew what waits and is unread there, and breaks off the greediest where that is too much. */
+  measure(connection: ClientConnection): void {
+    const account = this.#accounts.get(connection);
+    if (account === undefined) return;
+    this.#update(connection, account);
+    if (this.#waiting > MAX_WAITING) this.#breakOffGreediest('waiting', 'has most waiting requests of all');
+    if (this.#unreadBytes <= MAX_UNREAD_BYTES) return;
+    // What was measured earlier may have been taken since.
+    for (const [each, ofEach] of this.#accounts) this.#update(each, ofEach);
+    while (this.#unreadBytes > MAX_UNREAD_BYTES) {
+      this.#breakOffGreediest('unreadBytes', 'has most unread bytes of all');
+    }
   }
 
   [Symbol.iterator](): IterableIterator<ClientConnection> {
@@ -152,19 +166,6 @@ export class ClientConnections {
     client?.connections.delete(connection);
     if (client?.connections.size === 0) this.#clients.delete(account.address);
     if (this.#accounts.size === 0) this.stop();
-  }
-
-  #measure(connection: ClientConnection): void {
-    const account = this.#accounts.get(connection);
-    if (account === undefined) return;
-    this.#update(connection, account);
-    if (this.#waiting > MAX_WAITING) this.#breakOffGreediest('waiting', 'has most waiting requests of all');
-    if (this.#unreadBytes <= MAX_UNREAD_BYTES) return;
-    // What was measured earlier may have been taken since.
-    for (const [each, ofEach] of this.#accounts) this.#update(each, ofEach);
-    while (this.#unreadBytes > MAX_UNREAD_BYTES) {
-      this.#breakOffGreediest('unreadBytes', 'has most unread bytes of all');
-    }
   }
 
   #update(connection: ClientConnection, account: Account): void {

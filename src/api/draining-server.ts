@@ -67,6 +67,12 @@ export class DrainingServer extends HttpServer {
     }
   }
 
+  /** For answers that are written bit by bit: what their clients have not read counts at once. */
+  measure(socket: Socket): void {
+    const connection = this.#connections.get(socket);
+    if (connection !== undefined) this.#connections.measure(connection);
+  }
+
   override close(callback?: (error?: Error) => void): this {
     this.#isClosing = true;
     const { clock, drainTimeoutMs, onTimeout } = this.#options;

@@ -4,6 +4,7 @@ import { UpstreamError } from '../upstream/upstream-error.ts';
 import { presentDetails } from './aggregation-details.ts';
 import { ERROR_CODES } from './error-codes.ts';
 import { type ErrorAnswer, type ErrorForm, OWN_ERROR_FORM } from './error-form.ts';
+import { encodeEvent } from './event-stream.ts';
 import { ClientGone, HttpError, noSuchRoute } from './http-error.ts';
 import type { RequestLog } from './request-log.ts';
 import { describeValidation, MISSING_BODY } from './validation-text.ts';
@@ -13,6 +14,8 @@ export type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply:
 /** The one place where errors of all kinds become answers. */
 export function createErrorHandler(log: RequestLog, form: ErrorForm = OWN_ERROR_FORM): ErrorHandler {
   return (error, request, reply) => {
+    const { eventStream } = request;
+    if (eventStream?.hasBegun !== true) eventStream?.stop();
     if (error instanceof ClientGone) {
       reply.hijack(); // nobody is there to be answered
       return;
@@ -25,12 +28,15 @@ export function createErrorHandler(log: RequestLog, form: ErrorForm = OWN_ERROR_
     else if (error instanceof AggregatorError && (statusCode >= 500 || error.report !== undefined))
       log.aggregationFailed(request, error);
     else if (statusCode < 500) log.refused(request, code, message);
+    const body = form.bodyOf(answer, statusCode);
+    if (eventStream?.hasBegun) {
+      request.endStatus = statusCode;
+      eventStream.end(encodeEvent({ event: 'error', data: body }));
+      return;
+    }
     if (retryAfterMs !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfterMs / 1_000)));
     // As a text: a route's schema of this status must not decide which fields are sent.
-    reply
-      .status(statusCode)
-      .type('application/json; charset=utf-8')
-      .send(JSON.stringify(form.bodyOf(answer, statusCode)));
+    reply.status(statusCode).type('application/json; charset=utf-8').send(JSON.stringify(body));
   };
 }
 

@@ -1,6 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../primitives/clock.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of a stream that ended with an error: the status that the plain answer would have. */
+    endStatus: number | undefined;
+  }
+}
+
 /** Told when a request is over. */
 export interface RequestFollower {
   over(request: FastifyRequest, reply: FastifyReply, end: RequestEnd): void;
@@ -9,6 +16,8 @@ export interface RequestFollower {
 export interface RequestEnd {
   /** The answer was handed to the network as a whole; else the client had gone before. */
   readonly isAnswered: boolean;
+  /** How it ended. A stream begins with 200, whatever comes of it. */
+  readonly status: number;
   readonly durationMs: number;
 }
 
@@ -25,7 +34,8 @@ export function followRequest(
     if (isOver) return;
     isOver = true;
     const durationMs = clock.monotonicMs() - startMs;
-    for (const follower of followers) follower.over(request, reply, { isAnswered, durationMs });
+    const status = request.endStatus ?? reply.raw.statusCode;
+    for (const follower of followers) follower.over(request, reply, { isAnswered, status, durationMs });
   };
   reply.raw.once('finish', () => end(true));
   reply.raw.once('close', () => end(false));

@@ -29,13 +29,13 @@ export class HttpMetrics implements RequestFollower {
     this.#inFlight.inc();
   }
 
-  over({ method, routeOptions }: FastifyRequest, { raw }: FastifyReply, { isAnswered, durationMs }: RequestEnd): void {
+  over({ method, routeOptions }: FastifyRequest, _reply: FastifyReply, end: RequestEnd): void {
     this.#inFlight.dec();
     // The pattern, of which there are as many as routes; the path of what has no route is any text of the client's.
     const route = routeOptions.url ?? NO_ROUTE;
-    const status = isAnswered ? String(raw.statusCode) : GONE;
+    const status = end.isAnswered ? String(end.status) : GONE;
     this.#count({ method, route, status });
-    this.#observe({ route, status_class: isAnswered ? `${status[0]}xx` : GONE }, durationMs / 1_000);
+    this.#observe({ route, status_class: end.isAnswered ? `${status[0]}xx` : GONE }, end.durationMs / 1_000);
   }
 }
 

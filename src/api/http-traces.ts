@@ -36,7 +36,7 @@ export class HttpTraces implements RequestFollower {
       if (raw.headersSent) span.set('http.response.status_code', raw.statusCode);
       if (!end.isAnswered) span.set('client.gone', true);
       if (errorCode !== undefined) span.set('error.type', errorCode);
-      if (raw.headersSent && raw.statusCode >= 500) span.fail(errorCode ?? `status ${raw.statusCode}`);
+      if (raw.headersSent && end.status >= 500) span.fail(errorCode ?? `status ${end.status}`);
     }
     span.end();
   }

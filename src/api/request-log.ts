@@ -39,7 +39,7 @@ export class RequestLog implements RequestFollower {
   }
 
   /** Writes the access line. Operations have none: probes and scrapes would bury everything else. */
-  over(request: FastifyRequest, { raw }: FastifyReply, { isAnswered, durationMs }: RequestEnd): void {
+  over(request: FastifyRequest, { raw }: FastifyReply, { isAnswered, status, durationMs }: RequestEnd): void {
     if (request.routeOptions.config?.access?.group === 'operations') return;
     // By the service's logger, which is cheaper than one of the request's own for a single line.
     this.#write('info', this.#answered, this.#logger, 'request', () => ({
@@ -47,7 +47,7 @@ export class RequestLog implements RequestFollower {
       ...traceOf(request),
       method: request.method,
       route: request.routeOptions.url, // the pattern, so that lines of one route are found together
-      ...(raw.headersSent && { status: raw.statusCode }),
+      ...(raw.headersSent && { status }),
       ...(!isAnswered && { clientGone: true }),
       durationMs: Math.round(durationMs * 10) / 10,
       ...(request.apiKey !== undefined && { key: request.apiKey.name }),

@@ -98,7 +98,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   });
   registerAccess(server, access, metrics);
   registerBodyRoom(server, metrics);
-  registerAggregateSignatures(server, networks);
+  registerAggregateSignatures(server, networks, clock);
   await registerGoRoutes(server, {
     ...{ networks, log, metrics, clock },
     withNames: true,
@@ -199,6 +199,8 @@ export function createBareServer(
   // Bodies are JSON; Fastify would take plain text too, and then find that it is no object.
   server.removeContentTypeParser('text/plain');
   server.decorateRequest('errorCode', undefined);
+  server.decorateRequest('endStatus', undefined);
+  server.decorateRequest('eventStream', undefined);
   server.decorateRequest('span');
   server.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);

@@ -1,9 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import type { AggregationRequest, AggregationResult } from '../../aggregator/aggregation-request.ts';
+import type { AggregationRequest } from '../../aggregator/aggregation-request.ts';
 import type { Network } from '../../network/network.ts';
-import { bytesToHex } from '../../primitives/bytes.ts';
+import type { Clock } from '../../primitives/clock.ts';
 import { chargeMore, clientOf } from '../access.ts';
+import { AggregationStream } from '../aggregation-stream.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';
 import { createNetworkOfPath } from '../network-of-path.ts';
@@ -14,22 +15,10 @@ import {
   parseTransactionRequest,
   TransactionQuery,
 } from '../parse-aggregation-request.ts';
+import { prefersEvents } from '../prefers-events.ts';
 import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS } from '../route-access.ts';
+import { presentSigned, SignedMessageBody } from '../signed-message-record.ts';
 import { untilClientGone } from '../until-client-gone.ts';
-
-export const SignedMessageBody = Type.Object(
-  {
-    signedMessage: Type.String({ description: 'The signed Warp message in hex, without a prefix' }),
-    pChainHeight: Type.Integer({ description: 'The P-Chain height whose validators signed' }),
-    signingSubnetId: Type.String({ description: 'The subnet whose validators signed, in cb58' }),
-    signedWeight: Type.String({ description: 'Weight of those who signed' }),
-    totalWeight: Type.String({ description: 'Weight of all validators of the subnet, of which the quorum is a part' }),
-    signers: Type.Array(Type.String(), {
-      description: 'NodeIDs of those who signed, in the canonical order; one NodeID for each BLS key',
-    }),
-  },
-  { description: 'Signed, verified message' },
-);
 
 const RESPONSES = {
   201: SignedMessageBody,
@@ -38,16 +27,23 @@ const RESPONSES = {
 export const AGGREGATION_PATH = '/v1/signatureAggregator/:network/aggregateSignatures';
 const tags = ['Signature aggregation'];
 
-export function registerAggregateSignatures(server: Server, networks: readonly Network[]): void {
+export function registerAggregateSignatures(server: Server, networks: readonly Network[], clock: Clock): void {
   const { network, networkOf, onRequest } = createNetworkOfPath(networks);
 
-  function aggregate(
+  async function answer(
     request: FastifyRequest,
     reply: FastifyReply,
     asked: AggregationRequest,
-  ): Promise<AggregationResult> {
+  ): Promise<FastifyReply> {
+    const { name, aggregator } = networkOf(request);
     const waiter = { signal: untilClientGone(reply), client: clientOf(request), span: request.span };
-    return networkOf(request).aggregator.aggregate(asked, waiter);
+    if (request.method === 'HEAD' || !prefersEvents(request.headers.accept)) {
+      const result = await aggregator.aggregate(asked, waiter);
+      return reply.status(201).send(presentSigned(result));
+    }
+    const stream = new AggregationStream({ reply, clock, network: name, asked });
+    stream.end(await aggregator.aggregate(asked, { ...waiter, onProgress: stream.onProgress }));
+    return reply;
   }
 
   server.post(
@@ -68,8 +64,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     async (request, reply) => {
       await chargeMore(request, reply, unitsForSize(request.body), 'it takes an API key with a higher limit');
       const asked = parseAggregationRequest(request.body);
-      const result = await aggregate(request, reply, asked);
-      return reply.status(201).send(presentSigned(result));
+      return answer(request, reply, asked);
     },
   );
 
@@ -96,8 +91,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     },
     async (request, reply) => {
       const asked = parseTransactionRequest(request.params.txHash, request.query);
-      const result = await aggregate(request, reply, asked);
-      return reply.status(201).send(presentSigned(result));
+      return answer(request, reply, asked);
     },
   );
 }
@@ -109,15 +103,4 @@ export function unitsForSize({
 }: Pick<Static<typeof AggregationBody>, 'message' | 'justification'>): number {
   const bytes = (message.length + justification.length) / 2;
   return MESSAGE_AGGREGATION_ACCESS.unitsPerKiB * Math.floor(bytes / 1024);
-}
-
-export function presentSigned(result: AggregationResult): Static<typeof SignedMessageBody> {
-  return {
-    signedMessage: bytesToHex(result.signedMessage),
-    pChainHeight: Number(result.pChainHeight),
-    signingSubnetId: result.signingSubnetID,
-    signedWeight: String(result.signedWeight),
-    totalWeight: String(result.totalWeight),
-    signers: [...result.signers],
-  };
 }

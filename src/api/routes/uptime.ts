@@ -9,8 +9,8 @@ import { createNetworkOfPath } from '../network-of-path.ts';
 import { parseID, parseOptionalID, toBigInt } from '../parse-fields.ts';
 import { checkQuery, HEIGHT_PARAMETERS, textsOf } from '../query-parameters.ts';
 import { UPTIME_ACCESS } from '../route-access.ts';
+import { presentSigned, SignedMessageBody } from '../signed-message-record.ts';
 import { untilClientGone } from '../until-client-gone.ts';
-import { presentSigned, SignedMessageBody } from './aggregate-signatures.ts';
 
 const UptimeBody = Type.Object(
   {

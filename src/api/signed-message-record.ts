@@ -1,0 +1,29 @@
+import { type Static, Type } from 'typebox';
+import type { AggregationResult } from '../aggregator/aggregation-request.ts';
+import { bytesToHex } from '../primitives/bytes.ts';
+
+export const SignedMessageBody = Type.Object(
+  {
+    signedMessage: Type.String({ description: 'The signed Warp message in hex, without a prefix' }),
+    pChainHeight: Type.Integer({ description: 'The P-Chain height whose validators signed' }),
+    signingSubnetId: Type.String({ description: 'The subnet whose validators signed, in cb58' }),
+    signedWeight: Type.String({ description: 'Weight of those who signed' }),
+    totalWeight: Type.String({ description: 'Weight of all validators of the subnet, of which the quorum is a part' }),
+    signers: Type.Array(Type.String(), {
+      description: 'NodeIDs of those who signed, in the canonical order; one NodeID for each BLS key',
+    }),
+  },
+  { description: 'Signed, verified message' },
+);
+export type SignedMessageBody = Static<typeof SignedMessageBody>;
+
+export function presentSigned(result: AggregationResult): SignedMessageBody {
+  return {
+    signedMessage: bytesToHex(result.signedMessage),
+    pChainHeight: Number(result.pChainHeight),
+    signingSubnetId: result.signingSubnetID,
+    signedWeight: String(result.signedWeight),
+    totalWeight: String(result.totalWeight),
+    signers: [...result.signers],
+  };
+}
