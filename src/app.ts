@@ -111,8 +111,14 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const metricsServer =
     port === undefined ? undefined : opened.use(await openMetricsServer({ host, port, registry, clock }));
   let isStopping = false;
-  const console = config.server.console
-    ? opened.use(openConsole({ networks, registry, clock, areFiguresShown: metricsServer === undefined }))
+  const consolePage = config.server.console
+    ? opened.use(
+        openConsole({
+          ...{ networks, registry, clock, version: packageJson.version },
+          hasDevnet: embedded !== undefined,
+          hasFigures: metricsServer === undefined,
+        }),
+      )
     : undefined;
   const server = await createServer({
     ...{ networks, registry, metrics, tracer, logger, clock },
@@ -121,10 +127,10 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
     version: packageJson.version,
     ...settings,
     ...(embedded && { examples: embedded.example }),
-    ...(console && { startPage: console.sendPage }),
+    ...(consolePage && { startPage: consolePage.sendPage }),
     registerMore(server) {
       embedded?.registerRoutes(server);
-      console?.registerRoutes(server);
+      consolePage?.registerRoutes(server);
     },
   });
   const goListeners = await openGoListeners({

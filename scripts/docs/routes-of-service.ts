@@ -26,7 +26,7 @@ const SUMMARIES_OF_HIDDEN: ReadonlyMap<string, string> = new Map([
   ['GET /docs', 'A page to read it and to try it'],
   ['GET /', 'What is served here, and where to go from here'],
   ['GET /console/{file}', 'The files of the console'],
-  ['GET /console/error-codes', 'What each error code means, and what to do, as the console says it'],
+  ['GET /console/facts', 'What the console has to know of its service: networks, version, what each error code means'],
   ['GET /v1/*', 'Any other lookup of the data API, passed on unchecked but for its form, unless `passUnknown` is off'],
 ]);
 
@@ -71,7 +71,14 @@ function partsOfNothing(): ServerOptions {
     drainTimeoutMs: 1,
     registerMore(server) {
       registerDevnetRoutes(server, () => undefined, 'fuji');
-      using console = openConsole({ networks: [], registry, clock: systemClock, areFiguresShown: true });
+      using console = openConsole({
+        networks: [],
+        registry,
+        clock: systemClock,
+        version: '',
+        hasDevnet: true,
+        hasFigures: true,
+      });
       console.registerRoutes(server);
     },
   };

@@ -2,10 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { createDocumentBytes, sendDocument } from '../api/document-bytes.ts';
 import { ERROR_CODES } from '../api/error-codes.ts';
+import { publicExample } from '../api/example-request.ts';
 import type { Server } from '../api/http-server.ts';
 import { OPERATIONS_ACCESS } from '../api/route-access.ts';
 import { Activity, type ActivityOptions } from './activity.ts';
 import { ActivityBody } from './activity-record.ts';
+import type { ConsoleFacts } from './console-facts.ts';
 import { createPageFiles, type PageFiles, sendPageFile } from './page-files.ts';
 
 /** The page for people at `/`, with what only it needs. All else it gets from the API, as any other client does. */
@@ -16,10 +18,16 @@ export interface Console extends Disposable {
 }
 
 export interface ConsoleOptions extends ActivityOptions {
-  /** Whether what the metrics say may be shown here: they are not where they have an address of their own. */
-  readonly areFiguresShown: boolean;
+  /** Of this service. */
+  readonly version: string;
+  /** Whether there are examples of an embedded network. */
+  readonly hasDevnet: boolean;
+  /** Whether what the metrics say may be shown here: not where they have an address of their own. */
+  readonly hasFigures: boolean;
   readonly files?: PageFiles;
 }
+
+type FactsOptions = Pick<ConsoleOptions, 'networks' | 'version' | 'hasDevnet' | 'hasFigures'>;
 
 /** Nothing inline, nothing evaluated, nothing from elsewhere; and no page of others may frame it, as keys are typed in here. */
 const CONTENT_SECURITY_POLICY = [
@@ -35,8 +43,8 @@ const CONTENT_SECURITY_POLICY = [
 
 const config = { access: OPERATIONS_ACCESS };
 
-export function openConsole({ areFiguresShown, files = createPageFiles(), ...options }: ConsoleOptions): Console {
-  const activity = areFiguresShown ? new Activity(options) : undefined;
+export function openConsole({ hasFigures, files = createPageFiles(), ...options }: ConsoleOptions): Console {
+  const activity = hasFigures ? new Activity(options) : undefined;
 
   async function send(request: FastifyRequest, reply: FastifyReply, name: string): Promise<FastifyReply> {
     const file = await files.file(name);
@@ -51,7 +59,7 @@ export function openConsole({ areFiguresShown, files = createPageFiles(), ...opt
   return {
     sendPage: (request, reply) => send(request, reply, 'index.html'),
     registerRoutes(server) {
-      registerErrorCodes(server);
+      registerFacts(server, { ...options, hasFigures });
       if (activity !== undefined) registerActivity(server, activity);
       server.get(
         '/console/:file',
@@ -63,13 +71,23 @@ export function openConsole({ areFiguresShown, files = createPageFiles(), ...opt
   };
 }
 
-/** What each error means, whether to try again, and what to do: the page says it beside the error. */
-function registerErrorCodes(server: Server): void {
-  let document: ReturnType<typeof createDocumentBytes> | undefined;
-  server.get('/console/error-codes', { config, schema: { hide: true } }, async (request, reply) => {
-    document ??= createDocumentBytes(JSON.stringify(ERROR_CODES), 'application/json; charset=utf-8');
-    return sendDocument(request, reply, document);
-  });
+/** What the page asks for first. */
+function registerFacts(server: Server, options: FactsOptions): void {
+  const { networks, version, hasDevnet, hasFigures } = options;
+  const example = publicExample(networks.flatMap(({ pathNames }) => pathNames));
+  const document = createDocumentBytes(
+    JSON.stringify({
+      version,
+      networks: networks.map(({ name, pathNames }) => ({ name, aliases: pathNames.filter((alias) => alias !== name) })),
+      ...{ hasDevnet, hasFigures },
+      ...(!hasDevnet && example && { example }),
+      errorCodes: ERROR_CODES,
+    } satisfies ConsoleFacts),
+    'application/json; charset=utf-8',
+  );
+  server.get('/console/facts', { config, schema: { hide: true } }, async (request, reply) =>
+    sendDocument(request, reply, document),
+  );
 }
 
 function registerActivity(server: Server, activity: Activity): void {

@@ -1,0 +1,6 @@
+import { type ComponentChild, h } from 'preact';
+import type { Session } from './session.ts';
+
+export function InspectView(_props: { session: Session; begin?: string | undefined; subnetId?: string | undefined; readiness?: unknown }): ComponentChild {
+  return h('div', { class: 'view' }, 'to come');
+}

@@ -1,0 +1,24 @@
+import type { AggregationExample } from '../../api/example-request.ts';
+import type { ErrorAdvice } from '../console-facts.ts';
+import type { ApiClient } from './api-client.ts';
+
+export const VIEWS = ['sign', 'inspect', 'subnets', 'service'] as const;
+export type ViewName = (typeof VIEWS)[number];
+
+/** What all views share: whom they ask, of which network, and what is known beforehand. */
+export interface Session {
+  readonly api: ApiClient;
+  readonly network: string;
+  /** A name of the network that the public SDK knows; undefined where it has none. */
+  readonly sdkNetwork: string | undefined;
+  readonly hasDevnet: boolean;
+  readonly hasFigures: boolean;
+  readonly example: AggregationExample | undefined;
+  /** Names of chains that no message tells, by their IDs. */
+  readonly chainNames: ReadonlyMap<string, string>;
+  adviceOf(code: string): ErrorAdvice | undefined;
+  /** Shows another view, with what it is to begin with. */
+  open(view: ViewName, text?: string): void;
+  /** Says it to those who do not see it. */
+  announce(text: string): void;
+}
