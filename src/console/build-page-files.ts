@@ -35,21 +35,33 @@ const LIBRARIES = [
   { specifier: undefined, packageName: 'uplot', file: 'dist/uPlot.min.css', name: 'uplot.css' },
 ] as const;
 
+/** In `index.html`: where the modules are named that the first view needs, so that they are not found out one after the other. */
+const PRELOADS = '<!-- modules -->';
+/** Charts are of other views, and are asked for when one is opened. */
+const LATER = /^(?:line-chart|uplot)\.js$/;
+
 async function buildFiles(): Promise<BuiltFile[]> {
   const own = (await readdir(PAGE)).filter((file) => CONTENT_TYPES[extname(file)] !== undefined);
+  const scripts = [...own, ...LIBRARIES.map(({ name }) => name)]
+    .map(servedName)
+    .filter((name) => name.endsWith('.js') && !LATER.test(name));
+  const preloads = scripts.map((name) => `<link rel="modulepreload" href="console/${name}">`).join('\n');
   const require = createRequire(import.meta.url);
   return Promise.all([
     ...own.map(async (file) => {
       const text = await readFile(join(PAGE, file), 'utf8');
-      const isTypeScript = extname(file) === '.ts';
-      const served = isTypeScript ? stripTypeScriptTypes(text) : text;
-      return build(isTypeScript ? file.replace(/\.ts$/, '.js') : file, served);
+      const script = extname(file) === '.ts' ? stripTypeScriptTypes(text) : text;
+      return build(servedName(file), script.replace(PRELOADS, preloads));
     }),
     ...LIBRARIES.map(async ({ packageName, file, name }) => {
       const folder = dirname(require.resolve(`${packageName}/package.json`));
       return build(name, await readFile(join(folder, file), 'utf8'));
     }),
   ]);
+}
+
+function servedName(file: string): string {
+  return file.replace(/\.ts$/, '.js');
 }
 
 function build(name: string, text: string): BuiltFile {
@@ -63,7 +75,7 @@ function build(name: string, text: string): BuiltFile {
 function addressImports(script: string): string {
   return script
     .replaceAll(
-      /(\b(?:from|import)\s*)(['"])([^'"\n]+)\2/g,
+      /(\b(?:from|import)\s*\(?\s*)(['"])([^'"\n]+)\2/g,
       (whole, before: string, quote: string, specifier: string) => {
         const library = LIBRARIES.find((known) => known.specifier === specifier);
         if (library !== undefined) return `${before}${quote}./${library.name}${quote}`;

@@ -1,8 +1,8 @@
 import type { Static } from 'typebox';
 import type { AggregationDetails } from '../../api/aggregation-details.ts';
 import type { AggregationEvent } from '../../api/progress-records.ts';
-import type { DecodeResult, VerificationResult } from '../../api/routes/messages.ts';
 import type { ReadinessBody } from '../../api/routes/health.ts';
+import type { DecodeResult, VerificationResult } from '../../api/routes/messages.ts';
 import type { SignedMessageBody } from '../../api/signed-message-record.ts';
 import type { SubnetListBody, SubnetViewBody } from '../../api/subnet-records.ts';
 import type { Example } from '../../devnet/examples.ts';
@@ -90,6 +90,12 @@ export class ApiClient {
     return this.#json('/devnet/examples');
   }
 
+  /** A message that nobody has asked for yet. */
+  async newDevnetMessage(): Promise<string> {
+    const { messages } = await this.#json<{ messages: string[] }>('/devnet/messages', { body: { count: 1 } });
+    return messages[0] ?? '';
+  }
+
   devnetChains(): Promise<{
     readonly subnets: {
       readonly primary: { readonly cChainID: string; readonly xChainID: string };
@@ -131,7 +137,12 @@ export class ApiClient {
    *
    * @throws {ApiError}, or the signal's reason
    */
-  async sign(network: string, request: SignRequest, onEvent: (event: AggregationEvent) => void, signal: AbortSignal): Promise<SignedMessage> {
+  async sign(
+    network: string,
+    request: SignRequest,
+    onEvent: (event: AggregationEvent) => void,
+    signal: AbortSignal,
+  ): Promise<SignedMessage> {
     const response = await this.#fetch(pathOf(request, network), {
       ...(request.kind === 'body' && { body: request.body }),
       signal,
@@ -159,7 +170,10 @@ export class ApiClient {
     });
   }
 
-  async #pages<Page extends { nextPageToken?: string }>(path: string, signal: AbortSignal | undefined): Promise<Page[]> {
+  async #pages<Page extends { nextPageToken?: string }>(
+    path: string,
+    signal: AbortSignal | undefined,
+  ): Promise<Page[]> {
     const pages: Page[] = [];
     let token: string | undefined;
     do {
@@ -176,7 +190,11 @@ export class ApiClient {
   }
 
   async #fetch(path: string, { body, signal, accept = 'application/json' }: CallOptions): Promise<Response> {
-    const headers = { accept, ...(body !== undefined && { 'content-type': 'application/json' }), ...(this.#key !== '' && { [KEY_NAME]: this.#key }) };
+    const headers = {
+      accept,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(this.#key !== '' && { [KEY_NAME]: this.#key }),
+    };
     try {
       return await fetch(`${this.#base}${path}`, {
         ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),

@@ -3,7 +3,13 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 
 /** The small parts that all views are made of. */
 
-export function Card(props: { title: ComponentChildren; aside?: ComponentChildren; children?: ComponentChildren; className?: string; level?: 2 | 3 }): ComponentChild {
+export function Card(props: {
+  title: ComponentChildren;
+  aside?: ComponentChildren;
+  children?: ComponentChildren;
+  className?: string;
+  level?: 2 | 3;
+}): ComponentChild {
   const { title, aside, children, className = '', level = 2 } = props;
   return h('section', { class: `card ${className}` }, [
     h('header', { class: 'card-head' }, [h(`h${level}`, { class: 'card-title' }, title), aside]),
@@ -24,7 +30,16 @@ export function CopyButton({ text, what }: { text: string; what: string }): Comp
     timer.current = setTimeout(() => setState('idle'), COPIED_MS);
   };
   const label = { idle: 'Copy', copied: 'Copied', failed: 'Select and press Ctrl+C' }[state];
-  return h('button', { type: 'button', class: `button small ${state === 'copied' ? 'done' : ''}`, onClick: () => void copy(), 'aria-label': `${label}: ${what}` }, label);
+  return h(
+    'button',
+    {
+      type: 'button',
+      class: `button small ${state === 'copied' ? 'done' : ''}`,
+      onClick: () => void copy(),
+      'aria-label': `${label}: ${what}`,
+    },
+    label,
+  );
 }
 
 async function writeClipboard(text: string): Promise<boolean> {
@@ -82,7 +97,12 @@ export function Tabs({ tabs, label }: { tabs: readonly Tab[]; label: string }): 
   const list = useRef<HTMLDivElement>(null);
   const current = Math.min(chosen, tabs.length - 1);
   const onKeyDown = (event: KeyboardEvent) => {
-    const steps: Record<string, number> = { ArrowRight: current + 1, ArrowLeft: current - 1, Home: 0, End: tabs.length - 1 };
+    const steps: Record<string, number> = {
+      ArrowRight: current + 1,
+      ArrowLeft: current - 1,
+      Home: 0,
+      End: tabs.length - 1,
+    };
     const next = steps[event.key];
     if (next === undefined) return;
     event.preventDefault();
@@ -111,15 +131,29 @@ export function Tabs({ tabs, label }: { tabs: readonly Tab[]; label: string }): 
         ),
       ),
     ),
-    h('div', { role: 'tabpanel', id: `${id}-panel`, 'aria-labelledby': `${id}-tab-${current}`, class: 'tab-panel' }, tabs[current]?.content()),
+    h(
+      'div',
+      { role: 'tabpanel', id: `${id}-panel`, 'aria-labelledby': `${id}-tab-${current}`, class: 'tab-panel' },
+      tabs[current]?.content(),
+    ),
   ]);
 }
 
-export function Badge({ tone, children }: { tone: 'good' | 'warn' | 'bad' | 'plain' | 'info'; children?: ComponentChildren }): ComponentChild {
+export function Badge({
+  tone,
+  children,
+}: {
+  tone: 'good' | 'warn' | 'bad' | 'plain' | 'info';
+  children?: ComponentChildren;
+}): ComponentChild {
   return h('span', { class: `badge ${tone}` }, children);
 }
 
-export function Field(props: { label: string; hint?: ComponentChildren; children: (id: string, describedBy: string | undefined) => ComponentChildren }): ComponentChild {
+export function Field(props: {
+  label: string;
+  hint?: ComponentChildren;
+  children: (id: string, describedBy: string | undefined) => ComponentChildren;
+}): ComponentChild {
   const id = useId();
   const { label, hint, children } = props;
   const hintId = hint === undefined ? undefined : `${id}-hint`;
@@ -131,7 +165,11 @@ export function Field(props: { label: string; hint?: ComponentChildren; children
 }
 
 /** Name and value, one below the other, as long as the list is. */
-export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChildren] | undefined | false)[] }): ComponentChild {
+export function Facts({
+  rows,
+}: {
+  rows: readonly (readonly [string, ComponentChildren] | undefined | false)[];
+}): ComponentChild {
   const shown = rows.filter((row) => row !== undefined && row !== false);
   return h(
     'dl',
@@ -146,7 +184,11 @@ export function Id({ value, what }: { value: string; what: string }): ComponentC
 }
 
 /** Asks again every so often while it is shown and the tab is looked at. */
-export function usePolled<T>(load: (signal: AbortSignal) => Promise<T>, everyMs: number, keys: readonly unknown[]): { readonly value: T | undefined; readonly error: unknown; readonly reload: () => void } {
+export function usePolled<T>(
+  load: (signal: AbortSignal) => Promise<T>,
+  everyMs: number,
+  keys: readonly unknown[],
+): { readonly value: T | undefined; readonly error: unknown; readonly reload: () => void } {
   const [state, setState] = useState<{ value: T | undefined; error: unknown }>({ value: undefined, error: undefined });
   const [turn, setTurn] = useState(0);
   useEffect(() => {

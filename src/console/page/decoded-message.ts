@@ -63,9 +63,13 @@ function summaryOfContent(content: Content): string {
     case 'RegisterL1Validator':
       return 'An L1 asks the P-Chain to register a validator';
     case 'L1ValidatorRegistration':
-      return content.registered ? 'The P-Chain confirms that an L1 validator is registered' : 'The P-Chain confirms that an L1 validator is registered no more, and never will be';
+      return content.registered
+        ? 'The P-Chain confirms that an L1 validator is registered'
+        : 'The P-Chain confirms that an L1 validator is registered no more, and never will be';
     case 'L1ValidatorWeight':
-      return content.weight === '0' ? 'An L1 validator is removed: its weight becomes 0' : `The weight of an L1 validator becomes ${grouped(content.weight)}`;
+      return content.weight === '0'
+        ? 'An L1 validator is removed: its weight becomes 0'
+        : `The weight of an L1 validator becomes ${grouped(content.weight)}`;
     case 'ValidatorUptime':
       return `An L1 validator was up for ${duration(Number(content.totalUptime) * 1_000)}`;
     case 'TeleporterMessage': {
@@ -111,9 +115,15 @@ function messageDetails(message: Message, session: Session): ComponentChildren {
   return [
     group('Message', [
       ['Network', network === undefined ? `ID ${networkId}` : `${network} (ID ${networkId})`],
-      ['Source chain', [source !== undefined && h('strong', null, source), id(sourceBlockchainId, 'source blockchain ID')]],
+      [
+        'Source chain',
+        [source !== undefined && h('strong', null, source), id(sourceBlockchainId, 'source blockchain ID')],
+      ],
       ['Message ID', id(message.messageId, 'message ID')],
-      message.as === 'signedMessage' && ['Signers', `${message.signature.signers.length} validators, by their index in the set`],
+      message.as === 'signedMessage' && [
+        'Signers',
+        `${message.signature.signers.length} validators, by their index in the set`,
+      ],
     ]),
     payloadDetails(message.payload, session),
   ];
@@ -177,18 +187,35 @@ function contentDetails(content: Content, session: Session): ComponentChildren {
   }
 }
 
-function teleporterDetails(content: Extract<Content, { kind: 'TeleporterMessage' }>, session: Session): ComponentChildren {
+function teleporterDetails(
+  content: Extract<Content, { kind: 'TeleporterMessage' }>,
+  session: Session,
+): ComponentChildren {
   const transfer = readTokenTransfer(content.message);
   const destination = session.chainNames.get(content.destinationBlockchainId);
   return [
     group('Teleporter message', [
       ['From', id(content.originSenderAddress, 'sender address')],
       ['To', id(content.destinationAddress, 'destination address')],
-      ['On chain', [destination !== undefined && h('strong', null, destination), id(content.destinationBlockchainId, 'destination blockchain ID')]],
+      [
+        'On chain',
+        [
+          destination !== undefined && h('strong', null, destination),
+          id(content.destinationBlockchainId, 'destination blockchain ID'),
+        ],
+      ],
       ['Nonce', grouped(content.messageNonce)],
       ['Gas limit', grouped(content.requiredGasLimit)],
-      ['Relayers', content.allowedRelayerAddresses.length === 0 ? 'anybody may deliver it' : content.allowedRelayerAddresses.join(', ')],
-      content.receipts.length > 0 && ['Receipts', content.receipts.map(({ receivedMessageNonce }) => `nonce ${receivedMessageNonce}`).join(', ')],
+      [
+        'Relayers',
+        content.allowedRelayerAddresses.length === 0
+          ? 'anybody may deliver it'
+          : content.allowedRelayerAddresses.join(', '),
+      ],
+      content.receipts.length > 0 && [
+        'Receipts',
+        content.receipts.map(({ receivedMessageNonce }) => `nonce ${receivedMessageNonce}`).join(', '),
+      ],
       transfer === undefined && ['Bytes', bytesValue(content.message, 'Teleporter payload')],
     ]),
     transfer !== undefined &&

@@ -85,5 +85,8 @@ export function tokenAmount(amount: bigint): string {
 }
 
 export function dateTime(unixMs: number): string {
-  return new Date(unixMs).toISOString().replace('T', ' ').replace(/\.\d+Z$/, ' UTC');
+  return new Date(unixMs)
+    .toISOString()
+    .replace('T', ' ')
+    .replace(/\.\d+Z$/, ' UTC');
 }

@@ -7,7 +7,8 @@ export function withoutPrefix(hex: string): string {
 /** @param hex an even number of digits */
 export function bytesOfHex(hex: string): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(hex.length / 2);
-  for (let index = 0; index < bytes.length; index++) bytes[index] = Number.parseInt(hex.slice(2 * index, 2 * index + 2), 16);
+  for (let index = 0; index < bytes.length; index++)
+    bytes[index] = Number.parseInt(hex.slice(2 * index, 2 * index + 2), 16);
   return bytes;
 }
 

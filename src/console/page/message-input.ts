@@ -28,12 +28,17 @@ export function useReadInput(text: string, session: Session): ReadInput {
       return undefined;
     }
     const leaving = new AbortController();
-    setState((before) => ({ ...(before.pasted.kind === 'bytes' && before.pasted.hex === pasted.hex ? before : NOTHING), pasted, isReading: true }));
+    setState((before) => ({
+      ...(before.pasted.kind === 'bytes' && before.pasted.hex === pasted.hex ? before : NOTHING),
+      pasted,
+      isReading: true,
+    }));
     const timer = setTimeout(() => {
       api.decode(network, pasted.hex, leaving.signal).then(
         ({ readings }) => setState({ pasted, readings, problem: undefined, isReading: false }),
         (error: unknown) => {
-          if (!leaving.signal.aborted) setState({ pasted, readings: [], problem: failureOf(error).message, isReading: false });
+          if (!leaving.signal.aborted)
+            setState({ pasted, readings: [], problem: failureOf(error).message, isReading: false });
         },
       );
     }, QUIET_MS);
@@ -46,7 +51,13 @@ export function useReadInput(text: string, session: Session): ReadInput {
 }
 
 /** The field that takes anything, with what is wrong with it. */
-export function MessageInput(props: { text: string; onText: (text: string) => void; label: string; hint: string; read: ReadInput }): ComponentChild {
+export function MessageInput(props: {
+  text: string;
+  onText: (text: string) => void;
+  label: string;
+  hint: string;
+  read: ReadInput;
+}): ComponentChild {
   const { text, onText, label, hint, read } = props;
   const id = useId();
   const problem = read.pasted.kind === 'unreadable' ? read.pasted.reason : read.problem;
@@ -64,17 +75,35 @@ export function MessageInput(props: { text: string; onText: (text: string) => vo
       placeholder: '0x0000…',
       onInput: (event: Event) => onText((event.currentTarget as HTMLTextAreaElement).value),
     }),
-    h('div', { id: `${id}-hint` }, problem === undefined ? h('p', { class: 'hint' }, hint) : h(ReadProblem, { problem })),
+    h(
+      'div',
+      { id: `${id}-hint` },
+      problem === undefined ? h('p', { class: 'hint' }, hint) : h(ReadProblem, { problem }),
+    ),
   ]);
 }
 
 /** The service says of bytes that it cannot read why they are none of the forms that it knows: one line for each. */
 function ReadProblem({ problem }: { problem: string }): ComponentChild {
   const [lead = '', ...rest] = problem.split(/:\s(?=as )/);
-  const forms = rest.join(': ').split(/;\s(?=as )/).filter((form) => form !== '');
+  const forms = rest
+    .join(': ')
+    .split(/;\s(?=as )/)
+    .filter((form) => form !== '');
   return h('div', { class: 'problem', role: 'alert' }, [
     h('p', null, forms.length > 0 ? `${lead.replace(/^data can/, 'These bytes can')}:` : lead),
-    forms.length > 0 && h('ul', null, forms.map((form) => h('li', { key: form }, form.replace(/^as (\w+),/, (_, name: string) => `as ${FORM_WORDS[name] ?? name}:`)))),
+    forms.length > 0 &&
+      h(
+        'ul',
+        null,
+        forms.map((form) =>
+          h(
+            'li',
+            { key: form },
+            form.replace(/^as (\w+),/, (_, name: string) => `as ${FORM_WORDS[name] ?? name}:`),
+          ),
+        ),
+      ),
   ]);
 }
 

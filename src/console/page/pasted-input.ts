@@ -40,14 +40,20 @@ function readPlain(text: string): PastedInput {
   if (/^[0-9a-f]*$/.test(hex)) {
     if (hex === '') return { kind: 'unreadable', reason: 'There is nothing after 0x.' };
     if (hex.length % 2 === 1) {
-      return { kind: 'unreadable', reason: `This has ${hex.length} hex digits, an odd number: one is missing, or one too many.` };
+      return {
+        kind: 'unreadable',
+        reason: `This has ${hex.length} hex digits, an odd number: one is missing, or one too many.`,
+      };
     }
     if (hex.length === ID_DIGITS) return { kind: 'id', id: `0x${hex}` };
     const logged = messageOfLogData(hex);
     return bytes(logged ?? hex, logged === undefined ? 'hex' : 'log');
   }
   if (text.startsWith('NodeID-')) {
-    return { kind: 'unreadable', reason: 'This is the NodeID of a validator. Paste a message, or look for the node under Subnets.' };
+    return {
+      kind: 'unreadable',
+      reason: 'This is the NodeID of a validator. Paste a message, or look for the node under Subnets.',
+    };
   }
   if (/^[1-9A-HJ-NP-Za-km-z]{43,52}$/.test(text)) return { kind: 'id', id: text };
   const position = hex.search(/[^0-9a-f]/);
@@ -71,7 +77,12 @@ function readJson(text: string): PastedInput {
   const [first] = logs;
   if (first !== undefined) return { ...bytes(first, 'log'), more: logs.length - 1 };
   const [found] = collect(json, bytesOfFields);
-  return found ?? { kind: 'unreadable', reason: 'This JSON has no log of SendWarpMessage in it, and no message, justification or signedMessage.' };
+  return (
+    found ?? {
+      kind: 'unreadable',
+      reason: 'This JSON has no log of SendWarpMessage in it, and no message, justification or signedMessage.',
+    }
+  );
 }
 
 function bytes(hex: string, source: Extract<PastedInput, { kind: 'bytes' }>['source'], fields: Body = {}) {
@@ -105,11 +116,16 @@ function bytesOfFields(object: Record<string, unknown>): PastedInput | undefined
   const justification = isHex(object['justification']) ? object['justification'] : undefined;
   const main = message ?? justification;
   if (main === undefined) return undefined;
-  return bytes(withoutPrefix(main).toLowerCase(), 'request', fieldsOf(object, message === undefined ? undefined : justification));
+  return bytes(
+    withoutPrefix(main).toLowerCase(),
+    'request',
+    fieldsOf(object, message === undefined ? undefined : justification),
+  );
 }
 
 function fieldsOf(object: Record<string, unknown>, justification: string | undefined): Body {
-  const textOf = (...names: string[]) => names.map((name) => object[name]).find((value) => typeof value === 'string' && value !== '');
+  const textOf = (...names: string[]) =>
+    names.map((name) => object[name]).find((value) => typeof value === 'string' && value !== '');
   const numberOf = (...names: string[]) => names.map((name) => object[name]).find((value) => typeof value === 'number');
   const fields = {
     justification,

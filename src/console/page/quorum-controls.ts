@@ -34,7 +34,11 @@ export function QuorumControls({ options, onOptions, signable, isTransaction }: 
     }),
     h(Preview, { quorum, buffer, signable }),
     isTransaction
-      ? h('p', { class: 'hint' }, 'A transaction is asked for by its ID alone: the default quorum of 67 % applies, and its own subnet signs.')
+      ? h(
+          'p',
+          { class: 'hint' },
+          'A transaction is asked for by its ID alone: the default quorum of 67 % applies, and its own subnet signs.',
+        )
       : h(
           'ul',
           { class: 'consequences' },
@@ -44,7 +48,13 @@ export function QuorumControls({ options, onOptions, signable, isTransaction }: 
   ]);
 }
 
-function Percentage(props: { label: string; value: number; max: number; isDisabled: boolean; onValue: (value: number) => void }): ComponentChild {
+function Percentage(props: {
+  label: string;
+  value: number;
+  max: number;
+  isDisabled: boolean;
+  onValue: (value: number) => void;
+}): ComponentChild {
   const { label, value, max, isDisabled, onValue } = props;
   const id = useId();
   const onInput = (event: Event) => {
@@ -53,46 +63,87 @@ function Percentage(props: { label: string; value: number; max: number; isDisabl
   };
   return h('div', { class: 'percentage' }, [
     h('label', { for: id }, label),
-    h('input', { id, type: 'range', min: 0, max: MAX_PERCENTAGE, value, disabled: isDisabled, onInput, 'aria-valuetext': `${value} percent` }),
+    h('input', {
+      id,
+      type: 'range',
+      min: 0,
+      max: MAX_PERCENTAGE,
+      value,
+      disabled: isDisabled,
+      onInput,
+      'aria-valuetext': `${value} percent`,
+    }),
     h('span', { class: 'percent-number' }, [
-      h('input', { type: 'number', min: 0, max, value, disabled: isDisabled, onInput, 'aria-label': `${label} in percent` }),
+      h('input', {
+        type: 'number',
+        min: 0,
+        max,
+        value,
+        disabled: isDisabled,
+        onInput,
+        'aria-label': `${label} in percent`,
+      }),
       '%',
     ]),
   ]);
 }
 
 /** The bar as it will be, with what could sign now behind it. */
-function Preview({ quorum, buffer, signable }: Pick<SignOptions, 'quorum' | 'buffer'> & Pick<QuorumControlsProps, 'signable'>): ComponentChild {
+function Preview({
+  quorum,
+  buffer,
+  signable,
+}: Pick<SignOptions, 'quorum' | 'buffer'> & Pick<QuorumControlsProps, 'signable'>): ComponentChild {
   return h('div', { class: 'preview', 'aria-hidden': true }, [
-    signable !== undefined && h('div', { class: 'preview-signable', style: { width: `${ratioOf(signable.signableWeight, signable.totalWeight) * 100}%` } }),
+    signable !== undefined &&
+      h('div', {
+        class: 'preview-signable',
+        style: { width: `${ratioOf(signable.signableWeight, signable.totalWeight) * 100}%` },
+      }),
     h('div', { class: 'preview-quorum', style: { width: `${quorum}%` } }),
     h('div', { class: 'preview-buffer', style: { left: `${quorum}%`, width: `${buffer}%` } }),
   ]);
 }
 
-function MoreOptions(props: { options: SignOptions; change: (changed: Partial<SignOptions>) => void; isTransaction: boolean }): ComponentChild {
+function MoreOptions(props: {
+  options: SignOptions;
+  change: (changed: Partial<SignOptions>) => void;
+  isTransaction: boolean;
+}): ComponentChild {
   const { options, change, isTransaction } = props;
-  const text = (name: 'signingSubnetId' | 'destinationBlockchainId' | 'pChainHeight' | 'justification', placeholder: string) => (id: string, describedBy: string | undefined) =>
-    h('input', {
-      id,
-      type: 'text',
-      value: options[name],
-      placeholder,
-      spellcheck: false,
-      autocomplete: 'off',
-      inputMode: name === 'pChainHeight' ? 'numeric' : 'text',
-      'aria-describedby': describedBy,
-      onInput: (event: Event) => change({ [name]: (event.currentTarget as HTMLInputElement).value }),
-    });
+  const text =
+    (name: 'signingSubnetId' | 'destinationBlockchainId' | 'pChainHeight' | 'justification', placeholder: string) =>
+    (id: string, describedBy: string | undefined) =>
+      h('input', {
+        id,
+        type: 'text',
+        value: options[name],
+        placeholder,
+        spellcheck: false,
+        autocomplete: 'off',
+        inputMode: name === 'pChainHeight' ? 'numeric' : 'text',
+        'aria-describedby': describedBy,
+        onInput: (event: Event) => change({ [name]: (event.currentTarget as HTMLInputElement).value }),
+      });
   return h('details', { class: 'more' }, [
     h('summary', null, 'Subnet, height and justification'),
-    !isTransaction && h(Field, { label: 'Signing subnet', hint: 'The subnet of the source chain, unless you name another.', children: text('signingSubnetId', 'in cb58 or hex') }),
+    !isTransaction &&
+      h(Field, {
+        label: 'Signing subnet',
+        hint: 'The subnet of the source chain, unless you name another.',
+        children: text('signingSubnetId', 'in cb58 or hex'),
+      }),
     h(Field, {
       label: 'Validators of',
       children: (id) =>
         h(
           'select',
-          { id, value: options.at, onChange: (event: Event) => change({ at: (event.currentTarget as HTMLSelectElement).value as SignOptions['at'] }) },
+          {
+            id,
+            value: options.at,
+            onChange: (event: Event) =>
+              change({ at: (event.currentTarget as HTMLSelectElement).value as SignOptions['at'] }),
+          },
           [
             h('option', { value: 'now' }, 'now: the proposed height'),
             h('option', { value: 'destination' }, 'the current epoch of a destination chain'),
@@ -100,7 +151,12 @@ function MoreOptions(props: { options: SignOptions; change: (changed: Partial<Si
           ],
         ),
     }),
-    options.at === 'destination' && h(Field, { label: 'Destination chain', hint: 'The chain that will verify the message.', children: text('destinationBlockchainId', 'in cb58 or hex') }),
+    options.at === 'destination' &&
+      h(Field, {
+        label: 'Destination chain',
+        hint: 'The chain that will verify the message.',
+        children: text('destinationBlockchainId', 'in cb58 or hex'),
+      }),
     options.at === 'height' && h(Field, { label: 'P-Chain height', children: text('pChainHeight', '0') }),
     !isTransaction &&
       h(Field, {

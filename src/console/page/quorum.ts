@@ -57,7 +57,10 @@ function prospect(
     return { tone: 'bad', text: `Out of reach now: validators with ${now} of the weight can sign.` };
   }
   if (signableWeight < weightNeeded(totalWeight, quorum + buffer)) {
-    return { tone: 'warn', text: `The quorum is in reach, its buffer is not: validators with ${now} of the weight can sign now.` };
+    return {
+      tone: 'warn',
+      text: `The quorum is in reach, its buffer is not: validators with ${now} of the weight can sign now.`,
+    };
   }
   return { tone: 'good', text: `In reach: validators with ${now} of the weight can sign now.` };
 }

@@ -5,6 +5,8 @@ import type { ApiClient } from './api-client.ts';
 export const VIEWS = ['sign', 'inspect', 'subnets', 'service'] as const;
 export type ViewName = (typeof VIEWS)[number];
 
+export const PRIMARY_NETWORK = '11111111111111111111111111111111LpoYY';
+
 /** What all views share: whom they ask, of which network, and what is known beforehand. */
 export interface Session {
   readonly api: ApiClient;
@@ -16,6 +18,8 @@ export interface Session {
   readonly example: AggregationExample | undefined;
   /** Names of chains that no message tells, by their IDs. */
   readonly chainNames: ReadonlyMap<string, string>;
+  /** The subnets of chains, where they are known beforehand. */
+  readonly chainSubnets: ReadonlyMap<string, string>;
   adviceOf(code: string): ErrorAdvice | undefined;
   /** Shows another view, with what it is to begin with. */
   open(view: ViewName, text?: string): void;

@@ -1,7 +1,7 @@
 import { type ComponentChild, h } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { Badge, Card } from './controls.ts';
 import type { Failure, FailureDetails } from './api-client.ts';
+import { Badge, Card } from './controls.ts';
 import { percentOf, shortened } from './figures.ts';
 import { quorumOf } from './quorum.ts';
 import type { Session } from './session.ts';
@@ -28,15 +28,31 @@ export function SignFailure({ failure, session, onRetry, onQuorum }: SignFailure
   const { details } = failure;
   return h(Card, { title: ['What went wrong ', h(Badge, { tone: 'bad' }, failure.code)], className: 'failure-card' }, [
     h('p', { class: 'failure-message' }, failure.message),
-    advice !== undefined && h('p', null, [h('strong', null, 'What to do: '), `${advice.action}. `, h('span', { class: 'muted' }, RETRY_WORDS[advice.retry])]),
+    advice !== undefined &&
+      h('p', null, [
+        h('strong', null, 'What to do: '),
+        `${advice.action}. `,
+        h('span', { class: 'muted' }, RETRY_WORDS[advice.retry]),
+      ]),
     details !== undefined && h(Suggestion, { details, onQuorum }),
     onRetry !== undefined && advice?.retry !== 'never' && h(RetryButton, { failure, onRetry }),
     details !== undefined && h(Missing, { details }),
-    failure.requestId !== undefined && h('p', { class: 'hint' }, ['Request ', h('code', null, failure.requestId), ', as the log of the service names it.']),
+    failure.requestId !== undefined &&
+      h('p', { class: 'hint' }, [
+        'Request ',
+        h('code', null, failure.requestId),
+        ', as the log of the service names it.',
+      ]),
   ]);
 }
 
-function Suggestion({ details, onQuorum }: { details: FailureDetails; onQuorum: ((quorum: number) => void) | undefined }): ComponentChild {
+function Suggestion({
+  details,
+  onQuorum,
+}: {
+  details: FailureDetails;
+  onQuorum: ((quorum: number) => void) | undefined;
+}): ComponentChild {
   const total = BigInt(details.totalWeight);
   const missing = BigInt(details.weightNeeded) - BigInt(details.weightSigned);
   const reached = quorumOf(BigInt(details.weightSigned), total);
@@ -45,7 +61,13 @@ function Suggestion({ details, onQuorum }: { details: FailureDetails; onQuorum: 
       h('strong', null, `${percentOf(BigInt(details.weightSigned), total)} signed`),
       `, ${percentOf(BigInt(details.weightNeeded), total)} are needed: ${percentOf(missing > 0n ? missing : 0n, total)} of the weight are missing.`,
     ]),
-    reached > 0 && onQuorum !== undefined && h('button', { type: 'button', class: 'button', onClick: () => onQuorum(reached) }, `Ask for ${reached} %, which these validators make`),
+    reached > 0 &&
+      onQuorum !== undefined &&
+      h(
+        'button',
+        { type: 'button', class: 'button', onClick: () => onQuorum(reached) },
+        `Ask for ${reached} %, which these validators make`,
+      ),
   ]);
 }
 
@@ -86,10 +108,25 @@ function Missing({ details }: { details: FailureDetails }): ComponentChild {
   const total = BigInt(details.totalWeight);
   const words = new Map<string, string>(OUTCOMES);
   const columns: Column<MissingRow>[] = [
-    { name: 'Validator', className: 'wide', cell: ({ nodeId }) => h('code', { title: nodeId }, shortened(nodeId, 12, 6)) },
+    {
+      name: 'Validator',
+      className: 'wide',
+      cell: ({ nodeId }) => h('code', { title: nodeId }, shortened(nodeId, 12, 6)),
+    },
     { name: 'Weight', className: 'number', cell: ({ weight }) => percentOf(BigInt(weight), total) },
-    { name: 'What it did', cell: ({ outcome }) => [h('span', { class: `swatch ${outcome}`, 'aria-hidden': true }), words.get(outcome) ?? outcome] },
-    { name: 'Why', className: 'reason', cell: ({ code, text, reason }) => h('span', { title: text ?? reason }, [code !== undefined && `code ${code}: `, text ?? reason ?? '']) },
+    {
+      name: 'What it did',
+      cell: ({ outcome }) => [
+        h('span', { class: `swatch ${outcome}`, 'aria-hidden': true }),
+        words.get(outcome) ?? outcome,
+      ],
+    },
+    {
+      name: 'Why',
+      className: 'reason',
+      cell: ({ code, text, reason }) =>
+        h('span', { title: text ?? reason }, [code !== undefined && `code ${code}: `, text ?? reason ?? '']),
+    },
   ];
   return [
     h('h3', null, 'Who did what'),
@@ -99,12 +136,29 @@ function Missing({ details }: { details: FailureDetails }): ComponentChild {
       OUTCOMES.map(([outcome, name]) => {
         const { count, weight } = details.outcomes[outcome];
         if (count === 0) return null;
-        return h('li', { key: outcome }, [h('span', { class: `swatch ${outcome}`, 'aria-hidden': true }), h('strong', null, String(count)), ` ${name} `, h('span', { class: 'muted' }, percentOf(BigInt(weight), total))]);
+        return h('li', { key: outcome }, [
+          h('span', { class: `swatch ${outcome}`, 'aria-hidden': true }),
+          h('strong', null, String(count)),
+          ` ${name} `,
+          h('span', { class: 'muted' }, percentOf(BigInt(weight), total)),
+        ]);
       }),
     ),
     details.missing.length > 0 && [
-      h('h3', null, details.missingOmitted > 0 ? `Who is missing: the heaviest ${details.missing.length}, and ${details.missingOmitted} more` : 'Who is missing'),
-      h(VirtualTable<MissingRow>, { label: 'Validators that did not sign', columns, rows: details.missing, keyOf: ({ nodeId }) => nodeId, maxHeight: 320 }),
+      h(
+        'h3',
+        null,
+        details.missingOmitted > 0
+          ? `Who is missing: the heaviest ${details.missing.length}, and ${details.missingOmitted} more`
+          : 'Who is missing',
+      ),
+      h(VirtualTable<MissingRow>, {
+        label: 'Validators that did not sign',
+        columns,
+        rows: details.missing,
+        keyOf: ({ nodeId }) => nodeId,
+        maxHeight: 320,
+      }),
     ],
   ];
 }

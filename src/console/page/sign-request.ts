@@ -1,8 +1,8 @@
 import type { Static } from 'typebox';
 import type { DecodedReading } from '../../api/message-records.ts';
 import type { AggregationBody } from '../../api/parse-aggregation-request.ts';
-import { DEFAULT_QUORUM } from './quorum.ts';
 import type { PastedInput } from './pasted-input.ts';
+import { DEFAULT_QUORUM } from './quorum.ts';
 import type { SignRequest } from './snippets.ts';
 
 /** What is chosen beside the message. Texts are as typed in. */
@@ -33,15 +33,23 @@ export const DEFAULT_OPTIONS: SignOptions = {
 /** What to ask for; or why there is nothing to ask for yet, undefined where nothing was pasted. */
 export type Decision = { readonly request: SignRequest } | { readonly why: string | undefined };
 
-export function decideRequest(pasted: PastedInput, reading: DecodedReading | undefined, options: SignOptions): Decision {
+export function decideRequest(
+  pasted: PastedInput,
+  reading: DecodedReading | undefined,
+  options: SignOptions,
+): Decision {
   switch (pasted.kind) {
     case 'empty':
       return { why: undefined };
     case 'unreadable':
       return { why: pasted.reason };
     case 'id': {
-      if (options.idIs === 'subnet') return { request: { kind: 'body', body: { justification: pasted.id, ...bodyOf(options, false) } } };
-      const destinationBlockchainId = options.at === 'destination' && options.destinationBlockchainId !== '' ? options.destinationBlockchainId : undefined;
+      if (options.idIs === 'subnet')
+        return { request: { kind: 'body', body: { justification: pasted.id, ...bodyOf(options, false) } } };
+      const destinationBlockchainId =
+        options.at === 'destination' && options.destinationBlockchainId !== ''
+          ? options.destinationBlockchainId
+          : undefined;
       return { request: { kind: 'transaction', txHash: pasted.id, destinationBlockchainId } };
     }
     case 'bytes':
@@ -68,7 +76,8 @@ function decideBytes(hex: string, reading: DecodedReading | undefined, options: 
   }
 }
 
-const NO_MESSAGE = 'This is a payload alone. Validators sign the message around it, which names the network and the source chain.';
+const NO_MESSAGE =
+  'This is a payload alone. Validators sign the message around it, which names the network and the source chain.';
 
 function bodyOf(options: SignOptions, withJustification: boolean): Static<typeof AggregationBody> {
   const { quorum, buffer, signingSubnetId, at, destinationBlockchainId, pChainHeight, justification } = options;
@@ -78,7 +87,8 @@ function bodyOf(options: SignOptions, withJustification: boolean): Static<typeof
     ...(buffer > 0 && { quorumPercentageBuffer: buffer }),
     ...(signingSubnetId.trim() !== '' && { signingSubnetId: signingSubnetId.trim() }),
     ...(at === 'height' && pChainHeight.trim() !== '' && { pChainHeight: Number(pChainHeight) }),
-    ...(at === 'destination' && destinationBlockchainId.trim() !== '' && { destinationBlockchainId: destinationBlockchainId.trim() }),
+    ...(at === 'destination' &&
+      destinationBlockchainId.trim() !== '' && { destinationBlockchainId: destinationBlockchainId.trim() }),
   };
 }
 
@@ -90,7 +100,11 @@ export function optionsOf(body: Static<typeof AggregationBody>, before: SignOpti
     buffer: body.quorumPercentageBuffer ?? before.buffer,
     signingSubnetId: body.signingSubnetId ?? before.signingSubnetId,
     justification: body.justification ?? before.justification,
-    ...(body.pChainHeight !== undefined && body.pChainHeight > 0 && { at: 'height' as const, pChainHeight: String(body.pChainHeight) }),
-    ...(body.destinationBlockchainId !== undefined && { at: 'destination' as const, destinationBlockchainId: body.destinationBlockchainId }),
+    ...(body.pChainHeight !== undefined &&
+      body.pChainHeight > 0 && { at: 'height' as const, pChainHeight: String(body.pChainHeight) }),
+    ...(body.destinationBlockchainId !== undefined && {
+      at: 'destination' as const,
+      destinationBlockchainId: body.destinationBlockchainId,
+    }),
   };
 }

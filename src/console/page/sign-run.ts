@@ -37,7 +37,16 @@ export function useRunner({ api, network, announce }: Session): Runner {
     leaving.current = own;
     const progress = new SigningProgress();
     const startedMs = performance.now();
-    const begun: Run = { request, network, progress, startedMs, state: 'running', tookMs: undefined, result: undefined, failure: undefined };
+    const begun: Run = {
+      request,
+      network,
+      progress,
+      startedMs,
+      state: 'running',
+      tookMs: undefined,
+      result: undefined,
+      failure: undefined,
+    };
     setRun(begun);
     announce('Collecting signatures');
     const end = (ended: Partial<Run>) => {

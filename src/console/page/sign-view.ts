@@ -3,19 +3,18 @@ import { useEffect, useState } from 'preact/hooks';
 import type { DecodedReading } from '../../api/message-records.ts';
 import type { Example } from '../../devnet/examples.ts';
 import { failureOf } from './api-client.ts';
-import { Card, Field, usePolled } from './controls.ts';
+import { Card, Facts, Field, usePolled } from './controls.ts';
 import { DecodedMessage } from './decoded-message.ts';
 import { MessageInput, type ReadInput, useReadInput } from './message-input.ts';
 import { QuorumControls } from './quorum-controls.ts';
-import type { Session } from './session.ts';
+import { PRIMARY_NETWORK, type Session } from './session.ts';
 import { SignFailure } from './sign-failure.ts';
 import { SignProgress } from './sign-progress.ts';
 import { DEFAULT_OPTIONS, decideRequest, optionsOf, type SignOptions } from './sign-request.ts';
 import { SignResult } from './sign-result.ts';
 import { useRunner } from './sign-run.ts';
 
-const HINT = 'A message in hex, signed or not; the ID of a P-Chain transaction; a justification; the JSON of a SendWarpMessage log or receipt; or a whole request.';
-const PRIMARY_NETWORK = '11111111111111111111111111111111LpoYY';
+const HINT = 'What you paste is read at once; nobody is asked to sign it yet.';
 
 export function SignView({ session, begin }: { session: Session; begin: string | undefined }): ComponentChild {
   const [text, setText] = useState('');
@@ -33,7 +32,8 @@ export function SignView({ session, begin }: { session: Session; begin: string |
   }, [begin]);
   useEffect(() => {
     // What is pasted as a whole request brings its own choices.
-    if (read.pasted.kind === 'bytes' && Object.keys(read.pasted.fields).length > 0) setOptions(optionsOf(read.pasted.fields, DEFAULT_OPTIONS));
+    if (read.pasted.kind === 'bytes' && Object.keys(read.pasted.fields).length > 0)
+      setOptions(optionsOf(read.pasted.fields, DEFAULT_OPTIONS));
   }, [text]);
 
   const start = (next: SignOptions) => {
@@ -44,23 +44,43 @@ export function SignView({ session, begin }: { session: Session; begin: string |
   const isTransaction = request?.kind === 'transaction';
   return h('div', { class: 'view sign-view' }, [
     h('div', { class: 'columns' }, [
-      h(Card, { title: 'What is to be signed', aside: h(Examples, { session, isEmpty: text === '', onText: setText }) }, [
-        h(MessageInput, { text, onText: setText, label: 'Message, transaction or log', hint: HINT, read }),
-        read.pasted.kind === 'id' && h(IdRole, { options, onOptions: setOptions }),
-        h(Reading, { read, session, why: 'why' in decision && read.problem === undefined && read.pasted.kind === 'bytes' ? decision.why : undefined }),
-      ]),
+      h(
+        Card,
+        { title: 'What is to be signed', aside: h(Examples, { session, isEmpty: text === '', onText: setText }) },
+        [
+          h(MessageInput, { text, onText: setText, label: 'Message, transaction or log', hint: HINT, read }),
+          read.pasted.kind === 'id' && h(IdRole, { options, onOptions: setOptions }),
+          text === '' && h(Pasteable, null),
+          h(Reading, {
+            read,
+            session,
+            why:
+              'why' in decision && read.problem === undefined && read.pasted.kind === 'bytes'
+                ? decision.why
+                : undefined,
+          }),
+        ],
+      ),
       h(Card, { title: 'Who must sign' }, [
         h(QuorumControls, { options, onOptions: setOptions, signable, isTransaction }),
         h(
           'button',
-          { type: 'button', class: 'button primary big', disabled: request === undefined || run?.state === 'running' || read.isReading, onClick: () => start(options) },
+          {
+            type: 'button',
+            class: 'button primary big',
+            disabled: request === undefined || run?.state === 'running' || read.isReading,
+            onClick: () => start(options),
+          },
           run?.state === 'running' ? 'Collecting signatures…' : 'Collect signatures',
         ),
-        request === undefined && !read.isReading && h('p', { class: 'hint' }, 'Paste something that can be signed first.'),
+        request === undefined &&
+          !read.isReading &&
+          h('p', { class: 'hint' }, 'Paste something that can be signed first.'),
       ]),
     ]),
     h(SignProgress, { runner }),
-    run?.result !== undefined && h(SignResult, { key: run.startedMs, result: run.result, request: run.request, reading, session }),
+    run?.result !== undefined &&
+      h(SignResult, { key: run.startedMs, result: run.result, request: run.request, reading, session }),
     run?.failure !== undefined &&
       h(SignFailure, {
         failure: run.failure,
@@ -71,34 +91,84 @@ export function SignView({ session, begin }: { session: Session; begin: string |
   ]);
 }
 
-function Reading({ read, session, why }: { read: ReadInput; session: Session; why: string | undefined }): ComponentChild {
+const PASTEABLE = [
+  ['Warp message', 'in hex, unsigned or signed'],
+  ['SendWarpMessage log', 'as JSON of an RPC: a log, logs, or a receipt'],
+  ['P-Chain transaction', 'its ID, of a conversion, registration or weight change'],
+  ['Justification', 'of an L1 validator, or the ID of a converted subnet'],
+  ['Whole request', 'the JSON or the curl line of a call of this API'],
+] as const;
+
+/** What the field takes, while it is empty. */
+function Pasteable(): ComponentChild {
+  return h('div', { class: 'pasteable' }, [h('h3', null, 'What you can paste'), h(Facts, { rows: PASTEABLE })]);
+}
+
+function Reading({
+  read,
+  session,
+  why,
+}: {
+  read: ReadInput;
+  session: Session;
+  why: string | undefined;
+}): ComponentChild {
   const [reading, ...others] = read.readings;
   const more = read.pasted.kind === 'bytes' ? read.pasted.more : 0;
   if (reading === undefined) return null;
   return [
-    more > 0 && h('p', { class: 'hint' }, `The JSON has ${more} more ${more === 1 ? 'message' : 'messages'}; this is the first.`),
-    reading.as === 'signedMessage' && h('p', { class: 'hint' }, 'This is signed already. Its unsigned part is signed anew.'),
+    more > 0 &&
+      h('p', { class: 'hint' }, `The JSON has ${more} more ${more === 1 ? 'message' : 'messages'}; this is the first.`),
+    reading.as === 'signedMessage' &&
+      h('p', { class: 'hint' }, 'This is signed already. Its unsigned part is signed anew.'),
     why !== undefined && h('p', { class: 'problem' }, why),
     h(DecodedMessage, { reading, session }),
-    others.length > 0 && h('p', { class: 'hint' }, `The same bytes could also be ${others.map(({ as }) => `a ${as}`).join(' or ')}.`),
+    others.length > 0 &&
+      h('p', { class: 'hint' }, `The same bytes could also be ${others.map(({ as }) => `a ${as}`).join(' or ')}.`),
   ];
 }
 
-function IdRole({ options, onOptions }: { options: SignOptions; onOptions: (options: SignOptions) => void }): ComponentChild {
+function IdRole({
+  options,
+  onOptions,
+}: {
+  options: SignOptions;
+  onOptions: (options: SignOptions) => void;
+}): ComponentChild {
   return h(Field, {
     label: 'These 32 bytes are',
-    hint: options.idIs === 'transaction' ? 'What the P-Chain has to say about the transaction is signed.' : "The P-Chain's message that the subnet has become an L1 is signed.",
+    hint:
+      options.idIs === 'transaction'
+        ? 'What the P-Chain has to say about the transaction is signed.'
+        : "The P-Chain's message that the subnet has become an L1 is signed.",
     children: (id, describedBy) =>
       h(
         'select',
-        { id, 'aria-describedby': describedBy, value: options.idIs, onChange: (event: Event) => onOptions({ ...options, idIs: (event.currentTarget as HTMLSelectElement).value as SignOptions['idIs'] }) },
-        [h('option', { value: 'transaction' }, 'the ID of a P-Chain transaction'), h('option', { value: 'subnet' }, 'the ID of a subnet, as a justification')],
+        {
+          id,
+          'aria-describedby': describedBy,
+          value: options.idIs,
+          onChange: (event: Event) =>
+            onOptions({ ...options, idIs: (event.currentTarget as HTMLSelectElement).value as SignOptions['idIs'] }),
+        },
+        [
+          h('option', { value: 'transaction' }, 'the ID of a P-Chain transaction'),
+          h('option', { value: 'subnet' }, 'the ID of a subnet, as a justification'),
+        ],
       ),
   });
 }
 
 /** Requests to try: those of the embedded network succeed. */
-function Examples({ session, isEmpty, onText }: { session: Session; isEmpty: boolean; onText: (text: string) => void }): ComponentChild {
+function Examples({
+  session,
+  isEmpty,
+  onText,
+}: {
+  session: Session;
+  isEmpty: boolean;
+  onText: (text: string) => void;
+}): ComponentChild {
   const [examples, setExamples] = useState<readonly Example[]>([]);
   const [problem, setProblem] = useState<string>();
   const { api, hasDevnet, example } = session;
@@ -106,24 +176,31 @@ function Examples({ session, isEmpty, onText }: { session: Session; isEmpty: boo
     if (!hasDevnet) return;
     api.examples().then(setExamples, () => undefined);
   }, [hasDevnet]);
-  const take = async (index: number) => {
+  /** A new message each time: one that was signed before would be answered from memory, and there would be nothing to see. */
+  const takeNew = async () => {
     try {
-      const list = examples.length > 0 ? examples : await api.examples();
-      setExamples(list);
+      onText(await api.newDevnetMessage());
       setProblem(undefined);
-      const chosen = list[index];
-      if (chosen !== undefined) onText(textOf(chosen));
+      if (examples.length === 0) setExamples(await api.examples());
     } catch (error) {
       setProblem(failureOf(error).message);
     }
   };
   if (!hasDevnet) {
     if (example === undefined) return null;
-    return h('button', { type: 'button', class: 'button small', onClick: () => onText(JSON.stringify(example.body, null, 1)) }, 'Try an example that is refused');
+    return h(
+      'button',
+      { type: 'button', class: 'button small', onClick: () => onText(JSON.stringify(example.body, null, 1)) },
+      'Try an example that is refused',
+    );
   }
   return h('div', { class: 'card-aside' }, [
     problem !== undefined && h('span', { class: 'problem', role: 'alert' }, problem),
-    h('button', { type: 'button', class: `button ${isEmpty ? 'primary' : 'small'}`, onClick: () => void take(0) }, 'Try an example'),
+    h(
+      'button',
+      { type: 'button', class: `button ${isEmpty ? 'primary' : 'small'}`, onClick: () => void takeNew() },
+      'Try an example',
+    ),
     examples.length > 1 &&
       h(
         'select',
@@ -133,11 +210,15 @@ function Examples({ session, isEmpty, onText }: { session: Session; isEmpty: boo
           value: '',
           onChange: (event: Event) => {
             const select = event.currentTarget as HTMLSelectElement;
-            if (select.value !== '') void take(Number(select.value));
+            const chosen = examples[Number(select.value)];
+            if (select.value !== '' && chosen !== undefined) onText(textOf(chosen));
             select.value = '';
           },
         },
-        [h('option', { value: '' }, 'More…'), ...examples.map(({ name }, index) => h('option', { key: name, value: index }, name))],
+        [
+          h('option', { value: '' }, 'More…'),
+          ...examples.map(({ name }, index) => h('option', { key: name, value: index }, name)),
+        ],
       ),
   ]);
 }
@@ -153,12 +234,12 @@ function textOf({ body, path }: Example): string {
 const SIGNABLE_EVERY_MS = 15_000;
 
 /** How much weight of the subnet that will sign could do so now, where it is clear which one that is. */
-function useSignable({ api, network }: Session, reading: DecodedReading | undefined, { signingSubnetId }: SignOptions) {
-  const isOfPrimary = reading !== undefined && 'sourceChain' in reading && reading.sourceChain !== undefined;
-  const subnetId = signingSubnetId.trim() !== '' ? signingSubnetId.trim() : isOfPrimary ? PRIMARY_NETWORK : undefined;
+function useSignable(session: Session, reading: DecodedReading | undefined, { signingSubnetId }: SignOptions) {
+  const { api, network } = session;
+  const subnetId = signingSubnetId.trim() !== '' ? signingSubnetId.trim() : subnetOf(reading, session);
   const { value } = usePolled(
     async (signal) => {
-      if (subnetId === undefined || subnetId.length < 40) return undefined;
+      if (subnetId === undefined || subnetId.length < MIN_ID_LENGTH) return undefined;
       const view = await api.subnetFigures(network, subnetId, signal);
       return { totalWeight: BigInt(view.totalWeight), signableWeight: BigInt(view.signableWeight) };
     },
@@ -166,4 +247,12 @@ function useSignable({ api, network }: Session, reading: DecodedReading | undefi
     [network, subnetId],
   );
   return value;
+}
+
+/** In cb58; while it is typed in, it is shorter. */
+const MIN_ID_LENGTH = 34;
+
+function subnetOf(reading: DecodedReading | undefined, { chainSubnets }: Session): string | undefined {
+  if (reading === undefined || !('sourceBlockchainId' in reading)) return undefined;
+  return reading.sourceChain === undefined ? chainSubnets.get(reading.sourceBlockchainId) : PRIMARY_NETWORK;
 }

@@ -48,7 +48,8 @@ export class SigningProgress {
         for (const index of event.data.validators) this.#change(index, 'asked', undefined, undefined, nowMs);
         return;
       case 'answer':
-        for (const { index, outcome, code, text } of event.data.answers) this.#change(index, outcome, code, text, nowMs);
+        for (const { index, outcome, code, text } of event.data.answers)
+          this.#change(index, outcome, code, text, nowMs);
         return;
       case 'progress':
         this.signedWeight = BigInt(event.data.signedWeight);
@@ -85,7 +86,13 @@ export class SigningProgress {
     });
   }
 
-  #change(index: number, status: ValidatorStatus, code: number | undefined, text: string | undefined, nowMs: number): void {
+  #change(
+    index: number,
+    status: ValidatorStatus,
+    code: number | undefined,
+    text: string | undefined,
+    nowMs: number,
+  ): void {
     const validator = this.validators[index];
     if (validator === undefined) return;
     this.#count(validator, -1);

@@ -16,14 +16,17 @@ export interface CallPlace {
 export function pathOf(request: SignRequest, network: string): string {
   const path = `/v1/signatureAggregator/${encodeURIComponent(network)}/aggregateSignatures`;
   if (request.kind === 'body') return path;
-  const query = request.destinationBlockchainId === undefined ? '' : `?destinationBlockchainId=${encodeURIComponent(request.destinationBlockchainId)}`;
+  const query =
+    request.destinationBlockchainId === undefined
+      ? ''
+      : `?destinationBlockchainId=${encodeURIComponent(request.destinationBlockchainId)}`;
   return `${path}/${encodeURIComponent(request.txHash)}${query}`;
 }
 
 /** Keys are not written into what people copy and show to others. */
 export function curlOf(request: SignRequest, { origin, network, hasKey }: CallPlace): string {
   const url = `'${origin}${pathOf(request, network)}'`;
-  const key = hasKey ? " \\\n  -H 'x-service-api-key: '\"$API_KEY\"" : '';
+  const key = hasKey ? ' \\\n  -H \'x-service-api-key: \'"$API_KEY"' : '';
   if (request.kind === 'transaction') return `curl -s ${url}${key}`;
   return `curl -s ${url}${key} \\\n  -H 'content-type: application/json' \\\n  -d '${JSON.stringify(request.body)}'`;
 }
@@ -44,5 +47,8 @@ const { signedMessage } = await client.data.signatureAggregator.${call}  { serve
 }
 
 function indent(text: string): string {
-  return text.replaceAll('\n', '\n  ').replaceAll(/"(\w+)":/g, '$1:').replaceAll('"', "'");
+  return text
+    .replaceAll('\n', '\n  ')
+    .replaceAll(/"(\w+)":/g, '$1:')
+    .replaceAll('"', "'");
 }

@@ -24,7 +24,10 @@ export function squarify(weights: readonly number[], width: number, height: numb
     while (end < weights.length) {
       const area = (weights[end] ?? 0) * scale;
       const nextArea = rowArea + area;
-      const ratio = Math.max((side * side * largest) / (nextArea * nextArea), (nextArea * nextArea) / (side * side * area));
+      const ratio = Math.max(
+        (side * side * largest) / (nextArea * nextArea),
+        (nextArea * nextArea) / (side * side * area),
+      );
       if (end > start && ratio > worst) break;
       worst = ratio;
       rowArea = nextArea;

@@ -29,7 +29,15 @@ interface RowsProps<Row> {
 }
 
 /** A table of any length, of which only the rows that can be seen are there. */
-export function VirtualTable<Row>({ label, columns, rows, keyOf, sorting, onSorting, maxHeight = 480 }: RowsProps<Row>): ComponentChild {
+export function VirtualTable<Row>({
+  label,
+  columns,
+  rows,
+  keyOf,
+  sorting,
+  onSorting,
+  maxHeight = 480,
+}: RowsProps<Row>): ComponentChild {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const visible = Math.ceil(maxHeight / ROW_HEIGHT);
@@ -41,11 +49,32 @@ export function VirtualTable<Row>({ label, columns, rows, keyOf, sorting, onSort
   }, [rows.length]);
   return h(
     'div',
-    { class: 'table-box', ref: box, tabIndex: 0, role: 'region', 'aria-label': label, style: { maxHeight: `${maxHeight}px` }, onScroll: (event: Event) => setTop((event.currentTarget as HTMLElement).scrollTop) },
+    {
+      class: 'table-box',
+      ref: box,
+      tabIndex: 0,
+      role: 'region',
+      'aria-label': label,
+      style: { maxHeight: `${maxHeight}px` },
+      onScroll: (event: Event) => setTop((event.currentTarget as HTMLElement).scrollTop),
+    },
     h('table', { 'aria-rowcount': rows.length + 1 }, [
-      h('thead', null, h('tr', { 'aria-rowindex': 1 }, columns.map((column) => h(HeadCell<Row>, { key: column.name, column, sorting, onSorting })))),
+      h(
+        'thead',
+        null,
+        h(
+          'tr',
+          { 'aria-rowindex': 1 },
+          columns.map((column) => h(HeadCell<Row>, { key: column.name, column, sorting, onSorting })),
+        ),
+      ),
       h('tbody', null, [
-        start > 0 && h('tr', { class: 'spacer', key: 'before', 'aria-hidden': true, style: { height: `${start * ROW_HEIGHT}px` } }, h('td', { colSpan: columns.length })),
+        start > 0 &&
+          h(
+            'tr',
+            { class: 'spacer', key: 'before', 'aria-hidden': true, style: { height: `${start * ROW_HEIGHT}px` } },
+            h('td', { colSpan: columns.length }),
+          ),
         ...rows.slice(start, end).map((row, index) =>
           h(
             'tr',
@@ -53,28 +82,56 @@ export function VirtualTable<Row>({ label, columns, rows, keyOf, sorting, onSort
             columns.map(({ name, className, cell }) => h('td', { key: name, class: className }, cell(row))),
           ),
         ),
-        end < rows.length && h('tr', { class: 'spacer', key: 'after', 'aria-hidden': true, style: { height: `${(rows.length - end) * ROW_HEIGHT}px` } }, h('td', { colSpan: columns.length })),
+        end < rows.length &&
+          h(
+            'tr',
+            {
+              class: 'spacer',
+              key: 'after',
+              'aria-hidden': true,
+              style: { height: `${(rows.length - end) * ROW_HEIGHT}px` },
+            },
+            h('td', { colSpan: columns.length }),
+          ),
       ]),
     ]),
   );
 }
 
-function HeadCell<Row>({ column, sorting, onSorting }: { column: Column<Row>; sorting: Sorting | undefined; onSorting: ((sorting: Sorting) => void) | undefined }): ComponentChild {
+function HeadCell<Row>({
+  column,
+  sorting,
+  onSorting,
+}: {
+  column: Column<Row>;
+  sorting: Sorting | undefined;
+  onSorting: ((sorting: Sorting) => void) | undefined;
+}): ComponentChild {
   const { name, className, compare } = column;
-  if (compare === undefined || sorting === undefined || onSorting === undefined) return h('th', { scope: 'col', class: className }, name);
+  if (compare === undefined || sorting === undefined || onSorting === undefined)
+    return h('th', { scope: 'col', class: className }, name);
   const isChosen = sorting.column === name;
   const sort = !isChosen ? 'none' : sorting.isDescending ? 'descending' : 'ascending';
   return h(
     'th',
     { scope: 'col', class: className, 'aria-sort': sort },
-    h('button', { type: 'button', class: 'sort', onClick: () => onSorting({ column: name, isDescending: isChosen ? !sorting.isDescending : true }) }, [
-      name,
-      h('span', { 'aria-hidden': true }, !isChosen ? '' : sorting.isDescending ? ' ↓' : ' ↑'),
-    ]),
+    h(
+      'button',
+      {
+        type: 'button',
+        class: 'sort',
+        onClick: () => onSorting({ column: name, isDescending: isChosen ? !sorting.isDescending : true }),
+      },
+      [name, h('span', { 'aria-hidden': true }, !isChosen ? '' : sorting.isDescending ? ' ↓' : ' ↑')],
+    ),
   );
 }
 
-export function sorted<Row>(rows: readonly Row[], columns: readonly Column<Row>[], { column, isDescending }: Sorting): Row[] {
+export function sorted<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  { column, isDescending }: Sorting,
+): Row[] {
   const compare = columns.find(({ name }) => name === column)?.compare;
   if (compare === undefined) return [...rows];
   return [...rows].sort((a, b) => (isDescending ? compare(b, a) : compare(a, b)));

@@ -27,13 +27,21 @@ export function WeightBar({ signedWeight, quorumWeight, targetWeight, totalWeigh
         'aria-valuetext': `${percentOf(signedWeight, totalWeight)} have signed; the quorum is ${percentOf(quorumWeight, totalWeight)}`,
       },
       [
-        target > quorum && h('div', { class: 'bar-buffer', style: { left: `${quorum * 100}%`, width: `${(target - quorum) * 100}%` } }),
+        target > quorum &&
+          h('div', { class: 'bar-buffer', style: { left: `${quorum * 100}%`, width: `${(target - quorum) * 100}%` } }),
         h('div', { class: 'bar-fill', style: { transform: `scaleX(${signed})` } }),
         h('div', { class: 'bar-mark', style: { left: `${quorum * 100}%` } }),
       ],
     ),
     h('div', { class: 'bar-scale', 'aria-hidden': true }, [
-      h('span', { class: `bar-label ${quorum > 0.8 ? 'left' : ''}`, style: quorum > 0.8 ? { right: `${(1 - quorum) * 100}%` } : { left: `${quorum * 100}%` } }, `${isReached ? '✓ ' : ''}quorum ${percentOf(quorumWeight, totalWeight)}`),
+      h(
+        'span',
+        {
+          class: `bar-label ${quorum > 0.8 ? 'left' : ''}`,
+          style: quorum > 0.8 ? { right: `${(1 - quorum) * 100}%` } : { left: `${quorum * 100}%` },
+        },
+        `${isReached ? '✓ ' : ''}quorum ${percentOf(quorumWeight, totalWeight)}`,
+      ),
     ]),
   ]);
 }

@@ -93,8 +93,12 @@ export class WeightMapPainter {
     this.#canvas.width = Math.round(clientWidth * scale);
     this.#canvas.height = Math.round(clientHeight * scale);
     this.#canvas.getContext('2d')?.setTransform(scale, 0, 0, scale, 0, 0);
-    const sorted = [...(this.#progress?.validators ?? [])].sort((a, b) => (a.weight < b.weight ? 1 : a.weight > b.weight ? -1 : a.index - b.index));
-    const rects = squarify(sorted.map(({ weight }) => Number(weight)), clientWidth, clientHeight);
+    const sorted = [...(this.#progress?.validators ?? [])].sort(byWeight);
+    const rects = squarify(
+      sorted.map(({ weight }) => Number(weight)),
+      clientWidth,
+      clientHeight,
+    );
     this.#cells = sorted.map((validator, order) => ({
       x: rects[4 * order] ?? 0,
       y: rects[4 * order + 1] ?? 0,
@@ -219,8 +223,17 @@ export class WeightMapPainter {
   }
 }
 
+/** The heaviest first. What stands for several, and has no NodeID, comes last. */
+function byWeight(a: ValidatorState, b: ValidatorState): number {
+  const [aIsNode, bIsNode] = [a, b].map(({ nodeIds }) => nodeIds[0]?.startsWith('NodeID-') === true);
+  if (aIsNode !== bIsNode) return aIsNode === true ? -1 : 1;
+  return a.weight < b.weight ? 1 : a.weight > b.weight ? -1 : a.index - b.index;
+}
+
 function nodeLabel({ nodeIds }: ValidatorState): string {
-  const id = (nodeIds[0] ?? '').replace('NodeID-', '');
+  const [first = ''] = nodeIds;
+  if (!first.startsWith('NodeID-')) return first;
+  const id = first.replace('NodeID-', '');
   const more = nodeIds.length > 1 ? ` +${nodeIds.length - 1}` : '';
   return `${id.slice(0, 6)}…${id.slice(-4)}${more}`;
 }
@@ -229,7 +242,9 @@ function nodeLabel({ nodeIds }: ValidatorState): string {
 export function mix(from: string, to: string, share: number): string {
   const channels = [1, 3, 5].map((at) => {
     const [a, b] = [from, to].map((colour) => Number.parseInt(colour.slice(at, at + 2), 16));
-    return Math.round((a ?? 0) + ((b ?? 0) - (a ?? 0)) * share).toString(16).padStart(2, '0');
+    return Math.round((a ?? 0) + ((b ?? 0) - (a ?? 0)) * share)
+      .toString(16)
+      .padStart(2, '0');
   });
   return `#${channels.join('')}`;
 }

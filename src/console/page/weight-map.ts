@@ -51,7 +51,19 @@ export function WeightMap({ progress, version }: { progress: SigningProgress; ve
   ]);
 }
 
-function Tip({ validator, x, y, width, totalWeight }: { validator: ValidatorState; x: number; y: number; width: number; totalWeight: bigint }): ComponentChild {
+function Tip({
+  validator,
+  x,
+  y,
+  width,
+  totalWeight,
+}: {
+  validator: ValidatorState;
+  x: number;
+  y: number;
+  width: number;
+  totalWeight: bigint;
+}): ComponentChild {
   const style = { transform: `translate(${Math.max(0, Math.min(x + 12, width - 270))}px, ${y + 16}px)` };
   return h('div', { class: 'tip', style, 'aria-hidden': true }, [
     h('strong', null, validator.nodeIds[0] ?? `validator ${validator.index}`),
