@@ -1,11 +1,19 @@
 /** How numbers are written for people. Weights are decimal texts, as in the API, since they may exceed 2^53. */
 
+/** A number and its unit stay on one line. */
+const NBSP = '\u00a0';
+
 /** Down, to one place: 66.99 is never shown as 67. */
 export function percentOf(part: bigint, whole: bigint): string {
-  if (whole === 0n) return '0 %';
+  if (whole === 0n) return `0${NBSP}%`;
   const tenths = (1_000n * part) / whole;
   const shown = tenths % 10n === 0n ? String(tenths / 10n) : `${tenths / 10n}.${tenths % 10n}`;
-  return tenths === 0n && part > 0n ? '< 0.1 %' : `${shown} %`;
+  return tenths === 0n && part > 0n ? `< 0.1${NBSP}%` : `${shown}${NBSP}%`;
+}
+
+/** The same of whole numbers. */
+export function percent(value: number): string {
+  return `${value}${NBSP}%`;
 }
 
 /** From 0 to 1, for what is drawn. */
@@ -14,7 +22,7 @@ export function ratioOf(part: bigint, whole: bigint): number {
 }
 
 export function grouped(value: bigint | number | string): string {
-  return String(value).replaceAll(/\B(?=(\d{3})+$)/g, ' ');
+  return String(value).replaceAll(/\B(?=(\d{3})+$)/g, NBSP);
 }
 
 const SCALES = [

@@ -17,11 +17,17 @@ interface LineChartProps {
   readonly times: readonly number[];
   readonly series: readonly ChartSeries[];
   readonly format: (value: number) => string;
+  /** Each value is of the whole time up to the next one: a count. */
+  readonly isStepped?: boolean;
   /** The top of the scale, where it is not that of the values. */
   readonly max?: number;
 }
 
 const HEIGHT = 190;
+/** Shown at least: a chart of the first seconds would be all noise. */
+const MIN_SPAN_SECONDS = 600;
+/** Fewer values than these are dots, as there is no line yet. */
+const FEW = 4;
 
 /** Values over time. What it shows is said in words beside it, as it is a picture to those who do not see it. */
 export default function LineChart(props: LineChartProps): ComponentChild {
@@ -82,7 +88,10 @@ function lastOf({ series, format }: LineChartProps): string {
     .join(', ');
 }
 
-function optionsOf({ series, format, max }: LineChartProps, element: HTMLElement): uPlot.Options {
+function optionsOf(
+  { series, format, max, times, isStepped = false }: LineChartProps,
+  element: HTMLElement,
+): uPlot.Options {
   const colour = (name: string) => getComputedStyle(element).getPropertyValue(name).trim();
   const axis = {
     stroke: colour('--muted'),
@@ -90,15 +99,19 @@ function optionsOf({ series, format, max }: LineChartProps, element: HTMLElement
     ticks: { show: false },
     font: `12px ${colour('--sans')}`,
   };
+  const stepped = uPlot.paths.stepped?.({ align: -1 });
   return {
     width: element.clientWidth,
     height: HEIGHT,
     legend: { show: false },
     cursor: { drag: { x: false, y: false } },
     padding: [8, 8, 0, 0],
-    scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), max ?? Math.max(1, (high ?? 1) * 1.1)] } },
+    scales: {
+      x: { range: (_, from, to) => [Math.min(from, to - MIN_SPAN_SECONDS), to] },
+      y: { range: (_, low, high) => [Math.min(0, low ?? 0), max ?? Math.max(1, (high ?? 1) * 1.1)] },
+    },
     axes: [
-      { ...axis, values: (_, splits) => splits.map((split) => clockTime(split * 1_000)) },
+      { ...axis, size: 30, space: 84, values: (_, splits) => splits.map((split) => clockTime(split * 1_000)) },
       { ...axis, size: 62, values: (_, splits) => splits.map(format) },
     ],
     series: [
@@ -107,7 +120,8 @@ function optionsOf({ series, format, max }: LineChartProps, element: HTMLElement
         label: name,
         stroke: colour(variable),
         width: 2,
-        points: { show: false },
+        points: { show: times.length < FEW, size: 7, fill: colour(variable) },
+        ...(isStepped && stepped && { paths: stepped }),
         ...(isFilled && { fill: `${colour(variable)}33` }),
       })),
     ],

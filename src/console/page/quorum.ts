@@ -1,4 +1,4 @@
-import { percentOf } from './figures.ts';
+import { percent, percentOf } from './figures.ts';
 
 /** What EVM chains and the P-Chain ask for, unless an EVM chain is configured otherwise. */
 export const DEFAULT_QUORUM = 67;
@@ -25,12 +25,12 @@ export function consequencesOf(
   list.push(
     spare === 0
       ? { tone: 'warn', text: 'Every validator must sign. One that is down, or has no key, makes it impossible.' }
-      : { tone: 'good', text: `Up to ${spare} % of the weight may be down or refuse.` },
+      : { tone: 'good', text: `Up to ${percent(spare)} of the weight may be down or refuse.` },
   );
   if (buffer > 0) {
     list.push({
       tone: 'good',
-      text: `${quorum + buffer} % are tried for, so that the message stays good while up to ${buffer} % of the weight change before it is delivered. If they do not come in time, ${quorum} % are enough.`,
+      text: `${percent(quorum + buffer)} are tried for, so that the message stays good while up to ${percent(buffer)} of the weight change before it is delivered. If they do not come in time, ${percent(quorum)} are enough.`,
     });
   }
   if (signable !== undefined) list.push(prospect(quorum, buffer, signable));
@@ -41,10 +41,10 @@ function acceptance(quorum: number): Consequence {
   if (quorum < DEFAULT_QUORUM) {
     return {
       tone: 'warn',
-      text: `Below ${DEFAULT_QUORUM} %: the P-Chain, the C-Chain and most L1s will not accept the message. An L1 can be configured to ask for less.`,
+      text: `Below ${percent(DEFAULT_QUORUM)}: the P-Chain, the C-Chain and most L1s will not accept the message. An L1 can be configured to ask for less.`,
     };
   }
-  return { tone: 'good', text: `Accepted by the P-Chain, the C-Chain and L1s that ask for up to ${quorum} %.` };
+  return { tone: 'good', text: `Accepted by the P-Chain, the C-Chain and L1s that ask for up to ${percent(quorum)}.` };
 }
 
 function prospect(

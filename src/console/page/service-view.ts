@@ -113,6 +113,7 @@ function Requests({ activity }: { activity: ActivityBody }): ComponentChild {
   return h(Chart, {
     label: `Every ${activity.intervalMs / 1_000} s, by status`,
     times: intervals.map(({ endsAt }) => endsAt),
+    isStepped: true,
     format: (value) => (Number.isInteger(value) ? grouped(value) : ''),
     series: [
       {

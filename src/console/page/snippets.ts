@@ -28,7 +28,7 @@ export function curlOf(request: SignRequest, { origin, network, hasKey }: CallPl
   const url = `'${origin}${pathOf(request, network)}'`;
   const key = hasKey ? ' \\\n  -H \'x-service-api-key: \'"$API_KEY"' : '';
   if (request.kind === 'transaction') return `curl -s ${url}${key}`;
-  return `curl -s ${url}${key} \\\n  -H 'content-type: application/json' \\\n  -d '${JSON.stringify(request.body)}'`;
+  return `curl -s ${url}${key} \\\n  -H 'content-type: application/json' \\\n  -d '${quoted(JSON.stringify(request.body))}'`;
 }
 
 export function sdkOf(request: SignRequest, { origin, network, hasKey }: CallPlace): string {
@@ -37,7 +37,7 @@ export function sdkOf(request: SignRequest, { origin, network, hasKey }: CallPla
   const call =
     request.kind === 'body'
       ? `aggregate(\n  { signatureAggregatorRequest: ${indent(JSON.stringify(request.body, null, 2))} },\n`
-      : `get(\n  { txHash: '${request.txHash}' },\n`;
+      : `get(\n  { txHash: ${JSON.stringify(request.txHash)} },\n`;
   return `import { Avalanche } from '@avalanche-sdk/chainkit';
 
 const client = new Avalanche({ network: '${named}'${key}, enableTelemetry: false });
@@ -46,9 +46,11 @@ const { signedMessage } = await client.data.signatureAggregator.${call}  { serve
 `;
 }
 
+/** Within single quotes of a shell: what was pasted here must not become a command there. */
+function quoted(text: string): string {
+  return text.replaceAll("'", "'\\''");
+}
+
 function indent(text: string): string {
-  return text
-    .replaceAll('\n', '\n  ')
-    .replaceAll(/"(\w+)":/g, '$1:')
-    .replaceAll('"', "'");
+  return text.replaceAll('\n', '\n  ').replaceAll(/^(\s*)"(\w+)":/gm, '$1$2:');
 }

@@ -31,7 +31,6 @@ export function SubnetsView({ session, subnetId }: { session: Session; subnetId:
         { class: 'hint' },
         'The primary network, those that the operator tracks, and those that were asked for lately.',
       ),
-      list.error !== undefined && h('p', { class: 'problem' }, failureOf(list.error).message),
       h(
         'ul',
         { class: 'subnet-list' },
