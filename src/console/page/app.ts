@@ -87,7 +87,7 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
       'Skip to the content',
     ),
     h('header', { class: 'top' }, [
-      h('a', { class: 'brand', href: '#/sign', 'aria-label': 'Warp signature aggregator' }, [
+      h('a', { class: 'brand', href: '#/sign', 'aria-label': 'Warp signatures' }, [
         h('span', { class: 'logo', 'aria-hidden': true }),
         h('span', { class: 'brand-name' }, 'Warp signatures'),
       ]),

@@ -119,7 +119,10 @@ function noneAsked(state: string): string {
 /** Who is being waited for, by name, once it takes long. */
 function Awaited({ progress, elapsedMs }: { progress: SigningProgress; elapsedMs: number }): ComponentChild {
   const slow = progress.validators
-    .filter(({ status, sinceMs }) => (status === 'asked' && elapsedMs - sinceMs > SLOW_MS) || status === 'silent')
+    .filter(
+      ({ status, sinceMs }) =>
+        (status === 'asked' && elapsedMs - sinceMs > SLOW_MS) || status === 'silent' || status === 'ignored',
+    )
     .sort((a, b) => (a.weight < b.weight ? 1 : -1));
   if (slow.length === 0) return null;
   return h('div', { class: 'awaited' }, [
@@ -136,7 +139,7 @@ function Awaited({ progress, elapsedMs }: { progress: SigningProgress; elapsedMs
         .map(({ index, nodeIds, weight, status }) =>
           h('li', { key: index }, [
             h('code', null, nodeIds[0] ?? String(index)),
-            ` ${percentOf(weight, progress.totalWeight)}${status === 'silent' ? ', silent' : ''}`,
+            ` ${percentOf(weight, progress.totalWeight)}${status === 'asked' ? '' : `, ${STATUS_WORDS[status]}`}`,
           ]),
         ),
     ),
