@@ -5,6 +5,7 @@ import { ERROR_CODES } from '../api/error-codes.ts';
 import { publicExample } from '../api/example-request.ts';
 import type { Server } from '../api/http-server.ts';
 import { OPERATIONS_ACCESS } from '../api/route-access.ts';
+import type { SendPage } from '../api/routes/start-page.ts';
 import { Activity, type ActivityOptions } from './activity.ts';
 import { ActivityBody } from './activity-record.ts';
 import type { ConsoleFacts } from './console-facts.ts';
@@ -13,7 +14,7 @@ import { createPageFiles, type PageFiles, sendPageFile } from './page-files.ts';
 /** The page for people at `/`, with what only it needs. All else it gets from the API, as any other client does. */
 export interface Console extends Disposable {
   /** Answers a browser's `GET /`. */
-  sendPage(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply>;
+  readonly sendPage: SendPage;
   registerRoutes(server: Server): void;
 }
 

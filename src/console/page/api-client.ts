@@ -26,7 +26,7 @@ export interface Failure {
   readonly requestId?: string | undefined;
 }
 
-export class ApiError extends Error {
+class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly failure: Failure;
 

@@ -30,7 +30,7 @@ export function DecodedMessage({ reading, session }: { reading: DecodedReading; 
 }
 
 /** One line: what it is about. */
-export function summaryOf(reading: DecodedReading): string {
+function summaryOf(reading: DecodedReading): string {
   switch (reading.as) {
     case 'signedMessage':
     case 'unsignedMessage':

@@ -5,7 +5,7 @@ export function withoutPrefix(hex: string): string {
 }
 
 /** @param hex an even number of digits */
-export function bytesOfHex(hex: string): Uint8Array<ArrayBuffer> {
+function bytesOfHex(hex: string): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(hex.length / 2);
   for (let index = 0; index < bytes.length; index++)
     bytes[index] = Number.parseInt(hex.slice(2 * index, 2 * index + 2), 16);
@@ -17,10 +17,15 @@ export function textOfHex(hex: string): string | undefined {
   if (hex === '') return undefined;
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytesOfHex(hex));
-    return /^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]+$/.test(text) ? text : undefined;
+    return Array.from(text).every(isReadable) ? text : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Not of the characters that control a terminal, but for those that part lines. */
+function isReadable(character: string): boolean {
+  return (character >= ' ' && character !== '\u007f') || '\t\n\r'.includes(character);
 }
 
 const WORD_DIGITS = 64;

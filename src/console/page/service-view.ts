@@ -5,8 +5,7 @@ import { failureOf } from './api-client.ts';
 import { Badge, Card, Facts, Id, usePolled } from './controls.ts';
 import { bytes, dateTime, duration, grouped, milliseconds, percentOf, ratioOf } from './figures.ts';
 import { Chart } from './lazy-chart.ts';
-import type { Session } from './session.ts';
-import { nameOf } from './subnets-view.ts';
+import { nameOf, type Session } from './session.ts';
 
 const EVERY_MS = 5_000;
 type Interval = ActivityBody['intervals'][number];

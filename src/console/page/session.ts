@@ -24,5 +24,10 @@ export interface Session {
   /** Shows another view, with what it is to begin with. */
   open(view: ViewName, text?: string): void;
   /** Says it to those who do not see it. */
-  announce(text: string): void;
+  readonly announce: (text: string) => void;
+}
+
+/** Of a subnet that has one. */
+export function nameOf(subnetId: string, { chainNames }: Session): string | undefined {
+  return subnetId === PRIMARY_NETWORK ? 'Primary network' : chainNames.get(subnetId);
 }

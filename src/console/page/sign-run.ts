@@ -20,8 +20,8 @@ export interface Runner {
   readonly run: Run | undefined;
   /** Changes with the progress, at most once a frame. */
   readonly version: number;
-  start(request: SignRequest): void;
-  stop(): void;
+  readonly start: (request: SignRequest) => void;
+  readonly stop: () => void;
 }
 
 export function useRunner({ api, network, announce }: Session): Runner {

@@ -6,10 +6,9 @@ import { Card, Field, Id, usePolled } from './controls.ts';
 import { ago, compact, grouped, milliseconds, percentOf, shortened } from './figures.ts';
 import { Chart } from './lazy-chart.ts';
 import { DEFAULT_QUORUM } from './quorum.ts';
-import type { Session } from './session.ts';
+import { nameOf, type Session } from './session.ts';
 import { SignFailure } from './sign-failure.ts';
 import type { Samples } from './sparkline.ts';
-import { nameOf } from './subnets-view.ts';
 import { type Column, type Sorting, sorted, VirtualTable } from './virtual-table.ts';
 
 type Validator = SubnetViewBody['validators'][number];

@@ -4,7 +4,7 @@ import type { SubnetListBody } from '../../api/subnet-records.ts';
 import { failureOf } from './api-client.ts';
 import { Badge, Card, Field, usePolled } from './controls.ts';
 import { percentOf, ratioOf, shortened } from './figures.ts';
-import { PRIMARY_NETWORK, type Session } from './session.ts';
+import { nameOf, PRIMARY_NETWORK, type Session } from './session.ts';
 import { SignFailure } from './sign-failure.ts';
 import { type Samples, Sparkline } from './sparkline.ts';
 import { SubnetDetail } from './subnet-detail.ts';
@@ -50,10 +50,6 @@ export function SubnetsView({ session, subnetId }: { session: Session; subnetId:
       list.value === undefined &&
       h(SignFailure, { failure: failureOf(list.error), session, onRetry: list.reload }),
   ]);
-}
-
-export function nameOf(subnetId: string, { chainNames }: Session): string | undefined {
-  return subnetId === PRIMARY_NETWORK ? 'Primary network' : chainNames.get(subnetId);
 }
 
 function SubnetRow(props: {

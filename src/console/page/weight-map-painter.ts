@@ -239,7 +239,7 @@ function nodeLabel({ nodeIds }: ValidatorState): string {
 }
 
 /** Of two colours as `#rrggbb`. */
-export function mix(from: string, to: string, share: number): string {
+function mix(from: string, to: string, share: number): string {
   const channels = [1, 3, 5].map((at) => {
     const [a, b] = [from, to].map((colour) => Number.parseInt(colour.slice(at, at + 2), 16));
     return Math.round((a ?? 0) + ((b ?? 0) - (a ?? 0)) * share)

@@ -124,7 +124,9 @@ describe('what a destination takes', () => {
   test('the message can be got back from the access list', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (message) => {
-        const [{ storageKeys }] = accessListOf(Buffer.from(message).toString('hex')) as unknown as [{ storageKeys: string[] }];
+        const [{ storageKeys }] = accessListOf(Buffer.from(message).toString('hex')) as unknown as [
+          { storageKeys: string[] },
+        ];
         const packed = storageKeys.map((key) => key.slice(2)).join('');
         expect(packed.length % 64).toBe(0);
         expect(packed.replace(/(?:00)*$/, '')).toBe(`${Buffer.from(message).toString('hex')}ff`);

@@ -65,7 +65,7 @@ describe('the fold of events', () => {
       totalWeight: 100n,
     });
     expect(progress.validators[1]).toMatchObject({ status: 'refused', code: 3, text: 'no', sinceMs: 2 });
-    expect([...progress.takeChanged()].sort()).toEqual([0, 1]);
+    expect([...progress.takeChanged()].toSorted((a, b) => a - b)).toEqual([0, 1]);
     expect(progress.takeChanged().size).toBe(0);
   });
 
