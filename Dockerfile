@@ -27,8 +27,9 @@ ENV NODE_ENV=production \
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY --from=dependencies /app/sbom.cdx.json ./
-COPY package.json LICENSE ./
+COPY package.json LICENSE README.md ./
 COPY config ./config
+COPY docs ./docs
 COPY src ./src
 # A new volume that is mounted here belongs to the user, as the folder does.
 COPY --from=dependencies --chown=1000:1000 /app/data /data

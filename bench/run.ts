@@ -8,12 +8,14 @@ import { benchHttpSoak } from './http-soak.ts';
 import { benchL1Index } from './l1-index.ts';
 import { benchReplicas } from './replicas.ts';
 import { benchService } from './service.ts';
+import { benchStream } from './stream.ts';
 import { benchUpstream } from './upstream.ts';
 
 /** Every benchmark by the name it is called with: `npm run bench -- NAME [--json] [numbers] [names]`. */
 const BENCHMARKS = {
   ...{ service: benchService, faults: benchFaults, bls: benchBls, 'l1-index': benchL1Index, upstream: benchUpstream },
   ...{ replicas: benchReplicas, http: benchHttp, 'http-floods': benchHttpFloods, 'http-soak': benchHttpSoak },
+  stream: benchStream,
 } as const;
 /** Those that measure several things, of which one may be asked for by its name. */
 const WITH_NAMES: readonly string[] = ['http', 'http-floods'];

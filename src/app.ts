@@ -4,7 +4,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import packageJson from '../package.json' with { type: 'json' };
 import { AccessSettings } from './api/access-settings.ts';
 import { type GoListeners, openGoListeners } from './api/compat/go-listeners.ts';
-import type { AggregationExample } from './api/example-request.ts';
+import type { AggregationExamples } from './api/example-request.ts';
 import type { Server } from './api/http-server.ts';
 import { openMetricsServer } from './api/metrics-server.ts';
 import { createServer, type ServerOptions } from './api/server.ts';
@@ -289,7 +289,7 @@ interface Embedded {
   readonly start: () => Promise<ApiEndpoint>;
   readonly registerRoutes: (server: Server) => void;
   /** A request to try on the page of the API; undefined until the network is up. */
-  readonly example: () => AggregationExample | undefined;
+  readonly example: () => AggregationExamples | undefined;
   readonly devnet: () => Devnet | undefined;
 }
 
@@ -330,8 +330,15 @@ async function prepareEmbedded(
     registerRoutes: (server) => registerDevnetRoutes(server, () => devnet, exampleNameOf(network)),
     example() {
       const name = exampleNameOf(network);
-      const body = devnet?.examples(name).find((example) => example.body !== undefined)?.body;
-      return body && { network: name, body };
+      const examples = devnet?.examples(name);
+      if (examples === undefined) return undefined;
+      return {
+        network: name,
+        requests: examples.flatMap(({ name, body }) => (body === undefined ? [] : [{ name, value: body }])),
+        transactions: examples.flatMap(({ name, method, path }) =>
+          method === 'GET' ? [{ name, value: path.slice(path.lastIndexOf('/') + 1) }] : [],
+        ),
+      };
     },
     devnet: () => devnet,
   };

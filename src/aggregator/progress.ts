@@ -109,6 +109,7 @@ export class ProgressFeed {
 
   /** The aggregate did not verify: bad signatures are put aside, and collecting goes on. */
   resumed(): void {
+    if (!this.#isVerifying) return;
     this.#isVerifying = false;
     this.#emitState();
   }

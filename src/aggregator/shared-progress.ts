@@ -80,6 +80,7 @@ export class MirroredProgress {
     }
     this.#shown = told.validators;
     if (told.isVerifying) this.#feed.verifying();
+    else this.#feed.resumed();
   }
 }
 

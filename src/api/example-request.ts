@@ -5,11 +5,14 @@ import { encodeWarpPayload } from '../warp/payload.ts';
 import { createUnsignedMessage } from '../warp/unsigned-message.ts';
 import type { AggregationBody } from './parse-aggregation-request.ts';
 
-/** A request to try on the page of the API. */
-export interface AggregationExample {
-  /** The name under which the example's network is served. */
+/** Requests to try on the page of the API. */
+export interface AggregationExamples {
+  /** The name under which the examples' network is served. */
   readonly network: string;
-  readonly body: Static<typeof AggregationBody>;
+  /** Of a POST; the first is what the page begins with. */
+  readonly requests: readonly { readonly name: string; readonly value: Static<typeof AggregationBody> }[];
+  /** IDs of transactions, for a GET. */
+  readonly transactions: readonly { readonly name: string; readonly value: string }[];
 }
 
 /**
@@ -17,7 +20,7 @@ export interface AggregationExample {
  * it, which shows what an error looks like. Undefined where all networks are local: no message is known to be of theirs, and one
  * of another network would only mislead.
  */
-export function publicExample(names: readonly string[]): AggregationExample | undefined {
+export function publicExample(names: readonly string[]): AggregationExamples | undefined {
   for (const name of names) {
     const network = publicNetworkNamed(name);
     if (network === undefined) continue;
@@ -27,7 +30,8 @@ export function publicExample(names: readonly string[]): AggregationExample | un
       payload: new TextEncoder().encode('hello'),
     });
     const { bytes } = createUnsignedMessage(network.networkID, network.cChainID, payload);
-    return { network: name, body: { message: `0x${bytesToHex(bytes)}`, quorumPercentage: 67 } };
+    const value = { message: `0x${bytesToHex(bytes)}`, quorumPercentage: 67 };
+    return { network: name, requests: [{ name: 'C-Chain message that nobody sent', value }], transactions: [] };
   }
   return undefined;
 }

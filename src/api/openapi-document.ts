@@ -1,15 +1,15 @@
 import fastifySwagger from '@fastify/swagger';
-import fastifySwaggerUi from '@fastify/swagger-ui';
+import { registerDocsPage } from './docs-page.ts';
 import { createDocumentBytes, type DocumentBytes, sendDocument } from './document-bytes.ts';
 import { plainErrorResponses } from './error-body.ts';
 import type { ErrorStatus } from './error-codes.ts';
-import type { AggregationExample } from './example-request.ts';
+import type { AggregationExamples } from './example-request.ts';
 import type { Server } from './http-server.ts';
+import { type Document, METHODS, type Operation, type Response } from './openapi-shape.ts';
+import { describeForReading } from './reading-document.ts';
 import { REQUEST_ID_HEADER } from './request-id.ts';
 import { OPERATIONS_ACCESS, type RouteAccess } from './route-access.ts';
 import { AGGREGATION_PATH } from './routes/aggregate-signatures.ts';
-
-const METHODS = ['get', 'post'] as const;
 
 /** In the order of the page; what has no entry here comes after. */
 const TAGS = [
@@ -41,47 +41,11 @@ function header(type: 'integer' | 'string', description: string) {
   return { description, schema: { type } };
 }
 
-/** Everything comes from this service. The page needs nothing inline, and may ask nobody else. */
-const CONTENT_SECURITY_POLICY = {
-  'default-src': ["'none'"],
-  'script-src': ["'self'"],
-  'style-src': ["'self'"],
-  'img-src': ["'self'", 'data:'],
-  'connect-src': ["'self'"],
-  'base-uri': ["'none'"],
-  'form-action': ["'none'"],
-  'frame-ancestors': ["'none'"],
-};
-
-interface Operation {
-  parameters?: readonly { readonly in: string; readonly name?: string; example?: unknown }[];
-  requestBody?: { content?: Record<string, { example?: unknown }> };
-  'x-access'?: RouteAccess;
-  description?: string;
-  security?: object[];
-  responses: Record<string, Response>;
-}
-
-interface Response {
-  description?: string | undefined;
-  content?: Record<string, { schema?: { title?: string } | { $ref: string } }>;
-  headers?: Record<string, object>;
-}
-
-interface Document {
-  components?: {
-    securitySchemes?: Record<string, object>;
-    headers?: Record<string, object>;
-    schemas?: Record<string, object>;
-  };
-  paths?: Record<string, Partial<Record<(typeof METHODS)[number], Operation>>>;
-}
-
 export interface OpenApiOptions {
   /** Whether keys and rate limits count. */
   readonly isLimited: boolean;
-  /** A request that can be tried; undefined while, or where, there is none. */
-  readonly example: () => AggregationExample | undefined;
+  /** Requests that can be tried; undefined while, or where, there are none. */
+  readonly example: () => AggregationExamples | undefined;
 }
 
 /** The OpenAPI document of all routes that are registered after it, and a page to read it. */
@@ -112,23 +76,7 @@ export async function registerOpenApi(server: Server, { isLimited, example }: Op
     },
   });
   const document = createDocument(server, example);
-  await server.register(async (scope: Server) => {
-    // The plugin's routes cannot declare themselves, and it would serialise the document anew for each request.
-    scope.addHook('onRoute', (route) => {
-      route.config = { ...route.config, access: OPERATIONS_ACCESS };
-      if (route.url === '/docs/json')
-        route.handler = async (request, reply) => sendDocument(request, reply, document.json());
-      if (route.url === '/docs/yaml')
-        route.handler = async (request, reply) => sendDocument(request, reply, document.yaml());
-    });
-    await scope.register(fastifySwaggerUi, {
-      routePrefix: '/docs',
-      staticCSP: CONTENT_SECURITY_POLICY,
-      theme: { title: 'Warp signature aggregator' },
-      // The plain layout has no bar with a field for documents of other hosts. Limits are shown with each parameter.
-      uiConfig: { layout: 'BaseLayout', deepLinking: true, showCommonExtensions: true },
-    });
-  });
+  await registerDocsPage(server, document);
   server.get(
     '/openapi.json',
     { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } },
@@ -138,7 +86,7 @@ export async function registerOpenApi(server: Server, { isLimited, example }: Op
 
 /** The document in bytes, made when it is first asked for, and once more when there is an example for it. */
 function createDocument(server: Server, example: OpenApiOptions['example']) {
-  let made: { json?: DocumentBytes; yaml?: DocumentBytes } = {};
+  let made: { json?: DocumentBytes; yaml?: DocumentBytes; page?: DocumentBytes } = {};
   let hasExample = false;
 
   function current(): typeof made {
@@ -156,6 +104,13 @@ function createDocument(server: Server, example: OpenApiOptions['example']) {
       known.json ??= createDocumentBytes(JSON.stringify(server.swagger()), 'application/json; charset=utf-8');
       return known.json;
     },
+    /** For people, on the page. */
+    page(): DocumentBytes {
+      const known = current();
+      const shown = (): Document => describeForReading(structuredClone(server.swagger() as Document));
+      known.page ??= createDocumentBytes(JSON.stringify(shown()), 'application/json; charset=utf-8');
+      return known.page;
+    },
     yaml(): DocumentBytes {
       const known = current();
       // Any JSON is YAML, too.
@@ -165,17 +120,24 @@ function createDocument(server: Server, example: OpenApiOptions['example']) {
   };
 }
 
-function addExample({ paths = {} }: Document, { network, body }: AggregationExample): void {
+function addExample({ paths = {} }: Document, { network, requests, transactions }: AggregationExamples): void {
   const documented = AGGREGATION_PATH.replaceAll(/:(\w+)/g, '{$1}');
   for (const [path, operations] of Object.entries(paths)) {
     if (!path.startsWith(documented)) continue;
     for (const operation of METHODS.flatMap((method) => operations[method] ?? [])) {
-      const parameter = operation.parameters?.find(({ name }) => name === 'network');
-      if (parameter !== undefined) parameter.example = network;
+      for (const parameter of operation.parameters ?? []) {
+        if (parameter.name === 'network') parameter.example = network;
+        if (parameter.name === 'txHash' && transactions.length > 0) parameter.examples = named(transactions);
+      }
       const content = operation.requestBody?.content?.['application/json'];
-      if (content !== undefined) content.example = body;
+      if (content !== undefined) content.examples = named(requests);
     }
   }
+}
+
+/** As OpenAPI has several examples: by keys, each with its name for people. */
+function named(examples: readonly { readonly name: string; readonly value: unknown }[]): Record<string, object> {
+  return Object.fromEntries(examples.map(({ name, value }, at) => [`example${at + 1}`, { summary: name, value }]));
 }
 
 function completeDocument(document: Document, isLimited: boolean): void {
@@ -210,15 +172,23 @@ function addResponses({ responses }: Operation, added: Readonly<Record<string, o
   }
 }
 
-/** Schemas with a title stand once in the document: those of errors are the same on every route. */
+/** Schemas of answers that have a title stand once in the document: those of errors are the same on every route. */
 function shareSchemas(document: Document): void {
   const schemas: Record<string, object> = {};
+  const share = (schema: unknown): unknown => {
+    if (typeof schema !== 'object' || schema === null) return schema;
+    if (Array.isArray(schema)) return schema.map(share);
+    const shared = Object.fromEntries(
+      Object.entries(schema).map(([name, value]) => [name, name === 'examples' ? value : share(value)]),
+    );
+    const { title } = shared;
+    if (typeof title !== 'string') return shared;
+    schemas[title] = shared;
+    return { $ref: `#/components/schemas/${title}` };
+  };
   for (const { responses } of operationsOf(document)) {
     for (const media of Object.values(responses).flatMap(({ content = {} }) => Object.values(content))) {
-      const { schema } = media;
-      if (schema === undefined || !('title' in schema) || schema.title === undefined) continue;
-      schemas[schema.title] = schema;
-      media.schema = { $ref: `#/components/schemas/${schema.title}` };
+      if (media.schema !== undefined) media.schema = share(media.schema) as object;
     }
   }
   document.components = { ...document.components, schemas: { ...document.components?.schemas, ...schemas } };

@@ -27,7 +27,7 @@ const why = {
 };
 
 /** What came of asking a validator. */
-export const ANSWER_OUTCOMES = [
+const ANSWER_OUTCOMES = [
   'signed',
   'refused',
   'silent',
@@ -41,7 +41,7 @@ const OUTCOME_WORDS =
   '`refused`: it answered with an error; `silent`: no answer in time; `ignored`: alive, but it drops our requests; ' +
   '`not_sent`: connected, with no room for the request in our queues';
 
-export const ValidatorRecord = Type.Object({
+const Validator = Type.Object({
   index: Index,
   nodeIds: Type.Array(Type.String(), { description: 'Its nodes: several may have one BLS key' }),
   weight: Weight,
@@ -53,7 +53,7 @@ export const ValidatorRecord = Type.Object({
   ...why,
 });
 
-export const ResolvedData = Type.Object(
+const ResolvedData = Type.Object(
   {
     network: Type.String({ description: 'The name of the network that is asked' }),
     signingSubnetId: Type.String({ description: 'The subnet whose validators sign, in cb58' }),
@@ -65,19 +65,19 @@ export const ResolvedData = Type.Object(
     targetWeight: Type.String({ description: 'Least weight of the quorum with its buffer' }),
     signedWeight: Type.String({ description: 'Weight of those who have signed' }),
     isVerifying: Type.Boolean({ description: 'Whether the signatures are being verified' }),
-    validators: Type.Array(ValidatorRecord, {
+    validators: Type.Array(Validator, {
       description: 'In canonical order; those without a BLS key are not among them',
     }),
   },
   { title: 'ResolvedEvent', description: 'All there is to know at this moment, in place of what came before' },
 );
 
-export const AskedData = Type.Object(
+const AskedData = Type.Object(
   { validators: Type.Array(Index) },
   { title: 'AskedEvent', description: 'Validators that were asked' },
 );
 
-export const AnswerData = Type.Object(
+const AnswerData = Type.Object(
   {
     answers: Type.Array(
       Type.Object({
@@ -91,22 +91,22 @@ export const AnswerData = Type.Object(
   { title: 'AnswerEvent', description: 'What came of asking validators' },
 );
 
-export const ProgressData = Type.Object(
+const ProgressData = Type.Object(
   { signedWeight: Weight, quorumWeight: Weight, targetWeight: Weight, totalWeight: Weight },
   { title: 'ProgressEvent', description: 'How far the collection is; it comes after answers' },
 );
 
-export const VerifyingData = Type.Object(
+const VerifyingData = Type.Object(
   {},
   { title: 'VerifyingEvent', description: 'Enough have signed, and what they signed is being verified' },
 );
 
-export const ResultData = Type.Object(SignedMessageBody.properties, {
+const ResultData = Type.Object(SignedMessageBody.properties, {
   title: 'ResultEvent',
   description: 'The end: the signed message, as the plain answer has it',
 });
 
-export const ErrorData = Type.Object(
+const ErrorData = Type.Object(
   {
     message: Type.String({ description: 'What is wrong, and what is allowed' }),
     statusCode: Type.Integer({ description: 'The status that the plain answer would have' }),
@@ -135,4 +135,4 @@ export type AggregationEvent = {
   [Kind in AggregationEventKind]: { readonly event: Kind; readonly data: AggregationEventData[Kind] };
 }[AggregationEventKind];
 export type AnswerOutcome = (typeof ANSWER_OUTCOMES)[number];
-export type ValidatorRecord = Static<typeof ValidatorRecord>;
+export type ValidatorRecord = Static<typeof Validator>;

@@ -15,7 +15,7 @@ import { allowOrigin, registerCors } from './cors.ts';
 import { DrainingServer } from './draining-server.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from './error-form.ts';
 import { createErrorHandler, handleNotFound } from './error-handler.ts';
-import { type AggregationExample, publicExample } from './example-request.ts';
+import { type AggregationExamples, publicExample } from './example-request.ts';
 import { followRequest } from './follow-request.ts';
 import { HttpMetrics } from './http-metrics.ts';
 import type { Server } from './http-server.ts';
@@ -62,8 +62,8 @@ export interface ServerOptions {
   readonly maxConnections: number;
   /** When the server closes, requests under way have this long. */
   readonly drainTimeoutMs: number;
-  /** A request that can be tried on the page of the API, once there is one; the default is one of a public network. */
-  readonly examples?: () => AggregationExample | undefined;
+  /** Requests that can be tried on the page of the API, once there are some; the default is one of a public network. */
+  readonly examples?: () => AggregationExamples | undefined;
   /** What browsers get at `/`; by default a page of links. */
   readonly startPage?: SendPage;
   /** Routes beside the service's own, under the same error form and in the same OpenAPI document. */

@@ -75,7 +75,7 @@ export function openConsole({ hasFigures, files = createPageFiles(), ...options 
 /** What the page asks for first. */
 function registerFacts(server: Server, options: FactsOptions): void {
   const { networks, version, hasDevnet, hasFigures } = options;
-  const example = publicExample(networks.flatMap(({ pathNames }) => pathNames));
+  const example = publicExample(networks.flatMap(({ pathNames }) => pathNames))?.requests[0]?.value;
   const document = createDocumentBytes(
     JSON.stringify({
       version,

@@ -143,7 +143,7 @@ describe('the page at /docs', () => {
     await row('pageSize').waitFor();
     expect(await row('pageSize').innerText()).toMatch(/Default value : 10\s[^]*minimum: 1\s+maximum: 100/);
     expect(await row('network').innerText()).toContain('Available values : mainnet, fuji, testnet');
-    expect(await validators.locator('tr.response[data-code="429"]').innerText()).toContain('retry-after');
+    expect(await validators.locator('tr.response[data-code="default"]').innerText()).toContain('retry-after');
 
     await validators.getByRole('button', { name: 'Try it out' }).click();
     await row('network').locator('select').selectOption('fuji');
@@ -153,6 +153,30 @@ describe('the page at /docs', () => {
     expect(await live.locator('.response-col_status').last().innerText()).toContain('200');
     expect(await live.innerText()).toContain('"validators"');
     expect(await validators.locator('.request-url').innerText()).toContain('/v1/networks/fuji/validators?pageSize=10');
+    expect(problems).toEqual([]);
+  });
+
+  test('has a message signed on a phone, and shows the guides', async () => {
+    const { problems, operation } = await openDocs();
+    await page.setViewportSize({ width: 360, height: 760 });
+    const aggregation = operation('aggregateSignatures');
+    await aggregation.locator('.opblock-summary').click();
+    expect(await aggregation.locator('.examples-select').first().innerText()).toContain('C-Chain message');
+    expect(await aggregation.locator('tr.response').count()).toBe(3);
+    await aggregation.getByRole('button', { name: 'Try it out' }).click();
+    // The example is of the public network that has this network's alias.
+    const [message] = service.devnet.emitMessages(1);
+    await aggregation.locator('textarea').fill(JSON.stringify({ message }));
+    await aggregation.getByRole('button', { name: 'Execute' }).click();
+    const live = aggregation.locator('.live-responses-table');
+    await live.waitFor();
+    expect(await live.locator('.response-col_status').last().innerText()).toContain('201');
+    const isWide = () => page.evaluate('document.documentElement.scrollWidth > window.innerWidth');
+    expect(await isWide()).toBe(false);
+    await page.locator('.topbar select').selectOption({ label: 'Use it' });
+    await page.getByRole('heading', { name: 'Use it' }).waitFor();
+    await page.locator('.info table').first().waitFor();
+    expect(await isWide()).toBe(false);
     expect(problems).toEqual([]);
   });
 });

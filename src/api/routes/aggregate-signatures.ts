@@ -5,6 +5,7 @@ import type { Network } from '../../network/network.ts';
 import type { Clock } from '../../primitives/clock.ts';
 import { chargeMore, clientOf } from '../access.ts';
 import { AggregationStream } from '../aggregation-stream.ts';
+import { AGGREGATION_STREAM } from '../aggregation-stream-schema.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';
 import { createNetworkOfPath } from '../network-of-path.ts';
@@ -21,6 +22,7 @@ import { presentSigned, SignedMessageBody } from '../signed-message-record.ts';
 import { untilClientGone } from '../until-client-gone.ts';
 
 const RESPONSES = {
+  200: AGGREGATION_STREAM,
   201: SignedMessageBody,
   ...aggregationErrorResponses(400, 403, 404, 500, 502, 503),
 };

@@ -1,5 +1,4 @@
-import type { AggregationExample } from '../../api/example-request.ts';
-import type { ErrorAdvice } from '../console-facts.ts';
+import type { ErrorAdvice, ExampleBody } from '../console-facts.ts';
 import type { ApiClient } from './api-client.ts';
 
 export const VIEWS = ['sign', 'inspect', 'subnets', 'service'] as const;
@@ -15,7 +14,7 @@ export interface Session {
   readonly sdkNetwork: string | undefined;
   readonly hasDevnet: boolean;
   readonly hasFigures: boolean;
-  readonly example: AggregationExample | undefined;
+  readonly example: ExampleBody | undefined;
   /** Names of chains that no message tells, by their IDs. */
   readonly chainNames: ReadonlyMap<string, string>;
   /** The subnets of chains, where they are known beforehand. */

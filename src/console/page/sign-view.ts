@@ -190,7 +190,7 @@ function Examples({
     if (example === undefined) return null;
     return h(
       'button',
-      { type: 'button', class: 'button small', onClick: () => onText(JSON.stringify(example.body, null, 1)) },
+      { type: 'button', class: 'button small', onClick: () => onText(JSON.stringify(example, null, 1)) },
       'Try an example that is refused',
     );
   }

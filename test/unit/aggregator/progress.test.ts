@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { CompleteRequest } from '../../../src/aggregator/complete-request.ts';
 import { type ProgressEvent, ProgressFeed, type ProgressState } from '../../../src/aggregator/progress.ts';
+import { encodeProgress, MirroredProgress } from '../../../src/aggregator/shared-progress.ts';
 import type { SignatureFailure } from '../../../src/aggregator/signature-source.ts';
+import type { Signing } from '../../../src/aggregator/signing-resolver.ts';
 import { type Standing } from '../../../src/aggregator/tally.ts';
 import { createHarness, SUBNET, signers, validatorSet } from './aggregator-fixture.ts';
 import { ANSWER_MS, createFixture, drain, type Fixture, SUBNET_ID, type TestValidator } from './collection-fixture.ts';
@@ -282,6 +285,27 @@ describe('a feed', () => {
   });
 });
 
+test('what another replica shows of a collection is what happened, also where bad signatures were found', async () => {
+  const fixture = createFixture({ weights: [40, 40, 40] });
+  const [forger] = fixture.validators as [TestValidator];
+  script(fixture, 0, ({ message }) => ({
+    afterMs: ANSWER_MS,
+    outcome: { kind: 'signature', signature: forger.forge(message) },
+  }));
+  const progress = fixture.createFeed();
+  const elsewhere = fixture.createFeed();
+  const told = recorder(elsewhere);
+  const signing = { warpSet: fixture.warpSet } as Signing;
+  const request = { quorumNum: 60n, quorumBuffer: 0n } as CompleteRequest;
+  const mirror = new MirroredProgress(elsewhere, request, signing);
+  progress.subscribe(() => mirror.show(encodeProgress(progress)));
+  await fixture.finish(fixture.collect({ quorum: 60, progress }));
+  expect(kinds(told).filter((kind) => ['state', 'verifying', 'invalid_signature'].includes(kind))).toEqual([
+    ...['state', 'verifying', 'invalid_signature', 'state', 'verifying'],
+  ]);
+  expect(withoutConnections(replay(told))).toEqual(stateOf(progress));
+});
+
 describe('an aggregation', () => {
   test('tells each who waits for it, the late one with the state first, and stops when that one leaves', async () => {
     const { start, finish, source, clock, silence } = createHarness();
@@ -304,6 +328,17 @@ describe('an aggregation', () => {
     expect(kinds(early).slice(0, 4)).toEqual(['state', 'asked', 'asked', 'signed']);
     expect(kinds(early).at(-1)).toBe('silent');
     expect(source.listenerCount).toBe(0);
+  });
+
+  test('of the same validators at another height tells each its own', async () => {
+    const { start, finish } = createHarness();
+    const events: ProgressEvent[][] = [[], []];
+    const results = [98n, 97n].map((pChainHeight, index) =>
+      start({ pChainHeight }, undefined, (event) => events[index]?.push(event)),
+    );
+    const heights = (await Promise.all(results.map(finish))).map(({ pChainHeight }) => pChainHeight);
+    expect(heights).toEqual([98n, 97n]);
+    expect(events.map(([first]) => first?.kind === 'state' && first.state.pChainHeight)).toEqual(heights);
   });
 
   test('succeeds though its listener throws', async () => {

@@ -16,6 +16,7 @@ import { MAX_PAYLOAD_LENGTH } from '../../../src/warp/unsigned-message.ts';
 import { settle } from '../../fake-clock.ts';
 import { readCase } from '../../vectors/vectors.ts';
 import {
+  closed,
   createTestServer,
   expectError,
   NODE_ID,
@@ -41,13 +42,6 @@ const server = await createTestServer({
 async function post(payload: unknown, aggregator = scriptedAggregator().aggregator) {
   script.aggregator = aggregator;
   return await server.inject({ method: 'POST', url: PATH, headers: JSON_TYPE, payload: JSON.stringify(payload) });
-}
-
-/** The same schema, which also refuses fields that it does not name. */
-function closed(schema: unknown): unknown {
-  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return schema;
-  const copy = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, closed(value)]));
-  return 'properties' in copy ? { ...copy, additionalProperties: false } : copy;
 }
 
 /** What the aggregator was asked for this body. */

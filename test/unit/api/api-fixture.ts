@@ -89,6 +89,13 @@ export function createTestServer({
   });
 }
 
+/** The same schema, which also refuses fields that it does not name. */
+export function closed(schema: unknown): unknown {
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return schema;
+  const copy = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, closed(value)]));
+  return 'properties' in copy ? { ...copy, additionalProperties: false } : copy;
+}
+
 /** The exact form of every error: these keys in this order, and nothing that tells of the inside. */
 export function expectError(
   response: { statusCode: number; body: string; headers: Record<string, unknown> },

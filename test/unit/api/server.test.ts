@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { Counter, Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
-import type { AggregationExample } from '../../../src/api/example-request.ts';
+import type { AggregationExamples } from '../../../src/api/example-request.ts';
 import type { Server } from '../../../src/api/http-server.ts';
 import { OPERATIONS_ACCESS } from '../../../src/api/route-access.ts';
 import { parseHex } from '../../../src/primitives/bytes.ts';
@@ -107,7 +107,7 @@ describe('the OpenAPI document', () => {
       quorumPercentageBuffer: { type: 'integer', minimum: 0, maximum: 100, default: 0 },
       pChainHeight: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 },
     });
-    const statuses = ['201', '400', '403', '404', '408', '413', '415', '431', '500', '502', '503'];
+    const statuses = ['200', '201', '400', '403', '404', '408', '413', '415', '431', '500', '502', '503'];
     expect(Object.keys(post.responses)).toEqual(statuses);
     expect(post.parameters).toMatchObject([{ name: 'network', in: 'path', schema: { enum: ['fuji', 'testnet'] } }]);
     expect(post['x-access']).toEqual({ group: 'aggregation', units: 10, unitsPerKiB: 1 });
@@ -147,7 +147,8 @@ describe('the OpenAPI document', () => {
     async (pathNames, preselected, { networkID, cChainID }) => {
       const server = await createTestServer({ networks: [scriptedNetwork({ pathNames })] });
       const { post } = (await load(server)).paths[POST_PATH];
-      const { example } = post.requestBody.content['application/json'];
+      const { examples } = post.requestBody.content['application/json'];
+      const example = examples.example1.value;
       expect(parseUnsignedMessage(parseHex(example.message, 'example'))).toMatchObject({
         networkID,
         sourceChainID: cChainID,
@@ -159,17 +160,23 @@ describe('the OpenAPI document', () => {
   );
 
   test('has no example for a local network, until it is given one, and then keeps it', async () => {
-    let example: AggregationExample | undefined;
+    let example: AggregationExamples | undefined;
     const server = await createTestServer({
       networks: [scriptedNetwork({ pathNames: ['local'] })],
       examples: () => example,
     });
     const before = await server.inject('/openapi.json');
-    expect(before.json().paths[POST_PATH].post.requestBody.content['application/json']).not.toHaveProperty('example');
-    example = { network: 'local', body: { message: '0x00', quorumPercentage: 67 } };
+    expect(before.json().paths[POST_PATH].post.requestBody.content['application/json']).not.toHaveProperty('examples');
+    const requests = [{ name: 'one', value: { message: '0x00', quorumPercentage: 67 } }];
+    example = { network: 'local', requests, transactions: [{ name: 'two', value: '11' }] };
     const after = await server.inject('/openapi.json');
-    const { post } = after.json().paths[POST_PATH];
-    expect(post.requestBody.content['application/json'].example).toEqual(example.body);
+    const { paths } = after.json();
+    const { post } = paths[POST_PATH];
+    expect(post.requestBody.content['application/json'].examples).toEqual({
+      example1: { summary: 'one', value: requests[0]?.value },
+    });
+    const [network, txHash] = paths[`${POST_PATH}/{txHash}`].get.parameters;
+    expect([network.example, txHash.examples]).toEqual(['local', { example1: { summary: 'two', value: '11' } }]);
     expect(post.parameters[0].example).toBe('local');
     expect(after.headers['etag']).not.toBe(before.headers['etag']);
     example = undefined;

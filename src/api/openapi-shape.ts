@@ -1,0 +1,34 @@
+import type { RouteAccess } from './route-access.ts';
+
+/** The parts of an OpenAPI document that are read or changed here. */
+
+export const METHODS = ['get', 'post'] as const;
+
+export interface Operation {
+  parameters?: readonly {
+    readonly in: string;
+    readonly name?: string;
+    example?: unknown;
+    examples?: Record<string, object>;
+  }[];
+  requestBody?: { content?: Record<string, { examples?: Record<string, object> }> };
+  'x-access'?: RouteAccess;
+  description?: string;
+  security?: object[];
+  responses: Record<string, Response>;
+}
+
+export interface Response {
+  description?: string | undefined;
+  content?: Record<string, { schema?: object }>;
+  headers?: Record<string, object>;
+}
+
+export interface Document {
+  components?: {
+    securitySchemes?: Record<string, object>;
+    headers?: Record<string, object>;
+    schemas?: Record<string, object>;
+  };
+  paths?: Record<string, Partial<Record<(typeof METHODS)[number], Operation>>>;
+}

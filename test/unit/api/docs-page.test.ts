@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { ERROR_CODES } from '../../../src/api/error-codes.ts';
+import { readGuides } from '../../../src/api/guides.ts';
+import { SignedMessageBody } from '../../../src/api/signed-message-record.ts';
+import { bytesToHex } from '../../../src/primitives/bytes.ts';
+import { readCase } from '../../vectors/vectors.ts';
+import { createTestServer } from './api-fixture.ts';
+
+const POST_PATH = '/v1/signatureAggregator/{network}/aggregateSignatures';
+
+async function load(url: string) {
+  const server = await createTestServer();
+  return (await server.inject(url)).json();
+}
+
+describe('the page of the API', () => {
+  test('has one block for all errors of an operation, with every status and code that the document has', async () => {
+    const [document, shown] = [await load('/openapi.json'), await load('/docs/json')];
+    for (const [path, operations] of Object.entries<Record<string, { responses: Record<string, never> }>>(
+      document.paths,
+    )) {
+      for (const [method, { responses }] of Object.entries(operations)) {
+        const statuses = Object.keys(responses).filter((status) => Number(status) >= 400);
+        const merged = shown.paths[path][method].responses;
+        expect(Object.keys(merged).filter((status) => Number(status) >= 400)).toEqual([]);
+        expect([...merged.default.description.matchAll(/^- \*\*(\d+)\*\* ./gm)].map(([, status]) => status)).toEqual(
+          statuses,
+        );
+      }
+    }
+    const { description, headers } = shown.paths[POST_PATH].post.responses.default;
+    for (const [code, { raisedBy, status }] of Object.entries(ERROR_CODES)) {
+      if (raisedBy.includes('aggregator'))
+        expect(description).toMatch(new RegExp(`\\*\\*${status}\\*\\*.*\`${code}\``));
+    }
+    expect(headers).toHaveProperty('retry-after');
+  });
+
+  test('asks for the plain answer first', async () => {
+    const { responses } = (await load('/docs/json')).paths[POST_PATH].post;
+    const [first, ...others] = Object.keys(responses);
+    expect(first).toBe('201');
+    expect(responses[others.find((status) => status !== 'default')!].content).toHaveProperty(['text/event-stream']);
+  });
+
+  test('has the guides beside the reference, and an icon', async () => {
+    const server = await createTestServer();
+    const start = (await server.inject('/docs/static/swagger-initializer.js')).body;
+    const guides = readGuides();
+    expect(guides.map(({ name }) => name)).toEqual([
+      ...['Use it', 'Errors', 'Switching from the Go aggregator', 'Operating guide', 'Runbook', 'Metrics', 'Traces'],
+    ]);
+    for (const { name, slug, document } of guides) {
+      const url = `/docs/guides/${slug}.json`;
+      expect(start).toContain(url);
+      expect(start).toContain(name);
+      expect((await server.inject(url)).json()).toEqual(document);
+    }
+    const page = (await server.inject('/docs/')).body;
+    const [, icon = ''] = /rel="icon" type="image\/svg\+xml" href="\.([^"]+)"/.exec(page) ?? [];
+    const answer = await server.inject(`/docs${icon}`);
+    expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'image/svg+xml']);
+  });
+});
+
+test('guides have the words of their files, without line breaks inside sentences, and link to each other', async () => {
+  const [use, errors] = readGuides().map(({ document }) => (document as { info: { description: string } }).info);
+  const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8');
+  const chapter = readme.slice(readme.indexOf('## Use it\n'), readme.indexOf('## Operate it'));
+  const words = (text: string): string[] => text.replaceAll(/\]\([^)]*\)|\[/g, '').match(/\w+/g) ?? [];
+  expect(words(use?.description ?? '')).toEqual(words(chapter).slice(2));
+  expect(use?.description).toContain('[docs/errors.md](?urls.primaryName=Errors)');
+  expect(use?.description.replaceAll(/```[^]*?```/g, '')).not.toMatch(/[a-z,;]\n[a-z]/);
+  expect(use?.description).toContain('  { serverURL:');
+  for (const code of Object.keys(ERROR_CODES)) expect(errors?.description).toContain(`\`${code}\``);
+});
+
+test('the example of a signed message is real', () => {
+  const { signed, canonicalValidators, totalWeight } = readCase('c_warp_0');
+  const [example] = (SignedMessageBody as unknown as { examples: SignedMessageBody[] }).examples;
+  expect(example).toMatchObject({
+    signedMessage: bytesToHex(signed!.signedMessage),
+    signedWeight: String(signed?.signerWeight),
+    totalWeight: String(totalWeight),
+    signers: signed?.signerIndices.map((index) => canonicalValidators[index]?.nodeIDs[0]),
+  });
+});
