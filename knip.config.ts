@@ -5,8 +5,10 @@ const config: KnipConfig = {
   entry: [
     'src/main.ts!',
     'src/bls/bls-worker.ts!',
+    'src/console/build-page-files.ts!',
+    'src/console/page/app.ts!',
     'bench/*.ts',
-    'scripts/{check,generate,settings-docs}.ts',
+    'scripts/{check,generate,pictures,settings-docs}.ts',
     'test/**/*.test.ts',
   ],
   project: ['src/**/*.{ts,js}!', 'bench/**/*.ts', 'scripts/**/*.ts', 'test/**/*.ts'],

@@ -9,6 +9,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['aggregator', 'upstream'],
   ['network'],
   ['api', 'devnet'],
+  ['console'],
 ];
 
 /** Deeper folders are refused by unplacedFolders, so that no file escapes the rules written for each depth. */
@@ -53,7 +54,7 @@ const TURN_IMPORTS = ['timers', 'node:timers', 'timers/promises', 'node:timers/p
 }));
 
 const METRIC_IMPORTS = [{ name: 'prom-client', message: 'Metrics are declared through src/telemetry/metrics.ts.' }];
-/** For src/app.ts and src/api: the registry is made in the one and read by /metrics in the other. */
+/** For src/app.ts, src/api and src/console: the registry is made in the first, and read by /metrics and by the console. */
 const REGISTRY_IMPORTS = METRIC_IMPORTS.map((path) => ({
   ...path,
   allowImportNames: ['Registry', 'collectDefaultMetrics'],
@@ -105,7 +106,7 @@ function importsOf(folder: string): object[] {
   return [
     ...TURN_IMPORTS,
     ...(folder === 'config' ? [] : ENVIRONMENT_IMPORTS),
-    ...(folder === 'api' ? REGISTRY_IMPORTS : METRIC_IMPORTS),
+    ...(folder === 'api' || folder === 'console' ? REGISTRY_IMPORTS : METRIC_IMPORTS),
   ];
 }
 

@@ -12,6 +12,7 @@ import { createBlsService } from './bls/aggregation.ts';
 import { loadBackend } from './bls/load-backend.ts';
 import { startWorkerPool } from './bls/worker-pool.ts';
 import type { Config, NetworkConfig } from './config/settings.ts';
+import { openConsole } from './console/console.ts';
 import type { Devnet } from './devnet/devnet.ts';
 import { type IdentityWatch, watchIdentity } from './network/identity-watch.ts';
 import { createServedNetwork, type ServedNetwork } from './network/served-network.ts';
@@ -111,13 +112,27 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const metricsServer =
     port === undefined ? undefined : opened.use(await openMetricsServer({ host, port, registry, clock }));
   let isStopping = false;
+  const consolePage = config.server.console
+    ? opened.use(
+        openConsole({
+          ...{ networks, registry, clock, version: packageJson.version },
+          hasDevnet: embedded !== undefined,
+          hasFigures: metricsServer === undefined,
+        }),
+      )
+    : undefined;
   const server = await createServer({
     ...{ networks, registry, metrics, tracer, logger, clock },
     areMetricsElsewhere: metricsServer !== undefined,
     state: { isStopping: () => isStopping, identityProblem: () => identityWatch.problem() },
     version: packageJson.version,
     ...settings,
-    ...(embedded && { registerMore: embedded.registerRoutes, examples: embedded.example }),
+    ...(embedded && { examples: embedded.example }),
+    ...(consolePage && { startPage: consolePage.sendPage }),
+    registerMore(server) {
+      embedded?.registerRoutes(server);
+      consolePage?.registerRoutes(server);
+    },
   });
   const goListeners = await openGoListeners({
     ...{ registry, metrics, tracer, logger, clock },

@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { Registry } from 'prom-client';
 import { createServer, type ServerOptions } from '../../src/api/server.ts';
+import { openConsole } from '../../src/console/console.ts';
 import { registerDevnetRoutes } from '../../src/devnet/devnet-routes.ts';
 import type { Network } from '../../src/network/network.ts';
 import { systemClock } from '../../src/primitives/clock.ts';
@@ -24,6 +25,8 @@ const SUMMARIES_OF_HIDDEN: ReadonlyMap<string, string> = new Map([
   ['GET /openapi.json', 'The OpenAPI 3.1 document of the service'],
   ['GET /docs', 'A page to read it and to try it'],
   ['GET /', 'What is served here, and where to go from here'],
+  ['GET /console/{file}', 'The files of the console'],
+  ['GET /console/facts', 'What the console has to know of its service: networks, version, what each error code means'],
   ['GET /v1/*', 'Any other lookup of the data API, passed on unchecked but for its form, unless `passUnknown` is off'],
 ]);
 
@@ -66,7 +69,18 @@ function partsOfNothing(): ServerOptions {
     clock: systemClock,
     maxConnections: 1,
     drainTimeoutMs: 1,
-    registerMore: (server) => registerDevnetRoutes(server, () => undefined, 'fuji'),
+    registerMore(server) {
+      registerDevnetRoutes(server, () => undefined, 'fuji');
+      using console = openConsole({
+        networks: [],
+        registry,
+        clock: systemClock,
+        version: '',
+        hasDevnet: true,
+        hasFigures: true,
+      });
+      console.registerRoutes(server);
+    },
   };
 }
 

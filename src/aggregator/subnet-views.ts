@@ -28,6 +28,12 @@ export interface SubnetViews {
   view(request: SubnetRequest, signal: AbortSignal): Promise<SubnetView>;
   /** The primary network first, then the tracked subnets, then those asked for lately. */
   list(): readonly KnownSubnet[];
+  /** Of all subnets that are known here, as things are now: nobody is asked, connected or waited for. */
+  weights(): readonly SubnetWeights[];
+}
+
+export interface SubnetWeights extends Pick<SubnetView, 'totalWeight' | 'connectedWeight' | 'signableWeight'> {
+  readonly subnetID: SubnetID;
 }
 
 export interface SubnetRequest {
@@ -135,6 +141,18 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
           isTracked: false,
         }));
       return [...tracked, ...others];
+    },
+
+    weights() {
+      return validatorSets.newest().map(([subnetID, warpSet]) =>
+        assembleSubnetView({
+          ...facts,
+          ...{ subnetID, warpSet },
+          // Of the sums that are wanted here, none depends on the height, or on balances.
+          pChainHeight: 0n,
+          funds: new Map(),
+        }),
+      );
     },
   };
 }

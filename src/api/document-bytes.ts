@@ -8,8 +8,11 @@ export interface DocumentBytes {
   readonly etag: string;
 }
 
-export function createDocumentBytes(text: string, contentType: string): DocumentBytes {
-  const bytes = Buffer.from(text);
+export function createDocumentBytes(content: string | Uint8Array, contentType: string): DocumentBytes {
+  const bytes =
+    typeof content === 'string'
+      ? Buffer.from(content)
+      : Buffer.from(content.buffer, content.byteOffset, content.byteLength);
   const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
   return { bytes, contentType, etag: `"${hash}"` };
 }

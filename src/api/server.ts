@@ -32,7 +32,7 @@ import { OPERATIONS_ACCESS } from './route-access.ts';
 import { registerAggregateSignatures } from './routes/aggregate-signatures.ts';
 import { registerHealth, type ServiceState } from './routes/health.ts';
 import { registerMessages } from './routes/messages.ts';
-import { registerStartPage } from './routes/start-page.ts';
+import { registerStartPage, type SendPage } from './routes/start-page.ts';
 import { registerSubnets } from './routes/subnets.ts';
 import { registerUpstreamRoutes, type UpstreamRouteOptions } from './routes/upstream.ts';
 import { registerUptime } from './routes/uptime.ts';
@@ -64,6 +64,8 @@ export interface ServerOptions {
   readonly drainTimeoutMs: number;
   /** Requests that can be tried on the page of the API, once there are some; the default is one of a public network. */
   readonly examples?: () => AggregationExamples | undefined;
+  /** What browsers get at `/`; by default a page of links. */
+  readonly startPage?: SendPage;
   /** Routes beside the service's own, under the same error form and in the same OpenAPI document. */
   readonly registerMore?: (server: Server) => void;
 }
@@ -106,7 +108,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   registerMessages(server, networks);
   registerUptime(server, networks);
   registerHealth(server, networks, options.state);
-  registerStartPage(server, networks, options.version);
+  registerStartPage(server, networks, options.version, options.startPage);
   if (options.areMetricsElsewhere !== true) registerMetrics(server, options.registry, clock);
   if (upstream !== undefined) await registerUpstreamRoutes(server, upstream);
   registerMore?.(server);

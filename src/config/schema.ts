@@ -63,6 +63,13 @@ const server = section('How clients reach the service.', {
     }),
     checkOrigins,
   ),
+  console: Type.Boolean({
+    default: true,
+    description:
+      'Whether browsers get the console at `/`: a page to sign and inspect messages, and to look at subnets and the service. ' +
+      'It needs nothing that other clients may not do. Without it there is a page of links.',
+    examples: [false],
+  }),
   trustedProxies: Type.Array(IpBlock, {
     default: [],
     description: 'Proxies before this service whose `X-Forwarded-For` names the client: addresses, or blocks of them.',

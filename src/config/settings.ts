@@ -32,6 +32,8 @@ export interface ServerConfig {
   readonly drainDelayMs: number;
   /** For requests under way when the service stops. */
   readonly shutdownTimeoutMs: number;
+  /** Whether browsers get the console at `/`. */
+  readonly console: boolean;
   /** Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks. */
   readonly trustedProxies: readonly string[];
 }

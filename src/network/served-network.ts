@@ -173,6 +173,7 @@ class NetworkWithLife implements ServedNetwork {
     this.subnets = {
       view: async (request, signal) => this.#requireParts().subnets.view(request, signal),
       list: () => this.#requireParts().subnets.list(),
+      weights: () => this.#requireParts().subnets.weights(),
     };
     this.verifier = { verify: async (request, signal) => this.#requireParts().verifier.verify(request, signal) };
     this.uptimes = { prove: async (request, call) => this.#requireParts().uptimes.prove(request, call) };

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { Network, NetworkReadiness, NetworkStatus } from '../../network/network.ts';
 import { plainErrorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';
@@ -45,6 +45,8 @@ const SERVICE = {
   ),
   networks: Type.Array(Type.Object(NETWORK)),
 };
+
+export type ReadinessBody = Static<Type.TObject<typeof SERVICE>>;
 
 /** What readiness depends on beside the networks. */
 export interface ServiceState {

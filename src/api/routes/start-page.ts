@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Network } from '../../network/network.ts';
 import { createDocumentBytes, sendDocument } from '../document-bytes.ts';
 import type { Server } from '../http-server.ts';
@@ -6,8 +7,16 @@ import { OPERATIONS_ACCESS } from '../route-access.ts';
 const NAME = 'Warp signature aggregator';
 const LINKS = { docs: '/docs', openapi: '/openapi.json', ready: '/health/ready' };
 
+/** Answers browsers in place of the page of links. */
+export type SendPage = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+
 /** What stands behind `/`: where to go from here, for people and for programs. */
-export function registerStartPage(server: Server, networks: readonly Network[], version: string): void {
+export function registerStartPage(
+  server: Server,
+  networks: readonly Network[],
+  version: string,
+  sendPage?: SendPage,
+): void {
   const names = networks.flatMap(({ pathNames }) => pathNames);
   const json = createDocumentBytes(
     JSON.stringify({ name: NAME, version, networks: names, links: LINKS }),
@@ -19,6 +28,7 @@ export function registerStartPage(server: Server, networks: readonly Network[], 
     reply.header('vary', vary === undefined ? 'Accept' : `${String(vary)}, Accept`);
     // Browsers name HTML; programs that name nothing, or anything, get JSON.
     if (request.headers.accept?.includes('text/html') !== true) return sendDocument(request, reply, json);
+    if (sendPage !== undefined) return sendPage(request, reply);
     reply.header(
       'content-security-policy',
       "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

@@ -197,6 +197,7 @@ describe('/openapi.json', () => {
           'aggregateSignatures',
           'aggregateSignaturesOfTransaction',
           'listSubnets',
+          'serviceActivity',
           'getSubnet',
           'verifySignedMessage',
           'decodeMessage',
@@ -227,7 +228,7 @@ describe('/openapi.json', () => {
       const described = (operation.parameters ?? []).filter((parameter) => parameter.in === 'path');
       expect(described.map(({ name }) => name)).toEqual(inPath);
       expect(described.every(({ required }) => required)).toBe(true);
-      if (path.startsWith('/health')) continue;
+      if (/^\/(?:health|console)/.test(path)) continue;
       const errors = Object.entries(operation.responses).filter(([status]) => Number(status) >= 400);
       if (path.endsWith('/aggregate-signatures')) {
         // The Go aggregator's statuses, in its form but for what is answered before there is a route.
@@ -395,7 +396,7 @@ describe('/openapi.json', () => {
       expect((operation.parameters ?? []).some(({ name }) => name === 'if-none-match')).toBe(isCached);
       for (const [status, { headers = {} }] of Object.entries(operation.responses)) {
         const expected = [
-          ...(path.startsWith('/health') ? [] : limits),
+          ...(/^\/(?:health|console)/.test(path) ? [] : limits),
           ...(isCached && ['200', '304'].includes(status) ? caching : []),
           ...(status === '429' || Number(status) >= 500 ? ['retry-after'] : []),
           'x-request-id',

@@ -2,6 +2,7 @@ import { Registry } from 'prom-client';
 import type { AccessOptions } from '../../../src/api/access.ts';
 import { createServer } from '../../../src/api/server.ts';
 import { parseConfig } from '../../../src/config/load-config.ts';
+import { openConsole } from '../../../src/console/console.ts';
 import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
 import { createMemoryLimitCounters, type LimitCounters } from '../../../src/store/limit-counters.ts';
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
@@ -74,6 +75,15 @@ export async function startUpstreamService({
   const registry = new Registry();
   const metrics = createMetrics(registry);
   const upstreams = opened.use(createUpstreams({ ...upstream, clock, logger, metrics }));
+  const consoleOptions = {
+    networks: [],
+    registry,
+    clock: systemClock,
+    version: '1.2.3',
+    hasDevnet: false,
+    hasFigures: true,
+  };
+  const ownConsole = opened.use(openConsole(consoleOptions));
   const server = await createServer({
     networks: [scriptedNetwork({ pathNames: ['mainnet', 'fuji', 'testnet'] })],
     version: '1.2.3',
@@ -93,6 +103,7 @@ export async function startUpstreamService({
       rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
     },
     ...(access && { access: { ...access, limits } }),
+    registerMore: (more) => ownConsole.registerRoutes(more),
   });
   opened.defer(() => server.close());
   let received = 0;

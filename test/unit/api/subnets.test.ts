@@ -44,6 +44,7 @@ async function serverOf(list: readonly KnownSubnet[] = []) {
       asked.push(request);
       return VIEW;
     },
+    weights: () => [],
     list: () => list,
   };
   const server = await createTestServer({ networks: [scriptedNetwork({ subnets })] });

@@ -49,7 +49,7 @@ function scriptedServedNetwork({
   const aggregator: Aggregator = { aggregate: async () => RESULT };
   const parts = {
     aggregator,
-    subnets: { view: async () => VIEW, list: () => [] },
+    subnets: { view: async () => VIEW, list: () => [], weights: () => [] },
     verifier: { verify: async () => REPORT },
     uptimes: { prove: async () => PROOF },
   };

@@ -1,0 +1,243 @@
+import type { Static } from 'typebox';
+import type { AggregationDetails } from '../../api/aggregation-details.ts';
+import type { AggregationEvent } from '../../api/progress-records.ts';
+import type { ReadinessBody } from '../../api/routes/health.ts';
+import type { DecodeResult, VerificationResult } from '../../api/routes/messages.ts';
+import type { SignedMessageBody } from '../../api/signed-message-record.ts';
+import type { SubnetListBody, SubnetViewBody } from '../../api/subnet-records.ts';
+import type { Example } from '../../devnet/examples.ts';
+import type { ActivityBody } from '../activity-record.ts';
+import type { ConsoleFacts } from '../console-facts.ts';
+import { EventLines } from './event-lines.ts';
+import { pathOf, type SignRequest } from './snippets.ts';
+
+export type SignedMessage = Static<typeof SignedMessageBody>;
+export type FailureDetails = Static<typeof AggregationDetails>;
+
+/** What the service said went wrong, or that it could not be reached. */
+export interface Failure {
+  readonly message: string;
+  /** One of the service's codes; `unreachable` is the page's own. */
+  readonly code: string;
+  readonly statusCode: number | undefined;
+  readonly details?: FailureDetails | undefined;
+  /** Seconds, where the service says when to come again. */
+  readonly retryAfter?: number | undefined;
+  readonly requestId?: string | undefined;
+}
+
+class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly failure: Failure;
+
+  constructor(failure: Failure, cause?: unknown) {
+    super(failure.message, { cause });
+    this.failure = failure;
+  }
+}
+
+export function failureOf(error: unknown): Failure {
+  if (error instanceof ApiError) return error.failure;
+  return { message: error instanceof Error ? error.message : String(error), code: 'page_error', statusCode: undefined };
+}
+
+/** Validators of one page of a subnet: as many as the service gives at once. */
+const PAGE_SIZE = 1_000;
+/** No subnet has as many; it only bounds what a wrong answer could have the page ask. */
+const MAX_PAGES = 20;
+
+/** All that the page asks of its service, at the address that it came from. The key is kept in memory, and in the tab's own storage. */
+export class ApiClient {
+  readonly #base: string;
+  #key: string;
+  /** Called when an answer says that the key is missing or wrong. */
+  onUnauthorized: () => void = () => undefined;
+
+  constructor(base: string) {
+    this.#base = base.replace(/\/$/, '');
+    this.#key = sessionStorage.getItem(KEY_NAME) ?? '';
+  }
+
+  get origin(): string {
+    return this.#base;
+  }
+
+  get key(): string {
+    return this.#key;
+  }
+
+  set key(key: string) {
+    this.#key = key;
+    if (key === '') sessionStorage.removeItem(KEY_NAME);
+    else sessionStorage.setItem(KEY_NAME, key);
+  }
+
+  facts(): Promise<ConsoleFacts> {
+    return this.#json('/console/facts');
+  }
+
+  activity(signal?: AbortSignal): Promise<ActivityBody> {
+    return this.#json('/console/activity', { signal });
+  }
+
+  /** An answer whatever the status: that the service is not ready is what one wants to know. */
+  async readiness(signal?: AbortSignal): Promise<ReadinessBody> {
+    const response = await this.#fetch('/health/ready', { signal });
+    return (await response.json()) as ReadinessBody;
+  }
+
+  examples(): Promise<Example[]> {
+    return this.#json('/devnet/examples');
+  }
+
+  /** A message that nobody has asked for yet. */
+  async newDevnetMessage(): Promise<string> {
+    const { messages } = await this.#json<{ messages: string[] }>('/devnet/messages', { body: { count: 1 } });
+    return messages[0] ?? '';
+  }
+
+  devnetChains(): Promise<{
+    readonly subnets: {
+      readonly primary: { readonly cChainID: string; readonly xChainID: string };
+      readonly l1: { readonly blockchainID: string; readonly subnetID: string };
+    };
+  }> {
+    return this.#json('/devnet/network');
+  }
+
+  decode(network: string, data: string, signal?: AbortSignal): Promise<DecodeResult> {
+    return this.#json(`${api(network)}/decode`, { body: { data }, signal });
+  }
+
+  verify(network: string, body: object, signal?: AbortSignal): Promise<VerificationResult> {
+    return this.#json(`${api(network)}/verify`, { body, signal });
+  }
+
+  async subnets(network: string, signal?: AbortSignal): Promise<SubnetListBody['subnets']> {
+    const pages = this.#pages<SubnetListBody>(`${api(network)}/subnets`, signal);
+    return (await pages).flatMap(({ subnets }) => subnets);
+  }
+
+  /** Without its validators, but for one: a page has at least one. */
+  subnetFigures(network: string, subnetId: string, signal?: AbortSignal): Promise<SubnetViewBody> {
+    return this.#json(`${api(network)}/subnets/${encodeURIComponent(subnetId)}?pageSize=1`, { signal });
+  }
+
+  /** All pages together, with the figures of the first. */
+  async subnet(network: string, subnetId: string, signal?: AbortSignal): Promise<SubnetViewBody> {
+    const pages = await this.#pages<SubnetViewBody>(`${api(network)}/subnets/${encodeURIComponent(subnetId)}`, signal);
+    const [first] = pages;
+    if (first === undefined) throw new Error('the service gave no page');
+    return { ...first, validators: pages.flatMap(({ validators }) => validators) };
+  }
+
+  /**
+   * Asks for a signature, and tells what happens meanwhile. An answer from memory, and one of a service or proxy that streams
+   * nothing, comes as its end alone.
+   *
+   * @throws {ApiError}, or the signal's reason
+   */
+  async sign(
+    network: string,
+    request: SignRequest,
+    onEvent: (event: AggregationEvent) => void,
+    signal: AbortSignal,
+  ): Promise<SignedMessage> {
+    const response = await this.#fetch(pathOf(request, network), {
+      ...(request.kind === 'body' && { body: request.body }),
+      signal,
+      accept: 'text/event-stream, application/json;q=0.5',
+    });
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+    if (!isStream || response.body === null) return this.#answer<SignedMessage>(response);
+    const lines = new EventLines();
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      for (const { kind, data } of lines.push(value)) {
+        const event = { event: kind, data: JSON.parse(data) } as AggregationEvent;
+        onEvent(event);
+        if (event.event === 'result') return event.data;
+        if (event.event === 'error') throw new ApiError({ ...event.data, requestId: requestIdOf(response) });
+      }
+    }
+    throw new ApiError({
+      message: 'The connection ended before the answer came.',
+      code: 'unreachable',
+      statusCode: undefined,
+      requestId: requestIdOf(response),
+    });
+  }
+
+  async #pages<Page extends { nextPageToken?: string }>(
+    path: string,
+    signal: AbortSignal | undefined,
+  ): Promise<Page[]> {
+    const pages: Page[] = [];
+    let token: string | undefined;
+    do {
+      const query = token === undefined ? '' : `&pageToken=${encodeURIComponent(token)}`;
+      const page = await this.#json<Page>(`${path}?pageSize=${PAGE_SIZE}${query}`, { signal });
+      pages.push(page);
+      token = page.nextPageToken;
+    } while (token !== undefined && pages.length < MAX_PAGES);
+    return pages;
+  }
+
+  async #json<T>(path: string, options: CallOptions = {}): Promise<T> {
+    return this.#answer<T>(await this.#fetch(path, options));
+  }
+
+  async #fetch(path: string, { body, signal, accept = 'application/json' }: CallOptions): Promise<Response> {
+    const headers = {
+      accept,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(this.#key !== '' && { [KEY_NAME]: this.#key }),
+    };
+    try {
+      return await fetch(`${this.#base}${path}`, {
+        ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+        headers,
+        signal: signal ?? null,
+        cache: 'no-store',
+      });
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      const message = 'The service cannot be reached. It may be stopping, or the network between is down.';
+      throw new ApiError({ message, code: 'unreachable', statusCode: undefined }, error);
+    }
+  }
+
+  async #answer<T>(response: Response): Promise<T> {
+    const json: unknown = await response.json().catch(() => undefined);
+    if (response.ok && json !== undefined) return json as T;
+    if (response.status === 401) this.onUnauthorized();
+    const body = (typeof json === 'object' && json !== null ? json : {}) as Partial<Failure>;
+    const retryAfter = Number(response.headers.get('retry-after') ?? 'none');
+    throw new ApiError({
+      message: [body.message ?? `The answer has status ${response.status}, and is no JSON.`].flat().join('; '),
+      code: body.code ?? 'unreachable',
+      statusCode: response.status,
+      details: body.details,
+      ...(Number.isFinite(retryAfter) && { retryAfter }),
+      requestId: requestIdOf(response),
+    });
+  }
+}
+
+interface CallOptions {
+  readonly body?: object | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly accept?: string;
+}
+
+const KEY_NAME = 'x-service-api-key';
+
+function requestIdOf(response: Response): string | undefined {
+  return response.headers.get('x-request-id') ?? undefined;
+}
+
+function api(network: string): string {
+  return `/v1/signatureAggregator/${encodeURIComponent(network)}`;
+}

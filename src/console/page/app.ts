@@ -1,0 +1,208 @@
+import { type ComponentChild, h, render } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ReadinessBody } from '../../api/routes/health.ts';
+import type { ConsoleFacts } from '../console-facts.ts';
+import { ApiClient, failureOf } from './api-client.ts';
+import { Field, usePolled } from './controls.ts';
+import { InspectView } from './inspect-view.ts';
+import { ServiceView } from './service-view.ts';
+import { PRIMARY_NETWORK, type Session, VIEWS, type ViewName } from './session.ts';
+import { SignView } from './sign-view.ts';
+import { SubnetsView } from './subnets-view.ts';
+import { ThemeButton } from './theme.ts';
+
+const TITLES: Readonly<Record<ViewName, string>> = {
+  sign: 'Sign',
+  inspect: 'Inspect',
+  subnets: 'Subnets',
+  service: 'Service',
+};
+const READINESS_EVERY_MS = 5_000;
+const api = new ApiClient(new URL('.', document.baseURI).href);
+
+function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
+  const [place, setPlace] = useState(placeOf(location.hash));
+  const [network, setNetwork] = useState(facts.networks[0]?.name ?? '');
+  const [texts, setTexts] = useState<Partial<Record<ViewName, string>>>({});
+  const [said, setSaid] = useState('');
+  const [chains, setChains] = useState({ names: new Map<string, string>(), subnets: new Map<string, string>() });
+  const [isKeyAsked, setKeyAsked] = useState(false);
+  const main = useRef<HTMLElement>(null);
+  const { value: readiness } = usePolled((signal) => api.readiness(signal), READINESS_EVERY_MS, []);
+
+  useEffect(() => {
+    const onHash = () => setPlace(placeOf(location.hash));
+    addEventListener('hashchange', onHash);
+    api.onUnauthorized = () => setKeyAsked(true);
+    return () => removeEventListener('hashchange', onHash);
+  }, []);
+  useEffect(() => {
+    document.title = `${TITLES[place.view]} – Warp signature aggregator`;
+  }, [place.view]);
+  useEffect(() => {
+    if (!facts.hasDevnet) return;
+    api.devnetChains().then(
+      ({ subnets: { primary, l1 } }) =>
+        setChains({
+          names: new Map([
+            [primary.cChainID, 'C-Chain'],
+            [primary.xChainID, 'X-Chain'],
+            [l1.blockchainID, 'Embedded L1'],
+            [l1.subnetID, 'Embedded L1'],
+          ]),
+          subnets: new Map([
+            [primary.cChainID, PRIMARY_NETWORK],
+            [l1.blockchainID, l1.subnetID],
+          ]),
+        }),
+      () => undefined,
+    );
+  }, [readiness?.status]);
+
+  const chosen = facts.networks.find(({ name }) => name === network);
+  const session: Session = {
+    api,
+    network,
+    sdkNetwork: [network, ...(chosen?.aliases ?? [])].find((name) => name === 'mainnet' || name === 'fuji'),
+    hasDevnet: facts.hasDevnet,
+    hasFigures: facts.hasFigures,
+    example: facts.example,
+    chainNames: chains.names,
+    chainSubnets: chains.subnets,
+    adviceOf: (code) =>
+      (facts.errorCodes as Readonly<Record<string, (typeof facts.errorCodes)['internal_error']>>)[code],
+    open(view, text) {
+      if (text !== undefined) setTexts((before) => ({ ...before, [view]: text }));
+      location.hash = `#/${view}`;
+      main.current?.focus();
+      scrollTo({ top: 0 });
+    },
+    announce: setSaid,
+  };
+  // Sign and Inspect stay as they are while another view is looked at; the others begin anew.
+  return [
+    h(
+      'a',
+      { class: 'skip', href: '#main', onClick: (event: Event) => (event.preventDefault(), main.current?.focus()) },
+      'Skip to the content',
+    ),
+    h('header', { class: 'top' }, [
+      h('a', { class: 'brand', href: '#/sign', 'aria-label': 'Warp signatures' }, [
+        h('span', { class: 'logo', 'aria-hidden': true }),
+        h('span', { class: 'brand-name' }, 'Warp signatures'),
+      ]),
+      h(
+        'nav',
+        { 'aria-label': 'Views', class: 'views' },
+        VIEWS.map((view) =>
+          h(
+            'a',
+            { key: view, href: `#/${view}`, 'aria-current': place.view === view ? 'page' : undefined },
+            TITLES[view],
+          ),
+        ),
+      ),
+      h('div', { class: 'top-tools' }, [
+        h(StatusDot, { readiness }),
+        facts.networks.length > 1
+          ? h(
+              'select',
+              {
+                'aria-label': 'Network',
+                class: 'network',
+                value: network,
+                onChange: (event: Event) => setNetwork((event.currentTarget as HTMLSelectElement).value),
+              },
+              facts.networks.map(({ name }) => h('option', { key: name, value: name }, name)),
+            )
+          : h('span', { class: 'network one' }, network),
+        h(
+          'button',
+          {
+            type: 'button',
+            class: 'icon-button',
+            'aria-expanded': isKeyAsked,
+            'aria-label': api.key === '' ? 'API key: none' : 'API key: set',
+            title: 'API key',
+            onClick: () => setKeyAsked(!isKeyAsked),
+          },
+          h('span', { class: `glyph key ${api.key === '' ? '' : 'on'}`, 'aria-hidden': true }),
+        ),
+        h(ThemeButton, null),
+      ]),
+    ]),
+    isKeyAsked && h(KeyForm, { onDone: () => setKeyAsked(false) }),
+    h('main', { id: 'main', ref: main, tabIndex: -1 }, [
+      h('h1', { class: 'visually-hidden' }, TITLES[place.view]),
+      h(
+        'div',
+        { key: 'sign', hidden: place.view !== 'sign' },
+        h(SignView, { key: network, session, begin: texts.sign }),
+      ),
+      h(
+        'div',
+        { key: 'inspect', hidden: place.view !== 'inspect' },
+        h(InspectView, { key: network, session, begin: texts.inspect }),
+      ),
+      place.view === 'subnets' && h(SubnetsView, { key: `subnets ${network}`, session, subnetId: place.rest }),
+      place.view === 'service' && h(ServiceView, { key: 'service', session, readiness }),
+    ]),
+    h('footer', { class: 'foot' }, [
+      h('span', null, `Version ${facts.version}`),
+      h('a', { href: 'docs' }, 'API'),
+      h('a', { href: 'openapi.json' }, 'OpenAPI'),
+    ]),
+    h('div', { class: 'visually-hidden', role: 'status', 'aria-live': 'polite' }, said),
+  ];
+}
+
+function StatusDot({ readiness }: { readiness: ReadinessBody | undefined }): ComponentChild {
+  const status = readiness?.status ?? 'unknown';
+  return h('a', { class: `status ${status}`, href: '#/service' }, [
+    h('span', { class: 'dot', 'aria-hidden': true }),
+    status,
+  ]);
+}
+
+function KeyForm({ onDone }: { onDone: () => void }): ComponentChild {
+  const [typed, setTyped] = useState(api.key);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    api.key = typed.trim();
+    onDone();
+  };
+  return h('form', { class: 'key-form', onSubmit: submit }, [
+    h(Field, {
+      label: 'API key',
+      hint: 'It raises your limits. It stays in this tab, and is gone with it.',
+      children: (id, describedBy) =>
+        h('input', {
+          id,
+          type: 'password',
+          autocomplete: 'off',
+          value: typed,
+          'aria-describedby': describedBy,
+          onInput: (event: Event) => setTyped((event.currentTarget as HTMLInputElement).value),
+        }),
+    }),
+    h('button', { type: 'submit', class: 'button primary' }, 'Use it'),
+  ]);
+}
+
+function placeOf(hash: string): { readonly view: ViewName; readonly rest: string | undefined } {
+  const [, name, rest] = hash.split('/');
+  const view = VIEWS.find((known) => known === name) ?? 'sign';
+  return { view, rest: rest === undefined || rest === '' ? undefined : decodeURIComponent(rest) };
+}
+
+const root = document.getElementById('app');
+if (root === null) throw new Error('the page has no place for the console');
+api.facts().then(
+  (facts) => {
+    root.replaceChildren();
+    render(h(App, { facts }), root);
+  },
+  (error: unknown) => {
+    root.textContent = `The console cannot start: ${failureOf(error).message}`;
+  },
+);

@@ -1,0 +1,53 @@
+/** Bytes as hex, without a prefix, as the API has them. */
+
+export function withoutPrefix(hex: string): string {
+  return hex.startsWith('0x') || hex.startsWith('0X') ? hex.slice(2) : hex;
+}
+
+/** @param hex an even number of digits */
+function bytesOfHex(hex: string): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(hex.length / 2);
+  for (let index = 0; index < bytes.length; index++)
+    bytes[index] = Number.parseInt(hex.slice(2 * index, 2 * index + 2), 16);
+  return bytes;
+}
+
+/** The text that the bytes are, where they are one that people can read. */
+export function textOfHex(hex: string): string | undefined {
+  if (hex === '') return undefined;
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytesOfHex(hex));
+    return Array.from(text).every(isReadable) ? text : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Not of the characters that control a terminal, but for those that part lines. */
+function isReadable(character: string): boolean {
+  return (character >= ' ' && character !== '\u007f') || '\t\n\r'.includes(character);
+}
+
+const WORD_DIGITS = 64;
+
+/** One word of what an EVM contract has encoded; undefined beyond the end. */
+export function wordAt(hex: string, index: number): string | undefined {
+  const word = hex.slice(WORD_DIGITS * index, WORD_DIGITS * (index + 1));
+  return word.length === WORD_DIGITS ? word : undefined;
+}
+
+/** The `bytes` that the word at this index has the offset of, counted from `start` digits on. */
+export function dynamicBytes(hex: string, offsetWord: string | undefined, start = 0): string | undefined {
+  const offset = smallNumber(offsetWord);
+  if (offset === undefined) return undefined;
+  const at = start + 2 * offset;
+  const length = smallNumber(hex.slice(at, at + WORD_DIGITS));
+  if (length === undefined) return undefined;
+  const content = hex.slice(at + WORD_DIGITS, at + WORD_DIGITS + 2 * length);
+  return content.length === 2 * length ? content : undefined;
+}
+
+/** Offsets and lengths within what was pasted, which has some KB. */
+function smallNumber(word: string | undefined): number | undefined {
+  return word !== undefined && /^0{56}[0-9a-f]{8}$/.test(word) ? Number.parseInt(word.slice(56), 16) : undefined;
+}

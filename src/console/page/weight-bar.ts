@@ -1,0 +1,47 @@
+import { type ComponentChild, h } from 'preact';
+import { percentOf, ratioOf } from './figures.ts';
+
+interface WeightBarProps {
+  readonly signedWeight: bigint;
+  readonly quorumWeight: bigint;
+  readonly targetWeight: bigint;
+  readonly totalWeight: bigint;
+}
+
+/** The weight that has signed, against what the quorum and its buffer need. */
+export function WeightBar({ signedWeight, quorumWeight, targetWeight, totalWeight }: WeightBarProps): ComponentChild {
+  const quorum = ratioOf(quorumWeight, totalWeight);
+  const target = ratioOf(targetWeight, totalWeight);
+  const signed = ratioOf(signedWeight, totalWeight);
+  const isReached = totalWeight > 0n && signedWeight >= quorumWeight;
+  return h('div', { class: `weight-bar ${isReached ? 'reached' : ''}` }, [
+    h(
+      'div',
+      {
+        class: 'bar-track',
+        role: 'progressbar',
+        'aria-label': 'Weight that has signed',
+        'aria-valuemin': 0,
+        'aria-valuemax': 100,
+        'aria-valuenow': Math.floor(signed * 100),
+        'aria-valuetext': `${percentOf(signedWeight, totalWeight)} have signed; the quorum is ${percentOf(quorumWeight, totalWeight)}`,
+      },
+      [
+        target > quorum &&
+          h('div', { class: 'bar-buffer', style: { left: `${quorum * 100}%`, width: `${(target - quorum) * 100}%` } }),
+        h('div', { class: 'bar-fill', style: { transform: `scaleX(${signed})` } }),
+        h('div', { class: 'bar-mark', style: { left: `${quorum * 100}%` } }),
+      ],
+    ),
+    h('div', { class: 'bar-scale', 'aria-hidden': true }, [
+      h(
+        'span',
+        {
+          class: `bar-label ${quorum > 0.8 ? 'left' : ''}`,
+          style: quorum > 0.8 ? { right: `${(1 - quorum) * 100}%` } : { left: `${quorum * 100}%` },
+        },
+        `${isReached ? '✓ ' : ''}quorum ${percentOf(quorumWeight, totalWeight)}`,
+      ),
+    ]),
+  ]);
+}

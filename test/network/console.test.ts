@@ -1,0 +1,390 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import axe from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { startApp } from '../../src/app.ts';
+import { parseConfig } from '../../src/config/load-config.ts';
+import { systemClock } from '../../src/primitives/clock.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { type RunningService, startService } from '../integration/service/running-service.ts';
+import { startChromium } from './chromium.ts';
+import { serveLargeSet } from './large-set.ts';
+
+/** The console in a real browser, before the embedded network. */
+
+const STEP_TIMEOUT_MS = 20_000;
+const VIEWS = ['Sign', 'Inspect', 'Subnets', 'Service'] as const;
+const PRIMARY_NETWORK = '11111111111111111111111111111111LpoYY';
+const VECTORS = join(import.meta.dirname, '..', 'vectors');
+
+const opened = new AsyncDisposableStack();
+let browser: Browser;
+let service: RunningService;
+let page: Page;
+
+beforeAll(async () => {
+  browser = await startChromium();
+  opened.defer(() => browser.close());
+  service = opened.use(await startService(20));
+});
+afterAll(() => opened.disposeAsync());
+afterEach(() => page.context().close());
+
+interface OpenOptions {
+  readonly origin?: string;
+  readonly width?: number;
+  readonly scheme?: 'light' | 'dark';
+  /** The service answers requests for signatures with an error on purpose, which the browser writes down. */
+  readonly fails?: boolean;
+}
+
+/** Opens the console; the list fills with all that it must not do: errors, and requests to elsewhere. */
+async function open({
+  origin = service.app.url,
+  width = 1_280,
+  scheme = 'light',
+  fails = false,
+}: OpenOptions = {}): Promise<string[]> {
+  const context = await browser.newContext({
+    viewport: { width, height: 900 },
+    colorScheme: scheme,
+    reducedMotion: 'no-preference',
+  });
+  context.setDefaultTimeout(STEP_TIMEOUT_MS);
+  page = await context.newPage();
+  const problems: string[] = [];
+  page.on('console', (message) => {
+    if (!fails || !message.text().startsWith('Failed to load resource'))
+      problems.push(`${message.type()}: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => problems.push(`error: ${error.message}`));
+  page.on('request', (request) => {
+    if (new URL(request.url()).origin !== origin) problems.push(`elsewhere: ${request.url()}`);
+  });
+  await page.goto(origin);
+  await page.getByLabel('Message, transaction or log').waitFor();
+  return problems;
+}
+
+const goTo = (view: (typeof VIEWS)[number]) => page.getByRole('navigation').getByRole('link', { name: view }).click();
+const heading = (name: string | RegExp) => page.getByRole('heading', { name });
+const collect = () => page.getByRole('button', { name: 'Collect signatures' }).click();
+const paste = (text: string) => page.getByLabel('Message, transaction or log').fill(text);
+
+/** A message that nobody has asked for yet, pasted. */
+async function pasteNew(): Promise<string> {
+  const [message = ''] = service.devnet.emitMessages(1);
+  await paste(message);
+  await page.getByText('Unsigned Warp message').waitFor();
+  return message;
+}
+
+test('who starts the service on its embedded network signs the example in two clicks, each time anew', async () => {
+  const { config } = parseConfig(
+    { networks: { local: { embedded: { validators: 20 } } }, server: { port: 0 } },
+    {},
+    {},
+  );
+  await using app = await startApp({ config, logger: createLogger('silent'), clock: systemClock, random: Math.random });
+  await app.untilReady(AbortSignal.timeout(STEP_TIMEOUT_MS));
+  const problems = await open({ origin: app.url });
+  const signed = new Set<string>();
+  for (let round = 0; round < 2; round++) {
+    await page.getByRole('button', { name: 'Try an example' }).click();
+    await page.getByText('Unsigned Warp message').waitFor();
+    await collect();
+    await heading('Signed verified').waitFor();
+    // It was asked for anew, and so there is something to see.
+    expect(await page.getByRole('img', { name: /^Map of 20 validators.* \d+ signed/ }).isVisible()).toBe(true);
+    signed.add(await page.getByRole('region', { name: 'Signed message' }).innerText());
+  }
+  expect(signed.size).toBe(2);
+  const examples = page.getByLabel('Another example');
+  await examples.selectOption('by transaction: ConvertSubnetToL1Tx');
+  await page.getByLabel('These 32 bytes are').waitFor();
+  await collect();
+  await page.getByText('Looking up validators').or(heading('Signed verified')).first().waitFor();
+  await heading('Signed verified').waitFor();
+  expect(problems).toEqual([]);
+});
+
+describe('sign', () => {
+  test('shows how the bar fills, and hands over the result in each form', async () => {
+    const problems = await open();
+    await pasteNew();
+    expect(await page.locator('.as-text').innerText()).toMatch(/^message \d+$/);
+    await collect();
+    await heading('Signed verified').waitFor();
+    const bar = page.getByRole('progressbar', { name: 'Weight that has signed' });
+    expect(Number(await bar.getAttribute('aria-valuenow'))).toBeGreaterThanOrEqual(67);
+    expect(await page.getByRole('img', { name: /^Map of 20 validators/ }).getAttribute('aria-label')).toMatch(
+      /\d+ signed/,
+    );
+    const hex = await page.getByRole('region', { name: 'Signed message' }).innerText();
+    const { status, body } = await service.post({ signedMessage: hex }, '/v1/signatureAggregator/local/verify');
+    expect([status, body['isValid']]).toEqual([200, true]);
+    const shown: Record<string, RegExp> = {
+      'For an EVM chain': /0x0200000000000000000000000000000000000005[^]*0x6f825350/,
+      'For the P-Chain': /RegisterL1ValidatorTx/,
+      curl: /curl -s 'http:[^]*"quorumPercentage":67/,
+      SDK: /signatureAggregator\.aggregate\(/,
+      'Signers (': /NodeID-/,
+    };
+    for (const [tab, text] of Object.entries(shown)) {
+      await page.getByRole('tab', { name: tab }).click();
+      expect(await page.getByRole('tabpanel').innerText()).toMatch(text);
+    }
+    expect(problems).toEqual([]);
+  });
+
+  test('says of a message that validators refuse who refused it, why, and what can be done', async () => {
+    await open({ fails: true });
+    const message = await pasteNew();
+    // The last byte of what the chain has sent.
+    await paste(`${message.slice(0, -2)}${message.endsWith('00') ? '11' : '00'}`);
+    await page.getByText('Unsigned Warp message').waitFor();
+    await collect();
+    await heading('What went wrong').waitFor();
+    const card = await page.locator('.failure-card').innerText();
+    expect(card).toMatch(/insufficient_weight|signing_refused/);
+    expect(card).toContain('What to do:');
+    expect(card).toMatch(/NodeID-[^]*refused[^]*code \d+/);
+    expect(await page.getByRole('table', {}).last().innerText()).toContain('refused');
+  });
+
+  test('reads the log of the event that a node gives', async () => {
+    await open();
+    const [message = ''] = service.devnet.emitMessages(1);
+    const hex = message.replace('0x', '');
+    const word = (value: number) => value.toString(16).padStart(64, '0');
+    const data = `0x${word(32)}${word(hex.length / 2)}${hex.padEnd(Math.ceil(hex.length / 64) * 64, '0')}`;
+    await paste(
+      JSON.stringify({
+        result: { logs: [{ topics: ['0x56600c567728a800c0aa927500f831cb451df66a7af570eb4df4dfbf4674887d'], data }] },
+      }),
+    );
+    await collect();
+    await heading('Signed verified').waitFor();
+    expect(await page.locator('.decoded-what').innerText()).toBe('A call with bytes of its own');
+  });
+});
+
+test('names validators that do not answer while the request goes on', async () => {
+  const behaviours = new Map([
+    [0, { kind: 'silent' }],
+    [1, { kind: 'silent' }],
+  ] as const);
+  await using other = await startService(5, { faults: { behaviours } });
+  const silent = [...other.devnet.network().nodeIDs].slice(0, 2);
+  await open({ origin: other.app.url, fails: true });
+  const [message = ''] = other.devnet.emitMessages(1);
+  await paste(message);
+  await page.getByLabel('Quorum', { exact: true }).fill('100');
+  await collect();
+  await page.getByText(/No answer yet from/).waitFor();
+  const named = await page.locator('.awaited').innerText();
+  for (const nodeID of silent) expect(named).toContain(nodeID);
+  expect(await page.getByRole('button', { name: 'Stop' }).isVisible()).toBe(true);
+  await heading('What went wrong').waitFor();
+  expect(await page.locator('.failure-card').innerText()).toMatch(/silent|ignored us|unanswered/);
+});
+
+describe('messages of a real network', () => {
+  interface Case {
+    readonly unsignedMessage: string;
+    readonly signed?: { readonly signedMessageHex?: string } | null;
+  }
+  const cases = readdirSync(VECTORS)
+    .filter((name) => name.startsWith('case_'))
+    .map((name) => ({ name, ...(JSON.parse(readFileSync(join(VECTORS, name), 'utf8')) as Case) }));
+
+  test('are read, signed or not, and broken ones say why', async () => {
+    await open({ fails: true });
+    expect(cases.length).toBeGreaterThanOrEqual(10);
+    for (const { name, unsignedMessage, signed } of cases) {
+      await goTo('Sign');
+      await paste(unsignedMessage);
+      await page.locator('.sign-view .decoded').getByText('Unsigned Warp message').waitFor();
+      expect(await page.locator('.sign-view .decoded-what').innerText(), name).not.toBe('');
+      await paste(unsignedMessage.slice(0, -2));
+      await page.getByRole('alert').getByText('These bytes can be read as nothing').waitFor();
+      expect(await page.getByRole('alert').innerText(), name).toContain('as an unsigned message:');
+      await paste('');
+      const signedHex = signed?.signedMessageHex;
+      if (signedHex === undefined || signedHex === '') continue;
+      await goTo('Inspect');
+      await page.getByLabel('A signed message, or anything that Warp knows').fill(signedHex);
+      await page.getByText('Signed Warp message', { exact: true }).waitFor();
+      // Its network is another one, and the service says so.
+      await page.getByText('wrong_network').waitFor();
+      await page.getByLabel('A signed message, or anything that Warp knows').fill('');
+      await page.getByText('wrong_network').waitFor({ state: 'detached' });
+    }
+  });
+});
+
+test('inspect says of a signed message that was changed what is wrong with it', async () => {
+  await open({ fails: true });
+  const [message = ''] = service.devnet.emitMessages(1);
+  const { body } = await service.post({ message });
+  const hex = String(body['signedMessage']);
+  await goTo('Inspect');
+  const field = page.getByLabel('A signed message, or anything that Warp knows');
+  await field.fill(hex);
+  await heading('Valid a destination accepts it').waitFor();
+  // A letter of the text that was sent.
+  const at = message.length - 2 - 4;
+  await field.fill(`${hex.slice(0, at)}${hex[at] === '3' ? '4' : '3'}${hex.slice(at + 1)}`);
+  await heading('Not valid wrong signature').waitFor();
+  await field.fill(hex);
+  await heading('Valid a destination accepts it').waitFor();
+  await page.getByRole('spinbutton', { name: 'Quorum in percent' }).fill('100');
+  await heading('Not valid insufficient weight').waitFor();
+  expect(await page.locator('.failure-card').innerText()).toMatch(/What to do: Have it signed anew/);
+});
+
+test('subnets shows validators, and finds, sorts and counts them', async () => {
+  const problems = await open();
+  await goTo('Subnets');
+  await page.getByRole('link', { name: /Primary network/ }).click();
+  const table = page.getByRole('region', { name: 'Validators' });
+  await table.getByText('signable').first().waitFor();
+  expect(await page.getByText('20 of 20 validators').isVisible()).toBe(true);
+  const first = () => table.locator('tbody tr').first().innerText();
+  const heaviest = await first();
+  await page.getByRole('button', { name: 'Weight' }).click();
+  expect(await first()).not.toBe(heaviest);
+  expect(await page.getByRole('columnheader', { name: 'Weight' }).getAttribute('aria-sort')).toBe('ascending');
+  const [nodeID = ''] = service.devnet.network().nodeIDs;
+  await page.getByLabel('Find').fill(nodeID);
+  await page.getByText('1 of 20 validators').waitFor();
+  expect(problems).toEqual([]);
+});
+
+test('service shows networks, requests and parts', async () => {
+  const problems = await open();
+  await goTo('Service');
+  await heading('At a glance').waitFor();
+  await heading('Network local up').waitFor();
+  await page.getByRole('img', { name: /^Every 30 s/ }).waitFor();
+  const text = await page.locator('main').innerText();
+  expect(text).toMatch(/20 connected/);
+  expect(text).toContain('BLS threads');
+  expect(problems).toEqual([]);
+});
+
+/** Fills each view with what it has. */
+async function fillViews(): Promise<void> {
+  await pasteNew();
+  await collect();
+  await heading('Signed verified').waitFor();
+  await page.getByText('List of the 20 validators').click();
+  await page.getByText('Subnet, height and justification').click();
+  await page.getByRole('button', { name: 'Inspect' }).click();
+  await heading('Valid a destination accepts it').waitFor();
+}
+
+async function openView(view: (typeof VIEWS)[number]): Promise<void> {
+  if (view === 'Subnets') {
+    await page.evaluate(`location.hash = '#/subnets/${PRIMARY_NETWORK}'`);
+    await page.getByRole('region', { name: 'Validators' }).getByText('signable').first().waitFor();
+    return;
+  }
+  await goTo(view);
+  if (view === 'Service') await page.getByRole('img', { name: /^Every 30 s/ }).waitFor();
+}
+
+describe.each(['light', 'dark'] as const)('for everybody, %s', (scheme) => {
+  test('axe finds nothing in any view', async () => {
+    await open({ scheme });
+    await fillViews();
+    for (const view of VIEWS) {
+      await openView(view);
+      await page.evaluate(axe.source);
+      const violations = await page.evaluate(
+        `axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html, failureSummary }) => html + ' ' + failureSummary).join('; ')))`,
+      );
+      expect(violations, view).toEqual([]);
+    }
+  });
+
+  test('360 pixels are enough, in every view', async () => {
+    await open({ scheme, width: 360 });
+    await fillViews();
+    for (const view of VIEWS) {
+      await openView(view);
+      expect(await page.evaluate('document.documentElement.scrollWidth'), view).toBe(360);
+    }
+  });
+});
+
+test('all can be done by the keyboard', async () => {
+  await open();
+  const [message = ''] = service.devnet.emitMessages(1);
+  /** Goes on with Tab until that is reached; fails where it never is. */
+  const tabTo = async (what: string) => {
+    for (let steps = 0; steps < 80; steps++) {
+      await page.keyboard.press('Tab');
+      const name = await page.evaluate(
+        `(() => { const e = document.activeElement; return e.labels?.[0]?.textContent ?? e.getAttribute('aria-label') ?? e.textContent; })()`,
+      );
+      if (String(name).startsWith(what)) return;
+    }
+    throw new Error(`${what} is not reached by Tab`);
+  };
+  await tabTo('Skip to the content');
+  await page.keyboard.press('Enter');
+  await tabTo('Message, transaction or log');
+  await page.keyboard.insertText(message);
+  await page.getByText('Unsigned Warp message').waitFor();
+  await tabTo('Quorum');
+  await page.keyboard.press('ArrowRight');
+  expect(await page.getByLabel('Quorum', { exact: true }).inputValue()).toBe('68');
+  await tabTo('Collect signatures');
+  await page.keyboard.press('Enter');
+  await heading('Signed verified').waitFor();
+  await tabTo('Signed message');
+  await page.keyboard.press('ArrowRight');
+  expect(await page.getByRole('tabpanel').innerText()).toContain('Access list');
+  await page.keyboard.press('End');
+  expect(await page.getByRole('tabpanel').innerText()).toContain('NodeID-');
+  for (const view of ['Inspect', 'Subnets', 'Service'] as const) {
+    await page.evaluate('document.activeElement.blur(); scrollTo(0, 0)');
+    await tabTo(view);
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.title()).toBe(`${view} – Warp signature aggregator`);
+  }
+});
+
+test('2,000 validators fill without a frame that takes longer than 100 ms', async () => {
+  await using large = await serveLargeSet(service.app.url, 2_000);
+  await open({ origin: large.origin });
+  await pasteNew();
+  await browser.startTracing(page, { categories: ['toplevel', 'devtools.timeline'] });
+  await collect();
+  await heading('Signed verified').waitFor();
+  const { traceEvents } = JSON.parse((await browser.stopTracing()).toString()) as { traceEvents: TraceEvent[] };
+  // Of the page's thread, by its own time: what other processes of the machine take is none of the page's.
+  const mains = new Set(
+    traceEvents
+      .filter(({ name, args }) => name === 'thread_name' && args?.['name'] === 'CrRendererMain')
+      .map(({ pid, tid }) => `${pid} ${tid}`),
+  );
+  const tasks = traceEvents.filter(
+    ({ name, pid, tid, tdur }) => name.endsWith('RunTask') && mains.has(`${pid} ${tid}`) && tdur !== undefined,
+  );
+  expect(tasks.length).toBeGreaterThan(100);
+  const longest = Math.max(...tasks.map(({ tdur = 0 }) => tdur)) / 1_000;
+  expect(longest).toBeLessThan(100);
+  expect(await page.getByRole('img', { name: /^Map of 2000 validators/ }).isVisible()).toBe(true);
+});
+
+interface TraceEvent {
+  readonly name: string;
+  readonly pid: number;
+  readonly tid: number;
+  /** Microseconds of the thread's own time. */
+  readonly tdur?: number;
+  readonly args?: Readonly<Record<string, unknown>>;
+}
