@@ -1,7 +1,7 @@
 import { type ComponentChild, h } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { DecodedReading } from '../../api/message-records.ts';
-import type { VerificationResult } from '../../api/routes/messages.ts';
+import type { VerificationResult } from '../../api/verification-record.ts';
 import { type Failure, failureOf } from './api-client.ts';
 import { Badge, Card, Facts, Field, Id } from './controls.ts';
 import { DecodedMessage } from './decoded-message.ts';

@@ -1,4 +1,4 @@
-import type { VerificationResult } from '../../api/routes/messages.ts';
+import type { VerificationResult } from '../../api/verification-record.ts';
 import { SigningProgress } from './signing-progress.ts';
 
 /** What can be done about a message that no destination accepts. */
