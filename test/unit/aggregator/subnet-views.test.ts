@@ -24,7 +24,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
     resolver: {
       signersOf: async (signingSubnetID) => ({ signingSubnetID, pChainHeight: 5n, warpSet, avoided: new Set() }),
     },
-    validatorSets: { newest: () => [] },
+    validatorSets: { newest: () => [[SUBNET, warpSet]] },
     connections: { track: () => 0, isConnected: () => false, readiness: () => [] },
     peers: {
       describe: (nodeID) => ({ obstacle: obstacles.get(nodeID), address: undefined, client: undefined }),
@@ -44,7 +44,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
       state.isThere = true;
       return result;
     });
-  return { clock, changes, obstacles, state, view };
+  return { clock, changes, obstacles, state, view, views };
 }
 
 describe('a view of a subnet that was not asked for lately', () => {
@@ -79,4 +79,13 @@ test('a view of a subnet that was asked for before waits for nobody, and balance
     { nodes: [{ funds: undefined }] },
     { status: 'unreachable', reason: 'no address known' },
   ]);
+});
+
+test('the weights of what is known are those of this moment, and nobody is waited for', () => {
+  const { views, obstacles } = createHarness(undefined, NOWHERE);
+  expect(views.weights()).toMatchObject([
+    { subnetID: SUBNET, totalWeight: 20n, connectedWeight: 10n, signableWeight: 10n },
+  ]);
+  obstacles.set(nodeOf(1), NOWHERE);
+  expect(views.weights()).toMatchObject([{ connectedWeight: 0n, signableWeight: 0n }]);
 });
