@@ -22,7 +22,7 @@ export function printBanner({ url, nodeID, devnet, pathName }: BannerOptions): v
   });
   console.log(`Warp signature aggregator on an embedded network: no real funds are involved, and nothing leaves this machine.
 
-  service     ${url}
+  service     ${url} (in a browser: a console to sign with and watch)
   node ID     ${nodeID}
   P-Chain API ${devnet.apiUrl} (network ID ${devnet.networkID})
   validators  ${primaryCount} of the primary network and ${L1_ONLY_COUNT} of an L1 alone, over TLS on loopback

@@ -76,6 +76,15 @@ test('has no TypeScript, no tests, and what it says of itself', { timeout: TIMEO
     readonly readGuides: () => readonly unknown[];
   };
   expect(readGuides().length).toBeGreaterThan(3);
+  // And browsers have a console, with all that its page names.
+  const { createPageFiles } = (await import(join(installed, 'dist/src/console/page-files.js'))) as {
+    createPageFiles(): { file(name: string): Promise<{ readonly plain: { readonly bytes: Uint8Array } } | undefined> };
+  };
+  const page = createPageFiles();
+  const html = Buffer.from((await page.file('index.html'))?.plain.bytes ?? []).toString();
+  const named = [...html.matchAll(/(?:href|src)="console\/([^"]+)"/g)].map(([, name]) => name as string);
+  expect(named.length).toBeGreaterThan(20);
+  for (const name of named) expect(await page.file(name), name).toBeDefined();
   expect(await run(['--version'])).toEqual({ code: 0, out: `${manifest.version}\n`, err: '' });
 });
 

@@ -149,6 +149,7 @@ describe('sign', () => {
     const card = await page.locator('.failure-card').innerText();
     expect(card).toMatch(/insufficient_weight|signing_refused/);
     expect(card).toContain('What to do:');
+    expect(card).toMatch(/Validators with [\d.]+\s% of the weight refused/);
     expect(card).toMatch(/NodeID-[^]*refused[^]*code \d+/);
     expect(await page.getByRole('table', {}).last().innerText()).toContain('refused');
   });

@@ -2,6 +2,7 @@ import { type ComponentChild, h } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Failure, FailureDetails } from './api-client.ts';
 import { Badge, Card } from './controls.ts';
+import { adviceOn } from './failure-advice.ts';
 import { percentOf, shortened } from './figures.ts';
 import { quorumOf } from './quorum.ts';
 import type { Session } from './session.ts';
@@ -31,9 +32,15 @@ export function SignFailure({ failure, session, onRetry, onQuorum }: SignFailure
     advice !== undefined &&
       h('p', null, [
         h('strong', null, 'What to do: '),
-        `${advice.action}. `,
+        details === undefined && `${advice.action}. `,
         h('span', { class: 'muted' }, RETRY_WORDS[advice.retry]),
       ]),
+    details !== undefined &&
+      h(
+        'ul',
+        { class: 'advice' },
+        adviceOn(details).map((text) => h('li', { key: text }, text)),
+      ),
     details !== undefined && h(Suggestion, { details, onQuorum }),
     onRetry !== undefined && advice?.retry !== 'never' && h(RetryButton, { failure, onRetry }),
     details !== undefined && h(Missing, { details }),

@@ -53,7 +53,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
       state.isThere = true;
       return result;
     });
-  return { clock, registry, warpSet, suspects, changes, obstacles, state, view };
+  return { clock, registry, warpSet, suspects, changes, obstacles, state, view, views };
 }
 
 describe('a view of a subnet that was not asked for lately', () => {
@@ -100,4 +100,13 @@ test('of each tracked subnet, and no other, it is measured how much of its weigh
   expect(await ratios()).toEqual(ofSubnet(1));
   suspects.add(warpSet.validators[0]!.publicKeyHex);
   expect(await ratios()).toEqual(ofSubnet(0.5));
+});
+
+test('the weights of what is known are those of this moment, and nobody is waited for', () => {
+  const { views, obstacles } = createHarness(undefined, NOWHERE);
+  expect(views.weights()).toMatchObject(
+    [SUBNET, OTHER].map((subnetID) => ({ subnetID, totalWeight: 20n, connectedWeight: 10n, signableWeight: 10n })),
+  );
+  obstacles.set(nodeOf(1), NOWHERE);
+  expect(views.weights()[0]).toMatchObject({ connectedWeight: 0n, signableWeight: 0n });
 });

@@ -17,7 +17,7 @@ describe('defaults', () => {
     expect(config).toMatchObject({
       server: {
         ...{ host: '127.0.0.1', port: 8080, corsOrigins: ['*'], trustedProxies: [] },
-        ...{ maxConnections: 4_096, drainDelayMs: 0, shutdownTimeoutMs: 15_000 },
+        ...{ maxConnections: 4_096, drainDelayMs: 0, shutdownTimeoutMs: 15_000, console: true },
       },
       log: { level: 'info' },
       metrics: { host: '127.0.0.1', port: undefined },

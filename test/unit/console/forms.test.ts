@@ -2,6 +2,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { DecodedReading } from '../../../src/api/message-records.ts';
+import { adviceOn } from '../../../src/console/page/failure-advice.ts';
 import {
   ago,
   bytes,
@@ -308,5 +309,43 @@ describe('the request', () => {
     expect(
       curlOf({ kind: 'transaction', txHash: 't/', destinationBlockchainId: 'd' }, { ...place, hasKey: false }),
     ).toBe("curl -s 'http://a.test/v1/signatureAggregator/fuji/aggregateSignatures/t%2F?destinationBlockchainId=d'");
+  });
+});
+
+describe('what can be done about a failure', () => {
+  const none = { weight: '0', count: 0 };
+  const outcomes = {
+    ...{
+      signed: none,
+      silent: none,
+      ignored: none,
+      not_sent: none,
+      invalid_signature: none,
+      unanswered: none,
+      not_asked: none,
+      without_key: none,
+    },
+    refused: { ...none, reasons: [] },
+    unreachable: { ...none, reasons: [] },
+  };
+  const adviceWith = (changed: object) =>
+    adviceOn({ totalWeight: '100', outcomes: { ...outcomes, ...changed } } as unknown as Parameters<
+      typeof adviceOn
+    >[0]).map(plain);
+
+  test('names what weighs most first, and nothing that decides nothing', () => {
+    const advice = adviceWith({
+      refused: { weight: '20', count: 1, reasons: [] },
+      silent: { weight: '30', count: 1 },
+      ignored: { weight: '5', count: 1 },
+      unreachable: { weight: '4', count: 1, reasons: [] },
+    });
+    expect(advice).toHaveLength(2);
+    expect(advice[0]).toMatch(/^Validators with 35 % of the weight did not answer\./);
+    expect(advice[1]).toMatch(/^Validators with 20 % of the weight refused\./);
+  });
+
+  test('is nothing where nothing is known', () => {
+    expect(adviceWith({})).toEqual([]);
   });
 });
