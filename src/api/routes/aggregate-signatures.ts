@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { AggregationRequest, AggregationResult } from '../../aggregator/aggregation-request.ts';
 import type { Network } from '../../network/network.ts';
 import { bytesToHex } from '../../primitives/bytes.ts';
+import { Type } from '../../primitives/schema.ts';
 import { chargeMore, clientOf } from '../access.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';

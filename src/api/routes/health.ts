@@ -1,5 +1,5 @@
-import { Type } from 'typebox';
 import type { Network, NetworkReadiness, NetworkStatus } from '../../network/network.ts';
+import { Type } from '../../primitives/schema.ts';
 import { plainErrorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';
 import { createNetworkOfPath } from '../network-of-path.ts';

@@ -1,9 +1,10 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { type SignedMessageReport, VERIFICATION_PROBLEMS } from '../../aggregator/message-verifier.ts';
 import type { Network } from '../../network/network.ts';
 import { parseHex } from '../../primitives/bytes.ts';
 import type { BlockchainID, SubnetID } from '../../primitives/ids.ts';
 import { ParseError } from '../../primitives/parse-error.ts';
+import { Type } from '../../primitives/schema.ts';
 import {
   type FailedReading,
   READING_FORMS,
