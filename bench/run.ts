@@ -6,6 +6,7 @@ import { benchHttp } from './http.ts';
 import { benchHttpFloods } from './http-floods.ts';
 import { benchHttpSoak } from './http-soak.ts';
 import { benchL1Index } from './l1-index.ts';
+import { benchMemory } from './memory.ts';
 import { benchReplicas } from './replicas.ts';
 import { benchService } from './service.ts';
 import { benchUpstream } from './upstream.ts';
@@ -13,7 +14,13 @@ import { benchUpstream } from './upstream.ts';
 /** Every benchmark by the name it is called with: `npm run bench -- NAME [--json] [numbers] [names]`. */
 const BENCHMARKS = {
   ...{ service: benchService, faults: benchFaults, bls: benchBls, 'l1-index': benchL1Index, upstream: benchUpstream },
-  ...{ replicas: benchReplicas, http: benchHttp, 'http-floods': benchHttpFloods, 'http-soak': benchHttpSoak },
+  ...{
+    memory: benchMemory,
+    replicas: benchReplicas,
+    http: benchHttp,
+    'http-floods': benchHttpFloods,
+    'http-soak': benchHttpSoak,
+  },
 } as const;
 /** Those that measure several things, of which one may be asked for by its name. */
 const WITH_NAMES: readonly string[] = ['http', 'http-floods'];

@@ -16,7 +16,11 @@ const SCHEMAS: Record<keyof typeof Type, (type: Builders) => readonly TSchema[]>
   Number: (type) => [type.Number(), type.Number({ maximum: 1 })],
   Object: (type) => [
     type.Object({}),
-    type.Object({ a: type.String(), b: type.Optional(type.String()), c: type.Optional(type.Object({ d: type.Null() })) }),
+    type.Object({
+      a: type.String(),
+      b: type.Optional(type.String()),
+      c: type.Optional(type.Object({ d: type.Null() })),
+    }),
     type.Object({ a: type.Optional(type.String()) }, { additionalProperties: false }),
   ],
   Optional: (type) => [type.Optional(type.String({ examples: ['a'] }))],
