@@ -6,7 +6,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
 import { createJobRunner, type JobRunner } from './job-runner.ts';
 import type { BackendName } from './load-backend.ts';
-import { loadBackend } from './load-backend.ts';
+import { backendShape } from './load-backend.ts';
 
 /**
  * An aggregation has at most a few jobs per thread, a hash and a check waiting, so this is enough for hundreds of
@@ -32,7 +32,7 @@ export async function startWorkerPool(options: {
   readonly metrics: Metrics;
 }): Promise<JobRunner> {
   // So that a missing backend is one error here, and not one in each thread.
-  await loadBackend(options.backend);
+  await backendShape(options.backend);
   const threads = options.workers;
   const pool = new Piscina<BlsJob, BlsJobResult<BlsJobKind>>({
     filename: new URL('bls-worker.ts', import.meta.url).href,
