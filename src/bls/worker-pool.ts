@@ -35,9 +35,8 @@ export async function startWorkerPool(options: {
   await backendShape(options.backend);
   const threads = options.workers;
   const pool = new Piscina<BlsJob, BlsJobResult<BlsJobKind>>({
-    filename: new URL('bls-worker.ts', import.meta.url).href,
-    workerData: { backend: options.backend },
-    env: threadEnvironment(),
+    filename: new URL('bls-thread.js', import.meta.url).href,
+    workerData: { backend: options.backend, compiledCode: compiledCodeFolder() },
     resourceLimits: { maxYoungGenerationSizeMb: MAX_YOUNG_MB },
     minThreads: threads,
     maxThreads: threads,
@@ -62,11 +61,11 @@ export async function startWorkerPool(options: {
   return runner;
 }
 
-/** A thread does not have the process's compiled code unless it is told where that is, and would load the compiler of types again. */
-function threadEnvironment(): NodeJS.ProcessEnv {
+/** Where the process keeps compiled code: a thread has to be told, and would load the compiler of types again. */
+function compiledCodeFolder(): string | undefined {
   const directory = getCompileCacheDir();
   // Node names the folder of its own version within the one that it was given.
-  return directory === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(directory) };
+  return directory === undefined ? undefined : dirname(directory);
 }
 
 function declareJobDuration(metrics: Metrics): (kind: BlsJobKind, seconds: number) => void {

@@ -49,9 +49,9 @@ export const Type = {
   Number: plain('number'),
   Object: object,
   Optional: optional,
-  Partial({ required: _, properties, ...rest }: Schema) {
+  Partial({ properties }: Schema) {
     const inner = Object.entries(properties as Record<string, Schema>);
-    return { ...rest, properties: Object.fromEntries(inner.map(([key, schema]) => [key, optional(schema)])) };
+    return object(Object.fromEntries(inner.map(([key, schema]) => [key, optional(schema)])));
   },
   Record: ({ pattern = '^.*$' }: Schema, value: Schema, options: Schema = {}) => ({
     ...{ type: 'object', patternProperties: { [pattern as string]: value } },
