@@ -6,6 +6,7 @@ import { benchHttp } from './http.ts';
 import { benchHttpFloods } from './http-floods.ts';
 import { benchHttpSoak } from './http-soak.ts';
 import { benchL1Index } from './l1-index.ts';
+import { benchMemory } from './memory.ts';
 import { benchRedisFaults } from './redis-faults.ts';
 import { benchReplicas } from './replicas.ts';
 import { benchService } from './service.ts';
@@ -16,6 +17,7 @@ import { benchUpstream } from './upstream.ts';
 const BENCHMARKS = {
   ...{ service: benchService, faults: benchFaults, bls: benchBls, 'l1-index': benchL1Index, upstream: benchUpstream },
   ...{
+    memory: benchMemory,
     replicas: benchReplicas,
     'redis-faults': benchRedisFaults,
     http: benchHttp,

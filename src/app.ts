@@ -9,7 +9,7 @@ import type { Server } from './api/http-server.ts';
 import { openMetricsServer } from './api/metrics-server.ts';
 import { createServer, type ServerOptions } from './api/server.ts';
 import { createBlsService } from './bls/aggregation.ts';
-import { loadBackend } from './bls/load-backend.ts';
+import { backendShape } from './bls/load-backend.ts';
 import { startWorkerPool } from './bls/worker-pool.ts';
 import type { Config, NetworkConfig } from './config/settings.ts';
 import { openConsole } from './console/console.ts';
@@ -85,7 +85,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   // Opened early, so that a missing backend is refused at once; closed last, when nothing needs it any more.
   const blsThreads = opened.use(await startWorkerPool({ ...config.bls, clock, metrics }));
   const audit = config.bls.backend === 'noble' ? { ...ports, auditPercentage: config.bls.auditPercentage } : undefined;
-  const bls = createBlsService(blsThreads, await loadBackend(config.bls.backend), audit);
+  const bls = createBlsService(blsThreads, await backendShape(config.bls.backend), audit);
   const shared = await openShared(opened, config, ports);
   const ownLimits = createMemoryLimitCounters(clock);
   const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);

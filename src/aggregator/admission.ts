@@ -1,7 +1,7 @@
-import { LRUCache } from 'lru-cache';
 import type { BlsService } from '../bls/aggregation.ts';
 import type { Clock } from '../primitives/clock.ts';
 import type { SubnetID } from '../primitives/ids.ts';
+import { createLru } from '../primitives/lru.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics } from './aggregator-metrics.ts';
 import { CapacityLimit, type WaitingPlace } from './capacity-limit.ts';
@@ -75,7 +75,7 @@ export class Admission {
   readonly #seats: FairSeats;
   /** By the key of the request. */
   readonly #shared = new Map<string, SharedSeat>();
-  readonly #known = new LRUCache<string, true>({ max: MAX_KNOWN });
+  readonly #known = createLru<string, true>(MAX_KNOWN);
   /** Requests that were let in, with a seat or without. */
   readonly #held = { all: 0, strangers: 0 };
   readonly #seatless = { all: 0, strangers: 0 };

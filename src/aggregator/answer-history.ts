@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../primitives/clock.ts';
 import type { NodeID } from '../primitives/ids.ts';
+import { createLru } from '../primitives/lru.ts';
 import { type LatencySummary, LatencyWindow } from './latency-window.ts';
 import type { SignatureOutcome } from './signature-source.ts';
 
@@ -81,8 +81,8 @@ interface Entry {
 
 /** @param slowMs an answer that takes longer comes too late for a request, and is as good as none */
 export function createAnswerHistory(clock: Clock, slowMs: number): AnswerHistory {
-  const entries = new LRUCache<NodeID, Entry>({ max: MAX_NODES });
-  const pasts = new LRUCache<NodeID, Past>({ max: MAX_NODES });
+  const entries = createLru<NodeID, Entry>(MAX_NODES);
+  const pasts = createLru<NodeID, Past>(MAX_NODES);
 
   function fresh(nodeID: NodeID): Entry | undefined {
     const entry = entries.get(nodeID);

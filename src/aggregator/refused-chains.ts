@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../primitives/clock.ts';
 import type { BlockchainID } from '../primitives/ids.ts';
+import { createLru } from '../primitives/lru.ts';
 
 /** Source chains of messages that nobody signed lately. Their next messages are shown to a few validators first. */
 export interface RefusedChains {
@@ -23,7 +23,7 @@ const MANY_OF_ALL = 30;
 const HALF_LIFE_MS = 10_000;
 
 export function createRefusedChains(clock: Clock): RefusedChains {
-  const counts = new LRUCache<string, { readonly count: number; readonly atMs: number }>({ max: MAX_COUNTS });
+  const counts = createLru<string, { readonly count: number; readonly atMs: number }>(MAX_COUNTS);
 
   /** Each refused message counts for less and less. */
   function countOf(key: string): number {

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../primitives/clock.ts';
+import { createLru } from '../primitives/lru.ts';
 
 /** A signer that stays bad costs one check of its signature in so long a time. */
 const TRIAL_INTERVAL_MS = 10 * 60_000;
@@ -24,7 +24,7 @@ export interface Suspects {
 }
 
 export function createSuspects(clock: Clock): Suspects {
-  const nextTrialMs = new LRUCache<string, number>({ max: MAX_SUSPECTS });
+  const nextTrialMs = createLru<string, number>(MAX_SUSPECTS);
   return {
     has: (publicKeyHex) => nextTrialMs.has(publicKeyHex),
     isTrialDue: (publicKeyHex) => clock.monotonicMs() >= (nextTrialMs.get(publicKeyHex) ?? Number.POSITIVE_INFINITY),

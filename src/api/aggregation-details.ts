@@ -1,6 +1,7 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { AggregationReport } from '../aggregator/aggregator-error.ts';
 import type { WeightCount } from '../aggregator/tally.ts';
+import { Type } from '../primitives/schema.ts';
 
 const Weight = Type.String({ description: 'A decimal number, which may exceed 2^53' });
 const weightAndCount = { weight: Weight, count: Type.Integer({ description: 'How many validators' }) };

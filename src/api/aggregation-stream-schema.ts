@@ -1,4 +1,5 @@
-import { type TSchema, Type } from 'typebox';
+import type { TSchema } from 'typebox';
+import { Type } from '../primitives/schema.ts';
 import { AGGREGATION_EVENTS, type AggregationEventData, type AggregationEventKind } from './progress-records.ts';
 
 /** One event, in the form in which tools that read OpenAPI expect events: what stands after `event:` and after `data:`. */

@@ -1,6 +1,6 @@
-import { Type } from 'typebox';
 import { P_CHAIN_ID } from '../primitives/ids.ts';
 import { PUBLIC_NETWORKS } from '../primitives/networks.ts';
+import { Type } from '../primitives/schema.ts';
 import { ANY_AMOUNT } from './check-parameters.ts';
 import { PARAMETER_FORMATS, type ParameterFormatName } from './parameter-formats.ts';
 

@@ -1,4 +1,5 @@
-import { type TProperties, type TSchema, Type } from 'typebox';
+import type { TProperties, TSchema } from 'typebox';
+import { Type } from '../primitives/schema.ts';
 
 /**
  * What the upstream services answer, for the OpenAPI document. Answers are passed on as they come and not held against

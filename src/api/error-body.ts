@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
-import { type TSchema, Type } from 'typebox';
+import type { TSchema } from 'typebox';
+import { Type } from '../primitives/schema.ts';
 import { AggregationDetails } from './aggregation-details.ts';
 import { ERROR_CODES, type ErrorCode, type ErrorOrigin, type ErrorStatus } from './error-codes.ts';
 

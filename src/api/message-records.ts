@@ -1,8 +1,9 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { bytesToHex } from '../primitives/bytes.ts';
 import { encodeCb58 } from '../primitives/cb58.ts';
 import { NODE_ID_LENGTH, nodeIDFromBytes } from '../primitives/ids.ts';
 import { CHAIN_ALIASES, PUBLIC_NETWORKS } from '../primitives/networks.ts';
+import { Type } from '../primitives/schema.ts';
 import { conversionValidationID, type PChainOwner, registrationValidationID } from '../warp/l1-message.ts';
 import type { Content, Reading, ReadPayload } from '../warp/reading.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';

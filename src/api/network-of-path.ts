@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
-import { type TSchema, Type } from 'typebox';
+import type { TSchema } from 'typebox';
 import type { Network } from '../network/network.ts';
+import { Type } from '../primitives/schema.ts';
 import { unknownNetwork } from './http-error.ts';
 
 export interface NetworkOfPath {

@@ -1,9 +1,10 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { type AggregationRequest, DEFAULT_QUORUM_NUM, type Subject } from '../aggregator/aggregation-request.ts';
 import type { RequestField } from '../aggregator/aggregator-error.ts';
 import { parseHex } from '../primitives/bytes.ts';
 import { type BlockchainID, parseHexOrCb58Id, type SubnetID, type TxID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
+import { Type } from '../primitives/schema.ts';
 import { parseSignedMessage } from '../warp/signed-message.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH, parseUnsignedMessage, type UnsignedMessage } from '../warp/unsigned-message.ts';
 import { badRequest } from './http-error.ts';

@@ -1,4 +1,5 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../primitives/schema.ts';
 import { AggregationDetails } from './aggregation-details.ts';
 import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 import { SignedMessageBody } from './signed-message-record.ts';

@@ -1,4 +1,5 @@
-import { type TSchema, Type } from 'typebox';
+import type { TSchema } from 'typebox';
+import { Type } from '../primitives/schema.ts';
 import { checkParameters, type Parameters } from './check-parameters.ts';
 import { badRequest } from './http-error.ts';
 

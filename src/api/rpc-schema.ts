@@ -1,5 +1,6 @@
 import type { FastifySchema } from 'fastify';
-import { type TSchema, Type } from 'typebox';
+import type { TSchema } from 'typebox';
+import { Type } from '../primitives/schema.ts';
 import type { RpcLimits } from './rpc-calls.ts';
 
 /** Deprecated methods of the node, and the version of avalanchego since which they are. */

@@ -1,6 +1,7 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { AggregationResult } from '../aggregator/aggregation-request.ts';
 import { bytesToHex } from '../primitives/bytes.ts';
+import { Type } from '../primitives/schema.ts';
 
 export const SignedMessageBody = Type.Object(
   {

@@ -1,8 +1,9 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { AnswerPast } from '../aggregator/answer-history.ts';
 import { type NodeStatus, type SubnetView, VALIDATOR_STATUSES, type ValidatorView } from '../aggregator/subnet-view.ts';
 import type { KnownSubnet } from '../aggregator/subnet-views.ts';
 import { OBSTACLE_CAUSES } from '../p2p/peer-view.ts';
+import { Type } from '../primitives/schema.ts';
 
 const Weight = Type.String({ description: 'A decimal number, which may exceed 2^53' });
 const AgeMs = Type.Integer({ description: 'Milliseconds ago' });

@@ -1,6 +1,7 @@
-import { type TObject, type TSchema, Type } from 'typebox';
+import type { TObject, TSchema } from 'typebox';
 import { type BlockchainID, PRIMARY_NETWORK_ID, parseHexOrCb58Id } from '../primitives/ids.ts';
 import { PUBLIC_NETWORKS } from '../primitives/networks.ts';
+import { Type } from '../primitives/schema.ts';
 import type { CachePolicy } from '../upstream/response-cache.ts';
 import { ANY_AMOUNT, type Parameters } from './check-parameters.ts';
 import {

@@ -1,6 +1,7 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { type SignedMessageReport, VERIFICATION_PROBLEMS } from '../aggregator/message-verifier.ts';
 import { attempt, ParseError } from '../primitives/parse-error.ts';
+import { Type } from '../primitives/schema.ts';
 import { readPayload } from '../warp/reading.ts';
 import { parseSignedMessage, type SignedMessage } from '../warp/signed-message.ts';
 import { parseUnsignedMessage } from '../warp/unsigned-message.ts';

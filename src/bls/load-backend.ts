@@ -1,4 +1,5 @@
 import type { BlsBackend } from './bls-backend.ts';
+import { FP_BYTES } from './field-module.ts';
 
 export const BACKEND_NAMES = ['noble', 'native'] as const;
 export type BackendName = (typeof BACKEND_NAMES)[number];
@@ -15,4 +16,17 @@ export async function loadBackend(name: BackendName): Promise<BlsBackend> {
     case 'native':
       return (await import('./native-backend.ts')).loadNativeBackend();
   }
+}
+
+/**
+ * What the event loop has to know of a backend, without what only the threads need: noble with its tables is some 10 MB. That a
+ * backend is missing is found out here, once, and not in each thread.
+ *
+ * @throws {NativeBackendMissing}
+ */
+export async function backendShape(
+  name: BackendName,
+): Promise<Pick<BlsBackend, 'packedPublicKeyBytes' | 'hashesWhenVerifying'>> {
+  // Three coordinates. It is the one that runs everywhere.
+  return name === 'noble' ? { packedPublicKeyBytes: 3 * FP_BYTES } : loadBackend(name);
 }

@@ -1,11 +1,12 @@
-import { extname } from 'node:path';
+import { getCompileCacheDir } from 'node:module';
+import { dirname } from 'node:path';
 import { Piscina } from 'piscina';
 import type { Clock } from '../primitives/clock.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
 import { createJobRunner, type JobRunner } from './job-runner.ts';
 import type { BackendName } from './load-backend.ts';
-import { loadBackend } from './load-backend.ts';
+import { backendShape } from './load-backend.ts';
 
 /**
  * An aggregation has at most a few jobs per thread, a hash and a check waiting, so this is enough for hundreds of
@@ -14,6 +15,8 @@ import { loadBackend } from './load-backend.ts';
 const MAX_QUEUED = 10_000;
 /** One that it works on, and the next one, so that it need not wait for it. */
 const JOBS_PER_THREAD = 2;
+/** Of new objects. Numbers of a few words live for microseconds; V8's own choice lets a thread have up to 128 MB of them. */
+const MAX_YOUNG_MB = 6;
 /** A decoding takes a fraction of a millisecond, a check some milliseconds. */
 const JOB_BUCKETS_SECONDS = [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
@@ -29,12 +32,12 @@ export async function startWorkerPool(options: {
   readonly metrics: Metrics;
 }): Promise<JobRunner> {
   // So that a missing backend is one error here, and not one in each thread.
-  await loadBackend(options.backend);
+  await backendShape(options.backend);
   const threads = options.workers;
   const pool = new Piscina<BlsJob, BlsJobResult<BlsJobKind>>({
-    // JavaScript in the package that is installed.
-    filename: new URL(`bls-worker${extname(import.meta.url)}`, import.meta.url).href,
-    workerData: { backend: options.backend },
+    filename: new URL('bls-thread.js', import.meta.url).href,
+    workerData: { backend: options.backend, compiledCode: compiledCodeFolder() },
+    resourceLimits: { maxYoungGenerationSizeMb: MAX_YOUNG_MB },
     minThreads: threads,
     maxThreads: threads,
     // Jobs wait in the queue before the pool, where obsolete ones can be dropped. The pool never has more than it can run.
@@ -56,6 +59,13 @@ export async function startWorkerPool(options: {
   });
   showUsage(options.metrics, runner);
   return runner;
+}
+
+/** Where the process keeps compiled code: a thread has to be told, and would load the compiler of types again. */
+function compiledCodeFolder(): string | undefined {
+  const directory = getCompileCacheDir();
+  // Node names the folder of its own version within the one that it was given.
+  return directory === undefined ? undefined : dirname(directory);
 }
 
 function declareJobDuration(metrics: Metrics): (kind: BlsJobKind, seconds: number) => void {

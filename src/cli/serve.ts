@@ -4,7 +4,8 @@ import { ConfigError } from '../config/problems.ts';
 import type { NetworkConfig } from '../config/settings.ts';
 import { printBanner } from '../devnet/banner.ts';
 import { IdentityError } from '../p2p/identity.ts';
-import { systemClock } from '../primitives/clock.ts';
+import { sleep, systemClock } from '../primitives/clock.ts';
+import { collectGarbage } from '../primitives/collect-garbage.ts';
 import { StoreError } from '../store/validation-store.ts';
 import { createLogger } from '../telemetry/logger.ts';
 import { usageFailure } from './exit-codes.ts';
@@ -12,6 +13,8 @@ import { createReload } from './reload.ts';
 
 /** For what is closed after the last request. It takes a second or two unless something hangs. */
 const CLOSE_TIMEOUT_MS = 10_000;
+/** From readiness on: what the start leaves over is collected after the first requests, which were waiting for it. */
+const SETTLE_AFTER_MS = 1_000;
 
 /** The reason for ending everything at SIGINT or SIGTERM. */
 class Stopped extends Error {
@@ -84,11 +87,19 @@ async function serveUntilStopped(load: () => LoadedConfig, stop: Stop): Promise<
   });
   reload = createReload({ app, logger, started: written, load });
   const ended = Promise.race([aborted(signal), app.failed]);
+  settleMemory(app, signal).catch(() => undefined); // It was stopped before.
   const network = config.networks.find(({ embedded }) => embedded !== undefined);
   if (network !== undefined) await Promise.race([ended, welcome(app, network, signal)]);
   await ended;
   // A person at a terminal waits for the end, and nobody sends requests on their behalf.
   if (signal.reason instanceof Stopped && signal.reason.signalName === 'SIGTERM') await app.announceStop();
+}
+
+/** Frees what only the start needed. */
+async function settleMemory(app: App, signal: AbortSignal): Promise<void> {
+  await app.untilReady(signal);
+  await sleep(systemClock, SETTLE_AFTER_MS, signal);
+  collectGarbage();
 }
 
 /** Prints what can be tried, once it will succeed. */

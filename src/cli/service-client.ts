@@ -1,10 +1,11 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
-import { type Static, type TSchema, Type } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import type { Dispatcher } from 'undici';
 import { AGGREGATION_EVENTS, type AggregationEvent, type AggregationEventKind } from '../api/progress-records.ts';
 import { readBody } from '../pchain/read-body.ts';
 import { openHttpPool } from '../primitives/http-port.ts';
+import { Type } from '../primitives/schema.ts';
 import { CommandFailure, EXIT, usageFailure } from './exit-codes.ts';
 import { chosenName } from './network-choice.ts';
 import { ServiceRefusal } from './service-refusal.ts';

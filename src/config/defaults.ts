@@ -1,5 +1,4 @@
-import { Value } from 'typebox/value';
-import { SETTINGS, SettingsSchema } from './schema.ts';
+import { SETTINGS } from './schema.ts';
 import { isObject, type Path, pathText, type SettingSchema, type Surroundings } from './setting.ts';
 
 export interface Completed {
@@ -10,11 +9,27 @@ export interface Completed {
 
 /** A value for every setting that has a default. What is of a wrong type is left as it is, for the checks that follow. */
 export function withDefaults(json: unknown): Completed {
-  // typebox completes the value itself, which is the caller's.
-  const settings = Value.Default(SettingsSchema, structuredClone(json));
+  const settings = filled(SETTINGS, json);
   const derived = new Set<string>();
   fillDerived({ schema: SETTINGS, value: settings, path: [], surroundings: { settings, network: undefined } }, derived);
   return { settings, derived };
+}
+
+/** A copy of the value, with the defaults that the schema itself has. */
+function filled(schema: SettingSchema, value: unknown = structuredClone(schema.default)): unknown {
+  const { properties = {}, patternProperties = {}, items } = schema;
+  if (Array.isArray(value) && items !== undefined) return value.map((item) => filled(items, item));
+  if (!isObject(value)) return structuredClone(value);
+  const copy = structuredClone(value);
+  for (const [key, inner] of Object.entries(properties)) {
+    const completed = filled(inner, value[key]);
+    if (completed !== undefined) copy[key] = completed;
+  }
+  for (const [pattern, inner] of Object.entries(patternProperties)) {
+    const names = new RegExp(pattern, 'u');
+    for (const key of Object.keys(value)) if (names.test(key)) copy[key] = filled(inner, value[key]);
+  }
+  return copy;
 }
 
 interface Place {
@@ -32,9 +47,9 @@ function fillDerived({ schema, value, path, surroundings }: Place, derived: Set<
       fillDerived({ schema: inner, value: value[key], path: at, surroundings }, derived);
       continue;
     }
-    const filled = inner.derived?.value(surroundings);
-    if (filled === undefined) continue;
-    value[key] = structuredClone(filled);
+    const derivedValue = inner.derived?.value(surroundings);
+    if (derivedValue === undefined) continue;
+    value[key] = structuredClone(derivedValue);
     derived.add(pathText(at));
   }
   // The one map whose values are sections is that of the networks.

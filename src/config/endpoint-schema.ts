@@ -1,5 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { Type } from 'typebox';
+import { Type } from '../primitives/schema.ts';
 import { maskedUrl } from './mask.ts';
 import { check, type Derived, optional } from './setting.ts';
 

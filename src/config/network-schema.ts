@@ -1,6 +1,6 @@
-import { Type } from 'typebox';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../primitives/ids.ts';
 import { publicNetworkNamed } from '../primitives/networks.ts';
+import { Type } from '../primitives/schema.ts';
 import { Endpoint, Endpoints } from './endpoint-schema.ts';
 import { DurationMs } from './number-schemas.ts';
 import { parsePeerAddress } from './peer-address.ts';

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../primitives/schema.ts';
 import type { Setting } from './setting.ts';
 
 /** Milliseconds, up to an hour. */

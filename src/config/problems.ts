@@ -1,5 +1,3 @@
-import type { TSchema } from 'typebox';
-import { Value } from 'typebox/value';
 import { nearestName } from '../primitives/nearest-name.ts';
 import { isObject, type Path, partAt, pathText, type SettingSchema } from './setting.ts';
 
@@ -96,9 +94,32 @@ export function checkSettings(schema: SettingSchema, value: unknown, path: Path,
 /** Of an object or a list only what it is itself; its parts are looked at one by one. */
 function hasRightForm(schema: SettingSchema, value: unknown): boolean {
   if (schema.type === 'object') return isObject(value);
-  if (schema.type !== 'array') return Value.Check(schema as TSchema, value);
-  const { minItems = 0, maxItems = Number.POSITIVE_INFINITY } = schema;
-  return Array.isArray(value) && value.length >= minItems && value.length <= maxItems;
+  if (schema.type === 'array') {
+    const { minItems = 0, maxItems = Number.POSITIVE_INFINITY } = schema;
+    return Array.isArray(value) && value.length >= minItems && value.length <= maxItems;
+  }
+  if (schema.enum !== undefined) return schema.enum.some((allowed) => allowed === value);
+  switch (schema.type) {
+    case 'string':
+      return typeof value === 'string' && isTextOf(schema, value);
+    case 'integer': {
+      const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema;
+      return typeof value === 'number' && Number.isInteger(value) && value >= minimum && value <= maximum;
+    }
+    case 'boolean':
+      return typeof value === 'boolean';
+    case undefined:
+    default:
+      throw new Error(`a setting of a type that nobody checks: ${schema.type}`);
+  }
+}
+
+function isTextOf(
+  { pattern, minLength = 0, maxLength = Number.POSITIVE_INFINITY }: SettingSchema,
+  text: string,
+): boolean {
+  const length = Array.from(text).length;
+  return length >= minLength && length <= maxLength && (pattern === undefined || new RegExp(pattern, 'u').test(text));
 }
 
 function checkProperties(schema: SettingSchema, value: Record<string, unknown>, path: Path, problems: Problems): void {

@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { PUBLIC_NETWORKS } from '../primitives/networks.ts';
+import { Type } from '../primitives/schema.ts';
 import { NetworksSchema } from './network-schema.ts';
 import { Count, DurationMs } from './number-schemas.ts';
 import {

@@ -1,5 +1,6 @@
-import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
+import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import { ParseError } from '../primitives/parse-error.ts';
+import { Type } from '../primitives/schema.ts';
 
 /** Where a setting stands in the configuration: keys of objects and indices of lists. */
 export type Path = readonly (string | number)[];

@@ -1,5 +1,5 @@
-import { Type } from 'typebox';
 import { parseRedisUrl } from '../primitives/redis-address.ts';
+import { Type } from '../primitives/schema.ts';
 import { maskedUrl } from './mask.ts';
 import { parsePeerAddress } from './peer-address.ts';
 import { check, optional, parsed, section } from './setting.ts';

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../primitives/schema.ts';
 import { Endpoint } from './endpoint-schema.ts';
 import { DurationMs } from './number-schemas.ts';
 import { optional, partAt, section } from './setting.ts';

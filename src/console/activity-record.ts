@@ -1,4 +1,5 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../primitives/schema.ts';
 import { INTERVAL_MS, MAX_INTERVALS } from './request-history.ts';
 import { MAX_SAMPLES, MAX_SUBNETS } from './weight-history.ts';
 

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { createDocumentBytes, sendDocument } from '../api/document-bytes.ts';
 import { ERROR_CODES } from '../api/error-codes.ts';
 import { publicExample } from '../api/example-request.ts';
 import type { Server } from '../api/http-server.ts';
 import { OPERATIONS_ACCESS } from '../api/route-access.ts';
 import type { SendPage } from '../api/routes/start-page.ts';
+import { Type } from '../primitives/schema.ts';
 import { Activity, type ActivityOptions } from './activity.ts';
 import { ActivityBody } from './activity-record.ts';
 import type { ConsoleFacts } from './console-facts.ts';

@@ -6,8 +6,8 @@ import type {
   RawRequestDefaultExpression,
   RawServerDefault,
 } from 'fastify';
-import { Type } from 'typebox';
 import { AggregatorError } from '../aggregator/aggregator-error.ts';
+import { Type } from '../primitives/schema.ts';
 import type { Devnet } from './devnet.ts';
 
 type Server = FastifyInstance<

@@ -1,5 +1,4 @@
 import { isIP, isIPv4 } from 'node:net';
-import { LRUCache } from 'lru-cache';
 import {
   type BlockchainID,
   EMPTY_ID,
@@ -11,6 +10,7 @@ import {
   type TxID,
   type ValidationID,
 } from '../primitives/ids.ts';
+import { createLru } from '../primitives/lru.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { Validator } from '../validators/validator.ts';
 import { parseEncodedTransaction, TRANSACTION_RESPONSE_BYTES } from './encoded-transaction.ts';
@@ -146,7 +146,7 @@ const MAX_KNOWN_NODE_IDS = 20_000;
 /** @param pChain and @param info may be one client where both APIs have the same base URL */
 export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeApi {
   // Decoding a NodeID takes base58 and two hashes, and thousands of them are the same at every height: each is decoded once.
-  const knownNodeIDs = new LRUCache<string, NodeID>({ max: MAX_KNOWN_NODE_IDS });
+  const knownNodeIDs = createLru<string, NodeID>(MAX_KNOWN_NODE_IDS);
   const readNodeID = (text: string): NodeID => {
     const known = knownNodeIDs.get(text);
     if (known !== undefined) return known;

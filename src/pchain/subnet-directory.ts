@@ -1,7 +1,7 @@
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../primitives/clock.ts';
 import { FreshCache } from '../primitives/fresh-cache.ts';
 import { type BlockchainID, P_CHAIN_ID, PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
+import { createLru } from '../primitives/lru.ts';
 import { unlessRefused } from './api-error.ts';
 import type { NodeApi, Subnet } from './node-api.ts';
 
@@ -44,7 +44,7 @@ const PRIMARY_NETWORK: Subnet = {
 };
 
 export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSubnet'>, clock: Clock): SubnetDirectory {
-  const existing = new LRUCache<SubnetID, true>({ max: MAX_KEPT });
+  const existing = createLru<SubnetID, true>(MAX_KEPT);
   const missingChains = new Missing<BlockchainID>(clock);
   const missingSubnets = new Missing<SubnetID>(clock);
   const subnetOfChain = new FreshCache<BlockchainID, SubnetID | undefined>({
@@ -102,7 +102,7 @@ export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSub
 /** What was found a short while ago not to exist. */
 class Missing<ID extends string> {
   readonly #clock: Clock;
-  readonly #untilMs = new LRUCache<ID, number>({ max: MAX_MISSING });
+  readonly #untilMs = createLru<ID, number>(MAX_MISSING);
 
   constructor(clock: Clock) {
     this.#clock = clock;

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from './clock.ts';
+import { createLru } from './lru.ts';
 import { SingleFlight } from './single-flight.ts';
 
 export interface FreshCacheOptions<Key, Value> {
@@ -26,10 +27,10 @@ export class FreshCache<Key extends string, Value> {
   constructor(options: FreshCacheOptions<Key, Value>) {
     this.#options = options;
     const { max, size } = options;
-    this.#kept = new LRUCache({
-      max,
-      ...(size && { maxSize: size.max, sizeCalculation: ({ value }: Kept<Value>) => size.of(value) }),
-    });
+    this.#kept =
+      size === undefined
+        ? createLru(max)
+        : new LRUCache({ max, maxSize: size.max, sizeCalculation: ({ value }) => size.of(value) });
   }
 
   /** Of the values kept, those that have grown too old and were not asked for since included. */

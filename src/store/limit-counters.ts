@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import type { Clock } from '../primitives/clock.ts';
+import { createLru } from '../primitives/lru.ts';
 
 /** Counts what limits apply to: in this process alone, or together with the other replicas. Its promises do not reject. */
 export interface LimitCounters {
@@ -32,8 +32,8 @@ const MAX_WINDOWS = 50_000;
 const MAX_CLAIMS = 50_000;
 
 export function createMemoryLimitCounters(clock: Clock): LimitCounters {
-  const windows = new LRUCache<string, { used: number; readonly endsMs: number }>({ max: MAX_WINDOWS });
-  const claims = new LRUCache<string, { readonly endsMs: number }>({ max: MAX_CLAIMS });
+  const windows = createLru<string, { used: number; readonly endsMs: number }>(MAX_WINDOWS);
+  const claims = createLru<string, { readonly endsMs: number }>(MAX_CLAIMS);
   return {
     async add(key, cost, windowMs) {
       const nowMs = clock.monotonicMs();

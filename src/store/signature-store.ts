@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { createLru } from '../primitives/lru.ts';
 
 /**
  * Signatures received before, by what was signed and by whom. A port, as replicas may share one. All that is known of a value is
@@ -23,15 +23,15 @@ export interface SignatureStoreLimits {
 export function createMemorySignatureStore({ maxSignatures, maxPerSigner }: SignatureStoreLimits): SignatureStore {
   /** By signer, the least recently used first. */
   const keysOf = new Map<string, Set<string>>();
-  const entries = new LRUCache<string, { readonly publicKey: string; readonly signature: Uint8Array }>({
-    max: maxSignatures,
-    dispose(entry, key, reason) {
+  const entries = createLru<string, { readonly publicKey: string; readonly signature: Uint8Array }>(
+    maxSignatures,
+    (entry, key, reason) => {
       if (reason === 'set') return;
       const keys = keysOf.get(entry.publicKey);
       keys?.delete(key);
       if (keys?.size === 0) keysOf.delete(entry.publicKey);
     },
-  });
+  );
 
   function touch(publicKey: string, key: string): void {
     let keys = keysOf.get(publicKey);

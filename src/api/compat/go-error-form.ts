@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
-import { type TSchema, Type } from 'typebox';
+import type { TSchema } from 'typebox';
+import { Type } from '../../primitives/schema.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from '../error-form.ts';
 

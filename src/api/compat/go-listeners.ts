@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
-import { Type } from 'typebox';
 import type { Network } from '../../network/network.ts';
 import type { Clock } from '../../primitives/clock.ts';
+import { Type } from '../../primitives/schema.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { registerAccess } from '../access.ts';
 import { registerBodyRoom } from '../body-room.ts';

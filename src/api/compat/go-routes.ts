@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { Network } from '../../network/network.ts';
 import { bytesToHex } from '../../primitives/bytes.ts';
 import type { Clock } from '../../primitives/clock.ts';
+import { Type } from '../../primitives/schema.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { chargeMore } from '../access.ts';
 import { createErrorHandler } from '../error-handler.ts';

@@ -1,7 +1,8 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { type AggregationRequest, DEFAULT_QUORUM_NUM } from '../../aggregator/aggregation-request.ts';
 import { parseHex } from '../../primitives/bytes.ts';
 import { parseId, type SubnetID } from '../../primitives/ids.ts';
+import { Type } from '../../primitives/schema.ts';
 import { badRequest, HttpError } from '../http-error.ts';
 import { parseJustification, parseSubject } from '../parse-aggregation-request.ts';
 import { parseField, parseOptionalID } from '../parse-fields.ts';

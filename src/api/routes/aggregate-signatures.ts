@@ -1,9 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { AggregateOptions } from '../../aggregator/aggregate.ts';
 import type { AggregationRequest } from '../../aggregator/aggregation-request.ts';
 import type { Network } from '../../network/network.ts';
 import type { Clock } from '../../primitives/clock.ts';
+import { Type } from '../../primitives/schema.ts';
 import { chargeAfterwards, chargeMore, clientOf } from '../access.ts';
 import { AggregationStream } from '../aggregation-stream.ts';
 import { AGGREGATION_STREAM } from '../aggregation-stream-schema.ts';

@@ -1,5 +1,6 @@
-import { type Static, Type } from 'typebox';
+import type { Static, TObject } from 'typebox';
 import type { Network, NetworkReadiness, NetworkStatus } from '../../network/network.ts';
+import { Type } from '../../primitives/schema.ts';
 import { plainErrorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';
 import { createNetworkOfPath } from '../network-of-path.ts';
@@ -46,7 +47,7 @@ const SERVICE = {
   networks: Type.Array(Type.Object(NETWORK)),
 };
 
-export type ReadinessBody = Static<Type.TObject<typeof SERVICE>>;
+export type ReadinessBody = Static<TObject<typeof SERVICE>>;
 
 /** What readiness depends on beside the networks. */
 export interface ServiceState {

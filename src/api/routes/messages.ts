@@ -1,8 +1,9 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { Network } from '../../network/network.ts';
 import { parseHex } from '../../primitives/bytes.ts';
 import type { BlockchainID, SubnetID } from '../../primitives/ids.ts';
 import { ParseError } from '../../primitives/parse-error.ts';
+import { Type } from '../../primitives/schema.ts';
 import {
   type FailedReading,
   READING_FORMS,

@@ -1,7 +1,7 @@
-import { Type } from 'typebox';
 import type { SubnetView } from '../../aggregator/subnet-view.ts';
 import type { Network } from '../../network/network.ts';
 import type { BlockchainID, SubnetID } from '../../primitives/ids.ts';
+import { Type } from '../../primitives/schema.ts';
 import { paged } from '../data-api-parameters.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
 import { badRequest } from '../http-error.ts';

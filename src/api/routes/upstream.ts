@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
-import { type TSchema, Type } from 'typebox';
+import type { TSchema } from 'typebox';
 import { publicNetworkNamed } from '../../primitives/networks.ts';
+import { Type } from '../../primitives/schema.ts';
 import type { LimitCounters } from '../../store/limit-counters.ts';
 import type { CachePolicy } from '../../upstream/response-cache.ts';
 import { mayHaveArrived } from '../../upstream/upstream-error.ts';

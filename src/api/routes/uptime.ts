@@ -1,7 +1,7 @@
-import { Type } from 'typebox';
 import { DEFAULT_QUORUM_NUM } from '../../aggregator/aggregation-request.ts';
 import type { Network } from '../../network/network.ts';
 import type { BlockchainID, ValidationID } from '../../primitives/ids.ts';
+import { Type } from '../../primitives/schema.ts';
 import { clientOf } from '../access.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';

@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent } from 'undici';
+import type { BenchmarkOptions, Row } from './benchmark.ts';
+import { generateLoad } from './load.ts';
+import { startProcess, startService } from './processes.ts';
+import { peakRssMib, readResources } from './rig.ts';
+import { untilReady } from './service.ts';
+import { median, round } from './statistics.ts';
+
+const DEFAULT_SIZES = [5, 2_000];
+/** The bars are for these numbers of validators. */
+const IDLE_BARS_MB: Readonly<Record<number, number>> = { 5: 130, 2_000: 330 };
+const LOADED_BAR_MB = 200;
+const STARTS = 5;
+/** For what the start leaves over to be collected. */
+const SETTLE_MS = 5_000;
+const REQUESTS = 10_000;
+const PER_SECOND = 60;
+const PART_S = 60;
+const CONNECTIONS = 32;
+
+/**
+ * What the service takes of the machine: the time of a start, its memory when it has nothing to do, and after 10,000 requests of all
+ * kinds. The embedded network has a process of its own. Up to 20 validators the load is measured too.
+ */
+export async function benchMemory({ sizes, report }: BenchmarkOptions): Promise<void> {
+  for (const validators of sizes.length > 0 ? sizes : DEFAULT_SIZES) await benchSize(validators, report);
+}
+
+async function benchSize(validators: number, report: (row: Row) => void): Promise<void> {
+  await using opened = new AsyncDisposableStack();
+  const agent = new Agent();
+  opened.defer(() => agent.close());
+  const devnet = opened.use(await startProcess(['bench/devnet-process.ts', String(validators)]));
+  const network = devnet.announced as { readonly url: string; readonly apiUrl: string };
+  const start = () => startService({ network: { pChainApi: [{ baseUrl: network.apiUrl }], dialsPerSecond: 1_000 } });
+  const name = (what: string): string => `${validators} validators: ${what}`;
+  const times = { listening: [] as number[], ready: [] as number[] };
+  const idle: number[] = [];
+  // The first start finds no compiled code where the sources have changed.
+  for (let round = 0; round <= STARTS; round += 1) {
+    await using service = await start();
+    const listeningMs = performance.now() - service.startedMs;
+    await untilReady(service.url, agent);
+    const readyMs = performance.now() - service.startedMs;
+    if (round === 0) continue;
+    times.listening.push(listeningMs);
+    times.ready.push(readyMs);
+    await sleep(SETTLE_MS);
+    idle.push(await rssMb(service.url));
+  }
+  for (const [what, values] of Object.entries(times)) {
+    report({ name: name(what), n: STARTS, ms: round(median(values)), most_ms: round(Math.max(...values)) });
+  }
+  const bar = IDLE_BARS_MB[validators];
+  report({ name: name('idle'), n: STARTS, rss_mb: median(idle), ...(bar !== undefined && { bar_mb: bar }) });
+  if (validators > 20) return;
+
+  await using service = await start();
+  await untilReady(service.url, agent);
+  let answered = 0;
+  while (answered < REQUESTS) {
+    const seconds = Math.min(PART_S, Math.ceil((REQUESTS - answered) / PER_SECOND));
+    const { signed, refused, other } = await generateLoad({
+      ...{ url: service.url, devnetUrl: network.url, kind: 'mixed', connections: CONNECTIONS },
+      ...{ perSecond: PER_SECOND, seconds },
+    });
+    const part = signed.count + refused.count + other.count;
+    if (part === 0) throw new Error('nothing is answered any more');
+    answered += part;
+  }
+  report({
+    name: name('after requests of all kinds'),
+    n: answered,
+    rss_mb: await rssMb(service.url),
+    ...{ most_mb: toMb(peakRssMib(service.pid) ?? 0), bar_mb: LOADED_BAR_MB },
+  });
+}
+
+async function rssMb(url: string): Promise<number> {
+  return toMb((await readResources(url)).rssMib);
+}
+
+function toMb(mib: number): number {
+  return Math.round((mib * 2 ** 20) / 1e6);
+}
