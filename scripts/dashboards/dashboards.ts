@@ -448,18 +448,6 @@ const processes: Dashboard = {
           ],
         },
         {
-          title: 'Signed messages of other replicas',
-          description:
-            'sealed ones are answered with at once, and confirmed right after; one that is refuted is an alert.',
-          unit: 'reqps',
-          queries: [
-            {
-              expr: `sum by (outcome) (rate(${P}shared_results_total{${NET}}[${RATE}])) or vector(0)`,
-              legend: '{{outcome}}',
-            },
-          ],
-        },
-        {
           title: 'Spans of traces',
           description: 'failed and dropped ones are lost: the collector is away, or too slow. 0 without traces.',
           unit: 'ops',

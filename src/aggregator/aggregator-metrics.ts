@@ -13,7 +13,6 @@ export interface AggregatorMetrics {
   readonly resultCacheHits: Counter;
   readonly rememberedFailures: Counter<'code'>;
   readonly badSigners: Counter;
-  readonly sharedResults: Counter<'outcome'>;
   readonly admissionRefusals: Counter<'reason'>;
   /** Shows these numbers whenever the metrics are read. */
   showAdmission(read: AdmissionNumbers): void;
@@ -99,13 +98,6 @@ export function createAggregatorMetrics(
     badSigners: metrics.counter({
       name: 'bad_signers_total',
       help: 'Signatures that were points on the curve, and proved not to be those of their signers',
-    }),
-    sharedResults: metrics.counter<'outcome'>({
-      name: 'shared_results_total',
-      help:
-        'Signed messages of other replicas: sealed (answered with for their seal, and their signature checked behind: confirmed, ' +
-        'refuted, or unchecked), verified (before the answer), refused (not of this message, set and quorum, or not good)',
-      labels: ['outcome'],
     }),
     admissionRefusals: metrics.counter<'reason'>({
       name: 'admission_refusals_total',

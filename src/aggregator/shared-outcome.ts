@@ -1,4 +1,4 @@
-import type { SignedByOthers } from '../bls/aggregation.ts';
+import type { BlsService } from '../bls/aggregation.ts';
 import { copyBytes, equalBytes } from '../primitives/bytes.ts';
 import type { SharedOutcome } from '../store/shared-work.ts';
 import { checkSigners } from '../validators/verify-signed-message.ts';
@@ -43,33 +43,32 @@ export function toShared(ending: Ending): SharedOutcome | undefined {
   return ttlMs === undefined ? undefined : { bytes: encodeFailure(ending), ttlMs, isProven: false };
 }
 
-/** A signed message that another replica is said to have made, but for the check of its signature. */
-export interface SharedResult {
-  readonly ending: Extract<Ending, { kind: 'signed' }>;
-  readonly signed: SignedByOthers;
-}
-
-/** Undefined where it is not of just this message, or not signed by enough weight of just this validator set. */
-export function readResult(
+/**
+ * A signed message that another replica is said to have made, once it has passed all that a destination would check, for just
+ * this message and this validator set; undefined where it does not.
+ *
+ * @throws what the BLS threads throw, or the signal's reason
+ */
+export async function verifiedResult(
   bytes: Uint8Array,
   request: CompleteRequest,
   { signingSubnetID, pChainHeight, warpSet }: Signing,
-): SharedResult | undefined {
+  bls: BlsService,
+  signal: AbortSignal,
+): Promise<Extract<Ending, { kind: 'signed' }> | undefined> {
   const { message, quorumNum } = request;
   const check = checkSigners(bytes, { networkID: message.networkID, warpSet, quorumNum });
   if (check.kind === 'invalid' || !equalBytes(check.unsignedMessage.bytes, message.bytes)) return undefined;
   const { validators: signers, signature, signedWeight } = check;
+  if ((await bls.verifySigned({ message: message.bytes, signers, signature }, signal)) !== 'valid') return undefined;
   const { targetWeight } = createTally(warpSet, { ...request, outlooks: [] });
   return {
-    signed: { message: message.bytes, signers, signature: copyBytes(signature) },
-    ending: {
-      kind: 'signed',
-      isTargetReached: signedWeight >= targetWeight,
-      result: {
-        ...{ signedMessage: copyBytes(bytes), signingSubnetID, pChainHeight, signedWeight },
-        totalWeight: warpSet.totalWeight,
-        signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
-      },
+    kind: 'signed',
+    isTargetReached: signedWeight >= targetWeight,
+    result: {
+      ...{ signedMessage: copyBytes(bytes), signingSubnetID, pChainHeight, signedWeight },
+      totalWeight: warpSet.totalWeight,
+      signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
     },
   };
 }

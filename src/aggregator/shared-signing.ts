@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { JobsOverloaded } from '../bls/job-runner.ts';
 import { PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
-import type { FoundOutcome, SharedTask, SharedWork } from '../store/shared-work.ts';
+import type { SharedTask, SharedWork } from '../store/shared-work.ts';
 import { inSpan, NO_SPAN, type Span } from '../telemetry/spans.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
 import type { Place } from './admission.ts';
@@ -21,9 +21,8 @@ import { ProgressFeed, type ProgressListener } from './progress.ts';
 import { QueryRoom } from './query-room.ts';
 import { createRefusedChains } from './refused-chains.ts';
 import { resultKey, signatureKey } from './result-key.ts';
-import { decodeFailure, type Ending, readResult, toShared } from './shared-outcome.ts';
+import { decodeFailure, type Ending, toShared, verifiedResult } from './shared-outcome.ts';
 import { encodeProgress, MirroredProgress } from './shared-progress.ts';
-import { SharedResults } from './shared-results.ts';
 import type { Signing } from './signing-resolver.ts';
 
 export interface SharedSigningOptions extends Omit<CollectionDeps, 'refusedChains' | 'room' | 'limits'> {
@@ -46,7 +45,6 @@ export class SharedSigning {
   readonly #spans = new Map<string, Span>();
   readonly #results: LRUCache<string, AggregationResult>;
   readonly #failures: ReturnType<typeof createFailureMemory>;
-  readonly #ofOthers: SharedResults;
 
   constructor(options: SharedSigningOptions) {
     const { limits, clock } = options;
@@ -60,7 +58,6 @@ export class SharedSigning {
         signedMessage.length + 8 * signers.length + RESULT_OVERHEAD_BYTES,
     });
     this.#failures = createFailureMemory(clock);
-    this.#ofOthers = new SharedResults(options.bls, options.metrics);
   }
 
   async sign(
@@ -92,7 +89,7 @@ export class SharedSigning {
     // The flight has begun, so its feed exists, and so does its span.
     const shared = this.#spans.get(key);
     if (shared !== undefined) span.link(shared);
-    const unsubscribe = onProgress && this.#feeds.get(key)?.subscribe(onProgress);
+    const unsubscribe = onProgress && this.#feeds.get(key)?.subscribe(toldAt(pChainHeight, onProgress));
     try {
       const { result, isNew } = await running;
       return { result: { ...result, pChainHeight }, isNew };
@@ -133,7 +130,7 @@ export class SharedSigning {
       patienceMs: this.#options.limits.requestTimeoutMs,
       work: collect,
       share: toShared,
-      accept: (found) => this.#accept(key, found, { request, signing }, signal),
+      accept: ({ bytes, isProven }) => this.#accept(key, bytes, isProven, { request, signing }, signal),
       progress: () => encodeProgress(progress),
       onProgress(told) {
         isNew = true;
@@ -187,13 +184,14 @@ export class SharedSigning {
   /** What another replica found out. Its failure is not remembered here: it has its time in the store, and no longer. */
   async #accept(
     key: string,
-    found: FoundOutcome,
+    bytes: Uint8Array,
+    isProven: boolean,
     { request, signing }: Pick<Work, 'request' | 'signing'>,
     signal: AbortSignal,
   ): Promise<Ending | undefined> {
-    if (!found.isProven) return decodeFailure(found.bytes, () => this.#connectedWeight(signing.warpSet));
-    const result = readResult(found.bytes, request, signing);
-    return this.#ofOthers.accept(result, found, (ending) => this.#keep(key, ending), signal);
+    if (!isProven) return decodeFailure(bytes, () => this.#connectedWeight(signing.warpSet));
+    const ending = await verifiedResult(bytes, request, signing, this.#options.bls, signal);
+    return ending && this.#keep(key, ending);
   }
 
   #keep(key: string, ending: Extract<Ending, { kind: 'signed' }>): Ending {
@@ -257,7 +255,12 @@ function toError(
   });
 }
 
-/** Requests at different heights with the same validators share a failure; each is told its own height. */
+/** Requests at different heights with the same validators share a collection; each is told its own height. */
+function toldAt(pChainHeight: bigint, listener: ProgressListener): ProgressListener {
+  return (event) => listener(event.kind === 'state' ? { ...event, state: { ...event.state, pChainHeight } } : event);
+}
+
+/** And a failure. */
 function atHeight(error: AggregatorError, pChainHeight: bigint): AggregatorError {
   const { code, message, field, report, retryAfterMs, cause } = error;
   if (report === undefined || report.pChainHeight === pChainHeight) return error;

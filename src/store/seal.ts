@@ -5,10 +5,8 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
  * the secret. It hides nothing. What was sealed once can be put back later, so values say themselves how long they are good.
  */
 export interface Seal {
-  /** Without a secret nothing is sealed, and where the seal is not trusted, a value is worth what it proves by itself. */
-  readonly isTrusted: boolean;
-  /** For good: something under it has proven wrong, so somebody else has the secret, or a replica makes mistakes. */
-  distrust(): void;
+  /** Without a secret nothing is sealed, and a value is worth what it proves by itself. */
+  readonly isOfSecret: boolean;
   seal(key: string, value: Uint8Array): Uint8Array;
   /** The value; undefined where no replica has written it. */
   open(key: string, sealed: Uint8Array): Uint8Array | undefined;
@@ -19,7 +17,7 @@ const TAG_BYTES = 16;
 
 /** @param scope what the keys are of: the same key of another network is another key */
 export function createSeal(secret: string | undefined, scope: string): Seal {
-  if (secret === undefined) return UNSEALED;
+  if (secret === undefined) return { isOfSecret: false, seal: (_, value) => value, open: (_, value) => value };
   // A key of its own: whatever else the secret may be used for, nothing made there is a seal.
   const hmacKey = Buffer.from(hkdfSync('sha256', secret, '', `warp-signature-aggregator shared store ${scope}`, 32));
   const tagOf = (key: string, value: Uint8Array): Uint8Array => {
@@ -28,14 +26,8 @@ export function createSeal(secret: string | undefined, scope: string): Seal {
     length.writeUInt32BE(name.length);
     return createHmac('sha256', hmacKey).update(length).update(name).update(value).digest().subarray(0, TAG_BYTES);
   };
-  let isTrusted = true;
   return {
-    get isTrusted() {
-      return isTrusted;
-    },
-    distrust() {
-      isTrusted = false;
-    },
+    isOfSecret: true,
     seal: (key, value) => Buffer.concat([tagOf(key, value), value]),
     open(key, sealed) {
       if (sealed.length < TAG_BYTES) return undefined;
@@ -44,10 +36,3 @@ export function createSeal(secret: string | undefined, scope: string): Seal {
     },
   };
 }
-
-const UNSEALED: Seal = {
-  isTrusted: false,
-  distrust: () => undefined,
-  seal: (_, value) => value,
-  open: (_, value) => value,
-};

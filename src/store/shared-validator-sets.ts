@@ -75,14 +75,14 @@ export function createSharedValidatorSets(values: SharedValues, seal: Seal, cloc
       const key = heightKey(subnetID, height);
       const sealed = await values.get(key, MAX_POINTER_BYTES);
       const pointer = sealed && seal.open(key, sealed);
-      if (pointer === undefined || !seal.isTrusted) return undefined;
+      if (pointer === undefined || !seal.isOfSecret) return undefined;
       const setHash = bytesToHex(pointer);
       const validators = known.get(setHash) ?? (await fetchSet(setHash));
       if (validators !== undefined) known.set(setHash, validators);
       return validators;
     },
     put(subnetID, height, validators) {
-      if (!seal.isTrusted) return;
+      if (!seal.isOfSecret) return;
       const { setHash, bytes } = encodeOnce(validators);
       if (bytes.length > MAX_SET_BYTES) return;
       known.set(setHash, validators);

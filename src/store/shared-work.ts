@@ -25,7 +25,7 @@ export interface SharedTask<Outcome> {
   /** What other replicas may have of it; undefined where each has to find out itself. */
   share(outcome: Outcome): SharedOutcome | undefined;
   /** The outcome that another replica has shared; undefined where it is not good here. */
-  accept(outcome: FoundOutcome): Promise<Outcome | undefined>;
+  accept(outcome: Pick<SharedOutcome, 'bytes' | 'isProven'>): Promise<Outcome | undefined>;
   /** How far it is, for those who wait; at most {@link MAX_PROGRESS_BYTES}, or it is not told. */
   progress(): Uint8Array | undefined;
   /** Another replica is at it: called when this is found out, and then whenever it has told how far it is. */
@@ -37,14 +37,6 @@ export interface SharedOutcome {
   readonly ttlMs: number;
   /** Whether whoever reads it can check that it is right. If not, it is shared only under a seal. */
   readonly isProven: boolean;
-}
-
-/** What another replica has shared. */
-export interface FoundOutcome extends Pick<SharedOutcome, 'bytes' | 'isProven'> {
-  /** Whether it is under a seal, which only replicas can make: it is what one of them wrote under just this key. */
-  readonly isSealed: boolean;
-  /** It was under the seal, and is wrong: from now on nothing here is believed for its seal. */
-  refute(): void;
 }
 
 /** A replica that has died, or lost its way to the store, holds the others up for this long. */
@@ -64,8 +56,6 @@ const MAX_REFUSED = 3;
 
 const NONSENSE =
   'the shared store has a value that no replica with our secret has written: is store.sharedSecret the same everywhere?';
-const DISTRUST =
-  'a result under the seal of the replicas is wrong: nothing is believed for its seal until a restart, and the secret may be known';
 const TOKEN_BYTES = 16;
 const KIND = { lease: 1, proven: 2, word: 3 } as const;
 
@@ -96,7 +86,7 @@ class LeasedWork implements SharedWork {
 
   constructor(options: SharedWorkOptions) {
     this.#options = options;
-    this.#runs = declareSharedWorkMetrics(options.metrics, options.seal);
+    this.#runs = declareSharedWorkMetrics(options.metrics);
     this.#warn = createSampledWarnings(options.logger, options.clock);
   }
 
@@ -122,10 +112,7 @@ class LeasedWork implements SharedWork {
           this.#runs.inc({ outcome: seen === undefined ? 'ours' : 'taken_over' });
           return this.#workUnderLease(key, found.token, task, waitedMs());
         case 'done': {
-          const outcome = await task.accept({
-            ...{ bytes: found.bytes, isProven: found.isProven, isSealed: this.#options.seal.isTrusted },
-            refute: () => this.#distrust(),
-          });
+          const outcome = await task.accept(found);
           if (outcome !== undefined) {
             this.#runs.inc({ outcome: seen === undefined ? 'found' : 'waited' });
             return outcome;
@@ -160,12 +147,6 @@ class LeasedWork implements SharedWork {
       await sleep(clock, lookMs, signal);
       lookMs = Math.min(MAX_LOOK_MS, 2 * lookMs);
     }
-  }
-
-  #distrust(): void {
-    const { seal, logger } = this.#options;
-    if (seal.isTrusted) logger.error(DISTRUST);
-    seal.distrust();
   }
 
   /** @param dead what may be replaced, though it is there */
@@ -211,7 +192,7 @@ class LeasedWork implements SharedWork {
     const renew = async (): Promise<void> => {
       count += 1;
       // Each is another, as this is how others see that somebody is at it.
-      const value = this.#lease(key, token, count, seal.isTrusted ? task.progress() : undefined);
+      const value = this.#lease(key, token, count, seal.isOfSecret ? task.progress() : undefined);
       const replaced = await values.replace(key, token, { value, ttlMs: LEASE_MS, maxBytes: 0 });
       // Another replica has it now, or the outcome. While the store is away there is no lease, and there may be one again.
       if (isOver || replaced.kind === 'other') return;
@@ -228,7 +209,7 @@ class LeasedWork implements SharedWork {
   #finish(key: string, token: Uint8Array, { bytes, ttlMs, isProven }: SharedOutcome): void {
     const { values, seal } = this.#options;
     const value = this.#value(key, token, isProven ? KIND.proven : KIND.word, bytes);
-    if (value.length > MAX_VALUE_BYTES || !(isProven || seal.isTrusted)) this.#release(key, token);
+    if (value.length > MAX_VALUE_BYTES || !(isProven || seal.isOfSecret)) this.#release(key, token);
     // What is proven is good for all, also where the lease was lost.
     else if (isProven) void values.set(key, value, ttlMs);
     else void values.replace(key, token, { value, ttlMs, maxBytes: 0 });
@@ -260,10 +241,10 @@ class LeasedWork implements SharedWork {
     switch (body[0]) {
       case KIND.lease: {
         const progress = body.subarray(5);
-        return { kind: 'theirs', raw, progress: seal.isTrusted && progress.length > 0 ? progress : undefined };
+        return { kind: 'theirs', raw, progress: seal.isOfSecret && progress.length > 0 ? progress : undefined };
       }
       case KIND.word:
-        return seal.isTrusted ? { kind: 'done', raw, bytes: body.subarray(1), isProven: false } : nonsense;
+        return seal.isOfSecret ? { kind: 'done', raw, bytes: body.subarray(1), isProven: false } : nonsense;
       case KIND.proven:
         return { kind: 'done', raw, bytes: body.subarray(1), isProven: true };
       case undefined:
@@ -277,15 +258,7 @@ function sealedName(key: string, token: Uint8Array): string {
   return `${key} ${Buffer.from(token).toString('hex')}`;
 }
 
-function declareSharedWorkMetrics(metrics: Metrics, seal: Seal) {
-  const hasSecret = seal.isTrusted;
-  metrics.readGauge(
-    {
-      name: 'shared_seal_refuted',
-      help: 'Whether something under the seal of the replicas was wrong, and nothing is believed for it any more: 1 or 0',
-    },
-    () => (hasSecret && !seal.isTrusted ? 1 : 0),
-  );
+function declareSharedWorkMetrics(metrics: Metrics) {
   return metrics.counter({
     name: 'shared_work_total',
     help:

@@ -3,8 +3,8 @@ import type * as LimitsModule from '../../src/aggregator/admission.ts';
 import type * as ProgressModule from '../../src/aggregator/progress.ts';
 import type * as QueriesModule from '../../src/aggregator/query-plan.ts';
 import type * as ResultKeyModule from '../../src/aggregator/result-key.ts';
+import type * as ArithmeticModule from '../../src/bls/arithmetic.ts';
 import type * as BlsJobsModule from '../../src/bls/bls-jobs.ts';
-import type * as CheckBatchesModule from '../../src/bls/check-batches.ts';
 import type * as SetsModule from '../../src/pchain/validator-sets.ts';
 import type * as DeadlinesModule from '../../src/primitives/deadline.ts';
 import type * as FlightsModule from '../../src/primitives/single-flight.ts';
@@ -14,7 +14,7 @@ import type * as WarpSetsModule from '../../src/validators/warp-set.ts';
 import { type Bug, bug, testBugs } from './plant-bugs.ts';
 
 type Quorum = typeof QuorumModule;
-type CheckBatches = typeof CheckBatchesModule;
+type Arithmetic = typeof ArithmeticModule;
 type BlsJobs = typeof BlsJobsModule;
 type ResultKey = typeof ResultKeyModule;
 type Sets = typeof SetsModule;
@@ -32,16 +32,29 @@ const BUGS: readonly Bug[] = [
     isQuorumReached: (quorum: bigint, signed: bigint, total: bigint) =>
       original.isQuorumReached(quorum, signed + 1n, total),
   })),
-  bug<CheckBatches>('a check that is skipped', 'bls/check-batches.ts', /is not signed by its signers/, () => ({
-    CheckBatches: class {
-      verify = async () => ({ kind: 'valid' });
+  bug<Arithmetic>('a check that is skipped', 'bls/arithmetic.ts', /is not signed by its signers/, (original) => ({
+    Arithmetic: class extends original.Arithmetic {
+      // So that it is not made together with the aggregate.
+      override get isBusy() {
+        return true;
+      }
+      override checks = { verify: async () => ({ kind: 'valid' }) } as never;
     },
   })),
   bug<BlsJobs>('a job that verifies nothing', 'bls/bls-jobs.ts', /is not signed by its signers/, (original) => ({
-    runBlsJob: (backend: object, job: { kind: string }) =>
-      job.kind === 'verify' || job.kind === 'verifySum'
-        ? ((job.kind === 'verify' ? [{ kind: 'valid' }] : { kind: 'valid' }) as unknown)
-        : original.runBlsJob(backend as never, job as never),
+    runBlsJob(backend: object, job: { kind: string }): unknown {
+      const result: object = original.runBlsJob(backend as never, job as never);
+      switch (job.kind) {
+        case 'verify':
+          return [{ kind: 'valid' }];
+        case 'verifySum':
+          return { kind: 'valid' };
+        case 'aggregate':
+          return 'verdict' in result ? { ...result, verdict: { kind: 'valid' } } : result;
+        default:
+          return result;
+      }
+    },
   })),
   bug<ResultKey>(
     'a flight shared whatever the justification',

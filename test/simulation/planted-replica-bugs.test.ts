@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import type * as SharedResultsModule from '../../src/aggregator/shared-results.ts';
+import type * as SharedOutcomeModule from '../../src/aggregator/shared-outcome.ts';
 import type { Clock } from '../../src/primitives/clock.ts';
 import type * as SealModule from '../../src/store/seal.ts';
 import type * as LimitsModule from '../../src/store/shared-limit-counters.ts';
@@ -7,12 +7,13 @@ import type * as SharedStoreModule from '../../src/store/shared-store.ts';
 import type * as SharedValuesModule from '../../src/store/shared-values.ts';
 import type { SharedValues } from '../../src/store/shared-values.ts';
 import type * as SharedWorkModule from '../../src/store/shared-work.ts';
+import { parseSignedMessage } from '../../src/warp/signed-message.ts';
 import { type Bug, bug, testBugs } from './plant-bugs.ts';
 
 type Values = typeof SharedValuesModule;
 type Work = typeof SharedWorkModule;
 type Store = typeof SharedStoreModule;
-type Results = typeof SharedResultsModule;
+type Outcome = typeof SharedOutcomeModule;
 type Seal = typeof SealModule;
 type Limits = typeof LimitsModule;
 
@@ -136,14 +137,28 @@ const BUGS: readonly Bug[] = [
       },
     }),
   ),
-  bug<Results>(
+  bug<Outcome>(
     'a message of the store that is not verified',
-    'aggregator/shared-results.ts',
+    'aggregator/shared-outcome.ts',
     /signed message that/,
     (original) => ({
-      SharedResults: class extends original.SharedResults {
-        constructor(...[, metrics]: ConstructorParameters<Results['SharedResults']>) {
-          super({ verifySigned: async () => 'valid' }, metrics);
+      async verifiedResult(...[bytes, request, signing, bls, signal]: Parameters<Outcome['verifiedResult']>) {
+        const verified = await original.verifiedResult(bytes, request, signing, bls, signal);
+        if (verified !== undefined) return verified;
+        try {
+          const { signature } = parseSignedMessage(bytes);
+          const signers = signature.signers.flatMap((index) => signing.warpSet.validators[index] ?? []);
+          const signedWeight = signers.reduce((sum, { weight }) => sum + weight, 0n);
+          const { signingSubnetID, pChainHeight, warpSet } = signing;
+          return {
+            ...{ kind: 'signed', isTargetReached: true },
+            result: {
+              ...{ signedMessage: bytes, signingSubnetID, pChainHeight, signedWeight, signers: [] },
+              totalWeight: warpSet.totalWeight,
+            },
+          };
+        } catch {
+          return undefined;
         }
       },
     }),

@@ -17,14 +17,12 @@ import { createMemorySharedValues } from '../store/memory-shared-values.ts';
 import { CHAIN, createHarness, MESSAGE, NETWORK_ID, nodeOf, validatorSet } from './aggregator-fixture.ts';
 import { drain } from './collection-fixture.ts';
 
-const SECRET = 'the secret of the replicas';
-
 /** Aggregators that share their work, each with validators of its own to ask, so that it is seen who asks. */
-function createReplicas(secret: string | null = SECRET) {
+function createReplicas(secret: string | null = 'the secret of the replicas') {
   const clock = new FakeClock();
   const values = createMemorySharedValues(clock);
+  const seal = createSeal(secret ?? undefined, 'test:');
   const open = () => {
-    const seal = createSeal(secret ?? undefined, 'test:');
     const own = createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 });
     const ports = { clock, logger: createLogLines().logger, metrics: createMetrics(new Registry()) };
     return createHarness(
@@ -47,11 +45,8 @@ const EXPECTED = {
 
 const asked = ({ source }: ReturnType<typeof createHarness>) => source.calls.length;
 
-async function failureOf(
-  harness: ReturnType<typeof createHarness>,
-  more: Parameters<typeof harness.failure>[0] = {},
-): Promise<AggregatorError> {
-  return harness.failure(more);
+async function failureOf(harness: ReturnType<typeof createHarness>): Promise<AggregatorError> {
+  return harness.failure();
 }
 
 describe('replicas', () => {
@@ -173,100 +168,5 @@ describe('what is planted under the key of a result', () => {
     const result = await other.finish(other.start());
     expect(verifySignedMessage(result.signedMessage, EXPECTED, modelBackend).kind).toBe('valid');
     expect(asked(other)).toBe(2);
-  });
-});
-
-describe('what another replica has signed under the seal', () => {
-  const TOKEN_BYTES = 16;
-
-  /** Somebody who has the secret: the signature of each result is another one. */
-  function spoil({ values }: ReturnType<typeof createReplicas>): void {
-    const seal = createSeal(SECRET, 'test:');
-    for (const [key, entry] of values.entries) {
-      if (!key.startsWith('work:')) values.entries.delete(key);
-      else {
-        const token = entry.value.subarray(0, TOKEN_BYTES);
-        const name = `${key} ${Buffer.from(token).toString('hex')}`;
-        const body = Uint8Array.from(seal.open(name, entry.value.subarray(TOKEN_BYTES))!);
-        body[body.length - 1]! ^= 1;
-        entry.value = Buffer.concat([token, seal.seal(name, body)]);
-      }
-    }
-  }
-
-  const messageOf = (number: number) => ({
-    message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(100, number)),
-  });
-  const results = async ({ registry }: ReturnType<typeof createHarness>, outcome: string): Promise<number> => {
-    const text = await registry.getSingleMetricAsString('signature_aggregator_shared_results_total');
-    return Number(new RegExp(`outcome="${outcome}"} (\\d+)`).exec(text)?.[1] ?? 0);
-  };
-
-  test('is the answer before its signature is checked, and is kept only then', async () => {
-    const { values, one, other } = createReplicas();
-    const made = await one.finish(one.start());
-    const { promise, resolve } = Promise.withResolvers<void>();
-    other.bls.untilChecked = promise;
-    expect(await other.finish(other.start())).toEqual(made);
-    expect(await results(other, 'sealed')).toBe(1);
-    values.isAway = true;
-    // Not from memory: it asks the validators itself.
-    const again = other.start();
-    await other.finish(again);
-    expect(asked(other)).toBe(2);
-
-    values.isAway = false;
-    const replica = createReplicas();
-    await replica.one.finish(replica.one.start());
-    await replica.other.finish(replica.other.start());
-    await drain();
-    expect(await results(replica.other, 'confirmed')).toBe(1);
-    replica.values.isAway = true;
-    await replica.other.finish(replica.other.start());
-    expect(asked(replica.other)).toBe(0);
-    resolve();
-    await drain();
-    expect(await results(other, 'confirmed')).toBe(1);
-  });
-
-  test('is checked before where so many checks are behind already', async () => {
-    const { one, other } = createReplicas();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    other.bls.untilChecked = promise;
-    for (let number = 0; number < 33; number += 1) await one.finish(one.start(messageOf(number)));
-    for (let number = 0; number < 32; number += 1) await other.finish(other.start(messageOf(number)));
-    let isAnswered = false;
-    const last = other.start(messageOf(32));
-    void last.then(() => {
-      isAnswered = true;
-    });
-    await drain();
-    expect([isAnswered, other.bls.checks]).toEqual([false, 33]);
-    resolve();
-    await last;
-    expect([await results(other, 'sealed'), await results(other, 'verified')]).toEqual([32, 1]);
-  });
-
-  test('and is wrong all the same: that is found out, and the seal is believed no more', async () => {
-    const replicas = createReplicas();
-    const { one, other } = replicas;
-    for (const number of [1, 2]) await one.finish(one.start(messageOf(number)));
-    spoil(replicas);
-    await other.finish(other.start(messageOf(1)));
-    await drain();
-    expect([await results(other, 'refuted'), asked(other)]).toEqual([1, 0]);
-
-    for (const number of [1, 2]) {
-      const { signedMessage } = await other.finish(other.start(messageOf(number)));
-      expect(verifySignedMessage(signedMessage, EXPECTED, modelBackend).kind).toBe('valid');
-    }
-    expect([await results(other, 'refused'), asked(other)]).toEqual([2, 4]);
-
-    // What proves nothing by itself is not taken at all any more.
-    for (const harness of [one, other]) harness.silence(1, 2);
-    await failureOf(one, messageOf(3));
-    const before = asked(other);
-    await failureOf(other, messageOf(3));
-    expect(asked(other)).toBeGreaterThan(before);
   });
 });

@@ -29,5 +29,5 @@ test('keys and values do not run into each other', () => {
 
 test('without a secret, values are as they are, and are said to be', () => {
   const seal = createSeal(undefined, '');
-  expect([seal.isTrusted, seal.seal('key', VALUE), seal.open('key', VALUE)]).toEqual([false, VALUE, VALUE]);
+  expect([seal.isOfSecret, seal.seal('key', VALUE), seal.open('key', VALUE)]).toEqual([false, VALUE, VALUE]);
 });
