@@ -4,6 +4,7 @@ import { bytesToHex, concatBytes } from '../primitives/bytes.ts';
 import type { Random } from '../primitives/clock.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Counter, Metrics } from '../telemetry/metrics.ts';
+import { apart } from '../telemetry/spans.ts';
 import type { JobRunner } from './job-runner.ts';
 
 /** What the arithmetic of `noble-backend.ts` said of a signature. */
@@ -70,7 +71,7 @@ export class VerdictAudit {
     }
     this.#waiting.push(verdict);
     this.#waitingBytes += bytes;
-    if (!this.#isAtWork) void this.#work();
+    if (!this.#isAtWork) void apart(() => this.#work());
   }
 
   async #work(): Promise<void> {

@@ -55,6 +55,11 @@ export function within<T>(span: Span, work: () => T): T {
   return span === NO_SPAN ? work() : current.run(span, work);
 }
 
+/** Does work that a request brought about and that is no part of it, so that it is in no trace. */
+export function apart<T>(work: () => T): T {
+  return currentSpan() === NO_SPAN ? work() : current.run(NO_SPAN, work);
+}
+
 /** {@link NO_SPAN} outside of {@link within}. */
 export function currentSpan(): Span {
   return current.getStore() ?? NO_SPAN;

@@ -5,6 +5,7 @@ import { ROOT, written } from '../../../scripts/checks/project.ts';
 
 const CALLS = [
   /^import (?!type\b)(?!\{ type [^,}]* \})[^;]*from 'undici'/m,
+  /['"]undici\//,
   /(?<![.\w#])fetch\(\s*[`'"\w]/,
   /^import (?:\* as )?\w+ from 'node:(?:https?|http2)'/m,
   /^import (?!type\b)[^;]*\b(?:request|get|connect)\b[^;]*from 'node:http/m,
