@@ -43,7 +43,10 @@ describe('traces', () => {
     'one POST is a trace of its resolving, its questions to validators, its BLS jobs and its API calls',
     async () => {
       const log = createLogLines();
-      const service = await startService(VALIDATORS, { settings: { environment: environment(), logger: log.logger } });
+      const service = await startService(VALIDATORS, {
+        // Audits are no part of the request that brought them about.
+        settings: { environment: environment(), logger: log.logger, bls: { auditPercentage: 100 } },
+      });
       const [message] = service.devnet.emitMessages(1);
       const answer = await service.post({ message }, undefined, { traceparent: TRACEPARENT, 'x-request-id': 'req-1' });
       expect(answer.status).toBe(201);
