@@ -63,6 +63,8 @@ EXPLAINED_REFUSALS = {
     # The content of a message, or what the P-Chain has to it.
     "content of a message": r"^(message|signedMessage|justification|data|signingSubnetId|subnetId|blockchainId|validationId|"
     r"destinationBlockchainId|txHash|pChainHeight): ",
+    # Of a well-formed message, what the validators say of it.
+    "refusal of the validators": r"^failed to collect a threshold of stake: .*no later block changes this, so do not try again$",
     # A token is what an earlier answer gave.
     "token of a page": r"^pageToken is not a token of this service",
     # The Go aggregator's words for the same, before ours.
@@ -99,6 +101,23 @@ def explained_refusal(ctx, response, case):
     if re.search(r" must be an? (integer|number) ", message) and re.search(r"=[\d.]+e[-+%\d]", response.request.url):
         return
     assert EXPLAINED.search(message), f"a request that fits the document was refused, for no explained reason: {message}"
+
+
+@schemathesis.check
+def explained_server_error(ctx, response, case):
+    """Nothing fails for a reason of the service's own: a 500 only says that too little weight has signed."""
+    if response.status_code < 500:
+        return
+    body = body_of(response)
+    message = message_of(body)
+    assert response.status_code == 500 and message.startswith("failed to collect a threshold of stake"), f"failed: {message}"
+    # The Go aggregator's form has nothing else.
+    if "code" in body:
+        details = body["details"]
+        outcomes = details["outcomes"].values()
+        assert body["code"] == "insufficient_weight", f"a 500 with the code {body['code']}"
+        assert int(details["weightSigned"]) < int(details["weightNeeded"]), "enough weight has signed"
+        assert sum(int(outcome["weight"]) for outcome in outcomes) == int(details["totalWeight"]), "weights are missing"
 
 
 @schemathesis.check

@@ -43,7 +43,9 @@ function parse(bytes: Uint8Array, length: number, what: string): Element {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const element = { value: view.getBigUint64(length - 8), offSubgroup: view.getBigUint64(length - 16) };
   const flags = bytes[0] ?? 0;
-  if ((flags & COMPRESSED) === 0 || element.value >= P || element.offSubgroup >= COFACTOR) {
+  // As with the real encodings, another byte is another point, or none.
+  const isCanonical = (flags & ~INFINITY) === COMPRESSED && bytes.subarray(1, length - 16).every((byte) => byte === 0);
+  if (!isCanonical || element.value >= P || element.offSubgroup >= COFACTOR) {
     throw new ParseError(what, 'is not a compressed point on the curve');
   }
   if ((flags & INFINITY) !== 0) throw new ParseError(what, 'is the point at infinity');

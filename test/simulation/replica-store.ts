@@ -23,6 +23,8 @@ export interface ReplicaStore {
   readonly invariants: SharedInvariants;
   /** Whether it may tell again what was true before, as a failure. */
   readonly canPutBack: boolean;
+  /** Whether it may tell what nobody has written. */
+  readonly canForge: boolean;
   /** @param index of the replica; `number` that of its process */
   optionsOf(index: number, number: number): SharedOptions;
   watcherOf(number: number, own: Invariants): Watcher;
@@ -69,6 +71,9 @@ export function openReplicaStore(plan: Plan, world: ReplicaWorld): ReplicaStore 
     canPutBack:
       replicas.store.spells.some(({ fault }) => fault === 'lies') ||
       replicas.store.moments.some(({ what }) => what === 'rolls back'),
+    canForge:
+      replicas.store.spells.some(({ fault }) => fault === 'lies') ||
+      replicas.store.moments.some(({ what }) => what === 'planted'),
     optionsOf(index, number) {
       invariants.started(number);
       const isOther = replicas.secrets === 'one differs' && index === 0;

@@ -385,22 +385,25 @@ class SimulatedLink implements RedisLink {
         if (!server.arrivesLate()) return;
         this.#thereMs = Math.max(this.#thereMs, cutUntilMs);
       }
-      this.#there(() => {
-        if (isDown(server)) return server.disturbed(full);
-        let settle: () => void;
-        try {
-          const answer = server.handle(script, full, texts);
-          settle = () => resolve(answer);
-        } catch (error) {
-          if (!(error instanceof ErrorReply)) throw error;
-          settle = () => reject(error);
-        }
-        if (server.isIn('deaf') || server.cutForMs() !== undefined) return server.disturbed(full);
-        const answeredMs = this.#back(() => {
-          if (this.#waiting.delete(fail)) settle();
-        });
-        if (answeredMs - sentMs > PROMPT_MS) server.disturbed(full);
-      });
+      this.#there(
+        () => {
+          if (isDown(server)) return server.disturbed(full);
+          let settle: () => void;
+          try {
+            const answer = server.handle(script, full, texts);
+            settle = () => resolve(answer);
+          } catch (error) {
+            if (!(error instanceof ErrorReply)) throw error;
+            settle = () => reject(error);
+          }
+          if (server.isIn('deaf') || server.cutForMs() !== undefined) return server.disturbed(full);
+          const answeredMs = this.#back(() => {
+            if (this.#waiting.delete(fail)) settle();
+          });
+          if (answeredMs - sentMs > PROMPT_MS) server.disturbed(full);
+        },
+        () => server.disturbed(full),
+      );
       // Nobody may be there any more when it is answered.
       if (this.#thereMs - sentMs > PROMPT_MS || server.frozenForMs() > 0) server.disturbed(full);
     });
@@ -433,14 +436,19 @@ class SimulatedLink implements RedisLink {
   }
 
   /** What was sent arrives, whether the replica is still there or not. */
-  #there(arrived: () => void): void {
+  #there(arrived: () => void, held: () => void = () => undefined): void {
     const { clock, server } = this.#options;
     const nowMs = clock.monotonicMs();
     this.#thereMs = Math.max(this.#thereMs, nowMs + server.latencyMs());
     const arrive = (): void => {
       const frozenMs = server.frozenForMs();
-      if (frozenMs > 0) clock.after(frozenMs, arrive);
-      else arrived();
+      if (frozenMs > 0) {
+        // It may have been sent before the server froze.
+        held();
+        clock.after(frozenMs, arrive);
+      } else {
+        arrived();
+      }
     };
     clock.after(this.#thereMs - nowMs, arrive);
   }
