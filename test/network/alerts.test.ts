@@ -45,6 +45,7 @@ const HEALTHY: Readonly<Record<string, Values>> = {
   [`${P}http_requests_total{${HERE},method="GET",route="/openapi.json",status="200"}`]: { perMinute: 10 },
   [`nodejs_eventloop_lag_p99_seconds{${HERE}}`]: { gauge: 0.01 },
   [`${P}bls_jobs_waiting{${HERE}}`]: { gauge: 2 },
+  [`${P}bls_audits_total{${HERE},outcome="differed"}`]: { perMinute: 0 },
   [`${P}shared_store_connected{${HERE}}`]: { gauge: 1 },
   [`${P}trace_spans_total{${HERE},outcome="exported"}`]: { perMinute: 600 },
   [`${P}trace_spans_total{${HERE},outcome="failed"}`]: { perMinute: 0 },

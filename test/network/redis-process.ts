@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { awaitStopped } from './await-stopped.ts';
 
@@ -46,21 +48,26 @@ export interface RedisSettings {
 export async function startRedis(settings: RedisSettings = {}): Promise<RedisProcess> {
   for (let attempt = 1; ; attempt += 1) {
     const port = await findFreePort();
-    const started = await start(port, settings);
-    if (!(started instanceof Error)) return new RunningRedis(port, settings, started);
+    // A replica writes what its master sends into its folder, and any Redis reads it there when it starts.
+    const directory = await mkdtemp(join(tmpdir(), 'redis-'));
+    const started = await start(port, directory, settings);
+    if (!(started instanceof Error)) return new RunningRedis({ port, directory, settings, child: started });
+    await rm(directory, { recursive: true });
     if (attempt === MAX_STARTS) throw started;
   }
 }
 
 class RunningRedis implements RedisProcess {
   readonly port: number;
+  readonly #directory: string;
   readonly #settings: RedisSettings;
   #child: ChildProcess;
 
-  constructor(port: number, settings: RedisSettings, child: ChildProcess) {
-    this.port = port;
-    this.#settings = settings;
-    this.#child = child;
+  constructor(running: { port: number; directory: string; settings: RedisSettings; child: ChildProcess }) {
+    this.port = running.port;
+    this.#directory = running.directory;
+    this.#settings = running.settings;
+    this.#child = running.child;
   }
 
   async freeze(): Promise<void> {
@@ -81,18 +88,24 @@ class RunningRedis implements RedisProcess {
   }
 
   async restart(): Promise<void> {
-    const started = await start(this.port, this.#settings);
+    await rm(join(this.#directory, 'dump.rdb'), { force: true });
+    const started = await start(this.port, this.#directory, this.#settings);
     if (started instanceof Error) throw started;
     this.#child = started;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
+    await rm(this.#directory, { recursive: true, force: true });
   }
 }
 
 /** Resolves when it takes connections, or with an error where it ended before. */
-async function start(port: number, { further = [], tls, sentinelFile }: RedisSettings): Promise<ChildProcess | Error> {
+async function start(
+  port: number,
+  directory: string,
+  { further = [], tls, sentinelFile }: RedisSettings,
+): Promise<ChildProcess | Error> {
   const listening =
     tls === undefined
       ? ['--port', String(port)]
@@ -105,7 +118,7 @@ async function start(port: number, { further = [], tls, sentinelFile }: RedisSet
     'redis-server',
     [
       ...(sentinelFile === undefined ? [] : [sentinelFile]),
-      ...['--bind', '127.0.0.1', ...listening, ...kind, '--dir', tmpdir(), ...further],
+      ...['--bind', '127.0.0.1', ...listening, ...kind, '--dir', directory, ...further],
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
