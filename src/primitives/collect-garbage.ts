@@ -8,7 +8,7 @@ import { runInNewContext } from 'node:vm';
  * machine with much memory. From then on it collects, in small steps, whenever the heap has grown by a share of what lives.
  */
 export function collectGarbage(): void {
+  // Of all threads at once, so it stays: taken back, it could be missing in another thread that is about to collect.
   setFlagsFromString('--expose-gc');
   (runInNewContext('gc') as () => void)();
-  setFlagsFromString('--no-expose-gc');
 }
