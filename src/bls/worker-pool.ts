@@ -5,8 +5,7 @@ import type { Clock } from '../primitives/clock.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
 import { createJobRunner, type JobRunner } from './job-runner.ts';
-import type { BackendName } from './load-backend.ts';
-import { backendShape } from './load-backend.ts';
+import { type BackendName, backendShape } from './load-backend.ts';
 
 /**
  * An aggregation has at most a few jobs per thread, a hash and a check waiting, so this is enough for hundreds of

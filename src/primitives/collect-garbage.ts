@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /**
- * Collects all garbage of this thread at once, some 30 ms for the whole service: for moments in which nobody waits.
+ * Collects all garbage of this thread at once, which holds it up: for moments in which nobody waits.
  *
  * V8 knows the size of what lives only from its first full collection on, and makes none before the heap has some hundred MB on a
  * machine with much memory. From then on it collects, in small steps, whenever the heap has grown by a share of what lives.

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Bls, describeFailure, openSimulator, type Simulator } from './run-seeds.ts';
 
 /** Over all shares; each takes some ten milliseconds. */
@@ -20,6 +20,20 @@ interface Share {
   readonly shares: number;
   readonly schedules: number;
   run(simulator: Simulator, seed: number): ReturnType<Simulator['run']>;
+}
+
+/** Whether one seed is to be replayed, and nothing else to be run. */
+export const SEED = process.env['SIMULATION_SEED'];
+
+/** The test of that seed. */
+export function testReplay(kind: 'run' | 'runReplicas'): void {
+  describe.runIf(SEED !== undefined)('replay', () => {
+    test(`seed ${SEED}`, async () => {
+      const simulator = await openSimulator();
+      const report = await simulator[kind](Number(SEED), process.env['SIMULATION_BLS'] as Bls | undefined);
+      expect(report.violations, describeFailure(report)).toEqual([]);
+    });
+  });
 }
 
 /** The test of one of several shares of the seeds, so that several cores can work on them. */

@@ -1,21 +1,13 @@
 import { describe, expect, test, vi } from 'vitest';
-import { type Bls, describeFailure, openSimulator } from './run-seeds.ts';
-import { testShare } from './share-of-seeds.ts';
+import { openSimulator } from './run-seeds.ts';
+import { SEED, testReplay, testShare } from './share-of-seeds.ts';
 
 vi.mock('lru-cache', () => import('./small-caches.ts'));
 vi.mock('../../src/p2p/certificate.ts', async (importOriginal) =>
   (await import('./remembered-certificates.ts')).rememberCertificates(await importOriginal()),
 );
 
-const SEED = process.env['SIMULATION_SEED'];
-
-describe.runIf(SEED !== undefined)('replay', () => {
-  test(`seed ${SEED}`, async () => {
-    const simulator = await openSimulator();
-    const report = await simulator.run(Number(SEED), process.env['SIMULATION_BLS'] as Bls | undefined);
-    expect(report.violations, describeFailure(report)).toEqual([]);
-  });
-});
+testReplay('run');
 
 describe.runIf(SEED === undefined)('the whole service', () => {
   testShare(1, 2);

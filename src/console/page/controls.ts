@@ -17,6 +17,22 @@ export function Card(props: {
   ]);
 }
 
+/** A name, its value, a note below it, and perhaps the class of its colour. */
+export type Figure = readonly [name: string, value: ComponentChildren, note: string, tone?: string];
+
+export function Figures({ figures }: { figures: readonly Figure[] }): ComponentChild {
+  return h(
+    'dl',
+    { class: 'figures' },
+    figures.map(([name, value, note, tone]) =>
+      h('div', { key: name, class: tone ?? '' }, [
+        h('dt', null, name),
+        h('dd', null, [h('strong', null, value), h('span', { class: 'muted' }, note)]),
+      ]),
+    ),
+  );
+}
+
 const COPIED_MS = 1_600;
 
 /** Browsers give the clipboard to pages of https and loopback only; elsewhere the text is selected, so that Ctrl+C takes it. */

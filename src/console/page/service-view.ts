@@ -1,8 +1,8 @@
-import { type ComponentChild, type ComponentChildren, h } from 'preact';
+import { type ComponentChild, h } from 'preact';
 import type { ReadinessBody } from '../../api/routes/health.ts';
 import type { ActivityBody } from '../activity-record.ts';
 import { failureOf } from './api-client.ts';
-import { Badge, Card, Facts, Id, usePolled } from './controls.ts';
+import { Badge, Card, Facts, type Figure, Figures, Id, usePolled } from './controls.ts';
 import { bytes, dateTime, duration, grouped, milliseconds, percentOf, ratioOf } from './figures.ts';
 import { Chart } from './lazy-chart.ts';
 import { nameOf, type Session } from './session.ts';
@@ -74,7 +74,7 @@ function Summary({
   const signed = sumOf(({ aggregations }) => aggregations.signed);
   const unsigned = sumOf(({ aggregations }) => aggregations.failed);
   const status = readiness?.status ?? 'starting';
-  const figures: readonly (readonly [string, ComponentChildren, string, string?])[] = [
+  const figures: readonly Figure[] = [
     [
       'Service',
       status,
@@ -94,16 +94,7 @@ function Summary({
   return h(
     Card,
     { title: 'At a glance', aside: h('span', { class: 'hint' }, `since ${dateTime(activity.startedAt)}`) },
-    h(
-      'dl',
-      { class: 'figures' },
-      figures.map(([name, value, note, tone]) =>
-        h('div', { key: name, class: tone ?? '' }, [
-          h('dt', null, name),
-          h('dd', null, [h('strong', null, value), h('span', { class: 'muted' }, note)]),
-        ]),
-      ),
-    ),
+    h(Figures, { figures }),
   );
 }
 

@@ -2,7 +2,7 @@ import { type ComponentChild, h } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { SubnetViewBody } from '../../api/subnet-records.ts';
 import { failureOf } from './api-client.ts';
-import { Card, Field, Id, usePolled } from './controls.ts';
+import { Card, Field, type Figure, Figures, Id, usePolled } from './controls.ts';
 import { ago, compact, grouped, milliseconds, percentOf, shortened } from './figures.ts';
 import { Chart } from './lazy-chart.ts';
 import { DEFAULT_QUORUM } from './quorum.ts';
@@ -49,17 +49,17 @@ export function SubnetDetail({
     },
     [
       h(Id, { value: view.subnetId, what: 'subnet ID' }),
-      h(Figures, { view }),
+      h(SubnetFigures, { view }),
       samples !== undefined && samples.length > 1 && h(WeightChart, { samples }),
       h(Validators, { view }),
     ],
   );
 }
 
-function Figures({ view }: { view: SubnetViewBody }): ComponentChild {
+function SubnetFigures({ view }: { view: SubnetViewBody }): ComponentChild {
   const total = BigInt(view.totalWeight);
   const isEnough = view.highestQuorum >= DEFAULT_QUORUM;
-  const figures: readonly (readonly [string, string, string, string?])[] = [
+  const figures: readonly Figure[] = [
     [
       'Highest quorum now',
       `${view.highestQuorum} %`,
@@ -83,16 +83,7 @@ function Figures({ view }: { view: SubnetViewBody }): ComponentChild {
     ],
     ['P-Chain height', grouped(view.pChainHeight), `${view.validators.length} validators`],
   ];
-  return h(
-    'dl',
-    { class: 'figures' },
-    figures.map(([name, value, note, tone]) =>
-      h('div', { key: name, class: tone ?? '' }, [
-        h('dt', null, name),
-        h('dd', null, [h('strong', null, value), h('span', { class: 'muted' }, note)]),
-      ]),
-    ),
-  );
+  return h(Figures, { figures });
 }
 
 function WeightChart({ samples }: { samples: Samples }): ComponentChild {
