@@ -116,6 +116,25 @@ describe('a good request', () => {
     if (units === 30) expect((await ask()).statusCode).toBe(429);
   });
 
+  test.each([
+    [1_023, 10],
+    [1_024, 11],
+    [200 * 1_024, 210],
+  ])('of %i bytes costs %i units, whatever is said of it, and is told so before it is read', async (bytes, units) => {
+    const access = { apiKeys: [], unitsPerMinute: 300, trustedProxies: [] };
+    const limits = createMemoryLimitCounters(new FakeClock());
+    const limited = await createTestServer({ access: { ...access, limits } });
+    // No message at all: whoever sends much pays for it before anything is made of it.
+    for (const field of ['message', 'justification']) {
+      const before = 300 - (field === 'message' ? 0 : units);
+      const payload = JSON.stringify({ [field]: '00'.repeat(bytes) });
+      const response = await limited.inject({ method: 'POST', url: PATH, headers: JSON_TYPE, payload });
+      const left = before - units;
+      if (left < 0) expect(response.statusCode).toBe(429);
+      else expect(response.headers['x-ratelimit-remaining']).toBe(String(left));
+    }
+  });
+
   test('may have every field, hex with or without 0x, and the subnet in hex or cb58', async () => {
     const subnetHex = bytesToHex(idBytes(PRIMARY_NETWORK_ID));
     for (const signingSubnetId of [PRIMARY_NETWORK_ID, subnetHex, `0x${subnetHex}`]) {

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import type { AccessOptions } from '../../../src/api/access.ts';
 import { LineBudget } from '../../../src/api/line-budget.ts';
+import { RequestLog } from '../../../src/api/request-log.ts';
 import { createMemoryLimitCounters } from '../../../src/store/limit-counters.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { createTestServer, PATH, portOf, RESULT, recordingLogger, scriptedAggregator } from './api-fixture.ts';
@@ -12,6 +14,9 @@ const DEBUG = 20;
 const INFO = 30;
 const WARN = 40;
 const PAYLOAD = { justification: '0a0b' };
+/** As much of a request and its answer as an access line says. */
+const REQUEST = { id: 'r', method: 'GET', units: 0, routeOptions: { url: '/nowhere' } } as unknown as FastifyRequest;
+const REPLY = { raw: { headersSent: true } } as unknown as FastifyReply;
 const UUID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
 describe('a request ID', () => {
@@ -189,6 +194,19 @@ describe('under a flood', () => {
     await server.inject({ method: 'POST', url: PATH, payload: PAYLOAD });
     expect(lines().filter(({ level }) => level === INFO)).toHaveLength(2_000);
     expect(lines().filter(({ level }) => level === WARN)).toHaveLength(1);
+  });
+
+  test('what is no HTTP has lines of its own, whatever else came before', () => {
+    const { logger, lines } = recordingLogger('debug');
+    const log = new RequestLog(logger, new FakeClock());
+    const malformed = (count: number): void => {
+      for (let index = 0; index < count; index += 1) log.malformed(`m${index}`, 'invalid_request', 'HPE_TEST');
+    };
+    const answered = (): void => log.over(REQUEST, REPLY, { isAnswered: true, status: 404, durationMs: 1 });
+    for (let count = 0; count < 2_010; count += 1) answered();
+    malformed(2_010);
+    const of = (text: string) => lines().filter(({ msg }) => msg === text);
+    expect([of('request').length, of('malformed request').length]).toEqual([2_000, 2_000]);
   });
 
   test('the next line of the kind says how many were left out', async () => {
