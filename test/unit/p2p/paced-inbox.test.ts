@@ -80,6 +80,17 @@ describe('PacedInbox', () => {
     expect(source).toEqual(['pause', 'resume', 'pause']);
   });
 
+  it('makes a peer pay for no pause of this process: it is heard again within a second', () => {
+    costMs = 3_000;
+    inbox.push(frames(0, 1));
+    costMs = 0;
+    inbox.push(frames(1, 1));
+    expect(handled).toEqual([0]);
+    for (const _ of upTo(3)) inbox.tick();
+    expect(handled).toEqual([0, 1]);
+    expect(source.at(-1)).toBe('resume');
+  });
+
   it('drops what waits when it is cleared, even by a payload that is being handled', () => {
     onHandle = () => inbox.clear();
     inbox.push(frames(0, 3));
