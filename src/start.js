@@ -16,8 +16,8 @@ if (newerNode === undefined) {
   // NODE_DISABLE_COMPILE_CACHE=1 is none.
   module.enableCompileCache(join(import.meta.dirname, '..', '.cache', 'compiled'));
 
-  // What survives its first seconds moves to the old space anyway. V8 would let the young generation grow to 128 MB for that, and not
-  // shrink it again while requests come.
+  // Nearly all that the start makes stays: a young generation that grew for it would only be in the way of memory. See young-heap.ts
+  // for what comes later.
   setFlagsFromString('--semi-space-growth-factor=1');
   // In the busy seconds of the start V8 takes some kinds of objects for long-lived, and from then on puts those of every request
   // into the old space at once: there they keep all that they refer to until the next full collection, and a scavenge takes 10 to

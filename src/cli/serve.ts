@@ -6,6 +6,7 @@ import { printBanner } from '../devnet/banner.ts';
 import { IdentityError } from '../p2p/identity.ts';
 import { sleep, systemClock } from '../primitives/clock.ts';
 import { collectGarbage } from '../primitives/collect-garbage.ts';
+import { letYoungHeapGrow } from '../primitives/young-heap.ts';
 import { StoreError } from '../store/validation-store.ts';
 import { createLogger } from '../telemetry/logger.ts';
 import { usageFailure } from './exit-codes.ts';
@@ -95,11 +96,12 @@ async function serveUntilStopped(load: () => LoadedConfig, stop: Stop): Promise<
   if (signal.reason instanceof Stopped && signal.reason.signalName === 'SIGTERM') await app.announceStop();
 }
 
-/** Frees what only the start needed. */
+/** Frees what only the start needed. From then on memory goes to what requests need. */
 async function settleMemory(app: App, signal: AbortSignal): Promise<void> {
   await app.untilReady(signal);
   await sleep(systemClock, SETTLE_AFTER_MS, signal);
   collectGarbage();
+  letYoungHeapGrow();
 }
 
 /** Prints what can be tried, once it will succeed. */

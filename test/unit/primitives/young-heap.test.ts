@@ -1,0 +1,33 @@
+import { execFileSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+
+const MODULE = new URL('../../../src/primitives/young-heap.ts', import.meta.url).href;
+
+/** Makes objects in turns of the event loop, as requests do, and keeps the latest of them. */
+const WORK = `
+  let kept = [];
+  for (let turn = 0; turn < 400; turn += 1) {
+    for (let index = 0; index < 2_000; index += 1) kept.push({ index, pair: [index, index] });
+    if (kept.length > 60_000) kept = kept.slice(30_000);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const { getHeapSpaceStatistics } = await import('node:v8');
+  const young = getHeapSpaceStatistics().find((space) => space.space_name === 'new_space');
+  console.log(young.space_size / 2 ** 20);
+`;
+
+function youngMib(before: string): number {
+  const code = `${before}${WORK}`;
+  // A process of its own: a heap that has grown stays as it is.
+  const args = ['--semi-space-growth-factor=1', '--input-type=module', '--eval', code];
+  return Number(execFileSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 }));
+}
+
+test('it grows with the load, to a bound', () => {
+  const letGrow = `const { letYoungHeapGrow } = await import(${JSON.stringify(MODULE)}); letYoungHeapGrow();`;
+  const grown = youngMib(letGrow);
+  expect(grown).toBeGreaterThanOrEqual(8);
+  expect(grown).toBeLessThanOrEqual(16);
+  const unbounded = `(await import('node:v8')).setFlagsFromString('--semi-space-growth-factor=2');`;
+  expect(youngMib(unbounded)).toBeGreaterThan(16);
+});
