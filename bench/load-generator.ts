@@ -1,7 +1,8 @@
 // node bench/load-generator.ts JOB: does one job of load (see load.ts), prints its result as a JSON line, and ends.
 
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import autocannon from 'autocannon';
 import { Pool } from 'undici';
@@ -14,7 +15,10 @@ const TIMEOUT_S = 60;
 const MAX_OUTSTANDING = 8_192;
 const UNREAD_PATHS = ['/openapi.json', '/docs/json', '/metrics'];
 const PIPELINED = 1_700;
+const WARM_UP_S = 2;
 const HEADERS = { 'content-type': 'application/json' };
+
+type OpenLoopJob = LoadJob & { readonly perSecond: number };
 
 /** What came back, by what it means: signed, refused before any work, or else answered, as with an error of the caller. */
 class Tally {
@@ -69,7 +73,28 @@ async function closedLoop({ url, connections, seconds }: LoadJob, nextBody: () =
  * Sends at a constant rate, whatever comes back, and counts each answer from when its request was due. autocannon cannot: it
  * sends the share of a second at its start, and none while an answer is missing.
  */
-async function openLoop(job: LoadJob & { perSecond: number }, nextBody: () => string): Promise<LoadResult> {
+async function openLoop(job: OpenLoopJob, nextBody: () => string): Promise<LoadResult> {
+  await warmUp(job, nextBody);
+  return keepRate(job, nextBody);
+}
+
+/**
+ * What a request takes of this process before its code is compiled would count as the service's time, as answers are counted from
+ * when requests are due. The service is not touched: its first requests, and the connections that they open, belong to the load.
+ */
+async function warmUp(job: OpenLoopJob, nextBody: () => string): Promise<void> {
+  const server = createServer((request, response) => {
+    request.resume().once('end', () => response.writeHead(503, HEADERS).end('{}'));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const body = nextBody();
+  await keepRate({ ...job, url: `http://127.0.0.1:${port}`, seconds: WARM_UP_S }, () => body);
+  server.close();
+}
+
+async function keepRate(job: OpenLoopJob, nextBody: () => string): Promise<LoadResult> {
   const { url, connections, seconds, perSecond } = job;
   const tally = new Tally();
   const timeouts = { headersTimeout: TIMEOUT_S * 1_000, bodyTimeout: TIMEOUT_S * 1_000 };

@@ -12,13 +12,14 @@ export interface Rig extends AsyncDisposable {
   readonly pChain: HangingProxy;
 }
 
-export async function startRig(validators: number): Promise<Rig> {
+/** @param sections of the service's settings, beside the network */
+export async function startRig(validators: number, sections: Readonly<Record<string, object>> = {}): Promise<Rig> {
   await using opened = new AsyncDisposableStack();
   const devnet = opened.use(await startProcess(['bench/devnet-process.ts', String(validators)]));
   const network = devnet.announced as { readonly url: string; readonly apiUrl: string };
   const pChain = opened.use(await startHangingProxy(network.apiUrl));
   const service = opened.use(
-    await startService({ network: { pChainApi: [{ baseUrl: pChain.url }], dialsPerSecond: 1_000 } }),
+    await startService({ network: { pChainApi: [{ baseUrl: pChain.url }], dialsPerSecond: 1_000 }, ...sections }),
   );
   await untilReady(service.url);
   const closing = opened.move();

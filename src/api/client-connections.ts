@@ -73,6 +73,7 @@ export class ClientConnections {
 
   open(socket: Socket): void {
     const { clock, listener } = this.#options;
+    this.#turns.connectionOpened();
     if (this.#accounts.size >= this.#options.maxConnections && !this.#makeRoom()) {
       socket.destroy();
       this.#options.onBreakOff('there are too many connections');

@@ -5,6 +5,11 @@ import type { Clock } from '../primitives/clock.ts';
  * aggregation needs some ten turns: with all that 256 connections can bring at once, each of them would take 100 ms.
  */
 const MAX_A_TURN = 16;
+/**
+ * In a turn that took a new connection. libuv takes one a turn, so that where hundreds wait to be taken, short turns are what the last
+ * one waits for least.
+ */
+const MAX_BESIDE_NEW_CONNECTION = 2;
 
 /**
  * Spreads requests that come at once over several turns of the event loop, one of each client after the other, so that one with
@@ -17,14 +22,22 @@ export class RequestTurns {
   /** By client, the next one to have a turn first. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #begun = 0;
+  #most = MAX_A_TURN;
+  #isNextTurnAwaited = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
+  /** A new connection was taken in this turn. */
+  connectionOpened(): void {
+    this.#most = MAX_BESIDE_NEW_CONNECTION;
+    this.#awaitNextTurn();
+  }
+
   /** Begins now, before this returns, or in a later turn. */
   run(client: string, begin: () => void): void {
-    if (this.#waiting.size === 0 && this.#begun < MAX_A_TURN) {
+    if (this.#waiting.size === 0 && this.#begun < this.#most) {
       this.#count();
       begin();
       return;
@@ -36,13 +49,24 @@ export class RequestTurns {
 
   #count(): void {
     this.#begun += 1;
-    if (this.#begun === 1) this.#clock.afterTurn(() => this.#nextTurn());
+    this.#awaitNextTurn();
+  }
+
+  #awaitNextTurn(): void {
+    if (this.#isNextTurnAwaited) return;
+    this.#isNextTurnAwaited = true;
+    this.#clock.afterTurn(() => {
+      this.#isNextTurnAwaited = false;
+      this.#nextTurn();
+    });
   }
 
   #nextTurn(): void {
+    const most = this.#most;
+    this.#most = MAX_A_TURN;
     this.#begun = 0;
     for (const [client, ofClient] of this.#waiting) {
-      if (this.#begun === MAX_A_TURN) return;
+      if (this.#begun >= most) return;
       const begin = ofClient.shift();
       // Behind all others, and so the loop comes to it again after them.
       this.#waiting.delete(client);

@@ -235,21 +235,29 @@ test.runIf(process.platform === 'linux')('waiting requests have a bound over all
   expect(modest.served.destroyed).toBe(false);
 });
 
-test('of what comes at once over many connections of one client, sixteen requests begin in a turn', async () => {
+test('of what comes at once over many connections of one client, sixteen requests begin in a turn, and two where a connection comes', async () => {
   const clock = new FakeClock();
   let handled = 0;
   const listener: RequestListener = () => {
     handled += 1;
   };
   const connections = new ClientConnections({ clock, listener, maxConnections: 100, onBreakOff: () => undefined });
-  for (let count = 0; count < 40; count += 1) {
+  const open = (): Socket => {
     const socket = new Socket();
     connections.open(socket);
+    return socket;
+  };
+  const sockets = Array.from({ length: 40 }, open);
+  await settle();
+  for (const socket of sockets) {
     const request = new IncomingMessage(socket);
     connections.get(socket)?.take(request, new ServerResponse(request));
   }
   expect(handled).toBe(16);
-  for (let turn = 0; turn < 3; turn += 1) await settle();
+  open();
+  await settle();
+  expect(handled).toBe(18);
+  for (let turn = 0; turn < 2; turn += 1) await settle();
   expect(handled).toBe(40);
   connections.stop();
 });
