@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { MAX_UNDER_WAY } from '../../../src/api/client-connection.ts';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { ClientConnection, MAX_UNDER_WAY } from '../../../src/api/client-connection.ts';
 import { ClientConnections } from '../../../src/api/client-connections.ts';
 import { DrainingServer } from '../../../src/api/draining-server.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
@@ -260,6 +260,33 @@ test('of what comes at once over many connections of one client, sixteen request
   for (let turn = 0; turn < 2; turn += 1) await settle();
   expect(handled).toBe(40);
   connections.stop();
+});
+
+test('a client that goes leaves errors without stacks behind, and nobody looks through what waits for each of them', async () => {
+  const limit = Error.stackTraceLimit;
+  const stacks: (string | undefined)[] = [];
+  const responses: ServerResponse[] = [];
+  const { open } = await start((request, response) => {
+    request.on('error', ({ stack }) => stacks.push(stack));
+    responses.push(response);
+  });
+  const { client, served } = await open();
+  const gone = new Promise((resolve) => served.once('close', resolve));
+  const looked = vi.spyOn(ClientConnection.prototype, 'responses', 'get');
+  onTestFinished(() => looked.mockRestore());
+  const stopped = once(served, 'pause');
+  client.write(GET.repeat(1_000));
+  await stopped;
+  const left = once(client, 'close');
+  client.resetAndDestroy();
+  await left;
+  // Nothing is read from it, so that only an answer finds out.
+  responses[0]?.end('x');
+  await gone;
+  await settle();
+  expect(stacks).toEqual(Array(MAX_UNDER_WAY).fill('Error: aborted'));
+  expect(Error.stackTraceLimit).toBe(limit);
+  expect(looked).not.toHaveBeenCalled();
 });
 
 describe('the number of connections', () => {
