@@ -2,7 +2,6 @@ import { type App, exampleNameOf, startApp, WrongNetworks } from '../app.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import { ConfigError } from '../config/problems.ts';
 import type { NetworkConfig } from '../config/settings.ts';
-import { printBanner } from '../devnet/banner.ts';
 import { IdentityError } from '../p2p/identity.ts';
 import { sleep, systemClock } from '../primitives/clock.ts';
 import { collectGarbage } from '../primitives/collect-garbage.ts';
@@ -108,7 +107,9 @@ async function welcome(app: App, network: NetworkConfig, signal: AbortSignal): P
   await app.untilReady(signal);
   clearProgress();
   const { url, nodeID, devnet } = app;
-  if (devnet !== undefined) printBanner({ url, nodeID, devnet, pathName: exampleNameOf(network) });
+  if (devnet === undefined) return;
+  const { printBanner } = await import('../devnet/banner.ts');
+  printBanner({ url, nodeID, devnet, pathName: exampleNameOf(network) });
 }
 
 /** Rewrites one line on a terminal; says nothing elsewhere. */

@@ -14,7 +14,6 @@ import type { AggregationConfig, NetworkConfig } from '../config/settings.ts';
 import type { Dial } from '../p2p/dial.ts';
 import type { Identity } from '../p2p/identity.ts';
 import { createPeerNetwork, type PeerNetwork } from '../p2p/peer-network.ts';
-import type { NodeAddress } from '../p2p/signed-address.ts';
 import { createChainApi } from '../pchain/chain-api.ts';
 import { createDataApi } from '../pchain/data-api.ts';
 import { createEpochHeights } from '../pchain/epoch-heights.ts';
@@ -63,8 +62,6 @@ export interface SharedParts {
 export interface Outside {
   readonly dial: Dial;
   readonly openHttp: OpenHttp;
-  /** How our address is signed with a BLS key of nobody's, which takes ten milliseconds. */
-  readonly signAddress: (address: NodeAddress) => Uint8Array;
 }
 
 export interface PartsOptions extends SharedParts {
@@ -261,7 +258,7 @@ function openPeers(
     bootstrapPeers: (deadline) => findBootstrapPeers(api, peersByHand(), deadline),
     allowPrivateAddresses: network.allowPrivateAddresses,
     limits: { dialsPerSecond: network.dialsPerSecond },
-    ...(outside && { dial: outside.dial, signAddress: outside.signAddress }),
+    ...(outside && { dial: outside.dial }),
   });
 }
 
