@@ -9,6 +9,9 @@ type Validate = ((value: unknown) => unknown) & { errors?: unknown };
 type Serialize = (value: unknown) => string;
 type Compiler<Compiled> = (route: SerializerSelector.RouteDefinition) => Compiled;
 
+/** For small answers that have nothing but what their schema names, which is there for the document. Nothing is loaded for it. */
+export const PLAIN_SERIALIZER = (): Serialize => (value) => JSON.stringify(value);
+
 /**
  * Fastify's own compilers of schemas. Each schema is compiled when a request first needs it, and the libraries for that are loaded then,
  * which takes that request some 30 ms. Fastify would do it all before it listens, for every status of every route.
