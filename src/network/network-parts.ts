@@ -24,7 +24,7 @@ import { createValidationIndex, DEFAULT_INDEX_LIMITS } from '../pchain/validatio
 import { createValidatorFunds } from '../pchain/validator-funds.ts';
 import { createValidatorSets } from '../pchain/validator-sets.ts';
 import type { Clock, Random } from '../primitives/clock.ts';
-import type { OpenHttp } from '../primitives/http-port.ts';
+import type { OpenConnections } from '../primitives/http-connections.ts';
 import { PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
 import { publicNetworkNamed } from '../primitives/networks.ts';
 import { createSharedParts, type SharedParts as SharedStoreParts } from '../store/shared-parts.ts';
@@ -61,7 +61,7 @@ export interface SharedParts {
 /** The ways out of the process. */
 export interface Outside {
   readonly dial: Dial;
-  readonly openHttp: OpenHttp;
+  readonly openHttp: OpenConnections;
 }
 
 export interface PartsOptions extends SharedParts {
