@@ -4,7 +4,7 @@ import { ConfigError } from '../config/problems.ts';
 import type { NetworkConfig } from '../config/settings.ts';
 import { IdentityError } from '../p2p/identity.ts';
 import { sleep, systemClock } from '../primitives/clock.ts';
-import { collectGarbage } from '../primitives/collect-garbage.ts';
+import { collectAllGarbage, collectGarbage } from '../primitives/collect-garbage.ts';
 import { StoreError } from '../store/validation-store.ts';
 import { createLogger } from '../telemetry/logger.ts';
 import { usageFailure } from './exit-codes.ts';
@@ -14,6 +14,8 @@ import { createReload } from './reload.ts';
 const CLOSE_TIMEOUT_MS = 10_000;
 /** From readiness on: what the start leaves over is collected after the first requests, which were waiting for it. */
 const SETTLE_AFTER_MS = 1_000;
+/** Of the event loop, over that time: nobody waits for a service that has so little to do. */
+const IDLE_UTILIZATION = 0.05;
 
 /** The reason for ending everything at SIGINT or SIGTERM. */
 class Stopped extends Error {
@@ -99,6 +101,13 @@ async function settleMemory(app: App, signal: AbortSignal): Promise<void> {
   await app.untilReady(signal);
   await sleep(systemClock, SETTLE_AFTER_MS, signal);
   collectGarbage();
+  let utilization = 1;
+  while (utilization > IDLE_UTILIZATION) {
+    const before = performance.eventLoopUtilization();
+    await sleep(systemClock, SETTLE_AFTER_MS, signal);
+    utilization = performance.eventLoopUtilization(before).utilization;
+  }
+  collectAllGarbage();
 }
 
 /** Prints what can be tried, once it will succeed. */
