@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { collectDefaultMetrics, Registry } from 'prom-client';
 import packageJson from '../package.json' with { type: 'json' };
 import { AccessSettings } from './api/access-settings.ts';
 import { type GoListeners, openGoListeners } from './api/compat/go-listeners.ts';
@@ -28,7 +27,7 @@ import { createMemoryLimitCounters } from './store/limit-counters.ts';
 import { createSharedLimitCounters } from './store/shared-limit-counters.ts';
 import type { SharedStore } from './store/shared-store.ts';
 import type { Logger } from './telemetry/logger.ts';
-import { createMetrics, type Metrics } from './telemetry/metrics.ts';
+import { createMetrics, declareProcessMetrics, type Metrics, Registry } from './telemetry/metrics.ts';
 import { NO_TRACER, type Tracer } from './telemetry/spans.ts';
 import { createUpstreams, type Upstreams } from './upstream/upstreams.ts';
 
@@ -72,7 +71,7 @@ export class WrongNetworks extends Error {
 export async function startApp({ config, logger, clock, random, onProgress }: AppOptions): Promise<App> {
   await using opened = new AsyncDisposableStack();
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  declareProcessMetrics(registry);
   const metrics = createMetrics(registry);
   const ports = { logger, clock, random, metrics };
   showBuild(metrics, config);

@@ -1,6 +1,7 @@
-import { Server as HttpServer, type RequestListener, type ServerOptions, type ServerResponse } from 'node:http';
+import type { RequestListener, ServerOptions, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../primitives/clock.ts';
+import { Server as HttpServer } from '../primitives/node-http.ts';
 import type { ClientConnection } from './client-connection.ts';
 import { type BreakOffReason, ClientConnections } from './client-connections.ts';
 

@@ -1,5 +1,5 @@
-import { STATUS_CODES } from 'node:http';
 import type { TSchema } from 'typebox';
+import { STATUS_CODES } from '../primitives/node-http.ts';
 import { Type } from '../primitives/schema.ts';
 import { AggregationDetails } from './aggregation-details.ts';
 import { ERROR_CODES, type ErrorCode, type ErrorOrigin, type ErrorStatus } from './error-codes.ts';

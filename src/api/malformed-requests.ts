@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { STATUS_CODES } from '../primitives/node-http.ts';
 import type { ErrorCode } from './error-codes.ts';
 import type { ErrorForm } from './error-form.ts';
 import { REQUEST_ID_HEADER } from './request-id.ts';

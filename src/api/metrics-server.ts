@@ -1,7 +1,8 @@
-import { createServer as createHttpServer, type Server as HttpServer } from 'node:http';
+import type { Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { type Clock, nextTurn } from '../primitives/clock.ts';
+import { createServer as createHttpServer } from '../primitives/node-http.ts';
 
 /** A few monitoring systems, each with a connection or two. */
 const MAX_CONNECTIONS = 32;

@@ -1,4 +1,5 @@
-import fastifySwagger from '@fastify/swagger';
+import fastify, { type RouteOptions } from 'fastify';
+import { once } from '../primitives/once.ts';
 import { registerDocsPage } from './docs-page.ts';
 import { createDocumentBytes, type DocumentBytes, sendDocument } from './document-bytes.ts';
 import { plainErrorResponses } from './error-body.ts';
@@ -10,6 +11,7 @@ import { describeForReading } from './reading-document.ts';
 import { REQUEST_ID_HEADER } from './request-id.ts';
 import { MAX_UNITS_OF_SIGNERS, OPERATIONS_ACCESS, type RouteAccess } from './route-access.ts';
 import { AGGREGATION_PATH } from './routes/aggregate-signatures.ts';
+import { LAZY_COMPILERS } from './schema-compilers.ts';
 
 /** In the order of the page; what has no entry here comes after. */
 const TAGS = [
@@ -49,8 +51,23 @@ export interface OpenApiOptions {
 }
 
 /** The OpenAPI document of all routes that are registered after it, and a page to read it. */
-export async function registerOpenApi(server: Server, { isLimited, example }: OpenApiOptions): Promise<void> {
-  await server.register(fastifySwagger, {
+export function registerOpenApi(server: Server, { isLimited, example }: OpenApiOptions): void {
+  const routes: RouteOptions[] = [];
+  server.addHook('onRoute', (route) => void routes.push(route));
+  const document = createDocument(() => describeRoutes(routes, isLimited), example);
+  registerDocsPage(server, document);
+  server.get(
+    '/openapi.json',
+    { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } },
+    async (request, reply) => sendDocument(request, reply, await document.json()),
+  );
+}
+
+/** Loads what makes the document, and makes it. That belongs to a server, and to one that does not listen: so it has one of its own. */
+async function describeRoutes(routes: readonly RouteOptions[], isLimited: boolean): Promise<Document> {
+  const { default: fastifySwagger } = await import('@fastify/swagger');
+  const described = fastify({ exposeHeadRoutes: false, schemaController: { compilersFactory: LAZY_COMPILERS } });
+  await described.register(fastifySwagger, {
     openapi: {
       openapi: '3.1.0',
       info: {
@@ -75,46 +92,47 @@ export async function registerOpenApi(server: Server, { isLimited, example }: Op
       return complete;
     },
   });
-  const document = createDocument(server, example);
-  await registerDocsPage(server, document);
-  server.get(
-    '/openapi.json',
-    { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } },
-    async (request, reply) => sendDocument(request, reply, document.json()),
-  );
+  for (const { method, url, schema, config } of routes) {
+    if (method === 'HEAD') continue;
+    described.route({ method, url, ...(schema && { schema }), ...(config && { config }), handler: () => undefined });
+  }
+  await described.ready();
+  return described.swagger() as Document;
 }
 
 /** The document in bytes, made when it is first asked for, and once more when there is an example for it. */
-function createDocument(server: Server, example: OpenApiOptions['example']) {
+function createDocument(describe: () => Promise<Document>, example: OpenApiOptions['example']) {
+  const described = once(describe);
   let made: { json?: DocumentBytes; yaml?: DocumentBytes; page?: DocumentBytes } = {};
   let hasExample = false;
 
-  function current(): typeof made {
-    if (hasExample) return made;
-    const found = example();
-    if (found === undefined) return made;
-    hasExample = true;
-    addExample(server.swagger() as Document, found);
-    made = {};
-    return made;
+  async function current(): Promise<{ readonly document: Document; readonly known: typeof made }> {
+    const document = await described();
+    const found = hasExample ? undefined : example();
+    if (found !== undefined) {
+      hasExample = true;
+      addExample(document, found);
+      made = {};
+    }
+    return { document, known: made };
   }
   return {
-    json(): DocumentBytes {
-      const known = current();
-      known.json ??= createDocumentBytes(JSON.stringify(server.swagger()), 'application/json; charset=utf-8');
+    async json(): Promise<DocumentBytes> {
+      const { document, known } = await current();
+      known.json ??= createDocumentBytes(JSON.stringify(document), 'application/json; charset=utf-8');
       return known.json;
     },
     /** For people, on the page. */
-    page(): DocumentBytes {
-      const known = current();
-      const shown = (): Document => describeForReading(structuredClone(server.swagger() as Document));
+    async page(): Promise<DocumentBytes> {
+      const { document, known } = await current();
+      const shown = (): Document => describeForReading(structuredClone(document));
       known.page ??= createDocumentBytes(JSON.stringify(shown()), 'application/json; charset=utf-8');
       return known.page;
     },
-    yaml(): DocumentBytes {
-      const known = current();
+    async yaml(): Promise<DocumentBytes> {
+      const { document, known } = await current();
       // Any JSON is YAML, too.
-      known.yaml ??= createDocumentBytes(JSON.stringify(server.swagger(), null, 2), 'application/x-yaml');
+      known.yaml ??= createDocumentBytes(JSON.stringify(document, null, 2), 'application/x-yaml');
       return known.yaml;
     },
   };

@@ -36,6 +36,7 @@ import { registerStartPage, type SendPage } from './routes/start-page.ts';
 import { registerSubnets } from './routes/subnets.ts';
 import { registerUpstreamRoutes, type UpstreamRouteOptions } from './routes/upstream.ts';
 import { registerUptime } from './routes/uptime.ts';
+import { LAZY_COMPILERS } from './schema-compilers.ts';
 
 export interface ServerOptions {
   /** At least one. None has to be up: each answers for itself whether it is. */
@@ -92,7 +93,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   await registerCors(server, corsOrigins);
   server.addHook('onRequest', ({ raw }, _reply, done) => done(findHeaderProblem(raw)));
   const names = networks.flatMap(({ pathNames }) => pathNames);
-  await registerOpenApi(server, {
+  registerOpenApi(server, {
     isLimited: access !== undefined,
     example: options.examples ?? (() => publicExample(names)),
   });
@@ -192,7 +193,14 @@ export function createBareServer(
       handleError(error, request, reply);
     },
     // Unknown fields are refused, and so is "67" for 67: input that is corrected silently hides mistakes from those who make them.
-    ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false } },
+    // The schemas are constants of this code, and tests compile them all: that they are schemas need not be checked at each start.
+    ajv: {
+      customOptions: {
+        ...{ removeAdditional: false, coerceTypes: false, useDefaults: false },
+        ...{ validateSchema: false, meta: false },
+      },
+    },
+    schemaController: { compilersFactory: LAZY_COMPILERS },
   }).withTypeProvider<TypeBoxTypeProvider>();
   server.setErrorHandler(handleError);
   server.setNotFoundHandler(handleNotFound);

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { STATUS_CODES } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { STATUS_CODES } from '../primitives/node-http.ts';
 import type { CachedResponse } from '../upstream/response-cache.ts';
 import type { UpstreamRefusal, UpstreamSuccess } from '../upstream/upstream-answer.ts';
 import type { UpstreamAnswer } from '../upstream/upstreams.ts';

@@ -1,5 +1,5 @@
 import { workerData } from 'node:worker_threads';
-import { collectGarbage } from '../primitives/collect-garbage.ts';
+import { collectAllGarbage } from '../primitives/collect-garbage.ts';
 import { type BlsJob, type BlsJobKind, type BlsJobResult, runBlsJob } from './bls-jobs.ts';
 import { type BackendName, loadBackend } from './load-backend.ts';
 import { warmUp } from './warm-up.ts';
@@ -8,7 +8,7 @@ import { warmUp } from './warm-up.ts';
 const backend = await loadBackend((workerData as { readonly backend: BackendName }).backend);
 // Done at the start, when no request waits for this thread.
 warmUp(backend);
-collectGarbage();
+collectAllGarbage();
 
 export default async function runJob(job: BlsJob): Promise<BlsJobResult<BlsJobKind>> {
   // Loaded where it is needed, which in most threads is seldom or never.

@@ -42,6 +42,8 @@ export async function startWorkerPool(options: {
     // Jobs wait in the queue before the pool, where obsolete ones can be dropped. The pool never has more than it can run.
     maxQueue: JOBS_PER_THREAD * threads,
     concurrentTasksPerWorker: JOBS_PER_THREAD,
+    // We have a metric for it; its histograms are a megabyte.
+    recordTiming: false,
   });
   const observe = declareJobDuration(options.metrics);
   const runner = createJobRunner({

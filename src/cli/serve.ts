@@ -2,20 +2,16 @@ import { type App, exampleNameOf, startApp, WrongNetworks } from '../app.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import { ConfigError } from '../config/problems.ts';
 import type { NetworkConfig } from '../config/settings.ts';
-import { printBanner } from '../devnet/banner.ts';
 import { IdentityError } from '../p2p/identity.ts';
-import { sleep, systemClock } from '../primitives/clock.ts';
-import { collectGarbage } from '../primitives/collect-garbage.ts';
-import { letYoungHeapGrow } from '../primitives/young-heap.ts';
+import { systemClock } from '../primitives/clock.ts';
 import { StoreError } from '../store/validation-store.ts';
 import { createLogger } from '../telemetry/logger.ts';
 import { usageFailure } from './exit-codes.ts';
 import { createReload } from './reload.ts';
+import { PROCESS_MEMORY, settleMemory } from './settle-memory.ts';
 
 /** For what is closed after the last request. It takes a second or two unless something hangs. */
 const CLOSE_TIMEOUT_MS = 10_000;
-/** From readiness on: what the start leaves over is collected after the first requests, which were waiting for it. */
-const SETTLE_AFTER_MS = 1_000;
 
 /** The reason for ending everything at SIGINT or SIGTERM. */
 class Stopped extends Error {
@@ -88,20 +84,12 @@ async function serveUntilStopped(load: () => LoadedConfig, stop: Stop): Promise<
   });
   reload = createReload({ app, logger, started: written, load });
   const ended = Promise.race([aborted(signal), app.failed]);
-  settleMemory(app, signal).catch(() => undefined); // It was stopped before.
+  settleMemory(app, PROCESS_MEMORY, systemClock, signal).catch(() => undefined); // It was stopped before.
   const network = config.networks.find(({ embedded }) => embedded !== undefined);
   if (network !== undefined) await Promise.race([ended, welcome(app, network, signal)]);
   await ended;
   // A person at a terminal waits for the end, and nobody sends requests on their behalf.
   if (signal.reason instanceof Stopped && signal.reason.signalName === 'SIGTERM') await app.announceStop();
-}
-
-/** Frees what only the start needed. From then on memory goes to what requests need. */
-async function settleMemory(app: App, signal: AbortSignal): Promise<void> {
-  await app.untilReady(signal);
-  await sleep(systemClock, SETTLE_AFTER_MS, signal);
-  collectGarbage();
-  letYoungHeapGrow();
 }
 
 /** Prints what can be tried, once it will succeed. */
@@ -110,7 +98,9 @@ async function welcome(app: App, network: NetworkConfig, signal: AbortSignal): P
   await app.untilReady(signal);
   clearProgress();
   const { url, nodeID, devnet } = app;
-  if (devnet !== undefined) printBanner({ url, nodeID, devnet, pathName: exampleNameOf(network) });
+  if (devnet === undefined) return;
+  const { printBanner } = await import('../devnet/banner.ts');
+  printBanner({ url, nodeID, devnet, pathName: exampleNameOf(network) });
 }
 
 /** Rewrites one line on a terminal; says nothing elsewhere. */

@@ -1,4 +1,4 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { validateHeaderName, validateHeaderValue } from '../primitives/node-http.ts';
 import { Type } from '../primitives/schema.ts';
 import { maskedUrl } from './mask.ts';
 import { check, type Derived, optional } from './setting.ts';

@@ -14,7 +14,6 @@ import type { AggregationConfig, NetworkConfig } from '../config/settings.ts';
 import type { Dial } from '../p2p/dial.ts';
 import type { Identity } from '../p2p/identity.ts';
 import { createPeerNetwork, type PeerNetwork } from '../p2p/peer-network.ts';
-import type { NodeAddress } from '../p2p/signed-address.ts';
 import { createChainApi } from '../pchain/chain-api.ts';
 import { createDataApi } from '../pchain/data-api.ts';
 import { createEpochHeights } from '../pchain/epoch-heights.ts';
@@ -25,7 +24,7 @@ import { createValidationIndex, DEFAULT_INDEX_LIMITS } from '../pchain/validatio
 import { createValidatorFunds } from '../pchain/validator-funds.ts';
 import { createValidatorSets } from '../pchain/validator-sets.ts';
 import type { Clock, Random } from '../primitives/clock.ts';
-import type { OpenHttp } from '../primitives/http-port.ts';
+import type { OpenConnections } from '../primitives/http-connections.ts';
 import { PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
 import { publicNetworkNamed } from '../primitives/networks.ts';
 import { createSharedParts, type SharedParts as SharedStoreParts } from '../store/shared-parts.ts';
@@ -62,9 +61,7 @@ export interface SharedParts {
 /** The ways out of the process. */
 export interface Outside {
   readonly dial: Dial;
-  readonly openHttp: OpenHttp;
-  /** How our address is signed with a BLS key of nobody's, which takes ten milliseconds. */
-  readonly signAddress: (address: NodeAddress) => Uint8Array;
+  readonly openHttp: OpenConnections;
 }
 
 export interface PartsOptions extends SharedParts {
@@ -261,7 +258,7 @@ function openPeers(
     bootstrapPeers: (deadline) => findBootstrapPeers(api, peersByHand(), deadline),
     allowPrivateAddresses: network.allowPrivateAddresses,
     limits: { dialsPerSecond: network.dialsPerSecond },
-    ...(outside && { dial: outside.dial, signAddress: outside.signAddress }),
+    ...(outside && { dial: outside.dial }),
   });
 }
 

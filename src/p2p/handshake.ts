@@ -1,5 +1,5 @@
 import { type MessageInitShape } from '@bufbuild/protobuf';
-import { bls12_381 } from '@noble/curves/bls12-381.js';
+import { hexToBytes } from '@noble/hashes/utils.js';
 import { ID_LENGTH } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import { BloomFilter, MAX_SALT_LENGTH } from './bloom-filter.ts';
@@ -7,7 +7,6 @@ import type { StakingCertificate } from './certificate.ts';
 import type { BloomFilter as BloomFilterMessage, BloomFilterSchema, Handshake, HandshakeSchema } from './gen/p2p_pb.js';
 import { ipAddressBytes, ipAddressFromBytes } from './ip-address.ts';
 import {
-  encodeUnsignedAddress,
   MAX_CLOCK_DIFFERENCE_MS,
   type NodeAddress,
   parsePort,
@@ -20,7 +19,15 @@ const WHAT = 'Handshake';
 const MAX_TRACKED_SUBNETS = 16;
 /** A compressed point of G2. */
 const BLS_SIGNATURE_LENGTH = 96;
-const PROOF_OF_POSSESSION_DST = 'BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_';
+
+/**
+ * The BLS signature beside an address, of whoever has no BLS key: some address, signed with a key that nobody kept. It must decode, but
+ * nodes compare only that of a validator with a key they know. To sign takes a library for it, and 10 to 50 ms of each start.
+ */
+export const BLS_SIGNATURE_OF_NOBODY = hexToBytes(
+  'a37f5ef38f3ce4636c016f3c95309cc469cac1bddec8f0121fa94b55a3644ba5fd7744d1f9663ec956e4924cde2eda5e' +
+    '12972827a0c4f1f2fa0d88977130920c1798b4333318945ef2c764edd07bef028129479b5621b3f090ee299f827ff117',
+);
 
 /** A version of the node's software, as in `avalanchego/1.14.2`. */
 export interface NodeVersion {
@@ -158,16 +165,4 @@ export function parseKnownPeers(message: BloomFilterMessage | undefined): Parsed
 
 export function encodeKnownPeers(knownPeers: KnownPeers): MessageInitShape<typeof BloomFilterSchema> {
   return { filter: knownPeers.filter, salt: knownPeers.salt };
-}
-
-/** The BLS signature of an address, under the domain of proofs of possession. Takes some ten milliseconds: make it once. */
-export function signAddressWithBls(address: NodeAddress, secretKey: Uint8Array): Uint8Array {
-  const { longSignatures } = bls12_381;
-  const hashed = longSignatures.hash(encodeUnsignedAddress(address), PROOF_OF_POSSESSION_DST);
-  return longSignatures.Signature.toBytes(longSignatures.sign(hashed, secretKey));
-}
-
-/** A key that belongs to nobody. The signature must decode, but nodes compare only a validator's with a known key. */
-export function createBlsSecretKey(): Uint8Array {
-  return bls12_381.utils.randomSecretKey();
 }

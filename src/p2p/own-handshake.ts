@@ -1,43 +1,33 @@
 import type { Clock } from '../primitives/clock.ts';
-import {
-  createBlsSecretKey,
-  createHandshake,
-  type KnownPeers,
-  type NodeVersion,
-  signAddressWithBls,
-} from './handshake.ts';
+import { BLS_SIGNATURE_OF_NOBODY, createHandshake, type KnownPeers, type NodeVersion } from './handshake.ts';
 import type { Identity } from './identity.ts';
 import type { PeerMessageInit } from './messages.ts';
-import { type NodeAddress, type SignedAddress, signAddress } from './signed-address.ts';
+import { type SignedAddress, signAddress } from './signed-address.ts';
 
 /** Name under which nodes know us; free to choose. */
 const CLIENT_NAME = 'avalanchego';
 /** Nobody can dial us. Nodes take this address for what it is, and pass it on to nobody. */
 const OWN_ADDRESS = { host: '0.0.0.0', port: 1 };
 
-/** What we say of ourselves on one network. The two signatures take milliseconds each: they are made once. */
+/** What we say of ourselves on one network. Its address is signed once, which takes milliseconds. */
 export class OwnHandshake {
   readonly #networkID: number;
   readonly #clock: Clock;
   readonly #address: SignedAddress;
-  readonly #blsSignature: Uint8Array;
 
   constructor({
     identity,
     networkID,
     clock,
-    signWithBls = (address) => signAddressWithBls(address, createBlsSecretKey()),
   }: {
     readonly identity: Identity;
     readonly networkID: number;
     readonly clock: Clock;
-    readonly signWithBls?: ((address: NodeAddress) => Uint8Array) | undefined;
   }) {
     this.#networkID = networkID;
     this.#clock = clock;
     const unsigned = { ...OWN_ADDRESS, timestamp: BigInt(Math.floor(clock.now() / 1000)) };
     this.#address = signAddress(identity, unsigned);
-    this.#blsSignature = signWithBls(unsigned);
   }
 
   /**
@@ -52,7 +42,7 @@ export class OwnHandshake {
       version,
       clientName: CLIENT_NAME,
       address: this.#address,
-      blsSignature: this.#blsSignature,
+      blsSignature: BLS_SIGNATURE_OF_NOBODY,
       trackedSubnets: [],
       knownPeers,
       allSubnets: true,

@@ -17,7 +17,6 @@ import { DEFAULT_PEER_LIMITS, type PeerLimits } from './peer-limits.ts';
 import type { PeerLogger } from './peer-logger.ts';
 import { createPeerMetrics, type PeerMetrics } from './peer-metrics.ts';
 import { findObstacle, type Obstacle, type PeerView } from './peer-view.ts';
-import type { NodeAddress } from './signed-address.ts';
 import { createTlsDial } from './tls-dial.ts';
 import { VersionWatch } from './version-watch.ts';
 import { type WantedChange, WantedNodes } from './wanted-nodes.ts';
@@ -42,8 +41,6 @@ export interface PeerNetworkOptions {
   readonly limits?: Partial<PeerLimits>;
   /** How connections are made: TLS with the identity's certificate, unless given. */
   readonly dial?: Dial;
-  /** Signs our address with a BLS key of nobody's; a new one for each network, unless given. */
-  readonly signAddress?: (address: NodeAddress) => Uint8Array;
 }
 
 export interface PeerNetworkStats {
@@ -130,7 +127,7 @@ class DialingPeerNetwork implements PeerNetwork {
       limits,
       events: this.#peerEvents(),
     };
-    this.#handshake = new OwnHandshake({ identity, networkID, clock, signWithBls: options.signAddress });
+    this.#handshake = new OwnHandshake({ identity, networkID, clock });
     this.#metrics = createPeerMetrics(options.metrics, {
       connected: () => this.#ready.size,
       connecting: () => this.#schedule.connectingCount,

@@ -1,7 +1,7 @@
 import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
-import { type OpenHttp, openHttpPool } from '../primitives/http-port.ts';
+import { type OpenConnections, openHttpConnections } from '../primitives/http-connections.ts';
 import { mayStatusPass } from '../primitives/http-statuses.ts';
 import { parseId, type TxID, type ValidationID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
@@ -28,7 +28,7 @@ export interface DataApiOptions {
   readonly network: string;
   readonly clock: Clock;
   readonly timeoutMs: number;
-  readonly openHttp?: OpenHttp;
+  readonly openHttp?: OpenConnections;
 }
 
 /** The first transaction about a validation is the one that started it, so even a short page has it. */
@@ -42,16 +42,10 @@ export function createDataApi({
   network,
   clock,
   timeoutMs,
-  openHttp = openHttpPool,
+  openHttp = openHttpConnections,
 }: DataApiOptions): DataApi {
   const base = new URL(endpoint.baseUrl);
-  const http = openHttp(base.origin, {
-    connections: MAX_CONNECTIONS,
-    allowH2: false,
-    // Our own deadline covers the whole request and runs on the injected clock.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
+  const http = openHttp(base.origin, { connections: MAX_CONNECTIONS });
   const path = `${base.pathname.replace(/\/+$/, '')}/v1/networks/${network}/blockchains/p-chain/transactions`;
 
   async function read(query: URLSearchParams, signal: AbortSignal): Promise<string> {

@@ -1,9 +1,8 @@
-import type { Dispatcher } from 'undici';
 import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import { backoffMs } from '../primitives/backoff.ts';
 import { type Clock, type Random, sleep } from '../primitives/clock.ts';
 import { DeadlineExceeded, startDeadline } from '../primitives/deadline.ts';
-import { type OpenHttp, openHttpPool } from '../primitives/http-port.ts';
+import { type HttpConnections, type OpenConnections, openHttpConnections } from '../primitives/http-connections.ts';
 import { mayStatusPass } from '../primitives/http-statuses.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -94,7 +93,7 @@ export interface JsonRpcClientOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Metrics;
-  readonly openHttp?: OpenHttp;
+  readonly openHttp?: OpenConnections;
   readonly limits?: Partial<JsonRpcLimits>;
 }
 
@@ -107,7 +106,7 @@ class HttpJsonRpcClient implements JsonRpcClient {
   readonly #random: Random;
   readonly #limits: JsonRpcLimits;
   readonly #metrics: ApiMetrics;
-  readonly #openHttp: OpenHttp;
+  readonly #openHttp: OpenConnections;
   #target: Target;
   /** Those that were asked before, until they are closed, with what calls that off. */
   readonly #retired = new Map<Endpoint, () => void>();
@@ -116,7 +115,7 @@ class HttpJsonRpcClient implements JsonRpcClient {
   readonly #closing = new AbortController();
   #lastId = 0;
 
-  constructor({ endpoints, clock, random, metrics, openHttp = openHttpPool, limits }: JsonRpcClientOptions) {
+  constructor({ endpoints, clock, random, metrics, openHttp = openHttpConnections, limits }: JsonRpcClientOptions) {
     this.#clock = clock;
     this.#random = random;
     this.#limits = { ...DEFAULT_JSON_RPC_LIMITS, ...limits };
@@ -288,7 +287,7 @@ interface Target {
 interface Endpoint {
   /** For the log and for metrics, where the whole URL must not stand: paths and queries may hold keys. */
   readonly host: string;
-  readonly http: Dispatcher;
+  readonly http: HttpConnections;
   readonly pathPrefix: string;
   readonly query: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -318,7 +317,7 @@ const MAX_REJECTION_LENGTH = 1_000;
 
 function openEndpoint(
   { baseUrl, queryParameters, httpHeaders }: ApiEndpoint,
-  openHttp: OpenHttp,
+  openHttp: OpenConnections,
   limits: JsonRpcLimits,
 ): Endpoint {
   const url = new URL(baseUrl);
@@ -326,17 +325,8 @@ function openEndpoint(
   const headers = Object.entries(httpHeaders ?? {}).map(([name, value]) => [name.toLowerCase(), value]);
   return {
     host: url.host,
-    http: openHttp(url.origin, {
-      connections: limits.maxConnections,
-      // HTTP/1.1 without pipelining: so an abort ends one request only, and there are no more responses in flight than
-      // connections.
-      pipelining: 1,
-      allowH2: false,
-      connect: { timeout: limits.attemptTimeoutMs },
-      // Our own deadline covers the whole attempt and runs on the injected clock.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    }),
+    // The deadline of an attempt covers it from its connection on, and runs on the injected clock.
+    http: openHttp(url.origin, { connections: limits.maxConnections }),
     pathPrefix: url.pathname.replace(/\/+$/, ''),
     query: url.search,
     headers: { ...Object.fromEntries(headers), 'content-type': 'application/json' },

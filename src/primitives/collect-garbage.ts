@@ -8,7 +8,19 @@ import { runInNewContext } from 'node:vm';
  * machine with much memory. From then on it collects, in small steps, whenever the heap has grown by a share of what lives.
  */
 export function collectGarbage(): void {
+  exposed()();
+}
+
+/**
+ * The same several times in a row, until no more is found, with the heap moved together and what it no longer needs given back to the
+ * system: some 9 MB after a start, for five times as long.
+ */
+export function collectAllGarbage(): void {
+  exposed()({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+}
+
+function exposed(): (options?: object) => void {
   // Of all threads at once, so it stays: taken back, it could be missing in another thread that is about to collect.
   setFlagsFromString('--expose-gc');
-  (runInNewContext('gc') as () => void)();
+  return runInNewContext('gc') as (options?: object) => void;
 }

@@ -1,4 +1,15 @@
-import { Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram, Registry } from 'prom-client';
+import { createRequire } from 'node:module';
+import type * as PromClient from 'prom-client';
+
+/** Part by part: prom-client's main file loads the API of OpenTelemetry too, for metrics that point to traces, and so 60 files more. */
+const load = createRequire(import.meta.url);
+const part = <Name extends keyof typeof PromClient>(file: string) =>
+  load(`prom-client/lib/${file}.js`) as (typeof PromClient)[Name];
+export const Registry = part<'Registry'>('registry');
+export type Registry = PromClient.Registry;
+const PromCounter = part<'Counter'>('counter');
+const PromGauge = part<'Gauge'>('gauge');
+const PromHistogram = part<'Histogram'>('histogram');
 
 /**
  * The one way to declare a metric. A module declares its metrics beside the code that they measure, by a name without the prefix;
@@ -52,6 +63,39 @@ export const DURATION_BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 
 export function createMetrics(registry: Registry): Metrics {
   return bind(registry, new Map(), {});
+}
+
+/** Of the default metrics of prom-client, those that it takes from Node and the system. */
+const OF_PROCESS = [
+  ...['processStartTime', 'osMemoryHeap', 'processOpenFileDescriptors', 'processMaxFileDescriptors'],
+  ...['processResources', 'processHandles', 'processRequests'],
+  ...['eventLoopLag', 'heapSizeAndUsed', 'heapSpacesSizeAndUsed', 'version', 'gc'],
+];
+/** How often the event loop's delay is sampled. */
+const LOOP_PRECISION_MS = 10;
+
+/** Those of the process and of Node, under the names that everybody knows. */
+export function declareProcessMetrics(registry: Registry): void {
+  for (const name of OF_PROCESS) {
+    const declare = load(`prom-client/lib/metrics/${name}.js`) as (registry: Registry, options: object) => void;
+    declare(registry, { eventLoopMonitoringPrecision: LOOP_PRECISION_MS });
+  }
+  const cpu = (name: string, help: string, micros: (usage: NodeJS.CpuUsage) => number): void => {
+    const counter = new PromCounter({
+      ...{ name, help, registers: [registry] },
+      collect() {
+        counter.reset();
+        counter.inc(micros(process.cpuUsage()) / 1e6);
+      },
+    });
+  };
+  cpu('process_cpu_user_seconds_total', 'Total user CPU time spent in seconds.', ({ user }) => user);
+  cpu('process_cpu_system_seconds_total', 'Total system CPU time spent in seconds.', ({ system }) => system);
+  cpu(
+    'process_cpu_seconds_total',
+    'Total user and system CPU time spent in seconds.',
+    (usage) => usage.user + usage.system,
+  );
 }
 
 /** For a command, which nobody asks for its metrics. */

@@ -5,9 +5,6 @@ import type { SimulatedEnd, SimulatedNet } from './simulated-net.ts';
 import type { SimulatedRedis } from './simulated-redis.ts';
 import type { ClockView, VirtualTime } from './virtual-time.ts';
 
-/** The address proof, which nobody looks at. */
-const ADDRESS_PROOF = new Uint8Array(96);
-
 /** What one process of the service has of the world, and loses at once when it is killed. */
 export class SimulatedProcess {
   /** Of the replica; no two processes have the same. */
@@ -47,7 +44,6 @@ export class SimulatedProcess {
         if (this.isKilled) world.http.abandon(pool);
         return pool;
       },
-      signAddress: () => ADDRESS_PROOF,
     };
   }
 

@@ -1,5 +1,5 @@
-import { STATUS_CODES } from 'node:http';
 import type { TSchema } from 'typebox';
+import { STATUS_CODES } from '../../primitives/node-http.ts';
 import { Type } from '../../primitives/schema.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from '../error-form.ts';

@@ -5,6 +5,7 @@ import { plainErrorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';
 import { createNetworkOfPath } from '../network-of-path.ts';
 import { OPERATIONS_ACCESS } from '../route-access.ts';
+import { PLAIN_SERIALIZER } from '../schema-compilers.ts';
 
 const Status = Type.Enum(['starting', 'up', 'degraded', 'down', 'stopping'], {
   type: 'string',
@@ -60,6 +61,8 @@ export interface ServiceState {
 const RETRY_AFTER_SECONDS = 2;
 const tags = ['Health'];
 const config = { access: OPERATIONS_ACCESS };
+/** Probes ask a service that has nothing else to do, too. */
+const serializerCompiler = PLAIN_SERIALIZER;
 
 /** Live: the process answers. Ready: it can serve at least one network, and none is still starting. */
 export function registerHealth(
@@ -70,7 +73,7 @@ export function registerHealth(
   server.get(
     '/health/live',
     {
-      config,
+      ...{ config, serializerCompiler },
       schema: {
         operationId: 'live',
         tags,
@@ -83,7 +86,7 @@ export function registerHealth(
   server.get(
     '/health/ready',
     {
-      config,
+      ...{ config, serializerCompiler },
       schema: {
         operationId: 'ready',
         tags,
@@ -125,6 +128,7 @@ export function registerHealth(
         },
       },
       onRequest,
+      serializerCompiler,
     },
     async (request, reply) => {
       const readiness = networkOf(request).readiness();

@@ -16,6 +16,7 @@ import type { Server } from '../http-server.ts';
 import { DATA_ACCESS, RPC_ACCESS } from '../route-access.ts';
 import { type CheckedCalls, checkRpcCalls, RpcCallError, type RpcLimits } from '../rpc-calls.ts';
 import { rpcResponses, rpcSchema } from '../rpc-schema.ts';
+import { PLAIN_SERIALIZER } from '../schema-compilers.ts';
 import { untilClientGone } from '../until-client-gone.ts';
 import {
   canonicalChainId,
@@ -53,7 +54,7 @@ export async function registerUpstreamRoutes(server: Server, options: UpstreamRo
       return true;
     });
     // Answers come as bytes, and errors are small: without this, serializers for hundreds of fields would be compiled at each start.
-    scope.setSerializerCompiler(() => (body) => JSON.stringify(body));
+    scope.setSerializerCompiler(PLAIN_SERIALIZER);
     // Calls are parsed by checkRpcCalls, which keeps their numbers as they are written.
     scope.removeContentTypeParser('application/json');
     scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));

@@ -6,7 +6,7 @@ import type { DevnetValidator } from '../../../src/devnet/devnet-validator.ts';
 import { BloomFilter } from '../../../src/p2p/bloom-filter.ts';
 import { encodeFrame, FrameDecoder } from '../../../src/p2p/frames.ts';
 import { type HandshakeSchema, MessageSchema } from '../../../src/p2p/gen/p2p_pb.js';
-import { createBlsSecretKey, createHandshake, signAddressWithBls } from '../../../src/p2p/handshake.ts';
+import { BLS_SIGNATURE_OF_NOBODY, createHandshake } from '../../../src/p2p/handshake.ts';
 import { createIdentity, type Identity, identityTlsOptions } from '../../../src/p2p/identity.ts';
 import { encodeMessage, type PeerMessage, type PeerMessageInit, parseMessage } from '../../../src/p2p/messages.ts';
 import { signAddress } from '../../../src/p2p/signed-address.ts';
@@ -16,7 +16,6 @@ import { idBytes } from '../../../src/primitives/ids.ts';
 
 export const NETWORK_ID = 1337;
 const OWN_ADDRESS = { host: '0.0.0.0', port: 1, timestamp: 1n };
-const BLS_SIGNATURE = signAddressWithBls(OWN_ADDRESS, createBlsSecretKey());
 
 type HandshakeInit = MessageInitShape<typeof HandshakeSchema>;
 type MessageOf<Case extends PeerMessage['case']> = Extract<PeerMessage, { case: Case }>;
@@ -91,7 +90,7 @@ export class DevnetClient implements Disposable {
       version: { major: 1, minor: 14, patch: 2 },
       clientName: 'test',
       address: signAddress(this.identity, OWN_ADDRESS),
-      blsSignature: BLS_SIGNATURE,
+      blsSignature: BLS_SIGNATURE_OF_NOBODY,
       trackedSubnets: [],
       knownPeers: knownPeers([]),
       allSubnets: true,

@@ -6,13 +6,12 @@ import { parseStakingCertificate, type StakingCertificate } from '../../../src/p
 import { encodeFrame, FrameDecoder } from '../../../src/p2p/frames.ts';
 import { type AppRequest, PeerListSchema } from '../../../src/p2p/gen/p2p_pb.js';
 import {
-  createBlsSecretKey,
+  BLS_SIGNATURE_OF_NOBODY,
   createHandshake,
   type ParsedKnownPeers,
   type PeerHandshake,
   parseHandshake,
   parseKnownPeers,
-  signAddressWithBls,
 } from '../../../src/p2p/handshake.ts';
 import { createIdentity, type Identity, identityTlsOptions } from '../../../src/p2p/identity.ts';
 import { encodeMessage, type PeerMessage, type PeerMessageInit, parseMessage } from '../../../src/p2p/messages.ts';
@@ -24,13 +23,6 @@ export const NETWORK_ID = 12_345;
 export const NODE_VERSION = { major: 1, minor: 14, patch: 2 };
 /** As the reference node, which sends no more at once. */
 const MAX_ADDRESSES = 15;
-
-let blsSignature: Uint8Array | undefined;
-/** Any that decodes will do: clients have no set to compare it with, and making one takes milliseconds. */
-function anyBlsSignature(): Uint8Array {
-  blsSignature ??= signAddressWithBls({ host: '127.0.0.1', port: 1, timestamp: 1n }, createBlsSecretKey());
-  return blsSignature;
-}
 
 export interface TestNodeOptions {
   readonly clock: Clock;
@@ -190,7 +182,7 @@ export class TestSession {
         version: NODE_VERSION,
         clientName: 'test-node',
         address: this.#node.signedAddress,
-        blsSignature: anyBlsSignature(),
+        blsSignature: BLS_SIGNATURE_OF_NOBODY,
         trackedSubnets: [],
         knownPeers: { filter: Uint8Array.from([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), salt: new Uint8Array(32) },
         allSubnets: false,

@@ -2,11 +2,10 @@ import { parseStakingCertificate } from '../../../src/p2p/certificate.ts';
 import { encodeFrame, FrameDecoder } from '../../../src/p2p/frames.ts';
 import type { AppRequest } from '../../../src/p2p/gen/p2p_pb.js';
 import {
-  createBlsSecretKey,
+  BLS_SIGNATURE_OF_NOBODY,
   createHandshake,
   type PeerHandshake,
   parseHandshake,
-  signAddressWithBls,
 } from '../../../src/p2p/handshake.ts';
 import { createIdentity, type Identity } from '../../../src/p2p/identity.ts';
 import { encodeMessage, type PeerMessageInit, parseMessage } from '../../../src/p2p/messages.ts';
@@ -16,8 +15,6 @@ import type { NodeID } from '../../../src/primitives/ids.ts';
 import type { MemoryEnd, MemoryNet } from './memory-net.ts';
 
 export const NODE_VERSION = { major: 1, minor: 14, patch: 2 };
-/** Any that decodes will do. Making one takes milliseconds. */
-const BLS_SIGNATURE = signAddressWithBls({ host: '127.0.0.1', port: 1, timestamp: 1n }, createBlsSecretKey());
 
 export interface MemoryNodeOptions {
   readonly networkID: number;
@@ -85,7 +82,7 @@ export class MemoryNode {
       version: NODE_VERSION,
       clientName: 'memory-node',
       address: signAddress(this.identity, { host, port, timestamp: BigInt(Math.floor(this.#clock.now() / 1000)) }),
-      blsSignature: BLS_SIGNATURE,
+      blsSignature: BLS_SIGNATURE_OF_NOBODY,
       trackedSubnets: [],
       knownPeers: { filter: Uint8Array.from([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), salt: new Uint8Array(32) },
       allSubnets: false,

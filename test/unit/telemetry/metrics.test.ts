@@ -1,6 +1,6 @@
-import { Registry } from 'prom-client';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { createMetrics, declareProcessMetrics } from '../../../src/telemetry/metrics.ts';
 
 async function seriesOf(registry: Registry): Promise<string[]> {
   return (await registry.metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -75,4 +75,17 @@ describe('createMetrics', () => {
     gauge.dec(3);
     expect(await seriesOf(registry)).toEqual(['signature_aggregator_level{network="fuji"} 3']);
   });
+});
+
+it('the metrics of the process are the default ones of prom-client', async () => {
+  const [ours, theirs] = [new Registry(), new Registry()];
+  declareProcessMetrics(ours);
+  collectDefaultMetrics({ register: theirs });
+  const declared = async (registry: Registry) =>
+    (await registry.getMetricsAsJSON()).map(({ name, help, type }) => `${name} ${type}: ${help}`).toSorted();
+  expect(await declared(ours)).toEqual(await declared(theirs));
+  const value = async (name: string) => (await ours.getSingleMetric(name)?.get())?.values[0]?.value ?? 0;
+  const [user, both] = [await value('process_cpu_user_seconds_total'), await value('process_cpu_seconds_total')];
+  expect(user).toBeGreaterThan(0);
+  expect(both).toBeGreaterThanOrEqual(user);
 });
