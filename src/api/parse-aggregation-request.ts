@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Static } from 'typebox';
 import { type AggregationRequest, DEFAULT_QUORUM_NUM, type Subject } from '../aggregator/aggregation-request.ts';
 import type { RequestField } from '../aggregator/aggregator-error.ts';
@@ -134,7 +135,26 @@ export function parseSubject({
   return { kind: 'message', message: parseField('message', message, () => parseMessage(message)), justification };
 }
 
+/**
+ * What came a moment ago, parsed: the same message is asked for again and again, by each relayer and until it is signed. Texts and bytes
+ * together have some MB at most.
+ */
+const parsedMessages = new LRUCache<string, UnsignedMessage>({
+  maxSize: 4 * 1024 * 1024,
+  // A long message costs its hash only, and few come twice.
+  maxEntrySize: 16 * 1024,
+  sizeCalculation: ({ bytes }, text) => text.length + 2 * bytes.length + 512,
+});
+
 function parseMessage(text: string): UnsignedMessage {
+  const known = parsedMessages.get(text);
+  if (known !== undefined) return known;
+  const message = parseNewMessage(text);
+  parsedMessages.set(text, message);
+  return message;
+}
+
+function parseNewMessage(text: string): UnsignedMessage {
   const bytes = parseHex(text, 'message');
   try {
     return parseUnsignedMessage(bytes);

@@ -20,7 +20,7 @@ import {
 } from '../parse-aggregation-request.ts';
 import { prefersEvents } from '../prefers-events.ts';
 import { AGGREGATION_ACCESS, MAX_UNITS_OF_SIGNERS, MESSAGE_AGGREGATION_ACCESS } from '../route-access.ts';
-import { presentSigned, SignedMessageBody } from '../signed-message-record.ts';
+import { SignedMessageBody, signedMessageJson } from '../signed-message-record.ts';
 import { untilClientGone } from '../until-client-gone.ts';
 
 const RESPONSES = {
@@ -43,7 +43,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     const waiter = waiterOf(request, reply);
     if (request.method === 'HEAD' || !prefersEvents(request.headers.accept)) {
       const result = await aggregator.aggregate(asked, waiter);
-      return reply.status(201).send(presentSigned(result));
+      return reply.status(201).type('application/json; charset=utf-8').send(signedMessageJson(result));
     }
     const stream = new AggregationStream({ reply, clock, network: name, asked });
     stream.end(await aggregator.aggregate(asked, { ...waiter, onProgress: stream.onProgress }));
@@ -66,7 +66,8 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
       onRequest,
     },
     async (request, reply) => {
-      await chargeMore(request, reply, unitsForSize(request.body), 'it takes an API key with a higher limit');
+      const units = unitsForSize(request.body);
+      if (units > 0) await chargeMore(request, reply, units, 'it takes an API key with a higher limit');
       const asked = parseAggregationRequest(request.body);
       return answer(request, reply, asked);
     },
@@ -102,9 +103,21 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
 
 /** Whoever waits for the answer, and pays for the validators that may have to be asked. */
 export function waiterOf(request: FastifyRequest, reply: FastifyReply): AggregateOptions {
+  let signal: AbortSignal | undefined;
   return {
-    ...{ signal: untilClientGone(reply), client: clientOf(request), span: request.span },
-    onSigners: (validators) => chargeAfterwards(request, reply, unitsForSigners(validators)),
+    // Made when they are asked for: an answer from memory needs neither.
+    get signal() {
+      signal ??= untilClientGone(reply);
+      return signal;
+    },
+    get client() {
+      return clientOf(request);
+    },
+    span: request.span,
+    onSigners(validators) {
+      const units = unitsForSigners(validators);
+      return units === 0 ? undefined : chargeAfterwards(request, reply, units);
+    },
   };
 }
 
