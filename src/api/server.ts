@@ -89,7 +89,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const server = createBareServer(options, log);
   const checkRouteAccess = watchRouteAccess(server);
   // Before all that may refuse a request, so that pages can read why; a preflight needs nothing else.
-  await registerCors(server, corsOrigins);
+  registerCors(server, corsOrigins);
   server.addHook('onRequest', ({ raw }, _reply, done) => done(findHeaderProblem(raw)));
   const names = networks.flatMap(({ pathNames }) => pathNames);
   await registerOpenApi(server, {
