@@ -1,4 +1,5 @@
-import { Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram, Registry } from 'prom-client';
+import { Gauge as PromGauge, type Metric as PromMetric, Registry } from 'prom-client';
+import { OwnCounter, OwnGauge, OwnHistogram } from './time-series.ts';
 
 /**
  * The one way to declare a metric. A module declares its metrics beside the code that they measure, by a name without the prefix;
@@ -59,42 +60,44 @@ export function createUnreadMetrics(): Metrics {
   return createMetrics(new Registry());
 }
 
+/** Calls have labels first where the metric has labels of its own. */
+function writer(write: (labels: Readonly<Record<string, string>>, value: number) => void, defaultValue?: number) {
+  return (first?: Readonly<Record<string, string>> | number, second?: number): void => {
+    if (typeof first === 'object') write(first, (second ?? defaultValue) as number);
+    else write(NO_LABELS, (first ?? defaultValue) as number);
+  };
+}
+
+const NO_LABELS = {};
+
 type Reader = () => Iterable<{ readonly labels: Record<string, string>; readonly value: number }>;
-type Values = readonly [value?: number] | readonly [labels: Record<string, string>, value?: number];
 
 function bind(registry: Registry, readers: Map<string, Reader[]>, bound: Readonly<Record<string, string>>): Metrics {
-  function declare<Metric extends { inc?: unknown; observe?: unknown }, Label extends string>(
+  function declare<Metric extends object, Label extends string>(
     { name, help, labels = [] }: MetricOptions<Label>,
-    create: (options: { name: string; help: string; labelNames: string[]; registers: Registry[] }) => Metric,
+    create: (description: { name: string; help: string; labelNames: string[] }) => Metric,
   ): Metric {
     const fullName = METRIC_PREFIX + name;
     const declared = registry.getSingleMetric(fullName) as unknown as Metric | undefined;
-    const labelNames = [...Object.keys(bound), ...labels];
-    return declared ?? create({ name: fullName, help, labelNames, registers: [registry] });
-  }
-
-  /** Calls of ours have labels first where the metric has labels of its own, as prom-client's always may. */
-  function write(set: (labels: Record<string, string>, value: number) => void, defaultValue?: number) {
-    return (...args: Values): void => {
-      const [first, second] = args;
-      if (typeof first === 'object') set({ ...bound, ...first }, (second ?? defaultValue) as number);
-      else set(bound, (first ?? defaultValue) as number);
-    };
+    if (declared !== undefined) return declared;
+    const metric = create({ name: fullName, help, labelNames: [...Object.keys(bound), ...labels] });
+    registry.registerMetric(metric as unknown as PromMetric);
+    return metric;
   }
 
   return {
     counter(options) {
-      const counter = declare(options, (declared) => new PromCounter(declared));
-      const inc = write((labels, value) => counter.inc(labels, value), 1);
+      const counter = declare(options, (description) => new OwnCounter(description));
+      const inc = writer((labels, value) => counter.inc(bound, labels, value), 1);
       // It is there from the start, so that its first step is seen as one.
       if (options.labels === undefined) inc(0);
       return { inc: inc as never };
     },
     gauge(options) {
-      const gauge = declare(options, (declared) => new PromGauge(declared));
-      const set = write((labels, value) => gauge.set(labels, value));
-      const inc = write((labels, value) => gauge.inc(labels, value), 1);
-      const dec = write((labels, value) => gauge.dec(labels, value), 1);
+      const gauge = declare(options, (description) => new OwnGauge(description));
+      const set = writer((labels, value) => gauge.set(bound, labels, value));
+      const inc = writer((labels, value) => gauge.add(bound, labels, value), 1);
+      const dec = writer((labels, value) => gauge.add(bound, labels, -value), 1);
       return { set: set as never, inc: inc as never, dec: dec as never };
     },
     readGauge(options, read) {
@@ -108,9 +111,9 @@ function bind(registry: Registry, readers: Map<string, Reader[]>, bound: Readonl
       });
       declare(
         options,
-        (declared) =>
+        (description) =>
           new PromGauge({
-            ...declared,
+            ...{ ...description, registers: [] },
             collect() {
               this.reset();
               for (const reader of known) for (const { labels, value } of reader()) this.set(labels, value);
@@ -119,11 +122,9 @@ function bind(registry: Registry, readers: Map<string, Reader[]>, bound: Readonl
       );
     },
     histogram(options) {
-      const histogram = declare(
-        options,
-        (declared) => new PromHistogram({ ...declared, buckets: [...options.buckets] }),
-      );
-      const observe = write((labels, value) => histogram.observe(labels, value));
+      const { buckets } = options;
+      const histogram = declare(options, (description) => new OwnHistogram({ ...description, buckets }));
+      const observe = writer((labels, value) => histogram.observe(bound, labels, value));
       return { observe: observe as never };
     },
     with: (labels) => bind(registry, readers, { ...bound, ...labels }),
