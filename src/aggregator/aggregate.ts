@@ -103,17 +103,6 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     return result && { result, validators: signing.warpSet.validators.length };
   }
 
-  async function answer(request: AggregationRequest, waiter: AggregateOptions): Promise<AggregationResult> {
-    const timer = new StageTimer(clock, metrics, 'resolve');
-    const recalled = recall(request);
-    if (recalled === undefined) return run(request, waiter);
-    timer[Symbol.dispose]();
-    waiter.span?.child('resolve').end();
-    const told = waiter.onSigners?.(recalled.validators);
-    if (told !== undefined) await told;
-    return recalled.result;
-  }
-
   async function run(request: AggregationRequest, waiter: AggregateOptions): Promise<AggregationResult> {
     waiter.signal.throwIfAborted();
     const key = requestKey(request);
@@ -176,7 +165,14 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
       metrics.inFlight.inc();
       let outcome: RequestOutcome = 'internal_error';
       try {
-        const result = await answer(request, waiter);
+        const recalled = recall(request);
+        if (recalled !== undefined) {
+          metrics.observeStage('resolve', (clock.monotonicMs() - startMs) / 1_000);
+          waiter.span?.child('resolve').end();
+          const told = waiter.onSigners?.(recalled.validators);
+          if (told !== undefined) await told;
+        }
+        const result = recalled?.result ?? (await run(request, waiter));
         outcome = 'signed';
         return result;
       } catch (error) {

@@ -55,7 +55,7 @@ export function registerAccess(server: Server, options: AccessOptions | undefine
   if (options === undefined) return;
   const gate = new AccessGate(options, metrics);
   server.addHook('onRequest', (request, reply, done) => {
-    const { access } = request.routeOptions.config;
+    const { access } = request.route.config;
     // What has no route declares nothing, and its 404 is free.
     if (access === undefined || access.group === 'operations') return done();
     request.accessGate = gate;
@@ -123,14 +123,12 @@ class AccessGate {
     const isChecked = given !== undefined;
     request.apiKey = typeof given === 'string' ? findKey(apiKeys, given) : undefined;
     // Before the key is judged: trying keys out costs its address what any request costs.
-    return after(
-      this.#charge(request, reply, group, units),
-      (refusal) => refusal ?? (isChecked ? judgeKey(request.apiKey, group) : undefined),
-    );
+    const refusal = this.#charge(request, reply, group, units);
+    return isChecked ? after(refusal, (first) => first ?? judgeKey(request.apiKey, group)) : refusal;
   }
 
   async chargeMore(request: FastifyRequest, reply: FastifyReply, units: number, advice: string): Promise<void> {
-    const { access } = request.routeOptions.config;
+    const { access } = request.route.config;
     if (access === undefined || access.group === 'operations') return;
     const limit = this.#limitOf(request);
     const total = request.units + units;
@@ -143,7 +141,7 @@ class AccessGate {
   }
 
   async chargeAfterwards(request: FastifyRequest, reply: FastifyReply, units: number): Promise<void> {
-    const { access } = request.routeOptions.config;
+    const { access } = request.route.config;
     if (access !== undefined && access.group !== 'operations') await this.#take(request, reply, access.group, units);
   }
 
@@ -154,8 +152,10 @@ class AccessGate {
   }
 
   #charge(request: FastifyRequest, reply: FastifyReply, group: RouteGroup, units: number): Refusal | Promise<Refusal> {
-    return after(this.#take(request, reply, group, units), (account) => {
-      if (account === undefined || account.used <= account.limit) return undefined;
+    const taken = this.#take(request, reply, group, units);
+    if (taken === undefined) return undefined;
+    return after(taken, (account) => {
+      if (account.used <= account.limit) return undefined;
       const hint = request.apiKey === undefined ? '; an API key raises the limit' : '';
       return rateLimited(`more than ${account.limit} units in a minute${hint}`, account.leftMs);
     });
@@ -167,7 +167,7 @@ class AccessGate {
     reply: FastifyReply,
     group: RouteGroup,
     units: number,
-  ): Account | undefined | Promise<Account> {
+  ): Account | Promise<Account> | undefined {
     const { apiKey } = request;
     request.units += units;
     this.#counted.inc({ key: apiKey?.name ?? '', routes: group }, units);

@@ -27,7 +27,7 @@ export type BreakOffReason =
   | 'has most waiting requests of all'
   | 'there are too many connections';
 
-export interface ClientConnectionsOptions extends Pick<ClientConnectionOptions, 'clock' | 'listener'> {
+export interface ClientConnectionsOptions extends Pick<ClientConnectionOptions, 'clock' | 'listener' | 'onOver'> {
   /** Each has a file descriptor, some 20 KB, and what has arrived of a request; the files of a process are bounded. */
   readonly maxConnections: number;
   /** Told of each connection that is broken off. */
@@ -72,7 +72,7 @@ export class ClientConnections {
   }
 
   open(socket: Socket): void {
-    const { clock, listener } = this.#options;
+    const { clock, listener, onOver } = this.#options;
     if (this.#accounts.size >= this.#options.maxConnections && !this.#makeRoom()) {
       socket.destroy();
       this.#options.onBreakOff('there are too many connections');
@@ -81,7 +81,7 @@ export class ClientConnections {
     const address = clientNetwork(socket.remoteAddress ?? '');
     const connection = new ClientConnection(socket, {
       clock,
-      listener,
+      ...{ listener, ...(onOver && { onOver }) },
       begin: (handle) => this.#turns.run(address, handle),
       onChange: (changed) => this.measure(changed),
     });

@@ -30,6 +30,8 @@ export const FIELD_NAMES: Readonly<Record<RequestField, string>> = {
 /** Justifications are a subnet ID or one RegisterL1Validator payload; 24 KiB is the bound of Warp payloads. */
 const MAX_JUSTIFICATION_LENGTH = 24 * 1024;
 
+const NO_JUSTIFICATION = new Uint8Array();
+
 const DESTINATION_DESCRIPTION =
   'The blockchain that will verify the message, in hex or cb58: validators at the P-Chain height of its current epoch sign';
 
@@ -129,7 +131,7 @@ export function parseSubject({
   if (message === undefined && given === undefined) {
     throw badRequest('message is missing: either message or justification must be given');
   }
-  const justification = parseField('justification', given ?? '', () => parseJustification(given ?? ''));
+  const justification = given ? parseField('justification', given, () => parseJustification(given)) : NO_JUSTIFICATION;
   if (message === undefined) return { kind: 'justification', justification };
   if (message === '') throw badRequest('message is empty: give it in hex, or leave it out and give a justification');
   return { kind: 'message', message: parseField('message', message, () => parseMessage(message)), justification };

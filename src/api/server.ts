@@ -144,10 +144,12 @@ export function createBareServer(
   const handleError = createErrorHandler(log, form);
   const httpMetrics = new HttpMetrics(metrics);
   const httpTraces = new HttpTraces(tracer);
+  const followers = [log, httpMetrics, httpTraces];
   const follow = (request: FastifyRequest, reply: FastifyReply): void => {
+    request.route = request.routeOptions;
     httpMetrics.begin();
     httpTraces.begin(request);
-    followRequest(request, reply, clock, [log, httpMetrics, httpTraces]);
+    followRequest(request, reply, clock, followers);
   };
   const ofMalformed = {
     ...{ log, form },
@@ -198,6 +200,7 @@ export function createBareServer(
   server.setNotFoundHandler(handleNotFound);
   // Bodies are JSON; Fastify would take plain text too, and then find that it is no object.
   server.removeContentTypeParser('text/plain');
+  server.decorateRequest('route');
   server.decorateRequest('errorCode', undefined);
   server.decorateRequest('endStatus', undefined);
   server.decorateRequest('eventStream', undefined);

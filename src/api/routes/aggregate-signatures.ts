@@ -5,6 +5,7 @@ import type { AggregationRequest } from '../../aggregator/aggregation-request.ts
 import type { Network } from '../../network/network.ts';
 import type { Clock } from '../../primitives/clock.ts';
 import { Type } from '../../primitives/schema.ts';
+import type { Span } from '../../telemetry/spans.ts';
 import { chargeAfterwards, chargeMore, clientOf } from '../access.ts';
 import { AggregationStream } from '../aggregation-stream.ts';
 import { AGGREGATION_STREAM } from '../aggregation-stream-schema.ts';
@@ -40,13 +41,14 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     asked: AggregationRequest,
   ): Promise<FastifyReply> {
     const { name, aggregator } = networkOf(request);
-    const waiter = waiterOf(request, reply);
+    const waiter = new Waiter(request, reply);
     if (request.method === 'HEAD' || !prefersEvents(request.headers.accept)) {
       const result = await aggregator.aggregate(asked, waiter);
       return reply.status(201).type('application/json; charset=utf-8').send(signedMessageJson(result));
     }
     const stream = new AggregationStream({ reply, clock, network: name, asked });
-    stream.end(await aggregator.aggregate(asked, { ...waiter, onProgress: stream.onProgress }));
+    waiter.onProgress = stream.onProgress;
+    stream.end(await aggregator.aggregate(asked, waiter));
     return reply;
   }
 
@@ -101,24 +103,37 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
   );
 }
 
-/** Whoever waits for the answer, and pays for the validators that may have to be asked. */
-export function waiterOf(request: FastifyRequest, reply: FastifyReply): AggregateOptions {
-  let signal: AbortSignal | undefined;
-  return {
-    // Made when they are asked for: an answer from memory needs neither.
-    get signal() {
-      signal ??= untilClientGone(reply);
-      return signal;
-    },
-    get client() {
-      return clientOf(request);
-    },
-    span: request.span,
-    onSigners(validators) {
+/** Whoever waits for the answer, and pays for the validators that may have to be asked. An answer from memory needs little of it. */
+export class Waiter implements AggregateOptions {
+  readonly #request: FastifyRequest;
+  readonly #reply: FastifyReply;
+  #signal: AbortSignal | undefined;
+  onProgress: AggregateOptions['onProgress'];
+
+  constructor(request: FastifyRequest, reply: FastifyReply) {
+    this.#request = request;
+    this.#reply = reply;
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= untilClientGone(this.#reply);
+    return this.#signal;
+  }
+
+  get client(): string {
+    return clientOf(this.#request);
+  }
+
+  get span(): Span {
+    return this.#request.span;
+  }
+
+  get onSigners(): NonNullable<AggregateOptions['onSigners']> {
+    return (validators) => {
       const units = unitsForSigners(validators);
-      return units === 0 ? undefined : chargeAfterwards(request, reply, units);
-    },
-  };
+      return units === 0 ? undefined : chargeAfterwards(this.#request, this.#reply, units);
+    };
+  }
 }
 
 function unitsForSigners(validators: number): number {
