@@ -169,7 +169,9 @@ export class ClientConnections {
   }
 
   #update(connection: ClientConnection, account: Account): void {
-    const { waiting, unreadBytes, takenBytes } = connection;
+    const { waiting, unreadBytes } = connection;
+    // To be asked for only where it says something: Node copies a list for it.
+    const takenBytes = unreadBytes + account.unreadBytes > 0 ? connection.takenBytes : account.takenBytes;
     this.#waiting += waiting - account.waiting;
     this.#count(account, waiting - account.waiting);
     this.#unreadBytes += unreadBytes - account.unreadBytes;

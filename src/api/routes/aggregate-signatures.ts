@@ -39,12 +39,14 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     request: FastifyRequest,
     reply: FastifyReply,
     asked: AggregationRequest,
-  ): Promise<FastifyReply> {
+  ): Promise<FastifyReply | undefined> {
     const { name, aggregator } = networkOf(request);
     const waiter = new Waiter(request, reply);
     if (request.method === 'HEAD' || !prefersEvents(request.headers.accept)) {
       const result = await aggregator.aggregate(asked, waiter);
-      return reply.status(201).type('application/json; charset=utf-8').send(signedMessageJson(result));
+      reply.status(201).type('application/json; charset=utf-8').send(signedMessageJson(result));
+      // It is sent as a whole: nobody has to wait for the reply's end.
+      return undefined;
     }
     const stream = new AggregationStream({ reply, clock, network: name, asked });
     waiter.onProgress = stream.onProgress;
