@@ -139,10 +139,10 @@ export function parseSubject({
 
 /**
  * What came a moment ago, parsed: the same message is asked for again and again, by each relayer and until it is signed. Texts and bytes
- * together have some MB at most.
+ * together have 1 MiB at most.
  */
 const parsedMessages = new LRUCache<string, UnsignedMessage>({
-  maxSize: 4 * 1024 * 1024,
+  maxSize: 1024 * 1024,
   // A long message costs its hash only, and few come twice.
   maxEntrySize: 16 * 1024,
   sizeCalculation: ({ bytes }, text) => text.length + 2 * bytes.length + 512,
