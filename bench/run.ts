@@ -8,6 +8,7 @@ import { benchHttpSoak } from './http-soak.ts';
 import { benchL1Index } from './l1-index.ts';
 import { benchMemory } from './memory.ts';
 import { benchRedisFaults } from './redis-faults.ts';
+import { benchRepeated } from './repeated.ts';
 import { benchReplicas } from './replicas.ts';
 import { benchService } from './service.ts';
 import { benchStream } from './stream.ts';
@@ -18,6 +19,7 @@ const BENCHMARKS = {
   ...{ service: benchService, faults: benchFaults, bls: benchBls, 'l1-index': benchL1Index, upstream: benchUpstream },
   ...{
     memory: benchMemory,
+    repeated: benchRepeated,
     replicas: benchReplicas,
     'redis-faults': benchRedisFaults,
     http: benchHttp,

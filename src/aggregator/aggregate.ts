@@ -10,7 +10,7 @@ import { AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from './aggregator-metrics.ts';
 import type { AnswerHistory } from './answer-history.ts';
 import type { CollectionLimits } from './collect-signatures.ts';
-import { completeRequest } from './complete-request.ts';
+import { completeMessage, completeRequest } from './complete-request.ts';
 import { isRemembered } from './failure-memory.ts';
 import type { L1Messages } from './l1-messages.ts';
 import type { ProgressListener } from './progress.ts';
@@ -52,7 +52,7 @@ export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolve
 }
 
 export interface AggregateOptions {
-  /** The caller's interest: when it aborts, only its own wait ends. */
+  /** The caller's interest: when it aborts, only its own wait ends. Not asked for where there is nothing to wait for. */
   readonly signal: AbortSignal;
   /** Names whoever asks, in any form; each has a fair share of what the service does. Undefined counts for nobody. */
   readonly client?: string | undefined;
@@ -64,7 +64,7 @@ export interface AggregateOptions {
    */
   readonly onProgress?: ProgressListener | undefined;
   /** Told how many validators may have to be asked, before any of them is; waited for. */
-  readonly onSigners?: ((validators: number) => Promise<void>) | undefined;
+  readonly onSigners?: ((validators: number) => Promise<void> | undefined) | undefined;
 }
 
 export interface Aggregator {
@@ -88,6 +88,20 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     ...{ ...options, bls: admission.watch(options.bls) },
     onExcess: (excessMs) => admission.answered(excessMs),
   });
+
+  /**
+   * The answer of a moment ago, where all that it depends on is in memory, too. It costs nothing that would have to be admitted, and nobody
+   * is waited for.
+   */
+  function recall(request: AggregationRequest): Recalled | undefined {
+    const { subject } = request;
+    if (subject.kind !== 'message') return undefined;
+    const complete = completeMessage(request, subject);
+    const signing = signingResolver.known(complete);
+    if (signing === undefined || !subnets.isAllowed(signing.signingSubnetID)) return undefined;
+    const result = sharedSigning.known(complete, signing);
+    return result && { result, validators: signing.warpSet.validators.length };
+  }
 
   async function run(request: AggregationRequest, waiter: AggregateOptions): Promise<AggregationResult> {
     waiter.signal.throwIfAborted();
@@ -151,7 +165,14 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
       metrics.inFlight.inc();
       let outcome: RequestOutcome = 'internal_error';
       try {
-        const result = await run(request, waiter);
+        const recalled = recall(request);
+        if (recalled !== undefined) {
+          metrics.observeStage('resolve', (clock.monotonicMs() - startMs) / 1_000);
+          waiter.span?.child('resolve').end();
+          const told = waiter.onSigners?.(recalled.validators);
+          if (told !== undefined) await told;
+        }
+        const result = recalled?.result ?? (await run(request, waiter));
         outcome = 'signed';
         return result;
       } catch (error) {
@@ -164,6 +185,11 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
       }
     },
   };
+}
+
+interface Recalled {
+  readonly result: AggregationResult;
+  readonly validators: number;
 }
 
 /** Sets change with some blocks, and a block takes seconds: a request follows two changes, and leaves a third to the caller. */

@@ -1,6 +1,6 @@
 import type { BlockchainID, SubnetID } from '../primitives/ids.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
-import { type AggregationRequest, type RequestSettings, settingsOf } from './aggregation-request.ts';
+import { type AggregationRequest, type RequestSettings, type Subject, settingsOf } from './aggregation-request.ts';
 import { unwrapJustification } from './l1-justification.ts';
 import type { L1Messages } from './l1-messages.ts';
 
@@ -32,15 +32,12 @@ export async function completeRequest(
   signal: AbortSignal,
 ): Promise<CompleteRequest> {
   signal.throwIfAborted();
+  const { subject, signingSubnetID } = request;
   const settings = settingsOf(request);
-  const { subject, signingSubnetID, destinationChainID } = request;
-  const destination = destinationChainID === undefined ? undefined : { chainID: destinationChainID, isRequired: true };
+  const destination = destinationOf(request);
   switch (subject.kind) {
-    case 'message': {
-      const { message } = subject;
-      const justification = unwrapJustification(message, subject.justification);
-      return { ...settings, message, justification, signingSubnetID, destination };
-    }
+    case 'message':
+      return completeMessage(request, subject);
     case 'justification': {
       const { managerChainID: _, ...found } = await l1Messages.ofJustification(subject.justification, signal);
       return { ...settings, ...found, signingSubnetID: signingSubnetID ?? found.signingSubnetID, destination };
@@ -55,4 +52,24 @@ export async function completeRequest(
       };
     }
   }
+}
+
+/** The same of a request that has its message: nobody has to be asked for it. @throws {AggregatorError} */
+export function completeMessage(
+  request: Omit<AggregationRequest, 'subject'>,
+  { message, justification }: Extract<Subject, { kind: 'message' }>,
+): CompleteRequest {
+  return {
+    ...settingsOf(request),
+    message,
+    justification: unwrapJustification(message, justification),
+    signingSubnetID: request.signingSubnetID,
+    destination: destinationOf(request),
+  };
+}
+
+function destinationOf({
+  destinationChainID,
+}: Pick<AggregationRequest, 'destinationChainID'>): Destination | undefined {
+  return destinationChainID === undefined ? undefined : { chainID: destinationChainID, isRequired: true };
 }

@@ -47,16 +47,39 @@ export interface SignatureKeyParts {
 
 /** Requests with the same key have the same answer, in every replica: 64 hex digits of a hash, and no identity of an object. */
 export function resultKey(parts: ResultKeyParts): string {
+  const last = lastKeys.get(parts.message);
+  if (last !== undefined && isSame(last.parts, parts)) return last.key;
+  const key = makeKey(parts);
+  const { message, justification, signingSubnetID, warpSet, quorumNum, quorumBuffer, avoided } = parts;
+  if (justification.length === 0) {
+    lastKeys.set(message, {
+      parts: { justification, signingSubnetID, warpSet, quorumNum, quorumBuffer, avoided },
+      key,
+    });
+  }
+  return key;
+}
+
+/** A message that is asked for again is mostly the same object, and asked for in the same way. */
+const lastKeys = new WeakMap<object, { readonly parts: Omit<ResultKeyParts, 'message'>; readonly key: string }>();
+
+/** By the identity of objects, so what only looks the same is made anew. */
+function isSame(a: Omit<ResultKeyParts, 'message'>, b: Omit<ResultKeyParts, 'message'>): boolean {
+  return (
+    b.justification.length === 0 &&
+    a.signingSubnetID === b.signingSubnetID &&
+    a.warpSet === b.warpSet &&
+    a.avoided === b.avoided &&
+    a.quorumNum === b.quorumNum &&
+    a.quorumBuffer === b.quorumBuffer
+  );
+}
+
+function makeKey(parts: ResultKeyParts): string {
   const { signingSubnetID, warpSet, quorumNum, quorumBuffer, avoided } = parts;
-  const text = [
-    signatureKey(parts),
-    signingSubnetID,
-    warpSetHash(warpSet),
-    quorumNum,
-    quorumBuffer,
-    [...avoided].sort((a, b) => a - b).join(','),
-  ].join('|');
-  return hash('sha256', text);
+  const last = avoided.size === 0 ? '' : [...avoided].sort((a, b) => a - b).join(',');
+  const signed = `${signatureKey(parts)}|${signingSubnetID}|${warpSetHash(warpSet)}`;
+  return hash('sha256', `${signed}|${quorumNum}|${quorumBuffer}|${last}`);
 }
 
 /**

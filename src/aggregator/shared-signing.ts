@@ -54,10 +54,14 @@ export class SharedSigning {
     this.#collection = { ...options, refusedChains: createRefusedChains(clock), room };
     this.#results = new LRUCache({
       maxSize: limits.resultCacheBytes,
-      sizeCalculation: ({ signedMessage, signers }) =>
-        signedMessage.length + 8 * signers.length + RESULT_OVERHEAD_BYTES,
+      sizeCalculation: sizeOf,
     });
     this.#failures = createFailureMemory(clock);
+  }
+
+  /** The signed message where it is in memory. */
+  known(request: CompleteRequest, signing: Signing): AggregationResult | undefined {
+    return this.#find(resultKey({ ...request, ...signing }), signing);
   }
 
   async sign(
@@ -69,11 +73,8 @@ export class SharedSigning {
     const { metrics } = this.#options;
     const { pChainHeight } = signing;
     const key = resultKey({ ...request, ...signing });
-    const known = this.#results.get(key);
-    if (known !== undefined) {
-      metrics.resultCacheHits.inc();
-      return { result: { ...known, pChainHeight }, isNew: false };
-    }
+    const known = this.#find(key, signing);
+    if (known !== undefined) return { result: known, isNew: false };
     const failure = this.#failures.find(key, () => this.#connectedWeight(signing.warpSet));
     if (failure !== undefined) {
       metrics.rememberedFailures.inc({ code: failure.code });
@@ -92,7 +93,7 @@ export class SharedSigning {
     const unsubscribe = onProgress && this.#feeds.get(key)?.subscribe(toldAt(pChainHeight, onProgress));
     try {
       const { result, isNew } = await running;
-      return { result: { ...result, pChainHeight }, isNew };
+      return { result: resultAt(pChainHeight, result), isNew };
     } catch (error) {
       throw error instanceof AggregatorError ? atHeight(error, pChainHeight) : error;
     } finally {
@@ -194,6 +195,16 @@ export class SharedSigning {
     return ending && this.#keep(key, ending);
   }
 
+  /** Answers to equal requests at the same height are one object, so that what is made of it is made once. */
+  #find(key: string, { pChainHeight }: Signing): AggregationResult | undefined {
+    const known = this.#results.get(key);
+    if (known === undefined) return undefined;
+    this.#options.metrics.resultCacheHits.inc();
+    const result = resultAt(pChainHeight, known);
+    if (result !== known) this.#results.set(key, result);
+    return result;
+  }
+
   #keep(key: string, ending: Extract<Ending, { kind: 'signed' }>): Ending {
     if (ending.isTargetReached) this.#results.set(key, ending.result);
     return ending;
@@ -255,6 +266,10 @@ function toError(
   });
 }
 
+function resultAt(pChainHeight: bigint, result: AggregationResult): AggregationResult {
+  return result.pChainHeight === pChainHeight ? result : { ...result, pChainHeight };
+}
+
 /** Requests at different heights with the same validators share a collection; each is told its own height. */
 function toldAt(pChainHeight: bigint, listener: ProgressListener): ProgressListener {
   return (event) => listener(event.kind === 'state' ? { ...event, state: { ...event.state, pChainHeight } } : event);
@@ -267,5 +282,15 @@ function atHeight(error: AggregatorError, pChainHeight: bigint): AggregatorError
   return new AggregatorError(code, message, { field, report: { ...report, pChainHeight }, retryAfterMs, cause });
 }
 
-/** An answer's fields beside the message; the names of the signers are those of the validator set. */
-const RESULT_OVERHEAD_BYTES = 512;
+/**
+ * The message as bytes and, in the answer that is made of it, as hex; the names of the signers are those of the validator set, and are
+ * written once more in the answer.
+ */
+function sizeOf({ signedMessage, signers }: AggregationResult): number {
+  return 3 * signedMessage.length + SIGNER_BYTES * signers.length + RESULT_OVERHEAD_BYTES;
+}
+
+/** A reference, and a NodeID in quotes with its comma. */
+const SIGNER_BYTES = 8 + 45;
+/** The other fields, twice, and the key. */
+const RESULT_OVERHEAD_BYTES = 768;

@@ -17,7 +17,7 @@ export interface SigningResolverOptions {
   readonly directory: SubnetDirectory;
   readonly validatorSets: ValidatorSets<WarpSet>;
   readonly epochs: EpochHeights;
-  readonly funds: Pick<ValidatorFunds, 'soonInactive'>;
+  readonly funds: Pick<ValidatorFunds, 'soonInactive' | 'knownSoonInactive'>;
   readonly clock: Clock;
   /** Time for all questions to the P-Chain API that one request has. */
   readonly resolveTimeoutMs: number;
@@ -27,6 +27,8 @@ export interface SigningResolverOptions {
 export interface SigningResolver {
   /** The subnet whose validators will have to sign, where that is known without asking anybody. */
   knownSigningSubnet(request: AggregationRequest): SubnetID | undefined;
+  /** As {@link resolve}, where nobody has to be asked for anything of it; undefined where somebody has to. */
+  known(request: CompleteRequest): Signing | undefined;
   /**
    * @param onSubnet called as soon as it is known whose validators have to sign, before anything else is asked about them; what
    *   it throws ends the work
@@ -92,6 +94,22 @@ class PChainSigningResolver implements SigningResolver {
     const { directory } = this.#options;
     if (signingSubnetID !== undefined) return directory.isKnown(signingSubnetID) ? signingSubnetID : undefined;
     return subject.kind === 'message' ? directory.knownSubnetOf(subject.message.sourceChainID) : undefined;
+  }
+
+  known({ message, signingSubnetID: given, pChainHeight: pinned, destination }: CompleteRequest): Signing | undefined {
+    const { networkID, directory, validatorSets, funds } = this.#options;
+    if (message.networkID !== networkID || destination !== undefined) return undefined;
+    const sourceSubnetID = directory.knownSubnetOf(message.sourceChainID);
+    const signingSubnetID = given ?? sourceSubnetID;
+    if (sourceSubnetID === undefined || signingSubnetID === undefined || !directory.isKnown(signingSubnetID)) {
+      return undefined;
+    }
+    const pChainHeight = pinned === 0n ? validatorSets.knownProposedHeight() : pinned;
+    const soonInactive = pinned === 0n ? funds.knownSoonInactive(signingSubnetID) : NO_NODES;
+    if (pChainHeight === undefined || soonInactive === undefined) return undefined;
+    const warpSet = validatorSets.known(signingSubnetID, pChainHeight);
+    if (warpSet === undefined || warpSet.totalWeight === 0n) return undefined;
+    return { sourceSubnetID, signingSubnetID, pChainHeight, warpSet, avoided: indicesOf(warpSet, soonInactive) };
   }
 
   async resolve(

@@ -13,6 +13,7 @@ export interface SubnetPolicy {
   /** Whether there are any for which a share of the capacity is kept. */
   readonly hasTracked: boolean;
   isTracked(subnetID: SubnetID): boolean;
+  isAllowed(subnetID: SubnetID): boolean;
   /** @throws {AggregatorError} `subnet_not_allowed` */
   requireAllowed(subnetID: SubnetID): void;
   /** Others are tracked from now on. */
@@ -23,13 +24,16 @@ export interface SubnetPolicy {
 export function createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs }: SubnetPolicyOptions): SubnetPolicy {
   let tracked = new Set(trackedSubnetIDs);
   const allowed = allowedSubnetIDs && new Set([PRIMARY_NETWORK_ID, ...allowedSubnetIDs]);
+  const isAllowed = (subnetID: SubnetID): boolean =>
+    allowed === undefined || allowed.has(subnetID) || tracked.has(subnetID);
   return {
+    isAllowed,
     get hasTracked() {
       return tracked.size > 0;
     },
     isTracked: (subnetID) => tracked.has(subnetID),
     requireAllowed(subnetID) {
-      if (allowed === undefined || allowed.has(subnetID) || tracked.has(subnetID)) return;
+      if (isAllowed(subnetID)) return;
       throw new AggregatorError(
         'subnet_not_allowed',
         `this service does not ask the validators of subnet ${subnetID}`,

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { LimitCounters } from '../store/limit-counters.ts';
+import type { LimitCounters, Usage } from '../store/limit-counters.ts';
 import type { Counter, Metrics } from '../telemetry/metrics.ts';
 import { clientNetwork } from './client-network.ts';
 import { badRequest, HttpError, rateLimited } from './http-error.ts';
@@ -54,12 +54,14 @@ export function registerAccess(server: Server, options: AccessOptions | undefine
   server.decorateRequest('accessGate', undefined);
   if (options === undefined) return;
   const gate = new AccessGate(options, metrics);
-  server.addHook('onRequest', async (request, reply) => {
-    const { access } = request.routeOptions.config;
+  server.addHook('onRequest', (request, reply, done) => {
+    const { access } = request.route.config;
     // What has no route declares nothing, and its 404 is free.
-    if (access === undefined || access.group === 'operations') return;
+    if (access === undefined || access.group === 'operations') return done();
     request.accessGate = gate;
-    await gate.admit(request, reply, access.group, access.units);
+    const refusal = gate.admit(request, reply, access.group, access.units);
+    if (refusal instanceof Promise) refusal.then(done, done);
+    else done(refusal);
   });
 }
 
@@ -114,25 +116,19 @@ class AccessGate {
     );
   }
 
-  async admit(request: FastifyRequest, reply: FastifyReply, group: RouteGroup, units: number): Promise<void> {
-    const given = KEY_HEADERS.map((name) => request.headers[name]).find((text) => text !== undefined && text !== '');
-    const isChecked = this.#options.apiKeys.length > 0 && given !== undefined;
-    request.apiKey = isChecked && typeof given === 'string' ? findKey(this.#options.apiKeys, given) : undefined;
+  /** @returns why it may not come in; a promise where other replicas have to be asked */
+  admit(request: FastifyRequest, reply: FastifyReply, group: RouteGroup, units: number): Refusal | Promise<Refusal> {
+    const { apiKeys } = this.#options;
+    const given = apiKeys.length > 0 ? givenKey(request) : undefined;
+    const isChecked = given !== undefined;
+    request.apiKey = typeof given === 'string' ? findKey(apiKeys, given) : undefined;
     // Before the key is judged: trying keys out costs its address what any request costs.
-    await this.#charge(request, reply, group, units);
-    if (!isChecked) return;
-    if (request.apiKey === undefined) {
-      throw new HttpError('unauthorized', 'the API key is not known here; requests without a key are answered too');
-    }
-    const { routes } = request.apiKey;
-    if (!routes.includes(group)) {
-      const allowed = routes.join(', ');
-      throw new HttpError('forbidden', `the API key is for routes of ${allowed} only, and this one is of ${group}`);
-    }
+    const refusal = this.#charge(request, reply, group, units);
+    return isChecked ? after(refusal, (first) => first ?? judgeKey(request.apiKey, group)) : refusal;
   }
 
   async chargeMore(request: FastifyRequest, reply: FastifyReply, units: number, advice: string): Promise<void> {
-    const { access } = request.routeOptions.config;
+    const { access } = request.route.config;
     if (access === undefined || access.group === 'operations') return;
     const limit = this.#limitOf(request);
     const total = request.units + units;
@@ -140,11 +136,12 @@ class AccessGate {
     if (limit !== undefined && total > limit) {
       throw badRequest(`this request costs ${total} units, more than the ${limit} of a minute: ${advice}`);
     }
-    await this.#charge(request, reply, access.group, units);
+    const refusal = await this.#charge(request, reply, access.group, units);
+    if (refusal !== undefined) throw refusal;
   }
 
   async chargeAfterwards(request: FastifyRequest, reply: FastifyReply, units: number): Promise<void> {
-    const { access } = request.routeOptions.config;
+    const { access } = request.route.config;
     if (access !== undefined && access.group !== 'operations') await this.#take(request, reply, access.group, units);
   }
 
@@ -154,28 +151,61 @@ class AccessGate {
     return unitsPerMinute === undefined ? undefined : (apiKey?.unitsPerMinute ?? unitsPerMinute);
   }
 
-  async #charge(request: FastifyRequest, reply: FastifyReply, group: RouteGroup, units: number): Promise<void> {
-    const account = await this.#take(request, reply, group, units);
-    if (account === undefined || account.used <= account.limit) return;
-    const hint = request.apiKey === undefined ? '; an API key raises the limit' : '';
-    throw rateLimited(`more than ${account.limit} units in a minute${hint}`, account.leftMs);
+  #charge(request: FastifyRequest, reply: FastifyReply, group: RouteGroup, units: number): Refusal | Promise<Refusal> {
+    const taken = this.#take(request, reply, group, units);
+    if (taken === undefined) return undefined;
+    return after(taken, (account) => {
+      if (account.used <= account.limit) return undefined;
+      const hint = request.apiKey === undefined ? '; an API key raises the limit' : '';
+      return rateLimited(`more than ${account.limit} units in a minute${hint}`, account.leftMs);
+    });
   }
 
   /** @returns what the client has used of its minute; undefined where nothing is limited */
-  async #take(request: FastifyRequest, reply: FastifyReply, group: RouteGroup, units: number) {
+  #take(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    group: RouteGroup,
+    units: number,
+  ): Account | Promise<Account> | undefined {
     const { apiKey } = request;
     request.units += units;
     this.#counted.inc({ key: apiKey?.name ?? '', routes: group }, units);
     const limit = this.#limitOf(request);
     if (limit === undefined) return undefined;
-    const { used, leftMs } = await this.#options.limits.add(`units:${clientOf(request)}`, units, WINDOW_MS);
-    reply.headers({
-      'x-ratelimit-limit': limit,
-      'x-ratelimit-remaining': Math.max(0, limit - used),
-      'x-ratelimit-reset': Math.ceil(leftMs / 1_000),
+    return after(this.#options.limits.add(`units:${clientOf(request)}`, units, WINDOW_MS), ({ used, leftMs }) => {
+      reply.headers({
+        'x-ratelimit-limit': limit,
+        'x-ratelimit-remaining': Math.max(0, limit - used),
+        'x-ratelimit-reset': Math.ceil(leftMs / 1_000),
+      });
+      return { limit, used, leftMs };
     });
-    return { limit, used, leftMs };
   }
+}
+
+type Refusal = HttpError | undefined;
+
+interface Account extends Usage {
+  readonly limit: number;
+}
+
+/** Goes on at once with what is there, so that a request that nobody else has to be asked about waits for nothing. */
+function after<T, R>(value: T | Promise<T>, use: (value: T) => R): R | Promise<R> {
+  return value instanceof Promise ? value.then(use) : use(value);
+}
+
+function givenKey({ headers }: FastifyRequest): string | string[] | undefined {
+  return KEY_HEADERS.map((name) => headers[name]).find((text) => text !== undefined && text !== '');
+}
+
+function judgeKey(key: ApiKey | undefined, group: RouteGroup): Refusal {
+  if (key === undefined) {
+    return new HttpError('unauthorized', 'the API key is not known here; requests without a key are answered too');
+  }
+  if (key.routes.includes(group)) return undefined;
+  const allowed = key.routes.join(', ');
+  return new HttpError('forbidden', `the API key is for routes of ${allowed} only, and this one is of ${group}`);
 }
 
 function limitsOf({ apiKeys, unitsPerMinute }: AccessOptions) {

@@ -69,7 +69,7 @@ export function registerBodyRoom(server: Server, metrics: Metrics): void {
 }
 
 function admit(room: BodyRoom, request: FastifyRequest, { raw }: FastifyReply): HttpError | undefined {
-  const { config, bodyLimit } = request.routeOptions;
+  const { config, bodyLimit } = request.route;
   if (config.access !== MESSAGE_AGGREGATION_ACCESS) return undefined;
   const bytes = bodyBytes(request, bodyLimit);
   if (bytes <= LARGE_BYTES) return undefined;

@@ -38,12 +38,14 @@ export function findTargetProblem({ path, query }: RequestTarget): string | unde
 
 function findPathProblem(path: string): string | undefined {
   if (!path.startsWith('/') || !PATH_CHARACTERS.test(path)) return 'has a character that does not belong there';
-  const segments = path.slice(1).split('/');
-  if (segments.includes('')) return 'has an empty segment';
-  if (segments.some((segment) => segment === '.' || segment.startsWith('..') || segment.endsWith('..'))) {
-    return 'has a dot segment';
-  }
+  if (path.includes('//') || path.endsWith('/')) return 'has an empty segment';
+  if (path.includes('.') && hasDotSegment(path)) return 'has a dot segment';
   return path.includes('%') ? findEscapeProblem(path) : undefined;
+}
+
+function hasDotSegment(path: string): boolean {
+  const segments = path.split('/');
+  return segments.some((segment) => segment === '.' || segment.startsWith('..') || segment.endsWith('..'));
 }
 
 /** Names and values are checked after decoding: so any character may be escaped here. */

@@ -37,7 +37,8 @@ export function checkParameters(schema: TSchema, values: Parameters): void {
   for (const name of required) {
     if (values[name] === undefined || values[name] === '') throw badRequest(`${name} is missing`);
   }
-  for (const [name, value] of Object.entries(values)) {
+  for (const name of Object.keys(values)) {
+    const value = values[name];
     if (value === undefined) continue;
     const parameter = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (parameter === undefined) {
@@ -107,10 +108,15 @@ function findNumberProblem({ type, minimum = 0, maximum }: ParameterSchema, text
 const MAX_DIGITS = 20;
 /** The range, for the document, of numbers that have no other limit. */
 export const ANY_AMOUNT = { minimum: 0, exclusiveMaximum: 10 ** MAX_DIGITS };
+const EXACT_DIGITS = 16;
 const DECIMAL = /^(0|[1-9]\d{0,19})(\.\d+)?$/;
 
 /** By all of their digits: as doubles, `100.000000000000000001` would be 100. Negative, 0 or positive, as with `sort`. */
 export function compareDecimals(a: string, b: string): number {
+  // Most are short integers, of which a double has all digits.
+  if (a.length < EXACT_DIGITS && b.length < EXACT_DIGITS && !a.includes('.') && !b.includes('.')) {
+    return Number(a) - Number(b);
+  }
   const [wholeA = '', fractionA = ''] = a.split('.', 2);
   const [wholeB = '', fractionB = ''] = b.split('.', 2);
   if (wholeA.length !== wholeB.length) return wholeA.length - wholeB.length;

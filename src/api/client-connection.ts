@@ -14,6 +14,8 @@ export interface ClientConnectionOptions {
   readonly listener: RequestListener<typeof IncomingMessage, typeof ServerResponse>;
   /** Begins to handle a request, now or as soon as it is its client's turn. */
   readonly begin: (handle: () => void) => void;
+  /** Told of each response that is over, sent or given up. */
+  readonly onOver?: (connection: ClientConnection) => void;
   /** Told after all that may have changed how much is waiting or unread here. */
   readonly onChange: (connection: ClientConnection) => void;
 }
@@ -29,6 +31,7 @@ export class ClientConnection {
   readonly #options: ClientConnectionOptions;
   readonly #handled = new Set<ServerResponse>();
   readonly #waiting: Arrival[] = [];
+  readonly #changed = (): void => this.#options.onChange(this);
   #isTurnDue = false;
   #isHeld = false;
 
@@ -99,18 +102,21 @@ export class ClientConnection {
 
   #handle({ request, response }: Arrival): void {
     this.#handled.add(response);
-    // Its last bytes have been written, to the connection or where it waits for its turn.
-    response.once('prefinish', () => this.#options.onChange(this));
-    response.once('close', () => {
-      this.#handled.delete(response);
-      this.#options.onChange(this);
-      this.#handleNextTurn();
-    });
+    // Its last bytes have been written, to the connection or where it waits for its turn. Each of the two comes once.
+    response.on('prefinish', this.#changed);
+    response.on('close', () => this.#over(response));
     const { begin, listener } = this.#options;
     begin(() => {
       if (!this.socket.destroyed) listener(request, response);
     });
     this.#options.onChange(this);
+  }
+
+  #over(response: ServerResponse): void {
+    this.#handled.delete(response);
+    this.#changed();
+    this.#options.onOver?.(this);
+    this.#handleNextTurn();
   }
 
   /** After a turn of the event loop: however much one client pipelines, others have their turn in between. */

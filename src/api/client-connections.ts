@@ -27,7 +27,7 @@ export type BreakOffReason =
   | 'has most waiting requests of all'
   | 'there are too many connections';
 
-export interface ClientConnectionsOptions extends Pick<ClientConnectionOptions, 'clock' | 'listener'> {
+export interface ClientConnectionsOptions extends Pick<ClientConnectionOptions, 'clock' | 'listener' | 'onOver'> {
   /** Each has a file descriptor, some 20 KB, and what has arrived of a request; the files of a process are bounded. */
   readonly maxConnections: number;
   /** Told of each connection that is broken off. */
@@ -72,7 +72,7 @@ export class ClientConnections {
   }
 
   open(socket: Socket): void {
-    const { clock, listener } = this.#options;
+    const { clock, listener, onOver } = this.#options;
     this.#turns.connectionOpened();
     if (this.#accounts.size >= this.#options.maxConnections && !this.#makeRoom()) {
       socket.destroy();
@@ -82,7 +82,7 @@ export class ClientConnections {
     const address = clientNetwork(socket.remoteAddress ?? '');
     const connection = new ClientConnection(socket, {
       clock,
-      listener,
+      ...{ listener, ...(onOver && { onOver }) },
       begin: (handle) => this.#turns.run(address, handle),
       onChange: (changed) => this.measure(changed),
     });
@@ -171,7 +171,9 @@ export class ClientConnections {
   }
 
   #update(connection: ClientConnection, account: Account): void {
-    const { waiting, unreadBytes, takenBytes } = connection;
+    const { waiting, unreadBytes } = connection;
+    // To be asked for only where it says something: Node copies a list for it.
+    const takenBytes = unreadBytes + account.unreadBytes > 0 ? connection.takenBytes : account.takenBytes;
     this.#waiting += waiting - account.waiting;
     this.#count(account, waiting - account.waiting);
     this.#unreadBytes += unreadBytes - account.unreadBytes;

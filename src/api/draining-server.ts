@@ -32,13 +32,17 @@ export class DrainingServer extends HttpServer {
     // A request without Host is refused by the service, in its error form, and not by Node.
     super({ ...httpOptions, requireHostHeader: false });
     this.#options = options;
-    this.#connections = new ClientConnections({ ...options, listener });
+    this.#connections = new ClientConnections({
+      ...options,
+      listener,
+      onOver: (connection) => this.#answered(connection),
+    });
     this.on('connection', (socket: Socket) => this.#connections.open(socket));
     this.on('request', (request, response) => {
       const connection = this.#connections.get(request.socket);
       // It was broken off while what it had sent was being parsed.
       if (connection === undefined) return;
-      this.#follow(connection, response);
+      if (this.#isClosing) endConnectionWith(response);
       connection.take(request, response);
     });
     // Node would end the connection without a word.
@@ -97,15 +101,9 @@ export class DrainingServer extends HttpServer {
     }
   }
 
-  #follow(connection: ClientConnection, response: ServerResponse): void {
-    if (this.#isClosing) endConnectionWith(response);
-    response.once('close', () => {
-      // A client that goes leaves thousands of responses behind, if it has pipelined: each is to cost next to nothing.
-      if (!this.#isClosing || !connection.socket.writable) return;
-
-      // The headers of this response had been sent before the server closed.
-      if (connection.responses.every((other) => other === response)) connection.socket.destroySoon();
-    });
+  /** While the server closes, a connection ends with its last answer, also where that had begun before. */
+  #answered({ socket, isIdle }: ClientConnection): void {
+    if (this.#isClosing && isIdle && socket.writable) socket.destroySoon();
   }
 }
 

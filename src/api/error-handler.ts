@@ -70,7 +70,7 @@ function answerToFastify({ code, message }: FastifyError, request: FastifyReques
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return {
         code: 'body_too_large',
-        message: `body is larger than the ${request.routeOptions.bodyLimit} bytes allowed here`,
+        message: `body is larger than the ${request.route.bodyLimit} bytes allowed here`,
       };
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return {

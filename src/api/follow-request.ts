@@ -3,6 +3,8 @@ import type { Clock } from '../primitives/clock.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
+    /** Its `routeOptions`, which Fastify makes anew whenever they are asked for. */
+    route: FastifyRequest['routeOptions'];
     /** Of a stream that ended with an error: the status that the plain answer would have. */
     endStatus: number | undefined;
   }
@@ -28,15 +30,16 @@ export function followRequest(
   clock: Clock,
   followers: readonly RequestFollower[],
 ): void {
+  const { raw } = reply;
   const startMs = clock.monotonicMs();
   let isOver = false;
-  const end = (isAnswered: boolean): void => {
+  const end = (isAnswered: boolean = false): void => {
     if (isOver) return;
     isOver = true;
-    const durationMs = clock.monotonicMs() - startMs;
-    const status = request.endStatus ?? reply.raw.statusCode;
-    for (const follower of followers) follower.over(request, reply, { isAnswered, status, durationMs });
+    const how = { isAnswered, status: request.endStatus ?? raw.statusCode, durationMs: clock.monotonicMs() - startMs };
+    for (const follower of followers) follower.over(request, reply, how);
   };
-  reply.raw.once('finish', () => end(true));
-  reply.raw.once('close', () => end(false));
+  // Each comes once: `on` takes no listener away again, which costs more than the listener.
+  raw.on('finish', () => end(true));
+  raw.on('close', end);
 }

@@ -29,13 +29,13 @@ export class HttpMetrics implements RequestFollower {
     this.#inFlight.inc();
   }
 
-  over({ method, routeOptions }: FastifyRequest, _reply: FastifyReply, end: RequestEnd): void {
+  over({ method, route }: FastifyRequest, _reply: FastifyReply, end: RequestEnd): void {
     this.#inFlight.dec();
     // The pattern, of which there are as many as routes; the path of what has no route is any text of the client's.
-    const route = routeOptions.url ?? NO_ROUTE;
+    const path = route.url ?? NO_ROUTE;
     const status = end.isAnswered ? String(end.status) : GONE;
-    this.#count({ method, route, status });
-    this.#observe({ route, status_class: end.isAnswered ? `${status[0]}xx` : GONE }, end.durationMs / 1_000);
+    this.#count({ method, route: path, status });
+    this.#observe({ route: path, status_class: end.isAnswered ? `${status[0]}xx` : GONE }, end.durationMs / 1_000);
   }
 }
 

@@ -18,18 +18,18 @@ export class HttpTraces implements RequestFollower {
   }
 
   begin(request: FastifyRequest): void {
-    const { method, headers, routeOptions } = request;
-    const isOfOperations = routeOptions.config?.access?.group === 'operations';
+    const { method, headers, route } = request;
+    const isOfOperations = route.config?.access?.group === 'operations';
     // The pattern, as in metrics: what has no route may have any text for a path.
     request.span = isOfOperations
       ? NO_SPAN
-      : this.#tracer.root(routeOptions.url === undefined ? method : `${method} ${routeOptions.url}`, 'server', headers);
+      : this.#tracer.root(route.url === undefined ? method : `${method} ${route.url}`, 'server', headers);
   }
 
-  over({ span, id, method, routeOptions, params, errorCode }: FastifyRequest, { raw }: FastifyReply, end: RequestEnd) {
+  over({ span, id, method, route, params, errorCode }: FastifyRequest, { raw }: FastifyReply, end: RequestEnd) {
     if (span.isRecorded) {
       span.set('http.request.method', method);
-      if (routeOptions.url !== undefined) span.set('http.route', routeOptions.url);
+      if (route.url !== undefined) span.set('http.route', route.url);
       span.set('request.id', id);
       const network = (params as { readonly network?: string } | undefined)?.network;
       if (network !== undefined) span.set('network', network); // as the client calls it

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Static } from 'typebox';
 import { type AggregationRequest, DEFAULT_QUORUM_NUM, type Subject } from '../aggregator/aggregation-request.ts';
 import type { RequestField } from '../aggregator/aggregator-error.ts';
@@ -28,6 +29,8 @@ export const FIELD_NAMES: Readonly<Record<RequestField, string>> = {
 
 /** Justifications are a subnet ID or one RegisterL1Validator payload; 24 KiB is the bound of Warp payloads. */
 const MAX_JUSTIFICATION_LENGTH = 24 * 1024;
+
+const NO_JUSTIFICATION = new Uint8Array();
 
 const DESTINATION_DESCRIPTION =
   'The blockchain that will verify the message, in hex or cb58: validators at the P-Chain height of its current epoch sign';
@@ -128,13 +131,32 @@ export function parseSubject({
   if (message === undefined && given === undefined) {
     throw badRequest('message is missing: either message or justification must be given');
   }
-  const justification = parseField('justification', given ?? '', () => parseJustification(given ?? ''));
+  const justification = given ? parseField('justification', given, () => parseJustification(given)) : NO_JUSTIFICATION;
   if (message === undefined) return { kind: 'justification', justification };
   if (message === '') throw badRequest('message is empty: give it in hex, or leave it out and give a justification');
   return { kind: 'message', message: parseField('message', message, () => parseMessage(message)), justification };
 }
 
+/**
+ * What came a moment ago, parsed: the same message is asked for again and again, by each relayer and until it is signed. Texts and bytes
+ * together have 1 MiB at most.
+ */
+const parsedMessages = new LRUCache<string, UnsignedMessage>({
+  maxSize: 1024 * 1024,
+  // A long message costs its hash only, and few come twice.
+  maxEntrySize: 16 * 1024,
+  sizeCalculation: ({ bytes }, text) => text.length + 2 * bytes.length + 512,
+});
+
 function parseMessage(text: string): UnsignedMessage {
+  const known = parsedMessages.get(text);
+  if (known !== undefined) return known;
+  const message = parseNewMessage(text);
+  parsedMessages.set(text, message);
+  return message;
+}
+
+function parseNewMessage(text: string): UnsignedMessage {
   const bytes = parseHex(text, 'message');
   try {
     return parseUnsignedMessage(bytes);

@@ -6,9 +6,11 @@ const JSON_TYPE = 'application/json';
  * both equally, as some clients name every type that they could read.
  */
 export function prefersEvents(accept: string = ''): boolean {
+  const asked = accept.toLowerCase();
+  if (!asked.includes(EVENTS)) return false;
   let events = 0;
   let json = 0;
-  for (const range of accept.toLowerCase().split(',')) {
+  for (const range of asked.split(',')) {
     const [type, ...parameters] = range.split(';').map((part) => part.trim());
     if (type === EVENTS) events = Math.max(events, weightOf(parameters));
     if (type === JSON_TYPE) json = Math.max(json, weightOf(parameters));

@@ -45,13 +45,13 @@ export class RequestLog implements RequestFollower {
 
   /** Writes the access line. Operations have none: probes and scrapes would bury everything else. */
   over(request: FastifyRequest, { raw }: FastifyReply, { isAnswered, status, durationMs }: RequestEnd): void {
-    if (request.routeOptions.config?.access?.group === 'operations') return;
+    if (request.route.config?.access?.group === 'operations') return;
     // By the service's logger, which is cheaper than one of the request's own for a single line.
     this.#write('info', this.#answered, this.#logger, 'request', () => ({
       requestId: request.id,
       ...traceOf(request),
       method: request.method,
-      route: request.routeOptions.url, // the pattern, so that lines of one route are found together
+      route: request.route.url, // the pattern, so that lines of one route are found together
       ...(raw.headersSent && { status }),
       ...(!isAnswered && { clientGone: true }),
       durationMs: Math.round(durationMs * 10) / 10,
@@ -65,7 +65,7 @@ export class RequestLog implements RequestFollower {
   aggregationFailed(request: FastifyRequest, { code, message, report }: AggregatorError): void {
     this.#write('warn', this.#failed, request.log, 'aggregation failed', () => ({
       ...traceOf(request),
-      network: (request.params as { readonly network?: string }).network ?? request.routeOptions.config.network, // as the client calls it
+      network: (request.params as { readonly network?: string }).network ?? request.route.config.network, // as the client calls it
       code,
       reason: message,
       ...(report !== undefined && {

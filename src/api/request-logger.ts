@@ -2,7 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 
 /**
  * The logger of one request, whose lines carry its ID. Most requests write a line or none, and a child of pino costs more than
- * such a line: so it is made when a line is written.
+ * such a line: so it is made when a line is written. Its methods are methods and no getters, as Fastify looks whether each is there.
  */
 export class RequestLogger implements FastifyBaseLogger {
   readonly #parent: FastifyBaseLogger;
@@ -24,32 +24,32 @@ export class RequestLogger implements FastifyBaseLogger {
     this.#own.level = level;
   }
 
-  get fatal() {
-    return bound(this.#own, 'fatal');
+  fatal(...line: unknown[]): void {
+    this.#write('fatal', line);
   }
 
-  get error() {
-    return bound(this.#own, 'error');
+  error(...line: unknown[]): void {
+    this.#write('error', line);
   }
 
-  get warn() {
-    return bound(this.#own, 'warn');
+  warn(...line: unknown[]): void {
+    this.#write('warn', line);
   }
 
-  get info() {
-    return bound(this.#own, 'info');
+  info(...line: unknown[]): void {
+    this.#write('info', line);
   }
 
-  get debug() {
-    return bound(this.#own, 'debug');
+  debug(...line: unknown[]): void {
+    this.#write('debug', line);
   }
 
-  get trace() {
-    return bound(this.#own, 'trace');
+  trace(...line: unknown[]): void {
+    this.#write('trace', line);
   }
 
-  get silent() {
-    return bound(this.#own, 'silent');
+  silent(...line: unknown[]): void {
+    this.#write('silent', line);
   }
 
   child(bindings: Record<string, unknown>, options?: object): FastifyBaseLogger {
@@ -60,10 +60,11 @@ export class RequestLogger implements FastifyBaseLogger {
     this.#made ??= this.#parent.child(this.#bindings, this.#options as never);
     return this.#made;
   }
+
+  #write(method: Method, line: unknown[]): void {
+    const own = this.#own;
+    (own[method] as (...line: unknown[]) => void).apply(own, line);
+  }
 }
 
 type Method = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
-
-function bound(logger: FastifyBaseLogger, method: Method): FastifyBaseLogger['info'] {
-  return logger[method].bind(logger) as FastifyBaseLogger['info'];
-}

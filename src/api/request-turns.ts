@@ -66,13 +66,17 @@ export class RequestTurns {
     this.#most = MAX_A_TURN;
     this.#begun = 0;
     for (const [client, ofClient] of this.#waiting) {
-      if (this.#begun >= most) return;
-      const begin = ofClient.shift();
+      do {
+        if (this.#begun >= most) return;
+        const begin = ofClient.shift();
+        if (ofClient.length === 0) this.#waiting.delete(client);
+        this.#count();
+        begin?.();
+      } while (ofClient.length > 0 && this.#waiting.size === 1);
+      if (ofClient.length === 0) continue;
       // Behind all others, and so the loop comes to it again after them.
       this.#waiting.delete(client);
-      if (ofClient.length > 0) this.#waiting.set(client, ofClient);
-      this.#count();
-      begin?.();
+      this.#waiting.set(client, ofClient);
     }
   }
 }

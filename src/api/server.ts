@@ -90,7 +90,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const server = createBareServer(options, log);
   const checkRouteAccess = watchRouteAccess(server);
   // Before all that may refuse a request, so that pages can read why; a preflight needs nothing else.
-  await registerCors(server, corsOrigins);
+  registerCors(server, corsOrigins);
   server.addHook('onRequest', ({ raw }, _reply, done) => done(findHeaderProblem(raw)));
   const names = networks.flatMap(({ pathNames }) => pathNames);
   registerOpenApi(server, {
@@ -145,10 +145,12 @@ export function createBareServer(
   const handleError = createErrorHandler(log, form);
   const httpMetrics = new HttpMetrics(metrics);
   const httpTraces = new HttpTraces(tracer);
+  const followers = [log, httpMetrics, httpTraces];
   const follow = (request: FastifyRequest, reply: FastifyReply): void => {
+    request.route = request.routeOptions;
     httpMetrics.begin();
     httpTraces.begin(request);
-    followRequest(request, reply, clock, [log, httpMetrics, httpTraces]);
+    followRequest(request, reply, clock, followers);
   };
   const ofMalformed = {
     ...{ log, form },
@@ -206,6 +208,7 @@ export function createBareServer(
   server.setNotFoundHandler(handleNotFound);
   // Bodies are JSON; Fastify would take plain text too, and then find that it is no object.
   server.removeContentTypeParser('text/plain');
+  server.decorateRequest('route');
   server.decorateRequest('errorCode', undefined);
   server.decorateRequest('endStatus', undefined);
   server.decorateRequest('eventStream', undefined);

@@ -40,6 +40,21 @@ export const SignedMessageBody = Type.Object(
 );
 export type SignedMessageBody = Static<typeof SignedMessageBody>;
 
+/**
+ * The same as JSON, made once for each result: equal requests have the same one from memory. The aggregator counts these texts among the
+ * bytes that it keeps.
+ */
+export function signedMessageJson(result: AggregationResult): string {
+  let json = texts.get(result);
+  if (json === undefined) {
+    json = JSON.stringify(presentSigned(result));
+    texts.set(result, json);
+  }
+  return json;
+}
+
+const texts = new WeakMap<AggregationResult, string>();
+
 export function presentSigned(result: AggregationResult): SignedMessageBody {
   return {
     signedMessage: bytesToHex(result.signedMessage),

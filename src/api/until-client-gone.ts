@@ -8,7 +8,7 @@ import { ClientGone } from './http-error.ts';
 export function untilClientGone({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
   if (raw.destroyed) gone.abort(new ClientGone());
-  raw.once('close', () => {
+  raw.on('close', () => {
     if (!raw.writableFinished) gone.abort(new ClientGone());
   });
   return gone.signal;

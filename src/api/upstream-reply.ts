@@ -38,10 +38,10 @@ function sendRefusal(reply: FastifyReply, { status, headers }: UpstreamRefusal, 
 }
 
 function sendSuccess(request: FastifyRequest, reply: FastifyReply, answer: UpstreamSuccess): FastifyReply {
-  const { status, headers, body } = answer;
-  reply.status(status).headers({ ...headers, 'cache-control': 'no-store' });
+  const { status, headers, body, text } = answer;
+  reply.status(status).headers(headers).header('cache-control', 'no-store');
   if (Buffer.isBuffer(body)) {
-    return body.length === 0 ? reply.removeHeader('content-type').send() : reply.send(fitToSend(body));
+    return body.length === 0 ? reply.removeHeader('content-type').send() : reply.send(text ?? fitToSend(body));
   }
   if (request.method !== 'HEAD') return reply.send(body);
   // Node leaves the body of an answer to HEAD out by itself; but a stream would first be read to its end.

@@ -41,7 +41,7 @@ export async function askPChainSigners(
     validatorSets: createValidatorSets({ api, clock, build: createWarpSet }),
     epochs: createEpochHeights(createChainApi(client), clock),
     // Who signed has signed, whatever they can pay for.
-    funds: { soonInactive: async () => new Set() },
+    funds: { soonInactive: async () => new Set(), knownSoonInactive: () => new Set() },
     ...{ clock, resolveTimeoutMs: timeoutMs },
   });
   const networkID = await api.getNetworkID(signal);

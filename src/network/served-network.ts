@@ -157,7 +157,10 @@ class NetworkWithLife implements ServedNetwork {
     this.#opener = opener;
     this.#startedMs = clock.monotonicMs();
     this.aggregator = {
-      aggregate: async (request, call) => this.#requireParts().aggregator.aggregate(request, call),
+      aggregate: (request, call) =>
+        this.#state.kind === 'open'
+          ? this.#state.parts.aggregator.aggregate(request, call)
+          : Promise.reject(this.#unavailable(this.#state)),
     };
     this.#options.metrics.readGauge<'status'>(
       {
@@ -251,7 +254,11 @@ class NetworkWithLife implements ServedNetwork {
 
   #requireParts(): ReturnType<OpenParts> {
     if (this.#state.kind === 'open') return this.#state.parts;
-    throw new AggregatorError('network_unavailable', `${this.name} cannot be served now: ${this.#state.reason}`, {
+    throw this.#unavailable(this.#state);
+  }
+
+  #unavailable({ reason }: Exclude<State, { kind: 'open' }>): AggregatorError {
+    return new AggregatorError('network_unavailable', `${this.name} cannot be served now: ${reason}`, {
       retryAfterMs: RETRY_AFTER_MS,
     });
   }

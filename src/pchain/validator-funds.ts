@@ -12,6 +12,8 @@ export interface ValidatorFunds {
    * @throws {ApiError}, or the signal's reason
    */
   soonInactive(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlySet<NodeID>>;
+  /** The same where nobody has to be asked; else undefined. */
+  knownSoonInactive(subnetID: SubnetID): ReadonlySet<NodeID> | undefined;
   /**
    * The L1 validators of a subnet as of its last block, inactive ones too; none of a subnet that is no L1. Balances are those of up to
    * {@link ValidatorFundsLimits.maxAgeMs} ago.
@@ -43,6 +45,8 @@ interface Funds {
   readonly ofNodes: ReadonlyMap<NodeID, L1ValidatorFunds>;
   /** When each active validator's balance ends in monotonic time, if the fee stays as it is. */
   readonly endsMs: ReadonlyMap<NodeID, number>;
+  /** The first of these. */
+  readonly firstEndMs: number;
 }
 
 export function createValidatorFunds(
@@ -72,17 +76,25 @@ export function createValidatorFunds(
       if (balance === undefined || balance === 0n || price === 0n) continue;
       endsMs.set(nodeID, nowMs + Number(balance / price) * 1_000);
     }
-    return { ofNodes, endsMs };
+    return { ofNodes, endsMs, firstEndMs: Math.min(...endsMs.values()) };
+  }
+
+  function endingSoon({ endsMs, firstEndMs }: Funds): ReadonlySet<NodeID> {
+    const limitMs = clock.monotonicMs() + soonMs;
+    if (firstEndMs >= limitMs) return NOBODY;
+    return new Set([...endsMs].flatMap(([nodeID, endMs]) => (endMs < limitMs ? [nodeID] : [])));
   }
 
   return {
     async soonInactive(subnetID, signal) {
       signal.throwIfAborted();
       if (subnetID === PRIMARY_NETWORK_ID) return NOBODY;
-      const { endsMs } = await funds.get(subnetID, signal);
-      const limitMs = clock.monotonicMs() + soonMs;
-      const ending = [...endsMs].flatMap(([nodeID, endMs]) => (endMs < limitMs ? [nodeID] : []));
-      return ending.length === 0 ? NOBODY : new Set(ending);
+      return endingSoon(await funds.get(subnetID, signal));
+    },
+    knownSoonInactive(subnetID) {
+      if (subnetID === PRIMARY_NETWORK_ID) return NOBODY;
+      const known = funds.peek(subnetID);
+      return known && endingSoon(known);
     },
     async fundsOf(subnetID, signal) {
       signal.throwIfAborted();

@@ -46,6 +46,10 @@ export interface ValidatorSets<T> {
   at(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T>;
   /** The same at any height that a client has named. */
   atPinned(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T>;
+  /** The proposed height where it is known and fresh; undefined where somebody has to be asked. */
+  knownProposedHeight(): bigint | undefined;
+  /** The set of a subnet at a height, proposed or named by a client, where it is known. */
+  known(subnetID: SubnetID, height: bigint): T | undefined;
   /** Of each subnet that was asked for lately the set at the greatest height; the subnet asked for last first. */
   newest(): readonly (readonly [SubnetID, T])[];
 }
@@ -188,6 +192,11 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): Valida
       signal.throwIfAborted();
       const key = setKey(subnetID, height);
       return (proposed.sets.peek(key) ?? (await pinned.sets.get(key, signal))).set;
+    },
+    knownProposedHeight: () => proposedHeights.peek('proposed'),
+    known(subnetID, height) {
+      const key = setKey(subnetID, height);
+      return (proposed.sets.peek(key) ?? pinned.sets.peek(key))?.set;
     },
     newest: () => [...newest.entries()].map(([subnetID, { entry }]) => [subnetID, entry.set] as const),
   };

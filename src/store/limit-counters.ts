@@ -1,10 +1,13 @@
 import type { Clock } from '../primitives/clock.ts';
 import { createLru } from '../primitives/lru.ts';
 
-/** Counts what limits apply to: in this process alone, or together with the other replicas. Its promises do not reject. */
+/**
+ * Counts what limits apply to: in this process alone, or together with the other replicas. Its promises do not reject; what this
+ * process alone counts is there at once.
+ */
 export interface LimitCounters {
   /** Adds to what was used in the current window. If there is none, a new one starts. */
-  add(key: string, cost: number, windowMs: number): Promise<Usage>;
+  add(key: string, cost: number, windowMs: number): Usage | Promise<Usage>;
   /** Claims something that may be done once in `ttlMs`. Of many claims at the same time, one is granted. */
   claim(key: string, ttlMs: number): Promise<Claim>;
 }
@@ -35,7 +38,7 @@ export function createMemoryLimitCounters(clock: Clock): LimitCounters {
   const windows = createLru<string, { used: number; readonly endsMs: number }>(MAX_WINDOWS);
   const claims = createLru<string, { readonly endsMs: number }>(MAX_CLAIMS);
   return {
-    async add(key, cost, windowMs) {
+    add(key, cost, windowMs) {
       const nowMs = clock.monotonicMs();
       let window = windows.get(key);
       if (window === undefined || window.endsMs <= nowMs) {

@@ -10,9 +10,8 @@ export interface RawAnswer {
   readonly body: Buffer | Readable;
 }
 
+/** Those of one upstream, for all of its exchanges. */
 export interface ExchangeRules {
-  /** A longer body is streamed if it may be. */
-  readonly streamedFromBytes: number;
   /** A longer body can only be streamed. */
   readonly maxWholeBytes: number;
   /** A longer body is an error. */
@@ -34,9 +33,12 @@ export interface ExchangeRules {
  * signals of undici's `request` cost more than everything else that is done for a short answer.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
+  /** What it is about. */
+  readonly subject: string;
   /** Rejects with undici's error, one of {@link ExchangeRules}, or the reason of {@link abort}. */
   readonly answer: Promise<RawAnswer>;
   readonly #rules: ExchangeRules;
+  readonly #streamedFromBytes: number;
   readonly #resolve: (answer: RawAnswer) => void;
   readonly #reject: (reason: unknown) => void;
   #controller: Dispatcher.DispatchController | undefined;
@@ -47,8 +49,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #stream: Readable | undefined;
   #failure: Error | undefined;
 
-  constructor(rules: ExchangeRules) {
+  /** @param streamedFromBytes a longer body is streamed if it may be */
+  constructor(rules: ExchangeRules, subject: string, streamedFromBytes: number) {
     this.#rules = rules;
+    this.subject = subject;
+    this.#streamedFromBytes = streamedFromBytes;
     const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>();
     this.answer = promise;
     this.#resolve = resolve;
@@ -89,7 +94,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       this.abort(this.#rules.tooLong());
     } else if (this.#stream === undefined) {
       this.#chunks.push(chunk);
-      if (this.#length > this.#rules.streamedFromBytes && this.#rules.takeStream()) this.#startStream(controller);
+      if (this.#length > this.#streamedFromBytes && this.#rules.takeStream()) this.#startStream(controller);
       else if (this.#length > this.#rules.maxWholeBytes) this.abort(this.#rules.noStream());
     } else if (!this.#stream.push(chunk)) {
       controller.pause();

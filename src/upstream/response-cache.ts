@@ -103,7 +103,8 @@ export class ResponseCache {
       this.#long.set(key, true);
       return { kind: 'too long' };
     }
-    const whole = { ...response, body };
+    // Its text is no part of what is kept: it would be there twice.
+    const whole = { ...response, body, text: undefined };
     if (response.status !== 200) return { kind: 'passed', response: whole };
     const isImmutable = policy.isImmutable !== undefined && policy.isImmutable(parseJson(body));
     const entry: Entry = {

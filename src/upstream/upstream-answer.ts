@@ -18,6 +18,8 @@ export interface UpstreamSuccess {
    * whoever does not read it to the end must destroy it.
    */
   readonly body: Buffer | Readable;
+  /** The same as text, where it had to be decoded to be checked. */
+  readonly text?: string | undefined;
 }
 
 /** In the upstream's words, with nothing of our keys in them. */
@@ -50,20 +52,26 @@ export function findHeadProblem(status: number, headers: IncomingHttpHeaders): s
   return encoding === 'identity' || encoding === '' ? undefined : 'answered in an encoding it was not asked for';
 }
 
-/** What is wrong with the body of a success. Only a POST, or a 204, may be answered with nothing. */
-export function findBodyProblem(method: 'GET' | 'POST', { status, headers, body }: RawAnswer): string | undefined {
+/** What is wrong with the body of a success, and its text where it was decoded. Only a POST, or a 204, may be answered with nothing. */
+export function checkBody(
+  method: 'GET' | 'POST',
+  { status, headers, body }: RawAnswer,
+): { readonly problem?: string; readonly text?: string | undefined } {
   const isWhole = Buffer.isBuffer(body);
-  if (isWhole && body.length === 0 && (status === 204 || method === 'POST')) return undefined;
-  if (!JSON_TYPE.test(headers['content-type'] ?? '')) return 'did not answer with JSON';
-  return isWhole && !isJson(body) ? 'answered with broken JSON' : undefined;
+  if (isWhole && body.length === 0 && (status === 204 || method === 'POST')) return {};
+  if (!JSON_TYPE.test(headers['content-type'] ?? '')) return { problem: 'did not answer with JSON' };
+  if (!isWhole || (body.length > MAX_PARSED_BYTES && looksLikeJson(body))) return {};
+  const text = body.length > MAX_PARSED_BYTES ? undefined : decodeJson(body);
+  return text === undefined ? { problem: 'answered with broken JSON' } : { text };
 }
 
-export function presentSuccess({ status, headers, body }: RawAnswer): UpstreamSuccess {
+export function presentSuccess({ status, headers, body }: RawAnswer, text: string | undefined): UpstreamSuccess {
   const passed = pickPassed(headers);
   // A client cannot know the length of a stream otherwise, and chunks are more work for both.
   const { 'content-length': length } = headers;
   const isMeasured = !Buffer.isBuffer(body) && length !== undefined;
-  return { kind: 'success', status, headers: isMeasured ? { ...passed, 'content-length': length } : passed, body };
+  const sent = isMeasured ? { ...passed, 'content-length': length } : passed;
+  return { kind: 'success', status, headers: sent, body, text };
 }
 
 /** @param redact takes our keys out of a text */
@@ -85,20 +93,23 @@ function pickPassed(headers: IncomingHttpHeaders): Record<string, string> {
 }
 
 /** Of a longer text only both ends are looked at: they tell JSON from a page of HTML, and from what was cut off. */
-function isJson(body: Buffer): boolean {
-  if (body.length > MAX_PARSED_BYTES) {
-    const start = body.toString('latin1', 0, 64).trimStart().slice(0, 1);
-    const end = body
-      .toString('latin1', body.length - 64)
-      .trimEnd()
-      .slice(-1);
-    return ['{}', '[]'].includes(start + end);
-  }
-  if (!isUtf8(body)) return false;
+function looksLikeJson(body: Buffer): boolean {
+  const start = body.toString('latin1', 0, 64).trimStart().slice(0, 1);
+  const end = body
+    .toString('latin1', body.length - 64)
+    .trimEnd()
+    .slice(-1);
+  return ['{}', '[]'].includes(start + end);
+}
+
+/** Undefined where it is no JSON. */
+function decodeJson(body: Buffer): string | undefined {
+  if (!isUtf8(body)) return undefined;
+  const text = body.toString('utf8');
   try {
-    JSON.parse(body.toString('utf8'));
-    return true;
+    JSON.parse(text);
+    return text;
   } catch {
-    return false;
+    return undefined;
   }
 }

@@ -9,7 +9,7 @@ import { EndpointAddress } from './endpoint-address.ts';
 import { Exchange, type ExchangeRules, type RawAnswer } from './exchange.ts';
 import { FailingSubjects } from './failing-subjects.ts';
 import {
-  findBodyProblem,
+  checkBody,
   findHeadProblem,
   presentRefusal,
   presentSuccess,
@@ -90,6 +90,7 @@ class PooledUpstreamClient implements UpstreamClient {
   readonly #subjects = new FailingSubjects();
   readonly #slots = new ConnectionSlots();
   readonly #maxResponseBytes: number;
+  readonly #rules: ExchangeRules;
   readonly #http: Dispatcher;
 
   constructor({ name, endpoint, clock, openHttp, maxResponseBytes, onCircuit }: UpstreamClientOptions) {
@@ -97,6 +98,7 @@ class PooledUpstreamClient implements UpstreamClient {
     this.#clock = clock;
     this.#address = new EndpointAddress(endpoint);
     this.#maxResponseBytes = maxResponseBytes;
+    this.#rules = this.#createRules();
     this.#breaker = new CircuitBreaker({
       clock,
       maxFailures: MAX_FAILURES,
@@ -213,9 +215,12 @@ class PooledUpstreamClient implements UpstreamClient {
   }
 
   #createExchange({ subject, isKept }: UpstreamRequest): Exchange {
-    const rules: ExchangeRules = {
+    return new Exchange(this.#rules, subject, isKept ? MAX_WHOLE_BYTES : STREAMED_FROM_BYTES);
+  }
+
+  #createRules(): ExchangeRules {
+    return {
       maxWholeBytes: MAX_WHOLE_BYTES,
-      streamedFromBytes: isKept ? MAX_WHOLE_BYTES : STREAMED_FROM_BYTES,
       maxBytes: this.#maxResponseBytes,
       findProblem: (status, headers) => {
         const problem = findHeadProblem(status, headers);
@@ -224,16 +229,16 @@ class PooledUpstreamClient implements UpstreamClient {
       tooLong: () => this.#invalid(`sent more than the ${this.#maxResponseBytes} bytes allowed`),
       takeStream: () => this.#slots.takeStream(),
       noStream: () => this.#busy('has too many long answers under way'),
-      onOver: ({ isStreaming }) => {
+      onOver: ({ subject, isStreaming }) => {
         if (isStreaming) this.#slots.returnStream();
         this.#slots.release(subject);
       },
     };
-    return new Exchange(rules);
   }
 
   #dispatch({ method, target, body, span }: UpstreamRequest, exchange: Exchange): Promise<RawAnswer> {
-    const own = { ...this.#address.headers, ...span.headers };
+    const { headers: ours } = this.#address;
+    const own = span.traceID === undefined ? ours : { ...ours, ...span.headers };
     const headers = body === undefined ? own : { ...own, 'content-type': 'application/json' };
     this.#http.dispatch({ method, path: this.#address.path(target), headers, body: body ?? null }, exchange);
     return exchange.answer;
@@ -272,10 +277,10 @@ class PooledUpstreamClient implements UpstreamClient {
   /** @throws {UpstreamError} on a success that is not JSON */
   #present({ method }: UpstreamRequest, answer: RawAnswer): UpstreamResponse {
     const { status, body } = answer;
-    const problem = status < 400 ? findBodyProblem(method, answer) : undefined;
+    const { problem, text } = status < 400 ? checkBody(method, answer) : {};
     if (!Buffer.isBuffer(body) && (status >= 400 || problem !== undefined)) body.destroy();
     if (problem !== undefined) throw this.#invalid(problem);
-    return status < 400 ? presentSuccess(answer) : presentRefusal(answer, (text) => this.#address.redact(text));
+    return status < 400 ? presentSuccess(answer, text) : presentRefusal(answer, (text) => this.#address.redact(text));
   }
 
   #invalid(problem: string): UpstreamError {

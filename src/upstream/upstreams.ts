@@ -130,7 +130,6 @@ class ClientsOfUpstreams implements Upstreams {
     question: UpstreamQuestion,
     policy: CachePolicy | undefined,
   ): Promise<UpstreamAnswer> {
-    const request = { span: NO_SPAN, ...question };
     const client = this.#clients.get(name);
     if (client === undefined) {
       const { role, setting } = UPSTREAMS[name];
@@ -139,23 +138,21 @@ class ClientsOfUpstreams implements Upstreams {
         `this service has no ${role}: the setting ${setting} is missing in its configuration`,
       );
     }
-    if (this.#cache === undefined || policy === undefined) {
-      return this.#ask(name, client, { ...request, isKept: false });
-    }
+    if (this.#cache === undefined || policy === undefined) return this.#ask(name, client, question, question.signal);
     let isAsked = false;
-    const key = `${name} ${request.target}`;
+    const key = `${name} ${question.target}`;
     const answering = this.#cache.get(
       key,
       policy,
       (signal, isKept) => {
         isAsked = true;
-        return this.#ask(name, client, { ...request, signal, isKept }, isKept ? key : undefined);
+        return this.#ask(name, client, question, signal, isKept ? key : undefined);
       },
-      request.signal,
+      question.signal,
     );
     // The question, which several requests may share, is under way already.
     const shared = this.#spans.get(key);
-    if (shared !== undefined) request.span.link(shared);
+    if (shared !== undefined) question.span?.link(shared);
     const answer = await answering;
     if (!isAsked) this.#metrics.cacheHits.inc({ upstream: name });
     return answer;
@@ -167,19 +164,20 @@ class ClientsOfUpstreams implements Upstreams {
     await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()));
   }
 
-  /** @param key where other requests may share the answer */
+  /** @param key where the answer is kept, and other requests may share it */
   async #ask(
     name: UpstreamName,
     client: UpstreamClient,
-    request: UpstreamQuestion & UpstreamRequest,
+    request: UpstreamQuestion,
+    signal: AbortSignal,
     key?: string,
   ): Promise<UpstreamResponse> {
     const { clock } = this.#options;
     const startedMs = clock.monotonicMs();
-    const span = request.span.child(`upstream ${name}`, 'client');
+    const span = (request.span ?? NO_SPAN).child(`upstream ${name}`, 'client');
     if (key !== undefined && span.isRecorded) this.#spans.set(key, span);
     try {
-      const response = await client.request({ ...request, span });
+      const response = await client.request({ ...request, signal, span, isKept: key !== undefined });
       span.set('http.response.status_code', response.status);
       this.#recordResponse(name, request, response);
       return response;

@@ -365,7 +365,7 @@ export function planAggregation(draws: Draws, themes: ReadonlySet<Theme>): Aggre
     maxConcurrentQueries: draws.chance(0.1) ? draws.int(1, 4) : 2_048,
     signatureCacheSize: draws.pick([2, 1_000]),
     signatureCachePerSigner: draws.pick([1, 100]),
-    resultCacheBytes: draws.pick([1_024, 1_000_000]),
+    resultCacheBytes: draws.pick([2_048, 1_000_000]),
   };
 }
 

@@ -13,7 +13,7 @@ import { createNetworkOfPath } from '../network-of-path.ts';
 import { AGGREGATION_BODY_LIMIT } from '../parse-aggregation-request.ts';
 import type { RequestLog } from '../request-log.ts';
 import { MESSAGE_AGGREGATION_ACCESS } from '../route-access.ts';
-import { unitsForSize, waiterOf } from '../routes/aggregate-signatures.ts';
+import { unitsForSize, Waiter } from '../routes/aggregate-signatures.ts';
 import { describeValidation } from '../validation-text.ts';
 import { GO_ERROR_FORM, goErrorResponses } from './go-error-form.ts';
 import { GoAggregationBody, parseGoRequest } from './parse-go-request.ts';
@@ -59,9 +59,10 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
   async function answer(request: FastifyRequest, reply: FastifyReply, asked: Network) {
     if (request.validationError !== undefined) throw describeWrongBody(request);
     const body = request.body as Static<typeof GoAggregationBody>;
-    await chargeMore(request, reply, unitsForSize(body), 'it takes an API key with a higher limit');
+    const units = unitsForSize(body);
+    if (units > 0) await chargeMore(request, reply, units, 'it takes an API key with a higher limit');
     const startMs = options.clock.monotonicMs();
-    const { signedMessage } = await asked.aggregator.aggregate(parseGoRequest(body), waiterOf(request, reply));
+    const { signedMessage } = await asked.aggregator.aggregate(parseGoRequest(body), new Waiter(request, reply));
     recorders.get(asked)?.answered(options.clock.monotonicMs() - startMs);
     return { 'signed-message': bytesToHex(signedMessage) };
   }

@@ -5,6 +5,7 @@ import type { AggregationRequest } from '../../aggregator/aggregation-request.ts
 import type { Network } from '../../network/network.ts';
 import type { Clock } from '../../primitives/clock.ts';
 import { Type } from '../../primitives/schema.ts';
+import type { Span } from '../../telemetry/spans.ts';
 import { chargeAfterwards, chargeMore, clientOf } from '../access.ts';
 import { AggregationStream } from '../aggregation-stream.ts';
 import { AGGREGATION_STREAM } from '../aggregation-stream-schema.ts';
@@ -20,7 +21,7 @@ import {
 } from '../parse-aggregation-request.ts';
 import { prefersEvents } from '../prefers-events.ts';
 import { AGGREGATION_ACCESS, MAX_UNITS_OF_SIGNERS, MESSAGE_AGGREGATION_ACCESS } from '../route-access.ts';
-import { presentSigned, SignedMessageBody } from '../signed-message-record.ts';
+import { SignedMessageBody, signedMessageJson } from '../signed-message-record.ts';
 import { untilClientGone } from '../until-client-gone.ts';
 
 const RESPONSES = {
@@ -38,15 +39,18 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     request: FastifyRequest,
     reply: FastifyReply,
     asked: AggregationRequest,
-  ): Promise<FastifyReply> {
+  ): Promise<FastifyReply | undefined> {
     const { name, aggregator } = networkOf(request);
-    const waiter = waiterOf(request, reply);
+    const waiter = new Waiter(request, reply);
     if (request.method === 'HEAD' || !prefersEvents(request.headers.accept)) {
       const result = await aggregator.aggregate(asked, waiter);
-      return reply.status(201).send(presentSigned(result));
+      reply.status(201).type('application/json; charset=utf-8').send(signedMessageJson(result));
+      // It is sent as a whole: nobody has to wait for the reply's end.
+      return undefined;
     }
     const stream = new AggregationStream({ reply, clock, network: name, asked });
-    stream.end(await aggregator.aggregate(asked, { ...waiter, onProgress: stream.onProgress }));
+    waiter.onProgress = stream.onProgress;
+    stream.end(await aggregator.aggregate(asked, waiter));
     return reply;
   }
 
@@ -66,7 +70,8 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
       onRequest,
     },
     async (request, reply) => {
-      await chargeMore(request, reply, unitsForSize(request.body), 'it takes an API key with a higher limit');
+      const units = unitsForSize(request.body);
+      if (units > 0) await chargeMore(request, reply, units, 'it takes an API key with a higher limit');
       const asked = parseAggregationRequest(request.body);
       return answer(request, reply, asked);
     },
@@ -100,12 +105,37 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
   );
 }
 
-/** Whoever waits for the answer, and pays for the validators that may have to be asked. */
-export function waiterOf(request: FastifyRequest, reply: FastifyReply): AggregateOptions {
-  return {
-    ...{ signal: untilClientGone(reply), client: clientOf(request), span: request.span },
-    onSigners: (validators) => chargeAfterwards(request, reply, unitsForSigners(validators)),
-  };
+/** Whoever waits for the answer, and pays for the validators that may have to be asked. An answer from memory needs little of it. */
+export class Waiter implements AggregateOptions {
+  readonly #request: FastifyRequest;
+  readonly #reply: FastifyReply;
+  #signal: AbortSignal | undefined;
+  onProgress: AggregateOptions['onProgress'];
+
+  constructor(request: FastifyRequest, reply: FastifyReply) {
+    this.#request = request;
+    this.#reply = reply;
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= untilClientGone(this.#reply);
+    return this.#signal;
+  }
+
+  get client(): string {
+    return clientOf(this.#request);
+  }
+
+  get span(): Span {
+    return this.#request.span;
+  }
+
+  get onSigners(): NonNullable<AggregateOptions['onSigners']> {
+    return (validators) => {
+      const units = unitsForSigners(validators);
+      return units === 0 ? undefined : chargeAfterwards(this.#request, this.#reply, units);
+    };
+  }
 }
 
 function unitsForSigners(validators: number): number {

@@ -146,9 +146,10 @@ function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, a
 }
 
 /** As on the routes of aggregation, a network that is not served is a 404 and no malformed parameter. */
-async function requireNetwork({ params }: FastifyRequest): Promise<void> {
+function requireNetwork({ params }: FastifyRequest, _reply: FastifyReply, done: (refusal?: HttpError) => void): void {
   const { network } = params as { readonly network?: string };
-  if (network !== undefined && !DATA_NETWORKS.includes(network)) throw unknownNetwork(network, DATA_NETWORKS);
+  const isServed = network === undefined || DATA_NETWORKS.includes(network);
+  done(isServed ? undefined : unknownNetwork(network, DATA_NETWORKS));
 }
 
 /** What belongs to no network is asked of the data API for EVM chains. */

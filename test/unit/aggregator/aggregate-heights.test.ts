@@ -113,10 +113,12 @@ function createHarness() {
         state.pinned.push(height);
         return state.sets.get(height) ?? setOf();
       },
+      knownProposedHeight: () => undefined,
+      known: () => undefined,
       newest: () => [],
     },
     epochs: { heightOf: async (_, signal) => state.epoch(signal) },
-    funds: { soonInactive: async (_, signal) => state.funds(signal) },
+    funds: { soonInactive: async (_, signal) => state.funds(signal), knownSoonInactive: () => undefined },
     source,
     suspects: createSuspects(clock),
     history: createAnswerHistory(clock, LIMITS.hedgeAfterMs),

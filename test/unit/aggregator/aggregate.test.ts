@@ -173,6 +173,29 @@ describe('equal requests', () => {
     expect(await registry.metrics()).toContain('signature_aggregator_result_cache_hits_total 1');
   });
 
+  test('one after the other have one object for an answer, without a wait that could be left', async () => {
+    const { aggregator, start, finish, clock, api } = createHarness();
+    const repeat = () =>
+      aggregator.aggregate(
+        { subject: { kind: 'message', message: MESSAGE, justification: new Uint8Array() } },
+        {
+          get signal(): never {
+            throw new Error('there is something to wait for');
+          },
+        },
+      );
+    await expect(repeat()).rejects.toThrow('there is something to wait for');
+    const first = await finish(start());
+    expect(await repeat()).toBe(first);
+    // Who must sign is known for a second only.
+    await clock.advance(1_000);
+    await expect(repeat()).rejects.toThrow('there is something to wait for');
+    api.proposed = 99n;
+    const later = await finish(start());
+    expect([await repeat(), later.pChainHeight]).toEqual([later, 99n]);
+    expect(await repeat()).toBe(later);
+  });
+
   test('at a later height with the same set have the same answer, with their own height', async () => {
     const { start, finish, source, api, clock } = createHarness();
     const first = await finish(start());
@@ -440,7 +463,7 @@ describe('bounds', () => {
   });
 
   test('results are kept within their bytes', async () => {
-    const { start, finish, registry } = createHarness({ resultCacheBytes: 1_024 });
+    const { start, finish, registry } = createHarness({ resultCacheBytes: 2_048 });
     for (const byte of [1, 2, 3]) {
       await finish(start({ message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(byte)) }));
     }

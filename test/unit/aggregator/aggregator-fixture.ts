@@ -179,7 +179,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
     directory: createSubnetDirectory(api, clock),
     validatorSets: createValidatorSets({ api, clock, build: createWarpSet }),
     epochs: { heightOf: async () => undefined },
-    funds: { soonInactive: async () => new Set() },
+    funds: { soonInactive: async () => new Set(), knownSoonInactive: () => new Set() },
     l1Messages,
     suspects: createSuspects(clock),
     history: createAnswerHistory(clock, LIMITS.hedgeAfterMs),
@@ -253,7 +253,21 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
   }
 
   const leftovers = () => ({ timers: clock.pendingTimers, listeners: source.listenerCount, requests: source.inFlight });
-  return { clock, source, api, registry, l1Messages, bls, start, startFor, finish, failure, silence, leftovers };
+  return {
+    aggregator,
+    clock,
+    source,
+    api,
+    registry,
+    l1Messages,
+    bls,
+    start,
+    startFor,
+    finish,
+    failure,
+    silence,
+    leftovers,
+  };
 }
 
 /** As {@link AggregationRequest}, with the message or the justification alone in place of the subject. */

@@ -55,6 +55,15 @@ describe('which subnets may be asked for', () => {
     });
   });
 
+  test('not from memory either, once it may not be', async () => {
+    const policy = policyOf([SUBNET], []);
+    const { start, finish, failure } = createHarness({}, { subnets: policy });
+    await finish(start());
+    await finish(start());
+    policy.track([]);
+    expect(await failure()).toMatchObject({ code: 'subnet_not_allowed' });
+  });
+
   test('that of an L1’s manager, where only a transaction was given', async () => {
     const { failure } = createHarness({}, { subnets: policyOf([], []) });
     const subject = { kind: 'transaction', txID: TX } as const;

@@ -123,6 +123,8 @@ function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as Err
       });
     },
     atPinned: () => Promise.reject(new Error('no client is here')),
+    knownProposedHeight: () => undefined,
+    known: () => undefined,
     newest: () => [],
   };
   const connections = createValidatorConnections({
