@@ -1,5 +1,19 @@
-import { add, allocate, constant, invert, mul, mulParts2, square, squareParts2, sub } from './field.ts';
-import { FP_BYTES } from './field-module.ts';
+import {
+  add,
+  addPair,
+  allocate,
+  constant,
+  invert,
+  mul,
+  mulPair,
+  mulParts2,
+  square,
+  squarePair,
+  squareParts2,
+  sub,
+  subPair,
+} from './field.ts';
+import { FP_BYTES } from './field-choice.ts';
 import type { FormulaRecorder, Value } from './formula-recorder.ts';
 import { address, addressFrom, type Code, call, type Imports, instantiate } from './wasm-assembly.ts';
 
@@ -24,6 +38,10 @@ const OPERATIONS = {
   invert: { parameters: 2, value: invert },
   mulParts2: { parameters: 6, value: mulParts2 },
   squareParts2: { parameters: 4, value: squareParts2 },
+  addPair: { parameters: 6, value: addPair },
+  subPair: { parameters: 6, value: subPair },
+  mulPair: { parameters: 6, value: mulPair },
+  squarePair: { parameters: 5, value: squarePair },
 } as const satisfies Imports;
 type OperationName = keyof typeof OPERATIONS;
 const OPERATION_NAMES = Object.keys(OPERATIONS) as readonly OperationName[];
@@ -88,7 +106,7 @@ function compile(formula: Formula): { parameters: number; scratchBytes: number; 
       };
       const code = steps.flatMap(({ operation, results: outs, operands }) => [
         ...[...outs, ...operands].flatMap((value) => addressOf(placeOf(value))),
-        ...(operation === 'square' ? address(1) : []),
+        ...(operation === 'square' || operation === 'squarePair' ? address(1) : []),
         ...call(OPERATION_NAMES.indexOf(operation)),
       ]);
       const copying = copies.flatMap(([to, from]) => [
@@ -146,9 +164,44 @@ function stepsOf({ recorder, results: parts }: Formula): readonly Step[] {
   );
   const stepOf = (value: Value): Step => complex.get(value) ?? simpleStep(value);
   const values = valuesBelow(results, (value) => stepOf(value).operands);
-  return [...new Set([...values].map((value) => complex.get(value) ?? simpleStep(value)))].toSorted(
-    (a, b) => startOf(a) - startOf(b),
-  );
+  const all = new Set([...values].map(stepOf));
+  return inPairs([...all].toSorted((a, b) => startOf(a) - startOf(b)));
+}
+
+const PAIRS: Partial<Record<OperationName, OperationName>> = {
+  add: 'addPair',
+  sub: 'subPair',
+  mul: 'mulPair',
+  square: 'squarePair',
+};
+
+/**
+ * Two steps of one kind become one where neither needs the other: the field computes two elements in little more time than one. The second
+ * is done earlier for it, as soon as all is there that it needs.
+ */
+function inPairs(steps: readonly Step[]): readonly Step[] {
+  const isDone = new Set<Value>();
+  const waiting = new Set(steps);
+  const isReady = ({ operands }: Step): boolean =>
+    operands.every((value) => value.operation === 'input' || value.operation === 'constant' || isDone.has(value));
+  const paired: Step[] = [];
+  for (const step of steps) {
+    if (!waiting.delete(step)) continue;
+    const pair = PAIRS[step.operation];
+    const partner = pair && waiting.values().find((other) => other.operation === step.operation && isReady(other));
+    if (pair === undefined || partner === undefined) {
+      paired.push(step);
+    } else {
+      waiting.delete(partner);
+      paired.push({
+        operation: pair,
+        results: [...step.results, ...partner.results],
+        operands: [...step.operands, ...partner.operands],
+      });
+    }
+    for (const value of paired.at(-1)?.results ?? []) isDone.add(value);
+  }
+  return paired;
 }
 
 /** The results and what they are computed from, without inputs and constants. */

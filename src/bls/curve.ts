@@ -21,7 +21,7 @@ import {
   sub,
   sub2,
 } from './field.ts';
-import { FP_BYTES } from './field-module.ts';
+import { FP_BYTES } from './field-choice.ts';
 
 /**
  * Points of y² = x³ + b over the base field or its extension, in Jacobian coordinates (x = X/Z², y = Y/Z³). X, Y and Z stand
