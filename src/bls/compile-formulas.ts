@@ -1,6 +1,7 @@
 import {
   add,
   addPair,
+  addPairLoose,
   allocate,
   constant,
   invert,
@@ -12,6 +13,7 @@ import {
   squareParts2,
   sub,
   subPair,
+  subPairLoose,
 } from './field.ts';
 import { FP_BYTES } from './field-choice.ts';
 import type { FormulaRecorder, Value } from './formula-recorder.ts';
@@ -40,6 +42,8 @@ const OPERATIONS = {
   squareParts2: { parameters: 4, value: squareParts2 },
   addPair: { parameters: 6, value: addPair },
   subPair: { parameters: 6, value: subPair },
+  addPairLoose: { parameters: 6, value: addPairLoose },
+  subPairLoose: { parameters: 6, value: subPairLoose },
   mulPair: { parameters: 6, value: mulPair },
   squarePair: { parameters: 5, value: squarePair },
 } as const satisfies Imports;
@@ -165,7 +169,7 @@ function stepsOf({ recorder, results: parts }: Formula): readonly Step[] {
   const stepOf = (value: Value): Step => complex.get(value) ?? simpleStep(value);
   const values = valuesBelow(results, (value) => stepOf(value).operands);
   const all = new Set([...values].map(stepOf));
-  return inPairs([...all].toSorted((a, b) => startOf(a) - startOf(b)));
+  return withLooseSums(inPairs([...all].toSorted((a, b) => startOf(a) - startOf(b))), new Set(results));
 }
 
 const PAIRS: Partial<Record<OperationName, OperationName>> = {
@@ -202,6 +206,27 @@ function inPairs(steps: readonly Step[]): readonly Step[] {
     for (const value of paired.at(-1)?.results ?? []) isDone.add(value);
   }
   return paired;
+}
+
+const LOOSE: Partial<Record<OperationName, OperationName>> = { addPair: 'addPairLoose', subPair: 'subPairLoose' };
+/** They take operands that are loose. */
+const TAKE_LOOSE: readonly OperationName[] = ['mulPair', 'mulParts2', 'addPair', 'subPair'];
+
+/** Sums are left loose where only those need them that can take it: mostly factors. */
+function withLooseSums(steps: readonly Step[], results: ReadonlySet<Value>): readonly Step[] {
+  const mustBeTight = new Set(results);
+  for (const { operation, operands } of steps) {
+    if (!TAKE_LOOSE.includes(operation)) for (const value of operands) mustBeTight.add(value);
+  }
+  const isLoose = new Set<Value>();
+  return steps.map((step) => {
+    const loose = LOOSE[step.operation];
+    const isPossible =
+      !step.results.some((value) => mustBeTight.has(value)) && !step.operands.some((value) => isLoose.has(value));
+    if (loose === undefined || !isPossible) return step;
+    for (const value of step.results) isLoose.add(value);
+    return { ...step, operation: loose };
+  });
 }
 
 /** The results and what they are computed from, without inputs and constants. */

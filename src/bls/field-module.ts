@@ -17,11 +17,17 @@ export interface FieldModule {
   readonly square: (out: number, a: number, times: number) => void;
   readonly add: (out: number, a: number, b: number) => void;
   readonly sub: (out: number, a: number, b: number) => void;
-  /** The same of two independent pairs of elements. */
+  /** The same of two pairs of elements. The first result must not stand where the second pair does. */
   readonly mulPair: (out0: number, out1: number, a0: number, b0: number, a1: number, b1: number) => void;
   readonly squarePair: (out0: number, out1: number, a0: number, a1: number, times: number) => void;
   readonly addPair: (out0: number, out1: number, a0: number, b0: number, a1: number, b1: number) => void;
   readonly subPair: (out0: number, out1: number, a0: number, b0: number, a1: number, b1: number) => void;
+  /**
+   * The same as {@link addPair} and {@link subPair}, of which a part may be left undone. The results may be operands only of `mulPair`,
+   * `mulParts2`, `addPair` and `subPair`; the operands here must not be such results.
+   */
+  readonly addPairLoose: FieldModule['addPair'];
+  readonly subPairLoose: FieldModule['subPair'];
   /** The same for a + b·i, with i² = -1: the two coefficients stand one after the other. */
   readonly mul2: (out: number, a: number, b: number) => void;
   readonly square2: (out: number, a: number) => void;

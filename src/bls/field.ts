@@ -10,7 +10,7 @@ import { FIELD_ORDER } from './field-module.ts';
  */
 const field = createFieldModule();
 export const { mul, square, add, sub, mul2, square2, add2, sub2, mulParts2, squareParts2, isZero } = field;
-export const { mulPair, squarePair, addPair, subPair } = field;
+export const { mulPair, squarePair, addPair, subPair, addPairLoose, subPairLoose } = field;
 const words = new Uint32Array(field.memory.buffer);
 
 export const FP2_BYTES = 2 * FP_BYTES;

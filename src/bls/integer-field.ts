@@ -49,6 +49,8 @@ export function createIntegerField(memoryPages: number): FieldModule {
     squarePair: twice(5, indexOf('square'), [0, 2, 4], [1, 3, 4]),
     addPair: twice(6, indexOf('add'), [0, 2, 3], [1, 4, 5]),
     subPair: twice(6, indexOf('sub'), [0, 2, 3], [1, 4, 5]),
+    addPairLoose: twice(6, indexOf('add'), [0, 2, 3], [1, 4, 5]),
+    subPairLoose: twice(6, indexOf('sub'), [0, 2, 3], [1, 4, 5]),
   };
   const functions = [...named, ...Object.entries(calls)].map(([name, body]) => ({ name, ...body }));
   // The exports are what has just been assembled.
