@@ -17,7 +17,7 @@ export interface FieldModule {
   readonly square: (out: number, a: number, times: number) => void;
   readonly add: (out: number, a: number, b: number) => void;
   readonly sub: (out: number, a: number, b: number) => void;
-  /** The same of two pairs of elements. The first result must not stand where the second pair does. */
+  /** The same of two pairs of elements. The first result must stand neither where the second does nor where the second pair does. */
   readonly mulPair: (out0: number, out1: number, a0: number, b0: number, a1: number, b1: number) => void;
   readonly squarePair: (out0: number, out1: number, a0: number, a1: number, times: number) => void;
   readonly addPair: (out0: number, out1: number, a0: number, b0: number, a1: number, b1: number) => void;

@@ -179,19 +179,32 @@ export function isLarger2(from: number): boolean {
  * not be an `a`; for one alone, both are the same.
  */
 function powForRoot(out0: number, out1: number, a0: number, a1: number): void {
-  const [powers0, powers1] = oddPowers;
+  const powers0 = oddPowers[0];
+  const powers1 = out0 === out1 ? powers0 : oddPowers[1];
   copy(powers0, a0, FP_BYTES);
   copy(powers1, a1, FP_BYTES);
-  squarePair(out0, out1, a0, a1, 1);
+  copy(out0, a0, FP_BYTES);
+  copy(out1, a1, FP_BYTES);
+  squareBoth(out0, out1, 1);
   for (let at = FP_BYTES; at < ODD_POWERS * FP_BYTES; at += FP_BYTES) {
-    mulPair(powers0 + at, powers1 + at, powers0 + at - FP_BYTES, out0, powers1 + at - FP_BYTES, out1);
+    mulBoth(powers0 + at, powers1 + at, powers0 + at - FP_BYTES, out0, powers1 + at - FP_BYTES, out1);
   }
   copy(out0, powers0 + FIRST_STEP * FP_BYTES, FP_BYTES);
   copy(out1, powers1 + FIRST_STEP * FP_BYTES, FP_BYTES);
   for (const { squarings, power } of STEPS) {
-    squarePair(out0, out1, out0, out1, squarings);
-    if (power >= 0) mulPair(out0, out1, out0, powers0 + power * FP_BYTES, out1, powers1 + power * FP_BYTES);
+    squareBoth(out0, out1, squarings);
+    if (power >= 0) mulBoth(out0, out1, out0, powers0 + power * FP_BYTES, out1, powers1 + power * FP_BYTES);
   }
+}
+
+function squareBoth(a0: number, a1: number, times: number): void {
+  if (a0 === a1) square(a0, a0, times);
+  else squarePair(a0, a1, a0, a1, times);
+}
+
+function mulBoth(out0: number, out1: number, a0: number, b0: number, a1: number, b1: number): void {
+  if (out0 === out1) mul(out0, a0, b0);
+  else mulPair(out0, out1, a0, b0, a1, b1);
 }
 
 /** Sliding windows of 5 bits over the fixed exponent, which need no even powers: 380 squarings and 79 products. */
