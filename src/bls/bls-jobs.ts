@@ -162,11 +162,12 @@ function add(backend: BlsBackend, { keys, slots, signatures, sum }: BlsJobs['add
   const points = new Uint8Array(slots.length * packedSignatureBytes);
   const readKey = openPublicKeys(backend, keys);
   const malformed: DecodedSignatures['malformed'][number][] = [];
+  const parsed = parseSignatures(backend, piecesOf(signatures, BLS_SIGNATURE_LENGTH));
   for (const [position, slot] of slots.entries()) {
     try {
       const key = readKey(slot);
-      const bytes = signatures.subarray(position * BLS_SIGNATURE_LENGTH, (position + 1) * BLS_SIGNATURE_LENGTH);
-      const signature = backend.parseSignature(bytes);
+      const signature = parsed[position] as Signature | ParseError;
+      if (signature instanceof ParseError) throw signature;
       keySum.push(key);
       signatureSum.push(signature);
       points.set(backend.packSignature(signature), position * packedSignatureBytes);
@@ -176,6 +177,24 @@ function add(backend: BlsBackend, { keys, slots, signatures, sum }: BlsJobs['add
     }
   }
   return { points, malformed, sum: keySum.length === 0 ? undefined : sumOf(backend, keySum, signatureSum) };
+}
+
+function parseSignatures(backend: BlsBackend, signatures: readonly Uint8Array[]): (Signature | ParseError)[] {
+  const parsed: (Signature | ParseError)[] = [];
+  while (parsed.length < signatures.length) {
+    const [first, second] = signatures.slice(parsed.length, parsed.length + 2) as [Uint8Array, Uint8Array | undefined];
+    if (second !== undefined && backend.parseTwoSignatures !== undefined) {
+      parsed.push(...backend.parseTwoSignatures([first, second]));
+      continue;
+    }
+    try {
+      parsed.push(backend.parseSignature(first));
+    } catch (error) {
+      if (!(error instanceof ParseError)) throw error;
+      parsed.push(error);
+    }
+  }
+  return parsed;
 }
 
 function aggregate(

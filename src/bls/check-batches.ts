@@ -1,7 +1,7 @@
 import type { AggregateCheck, AggregateVerdict } from './bls-jobs.ts';
 import type { JobRunner } from './job-runner.ts';
 
-/** A check takes some 5 ms with noble, so the first of a batch is not held up for long. */
+/** A check takes some 2 ms with noble, so the first of a batch is not held up for long. */
 const MAX_CHECKS_PER_JOB = 32;
 
 interface WaitingCheck {

@@ -1,5 +1,21 @@
-import { add, allocate, constant, invert, mul, mulParts2, square, squareParts2, sub } from './field.ts';
-import { FP_BYTES } from './field-module.ts';
+import {
+  add,
+  addPair,
+  addPairLoose,
+  allocate,
+  constant,
+  invert,
+  mul,
+  mulPair,
+  mulParts2,
+  square,
+  squarePair,
+  squareParts2,
+  sub,
+  subPair,
+  subPairLoose,
+} from './field.ts';
+import { FP_BYTES } from './field-choice.ts';
 import type { FormulaRecorder, Value } from './formula-recorder.ts';
 import { address, addressFrom, type Code, call, type Imports, instantiate } from './wasm-assembly.ts';
 
@@ -24,6 +40,12 @@ const OPERATIONS = {
   invert: { parameters: 2, value: invert },
   mulParts2: { parameters: 6, value: mulParts2 },
   squareParts2: { parameters: 4, value: squareParts2 },
+  addPair: { parameters: 6, value: addPair },
+  subPair: { parameters: 6, value: subPair },
+  addPairLoose: { parameters: 6, value: addPairLoose },
+  subPairLoose: { parameters: 6, value: subPairLoose },
+  mulPair: { parameters: 6, value: mulPair },
+  squarePair: { parameters: 5, value: squarePair },
 } as const satisfies Imports;
 type OperationName = keyof typeof OPERATIONS;
 const OPERATION_NAMES = Object.keys(OPERATIONS) as readonly OperationName[];
@@ -88,7 +110,7 @@ function compile(formula: Formula): { parameters: number; scratchBytes: number; 
       };
       const code = steps.flatMap(({ operation, results: outs, operands }) => [
         ...[...outs, ...operands].flatMap((value) => addressOf(placeOf(value))),
-        ...(operation === 'square' ? address(1) : []),
+        ...(operation === 'square' || operation === 'squarePair' ? address(1) : []),
         ...call(OPERATION_NAMES.indexOf(operation)),
       ]);
       const copying = copies.flatMap(([to, from]) => [
@@ -146,9 +168,65 @@ function stepsOf({ recorder, results: parts }: Formula): readonly Step[] {
   );
   const stepOf = (value: Value): Step => complex.get(value) ?? simpleStep(value);
   const values = valuesBelow(results, (value) => stepOf(value).operands);
-  return [...new Set([...values].map((value) => complex.get(value) ?? simpleStep(value)))].toSorted(
-    (a, b) => startOf(a) - startOf(b),
-  );
+  const all = new Set([...values].map(stepOf));
+  return withLooseSums(inPairs([...all].toSorted((a, b) => startOf(a) - startOf(b))), new Set(results));
+}
+
+const PAIRS: Partial<Record<OperationName, OperationName>> = {
+  add: 'addPair',
+  sub: 'subPair',
+  mul: 'mulPair',
+  square: 'squarePair',
+};
+
+/**
+ * Two steps of one kind become one where neither needs the other: the field computes two elements in little more time than one. The second
+ * is done earlier for it, as soon as all is there that it needs.
+ */
+function inPairs(steps: readonly Step[]): readonly Step[] {
+  const isDone = new Set<Value>();
+  const waiting = new Set(steps);
+  const isReady = ({ operands }: Step): boolean =>
+    operands.every((value) => value.operation === 'input' || value.operation === 'constant' || isDone.has(value));
+  const paired: Step[] = [];
+  for (const step of steps) {
+    if (!waiting.delete(step)) continue;
+    const pair = PAIRS[step.operation];
+    const partner = pair && waiting.values().find((other) => other.operation === step.operation && isReady(other));
+    if (pair === undefined || partner === undefined) {
+      paired.push(step);
+    } else {
+      waiting.delete(partner);
+      paired.push({
+        operation: pair,
+        results: [...step.results, ...partner.results],
+        operands: [...step.operands, ...partner.operands],
+      });
+    }
+    for (const value of paired.at(-1)?.results ?? []) isDone.add(value);
+  }
+  return paired;
+}
+
+const LOOSE: Partial<Record<OperationName, OperationName>> = { addPair: 'addPairLoose', subPair: 'subPairLoose' };
+/** They take operands that are loose. */
+const TAKE_LOOSE: readonly OperationName[] = ['mulPair', 'mulParts2', 'addPair', 'subPair'];
+
+/** Sums are left loose where only those need them that can take it: mostly factors. */
+function withLooseSums(steps: readonly Step[], results: ReadonlySet<Value>): readonly Step[] {
+  const mustBeTight = new Set(results);
+  for (const { operation, operands } of steps) {
+    if (!TAKE_LOOSE.includes(operation)) for (const value of operands) mustBeTight.add(value);
+  }
+  const isLoose = new Set<Value>();
+  return steps.map((step) => {
+    const loose = LOOSE[step.operation];
+    const isPossible =
+      !step.results.some((value) => mustBeTight.has(value)) && !step.operands.some((value) => isLoose.has(value));
+    if (loose === undefined || !isPossible) return step;
+    for (const value of step.results) isLoose.add(value);
+    return { ...step, operation: loose };
+  });
 }
 
 /** The results and what they are computed from, without inputs and constants. */

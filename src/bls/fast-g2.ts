@@ -3,6 +3,7 @@ import { g2Curve } from './curve.ts';
 import {
   add2,
   allocate,
+  allocateMany,
   COEFFICIENT_BYTES,
   constant2,
   copy,
@@ -10,15 +11,16 @@ import {
   getBytes,
   isLarger2,
   mul2,
+  type Root,
   setBytes,
   setOne,
   setZero,
   square2,
-  squareRoot2,
+  squareRoots2,
   sub,
   sub2,
 } from './field.ts';
-import { FP_BYTES } from './field-module.ts';
+import { FP_BYTES } from './field-choice.ts';
 import { type Decoding, encodeInfinity, setFlags, splitEncoding } from './point-encoding.ts';
 
 /** G2 of BLS12-381: y² = x³ + 4(1 + i) over the extension field, its encoding, its subgroup, its cofactor. */
@@ -40,27 +42,58 @@ const PSI_Y = constant2(
 );
 
 const { pointBytes } = g2Curve;
-const [ySquared, zero] = [allocate(FP2_BYTES), allocate(FP2_BYTES)];
+const ySquared = allocateMany(2, FP2_BYTES);
+const zero = allocate(FP2_BYTES);
 const image = allocate(pointBytes);
 const multiple = allocate(pointBytes);
 
+export interface EncodedPoint {
+  readonly bytes: Uint8Array;
+  /** Where the point goes. */
+  readonly out: number;
+}
+
 /** Decodes a point of the curve, with Z = 1. It need not be in the subgroup. */
 export function decodeG2(out: number, bytes: Uint8Array): Decoding {
+  return decodePointsG2([{ out, bytes }])[0] as Decoding;
+}
+
+/** The same with two at a time, which takes little longer. */
+export function decodePointsG2(points: readonly [EncodedPoint] | readonly [EncodedPoint, EncodedPoint]): Decoding[] {
+  const begun = points.map((point, n) => beginDecoding(point, ySquared[n] as number));
+  const roots = begun.flatMap((decoding) => (typeof decoding === 'string' ? [] : [decoding.root]));
+  const [first, second] = roots;
+  const haveRoots = first === undefined ? [] : squareRoots2(second === undefined ? [first] : [first, second]);
+  return begun.map((decoding) => {
+    if (typeof decoding === 'string') return decoding;
+    return haveRoots.shift() ? finishDecoding(decoding) : 'malformed';
+  });
+}
+
+interface BegunDecoding {
+  readonly root: Root;
+  readonly isLargerY: boolean;
+}
+
+/** Sets x, and y² to take the root of. */
+function beginDecoding({ bytes, out }: EncodedPoint, y2: number): Decoding | BegunDecoding {
   const encoding = splitEncoding(bytes, BLS_SIGNATURE_LENGTH);
   if (encoding.kind !== 'finite') {
     if (encoding.kind === 'infinity') g2Curve.setInfinity(out);
     return encoding.kind;
   }
-  const [x, y, z] = [out, out + FP2_BYTES, out + 2 * FP2_BYTES];
   // The coefficient of i comes first.
-  if (!setBytes(x + FP_BYTES, encoding.x, 0) || !setBytes(x, encoding.x, COEFFICIENT_BYTES)) return 'malformed';
-  square2(ySquared, x);
-  mul2(ySquared, ySquared, x);
-  add2(ySquared, ySquared, CURVE_B);
-  if (!squareRoot2(y, ySquared)) return 'malformed';
-  if (isLarger2(y) !== encoding.isLargerY) sub2(y, zero, y);
-  setZero(z, FP2_BYTES);
-  setOne(z);
+  if (!setBytes(out + FP_BYTES, encoding.x, 0) || !setBytes(out, encoding.x, COEFFICIENT_BYTES)) return 'malformed';
+  square2(y2, out);
+  mul2(y2, y2, out);
+  add2(y2, y2, CURVE_B);
+  return { root: { out: out + FP2_BYTES, a: y2 }, isLargerY: encoding.isLargerY };
+}
+
+function finishDecoding({ root: { out: y }, isLargerY }: BegunDecoding): Decoding {
+  if (isLarger2(y) !== isLargerY) sub2(y, zero, y);
+  setZero(y + FP2_BYTES, FP2_BYTES);
+  setOne(y + FP2_BYTES);
   return 'point';
 }
 

@@ -10,7 +10,7 @@ import {
   setOne,
   sub,
 } from './field.ts';
-import { FP_BYTES } from './field-module.ts';
+import { FP_BYTES } from './field-choice.ts';
 import {
   additionStep,
   conjugate12,

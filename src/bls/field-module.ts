@@ -1,25 +1,33 @@
-import { addressFrom, type Code, call, constant, get, instantiate, set, tee, unsigned } from './wasm-assembly.ts';
-
 /**
- * Arithmetic of the base field of BLS12-381 and of its quadratic extension as a WebAssembly module, which is assembled here
- * when this file is loaded. Products of BigInts take four times as long, mostly for reductions and allocations that limbs in
- * i64 do not need.
+ * Arithmetic of the base field of BLS12-381 and of its quadratic extension as a WebAssembly module, which is assembled when it is created:
+ * `fused-field.ts`, or `integer-field.ts` where the machine cannot run that.
  *
- * An element is 14 limbs of 28 bits, little-endian, each in 4 bytes, in Montgomery form with R = 2^392. Products of two
- * limbs have 56 bits, so a column of the schoolbook product and of the reduction (at most 42 of them) fits into one signed
- * i64 without carries in between. Values are below 3p, not fully reduced: R / p > 2^11 leaves room for that in a product, and
- * sums are reduced to below 2p by a quotient estimated from their top limbs.
- *
- * Public keys and signatures are not secret, so nothing here needs to run in constant time.
+ * Elements stand in the module's memory, in Montgomery form: as their products by R. They are not fully reduced. Public keys and
+ * signatures are not secret, so nothing here needs to run in constant time.
  */
 export interface FieldModule {
   readonly memory: { readonly buffer: ArrayBuffer };
+  /** Length of an element of the base field. */
+  readonly elementBytes: number;
+  /** The memory before this address is the module's own. */
+  readonly firstFree: number;
   /** Arguments are addresses; `out` may be an input too. */
   readonly mul: (out: number, a: number, b: number) => void;
   /** Squares `times` (at least 1) times over. */
   readonly square: (out: number, a: number, times: number) => void;
   readonly add: (out: number, a: number, b: number) => void;
   readonly sub: (out: number, a: number, b: number) => void;
+  /** The same of two pairs of elements. The first result must stand neither where the second does nor where the second pair does. */
+  readonly mulPair: (out0: number, out1: number, a0: number, b0: number, a1: number, b1: number) => void;
+  readonly squarePair: (out0: number, out1: number, a0: number, a1: number, times: number) => void;
+  readonly addPair: (out0: number, out1: number, a0: number, b0: number, a1: number, b1: number) => void;
+  readonly subPair: (out0: number, out1: number, a0: number, b0: number, a1: number, b1: number) => void;
+  /**
+   * The same as {@link addPair} and {@link subPair}, of which a part may be left undone. The results may be operands only of `mulPair`,
+   * `mulParts2`, `addPair` and `subPair`; the operands here must not be such results.
+   */
+  readonly addPairLoose: FieldModule['addPair'];
+  readonly subPairLoose: FieldModule['subPair'];
   /** The same for a + b·i, with i² = -1: the two coefficients stand one after the other. */
   readonly mul2: (out: number, a: number, b: number) => void;
   readonly square2: (out: number, a: number) => void;
@@ -28,250 +36,17 @@ export interface FieldModule {
   readonly squareParts2: (out0: number, out1: number, a0: number, a1: number) => void;
   readonly add2: (out: number, a: number, b: number) => void;
   readonly sub2: (out: number, a: number, b: number) => void;
+
+  readonly isZero: (at: number) => boolean;
+  /** R of the Montgomery form. */
+  readonly radix: bigint;
+  /** Numbers are written and read in pieces of so many bits, the lowest first. */
+  readonly pieceBits: number;
+  /** Writes a number below 2^384 as it is, not in Montgomery form. */
+  readonly writePieces: (at: number, pieces: readonly number[]) => void;
+  /** Reads a product by R^-1, fully reduced. Writes to `pieces`. */
+  readonly readPieces: (at: number, pieces: number[]) => void;
 }
 
 export const FIELD_ORDER =
   0x1a0111ea397fe69a4b1ba7b6434bacd764774b84f38512bf6730d2a0f6b0f6241eabfffeb153ffffb9feffffffffaaabn;
-
-export const LIMB_BITS = 28;
-export const LIMBS = 14;
-const LIMB_MASK = 2 ** LIMB_BITS - 1;
-const LIMB_BYTES = 4;
-export const FP_BYTES = LIMBS * LIMB_BYTES;
-
-const P = toLimbs(FIELD_ORDER);
-/** -1/p mod 2^28, by Newton's iteration, which doubles the good bits each time. */
-const MINUS_INVERSE_OF_P = (() => {
-  let inverse = 1n;
-  for (let bits = 1; bits < LIMB_BITS; bits *= 2) inverse *= 2n - FIELD_ORDER * inverse;
-  return Number(BigInt.asUintN(LIMB_BITS, -inverse));
-})();
-/**
- * The quotient by p of a value with the top limb t is about t · 40323 / 2^32, rounded down. Carries from the limbs below may
- * change t by one, so one less than t is used. The remainder is then at least 0, and little more than p.
- */
-const QUOTIENT_SHIFT = 32;
-const QUOTIENT_FACTOR = Math.floor(2 ** QUOTIENT_SHIFT / ((P[LIMBS - 1] ?? 0) + 1));
-
-export function toLimbs(value: bigint): number[] {
-  return Array.from({ length: LIMBS }, (_, index) => Number((value >> BigInt(LIMB_BITS * index)) & BigInt(LIMB_MASK)));
-}
-
-/**
- * 1.5 MiB, of which most is for prepared lines (`fast-pairing.ts`). A constant size, so that views of the memory stay valid; what is not
- * written to costs nothing.
- */
-const MEMORY_PAGES = 24;
-
-/** Compiles the module and starts an instance, with memory of its own. */
-export function createFieldModule(): FieldModule {
-  const bodies = { mul: mulBody(), square: squareBody(), add: sumBody(ADD, 1), sub: sumBody(SUB, 1) };
-  const bodies2 = { add2: sumBody(ADD, 2), sub2: sumBody(SUB, 2) };
-  const parts2 = { mulParts2: mulParts2Body(), squareParts2: squareParts2Body() };
-  const named = Object.entries({ ...bodies, ...bodies2, ...parts2 });
-  const calls = {
-    mul2: onParts(
-      3,
-      named.findIndex(([name]) => name === 'mulParts2'),
-    ),
-    square2: onParts(
-      2,
-      named.findIndex(([name]) => name === 'squareParts2'),
-    ),
-  };
-  const functions = [...named, ...Object.entries(calls)].map(([name, body]) => ({ name, ...body }));
-  // The exports are what has just been assembled.
-  return instantiate(functions, { memoryPages: MEMORY_PAGES }) as unknown as FieldModule;
-}
-
-interface Body {
-  readonly parameters: number;
-  readonly locals: number;
-  readonly code: Code;
-}
-
-/** Opcodes of the WebAssembly core specification, section 5.4. */
-const load = (offset: number): Code => [0x35, 2, ...unsigned(offset)];
-const store = (offset: number): Code => [0x3e, 2, ...unsigned(offset)];
-const ADD = [0x7c];
-const SUB = [0x7d];
-const MUL = [0x7e];
-const AND = [0x83];
-const SHIFT_RIGHT = [0x87];
-const LOOP = [0x03, 0x40];
-const BRANCH_IF = 0x0d;
-const END = 0x0b;
-const DROP = 0x1a;
-
-const lowLimb = [...constant(LIMB_MASK), ...AND];
-const carry = [...constant(LIMB_BITS), ...SHIFT_RIGHT];
-const indices = Array.from({ length: LIMBS }, (_, index) => index);
-const columnPairs = (column: number): (readonly [number, number])[] =>
-  indices.flatMap((i) => (column - i >= 0 && column - i < LIMBS ? [[i, column - i] as const] : []));
-
-/** Most functions have three parameters, which are locals 0 to 2. */
-const FIRST_LOCAL = 3;
-
-function mulBody(): Body {
-  const [x, y, q] = [FIRST_LOCAL, FIRST_LOCAL + LIMBS, FIRST_LOCAL + 2 * LIMBS];
-  return {
-    parameters: 3,
-    locals: 3 * LIMBS + 1,
-    code: [
-      ...loadLimbs(1, x),
-      ...loadLimbs(2, y),
-      ...reducedProduct((column) => products(column, x, y, ADD), q, x),
-      ...storeLimbs(0, x),
-    ],
-  };
-}
-
-function squareBody(): Body {
-  const [x, doubled, q] = [FIRST_LOCAL, FIRST_LOCAL + LIMBS, FIRST_LOCAL + 2 * LIMBS];
-  const I32_CONST_1 = [0x41, 1];
-  const I32_SUB = [0x6b];
-  return {
-    parameters: 3,
-    locals: 3 * LIMBS + 1,
-    code: [
-      ...loadLimbs(1, x),
-      ...LOOP,
-      ...indices.flatMap((i) => [...get(x + i), ...get(x + i), ...ADD, ...set(doubled + i)]),
-      ...reducedProduct(
-        (column) =>
-          columnPairs(column).flatMap(([i, j]) =>
-            i > j ? [] : [...get(i < j ? doubled + i : x + i), ...get(x + j), ...MUL, ...ADD],
-          ),
-        q,
-        x,
-      ),
-      ...[...get(2), ...I32_CONST_1, ...I32_SUB, ...tee(2), BRANCH_IF, 0, END], // again while any are left
-      ...storeLimbs(0, x),
-    ],
-  };
-}
-
-/** a·b = (a0·b0 - a1·b1) + (a0·b1 + a1·b0)·i, with four products but only two reductions. */
-function mulParts2Body(): Body {
-  const parameters = 6;
-  const [a0, a1, b0, b1, q, out] = [0, 1, 2, 3, 4, 5].map((n) => parameters + n * LIMBS + (n > 4 ? 1 : 0)) as Six;
-  return {
-    parameters,
-    locals: 6 * LIMBS + 1,
-    code: [
-      ...[a0, a1, b0, b1].flatMap((limbs, n) => loadLimbs(2 + n, limbs)),
-      ...reducedProduct(
-        (column) => [...products(column, a0, b0, ADD), ...products(column, a1, b1, SUB), ...plusP(column)],
-        q,
-        out,
-      ),
-      ...storeLimbs(0, out),
-      ...reducedProduct((column) => [...products(column, a0, b1, ADD), ...products(column, a1, b0, ADD)], q, out),
-      ...storeLimbs(1, out),
-    ],
-  };
-}
-
-/** a² = (a0 + a1)(a0 - a1) + (2·a0·a1)·i. */
-function squareParts2Body(): Body {
-  const parameters = 4;
-  const [a0, a1, sum, difference, q, out] = [0, 1, 2, 3, 4, 5].map(
-    (n) => parameters + n * LIMBS + (n > 4 ? 1 : 0),
-  ) as Six;
-  return {
-    parameters,
-    locals: 6 * LIMBS + 1,
-    code: [
-      ...loadLimbs(2, a0),
-      ...loadLimbs(3, a1),
-      ...indices.flatMap((i) => [
-        ...[...get(a0 + i), ...get(a1 + i), ...ADD, ...set(sum + i)],
-        ...[...get(a0 + i), ...get(a1 + i), ...SUB, ...set(difference + i)],
-        ...[...get(a0 + i), ...get(a0 + i), ...ADD, ...set(a0 + i)],
-      ]),
-      ...reducedProduct((column) => [...products(column, sum, difference, ADD), ...plusP(column)], q, out),
-      ...storeLimbs(0, out),
-      ...reducedProduct((column) => products(column, a0, a1, ADD), q, out),
-      ...storeLimbs(1, out),
-    ],
-  };
-}
-type Six = [number, number, number, number, number, number];
-
-/** Calls a function on both coefficients of each parameter. */
-function onParts(parameters: number, index: number): Body {
-  const both = Array.from({ length: parameters }, (_, n) => [...get(n), ...addressFrom(n, FP_BYTES)]);
-  return { parameters, locals: 0, code: [...both.flat(), ...call(index)] };
-}
-
-/**
- * Montgomery's reduction of a product, column by column. `product` returns the code that adds a column of the product to the
- * top of the stack. Uses the locals `q` to `q + LIMBS`, and writes the limbs to `out` onwards. Those may be the limbs of a
- * factor, because a factor's limb i is not read any more after the column LIMBS + i.
- */
-function reducedProduct(product: (column: number) => Code, q: number, out: number): Code {
-  const sum = q + LIMBS;
-  const code: number[] = [...constant(0)];
-  for (let column = 0; column < 2 * LIMBS - 1; column += 1) {
-    code.push(...product(column));
-    for (const [i, j] of columnPairs(column)) {
-      if (i < column) code.push(...get(q + i), ...constant(P[j] ?? 0), ...MUL, ...ADD);
-    }
-    code.push(...tee(sum));
-    if (column < LIMBS) {
-      // The multiple of p that makes this column divisible by 2^28.
-      code.push(...constant(MINUS_INVERSE_OF_P), ...MUL, ...lowLimb, ...tee(q + column));
-      code.push(...constant(P[0] ?? 0), ...MUL, ...get(sum), ...ADD, ...carry);
-    } else {
-      code.push(...lowLimb, ...set(out + column - LIMBS), ...get(sum), ...carry);
-    }
-  }
-  // The last column has no products, only what is added to the result.
-  code.push(...product(2 * LIMBS - 1), ...set(out + LIMBS - 1));
-  return code;
-}
-
-function products(column: number, x: number, y: number, addOrSub: Code): Code {
-  return columnPairs(column).flatMap(([i, j]) => [...get(x + i), ...get(y + j), ...MUL, ...addOrSub]);
-}
-
-/** Adds p·R, and so p to the result, because a difference of products may be negative, though not below -p. */
-function plusP(column: number): Code {
-  return column < LIMBS ? [] : [...constant(P[column - LIMBS] ?? 0), ...ADD];
-}
-
-/** a + b, or a - b + 4p, minus the multiple of p that the top limbs tell. */
-function sumBody(addOrSub: Code, coefficients: 1 | 2): Body {
-  const multiple = FIRST_LOCAL;
-  const sum = FIRST_LOCAL + 1;
-  const lift = addOrSub === SUB ? 4 : 0;
-  const top = LIMBS - 1;
-  const limb = (index: number, base: number): Code => [
-    ...[...get(1), ...load(base + LIMB_BYTES * index)],
-    ...[...get(2), ...load(base + LIMB_BYTES * index), ...addOrSub],
-  ];
-  return {
-    parameters: 3,
-    locals: 2,
-    code: Array.from({ length: coefficients }, (_, n) => n * FP_BYTES).flatMap((base) => [
-      ...constant(lift),
-      ...[...limb(top, base), ...constant(lift * (P[top] ?? 0) - 1), ...ADD],
-      ...[...constant(QUOTIENT_FACTOR), ...MUL, ...constant(QUOTIENT_SHIFT), ...SHIFT_RIGHT],
-      ...[...SUB, ...set(multiple), ...constant(0)],
-      ...indices.flatMap((index) => [
-        ...[...limb(index, base), ...ADD, ...get(multiple), ...constant(P[index] ?? 0), ...MUL, ...ADD, ...tee(sum)],
-        // The top limb has no carry: the value is small enough for it.
-        ...(index === top ? [] : [...carry, ...get(0), ...get(sum), ...lowLimb, ...store(base + LIMB_BYTES * index)]),
-      ]),
-      ...[DROP, ...get(0), ...get(sum), ...store(base + LIMB_BYTES * top)],
-    ]),
-  };
-}
-
-function loadLimbs(from: number, into: number): Code {
-  return indices.flatMap((i) => [...get(from), ...load(LIMB_BYTES * i), ...set(into + i)]);
-}
-
-function storeLimbs(to: number, from: number): Code {
-  return indices.flatMap((i) => [...get(to), ...get(from + i), ...store(LIMB_BYTES * i)]);
-}

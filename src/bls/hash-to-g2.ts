@@ -14,13 +14,15 @@ import {
   isZero,
   isZero2,
   mul2,
+  type Root,
   setBigint,
   setOne,
   square2,
-  squareRoot2,
+  squareRoots2,
   sub2,
 } from './field.ts';
-import { FIELD_ORDER, FP_BYTES } from './field-module.ts';
+import { FP_BYTES } from './field-choice.ts';
+import { FIELD_ORDER } from './field-module.ts';
 
 /**
  * hash_to_curve of the suite BLS12381G2_XMD:SHA-256_SSWU_RO_ (RFC 9380, section 8.8.2) on top of `field.ts`. It gives the same
@@ -35,12 +37,11 @@ export function hashToG2(out: number, message: Uint8Array, dst: string): void {
     expand: 'xmd',
     hash: sha256,
   });
-  mapToCurve(first, u0 ?? []);
-  mapToCurve(second, u1 ?? []);
-  g2Curve.add(first, first, second);
-  clearCofactor(out, first);
+  for (const [n, coefficients] of [u0, u1].entries()) setCandidate(maps[n] as Map, coefficients ?? []);
+  finishMaps();
+  g2Curve.add(first.point, first.point, second.point);
+  clearCofactor(out, first.point);
 }
-const [first, second] = allocateMany(2, g2Curve.pointBytes) as [number, number];
 
 /** y² = x³ + A·x + B, 3-isogenous to the curve, and Z of the simplified SWU map to it. */
 const A = constant2(0n, 240n);
@@ -58,10 +59,24 @@ invert2(exceptional, Z);
 mul2(exceptional, exceptional, minusBOverA);
 mul2(minusBOverA, minusBOverA, minusOne);
 
-const [u, zu2, t, x, gx, y] = allocateMany(6, FP2_BYTES) as [number, number, number, number, number, number];
+/** Of one element u: memory for the map below, and the point that it gives. */
+interface Map {
+  readonly u: number;
+  readonly zu2: number;
+  readonly x: number;
+  readonly gx: number;
+  readonly y: number;
+  readonly point: number;
+}
+const maps = [0, 1].map((): Map => {
+  const [u, zu2, x, gx, y] = allocateMany(5, FP2_BYTES) as [number, number, number, number, number];
+  return { u, zu2, x, gx, y, point: allocate(g2Curve.pointBytes) };
+});
+const [first, second] = maps as [Map, Map];
+const t = allocate(FP2_BYTES);
 
-/** The simplified SWU map of section 6.6.2, followed by the isogeny. */
-function mapToCurve(out: number, coefficients: readonly bigint[]): void {
+/** The first x of the simplified SWU map of section 6.6.2. */
+function setCandidate({ u, zu2, x, gx }: Map, coefficients: readonly bigint[]): void {
   const [c0 = 0n, c1 = 0n] = coefficients;
   setBigint(u, c0);
   setBigint(u + FP_BYTES, c1);
@@ -77,14 +92,28 @@ function mapToCurve(out: number, coefficients: readonly bigint[]): void {
     mul2(x, x, minusBOverA);
   }
   setCurveEquation(gx, x);
-  if (!squareRoot2(y, gx)) {
+}
+
+/** The rest of both maps, and the isogeny: roots are taken of two at a time. */
+function finishMaps(): void {
+  const haveRoots = squareRoots2([rootOf(first), rootOf(second)]);
+  const left = maps.filter((_, n) => !haveRoots[n]);
+  for (const { x, zu2, gx } of left) {
     // Then the right side is a square at x·Z·u²: there it is multiplied by (Z·u²)³, and Z is not a square.
     mul2(x, x, zu2);
     setCurveEquation(gx, x);
-    if (!squareRoot2(y, gx)) throw new Error('neither candidate of the SWU map is on the curve');
   }
-  if (sign(u) !== sign(y)) sub2(y, zero, y);
-  mapIsogeny(out);
+  const [one, other] = left.map(rootOf);
+  const areThere = one === undefined ? [] : squareRoots2(other === undefined ? [one] : [one, other]);
+  if (areThere.includes(false)) throw new Error('neither candidate of the SWU map is on the curve');
+  for (const { u, x, y, point } of maps) {
+    if (sign(u) !== sign(y)) sub2(y, zero, y);
+    mapIsogeny(point, x, y);
+  }
+}
+
+function rootOf({ y, gx }: Map): Root {
+  return { out: y, a: gx };
 }
 
 function setCurveEquation(to: number, at: number): void {
@@ -119,11 +148,11 @@ const Y_DENOMINATOR = [
 const [xNum, xDen, yNum, yDen] = allocateMany(4, FP2_BYTES) as [number, number, number, number];
 
 /** Maps (x, y) to Jacobian coordinates with Z = xDen·yDen, so that nothing has to be inverted. A pole maps to infinity. */
-function mapIsogeny(out: number): void {
-  evaluate(xNum, X_NUMERATOR);
-  evaluate(xDen, X_DENOMINATOR);
-  evaluate(yNum, Y_NUMERATOR);
-  evaluate(yDen, Y_DENOMINATOR);
+function mapIsogeny(out: number, x: number, y: number): void {
+  evaluate(xNum, X_NUMERATOR, x);
+  evaluate(xDen, X_DENOMINATOR, x);
+  evaluate(yNum, Y_NUMERATOR, x);
+  evaluate(yDen, Y_DENOMINATOR, x);
   const [outX, outY, outZ] = [out, out + FP2_BYTES, out + 2 * FP2_BYTES];
   mul2(outZ, xDen, yDen);
   mul2(t, outZ, yDen); // xDen·yDen²
@@ -134,7 +163,7 @@ function mapIsogeny(out: number): void {
   mul2(outY, outY, t);
 }
 
-function evaluate(to: number, coefficients: readonly number[]): void {
+function evaluate(to: number, coefficients: readonly number[], x: number): void {
   const highestFirst = coefficients.toReversed();
   copy(to, highestFirst[0] ?? zero, FP2_BYTES);
   for (const coefficient of highestFirst.slice(1)) {

@@ -1,5 +1,5 @@
 import type { BlsBackend } from './bls-backend.ts';
-import { FP_BYTES } from './field-module.ts';
+import { FP_BYTES } from './field-choice.ts';
 
 export const BACKEND_NAMES = ['noble', 'native'] as const;
 export type BackendName = (typeof BACKEND_NAMES)[number];

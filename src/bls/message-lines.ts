@@ -6,7 +6,7 @@ import { allocate, allocateMany, loadWords } from './field.ts';
 
 /**
  * How many messages keep their lines: those of {@link MAX_PREPARED} checks at a time, and as many that are being hashed meanwhile. They
- * have 23 KB each in the field's memory.
+ * have 26 KB each in the field's memory.
  */
 const SLOTS = 48;
 /** Lines of so many messages are there at the same time. */

@@ -14,7 +14,7 @@ import {
 } from './bls-backend.ts';
 import { type Curve, g1Curve, g2Curve } from './curve.ts';
 import { decodeG1 } from './fast-g1.ts';
-import { decodeG2, encodeG2, isInSubgroup } from './fast-g2.ts';
+import { decodeG2, decodePointsG2, encodeG2, isInSubgroup } from './fast-g2.ts';
 import {
   FP12_BYTES,
   finalExponentiate,
@@ -28,7 +28,7 @@ import {
   setOne12,
 } from './fast-pairing.ts';
 import { allocate, allocateMany, copy, loadWords, setBigint } from './field.ts';
-import { FP_BYTES } from './field-module.ts';
+import { FP_BYTES } from './field-choice.ts';
 import { hashToG2 } from './hash-to-g2.ts';
 import { linesOf, MAX_PREPARED } from './message-lines.ts';
 import { conjugate12, mul12 } from './noble-formulas.ts';
@@ -66,6 +66,16 @@ export const nobleBackend: BlsBackend = {
     parsePoint(g1Curve, decodeG1, key, bytes, BLS_PUBLIC_KEY_LENGTH, 'public key') as unknown as PublicKey,
   parseSignature: (bytes) =>
     parsePoint(g2Curve, decodeG2, point, bytes, BLS_SIGNATURE_LENGTH, 'signature') as unknown as Signature,
+  parseTwoSignatures([first, second]) {
+    const points = [
+      { out: point, bytes: first },
+      { out: pointSum, bytes: second },
+    ] as const;
+    return decodePointsG2(points).map((decoding, n) => {
+      const problem = decodingProblem(decoding, 'signature');
+      return problem ?? (g2Curve.store(n === 0 ? point : pointSum) as unknown as Signature);
+    });
+  },
   aggregatePublicKeys: (keys) => sum(g1Curve, key, keySum, keys.map(words)) as unknown as PublicKey,
   aggregateSignatures: (signatures) => sum(g2Curve, point, pointSum, signatures.map(words)) as unknown as Signature,
   hashToCurve(message) {
@@ -228,9 +238,20 @@ function parsePoint(
 ): Uint32Array {
   if (bytes.length !== length) throw new ParseError(what, `must have ${length} bytes, has ${bytes.length}`);
   const decoding = decode(address, bytes);
-  if (decoding === 'malformed') throw new ParseError(what, 'is not a compressed point on the curve');
-  if (decoding === 'infinity') throw new ParseError(what, 'is the point at infinity');
+  const problem = decodingProblem(decoding, what);
+  if (problem !== undefined) throw problem;
   return curve.store(address);
+}
+
+function decodingProblem(decoding: Decoding, what: string): ParseError | undefined {
+  switch (decoding) {
+    case 'malformed':
+      return new ParseError(what, 'is not a compressed point on the curve');
+    case 'infinity':
+      return new ParseError(what, 'is the point at infinity');
+    case 'point':
+      return undefined;
+  }
 }
 
 function sum(curve: Curve, term: number, total: number, points: readonly Uint32Array[]): Uint32Array {

@@ -2,7 +2,7 @@ import { BLS_PUBLIC_KEY_LENGTH } from '../primitives/bls-lengths.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { BlsBackend, PublicKey } from './bls-backend.ts';
 
-/** The network plans for about 11,000 validators. 20,000 slots of some 220 bytes are 4.5 MB. */
+/** The network plans for about 11,000 validators. 20,000 slots of some 240 bytes are 5 MB. */
 const FULL_AT_KEYS = 20_000;
 /** Requests end with the table they began with, so a full one still takes their keys. This reserves address space, not memory. */
 const MAX_KEYS = 5 * FULL_AT_KEYS;

@@ -3,7 +3,7 @@ import { ParseError } from '../primitives/parse-error.ts';
 import type { BlsJobs, Contributions, Sum } from './bls-jobs.ts';
 import type { JobRunner } from './job-runner.ts';
 
-/** Decoding this many takes some 10 ms with noble, so no request waits long for another one's job. */
+/** Decoding this many takes some 4 ms with noble, so no request waits long for another one's job. */
 const MAX_SIGNATURES_PER_JOB = 64;
 /** Fewer are not worth a second thread. */
 const MIN_SIGNATURES_PER_JOB = 4;

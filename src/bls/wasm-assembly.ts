@@ -1,4 +1,4 @@
-/** What modules of WebAssembly are made of: the binary format of the core specification, version 2, chapter 5. */
+/** What modules of WebAssembly are made of: the binary format of the core specification, version 3, chapter 5. */
 
 export type Code = readonly number[];
 
@@ -6,8 +6,10 @@ export interface WasmFunction {
   readonly name: string;
   /** All are addresses (i32). Nothing is returned. */
   readonly parameters: number;
-  /** All are i64; they follow the parameters. */
+  /** Of i64; they follow the parameters. */
   readonly locals: number;
+  /** Of v128; they follow those of i64. */
+  readonly vectors?: number;
   readonly code: Code;
 }
 
@@ -19,6 +21,7 @@ declare const WebAssembly: {
 
 const I32 = 0x7f;
 const I64 = 0x7e;
+const V128 = 0x7b;
 const END = 0x0b;
 const IMPORTS = 'imports';
 
@@ -58,8 +61,8 @@ export function instantiate(
     ]),
     ...section(
       10,
-      functions.map(({ locals, code }) => {
-        const body = [1, ...unsigned(locals), I64, ...code, END];
+      functions.map(({ locals, vectors = 0, code }) => {
+        const body = [2, ...unsigned(locals), I64, ...unsigned(vectors), V128, ...code, END];
         return [...unsigned(body.length), ...body];
       }),
     ),
@@ -86,6 +89,12 @@ export const address = (value: number): Code => [0x41, ...signed(BigInt(value))]
 /** An address beyond another one. */
 export const addressFrom = (local: number, offset: number): Code =>
   offset === 0 ? get(local) : [...get(local), ...address(offset), 0x6a];
+
+/** Of vectors, which have a prefix. */
+export const vector = (opcode: number, ...immediates: readonly number[]): Code => [
+  ...[0xfd, ...unsigned(opcode)],
+  ...immediates,
+];
 
 function section(id: number, items: readonly Code[]): Code {
   if (items.length === 0) return [];

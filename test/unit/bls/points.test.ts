@@ -2,14 +2,17 @@ import * as blst from '@chainsafe/blst';
 import { bls12_381 } from '@noble/curves/bls12-381.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SIGNATURE_DST } from '../../../src/bls/bls-backend.ts';
+import { SIGNATURE_DST, type Signature } from '../../../src/bls/bls-backend.ts';
 import { g1Curve, g2Curve } from '../../../src/bls/curve.ts';
 import { decodeG1 } from '../../../src/bls/fast-g1.ts';
-import { clearCofactor, decodeG2, encodeG2, isInSubgroup } from '../../../src/bls/fast-g2.ts';
+import { clearCofactor, decodeG2, decodePointsG2, encodeG2, isInSubgroup } from '../../../src/bls/fast-g2.ts';
 import { allocate, FP2_BYTES, getBigint } from '../../../src/bls/field.ts';
-import { FIELD_ORDER, FP_BYTES } from '../../../src/bls/field-module.ts';
+import { FP_BYTES } from '../../../src/bls/field-choice.ts';
+import { FIELD_ORDER } from '../../../src/bls/field-module.ts';
 import { hashToG2 } from '../../../src/bls/hash-to-g2.ts';
+import { nobleBackend } from '../../../src/bls/noble-backend.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
+import { ParseError } from '../../../src/primitives/parse-error.ts';
 import vectors from '../../vectors/standards/hash-to-g2.json' with { type: 'json' };
 
 const { G1, G2, longSignatures } = bls12_381;
@@ -84,6 +87,16 @@ function attempt<T>(decode: () => T): T | undefined {
   }
 }
 
+/** The encoding of a signature, or why there is none. */
+function outcome(parse: () => Signature): string {
+  try {
+    return bytesToHex(nobleBackend.encodeSignature(parse()));
+  } catch (error) {
+    if (error instanceof ParseError) return error.message;
+    throw error;
+  }
+}
+
 describe('decoding G2', () => {
   test('gives the points that noble and blst give, and the same bytes again', () => {
     fc.assert(
@@ -111,6 +124,43 @@ describe('decoding G2', () => {
         if (ours !== 'point') return;
         if (noble !== undefined) expect(toNoble(a).equals(noble)).toBe(true);
         expect(bytesToHex(encodeG2(a))).toBe(native?.toHex().replace('0x', ''));
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test('decodes two at a time as it decodes each', () => {
+    const any = fc.oneof(
+      crafted,
+      anyPoint,
+      scalar.map((factor) => G2.Point.BASE.multiply(factor).toBytes(true)),
+    );
+    fc.assert(
+      fc.property(any, any, (first, second) => {
+        const expected = [first, second].map((bytes) => {
+          const decoding = decodeG2(a, bytes);
+          return { decoding, encoded: decoding === 'malformed' ? undefined : bytesToHex(encodeG2(a)) };
+        });
+        const pair = [
+          { out: a, bytes: first },
+          { out: b, bytes: second },
+        ] as const;
+        const decodings = decodePointsG2(pair);
+        expect(
+          decodings.map((decoding, n) => ({
+            decoding,
+            encoded: decoding === 'malformed' ? undefined : bytesToHex(encodeG2(n === 0 ? a : b)),
+          })),
+        ).toEqual(expected);
+        const parsed = nobleBackend.parseTwoSignatures?.([first, second]) ?? [];
+        for (const [n, bytes] of [first, second].entries()) {
+          const alone = outcome(() => nobleBackend.parseSignature(bytes));
+          const own = outcome(() => {
+            if (parsed[n] instanceof ParseError) throw parsed[n];
+            return parsed[n] as Signature;
+          });
+          expect(own).toEqual(alone);
+        }
       }),
       { numRuns: 150 },
     );
