@@ -11,7 +11,7 @@ import type { Identity } from './identity.ts';
 import type { PeerMessageInit } from './messages.ts';
 import { OwnHandshake } from './own-handshake.ts';
 import { Peer, type PeerEvents, type PeerOptions, type PeerState } from './peer.ts';
-import { MAX_DIALS_PER_STEP, permittedEndpoints } from './peer-decisions.ts';
+import { isPermitted, MAX_DIALS_PER_STEP } from './peer-decisions.ts';
 import { type BootstrapPeer, PeerDiscovery } from './peer-discovery.ts';
 import { DEFAULT_PEER_LIMITS, type PeerLimits } from './peer-limits.ts';
 import type { PeerLogger } from './peer-logger.ts';
@@ -145,6 +145,7 @@ class DialingPeerNetwork implements PeerNetwork {
       maxEntries: limits.maxKnownAddresses,
       random,
       isWanted: (nodeID) => this.#wanted.all.has(nodeID),
+      mayBeDialled: (endpoint) => isPermitted(endpoint, options.allowPrivateAddresses),
     });
     this.#discovery = new PeerDiscovery({
       clock,
@@ -169,7 +170,7 @@ class DialingPeerNetwork implements PeerNetwork {
       limits,
       random,
       nowMs: clock.monotonicMs(),
-      hasAddress: (nodeID) => nodeID !== this.nodeID && this.#endpoints(nodeID).length > 0,
+      hasAddress: (nodeID) => nodeID !== this.nodeID && this.#book.endpoints(nodeID).length > 0,
       preferredNodes: () => this.#wanted.preferred,
       knownNodes: () => this.#book.nodeIDs(),
     });
@@ -287,7 +288,7 @@ class DialingPeerNetwork implements PeerNetwork {
   }
 
   #dial(nodeID: NodeID): void {
-    const endpoints = this.#endpoints(nodeID);
+    const endpoints = this.#book.endpoints(nodeID);
     // The newest signed address first; after a failure the reported one, too.
     const endpoint = endpoints[this.#schedule.failures(nodeID) % endpoints.length];
     // Only nodes with an address are due.
@@ -337,7 +338,7 @@ class DialingPeerNetwork implements PeerNetwork {
   }
 
   #onConnectionChange(): void {
-    if (this.#schedule.isBudgetSpent) this.#queueStep();
+    if (this.#schedule.lacksRoom) this.#queueStep();
     this.#changes.announce();
   }
 
@@ -345,7 +346,7 @@ class DialingPeerNetwork implements PeerNetwork {
     if (!this.#ready.has(nodeID) && this.#schedule.onNewAddress(nodeID, this.#options.clock.monotonicMs())) {
       this.#discovery.searchEagerly();
       const peer = this.#open.get(nodeID);
-      const [best] = this.#endpoints(nodeID);
+      const [best] = this.#book.endpoints(nodeID);
       if (peer !== undefined && (peer.endpoint.host !== best?.host || peer.endpoint.port !== best.port)) {
         peer.close('superseded', 'a newer address became known');
       }
@@ -370,7 +371,7 @@ class DialingPeerNetwork implements PeerNetwork {
       lastEnd: this.#schedule.lastEnd(nodeID),
       isOpen: this.#open.has(nodeID),
       isKnown: this.#book.has(nodeID),
-      mayBeDialled: this.#endpoints(nodeID).length > 0,
+      mayBeDialled: this.#book.endpoints(nodeID).length > 0,
       version: this.#version,
       isFull: this.#schedule.isFull,
     });
@@ -379,10 +380,6 @@ class DialingPeerNetwork implements PeerNetwork {
   #isWantedMissing(): boolean {
     for (const nodeID of this.#wanted.all) if (!this.#ready.has(nodeID)) return true;
     return false;
-  }
-
-  #endpoints(nodeID: NodeID) {
-    return permittedEndpoints(this.#book.endpoints(nodeID), this.#options.allowPrivateAddresses);
   }
 
   #createHandshake(): PeerMessageInit {
