@@ -83,7 +83,7 @@ async function benchRequests(
   report: (row: Row) => void,
 ): Promise<void> {
   const totals: number[] = [];
-  const longest: number[] = [];
+  const longest: { readonly kind: string; readonly longestMs: number }[] = [];
   const costs: ReadonlyMap<string, Cost>[] = [];
   let signers = 0;
   for (let index = 0; index < REQUESTS; index += 1) {
@@ -92,7 +92,7 @@ async function benchRequests(
     const taken = time.takeCosts();
     costs.push(taken);
     totals.push(totalOf(taken));
-    longest.push(Math.max(...[...taken.values()].map(({ longestMs }) => longestMs)));
+    longest.push(longestOf(taken));
   }
   report({
     name: `${size} validators: a request`,
@@ -100,7 +100,8 @@ async function benchRequests(
     signers,
     ms: round(median(totals)),
     us_each_query: round((1_000 * median(totals)) / signers, 1),
-    longest_ms: round(median(longest)),
+    longest_ms: round(median(longest.map(({ longestMs }) => longestMs))),
+    longest_of: longest.map(({ kind }) => kind).toSorted()[REQUESTS >> 1] ?? '',
     ...parts(costs[REQUESTS >> 1] as ReadonlyMap<string, Cost>),
   });
 }
@@ -166,9 +167,18 @@ function totalOf(costs: ReadonlyMap<string, Cost>): number {
   return [...costs.values()].reduce((sum, { totalMs }) => sum + totalMs, 0);
 }
 
+function longestOf(costs: ReadonlyMap<string, Cost>): { readonly kind: string; readonly longestMs: number } {
+  const all = [...costs].map(([kind, { longestMs }]) => ({ kind, longestMs }));
+  return all.reduce((most, other) => (other.longestMs > most.longestMs ? other : most), {
+    kind: 'nothing',
+    longestMs: 0,
+  });
+}
+
 function summary(costs: ReadonlyMap<string, Cost>, per: number): Omit<Row, 'name'> {
-  const longest = Math.max(0, ...[...costs.values()].map(({ longestMs }) => longestMs));
-  return { us_each: round((1_000 * totalOf(costs)) / per, 1), longest_ms: round(longest), ...parts(costs) };
+  const { kind, longestMs } = longestOf(costs);
+  const longest = { longest_ms: round(longestMs), longest_of: kind };
+  return { us_each: round((1_000 * totalOf(costs)) / per, 1), ...longest, ...parts(costs) };
 }
 
 /** Milliseconds by the kind of event. */

@@ -1,3 +1,4 @@
+import type { LRUCache } from 'lru-cache';
 import { createLru } from '../primitives/lru.ts';
 
 /**
@@ -56,8 +57,9 @@ export function createMemorySignatureStore({ maxSignatures, maxPerSigner }: Sign
       if (oldest !== undefined) entries.delete(oldest);
     }
     touch(publicKey, key);
-    if (!entries.has(key)) countOf.set(signatureKey, (countOf.get(signatureKey) ?? 0) + 1);
-    entries.set(key, { signatureKey, publicKey, signature });
+    const status: LRUCache.Status<string, Entry> = {};
+    entries.set(key, { signatureKey, publicKey, signature }, { status });
+    if (status.set === 'add') countOf.set(signatureKey, (countOf.get(signatureKey) ?? 0) + 1);
   }
 
   return {
