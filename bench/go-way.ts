@@ -7,10 +7,10 @@ import { median, round } from './statistics.ts';
 
 const DEFAULTS = { validators: 5, rounds: 9, requests: 320 };
 const CLIENTS = 16;
-const WARM_UP_REQUESTS = 640;
+const WARM_UP_REQUESTS = 320;
 const GO_WAY = 'go way';
 const BACKENDS = ['noble', 'native'] as const;
-/** Of the first of five rounds, and of one more: what the compiler sees. Threads beside the event loop, as cores. */
+/** Beside the event loop, as many as this machine has cores: the reference verifies on all of them. */
 const GO_WAY_THREADS = 2;
 
 interface System {

@@ -14,6 +14,7 @@ import { benchService } from './service.ts';
 import { benchStream } from './stream.ts';
 import { benchUpstream } from './upstream.ts';
 import { benchValidators } from './validators.ts';
+import { benchWorkers } from './workers.ts';
 
 /** Every benchmark by the name it is called with: `npm run bench -- NAME [--json] [numbers] [names]`. */
 const BENCHMARKS = {
@@ -29,6 +30,7 @@ const BENCHMARKS = {
   stream: benchStream,
   'go-way': benchGoWay,
   validators: benchValidators,
+  workers: benchWorkers,
 } as const;
 /** Those that measure several things, of which one may be asked for by its name. */
 const WITH_NAMES: readonly string[] = ['http', 'http-floods', 'redis-faults'];
