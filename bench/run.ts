@@ -2,6 +2,7 @@ import { cpus } from 'node:os';
 import type { Row } from './benchmark.ts';
 import { benchBls } from './bls.ts';
 import { benchFaults } from './faults.ts';
+import { benchGoWay } from './go-way.ts';
 import { benchHttp } from './http.ts';
 import { benchHttpFloods } from './http-floods.ts';
 import { benchHttpSoak } from './http-soak.ts';
@@ -13,6 +14,8 @@ import { benchReplicas } from './replicas.ts';
 import { benchService } from './service.ts';
 import { benchStream } from './stream.ts';
 import { benchUpstream } from './upstream.ts';
+import { benchValidators } from './validators.ts';
+import { benchWorkers } from './workers.ts';
 
 /** Every benchmark by the name it is called with: `npm run bench -- NAME [--json] [numbers] [names]`. */
 const BENCHMARKS = {
@@ -27,6 +30,9 @@ const BENCHMARKS = {
     'http-soak': benchHttpSoak,
   },
   stream: benchStream,
+  'go-way': benchGoWay,
+  validators: benchValidators,
+  workers: benchWorkers,
 } as const;
 /** Those that measure several things, of which one may be asked for by its name. */
 const WITH_NAMES: readonly string[] = ['http', 'http-floods', 'redis-faults'];

@@ -52,9 +52,13 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
     ms: round(median(distinct)),
     cpu_ms: round(((after.cpu_s - before.cpu_s) * 1000) / rounds),
   });
+  // Each reading begins the measurement of the event loop anew.
+  await resources(url);
   const togetherMs = performance.now();
   await Promise.all(others.slice(rounds).map(post));
-  report({ name: name(`distinct, ${inFlight} in flight`), ms: round((performance.now() - togetherMs) / inFlight) });
+  const ms = round((performance.now() - togetherMs) / inFlight);
+  const { loop_delay_p99_ms } = await resources(url);
+  report({ name: name(`distinct, ${inFlight} in flight`), ms, loop_delay_p99_ms });
   const repeated: number[] = [];
   for (let index = 0; index < REPEATED_ROUNDS; index += 1) repeated.push(await post(first));
   report({ name: name('repeated request'), n: REPEATED_ROUNDS, ms: round(median(repeated)) });
@@ -96,12 +100,16 @@ export async function newMessages(url: string, count: number): Promise<string[]>
   return ((await body.json()) as { messages: string[] }).messages;
 }
 
-export async function resources(url: string): Promise<{ rss_mib: number; cpu_s: number }> {
+/** Of the timer by which prom-client watches the event loop: its delay counts from when it was set. */
+const LOOP_TIMER_MS = 10;
+
+export async function resources(url: string): Promise<{ rss_mib: number; cpu_s: number; loop_delay_p99_ms: number }> {
   const { body } = await request(`${url}/metrics`);
   const text = await body.text();
   const value = (metric: string): number => Number(new RegExp(`^${metric} (.+)$`, 'm').exec(text)?.[1]);
   return {
     rss_mib: Math.round(value('process_resident_memory_bytes') / 2 ** 20),
     cpu_s: round(value('process_cpu_seconds_total')),
+    loop_delay_p99_ms: round(Math.max(0, 1_000 * value('nodejs_eventloop_lag_p99_seconds') - LOOP_TIMER_MS)),
   };
 }

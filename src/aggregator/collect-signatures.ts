@@ -12,7 +12,7 @@ import type { AnswerHistory } from './answer-history.ts';
 import { CollectedSignatures, CollectionOver, type VerifiedMessage } from './collected-signatures.ts';
 import { outlooksOf } from './outlook.ts';
 import type { ProgressFeed } from './progress.ts';
-import { planQueries, type QueryLimits, type QueryPlan } from './query-plan.ts';
+import { MAX_ASKED_AT_ONCE, planQueries, type QueryLimits, type QueryPlan } from './query-plan.ts';
 import type { QueryRoom } from './query-room.ts';
 import { weightRefusedForGood } from './refusal-verdict.ts';
 import type { RefusedChains } from './refused-chains.ts';
@@ -176,6 +176,8 @@ export async function collectSignatures(
       }
       if (plan.ask.length > 0) stages.enter('collect');
       for (const validator of plan.ask) queries.ask(validator);
+      // The next ones after a turn of the event loop.
+      if (plan.ask.length === MAX_ASKED_AT_ONCE) clock.afterTurn(changes.wake);
       if (plan.isIdle && !isResting) {
         isResting = true;
         turn.rest();
@@ -185,9 +187,12 @@ export async function collectSignatures(
   } finally {
     stopListening();
     deadline.signal.removeEventListener('abort', changes.wake);
-    ending.abort(new CollectionOver());
+    ending.abort(OVER);
   }
 }
+
+/** One for all: it is told at the end of each, and a new one would be made with its stack of calls each time. */
+const OVER = new CollectionOver();
 
 /** To ask somebody, or to aggregate and verify. */
 function isWork(plan: QueryPlan): boolean {

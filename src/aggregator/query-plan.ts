@@ -62,7 +62,11 @@ export function planQueries(
   // What is beyond the quorum is a precaution: no time is spent on whoever is likely to give nothing.
   if (signedWeight >= neededWeight && awaited === 0n) return { kind: 'enough' };
 
-  const room = Math.min(limits.maxConcurrentQueries - survey.asking, waveWidth(view, survey, unsigned));
+  const room = Math.min(
+    limits.maxConcurrentQueries - survey.asking,
+    waveWidth(view, survey, unsigned),
+    MAX_ASKED_AT_ONCE,
+  );
   const ask: WarpValidator[] = [];
   let nextWakeAtMs = wakeAtMs;
   let expected = signedWeight + survey.countedOn;
@@ -79,6 +83,9 @@ export function planQueries(
   }
   return { kind: 'go on', ask, wakeAtMs: nextWakeAtMs, isIdle: ask.length === 0 && !isBusy };
 }
+
+/** A question takes some twenty microseconds of the event loop: after so many, others have their turn. */
+export const MAX_ASKED_AT_ONCE = 64;
 
 /** Validators that the message is shown to first where that is wise. One more round trip, where the first one signs. */
 const FIRST_WAVE = 3;
@@ -122,7 +129,8 @@ function lookAtUnsigned({ signedWeight, neededWeight }: Tally, survey: Survey): 
 
 /** Those that may be asked, in the order of asking. */
 function candidatesIn(tally: Tally, survey: Survey, unsigned: Unsigned | undefined): Iterable<WarpValidator> {
-  if (unsigned === undefined) return survey.inOrder();
+  // As long as nobody has refused, nobody is left out either.
+  if (unsigned === undefined || survey.refusals === 0) return survey.inOrder();
   const isNobodyLeft = unsigned.isNobodyNewAsked && survey.candidatesAgain === 0;
   return isNobodyLeft ? [] : fewer([...survey.inOrder()], tally, unsigned);
 }

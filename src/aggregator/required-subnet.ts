@@ -132,7 +132,9 @@ export function readinessOf(
 }
 
 function connectedWeight({ validators }: WarpSet, isConnected: RequiredSubnetOptions['isConnected']): bigint {
-  return validators.filter(({ nodeIDs }) => nodeIDs.some(isConnected)).reduce((sum, { weight }) => sum + weight, 0n);
+  let sum = 0n;
+  for (const { nodeIDs, weight } of validators) if (nodeIDs.some(isConnected)) sum += weight;
+  return sum;
 }
 
 /** For operators, in words; a bug is described in the log only. */

@@ -26,7 +26,8 @@ export interface Suspects {
 export function createSuspects(clock: Clock): Suspects {
   const nextTrialMs = createLru<string, number>(MAX_SUSPECTS);
   return {
-    has: (publicKeyHex) => nextTrialMs.has(publicKeyHex),
+    // Mostly there are none, and all validators of a set are asked about.
+    has: (publicKeyHex) => nextTrialMs.size > 0 && nextTrialMs.has(publicKeyHex),
     isTrialDue: (publicKeyHex) => clock.monotonicMs() >= (nextTrialMs.get(publicKeyHex) ?? Number.POSITIVE_INFINITY),
     beginTrial: (publicKeyHex) => {
       if (nextTrialMs.has(publicKeyHex)) nextTrialMs.set(publicKeyHex, clock.monotonicMs() + TRIAL_AGAIN_MS);

@@ -67,7 +67,8 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, outlook
     get signedWeight() {
       return signedWeight;
     },
-    askingOrder: warpSet.validators.toSorted((a, b) => rankOf(a) - rankOf(b) || byWeightDescending(a, b)),
+    // A stable sort, so that those of equal rank stay ordered by weight.
+    askingOrder: heaviestFirst(warpSet).toSorted((a, b) => rankOf(a) - rankOf(b)),
     set(index, next) {
       const validator = warpSet.validators[index];
       if (validator === undefined) throw new RangeError(`no validator ${index}`);
@@ -78,6 +79,18 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, outlook
       onChange?.(index, next);
     },
   };
+}
+
+/** Sets are immutable and shared by many requests, so each is sorted once. */
+const sorted = new WeakMap<WarpSet, readonly WarpValidator[]>();
+
+function heaviestFirst(warpSet: WarpSet): readonly WarpValidator[] {
+  let validators = sorted.get(warpSet);
+  if (validators === undefined) {
+    validators = warpSet.validators.toSorted(byWeightDescending);
+    sorted.set(warpSet, validators);
+  }
+  return validators;
 }
 
 function atLeastOne(weight: bigint): bigint {
@@ -150,7 +163,7 @@ export function summarizeTally(
   const missing: MissingValidator[] = [];
   let missingOmitted = 0;
 
-  for (const validator of warpSet.validators.toSorted(byWeightDescending)) {
+  for (const validator of heaviestFirst(warpSet)) {
     const { weight, index, nodeIDs } = validator;
     const outcome = outcomeOf(tally.standings[index] ?? UNTRIED, () => whyUnreachable(validator));
     addTo(counts[outcome.kind], weight);

@@ -13,7 +13,7 @@ import { type BackendName, backendShape } from './load-backend.ts';
  */
 const MAX_QUEUED = 10_000;
 /** One that it works on, and the next one, so that it need not wait for it. */
-const JOBS_PER_THREAD = 2;
+export const JOBS_PER_THREAD = 2;
 /** Of new objects. Numbers of a few words live for microseconds; V8's own choice lets a thread have up to 128 MB of them. */
 const MAX_YOUNG_MB = 6;
 /** A decoding takes a fraction of a millisecond, a check some milliseconds. */

@@ -16,7 +16,19 @@ interface Entry {
   readonly signed?: NodeAddress;
   /** What the API node or the operator says; nothing vouches for it but the certificate shown there. */
   readonly reported?: Endpoint;
+  /** Those that may be dialled, best first: looked at for thousands of nodes several times a second. */
+  readonly endpoints: readonly Endpoint[];
 }
+
+export interface AddressBookOptions {
+  readonly maxEntries: number;
+  readonly random: Random;
+  readonly isWanted: (nodeID: NodeID) => boolean;
+  /** Whether an address may be dialled; the others are known all the same. */
+  readonly mayBeDialled: (endpoint: Endpoint) => boolean;
+}
+
+const NOWHERE: readonly Endpoint[] = [];
 
 /**
  * Where nodes are to be found. Of signed addresses the newest holds; the caller has verified the signature. An address that
@@ -30,11 +42,13 @@ export class AddressBook {
   readonly #filter: KnownPeersFilter;
   readonly #maxEntries: number;
   readonly #isWanted: (nodeID: NodeID) => boolean;
+  readonly #mayBeDialled: (endpoint: Endpoint) => boolean;
 
-  constructor(options: { maxEntries: number; random: Random; isWanted: (nodeID: NodeID) => boolean }) {
+  constructor(options: AddressBookOptions) {
     this.#filter = new KnownPeersFilter(options.random);
     this.#maxEntries = options.maxEntries;
     this.#isWanted = options.isWanted;
+    this.#mayBeDialled = options.mayBeDialled;
   }
 
   get size(): number {
@@ -61,7 +75,7 @@ export class AddressBook {
     if (!this.isNews(nodeID, address.timestamp)) return false;
     this.#makeRoomFor(nodeID);
     const { host, port, timestamp } = address;
-    this.#entries.set(nodeID, { ...this.#entries.get(nodeID), signed: { host, port, timestamp } });
+    this.#set(nodeID, { ...this.#entries.get(nodeID), signed: { host, port, timestamp } });
     const gossipID = addressGossipID(nodeID, timestamp);
     this.#gossipIDs.set(nodeID, gossipID);
     this.#filter.add(gossipID);
@@ -74,16 +88,13 @@ export class AddressBook {
     if (entry?.reported?.host === host && entry.reported.port === port) return false;
     if (entry === undefined && !this.#hasRoomFor(nodeID)) return false;
     this.#makeRoomFor(nodeID);
-    this.#entries.set(nodeID, { ...entry, reported: { host, port } });
+    this.#set(nodeID, { ...entry, reported: { host, port } });
     return true;
   }
 
   /** What to try, best first: at most two, each once. */
   endpoints(nodeID: NodeID): readonly Endpoint[] {
-    const { signed, reported } = this.#entries.get(nodeID) ?? {};
-    if (signed === undefined) return reported === undefined ? [] : [reported];
-    if (reported === undefined || (reported.host === signed.host && reported.port === signed.port)) return [signed];
-    return [signed, reported];
+    return this.#entries.get(nodeID)?.endpoints ?? NOWHERE;
   }
 
   /** The newest address that the node has signed. */
@@ -98,6 +109,15 @@ export class AddressBook {
    */
   knownPeers(nowMs: number, maxAgeMs: number): KnownPeers {
     return this.#filter.encode(this.#gossipIDs, nowMs, maxAgeMs);
+  }
+
+  #set(nodeID: NodeID, addresses: Pick<Entry, 'signed' | 'reported'>): void {
+    const { signed, reported } = addresses;
+    const isSame = signed !== undefined && reported?.host === signed.host && reported.port === signed.port;
+    const endpoints = [signed, isSame ? undefined : reported].filter(
+      (endpoint) => endpoint !== undefined && this.#mayBeDialled(endpoint),
+    ) as Endpoint[];
+    this.#entries.set(nodeID, { ...addresses, endpoints });
   }
 
   #hasRoomFor(nodeID: NodeID): boolean {

@@ -50,6 +50,13 @@ export interface RequestTarget {
 interface Pending {
   readonly chainID: Uint8Array;
   settle(outcome: AppOutcome): void;
+  abort(): void;
+}
+
+/** The requests that end with one signal, which hears of one listener for all: it looks at each for every one that is added. */
+interface SharedSignal {
+  readonly pending: Set<Pending>;
+  readonly onAbort: () => void;
 }
 
 /**
@@ -60,6 +67,7 @@ export class AppRequests {
   readonly #clock: Clock;
   readonly #maxPending: number;
   readonly #pending = new Map<NodeID, Map<number, Pending>>();
+  readonly #signals = new Map<AbortSignal, SharedSignal>();
   #size = 0;
   #nextID = 1;
   /** A fan-out asks many nodes about one chain: its bytes are decoded once. */
@@ -107,7 +115,7 @@ export class AppRequests {
       const forget = (): void => {
         cancelPing();
         cancelTimer();
-        signal.removeEventListener('abort', onAbort);
+        this.#unfollow(signal, pending);
         this.#size -= 1;
         ofNode.delete(requestId);
         if (ofNode.size === 0) this.#pending.delete(nodeID);
@@ -115,10 +123,6 @@ export class AppRequests {
       const settle = (outcome: AppOutcome): void => {
         forget();
         resolve(outcome);
-      };
-      const onAbort = (): void => {
-        forget();
-        reject(signal.reason);
       };
       const cancelPing = this.#clock.after(timeoutMs / 2, () => {
         isAlive = target.ping();
@@ -129,8 +133,15 @@ export class AppRequests {
           if (ofNode.get(requestId) === pending) settle({ kind: isAlive() ? 'ignored' : 'silent' });
         }),
       );
-      signal.addEventListener('abort', onAbort, { once: true });
-      const pending = { chainID: chainBytes, settle };
+      const pending: Pending = {
+        chainID: chainBytes,
+        settle,
+        abort: () => {
+          forget();
+          reject(signal.reason);
+        },
+      };
+      this.#follow(signal, pending);
       ofNode.set(requestId, pending);
       this.#pending.set(nodeID, ofNode);
       this.#size += 1;
@@ -151,6 +162,29 @@ export class AppRequests {
     for (const pending of [...(this.#pending.get(nodeID)?.values() ?? [])]) {
       pending.settle({ kind: 'unreachable', reason });
     }
+  }
+
+  #follow(signal: AbortSignal, request: Pending): void {
+    const known = this.#signals.get(signal);
+    if (known !== undefined) {
+      known.pending.add(request);
+      return;
+    }
+    const pending = new Set([request]);
+    const onAbort = (): void => {
+      for (const each of [...pending]) each.abort();
+    };
+    this.#signals.set(signal, { pending, onAbort });
+    signal.addEventListener('abort', onAbort, { once: true });
+  }
+
+  #unfollow(signal: AbortSignal, request: Pending): void {
+    const shared = this.#signals.get(signal);
+    if (shared === undefined) return;
+    shared.pending.delete(request);
+    if (shared.pending.size > 0) return;
+    this.#signals.delete(signal);
+    signal.removeEventListener('abort', shared.onAbort);
   }
 
   #find(nodeID: NodeID, answer: { chainId: Uint8Array; requestId: number }): Pending | undefined {

@@ -101,7 +101,7 @@ export class DialSchedule {
   /** A dial costs one. They are earned by time, a second's worth at most. */
   #tokens: number;
   #tokensAtMs: number;
-  #isBudgetSpent = false;
+  #lacksRoom = false;
 
   constructor(options: DialScheduleOptions) {
     this.#options = options;
@@ -118,9 +118,12 @@ export class DialSchedule {
     return this.#openCount >= this.#options.limits.maxConnections;
   }
 
-  /** The last {@link takeDue} might have dialled more with a larger budget: a connection that gets ready or ends may make room. */
-  get isBudgetSpent(): boolean {
-    return this.#isBudgetSpent;
+  /**
+   * The last {@link takeDue} might have dialled more with more room: a connection that gets ready or ends may make some. Where only time
+   * brings more dials, looking at all nodes again at every connection would be in vain.
+   */
+  get lacksRoom(): boolean {
+    return this.#lacksRoom;
   }
 
   /** Failed attempts in a row; they start anew with a connection that lasts and with a new address. */
@@ -150,6 +153,9 @@ export class DialSchedule {
     const earned = ((nowMs - this.#tokensAtMs) / 1000) * limits.dialsPerSecond;
     this.#tokens = Math.min(limits.dialsPerSecond, this.#tokens + earned);
     this.#tokensAtMs = nowMs;
+    this.#lacksRoom = false;
+    // Looking at all nodes is not worth it where none may be dialled.
+    if (this.#tokens < 1) return [];
     const load = {
       tokens: this.#tokens,
       openCount: this.#openCount,
@@ -158,9 +164,9 @@ export class DialSchedule {
       preferredMissing: this.#countPreferredMissing(),
     };
     const budget = dialBudget(load, limits);
-    // Looking at all candidates is not worth it where none may be dialled.
     const due = budget.total <= 0 ? [] : planDials(this.#candidates(budget.unwanted > 0, nowMs), budget, nowMs);
-    this.#isBudgetSpent = due.length >= Math.min(budget.total, budget.others);
+    const room = Math.min(budget.total, budget.others);
+    this.#lacksRoom = room < Math.floor(this.#tokens) && due.length >= room;
     this.#tokens -= due.length;
     for (const nodeID of due) {
       const record = this.#record(nodeID, nowMs);

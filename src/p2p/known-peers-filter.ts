@@ -5,29 +5,38 @@ import type { KnownPeers } from './handshake.ts';
 /** avalanchego `network/ip_tracker.go`: small enough that few addresses are held back, in under two bytes an address. */
 const FALSE_POSITIVE_PROBABILITY = 0.001;
 const MIN_CAPACITY = 128;
+/** Addresses put into a new filter before the event loop has its turn again: they take about a millisecond. */
+const ADDRESSES_PER_STEP = 256;
+
+/** A filter, and how much is in it. */
+interface Filled {
+  readonly filter: BloomFilter;
+  readonly salt: Uint8Array;
+  readonly capacity: number;
+  readonly startedAtMs: number;
+  count: number;
+}
 
 /**
  * The addresses we know, as we show them to peers so that they send us others. New addresses are added in place. When it is
- * full or old it starts again with other seeds, without the addresses that were replaced meanwhile.
+ * full or old, another one is begun with other seeds, without the addresses that were replaced meanwhile. It takes some
+ * milliseconds for each thousand of them, so they go in by and by, and the filter before it is shown until then.
  */
 export class KnownPeersFilter {
   readonly #random: Random;
-  #filter: BloomFilter;
-  #salt: Uint8Array;
-  #capacity = MIN_CAPACITY;
-  #count = 0;
-  #startedAtMs = Number.NEGATIVE_INFINITY;
+  #shown: Filled;
+  #next: (Filled & { readonly missing: Iterator<Uint8Array> }) | undefined;
   #encoded: KnownPeers | undefined;
 
   constructor(random: Random) {
     this.#random = random;
-    this.#salt = this.#randomBytes(MAX_SALT_LENGTH);
-    this.#filter = this.#createFilter();
+    this.#shown = this.#createFilled(MIN_CAPACITY, Number.NEGATIVE_INFINITY);
   }
 
   add(gossipID: Uint8Array): void {
-    this.#filter.add(bloomHash(gossipID, this.#salt));
-    this.#count += 1;
+    add(this.#shown, gossipID);
+    // It may have been passed by there.
+    if (this.#next !== undefined) add(this.#next, gossipID);
     this.#encoded = undefined;
   }
 
@@ -35,31 +44,45 @@ export class KnownPeersFilter {
    * @param gossipIDs all that are known now, for a filter that has to start again
    * @param maxAgeMs how long an address may stay hidden that one filter hides by bad luck
    */
-  encode(
-    gossipIDs: { readonly size: number; values(): Iterable<Uint8Array> },
-    nowMs: number,
-    maxAgeMs: number,
-  ): KnownPeers {
-    if (this.#count > this.#capacity || nowMs - this.#startedAtMs > maxAgeMs) this.#restart(gossipIDs, nowMs);
-    this.#encoded ??= { filter: this.#filter.encode(), salt: this.#salt };
+  encode(gossipIDs: ReadonlyMap<unknown, Uint8Array>, nowMs: number, maxAgeMs: number): KnownPeers {
+    const { count, capacity, startedAtMs } = this.#shown;
+    if (this.#next === undefined && (count > capacity || nowMs - startedAtMs > maxAgeMs)) {
+      // Room for as many again: we ask because we expect to learn more.
+      const next = this.#createFilled(Math.max(MIN_CAPACITY, gossipIDs.size * 2), nowMs);
+      this.#next = { ...next, missing: gossipIDs.values() };
+    }
+    this.#fillNext();
+    this.#encoded ??= { filter: this.#shown.filter.encode(), salt: this.#shown.salt };
     return this.#encoded;
   }
 
-  #restart(gossipIDs: { readonly size: number; values(): Iterable<Uint8Array> }, nowMs: number): void {
-    // Room for as many again: we ask because we expect to learn more.
-    this.#capacity = Math.max(MIN_CAPACITY, gossipIDs.size * 2);
-    this.#salt = this.#randomBytes(MAX_SALT_LENGTH);
-    this.#filter = this.#createFilter();
-    this.#count = 0;
-    this.#startedAtMs = nowMs;
-    for (const gossipID of gossipIDs.values()) this.add(gossipID);
+  #fillNext(): void {
+    const next = this.#next;
+    if (next === undefined) return;
+    for (let step = 0; step < ADDRESSES_PER_STEP; step += 1) {
+      const { value, done } = next.missing.next();
+      if (done === true) {
+        this.#shown = next;
+        this.#next = undefined;
+        this.#encoded = undefined;
+        return;
+      }
+      add(next, value);
+    }
   }
 
-  #createFilter(): BloomFilter {
-    return BloomFilter.create(this.#capacity, FALSE_POSITIVE_PROBABILITY, (length) => this.#randomBytes(length));
+  #createFilled(capacity: number, startedAtMs: number): Filled {
+    const salt = this.#randomBytes(MAX_SALT_LENGTH);
+    const filter = BloomFilter.create(capacity, FALSE_POSITIVE_PROBABILITY, (length) => this.#randomBytes(length));
+    return { filter, salt, capacity, startedAtMs, count: 0 };
   }
 
   #randomBytes(length: number): Uint8Array {
     return Uint8Array.from({ length }, () => Math.floor(this.#random() * 256));
   }
+}
+
+function add(filled: Filled, gossipID: Uint8Array): void {
+  filled.filter.add(bloomHash(gossipID, filled.salt));
+  filled.count += 1;
 }

@@ -92,7 +92,37 @@ function decode(bytes: Uint8Array): Message['message'] {
   }
 }
 
+const ZSTD_MAGIC = 0xfd2fb528;
+/** Of a frame in one segment without checksum and dictionary: the size of the content takes one byte, or two where it is from 256 on. */
+const [SHORT_FRAME, LONGER_FRAME] = [0x20, 0x60];
+const FRAME_HEADER_LENGTH = 5;
+const BLOCK_HEADER_LENGTH = 3;
+const LAST_STORED_BLOCK = 0x01;
+
+/**
+ * The content of a frame that stores it as it is, in one block (RFC 8878, 3.1.1): so are all short answers, as a signature cannot be
+ * compressed, and for each the library would set up a stream with its buffers, in the time of the rest of the answer. Undefined
+ * for all other frames, good or not.
+ */
+function storedContent(bytes: Uint8Array): Uint8Array | undefined {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (bytes.length < FRAME_HEADER_LENGTH + 2 + BLOCK_HEADER_LENGTH) return undefined;
+  const descriptor = view.getUint8(4);
+  if (view.getUint32(0, true) !== ZSTD_MAGIC || (descriptor !== SHORT_FRAME && descriptor !== LONGER_FRAME)) {
+    return undefined;
+  }
+  const isLonger = descriptor === LONGER_FRAME;
+  const size = isLonger ? view.getUint16(FRAME_HEADER_LENGTH, true) + 256 : view.getUint8(FRAME_HEADER_LENGTH);
+  const blockAt = FRAME_HEADER_LENGTH + (isLonger ? 2 : 1);
+  const blockHeader = view.getUint16(blockAt, true) | (view.getUint8(blockAt + 2) << 16);
+  const contentAt = blockAt + BLOCK_HEADER_LENGTH;
+  const isWhole = blockHeader === ((size << 3) | LAST_STORED_BLOCK) && bytes.length === contentAt + size;
+  return isWhole ? new Uint8Array(bytes.subarray(contentAt)) : undefined;
+}
+
 function decompress(bytes: Uint8Array): Uint8Array {
+  const stored = storedContent(bytes);
+  if (stored !== undefined) return stored;
   try {
     // A copy: the result is a view into a chunk of many KiB, and a signature that is kept would keep all of it.
     return new Uint8Array(zstdDecompressSync(bytes, { maxOutputLength: MAX_FRAME_LENGTH }));

@@ -85,20 +85,34 @@ export function dialBudget(
  */
 export function planDials(candidates: Iterable<DialCandidate>, budget: DialBudget, nowMs: number): NodeID[] {
   if (budget.total <= 0) return [];
-  const due = [...candidates]
-    .filter((candidate) => candidate.nextDialAtMs <= nowMs)
-    .sort((a, b) => rank(a) - rank(b) || a.failures - b.failures || a.nextDialAtMs - b.nextDialAtMs);
-  const plan: NodeID[] = [];
-  // By rank.
-  const left = [budget.total, budget.others, budget.unwanted];
-  for (const candidate of due) {
-    if (plan.length >= budget.total) break;
-    const ofRank = left[rank(candidate)] ?? 0;
-    if (ofRank <= 0) continue;
-    left[rank(candidate)] = ofRank - 1;
-    plan.push(candidate.nodeID);
+  // By rank: the best so far, the best first. Of thousands a few dozen may be dialled, so that sorting all would be in vain.
+  const best = [budget.total, budget.others, budget.unwanted].map((max) => ({
+    max,
+    candidates: [] as DialCandidate[],
+  }));
+  for (const candidate of candidates) {
+    const ofRank = best[rank(candidate)];
+    if (candidate.nextDialAtMs <= nowMs && ofRank !== undefined) insert(candidate, ofRank.candidates, ofRank.max);
   }
-  return plan;
+  return best
+    .flatMap((ofRank) => ofRank.candidates)
+    .slice(0, budget.total)
+    .map(({ nodeID }) => nodeID);
+}
+
+/** Of equal ones, those stay in front that came first. */
+function insert(candidate: DialCandidate, best: DialCandidate[], max: number): void {
+  if (max <= 0) return;
+  const last = best.at(-1);
+  if (best.length >= max && last !== undefined && !isBefore(candidate, last)) return;
+  let place = best.length;
+  while (place > 0 && isBefore(candidate, best[place - 1] as DialCandidate)) place -= 1;
+  best.splice(place, 0, candidate);
+  if (best.length > max) best.pop();
+}
+
+function isBefore(a: DialCandidate, b: DialCandidate): boolean {
+  return a.failures - b.failures < 0 || (a.failures === b.failures && a.nextDialAtMs < b.nextDialAtMs);
 }
 
 function rank({ wanted, preferred = false }: DialCandidate): 0 | 1 | 2 {
@@ -162,13 +176,6 @@ export function searchIntervalMs(quietMs: number, intervals: SearchIntervals): n
   return Math.min(Math.max(quietMs / 10, intervals.minMs), intervals.maxMs);
 }
 
-/** A peer that can be asked for addresses. */
-export interface GossipSource {
-  readonly nodeID: NodeID;
-  /** How many new addresses its last answer had; undefined where it was never asked. */
-  readonly lastNews: number | undefined;
-}
-
 /** How many more sources than needed are drawn at random: enough to meet one of the few that know all subnets. */
 const GOSSIP_SAMPLE = 8;
 
@@ -176,25 +183,41 @@ const GOSSIP_SAMPLE = 8;
  * Which peers to ask for addresses. Only validators of the primary network know the addresses of every subnet, so among
  * thousands of L1 validators most have nothing new. Of a random sample, those never asked come first, then those whose last
  * answer had the most new addresses.
+ *
+ * @param lastNewsOf how many new addresses a peer's last answer had; undefined where it was never asked
  */
-export function chooseGossipSources(sources: readonly GossipSource[], count: number, random: Random): NodeID[] {
-  const pool = [...sources];
-  const sample: GossipSource[] = [];
-  while (sample.length < GOSSIP_SAMPLE + count && pool.length > 0) {
-    const [drawn] = pool.splice(Math.floor(random() * pool.length), 1);
-    if (drawn !== undefined) sample.push(drawn);
-  }
-  const expected = (source: GossipSource): number => source.lastNews ?? Number.MAX_SAFE_INTEGER;
-  return sample
-    .sort((a, b) => expected(b) - expected(a))
+export function chooseGossipSources(
+  peers: readonly NodeID[],
+  lastNewsOf: (nodeID: NodeID) => number | undefined,
+  count: number,
+  random: Random,
+): NodeID[] {
+  return drawSome(peers, GOSSIP_SAMPLE + count, random)
+    .map((nodeID) => ({ nodeID, expected: lastNewsOf(nodeID) ?? Number.MAX_SAFE_INTEGER }))
+    .sort((a, b) => b.expected - a.expected)
     .slice(0, count)
-    .map((source) => source.nodeID);
+    .map(({ nodeID }) => nodeID);
 }
 
-/** The endpoints that may be dialled. Host names only where private addresses are allowed, since a name may lead to one. */
-export function permittedEndpoints(
-  endpoints: readonly Endpoint[],
-  allowPrivateAddresses: boolean,
-): readonly Endpoint[] {
-  return allowPrivateAddresses ? endpoints : endpoints.filter((endpoint) => isPublicAddress(endpoint.host));
+/** A few of many at random, each once. */
+function drawSome<T>(items: readonly T[], count: number, random: Random): T[] {
+  const drawn: T[] = [];
+  /** Ascending. */
+  const taken: number[] = [];
+  while (drawn.length < count && drawn.length < items.length) {
+    let index = Math.floor(random() * (items.length - taken.length));
+    let place = 0;
+    while (place < taken.length && (taken[place] as number) <= index) {
+      index += 1;
+      place += 1;
+    }
+    taken.splice(place, 0, index);
+    drawn.push(items[index] as T);
+  }
+  return drawn;
+}
+
+/** Whether an endpoint may be dialled. Host names only where private addresses are allowed, since a name may lead to one. */
+export function isPermitted({ host }: Endpoint, allowPrivateAddresses: boolean): boolean {
+  return allowPrivateAddresses || isPublicAddress(host);
 }

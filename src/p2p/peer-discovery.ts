@@ -143,16 +143,12 @@ export class PeerDiscovery {
 
   #ask(count: number, nowMs: number): void {
     const { book, random, readyPeers, send } = this.#options;
-    const isOpen = (askedAtMs: number | undefined): boolean =>
-      askedAtMs !== undefined && nowMs - askedAtMs < GOSSIP_OVERDUE_MS;
-    let open = 0;
-    for (const askedAtMs of this.#asked.values()) if (isOpen(askedAtMs)) open += 1;
-    const free = Math.min(count, GOSSIP_FAN_OUT - open);
+    const open = new Set<NodeID>();
+    for (const [nodeID, askedAtMs] of this.#asked) if (nowMs - askedAtMs < GOSSIP_OVERDUE_MS) open.add(nodeID);
+    const free = Math.min(count, GOSSIP_FAN_OUT - open.size);
     if (free <= 0) return;
-    const sources = readyPeers()
-      .filter((nodeID) => !isOpen(this.#asked.get(nodeID)))
-      .map((nodeID) => ({ nodeID, lastNews: this.#lastNews.get(nodeID) }));
-    const chosen = chooseGossipSources(sources, free, random);
+    const sources = readyPeers().filter((nodeID) => !open.has(nodeID));
+    const chosen = chooseGossipSources(sources, (nodeID) => this.#lastNews.get(nodeID), free, random);
     if (chosen.length === 0) return;
     const knownPeers = encodeKnownPeers(
       book.knownPeers(nowMs, searchIntervalMs(nowMs - this.#lastChangeMs, FILTER_AGES)),

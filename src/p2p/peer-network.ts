@@ -11,7 +11,7 @@ import type { Identity } from './identity.ts';
 import type { PeerMessageInit } from './messages.ts';
 import { OwnHandshake } from './own-handshake.ts';
 import { Peer, type PeerEvents, type PeerOptions, type PeerState } from './peer.ts';
-import { MAX_DIALS_PER_STEP, permittedEndpoints } from './peer-decisions.ts';
+import { isPermitted, MAX_DIALS_PER_STEP } from './peer-decisions.ts';
 import { type BootstrapPeer, PeerDiscovery } from './peer-discovery.ts';
 import { DEFAULT_PEER_LIMITS, type PeerLimits } from './peer-limits.ts';
 import type { PeerLogger } from './peer-logger.ts';
@@ -91,6 +91,11 @@ export function createPeerNetwork(options: PeerNetworkOptions): PeerNetwork {
 
 /** How often deadlines are checked, and due nodes dialled. */
 const TICK_MS = 250;
+/**
+ * Those that were asked together fall silent together. A ping takes some five microseconds; at so many a tick all of 12,000 have had
+ * theirs after twelve seconds, and there are twenty between the time of a ping and the end of a connection.
+ */
+const MAX_PINGS_PER_TICK = 256;
 /** The filter of a Handshake may be this old: it only saves bytes there. */
 const FILTER_MAX_AGE_MS = 60_000;
 
@@ -142,6 +147,7 @@ class DialingPeerNetwork implements PeerNetwork {
       maxEntries: limits.maxKnownAddresses,
       random,
       isWanted: (nodeID) => this.#wanted.all.has(nodeID),
+      mayBeDialled: (endpoint) => isPermitted(endpoint, options.allowPrivateAddresses),
     });
     this.#discovery = new PeerDiscovery({
       clock,
@@ -166,7 +172,7 @@ class DialingPeerNetwork implements PeerNetwork {
       limits,
       random,
       nowMs: clock.monotonicMs(),
-      hasAddress: (nodeID) => nodeID !== this.nodeID && this.#endpoints(nodeID).length > 0,
+      hasAddress: (nodeID) => nodeID !== this.nodeID && this.#book.endpoints(nodeID).length > 0,
       preferredNodes: () => this.#wanted.preferred,
       knownNodes: () => this.#book.nodeIDs(),
     });
@@ -251,7 +257,8 @@ class DialingPeerNetwork implements PeerNetwork {
     return this.#options.clock.after(TICK_MS, () => {
       this.#cancelTick = this.#scheduleTick();
       const nowMs = this.#options.clock.monotonicMs();
-      for (const peer of this.#open.values()) peer.tick(nowMs);
+      let pings = 0;
+      for (const peer of this.#open.values()) if (peer.tick(nowMs, pings < MAX_PINGS_PER_TICK)) pings += 1;
       for (const nodeID of this.#schedule.dueDisconnects(nowMs)) {
         this.#open.get(nodeID)?.close('unwanted', 'not wanted any more');
       }
@@ -284,7 +291,7 @@ class DialingPeerNetwork implements PeerNetwork {
   }
 
   #dial(nodeID: NodeID): void {
-    const endpoints = this.#endpoints(nodeID);
+    const endpoints = this.#book.endpoints(nodeID);
     // The newest signed address first; after a failure the reported one, too.
     const endpoint = endpoints[this.#schedule.failures(nodeID) % endpoints.length];
     // Only nodes with an address are due.
@@ -334,7 +341,7 @@ class DialingPeerNetwork implements PeerNetwork {
   }
 
   #onConnectionChange(): void {
-    if (this.#schedule.isBudgetSpent) this.#queueStep();
+    if (this.#schedule.lacksRoom) this.#queueStep();
     this.#changes.announce();
   }
 
@@ -342,7 +349,7 @@ class DialingPeerNetwork implements PeerNetwork {
     if (!this.#ready.has(nodeID) && this.#schedule.onNewAddress(nodeID, this.#options.clock.monotonicMs())) {
       this.#discovery.searchEagerly();
       const peer = this.#open.get(nodeID);
-      const [best] = this.#endpoints(nodeID);
+      const [best] = this.#book.endpoints(nodeID);
       if (peer !== undefined && (peer.endpoint.host !== best?.host || peer.endpoint.port !== best.port)) {
         peer.close('superseded', 'a newer address became known');
       }
@@ -367,7 +374,7 @@ class DialingPeerNetwork implements PeerNetwork {
       lastEnd: this.#schedule.lastEnd(nodeID),
       isOpen: this.#open.has(nodeID),
       isKnown: this.#book.has(nodeID),
-      mayBeDialled: this.#endpoints(nodeID).length > 0,
+      mayBeDialled: this.#book.endpoints(nodeID).length > 0,
       version: this.#version,
       isFull: this.#schedule.isFull,
     });
@@ -376,10 +383,6 @@ class DialingPeerNetwork implements PeerNetwork {
   #isWantedMissing(): boolean {
     for (const nodeID of this.#wanted.all) if (!this.#ready.has(nodeID)) return true;
     return false;
-  }
-
-  #endpoints(nodeID: NodeID) {
-    return permittedEndpoints(this.#book.endpoints(nodeID), this.#options.allowPrivateAddresses);
   }
 
   #createHandshake(): PeerMessageInit {

@@ -202,29 +202,33 @@ export class Peer {
     this.#setState({ kind: 'closed', cause, reason, readyForMs });
   }
 
-  /** Checks the deadlines, sends pings, and goes on with messages that had to wait because the peer had sent too many. */
-  tick(nowMs: number): void {
+  /**
+   * Checks the deadlines, sends a ping where one is due, and goes on with messages that had to wait because the peer had sent too many.
+   *
+   * @param mayPing whether a ping that is due may be sent now; else it is in the next tick
+   * @returns whether one was sent
+   */
+  tick(nowMs: number, mayPing = true): boolean {
     const limits = this.#limits;
     const state = this.#state;
     switch (state.kind) {
       case 'dialing':
         if (nowMs >= state.untilMs) this.close('unreachable', `no answer to TCP within ${limits.dialTimeoutMs} ms`);
-        return;
+        return false;
       case 'tls':
         if (nowMs >= state.untilMs) this.close('tls', `no answer to TLS within ${limits.tlsTimeoutMs} ms`);
-        return;
+        return false;
       case 'handshaking':
         this.#inbox.tick();
         if (nowMs >= state.untilMs) {
           this.close('handshake', `no complete handshake within ${limits.handshakeTimeoutMs} ms`);
         }
-        return;
+        return false;
       case 'ready':
         this.#inbox.tick();
-        this.#keepAlive(nowMs);
-        return;
+        return this.#keepAlive(nowMs, mayPing);
       case 'closed':
-        return;
+        return false;
     }
   }
 
@@ -346,13 +350,16 @@ export class Peer {
     this.#events.onReady(this, handshake, peerList);
   }
 
-  #keepAlive(nowMs: number): void {
+  #keepAlive(nowMs: number, mayPing: boolean): boolean {
     const silentForMs = nowMs - this.#lastReceivedMs;
     if (silentForMs >= this.#limits.silenceTimeoutMs) {
       this.close('silent', `silent for ${this.#limits.silenceTimeoutMs} ms`);
-    } else if (silentForMs >= this.#limits.pingAfterMs && nowMs - this.#lastPingMs >= this.#limits.pingAfterMs) {
-      this.ping();
+      return false;
     }
+    const { pingAfterMs } = this.#limits;
+    const isDue = silentForMs >= pingAfterMs && nowMs - this.#lastPingMs >= pingAfterMs;
+    if (isDue && mayPing) this.ping();
+    return isDue && mayPing;
   }
 
   #onEnd(reason: string | undefined): void {

@@ -15,6 +15,7 @@ import { ParseError } from '../primitives/parse-error.ts';
 import type { Validator } from '../validators/validator.ts';
 import { parseEncodedTransaction, TRANSACTION_RESPONSE_BYTES } from './encoded-transaction.ts';
 import {
+  type JsonObject,
   readArray,
   readBoolean,
   readHex,
@@ -139,7 +140,8 @@ const BLOCK_BYTES = 16 * 1024 * 1024;
  */
 const LIST_BYTES = 16 * 1024 * 1024;
 /**
- * NodeIDs known to be well formed, about 3 MB: twice the validators that the network is planned for, so that all have room.
+ * NodeIDs known to be well formed, and as many validators, about 3 and 8 MB: twice the validators that the network is planned for, so
+ * that all have room.
  */
 const MAX_KNOWN_NODE_IDS = 20_000;
 
@@ -153,6 +155,15 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeA
     const nodeID = parseNodeID(text);
     knownNodeIDs.set(text, nodeID);
     return nodeID;
+  };
+  // At the next height nearly all of a set is the same: then its texts are compared, and nothing is decoded.
+  const knownValidators = createLru<string, ReadValidator>(MAX_KNOWN_NODE_IDS);
+  const readValidator = (nodeID: string, { publicKey, weight }: JsonObject): Validator => {
+    const known = knownValidators.get(nodeID);
+    if (known !== undefined && known.publicKey === publicKey && known.weight === weight) return known.validator;
+    const validator = parseValidator(nodeID, { publicKey, weight }, readNodeID);
+    knownValidators.set(nodeID, { publicKey, weight, validator });
+    return validator;
   };
 
   const callPChain = <Result>(
@@ -175,7 +186,7 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeA
     getHeight: (signal) => callPChain('platform.getHeight', {}, SCALAR_BYTES, parseHeight, signal),
     getProposedHeight: (signal) => callPChain('platform.getProposedHeight', {}, SCALAR_BYTES, parseHeight, signal),
     getValidatorsAt: (subnetID, height, signal) => {
-      const parseResult = (result: unknown): Validator[] => parseValidatorsAt(result, readNodeID);
+      const parseResult = (result: unknown): Validator[] => parseValidatorsAt(result, readValidator);
       return callPChain('platform.getValidatorsAt', { subnetID, height }, LIST_BYTES, parseResult, signal);
     },
     getCurrentValidators: (subnetID, signal) => {
@@ -215,17 +226,34 @@ function parseHeight(result: unknown): bigint {
   return readU64(readObject(result, 'result').height, 'height');
 }
 
+/** A validator, and what the node wrote of it. */
+interface ReadValidator {
+  readonly publicKey: unknown;
+  readonly weight: unknown;
+  readonly validator: Validator;
+}
+
 /** What `platform.getValidatorsAt` answers: an object of NodeID to key and weight, where a validator without a key has null. */
-export function parseValidatorsAt(result: unknown, readNodeID: (text: string) => NodeID = parseNodeID): Validator[] {
-  return Object.entries(readObject(result, 'result')).map(([nodeID, value]) => {
-    const { publicKey, weight } = readObject(value, 'validator');
-    return {
-      nodeID: readNodeID(nodeID),
-      // The node always writes this field. If a missing one counted as null, signers would become validators without a key.
-      publicKey: publicKey === null ? undefined : readPublicKey(publicKey),
-      weight: readU64(weight, 'weight'),
-    };
-  });
+export function parseValidatorsAt(
+  result: unknown,
+  readValidator: (nodeID: string, fields: JsonObject) => Validator = parseValidator,
+): Validator[] {
+  return Object.entries(readObject(result, 'result')).map(([nodeID, value]) =>
+    readValidator(nodeID, readObject(value, 'validator')),
+  );
+}
+
+function parseValidator(
+  nodeID: string,
+  { publicKey, weight }: JsonObject,
+  readNodeID: (text: string) => NodeID = parseNodeID,
+): Validator {
+  return {
+    nodeID: readNodeID(nodeID),
+    // The node always writes this field. If a missing one counted as null, signers would become validators without a key.
+    publicKey: publicKey === null ? undefined : readPublicKey(publicKey),
+    weight: readU64(weight, 'weight'),
+  };
 }
 
 function parseCurrentValidators(result: unknown, readNodeID: (text: string) => NodeID): CurrentValidator[] {

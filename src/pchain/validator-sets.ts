@@ -219,6 +219,8 @@ function areEqual(a: readonly Validator[], b: readonly Validator[]): boolean {
 }
 
 function isEqual(a: Validator, b: Validator | undefined): boolean {
+  // As they are read again and again.
+  if (a === b) return true;
   if (b === undefined || a.nodeID !== b.nodeID || a.weight !== b.weight) return false;
   if (a.publicKey === undefined || b.publicKey === undefined) return a.publicKey === b.publicKey;
   return equalBytes(a.publicKey, b.publicKey);

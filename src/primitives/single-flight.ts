@@ -30,7 +30,7 @@ export class SingleFlight<Key, Value> {
       flight.waiters -= 1;
       if (flight.waiters === 0) {
         this.#forget(key, flight);
-        flight.controller.abort();
+        flight.controller.abort(LEFT);
       }
     }
   }
@@ -51,6 +51,9 @@ export class SingleFlight<Key, Value> {
     if (this.#flights.get(key) === flight) this.#flights.delete(key);
   }
 }
+
+/** One for all: it is told after every flight, and a new one each time would be made with its stack of calls. */
+const LEFT = new DOMException('nobody waits for this any more', 'AbortError');
 
 interface Flight<Value> {
   readonly controller: AbortController;

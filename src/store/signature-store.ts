@@ -1,3 +1,4 @@
+import type { LRUCache } from 'lru-cache';
 import { createLru } from '../primitives/lru.ts';
 
 /**
@@ -19,19 +20,27 @@ export interface SignatureStoreLimits {
   readonly maxPerSigner: number;
 }
 
+interface Entry {
+  readonly signatureKey: string;
+  readonly publicKey: string;
+  readonly signature: Uint8Array;
+}
+
 /** In memory. The least recently used signature goes first; if a signer's share is full, one of its own. */
 export function createMemorySignatureStore({ maxSignatures, maxPerSigner }: SignatureStoreLimits): SignatureStore {
   /** By signer, the least recently used first. */
   const keysOf = new Map<string, Set<string>>();
-  const entries = createLru<string, { readonly publicKey: string; readonly signature: Uint8Array }>(
-    maxSignatures,
-    (entry, key, reason) => {
-      if (reason === 'set') return;
-      const keys = keysOf.get(entry.publicKey);
-      keys?.delete(key);
-      if (keys?.size === 0) keysOf.delete(entry.publicKey);
-    },
-  );
+  /** How many there are by what was signed: of a new message none, and thousands of signers need not be looked up to know it. */
+  const countOf = new Map<string, number>();
+  const entries = createLru<string, Entry>(maxSignatures, (entry, key, reason) => {
+    if (reason === 'set') return;
+    const left = (countOf.get(entry.signatureKey) ?? 0) - 1;
+    if (left > 0) countOf.set(entry.signatureKey, left);
+    else countOf.delete(entry.signatureKey);
+    const keys = keysOf.get(entry.publicKey);
+    keys?.delete(key);
+    if (keys?.size === 0) keysOf.delete(entry.publicKey);
+  });
 
   function touch(publicKey: string, key: string): void {
     let keys = keysOf.get(publicKey);
@@ -48,12 +57,15 @@ export function createMemorySignatureStore({ maxSignatures, maxPerSigner }: Sign
       if (oldest !== undefined) entries.delete(oldest);
     }
     touch(publicKey, key);
-    entries.set(key, { publicKey, signature });
+    const status: LRUCache.Status<string, Entry> = {};
+    entries.set(key, { signatureKey, publicKey, signature }, { status });
+    if (status.set === 'add') countOf.set(signatureKey, (countOf.get(signatureKey) ?? 0) + 1);
   }
 
   return {
     async getMany(signatureKey, publicKeys) {
       const found = new Map<string, Uint8Array>();
+      if (!countOf.has(signatureKey)) return found;
       for (const publicKey of publicKeys) {
         const key = entryKey(signatureKey, publicKey);
         const entry = entries.get(key);

@@ -246,6 +246,29 @@ const KEY = `0x${'ab'.repeat(48)}`;
 const CHAIN = 'C8B3Aw6QFwB1AiFqM2FpxphUPTYZfmW8ZpeQKXR5nPEXjW4u8' as BlockchainID;
 const TX = 'BR7UNueA6PK3TPyBEgZBavQMx8qAgm7xgxVymLAs5KUxL55jF' as TxID;
 
+describe('a validator set that is read again', () => {
+  it('gives the same validators where nothing is written otherwise, and new ones where something is', async () => {
+    const other = `0x${'cd'.repeat(48)}`;
+    const written: unknown[] = [
+      { publicKey: KEY, weight: '5' },
+      { publicKey: KEY, weight: '5' },
+      { publicKey: KEY, weight: '6' },
+      { publicKey: other, weight: '6' },
+      { publicKey: null, weight: '6' },
+      { weight: '6' },
+    ];
+    await using setup = await setUp(() => ({ result: { [NODE_ID]: written.shift() } }));
+    const read = async () => (await setup.node.getValidatorsAt(PRIMARY_NETWORK_ID, 1n, SIGNAL))[0];
+    const first = await read();
+    expect(first).toEqual({ nodeID: NODE_ID, publicKey: parseHex(KEY, 'key'), weight: 5n });
+    expect(await read()).toBe(first);
+    expect(await read()).toEqual({ ...first, weight: 6n });
+    expect(await read()).toEqual({ nodeID: NODE_ID, publicKey: parseHex(other, 'key'), weight: 6n });
+    expect(await read()).toEqual({ nodeID: NODE_ID, publicKey: undefined, weight: 6n });
+    await expect(read()).rejects.toThrow('publicKey');
+  });
+});
+
 describe('answers', () => {
   const getValidatorsAt = (node: NodeApi): Promise<unknown> => node.getValidatorsAt(PRIMARY_NETWORK_ID, 1n, SIGNAL);
   const getCurrentValidators = (node: NodeApi): Promise<unknown> =>

@@ -8,6 +8,7 @@ import type { SignatureOutcome } from '../../../src/aggregator/signature-source.
 import type { TallySummary } from '../../../src/aggregator/tally.ts';
 import { SIGNATURE_DST } from '../../../src/bls/bls-backend.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
+import type { Clock } from '../../../src/primitives/clock.ts';
 import { P_CHAIN_ID } from '../../../src/primitives/ids.ts';
 import { encodeSignatureRequest } from '../../../src/warp/signature-request.ts';
 import { createInlineBls } from '../bls/inline-bls.ts';
@@ -60,6 +61,25 @@ describe('whom it asks', () => {
     expect(value).toMatchObject({ signedWeight: 70n, isTargetReached: true });
     expect(atMs).toBe(ANSWER_MS);
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
+  });
+
+  test('of many, a few before the event loop has its turn for others', async () => {
+    const fixture = createFixture({ weights: new Array<number>(150).fill(1), limits: { maxConcurrentQueries: 1_000 } });
+    const { clock, source } = fixture;
+    const askedByTurn: number[] = [];
+    const watched: Clock = {
+      now: () => clock.now(),
+      monotonicMs: () => clock.monotonicMs(),
+      after: (delayMs, callback) => clock.after(delayMs, callback),
+      afterTurn(callback) {
+        askedByTurn.push(source.calls.length);
+        clock.afterTurn(callback);
+      },
+    };
+    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 100, deps: { clock: watched } }));
+    expect(askedByTurn).toEqual([64, 128]);
+    expect(fixture.signersOf(value, 100)).toHaveLength(150);
+    expect(atMs).toBe(ANSWER_MS);
   });
 
   test('the buffer on top', async () => {

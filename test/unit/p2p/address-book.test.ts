@@ -1,19 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { AddressBook } from '../../../src/p2p/address-book.ts';
+import { AddressBook, type AddressBookOptions } from '../../../src/p2p/address-book.ts';
 import { addressGossipID, BloomFilter, bloomHash } from '../../../src/p2p/bloom-filter.ts';
 import { type NodeID, nodeIDFromBytes } from '../../../src/primitives/ids.ts';
 
 const node = (index: number): NodeID => nodeIDFromBytes(new Uint8Array(20).fill(index));
 const at = (port: number, timestamp: bigint) => ({ host: '1.2.3.4', port, timestamp });
 
-function createBook(options: { maxEntries?: number; isWanted?: (nodeID: NodeID) => boolean } = {}): AddressBook {
+function createBook(options: Partial<AddressBookOptions> = {}): AddressBook {
   let state = 1;
   const random = (): number => {
     state = (state * 48_271) % 2_147_483_647;
     return state / 2_147_483_647;
   };
-  return new AddressBook({ maxEntries: 1_000, random, isWanted: () => false, ...options });
+  return new AddressBook({ maxEntries: 1_000, random, isWanted: () => false, mayBeDialled: () => true, ...options });
 }
 
 function isInFilter(book: AddressBook, nowMs: number, nodeID: NodeID, timestamp: bigint): boolean {
@@ -50,6 +50,16 @@ describe('AddressBook', () => {
     expect(book.endpoints(node(1)).map(({ port }) => port)).toEqual([2]);
   });
 
+  it('knows addresses that may not be dialled, and does not try them', () => {
+    const book = createBook({ mayBeDialled: ({ port }) => port > 1 });
+    book.addSigned(node(1), at(1, 5n));
+    expect(book.has(node(1))).toBe(true);
+    expect(book.endpoints(node(1))).toEqual([]);
+    book.addReported(node(1), { host: '9.9.9.9', port: 2 });
+    expect(book.endpoints(node(1))).toEqual([{ host: '9.9.9.9', port: 2 }]);
+    expect(book.signedEndpoint(node(1))).toEqual({ host: '1.2.3.4', port: 1 });
+  });
+
   it('is bounded, and makes room for wanted nodes only', () => {
     const wanted = new Set([node(9), node(1)]);
     const book = createBook({ maxEntries: 3, isWanted: (nodeID) => wanted.has(nodeID) });
@@ -73,5 +83,36 @@ describe('AddressBook', () => {
     }
     expect(book.knownPeers(100_000, 60_000).salt).not.toEqual(before.salt);
     expect(book.knownPeers(100_001, 60_000)).toBe(book.knownPeers(100_002, 60_000));
+  });
+
+  it('takes some steps to a new filter of many addresses, shows the old one meanwhile, and loses none that came then', () => {
+    const book = createBook();
+    const fill = (from: number, to: number): void => {
+      for (let index = from; index < to; index += 1) {
+        const nodeID = nodeIDFromBytes(
+          Uint8Array.from({ length: 20 }, (_, at) => (at < 2 ? (index >> (8 * at)) & 255 : 7)),
+        );
+        book.addSigned(nodeID, at(1_000, BigInt(index + 1)));
+      }
+    };
+    fill(0, 600);
+    const saltAt = (nowMs: number): string => Buffer.from(book.knownPeers(nowMs, 1_000).salt).toString('hex');
+    // The first filter of so many.
+    for (let step = 0; step < 3; step += 1) saltAt(0);
+    const before = saltAt(0);
+    expect(saltAt(2_000)).toBe(before);
+    fill(600, 700);
+    const salts = [saltAt(2_000), saltAt(2_000), saltAt(2_000)];
+    expect(salts[2]).not.toBe(before);
+    for (const [index, timestamp] of [
+      [0, 1n],
+      [599, 600n],
+      [650, 651n],
+    ] as const) {
+      const nodeID = nodeIDFromBytes(
+        Uint8Array.from({ length: 20 }, (_, at) => (at < 2 ? (index >> (8 * at)) & 255 : 7)),
+      );
+      expect(isInFilter(book, 2_000, nodeID, timestamp)).toBe(true);
+    }
   });
 });

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { create } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -13,6 +14,11 @@ const MAX_PENDING = 5;
 const node = (index: number): NodeID => `NodeID-${index}` as NodeID;
 const chainId = idBytes(P_CHAIN_ID);
 const APP_BYTES = Uint8Array.of(1);
+
+function createSignal() {
+  const controller = new AbortController();
+  return { controller, signal: controller.signal };
+}
 
 interface Sent {
   readonly nodeID: NodeID;
@@ -184,6 +190,39 @@ describe('AppRequests', () => {
     for (const turn of turns) turn();
     expect((await Promise.all(outcomes)).map(({ kind }) => kind)).toEqual(['response', 'silent']);
     expect([requests.size, time.pendingTimers]).toEqual([0, 0]);
+  });
+
+  it('hears of a signal by one listener, however many requests end with it', async () => {
+    const clock = new FakeClock();
+    const requests = new AppRequests(clock, 100);
+    const { signal, controller } = createSignal();
+    const ask = (index: number) =>
+      requests.send(
+        node(index),
+        P_CHAIN_ID,
+        Uint8Array.of(1),
+        { timeoutMs: 10, signal },
+        { send: () => undefined, ping: () => () => false },
+      );
+    const outcomes = Array.from({ length: 20 }, (_, index) => ask(index));
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    requests.onResponse(node(0), create(AppResponseSchema, { chainId, requestId: 1 }));
+    expect((await outcomes[0])?.kind).toBe('response');
+    controller.abort(new Error('over'));
+    const ends = await Promise.allSettled(outcomes.slice(1));
+    expect(ends.every((end) => end.status === 'rejected' && end.reason === signal.reason)).toBe(true);
+    expect([requests.size, clock.pendingTimers, getEventListeners(signal, 'abort').length]).toEqual([0, 0, 0]);
+  });
+
+  it('leaves no listener at a signal whose requests have all ended', async () => {
+    const clock = new FakeClock();
+    const requests = new AppRequests(clock, 100);
+    const { signal } = createSignal();
+    const target = { send: () => undefined, ping: () => () => false };
+    const outcome = requests.send(node(1), P_CHAIN_ID, Uint8Array.of(1), { timeoutMs: 10, signal }, target);
+    await clock.advance(10);
+    expect(await outcome).toEqual({ kind: 'silent' });
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 
   it('says why a request could not be sent', async () => {

@@ -1,4 +1,5 @@
-import { zstdCompressSync } from 'node:zlib';
+import { randomBytes } from 'node:crypto';
+import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { create, toBinary, toJson } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -26,6 +27,44 @@ describe('messages of a session with a real node', () => {
       expect(parseMessage(encodeMessage(message, 'zstd'))).toEqual(message);
     },
   );
+});
+
+describe('frames of zstd that store their content', () => {
+  /** What the library makes of it. */
+  const decompressed = (frame: Uint8Array): Uint8Array | undefined => {
+    try {
+      return new Uint8Array(zstdDecompressSync(frame));
+    } catch {
+      return undefined;
+    }
+  };
+  const contents = fc.oneof(
+    fc.uint8Array({ minLength: 90, maxLength: 255 }),
+    fc.uint8Array({ minLength: 256, maxLength: 700 }),
+    fc.constantFrom(0, 1, 255, 256, 257, 65_790, 65_791, 65_792).map((length) => randomBytes(length)),
+  );
+
+  it('are read as the library reads them, whatever is changed in them', () => {
+    const change = fc.record({ at: fc.nat({ max: 15 }), to: fc.nat({ max: 255 }), cut: fc.nat({ max: 2 }) });
+    fc.assert(
+      fc.property(contents, fc.option(change), (content, changed) => {
+        const value = encodeMessage({ case: 'appResponse', value: { appBytes: content } });
+        const frame = new Uint8Array(zstdCompressSync(value));
+        if (changed !== null) frame[changed.at % frame.length] = changed.to;
+        const whole = changed === null ? frame : frame.subarray(0, frame.length - changed.cut);
+        const read = (): unknown => parseMessage(compressed(whole));
+        const expected = decompressed(whole);
+        let message: unknown;
+        try {
+          message = expected && parseMessage(expected);
+        } catch {
+          // What was stored is no message any more.
+        }
+        if (message === undefined) expect(read).toThrow(ParseError);
+        else expect(read()).toEqual(message);
+      }),
+    );
+  });
 });
 
 it('an AppRequest in two parts is the same bytes as in one', () => {

@@ -4,10 +4,10 @@ import {
   chooseGossipSources,
   type DialCandidate,
   dialBudget,
+  isPermitted,
   MAX_DIALS_PER_STEP,
   MAX_YOUNG_DIALS,
   nextRedialPauseMs,
-  permittedEndpoints,
   planDials,
   planDisconnects,
   searchIntervalMs,
@@ -161,49 +161,52 @@ describe('searchIntervalMs', () => {
 });
 
 describe('chooseGossipSources', () => {
-  const sources = fc
-    .array(fc.option(fc.nat({ max: 15 }), { nil: undefined }), { maxLength: 40 })
-    .map((list) => list.map((lastNews, index) => ({ nodeID: node(index), lastNews })));
+  /** Of what each peer's last answer had, by its index. */
+  const choose = (news: readonly (number | undefined)[], count: number, random: () => number): NodeID[] =>
+    chooseGossipSources(
+      news.map((_, index) => node(index)),
+      (nodeID) => news[Number(nodeID.slice('NodeID-'.length))],
+      ...[count, random],
+    );
+  const lists = fc.array(fc.option(fc.nat({ max: 15 }), { nil: undefined }), { maxLength: 40 });
 
   it('chooses as many as asked for and there are, each once', () => {
     fc.assert(
-      fc.property(sources, fc.nat({ max: 6 }), fc.infiniteStream(randoms), (all, count, draws) => {
-        const chosen = chooseGossipSources(all, count, () => draws.next().value as number);
-        expect(chosen).toHaveLength(Math.min(count, all.length));
+      fc.property(lists, fc.nat({ max: 6 }), fc.infiniteStream(randoms), (news, count, draws) => {
+        const chosen = choose(news, count, () => draws.next().value as number);
+        expect(chosen).toHaveLength(Math.min(count, news.length));
         expect(new Set(chosen).size).toBe(chosen.length);
-        expect(chosen.every((nodeID) => all.some((source) => source.nodeID === nodeID))).toBe(true);
+        expect(chosen.every((nodeID) => news.some((_, index) => nodeID === node(index)))).toBe(true);
       }),
     );
   });
 
   it('prefers, within its sample, whoever was never asked, then whoever had most to tell', () => {
-    const all = [0, 7, undefined, 15, 0].map((lastNews, index) => ({ nodeID: node(index), lastNews }));
-    expect(chooseGossipSources(all, 3, () => 0)).toEqual([node(2), node(3), node(1)]);
+    expect(choose([0, 7, undefined, 15, 0], 3, () => 0)).toEqual([node(2), node(3), node(1)]);
   });
 
   it('gives everyone a chance, however dry', () => {
-    const all = Array.from({ length: 30 }, (_, index) => ({ nodeID: node(index), lastNews: index < 3 ? 15 : 0 }));
+    const news = Array.from({ length: 30 }, (_, index) => (index < 3 ? 15 : 0));
     const seen = new Set<NodeID>();
     let state = 1;
     const random = (): number => {
       state = (state * 48_271) % 2_147_483_647;
       return state / 2_147_483_647;
     };
-    for (let round = 0; round < 400; round += 1)
-      for (const nodeID of chooseGossipSources(all, 1, random)) seen.add(nodeID);
+    for (let round = 0; round < 400; round += 1) for (const nodeID of choose(news, 1, random)) seen.add(nodeID);
     expect(seen.size).toBe(30);
   });
 });
 
-describe('permittedEndpoints', () => {
-  const endpoints = [
-    { host: '10.0.0.1', port: 1 },
-    { host: '8.8.8.8', port: 2 },
-    { host: 'node.example', port: 3 },
-  ];
+describe('isPermitted', () => {
+  it.each(['10.0.0.1', 'node.example'])('keeps %s from being dialled, unless private addresses are allowed', (host) => {
+    expect([true, false].map((isAllowed) => isPermitted({ host, port: 1 }, isAllowed))).toEqual([true, false]);
+  });
 
-  it('leaves out private addresses and names, unless they are allowed', () => {
-    expect(permittedEndpoints(endpoints, true)).toEqual(endpoints);
-    expect(permittedEndpoints(endpoints, false)).toEqual([endpoints[1]]);
+  it('permits public addresses in any case', () => {
+    expect([true, false].map((isAllowed) => isPermitted({ host: '8.8.8.8', port: 2 }, isAllowed))).toEqual([
+      true,
+      true,
+    ]);
   });
 });

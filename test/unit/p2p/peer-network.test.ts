@@ -177,6 +177,19 @@ describe('a connection in memory', () => {
     expect(network.isConnected(node.nodeID)).toBe(true);
   });
 
+  it('is pinged a tick later where hundreds fall silent together', async () => {
+    const nodes = Array.from({ length: 300 }, (_, index) => world.node({ host: `10.1.${index >> 8}.${index & 255}` }));
+    const network = world.network(nodes, { limits: { dialsPerSecond: 1_000 } });
+    network.want('l1', new Set(nodes.map(({ nodeID }) => nodeID)));
+    await world.clock.advance(8_000);
+    expect(network.stats().connected).toBe(300);
+    for (const node of nodes) node.send({ case: 'peerList', value: {} });
+    await world.clock.advance(14_000);
+    const pings = nodes.flatMap(({ received }) => received.filter(({ name }) => name === 'ping'));
+    const byTick = Map.groupBy(pings, ({ atMs }) => atMs);
+    expect([...byTick.values()].map((ofTick) => ofTick.length)).toEqual([256, 44]);
+  });
+
   it('takes no more than the send queue holds while the node does not read', async () => {
     const node = world.node({ host: '10.0.0.1' });
     const network = world.network([node], { limits: { maxSendQueueBytes: 1_000 } });
