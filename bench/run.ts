@@ -1,6 +1,7 @@
 import { cpus } from 'node:os';
 import type { Row } from './benchmark.ts';
 import { benchBls } from './bls.ts';
+import { benchConsole } from './console.ts';
 import { benchFaults } from './faults.ts';
 import { benchHttp } from './http.ts';
 import { benchHttpFloods } from './http-floods.ts';
@@ -25,6 +26,7 @@ const BENCHMARKS = {
     'http-soak': benchHttpSoak,
   },
   stream: benchStream,
+  console: benchConsole,
 } as const;
 /** Those that measure several things, of which one may be asked for by its name. */
 const WITH_NAMES: readonly string[] = ['http', 'http-floods', 'redis-faults'];
