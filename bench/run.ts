@@ -1,6 +1,7 @@
 import { cpus } from 'node:os';
 import type { Row } from './benchmark.ts';
 import { benchBls } from './bls.ts';
+import { benchConsole } from './console.ts';
 import { benchFaults } from './faults.ts';
 import { benchGoWay } from './go-way.ts';
 import { benchHttp } from './http.ts';
@@ -33,6 +34,7 @@ const BENCHMARKS = {
   'go-way': benchGoWay,
   validators: benchValidators,
   workers: benchWorkers,
+  console: benchConsole,
 } as const;
 /** Those that measure several things, of which one may be asked for by its name. */
 const WITH_NAMES: readonly string[] = ['http', 'http-floods', 'redis-faults'];

@@ -332,12 +332,14 @@ async function prepareEmbedded(
       const name = exampleNameOf(network);
       const examples = devnet?.examples(name);
       if (examples === undefined) return undefined;
+      const validationID = devnet?.l1Validators().find(({ isActive }) => isActive)?.validationID;
       return {
         network: name,
         requests: examples.flatMap(({ name, body }) => (body === undefined ? [] : [{ name, value: body }])),
         transactions: examples.flatMap(({ name, method, path }) =>
           method === 'GET' ? [{ name, value: path.slice(path.lastIndexOf('/') + 1) }] : [],
         ),
+        ...(validationID !== undefined && { validationId: validationID }),
       };
     },
     devnet: () => devnet,

@@ -13,6 +13,8 @@ export interface AggregationExamples {
   readonly requests: readonly { readonly name: string; readonly value: Static<typeof AggregationBody> }[];
   /** IDs of transactions, for a GET. */
   readonly transactions: readonly { readonly name: string; readonly value: string }[];
+  /** Of an L1 validator whose uptime can be proven. */
+  readonly validationId?: string;
 }
 
 /**

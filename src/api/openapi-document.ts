@@ -2,15 +2,15 @@ import fastify, { type RouteOptions } from 'fastify';
 import { once } from '../primitives/once.ts';
 import { registerDocsPage } from './docs-page.ts';
 import { createDocumentBytes, type DocumentBytes, sendDocument } from './document-bytes.ts';
+import { addExamples, addServedExamples, operationsOf } from './document-examples.ts';
 import { plainErrorResponses } from './error-body.ts';
 import type { ErrorStatus } from './error-codes.ts';
 import type { AggregationExamples } from './example-request.ts';
 import type { Server } from './http-server.ts';
-import { type Document, METHODS, type Operation, type Response } from './openapi-shape.ts';
+import type { Document, Operation, Response } from './openapi-shape.ts';
 import { describeForReading } from './reading-document.ts';
 import { REQUEST_ID_HEADER } from './request-id.ts';
 import { MAX_UNITS_OF_SIGNERS, OPERATIONS_ACCESS, type RouteAccess } from './route-access.ts';
-import { AGGREGATION_PATH } from './routes/aggregate-signatures.ts';
 import { LAZY_COMPILERS } from './schema-compilers.ts';
 
 /** In the order of the page; what has no entry here comes after. */
@@ -111,7 +111,7 @@ function createDocument(describe: () => Promise<Document>, example: OpenApiOptio
     const found = hasExample ? undefined : example();
     if (found !== undefined) {
       hasExample = true;
-      addExample(document, found);
+      addServedExamples(document, found);
       made = {};
     }
     return { document, known: made };
@@ -138,26 +138,6 @@ function createDocument(describe: () => Promise<Document>, example: OpenApiOptio
   };
 }
 
-function addExample({ paths = {} }: Document, { network, requests, transactions }: AggregationExamples): void {
-  const documented = AGGREGATION_PATH.replaceAll(/:(\w+)/g, '{$1}');
-  for (const [path, operations] of Object.entries(paths)) {
-    if (!path.startsWith(documented)) continue;
-    for (const operation of METHODS.flatMap((method) => operations[method] ?? [])) {
-      for (const parameter of operation.parameters ?? []) {
-        if (parameter.name === 'network') parameter.example = network;
-        if (parameter.name === 'txHash' && transactions.length > 0) parameter.examples = named(transactions);
-      }
-      const content = operation.requestBody?.content?.['application/json'];
-      if (content !== undefined) content.examples = named(requests);
-    }
-  }
-}
-
-/** As OpenAPI has several examples: by keys, each with its name for people. */
-function named(examples: readonly { readonly name: string; readonly value: unknown }[]): Record<string, object> {
-  return Object.fromEntries(examples.map(({ name, value }, at) => [`example${at + 1}`, { summary: name, value }]));
-}
-
 function completeDocument(document: Document, isLimited: boolean): void {
   for (const operation of operationsOf(document)) {
     sortParameters(operation);
@@ -165,6 +145,7 @@ function completeDocument(document: Document, isLimited: boolean): void {
     const isBodyOpen = operation.requestBody !== undefined && operation.responses['413'] === undefined;
     addResponses(operation, plainErrorResponses(400, 408, 431, ...(isBodyOpen ? BODY_ERRORS : [])));
   }
+  addExamples(document);
   document.components = { ...document.components, headers: HEADERS };
   if (isLimited) describeAccess(document);
   // Last, as every answer has its headers, those added above too.
@@ -174,10 +155,6 @@ function completeDocument(document: Document, isLimited: boolean): void {
 
 /** What any route with a body may answer. */
 const BODY_ERRORS: readonly ErrorStatus[] = [413, 415];
-
-function operationsOf({ paths = {} }: Document): Operation[] {
-  return Object.values(paths).flatMap((operations) => METHODS.flatMap((method) => operations[method] ?? []));
-}
 
 /** Adds answers that the route does not list itself, as they do not come from it. */
 function addResponses({ responses }: Operation, added: Readonly<Record<string, object>>): void {

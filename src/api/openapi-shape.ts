@@ -5,13 +5,16 @@ import type { RouteAccess } from './route-access.ts';
 export const METHODS = ['get', 'post'] as const;
 
 export interface Operation {
+  readonly operationId?: string;
+  readonly tags?: readonly string[];
   parameters?: readonly {
     readonly in: string;
     readonly name?: string;
+    readonly required?: boolean;
     example?: unknown;
     examples?: Record<string, object>;
   }[];
-  requestBody?: { content?: Record<string, { examples?: Record<string, object> }> };
+  requestBody?: { content?: Record<string, { example?: object; examples?: Record<string, object> }> };
   'x-access'?: RouteAccess;
   description?: string;
   security?: object[];
@@ -20,7 +23,7 @@ export interface Operation {
 
 export interface Response {
   description?: string | undefined;
-  content?: Record<string, { schema?: object }>;
+  content?: Record<string, { schema?: object; example?: object }>;
   headers?: Record<string, object>;
 }
 

@@ -2,6 +2,7 @@ import type { Static } from 'typebox';
 import type { AggregationResult } from '../aggregator/aggregation-request.ts';
 import { bytesToHex } from '../primitives/bytes.ts';
 import { Type } from '../primitives/schema.ts';
+import { SIGNED_EXAMPLE } from './answer-examples.ts';
 
 export const SignedMessageBody = Type.Object(
   {
@@ -19,11 +20,7 @@ export const SignedMessageBody = Type.Object(
     // Of five nodes of a network of their own.
     examples: [
       {
-        signedMessage:
-          '000000003039ee488204088eaba3d3c0c5e26d7a2892677f8d6181ef31848708b4e55ead7667000000300000000000010000' +
-          '00148db97c7cece249c2b98bdc0226cc4c2a57bf52fc0000000e68656c6c6f2066726f6d2043203000000000000000011db3' +
-          '44d1157c9962b31ad2daca0f79f5dd0274f35497b0384c1aad03856b14aeb11decd1a4df419bb0ca9b405fe23581cc13aa5f' +
-          '772bf6d65d12e9acd7fa2239ff64fdef6dd4eb9c87ed26bd508fdca1867a90df2dc922f724458bc3e37e39319c',
+        signedMessage: SIGNED_EXAMPLE,
         pChainHeight: 11,
         signingSubnetId: '11111111111111111111111111111111LpoYY',
         signedWeight: '8000000000000000',

@@ -66,6 +66,37 @@ export const ActivityBody = Type.Object(
       }),
     ),
   },
-  { description: 'What the service does, and did over the last hour' },
+  {
+    description: 'What the service does, and did over the last hour',
+    // Of one that has just started on the embedded network.
+    examples: [
+      {
+        ...{ version: '0.1.0', node: 'v24.21.0', blsBackend: 'noble', startedAt: 1_795_351_374_508 },
+        ...{ now: 1_795_351_376_322, memoryBytes: 268_730_368, requestsInFlight: 1, intervalMs: INTERVAL_MS },
+        intervals: [
+          {
+            endsAt: 1_795_351_376_322,
+            requests: { '2xx': 5, '4xx': 0, '5xx': 0, gone: 0 },
+            aggregations: { signed: 1, failed: 0 },
+            ...{ medianMs: 7.5, p99Ms: 242.5 },
+          },
+        ],
+        workers: { threads: 1, jobsRunning: 0, jobsWaiting: 0 },
+        networks: [
+          {
+            ...{ name: 'local', pChainHeight: 200, peersConnected: 6, peersWanted: 5, peersConnecting: 0 },
+            ...{ aggregationsInFlight: 0, aggregationsLimit: 64 },
+            subnets: [
+              {
+                subnetId: '11111111111111111111111111111111LpoYY',
+                samples: [{ at: 1_795_351_376_322, connected: 1, signable: 1 }],
+              },
+            ],
+          },
+        ],
+        upstreams: [],
+      },
+    ],
+  },
 );
 export type ActivityBody = Static<typeof ActivityBody>;

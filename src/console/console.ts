@@ -5,8 +5,10 @@ import { publicExample } from '../api/example-request.ts';
 import type { Server } from '../api/http-server.ts';
 import { OPERATIONS_ACCESS } from '../api/route-access.ts';
 import type { SendPage } from '../api/routes/start-page.ts';
+import type { Clock } from '../primitives/clock.ts';
 import { Type } from '../primitives/schema.ts';
 import { Activity, type ActivityOptions } from './activity.ts';
+import { createActivityDocument } from './activity-document.ts';
 import { ActivityBody } from './activity-record.ts';
 import type { ConsoleFacts } from './console-facts.ts';
 import { createPageFiles, type PageFiles, sendPageFile } from './page-files.ts';
@@ -61,7 +63,7 @@ export function openConsole({ hasFigures, files = createPageFiles(), ...options 
     sendPage: (request, reply) => send(request, reply, 'index.html'),
     registerRoutes(server) {
       registerFacts(server, { ...options, hasFigures });
-      if (activity !== undefined) registerActivity(server, activity);
+      if (activity !== undefined) registerActivity(server, activity, options.clock);
       server.get(
         '/console/:file',
         { config, schema: { hide: true, params: Type.Object({ file: Type.String() }) } },
@@ -91,7 +93,8 @@ function registerFacts(server: Server, options: FactsOptions): void {
   );
 }
 
-function registerActivity(server: Server, activity: Activity): void {
+function registerActivity(server: Server, activity: Activity, clock: Clock): void {
+  const current = createActivityDocument(() => activity.read(), clock);
   server.get(
     '/console/activity',
     {
@@ -100,13 +103,15 @@ function registerActivity(server: Server, activity: Activity): void {
         operationId: 'serviceActivity',
         tags: ['Health'],
         summary: 'What the service does, and did over the last hour: what its console shows',
-        description: 'It is missing where the metrics have a port of their own, as it says what they say.',
+        description:
+          'It is missing where the metrics have a port of their own, as it says what they say. It is made anew once a second.',
         response: { 200: ActivityBody },
       },
     },
     async (_request, reply) => {
-      const body = await activity.read();
-      return reply.header('cache-control', 'no-store').send(body);
+      const { bytes, contentType } = await current();
+      const untyped: FastifyReply = reply;
+      return untyped.header('cache-control', 'no-store').type(contentType).send(bytes);
     },
   );
 }

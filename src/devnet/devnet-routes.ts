@@ -120,7 +120,7 @@ export function registerDevnetRoutes(server: Server, running: () => Devnet | und
         summary: 'Makes the C-Chain emit new messages',
         body: Type.Object(
           { count: Type.Integer({ minimum: 1, maximum: MAX_MESSAGES }) },
-          { additionalProperties: false },
+          { additionalProperties: false, examples: [{ count: 1 }] },
         ),
         response: { 200: MessagesSchema },
       },

@@ -1,26 +1,31 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { startRig } from '../../bench/rig.ts';
+import { newMessages } from '../../bench/service.ts';
 import { startApp } from '../../src/app.ts';
 import { parseConfig } from '../../src/config/load-config.ts';
 import { systemClock } from '../../src/primitives/clock.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { type RunningService, startService } from '../integration/service/running-service.ts';
 import { startChromium } from './chromium.ts';
-import { serveLargeSet } from './large-set.ts';
+import {
+  type ConsoleOptions,
+  type ConsolePage,
+  type ConsoleView,
+  openConsole,
+  STEP_TIMEOUT_MS,
+  VIEWS,
+} from './console-page.ts';
 
 /** The console in a real browser, before the embedded network. */
 
-const STEP_TIMEOUT_MS = 20_000;
-const VIEWS = ['Sign', 'Inspect', 'Subnets', 'Service'] as const;
 const PRIMARY_NETWORK = '11111111111111111111111111111111LpoYY';
-const VECTORS = join(import.meta.dirname, '..', 'vectors');
 
 const opened = new AsyncDisposableStack();
 let browser: Browser;
 let service: RunningService;
+let shown: ConsolePage;
 let page: Page;
 
 beforeAll(async () => {
@@ -31,46 +36,20 @@ beforeAll(async () => {
 afterAll(() => opened.disposeAsync());
 afterEach(() => page.context().close());
 
-interface OpenOptions {
-  readonly origin?: string;
-  readonly width?: number;
-  readonly scheme?: 'light' | 'dark';
-  /** The service answers requests for signatures with an error on purpose, which the browser writes down. */
-  readonly fails?: boolean;
-}
-
-/** Opens the console; the list fills with all that it must not do: errors, and requests to elsewhere. */
+/** Opens the console; the list fills with all that it must not do. */
 async function open({
   origin = service.app.url,
-  width = 1_280,
-  scheme = 'light',
-  fails = false,
-}: OpenOptions = {}): Promise<string[]> {
-  const context = await browser.newContext({
-    viewport: { width, height: 900 },
-    colorScheme: scheme,
-    reducedMotion: 'no-preference',
-  });
-  context.setDefaultTimeout(STEP_TIMEOUT_MS);
-  page = await context.newPage();
-  const problems: string[] = [];
-  page.on('console', (message) => {
-    if (!fails || !message.text().startsWith('Failed to load resource'))
-      problems.push(`${message.type()}: ${message.text()}`);
-  });
-  page.on('pageerror', (error) => problems.push(`error: ${error.message}`));
-  page.on('request', (request) => {
-    if (new URL(request.url()).origin !== origin) problems.push(`elsewhere: ${request.url()}`);
-  });
-  await page.goto(origin);
-  await page.getByLabel('Message, transaction or log').waitFor();
-  return problems;
+  ...options
+}: ConsoleOptions & { readonly origin?: string } = {}): Promise<readonly string[]> {
+  shown = await openConsole(browser, origin, options);
+  page = shown.page;
+  return shown.problems;
 }
 
-const goTo = (view: (typeof VIEWS)[number]) => page.getByRole('navigation').getByRole('link', { name: view }).click();
-const heading = (name: string | RegExp) => page.getByRole('heading', { name });
-const collect = () => page.getByRole('button', { name: 'Collect signatures' }).click();
-const paste = (text: string) => page.getByLabel('Message, transaction or log').fill(text);
+const goTo = (view: ConsoleView) => shown.goTo(view);
+const heading = (name: string | RegExp) => shown.heading(name);
+const collect = () => shown.collect();
+const paste = (text: string) => shown.paste(text);
 
 /** A message that nobody has asked for yet, pasted. */
 async function pasteNew(): Promise<string> {
@@ -191,40 +170,6 @@ test('names validators that do not answer while the request goes on', async () =
   expect(await page.locator('.failure-card').innerText()).toMatch(/silent|ignored us|unanswered/);
 });
 
-describe('messages of a real network', () => {
-  interface Case {
-    readonly unsignedMessage: string;
-    readonly signed?: { readonly signedMessageHex?: string } | null;
-  }
-  const cases = readdirSync(VECTORS)
-    .filter((name) => name.startsWith('case_'))
-    .map((name) => ({ name, ...(JSON.parse(readFileSync(join(VECTORS, name), 'utf8')) as Case) }));
-
-  test('are read, signed or not, and broken ones say why', async () => {
-    await open({ fails: true });
-    expect(cases.length).toBeGreaterThanOrEqual(10);
-    for (const { name, unsignedMessage, signed } of cases) {
-      await goTo('Sign');
-      await paste(unsignedMessage);
-      await page.locator('.sign-view .decoded').getByText('Unsigned Warp message').waitFor();
-      expect(await page.locator('.sign-view .decoded-what').innerText(), name).not.toBe('');
-      await paste(unsignedMessage.slice(0, -2));
-      await page.getByRole('alert').getByText('These bytes can be read as nothing').waitFor();
-      expect(await page.getByRole('alert').innerText(), name).toContain('as an unsigned message:');
-      await paste('');
-      const signedHex = signed?.signedMessageHex;
-      if (signedHex === undefined || signedHex === '') continue;
-      await goTo('Inspect');
-      await page.getByLabel('A signed message, or anything that Warp knows').fill(signedHex);
-      await page.getByText('Signed Warp message', { exact: true }).waitFor();
-      // Its network is another one, and the service says so.
-      await page.getByText('wrong_network').waitFor();
-      await page.getByLabel('A signed message, or anything that Warp knows').fill('');
-      await page.getByText('wrong_network').waitFor({ state: 'detached' });
-    }
-  });
-});
-
 test('inspect says of a signed message that was changed what is wrong with it', async () => {
   await open({ fails: true });
   const [message = ''] = service.devnet.emitMessages(1);
@@ -286,7 +231,7 @@ async function fillViews(): Promise<void> {
   await heading('Valid a destination accepts it').waitFor();
 }
 
-async function openView(view: (typeof VIEWS)[number]): Promise<void> {
+async function openView(view: ConsoleView): Promise<void> {
   if (view === 'Subnets') {
     await page.evaluate(`location.hash = '#/subnets/${PRIMARY_NETWORK}'`);
     await page.getByRole('region', { name: 'Validators' }).getByText('signable').first().waitFor();
@@ -359,9 +304,11 @@ test('all can be done by the keyboard', async () => {
 });
 
 test('2,000 validators fill without a frame that takes longer than 100 ms', async () => {
-  await using large = await serveLargeSet(service.app.url, 2_000);
-  await open({ origin: large.origin });
-  await pasteNew();
+  await using rig = await startRig(2_000);
+  const [message = ''] = await newMessages(rig.devnetUrl, 1);
+  await open({ origin: rig.service.url });
+  await paste(message);
+  await page.getByText('Unsigned Warp message').waitFor();
   await browser.startTracing(page, { categories: ['toplevel', 'devtools.timeline'] });
   await collect();
   await heading('Signed verified').waitFor();

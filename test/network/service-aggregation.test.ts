@@ -1,10 +1,15 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import { bytesToHex } from '../../src/primitives/bytes.ts';
+import { readCase } from '../vectors/vectors.ts';
 import { type ApiProxy, startApiProxy } from './api-proxy.ts';
+import { startChromium } from './chromium.ts';
+import { type ConsolePage, openConsole } from './console-page.ts';
 import { inMs, quantile, recordFigure } from './figures.ts';
 import { useRealNetwork } from './network-fixture.ts';
 import type { NetworkNode } from './network-node.ts';
 import { PRIMARY_NETWORK_ID } from './real-network.ts';
 import { isReady, type ServiceProcess, startServiceProcess } from './service-process.ts';
+import type { Verification } from './testnet.ts';
 import { emitMessage, emitMessages, expectMistake, expectSigned, unknownTwin } from './warp-messages.ts';
 
 /** The service over HTTP, before five validators of equal weight: four of them are 80 %, three are 60 %. */
@@ -227,6 +232,73 @@ test('with two of five nodes frozen, quorum 67 fails in under 6 s and says why',
     for (const node of frozen) node.thaw();
   }
 });
+
+test('the console has a log and a transaction of the nodes signed, and knows what these validators signed before', async () => {
+  await using browser = await startChromium();
+  await using shown = await openConsole(browser, service.url, { fails: true });
+  const { cChainID, conversion, conversionHeight } = network();
+  const { message, txHash } = await emitMessage(network(), cChainID, '0x0801');
+  const receipt = await network().callApi<object>(`/ext/bc/${cChainID}/rpc`, 'eth_getTransactionReceipt', [txHash]);
+  await shown.paste(JSON.stringify({ jsonrpc: '2.0', id: 1, result: receipt }));
+  await shown.collect();
+  expect(await verifyShown(shown, 67)).toMatchObject({ failure: '', message });
+
+  await network().awaitProposedHeight(conversionHeight);
+  await shown.paste(conversion.txID);
+  await shown.collect();
+  await shown.page.locator('.progress-card.signed').waitFor();
+
+  // They were captured on another network of the same genesis, keys and C-Chain.
+  await shown.goTo('Inspect');
+  for (const name of ['c_warp_0', 'c_warp_1_q80']) {
+    const { unsignedMessage, signed } = readCase(name);
+    const hex = bytesToHex(signed?.signedMessage ?? new Uint8Array());
+    await shown.pasteToInspect(hex);
+    await shown.heading('Valid a destination accepts it').waitFor();
+    const lastLetter = 2 * unsignedMessage.length - 1;
+    await shown.pasteToInspect(`${hex.slice(0, lastLetter)}9${hex.slice(lastLetter + 1)}`);
+    await shown.heading('Not valid wrong signature').waitFor();
+  }
+});
+
+test('with two of five nodes frozen, the console names them while the request runs, and has the others sign', async () => {
+  await using browser = await startChromium();
+  await using shown = await openConsole(browser, service.url, { fails: true });
+  const { message } = await emitMessage(network(), network().cChainID, '0x0802');
+  const frozen = network().nodes.slice(3);
+  await Promise.all(frozen.map((node) => node.freeze()));
+  try {
+    await shown.paste(message);
+    await shown.collect();
+    const named = shown.page.locator('.progress-card.running .awaited');
+    const [first, second] = frozen.map(({ nodeID }) => nodeID) as [string, string];
+    await named.filter({ hasText: first }).filter({ hasText: second }).waitFor();
+    await shown.heading('What went wrong').waitFor();
+    const card = await shown.page.locator('.failure-card').innerText();
+    expect(card).toContain('2 silent');
+    expect(card).toMatch(/60.% signed, 67.% are needed/);
+    await shown.page.getByRole('button', { name: 'Ask for 60 %, which these validators make' }).click();
+    const verification = await verifyShown(shown, 60);
+    expect(verification).toMatchObject({ failure: '', message });
+    expect(verification.signerIDs).toHaveLength(3);
+  } finally {
+    for (const node of frozen) node.thaw();
+  }
+});
+
+/** Has the reference implementation verify what the page shows once it is signed by the primary network. */
+async function verifyShown(shown: ConsolePage, quorumNum: number): Promise<Verification> {
+  await shown.heading('Signed verified').waitFor();
+  const signedMessage = await shown.page.getByRole('region', { name: 'Signed message' }).innerText();
+  const params = {
+    signedMessage,
+    subnetID: PRIMARY_NETWORK_ID,
+    height: 'proposed',
+    quorumNum,
+    quorumDen: 100,
+  } as const;
+  return network().onChain('verify', params);
+}
 
 test('a message unknown to the validators fails in under 3 s with their code and text', async () => {
   const sent = await emitMessage(network(), network().cChainID, '0x09');

@@ -9,6 +9,7 @@ import type { UpstreamAnswer, UpstreamName, Upstreams } from '../../upstream/ups
 import { chargeMore } from '../access.ts';
 import { findTargetProblem, splitTarget } from '../canonical-target.ts';
 import { checkParameters, type Parameters } from '../check-parameters.ts';
+import { dataApiExample } from '../data-api-examples.ts';
 import { DATA_NETWORKS } from '../data-api-parameters.ts';
 import { errorResponses } from '../error-body.ts';
 import { badRequest, ClientGone, type HttpError, noSuchRoute, rateLimited, unknownNetwork } from '../http-error.ts';
@@ -118,7 +119,11 @@ function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, a
     params,
     querystring: query,
     response: {
-      200: { ...response, description: 'As the upstream answers' },
+      200: {
+        ...response,
+        description: 'As the upstream answers',
+        examples: [dataApiExample(response, endpoint.tag === 'Primary network')],
+      },
       304: Type.Null({ description: 'What If-None-Match names is still the answer' }),
       ...ERRORS,
     },

@@ -76,7 +76,7 @@ function readJson(text: string): PastedInput {
   const logs = collect(json, messageOfLog);
   const [first] = logs;
   if (first !== undefined) return { ...bytes(first, 'log'), more: logs.length - 1 };
-  const [found] = collect(json, bytesOfFields);
+  const [found] = [...collect(json, bytesOfFields), ...collect(json, transactionOf)];
   return (
     found ?? {
       kind: 'unreadable',
@@ -121,6 +121,12 @@ function bytesOfFields(object: Record<string, unknown>): PastedInput | undefined
     'request',
     fieldsOf(object, message === undefined ? undefined : justification),
   );
+}
+
+/** As `platform.getTx` answers it in JSON. */
+function transactionOf({ unsignedTx, id }: Record<string, unknown>): PastedInput | undefined {
+  const read = typeof unsignedTx === 'object' && typeof id === 'string' ? readPlain(id) : undefined;
+  return read?.kind === 'id' ? read : undefined;
 }
 
 function fieldsOf(object: Record<string, unknown>, justification: string | undefined): Body {

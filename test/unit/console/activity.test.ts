@@ -2,6 +2,7 @@ import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import type { SubnetWeights } from '../../../src/aggregator/subnet-views.ts';
 import { Activity } from '../../../src/console/activity.ts';
+import { createActivityDocument } from '../../../src/console/activity-document.ts';
 import { INTERVAL_MS, MAX_INTERVALS, quantileMs, RequestHistory } from '../../../src/console/request-history.ts';
 import { MAX_SAMPLES, MAX_SUBNETS, SAMPLE_MS, WeightHistory } from '../../../src/console/weight-history.ts';
 import type { SubnetID } from '../../../src/primitives/ids.ts';
@@ -169,5 +170,40 @@ describe('the activity', () => {
     const network = scriptedNetwork({ readiness: () => ({ ...UP, nodeID: undefined }) });
     using activity = new Activity({ networks: [network], registry: new Registry(), clock: new FakeClock() });
     expect((await activity.read()).networks).toMatchObject([{ name: 'fuji', subnets: [] }]);
+  });
+});
+
+describe('what is sent of it', () => {
+  function documentOf() {
+    const clock = new FakeClock();
+    let readings = 0;
+    let problem: Error | undefined;
+    const current = createActivityDocument(async () => {
+      readings += 1;
+      if (problem !== undefined) throw problem;
+      return { now: clock.now() } as never;
+    }, clock);
+    return { clock, current, readings: () => readings, fail: (error: Error | undefined) => (problem = error) };
+  }
+
+  test('is made once a second, however many ask', async () => {
+    const { clock, current, readings } = documentOf();
+    const flood = await Promise.all(Array.from({ length: 100 }, () => current()));
+    expect(new Set(flood).size).toBe(1);
+    await clock.advance(999);
+    expect(await current()).toBe(flood[0]);
+    expect(readings()).toBe(1);
+    await clock.advance(1);
+    const { bytes } = await current();
+    expect(JSON.parse(bytes.toString())).toEqual({ now: clock.now() });
+    expect(readings()).toBe(2);
+  });
+
+  test('a failure is not kept', async () => {
+    const { current, fail } = documentOf();
+    fail(new Error('unreadable'));
+    await expect(current()).rejects.toThrow('unreadable');
+    fail(undefined);
+    expect((await current()).contentType).toMatch(/json/);
   });
 });

@@ -126,6 +126,15 @@ describe('JSON of this API', () => {
     expect(readPasted(JSON.stringify({ [name]: MESSAGE }))).toMatchObject({ hex: MESSAGE, source: 'answer' });
   });
 
+  test('what platform.getTx answers: the message that the transaction brings, or its ID', () => {
+    const id = '2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC';
+    const answer = (unsignedTx: object, txID = id) =>
+      JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tx: { unsignedTx, id: txID }, encoding: 'json' } });
+    expect(readPasted(answer({ networkID: 5 }))).toEqual({ kind: 'id', id });
+    expect(readPasted(answer({ networkID: 5, message: `0x${MESSAGE}` }))).toMatchObject({ hex: MESSAGE });
+    expect(readPasted(answer({ networkID: 5 }, 'x'))).toMatchObject({ kind: 'unreadable' });
+  });
+
   test('what is no JSON, and JSON with nothing in it', () => {
     expect(readPasted('{"message": ')).toMatchObject({
       kind: 'unreadable',

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type App, startApp } from '../../../src/app.ts';
+import { parseConfig } from '../../../src/config/load-config.ts';
+import { systemClock } from '../../../src/primitives/clock.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import { startStandIn } from '../upstream/stand-in.ts';
+import { upstreamSettings } from '../upstream/upstream-service.ts';
+
+/** The page of the API, as who opens it and presses the button without changing anything. */
+
+interface Filled {
+  readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+}
+interface Operation {
+  readonly operationId: string;
+  readonly parameters?: readonly (Filled & {
+    readonly name: string;
+    readonly in: string;
+    readonly required?: boolean;
+    readonly schema: { readonly enum?: readonly string[] };
+  })[];
+  readonly requestBody?: { readonly content: { readonly 'application/json': Filled } };
+  readonly responses: Readonly<
+    Record<string, { readonly content?: Readonly<Record<string, Filled & { schema: { examples?: unknown[] } }>> }>
+  >;
+}
+
+const START_TIMEOUT_MS = 20_000;
+/** The one that is of another network than the one served, and so shows what an error looks like. */
+const OF_ANOTHER_NETWORK = 'verifySignedMessage';
+
+const opened = new AsyncDisposableStack();
+let app: App;
+let operations: { path: string; method: string; operation: Operation }[];
+
+beforeAll(async () => {
+  const standIn = opened.use(await startStandIn());
+  const settings = {
+    networks: { local: { embedded: { validators: 5 } } },
+    server: { port: 0 },
+    upstream: upstreamSettings(standIn),
+  };
+  const { config } = parseConfig(settings, {}, {});
+  app = opened.use(await startApp({ config, logger: createLogger('silent'), clock: systemClock, random: Math.random }));
+  await app.untilReady(AbortSignal.timeout(START_TIMEOUT_MS));
+  const response = await fetch(`${app.url}/openapi.json`);
+  const { paths } = (await response.json()) as { paths: Record<string, Record<string, Operation>> };
+  operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+});
+afterAll(() => opened.disposeAsync());
+
+/** Of several examples the page takes the first. */
+function filledIn({ example, examples = {} }: Filled): unknown {
+  return example ?? Object.values(examples)[0]?.value;
+}
+
+test('each operation works as it is filled in', async () => {
+  expect(operations.length).toBeGreaterThan(30);
+  for (const { path, method, operation } of operations) {
+    const { operationId, parameters = [], requestBody } = operation;
+    const needed = parameters
+      .filter(({ required }) => required)
+      .map((parameter) => ({ ...parameter, value: filledIn(parameter) ?? parameter.schema.enum?.[0] }));
+    for (const { name, value } of needed) expect(value, `${operationId}: ${name}`).toBeDefined();
+    const query = needed.filter((parameter) => parameter.in === 'query').map(({ name, value }) => `${name}=${value}`);
+    const target = `${path.replaceAll(/\{(\w+)\}/g, (_, name) => String(needed.find((one) => one.name === name)?.value))}?${query.join('&')}`;
+    const body = requestBody && filledIn(requestBody.content['application/json']);
+    if (requestBody !== undefined) expect(body, operationId).toBeDefined();
+    const response = await fetch(`${app.url}${target}`, {
+      method: method.toUpperCase(),
+      ...(body !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const expected = operationId === OF_ANOTHER_NETWORK ? [400] : [200, 201];
+    expect(expected, `${operationId}: ${target} ${response.status} ${text}`).toContain(response.status);
+  }
+});
+
+test('each answer is shown with values', () => {
+  for (const { path, operation } of operations) {
+    // Those of the embedded network are made up anew at each start.
+    if (path.startsWith('/devnet/')) continue;
+    const content = ['200', '201'].flatMap(
+      (status) => operation.responses[status]?.content?.['application/json'] ?? [],
+    );
+    for (const media of content) {
+      const shown = media.example ?? media.schema.examples?.[0];
+      expect(shown, operation.operationId).toBeDefined();
+      expectValues(shown, operation.operationId);
+    }
+  }
+});
+
+/** Texts and numbers that stand for something; in JSON, undefined ones would be left out. */
+function expectValues(shown: unknown, where: string): void {
+  expect(shown, where).not.toBeNull();
+  if (typeof shown !== 'object') expect(shown, where).not.toBe('string');
+  else for (const [name, value] of Object.entries(shown as object)) expectValues(value, `${where}.${name}`);
+}
