@@ -148,7 +148,7 @@ function openNetwork(
     ...{ clock, random: Math.random, identity: createIdentity(), bls: createBlsService(threads, scheme.backend) },
     ...{ metrics: createMetrics(new Registry()), logger: pino({ level: 'silent' }) },
     ...{ shared: undefined, storePath: undefined },
-    outside: { dial: validators.dial, openHttp: validators.openHttp, signAddress: () => new Uint8Array(96) },
+    outside: { dial: validators.dial, openHttp: validators.openHttp },
     aggregation: {
       ...{ requestTimeoutMs: 30_000, peerTimeoutMs: 5_000, hedgeAfterMs: 1_000, connectTimeoutMs: 5_000 },
       ...{ maxAggregationsInFlight: 256, maxQueriesInFlight: 20_000, maxConcurrentQueries: 20_000 },
