@@ -22,7 +22,7 @@ export function testLimitCounters(counters: () => LimitCounters): void {
   });
 
   test('counts each of many at the same time', async () => {
-    const all = await Promise.all(Array.from({ length: 100 }, () => counters().add('many', 3, MINUTE_MS)));
+    const all = await Promise.all(Array.from({ length: 100 }, async () => counters().add('many', 3, MINUTE_MS)));
     const used = all.map((usage) => usage.used).toSorted((a, b) => a - b);
     expect(used).toEqual(Array.from({ length: 100 }, (_, index) => 3 * (index + 1)));
   });
