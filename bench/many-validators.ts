@@ -122,23 +122,16 @@ export class ManyValidators {
 
   #receive(index: number, connection: MemoryConnection, payload: Uint8Array): void {
     const message = parseMessage(payload);
-    switch (message.case) {
-      case 'handshake':
-        connection.send('peer list', { case: 'peerList', value: { claimedIpPorts: [] } });
-        this.#ready.add(connection);
-        return;
-      case 'getPeerList': {
-        const told = this.#untold.splice(-ADDRESSES_PER_LIST);
-        if (told.length > 0) connection.send('gossip', this.#peerList(told));
-        return;
-      }
-      case 'ping':
-        connection.send('pong', { case: 'pong', value: {} });
-        return;
-      case 'appRequest':
-        connection.send('answer', { case: 'appResponse', value: this.#sign(index, message.value) });
-        return;
-      default:
+    if (message.case === 'handshake') {
+      connection.send('peer list', { case: 'peerList', value: { claimedIpPorts: [] } });
+      this.#ready.add(connection);
+    } else if (message.case === 'getPeerList') {
+      const told = this.#untold.splice(-ADDRESSES_PER_LIST);
+      if (told.length > 0) connection.send('gossip', this.#peerList(told));
+    } else if (message.case === 'ping') {
+      connection.send('pong', { case: 'pong', value: {} });
+    } else if (message.case === 'appRequest') {
+      connection.send('answer', { case: 'appResponse', value: this.#sign(index, message.value) });
     }
   }
 
