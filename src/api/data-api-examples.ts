@@ -94,7 +94,7 @@ interface Shape {
   readonly anyOf?: readonly Shape[];
 }
 
-/** An answer of the data API or the metrics service in this shape, for the document: values as they are on mainnet. */
+/** An answer of the data API or the metrics service in this shape, for the document: values in the form that mainnet's have. */
 export function dataApiExample(schema: TSchema, isOfPrimaryNetwork: boolean): unknown {
   return exampleOf(schema as Shape, '', isOfPrimaryNetwork ? PRIMARY_TEXTS : EVM_TEXTS);
 }

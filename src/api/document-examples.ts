@@ -29,7 +29,7 @@ const BODIES: Readonly<Record<string, object>> = {
   callNode: { jsonrpc: '2.0', id: 1, method: 'platform.getHeight', params: {} },
 };
 
-/** Fills in what is there to try of any service: so each operation of the page works at the first click. */
+/** Fills in what is there to try of any service, so that nobody has to look for a value before the first click. */
 export function addExamples(document: Document): void {
   for (const operation of operationsOf(document)) {
     const { operationId: name = '', parameters = [], requestBody, responses } = operation;

@@ -29,7 +29,7 @@ const RESPONSES = {
   201: SignedMessageBody,
   ...aggregationErrorResponses(400, 403, 404, 500, 502, 503),
 };
-export const AGGREGATION_PATH = '/v1/signatureAggregator/:network/aggregateSignatures';
+const AGGREGATION_PATH = '/v1/signatureAggregator/:network/aggregateSignatures';
 const tags = ['Signature aggregation'];
 
 export function registerAggregateSignatures(server: Server, networks: readonly Network[], clock: Clock): void {

@@ -57,16 +57,21 @@ function filledIn({ example, examples = {} }: Filled): unknown {
   return example ?? Object.values(examples)[0]?.value;
 }
 
+/** As it stands in a path or a query. */
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
+}
+
 test('each operation works as it is filled in', async () => {
   expect(operations.length).toBeGreaterThan(30);
   for (const { path, method, operation } of operations) {
     const { operationId, parameters = [], requestBody } = operation;
     const needed = parameters
       .filter(({ required }) => required)
-      .map((parameter) => ({ ...parameter, value: filledIn(parameter) ?? parameter.schema.enum?.[0] }));
+      .map((parameter) => ({ ...parameter, value: textOf(filledIn(parameter) ?? parameter.schema.enum?.[0]) }));
     for (const { name, value } of needed) expect(value, `${operationId}: ${name}`).toBeDefined();
     const query = needed.filter((parameter) => parameter.in === 'query').map(({ name, value }) => `${name}=${value}`);
-    const target = `${path.replaceAll(/\{(\w+)\}/g, (_, name) => String(needed.find((one) => one.name === name)?.value))}?${query.join('&')}`;
+    const target = `${path.replaceAll(/\{(\w+)\}/g, (_, name) => needed.find((one) => one.name === name)?.value ?? '')}?${query.join('&')}`;
     const body = requestBody && filledIn(requestBody.content['application/json']);
     if (requestBody !== undefined) expect(body, operationId).toBeDefined();
     const response = await fetch(`${app.url}${target}`, {
