@@ -141,7 +141,7 @@ describe('targets', () => {
     ['/HEALTH/live', 404],
     ['/docs/../../../../etc/passwd', 404],
     ['/docs/static/..%2f..%2f..%2fpackage.json', 404],
-    ['/docs/static/%2e%2e/%2e%2e/package.json', 400],
+    ['/docs/static/%2e%2e/%2e%2e/package.json', 404],
     ['/__proto__', 404],
     ['/constructor', 404],
     ['/v1/signatureAggregator/__proto__/aggregateSignatures/x', 404],

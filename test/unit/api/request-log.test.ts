@@ -15,7 +15,7 @@ const INFO = 30;
 const WARN = 40;
 const PAYLOAD = { justification: '0a0b' };
 /** As much of a request and its answer as an access line says. */
-const REQUEST = { id: 'r', method: 'GET', units: 0, routeOptions: { url: '/nowhere' } } as unknown as FastifyRequest;
+const REQUEST = { id: 'r', method: 'GET', units: 0, route: { url: '/nowhere' } } as unknown as FastifyRequest;
 const REPLY = { raw: { headersSent: true } } as unknown as FastifyReply;
 const UUID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
