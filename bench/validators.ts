@@ -17,11 +17,11 @@ import { type Cost, MeteredTime } from './metered-time.ts';
 import { median, round } from './statistics.ts';
 
 const DEFAULT_SIZES = [500, 2_000, 10_000];
-const REQUESTS = 9;
-const HEIGHTS = 9;
+const REQUESTS = 5;
+const HEIGHTS = 5;
 /** Of validator sets. */
 const REFRESH_MS = 10_000;
-const IDLE_MS = 30_000;
+const IDLE_MS = 15_000;
 /** Of virtual time. */
 const MINUTES_TO_CONNECT = 30;
 const never = new AbortController().signal;
