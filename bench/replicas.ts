@@ -7,6 +7,8 @@ import { median, round } from './statistics.ts';
 
 const DEFAULT_SIZES = [20, 200];
 const ROUNDS = 40;
+/** Messages between the rounds of replicas that have just started and those of warm ones: V8 compiles what it has seen often. */
+const WARM_UP = 300;
 const BACKENDS = ['noble', 'native'] as const;
 
 /**
@@ -36,22 +38,27 @@ async function benchSize(validators: number, backend: string, report: (row: Row)
   for (const { url } of [one, other]) await untilReady(url, agent);
 
   const post = ({ url }: ServiceProcess, message: string): Promise<number> => postMessage(url, message, agent);
-  const figures = { distinct: [] as number[], same: [] as number[], other: [] as number[] };
-  const [first = '', ...messages] = await newMessages(network.url, ROUNDS + 1);
-  // Keys are decoded, and code is compiled.
+  const [first = '', ...messages] = await newMessages(network.url, 1 + ROUNDS + WARM_UP + ROUNDS);
+  // Keys are decoded.
   for (const service of [one, other]) await post(service, first);
-  for (const message of messages) {
-    figures.distinct.push(await post(one, message));
-    figures.same.push(await post(one, message));
-    figures.other.push(await post(other, message));
-  }
-  const [distinctMs, sameMs, otherMs] = [figures.distinct, figures.same, figures.other].map((each) => median(each));
-  report({
-    name: `${validators} validators, ${backend}: repeated`,
-    n: ROUNDS,
-    distinct_ms: round(distinctMs ?? Number.NaN),
-    same_replica_ms: round(sameMs ?? Number.NaN),
-    other_replica_ms: round(otherMs ?? Number.NaN),
-    more_ms: round((otherMs ?? Number.NaN) - (sameMs ?? Number.NaN)),
-  });
+  const measure = async (replicas: string, count: number): Promise<void> => {
+    const figures = { distinct: [] as number[], same: [] as number[], other: [] as number[] };
+    for (const message of messages.splice(0, count)) {
+      figures.distinct.push(await post(one, message));
+      figures.same.push(await post(one, message));
+      figures.other.push(await post(other, message));
+    }
+    const [sameMs, otherMs] = [median(figures.same), median(figures.other)];
+    report({
+      name: `${validators} validators, ${backend}, ${replicas}`,
+      n: count,
+      distinct_ms: round(median(figures.distinct)),
+      same_replica_ms: round(sameMs),
+      other_replica_ms: round(otherMs),
+      more_ms: round(otherMs - sameMs),
+    });
+  };
+  await measure('just started', ROUNDS);
+  await measure('warming up', WARM_UP);
+  await measure('warm', ROUNDS);
 }
