@@ -22,7 +22,8 @@ export function describeValidation(
   if (field === '' && context === 'body' && request.body === undefined) return MISSING_BODY;
   const subject = field === '' ? (context ?? 'body') : field;
   if (problem.keyword !== 'type') return `${subject} ${problem.message ?? 'is not valid'}`;
-  const type = String(problem.params['type']);
+  // Where null is as good as nothing, nobody is told to send it.
+  const type = String(problem.params['type']).replace(',null', '');
   const isNumberInQuotes = type === 'integer' && /^\d+$/.test(String(textAt(request, field)));
   return `${subject} must be ${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}${isNumberInQuotes ? ', without quotes' : ''}`;
 }

@@ -52,7 +52,7 @@ EXPLAINED_REFUSALS = {
     "checksum": r"(has|is not cb58|is not) .*checksum|is not cb58|has a wrong (cb58 )?checksum",
     # Rules between two parameters; the description of each operation names them.
     "rule between parameters": r"must be below endBlock|must not be above|is a filter of the P-Chain only|is a filter that needs "
-    r"addresses|delegationFee works on mainnet only|must be addresses of |quorumPercentage.*(at most|more than) 100|"
+    r"addresses|delegationFee works on mainnet only|must be addresses of |quorum(Percentage|-percentage).*(at most|more than) 100|"
     r"both (a )?|cannot both|either message or justification|not both|only one of|and p-chain-height are the same setting",
     # A text of 78 digits may have more than 256 bits.
     "256 bits": r"must be a number of up to 256 bits",
@@ -64,7 +64,7 @@ EXPLAINED_REFUSALS = {
     "content of a message": r"^(message|signedMessage|justification|data|signingSubnetId|subnetId|blockchainId|validationId|"
     r"destinationBlockchainId|txHash|pChainHeight): ",
     # Of a well-formed message, what the validators say of it.
-    "refusal of the validators": r"^failed to collect a threshold of stake: .*no later block changes this, so do not try again$",
+    "refusal of the validators": r"^(failed to collect a threshold of signatures: )?failed to collect a threshold of stake: .*no later block changes this, so do not try again$",
     # A token is what an earlier answer gave.
     "token of a page": r"^pageToken is not a token of this service",
     # The Go aggregator's words for the same, before ours.
@@ -109,7 +109,8 @@ def explained_server_error(ctx, response, case):
     if response.status_code < 500:
         return
     body = body_of(response)
-    message = message_of(body)
+    # The Go aggregator's words come before ours.
+    message = message_of(body).removeprefix("failed to collect a threshold of signatures: ")
     assert response.status_code == 500 and message.startswith("failed to collect a threshold of stake"), f"failed: {message}"
     # The Go aggregator's form has nothing else.
     if "code" in body:

@@ -13,39 +13,33 @@ const HEIGHT = {
   description: 'The P-Chain height whose validators sign; 0, the default, is the proposed height',
 };
 
+/** Null is the same as nothing, and is taken out before the body is checked. */
+const text = (options: object) => Type.Optional(Type.Unsafe<string>({ type: ['string', 'null'], ...options }));
+const integer = (options: object) => Type.Optional(Type.Unsafe<number>({ type: ['integer', 'null'], ...options }));
+
 /** The Go aggregator's request. It takes fields that it does not know, and counts an empty text, 0 and null as left out. */
 export const GoAggregationBody = Type.Object({
-  message: Type.Optional(
-    Type.String({
-      description:
-        'The unsigned Warp message in hex, with an optional 0x prefix; or the data of the log in which the Warp precompile emitted it',
-    }),
-  ),
-  justification: Type.Optional(
-    Type.String({ description: 'In hex, with an optional 0x prefix. Either this or the message must be given' }),
-  ),
-  'signing-subnet-id': Type.Optional(
-    Type.String({
-      description:
-        'The subnet whose validators sign, in cb58, or in hex with 0x; the default is that of the source chain',
-    }),
-  ),
-  'quorum-percentage': Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: 100,
-      description: `Percentage of the signing subnet's weight that must sign; the default, also for 0, is ${DEFAULT_QUORUM_NUM}`,
-    }),
-  ),
-  'quorum-percentage-buffer': Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: 100,
-      description: 'Percentage tried for beyond the quorum; the two add up to at most 100',
-    }),
-  ),
-  'pchain-height': Type.Optional(Type.Integer(HEIGHT)),
-  'p-chain-height': Type.Optional(Type.Integer({ ...HEIGHT, description: 'The same by its other name' })),
+  message: text({
+    description:
+      'The unsigned Warp message in hex, with an optional 0x prefix; or the data of the log in which the Warp precompile emitted it',
+  }),
+  justification: text({ description: 'In hex, with an optional 0x prefix. Either this or the message must be given' }),
+  'signing-subnet-id': text({
+    description:
+      'The subnet whose validators sign, in cb58, or in hex with 0x; the default is that of the source chain',
+  }),
+  'quorum-percentage': integer({
+    minimum: 0,
+    maximum: 100,
+    description: `Percentage of the signing subnet's weight that must sign; the default, also for 0, is ${DEFAULT_QUORUM_NUM}`,
+  }),
+  'quorum-percentage-buffer': integer({
+    minimum: 0,
+    maximum: 100,
+    description: 'Percentage tried for beyond the quorum; the two add up to at most 100',
+  }),
+  'pchain-height': integer(HEIGHT),
+  'p-chain-height': integer({ ...HEIGHT, description: 'The same by its other name' }),
 });
 
 /** @throws {HttpError} that begins with the words that the Go aggregator has for it */
