@@ -2,6 +2,7 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createDocumentBytes, type DocumentBytes, sendDocument } from '../api/document-bytes.ts';
+import { once } from '../primitives/once.ts';
 import type { BuiltFile } from './build-page-files.ts';
 
 /** What the page consists of, made when it is first asked for: some 40 files, 100 KB compressed and 400 KB not. */
@@ -16,24 +17,16 @@ export interface PageFile {
 }
 
 export function createPageFiles(build: () => Promise<readonly BuiltFile[]> = buildInThread): PageFiles {
-  let building: Promise<ReadonlyMap<string, PageFile>> | undefined;
-
-  async function load(): Promise<ReadonlyMap<string, PageFile>> {
-    try {
-      const built = await build();
-      return new Map(
-        built.map(({ name, contentType, bytes, gzip }) => [
-          name,
-          { plain: createDocumentBytes(bytes, contentType), gzip: createDocumentBytes(gzip, contentType) },
-        ]),
-      );
-    } catch (error) {
-      // Whoever asks next tries again.
-      building = undefined;
-      throw error;
-    }
-  }
-  return { file: async (name) => (await (building ??= load())).get(name) };
+  const load = once(async (): Promise<ReadonlyMap<string, PageFile>> => {
+    const built = await build();
+    return new Map(
+      built.map(({ name, contentType, bytes, gzip }) => [
+        name,
+        { plain: createDocumentBytes(bytes, contentType), gzip: createDocumentBytes(gzip, contentType) },
+      ]),
+    );
+  });
+  return { file: async (name) => (await load()).get(name) };
 }
 
 /** Compressed for all who take it, which browsers do. */
