@@ -1,9 +1,9 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { once } from '../primitives/once.ts';
+import { splitTarget } from './canonical-target.ts';
 import { DOCS_ICON, DOCS_STYLE } from './docs-style.ts';
 import { createDocumentBytes, type DocumentBytes, sendDocument } from './document-bytes.ts';
 import { type Guide, readGuides } from './guides.ts';
-import { badRequest } from './http-error.ts';
 import type { Server } from './http-server.ts';
 import { OPERATIONS_ACCESS } from './route-access.ts';
 import { LAZY_COMPILERS } from './schema-compilers.ts';
@@ -24,8 +24,8 @@ const CONTENT_SECURITY_POLICY = {
 /** Where the page is. */
 const PREFIX = '/docs';
 
-/** Headers that belong to a connection, and not to what is sent over it. */
-const OF_CONNECTION: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'transfer-encoding', 'date']);
+/** The files of the page have such names; all else a path may say would be another name for one of them, or for none. */
+const FILE_PATH = /^(?:\/[\w-]+(?:\.[\w-]+)*)+\/?$/;
 
 const ROUTE = { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } };
 
@@ -45,20 +45,46 @@ export function registerDocsPage(server: Server, documents: PageDocuments): void
     if (guide === undefined) return reply.callNotFound();
     return sendDocument(request, reply, guide);
   });
-  const open = once(openPage);
+  const find = createFileFinder();
   for (const url of [PREFIX, `${PREFIX}/*`]) {
-    server.get(url, ROUTE, async ({ url, headers }, reply) => {
-      const page = await open();
-      // For a HEAD too: Fastify leaves the body out, and has its length from it.
-      const answer = await page.inject({ method: 'GET', url, headers });
-      if (answer.statusCode === 404) return reply.callNotFound();
-      if (answer.statusCode >= 400) throw badRequest('the path is none of a file');
-      for (const [name, value] of Object.entries(answer.headers)) {
-        if (value !== undefined && !OF_CONNECTION.has(name)) reply.header(name, value);
-      }
-      return reply.status(answer.statusCode).send(answer.rawPayload.length > 0 ? answer.rawPayload : undefined);
+    server.get(url, ROUTE, async (request, reply) => {
+      const { path } = splitTarget(request.url);
+      const found = FILE_PATH.test(path) ? await find(path) : undefined;
+      if (found === undefined) return reply.callNotFound();
+      if ('location' in found) return reply.redirect(found.location);
+      return sendDocument(request, reply.header('content-security-policy', found.policy), found.document);
     });
   }
+}
+
+type Found = { readonly document: DocumentBytes; readonly policy: string } | { readonly location: string } | undefined;
+
+/** Each file is read once, and then kept: some 20 files of 2.5 MB together, of which the largest would be held whole for each request. */
+function createFileFinder(): (path: string) => Promise<Found> {
+  const open = once(openPage);
+  const files = new Map<string, Promise<Found>>();
+
+  async function read(path: string): Promise<Found> {
+    const page = await open();
+    const { statusCode, headers, rawPayload } = await page.inject({ method: 'GET', url: path });
+    if (statusCode === 404) return undefined;
+    if (headers.location !== undefined) return { location: headers.location };
+    if (statusCode !== 200) throw new Error(`the page of the API answers with the status ${statusCode}`);
+    const document = createDocumentBytes(rawPayload, String(headers['content-type']));
+    return { document, policy: String(headers['content-security-policy']) };
+  }
+  return async (path) => {
+    const reading = files.get(path) ?? read(path);
+    files.set(path, reading);
+    let found: Found;
+    try {
+      found = await reading;
+      return found;
+    } finally {
+      // Of paths without a file there is no end, and whoever meets an error asks again.
+      if (found === undefined) files.delete(path);
+    }
+  };
 }
 
 function documentOf({ document }: Guide): DocumentBytes {

@@ -1,5 +1,7 @@
+import fs from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { describe, expect, test } from 'vitest';
+import { basename } from 'node:path';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ERROR_CODES } from '../../../src/api/error-codes.ts';
 import { readGuides } from '../../../src/api/guides.ts';
 import { SignedMessageBody } from '../../../src/api/signed-message-record.ts';
@@ -61,6 +63,26 @@ describe('the page of the API', () => {
     const [, icon = ''] = /rel="icon" type="image\/svg\+xml" href="\.([^"]+)"/.exec(page) ?? [];
     const answer = await server.inject(`/docs${icon}`);
     expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'image/svg+xml']);
+  });
+
+  test('reads each file once, whoever asks for it, and knows it by one name', async () => {
+    const read = vi.spyOn(fs, 'createReadStream');
+    onTestFinished(() => read.mockRestore());
+    const server = await createTestServer();
+    const file = '/docs/static/swagger-ui-bundle.js';
+    const [first, ...others] = await Promise.all(Array.from({ length: 20 }, () => server.inject(file)));
+    for (const other of others) expect(other.rawPayload.equals(first!.rawPayload)).toBe(true);
+    expect(read.mock.calls.map(([path]) => basename(String(path)))).toEqual(['swagger-ui-bundle.js']);
+    const { etag, 'content-security-policy': policy } = first!.headers;
+    expect(policy).toContain("default-src 'none'");
+    expect(await server.inject({ url: file, headers: { 'if-none-match': etag } })).toMatchObject({
+      statusCode: 304,
+      body: '',
+    });
+    for (const name of ['%73wagger-ui.css', '/swagger-ui.css', 'nothing.js']) {
+      expect((await server.inject(`/docs/static/${name}`)).statusCode, name).toBe(404);
+    }
+    expect((await server.inject('/docs/static/index.html')).headers.location).toBe('/docs/');
   });
 });
 
