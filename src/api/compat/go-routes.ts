@@ -5,7 +5,6 @@ import { bytesToHex } from '../../primitives/bytes.ts';
 import type { Clock } from '../../primitives/clock.ts';
 import { Type } from '../../primitives/schema.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
-import { chargeMore } from '../access.ts';
 import { createErrorHandler } from '../error-handler.ts';
 import { badRequest } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
@@ -13,7 +12,7 @@ import { createNetworkOfPath } from '../network-of-path.ts';
 import { AGGREGATION_BODY_LIMIT } from '../parse-aggregation-request.ts';
 import type { RequestLog } from '../request-log.ts';
 import { MESSAGE_AGGREGATION_ACCESS } from '../route-access.ts';
-import { unitsForSize, Waiter } from '../routes/aggregate-signatures.ts';
+import { chargeForSize, Waiter } from '../routes/aggregate-signatures.ts';
 import { describeValidation } from '../validation-text.ts';
 import { GO_ERROR_FORM, goErrorResponses } from './go-error-form.ts';
 import { GoAggregationBody, parseGoRequest } from './parse-go-request.ts';
@@ -59,8 +58,7 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
   async function answer(request: FastifyRequest, reply: FastifyReply, asked: Network) {
     if (request.validationError !== undefined) throw describeWrongBody(request);
     const body = request.body as Static<typeof GoAggregationBody>;
-    const units = unitsForSize(body);
-    if (units > 0) await chargeMore(request, reply, units, 'it takes an API key with a higher limit');
+    await chargeForSize(request, reply, body);
     const startMs = options.clock.monotonicMs();
     const { signedMessage } = await asked.aggregator.aggregate(parseGoRequest(body), new Waiter(request, reply));
     recorders.get(asked)?.answered(options.clock.monotonicMs() - startMs);

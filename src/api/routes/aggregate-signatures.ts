@@ -70,8 +70,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
       onRequest,
     },
     async (request, reply) => {
-      const units = unitsForSize(request.body);
-      if (units > 0) await chargeMore(request, reply, units, 'it takes an API key with a higher limit');
+      await chargeForSize(request, reply, request.body);
       const asked = parseAggregationRequest(request.body);
       return answer(request, reply, asked);
     },
@@ -142,11 +141,13 @@ function unitsForSigners(validators: number): number {
   return Math.min(MAX_UNITS_OF_SIGNERS, AGGREGATION_ACCESS.unitsPer100Signers * Math.floor(validators / 100));
 }
 
-/** By the digits alone, before anything is made of them. */
-export function unitsForSize({
-  message = '',
-  justification = '',
-}: Pick<Static<typeof AggregationBody>, 'message' | 'justification'>): number {
+/** Charges for a long message and justification, by their digits alone, before anything is made of them. @throws {HttpError} */
+export function chargeForSize(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { message = '', justification = '' }: Pick<Static<typeof AggregationBody>, 'message' | 'justification'>,
+): Promise<void> {
   const bytes = (message.length + justification.length) / 2;
-  return MESSAGE_AGGREGATION_ACCESS.unitsPerKiB * Math.floor(bytes / 1024);
+  const units = MESSAGE_AGGREGATION_ACCESS.unitsPerKiB * Math.floor(bytes / 1024);
+  return chargeMore(request, reply, units, 'it takes an API key with a higher limit');
 }
