@@ -1,4 +1,5 @@
 import type { Clock } from '../src/primitives/clock.ts';
+import { EventHeap } from '../test/event-heap.ts';
 
 /** What one kind of event has cost the event loop. */
 export interface Cost {
@@ -9,7 +10,6 @@ export interface Cost {
 
 interface Event {
   readonly dueMs: number;
-  readonly order: number;
   /** Undefined where it is not the service's work. */
   readonly kind: string | undefined;
   readonly callback: () => void;
@@ -24,10 +24,8 @@ const START_UNIX_MS = Date.UTC(2026, 0, 1);
  */
 export class MeteredTime {
   readonly costs = new Map<string, Cost>();
-  /** The earliest first: a heap. */
-  readonly #events: Event[] = [];
+  readonly #events = new EventHeap<Event>();
   #nowMs = 0;
-  #order = 0;
   /** Of the pass that is under way: time that is not the service's. */
   #notOursMs = 0;
 
@@ -100,47 +98,17 @@ export class MeteredTime {
   }
 
   #add(delayMs: number, kind: string | undefined, callback: () => void): () => void {
-    const event: Event = {
-      ...{ dueMs: this.#nowMs + Math.max(0, delayMs), order: this.#order, kind, callback, isCancelled: false },
-    };
-    this.#order += 1;
-    const events = this.#events;
-    let at = events.length;
-    events.push(event);
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (isSooner(events[parent] as Event, event)) break;
-      events[at] = events[parent] as Event;
-      at = parent;
-    }
-    events[at] = event;
+    const event: Event = { dueMs: this.#nowMs + Math.max(0, delayMs), kind, callback, isCancelled: false };
+    this.#events.add(event);
     return () => {
       event.isCancelled = true;
     };
   }
 
   #takeNext(untilMs: number): Event | undefined {
-    const events = this.#events;
-    const first = events[0];
-    if (first === undefined || first.dueMs > untilMs) return undefined;
-    const last = events.pop() as Event;
-    if (events.length === 0) return first;
-    let at = 0;
-    for (;;) {
-      let child = 2 * at + 1;
-      if (child >= events.length) break;
-      if (child + 1 < events.length && isSooner(events[child + 1] as Event, events[child] as Event)) child += 1;
-      if (isSooner(last, events[child] as Event)) break;
-      events[at] = events[child] as Event;
-      at = child;
-    }
-    events[at] = last;
-    return first;
+    const { first } = this.#events;
+    return first === undefined || first.dueMs > untilMs ? undefined : this.#events.takeFirst();
   }
-}
-
-function isSooner(a: Event, b: Event): boolean {
-  return a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order);
 }
 
 /** What this thread has computed so far: other work of the machine does not show in it. */

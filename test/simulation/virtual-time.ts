@@ -1,4 +1,5 @@
 import type { Clock } from '../../src/primitives/clock.ts';
+import { EventHeap } from '../event-heap.ts';
 import { settle } from '../fake-clock.ts';
 
 /** 2026-01-01T00:00:00Z */
@@ -8,7 +9,6 @@ const MAX_TIMERS_PER_INSTANT = 50_000;
 
 interface Timer {
   readonly dueMs: number;
-  readonly order: number;
   readonly view: ClockView;
   readonly callback: () => void;
   isCancelled: boolean;
@@ -24,11 +24,10 @@ export interface ClockView extends Clock {
 
 /** Time that passes only in {@link VirtualTime.runUntil}, for thousands of timers: a heap in place of the set of `FakeClock`. */
 export class VirtualTime {
-  readonly #heap: Timer[] = [];
+  readonly #timers = new EventHeap<Timer>();
   readonly #pending = new Map<ClockView, number>();
   readonly #stopped = new Set<ClockView>();
   #nowMs = 0;
-  #order = 0;
   #pendingTurns = 0;
 
   get nowMs(): number {
@@ -44,10 +43,9 @@ export class VirtualTime {
         if (Number.isNaN(delayMs)) throw new RangeError('a timer with no delay');
         if (this.#stopped.has(view)) return () => undefined;
         const dueMs = this.#nowMs + Math.max(0, delayMs);
-        const timer: Timer = { dueMs, order: this.#order, view, callback, isCancelled: false };
-        this.#order += 1;
+        const timer: Timer = { dueMs, view, callback, isCancelled: false };
         this.#pending.set(view, pendingOf() + 1);
-        this.#push(timer);
+        this.#timers.add(timer);
         return () => {
           if (timer.isCancelled) return;
           timer.isCancelled = true;
@@ -104,47 +102,13 @@ export class VirtualTime {
     }
   }
 
-  #push(timer: Timer): void {
-    const heap = this.#heap;
-    let at = heap.length;
-    heap.push(timer);
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (isSooner(heap[parent] as Timer, timer)) break;
-      heap[at] = heap[parent] as Timer;
-      at = parent;
-    }
-    heap[at] = timer;
-  }
-
   /** The earliest timer that is due by then and not cancelled. */
   #pop(untilMs: number): Timer | undefined {
     for (;;) {
-      const first = this.#heap[0];
+      const { first } = this.#timers;
       if (first === undefined || (!first.isCancelled && first.dueMs > untilMs)) return undefined;
-      this.#removeFirst();
+      this.#timers.takeFirst();
       if (!first.isCancelled && !this.#stopped.has(first.view)) return first;
     }
   }
-
-  #removeFirst(): void {
-    const heap = this.#heap;
-    const last = heap.pop() as Timer;
-    if (heap.length === 0) return;
-    let at = 0;
-    for (;;) {
-      let child = 2 * at + 1;
-      if (child >= heap.length) break;
-      const right = heap[child + 1];
-      if (right !== undefined && isSooner(right, heap[child] as Timer)) child += 1;
-      if (isSooner(last, heap[child] as Timer)) break;
-      heap[at] = heap[child] as Timer;
-      at = child;
-    }
-    heap[at] = last;
-  }
-}
-
-function isSooner(a: Timer, b: Timer): boolean {
-  return a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order);
 }
