@@ -1,6 +1,6 @@
 import { Agent } from 'undici';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
-import { startProcess, startService } from './processes.ts';
+import { startDevnetProcess, startService } from './processes.ts';
 import { newMessages, postMessage, resources, untilReady } from './service.ts';
 import { median, round } from './statistics.ts';
 
@@ -29,14 +29,13 @@ async function measure(validators: number, how: string, seed: number): Promise<O
   await using opened = new AsyncDisposableStack();
   const agent = new Agent();
   opened.defer(() => agent.close());
-  const devnet = opened.use(await startProcess(['bench/devnet-process.ts', String(validators), how, String(seed)]));
-  const network = devnet.announced as { readonly url: string; readonly apiUrl: string };
+  const devnet = opened.use(await startDevnetProcess(validators, how, String(seed)));
   const { url } = opened.use(
-    await startService({ network: { pChainApi: [{ baseUrl: network.apiUrl }], dialsPerSecond: 1_000 } }),
+    await startService({ network: { pChainApi: [{ baseUrl: devnet.apiUrl }], dialsPerSecond: 1_000 } }),
   );
   await untilReady(url, agent);
   const post = (message: string): Promise<number> => postMessage(url, message, agent);
-  const [first = '', ...others] = await newMessages(network.url, 1 + ROUNDS);
+  const [first = '', ...others] = await newMessages(devnet.url, 1 + ROUNDS);
   const firstMs = await post(first);
   const before = await resources(url);
   const times: number[] = [];

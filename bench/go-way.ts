@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Agent } from 'undici';
 import type { BenchmarkOptions } from './benchmark.ts';
-import { type BenchProcess, startProcess, startService } from './processes.ts';
+import { type BenchProcess, startDevnetProcess, startProcess, startService } from './processes.ts';
 import { newMessages, postMessage, untilReady } from './service.ts';
 import { median, round } from './statistics.ts';
 
@@ -31,17 +31,16 @@ export async function benchGoWay({ sizes, report }: BenchmarkOptions): Promise<v
   await using opened = new AsyncDisposableStack();
   const agent = new Agent({ connections: CLIENTS, bodyTimeout: 0, headersTimeout: 0 });
   opened.defer(() => agent.close());
-  const devnet = opened.use(await startProcess(['bench/devnet-process.ts', String(validators)]));
-  const network = devnet.announced as { readonly url: string; readonly apiUrl: string };
+  const devnet = opened.use(await startDevnetProcess(validators));
   const systems: System[] = [];
   const add = (name: string, url: string, { pid }: BenchProcess): void =>
     void systems.push({ name, url, pid, perSecond: [], cpuMs: [] });
-  const goWay = opened.use(await startProcess(['bench/go-way-server.ts', network.apiUrl, String(GO_WAY_THREADS)]));
+  const goWay = opened.use(await startProcess(['bench/go-way-server.ts', devnet.apiUrl, String(GO_WAY_THREADS)]));
   add(GO_WAY, String(goWay.announced['url']), goWay);
   for (const backend of BACKENDS) {
     const service = opened.use(
       await startService({
-        network: { pChainApi: [{ baseUrl: network.apiUrl }], dialsPerSecond: 1_000 },
+        network: { pChainApi: [{ baseUrl: devnet.apiUrl }], dialsPerSecond: 1_000 },
         bls: { backend },
       }),
     );
@@ -50,7 +49,7 @@ export async function benchGoWay({ sizes, report }: BenchmarkOptions): Promise<v
   }
 
   const load = async ({ url }: System, count: number): Promise<void> => {
-    const messages = await newMessages(network.url, count);
+    const messages = await newMessages(devnet.url, count);
     const client = async (): Promise<void> => {
       for (let next = messages.pop(); next !== undefined; next = messages.pop()) await postMessage(url, next, agent);
     };

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
 import { generateLoad } from './load.ts';
-import { startProcess, startService } from './processes.ts';
+import { startDevnetProcess, startService } from './processes.ts';
 import { peakRssMib, readResources } from './rig.ts';
 import { untilReady } from './service.ts';
 import { median, round } from './statistics.ts';
@@ -31,9 +31,8 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
   await using opened = new AsyncDisposableStack();
   const agent = new Agent();
   opened.defer(() => agent.close());
-  const devnet = opened.use(await startProcess(['bench/devnet-process.ts', String(validators)]));
-  const network = devnet.announced as { readonly url: string; readonly apiUrl: string };
-  const start = () => startService({ network: { pChainApi: [{ baseUrl: network.apiUrl }], dialsPerSecond: 1_000 } });
+  const devnet = opened.use(await startDevnetProcess(validators));
+  const start = () => startService({ network: { pChainApi: [{ baseUrl: devnet.apiUrl }], dialsPerSecond: 1_000 } });
   const name = (what: string): string => `${validators} validators: ${what}`;
   const times = { listening: [] as number[], ready: [] as number[] };
   const idle: number[] = [];
@@ -62,7 +61,7 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
   while (answered < REQUESTS) {
     const seconds = Math.min(PART_S, Math.ceil((REQUESTS - answered) / PER_SECOND));
     const { signed, refused, other } = await generateLoad({
-      ...{ url: service.url, devnetUrl: network.url, kind: 'mixed', connections: CONNECTIONS },
+      ...{ url: service.url, devnetUrl: devnet.url, kind: 'mixed', connections: CONNECTIONS },
       ...{ perSecond: PER_SECOND, seconds },
     });
     const part = signed.count + refused.count + other.count;

@@ -29,6 +29,21 @@ export async function startProcess(
   };
 }
 
+/** The embedded network in a process of its own. */
+export interface DevnetProcess extends BenchProcess {
+  /** Where new messages come from. */
+  readonly url: string;
+  /** Of its node. */
+  readonly apiUrl: string;
+}
+
+/** @param how validators misbehave, as `devnet-process.ts` takes it */
+export async function startDevnetProcess(validators: number, ...how: readonly string[]): Promise<DevnetProcess> {
+  const devnet = await startProcess(['bench/devnet-process.ts', String(validators), ...how]);
+  const { url, apiUrl } = devnet.announced as { readonly url: string; readonly apiUrl: string };
+  return { ...devnet, url, apiUrl };
+}
+
 export interface ServiceProcess extends BenchProcess {
   readonly url: string;
 }

@@ -5,7 +5,7 @@ import { type RedisProcess, startRedis } from '../test/network/redis-process.ts'
 import { startRedisCluster } from '../test/network/redis-topologies.ts';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
 import { Prober } from './prober.ts';
-import { startProcess, startService } from './processes.ts';
+import { startDevnetProcess, startService } from './processes.ts';
 import { newMessages, untilReady } from './service.ts';
 
 const DEFAULT_VALIDATORS = 20;
@@ -76,17 +76,16 @@ async function measure(fault: Fault, validators: number): Promise<Omit<Row, 'nam
   await using opened = new AsyncDisposableStack();
   const agent = new Agent();
   opened.defer(() => agent.close());
-  const devnet = opened.use(await startProcess(['bench/devnet-process.ts', String(validators)]));
-  const network = devnet.announced as { readonly url: string; readonly apiUrl: string };
+  const devnet = opened.use(await startDevnetProcess(validators));
   const settings = {
-    network: { pChainApi: [{ baseUrl: network.apiUrl }], dialsPerSecond: 1_000 },
+    network: { pChainApi: [{ baseUrl: devnet.apiUrl }], dialsPerSecond: 1_000 },
     bls: { backend: 'native' },
     store: { ...fault.store, sharedSecret: 'the secret of a benchmark' },
   };
   const replicas = [opened.use(await startService(settings)), opened.use(await startService(settings))];
   for (const { url } of replicas) await untilReady(url, agent);
   const seconds = Math.ceil((WARM_UP_MS + QUIET_MS + 2 * PHASE_MS) / 1_000) + 2;
-  const messages = await newMessages(network.url, (PER_SECOND * seconds) / replicas.length);
+  const messages = await newMessages(devnet.url, (PER_SECOND * seconds) / replicas.length);
   const twice = messages.flatMap((message) => replicas.map(() => message));
   const urls = replicas.map(({ url }) => url);
 

@@ -3,7 +3,7 @@ import { Agent, request } from 'undici';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
 import { AGGREGATION_PATH } from './load.ts';
 import { bodyOf } from './load-requests.ts';
-import { startProcess, startService } from './processes.ts';
+import { startDevnetProcess, startProcess, startService } from './processes.ts';
 import { newMessages, untilReady } from './service.ts';
 import { median, round } from './statistics.ts';
 
@@ -31,11 +31,10 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
   await using opened = new AsyncDisposableStack();
   const agent = new Agent();
   opened.defer(() => agent.close());
-  const devnet = opened.use(await startProcess(['bench/devnet-process.ts', String(validators)]));
-  const network = devnet.announced as { readonly url: string; readonly apiUrl: string };
-  const service = opened.use(await startService({ network: { pChainApi: [{ baseUrl: network.apiUrl }] } }));
+  const devnet = opened.use(await startDevnetProcess(validators));
+  const service = opened.use(await startService({ network: { pChainApi: [{ baseUrl: devnet.apiUrl }] } }));
   await untilReady(service.url, agent);
-  const [message = ''] = await newMessages(network.url, 1);
+  const [message = ''] = await newMessages(devnet.url, 1);
   const body = bodyOf(message);
   const answer = await post(service.url, body, agent);
   const bare = opened.use(await startProcess(['bench/bare-route.ts', AGGREGATION_PATH, answer]));

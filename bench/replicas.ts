@@ -1,7 +1,7 @@
 import { Agent } from 'undici';
 import { startRedis } from '../test/network/redis-process.ts';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
-import { type ServiceProcess, startProcess, startService } from './processes.ts';
+import { type ServiceProcess, startDevnetProcess, startService } from './processes.ts';
 import { newMessages, postMessage, untilReady } from './service.ts';
 import { median, round } from './statistics.ts';
 
@@ -26,10 +26,9 @@ async function benchSize(validators: number, backend: string, report: (row: Row)
   const agent = new Agent({ bodyTimeout: 0, headersTimeout: 0 });
   opened.defer(() => agent.close());
   const redis = opened.use(await startRedis());
-  const devnet = opened.use(await startProcess(['bench/devnet-process.ts', String(validators)]));
-  const network = devnet.announced as { readonly url: string; readonly apiUrl: string };
+  const devnet = opened.use(await startDevnetProcess(validators));
   const settings = {
-    network: { pChainApi: [{ baseUrl: network.apiUrl }], dialsPerSecond: 1_000 },
+    network: { pChainApi: [{ baseUrl: devnet.apiUrl }], dialsPerSecond: 1_000 },
     bls: { backend },
     store: { sharedUrl: `redis://127.0.0.1:${redis.port}`, sharedSecret: 'the secret of a benchmark' },
   };
@@ -38,7 +37,7 @@ async function benchSize(validators: number, backend: string, report: (row: Row)
   for (const { url } of [one, other]) await untilReady(url, agent);
 
   const post = ({ url }: ServiceProcess, message: string): Promise<number> => postMessage(url, message, agent);
-  const [first = '', ...messages] = await newMessages(network.url, 1 + ROUNDS + WARM_UP + ROUNDS);
+  const [first = '', ...messages] = await newMessages(devnet.url, 1 + ROUNDS + WARM_UP + ROUNDS);
   // Keys are decoded.
   for (const service of [one, other]) await post(service, first);
   const measure = async (replicas: string, count: number): Promise<void> => {

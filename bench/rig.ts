@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Agent, request } from 'undici';
-import { type ServiceProcess, startProcess, startService } from './processes.ts';
+import { type ServiceProcess, startDevnetProcess, startService } from './processes.ts';
 
 const READY_TIMEOUT_MS = 180_000;
 
@@ -15,15 +15,14 @@ export interface Rig extends AsyncDisposable {
 /** @param sections of the service's settings, beside the network */
 export async function startRig(validators: number, sections: Readonly<Record<string, object>> = {}): Promise<Rig> {
   await using opened = new AsyncDisposableStack();
-  const devnet = opened.use(await startProcess(['bench/devnet-process.ts', String(validators)]));
-  const network = devnet.announced as { readonly url: string; readonly apiUrl: string };
-  const pChain = opened.use(await startHangingProxy(network.apiUrl));
+  const devnet = opened.use(await startDevnetProcess(validators));
+  const pChain = opened.use(await startHangingProxy(devnet.apiUrl));
   const service = opened.use(
     await startService({ network: { pChainApi: [{ baseUrl: pChain.url }], dialsPerSecond: 1_000 }, ...sections }),
   );
   await untilReady(service.url);
   const closing = opened.move();
-  return { service, devnetUrl: network.url, pChain, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+  return { service, devnetUrl: devnet.url, pChain, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
 async function untilReady(url: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
-import { startProcess, startService } from './processes.ts';
+import { startDevnetProcess, startService } from './processes.ts';
 import { median, round } from './statistics.ts';
 
 const DEFAULT_SIZES = [20, 200, 2_000];
@@ -22,11 +22,10 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
   const agent = new Agent({ bodyTimeout: 0, headersTimeout: 0 });
   opened.defer(() => agent.close());
 
-  const devnet = opened.use(await startProcess(['bench/devnet-process.ts', String(validators)]));
-  const network = devnet.announced as { readonly url: string; readonly apiUrl: string };
+  const devnet = opened.use(await startDevnetProcess(validators));
   const service = opened.use(
     await startService({
-      network: { pChainApi: [{ baseUrl: network.apiUrl }], dialsPerSecond: 1_000 },
+      network: { pChainApi: [{ baseUrl: devnet.apiUrl }], dialsPerSecond: 1_000 },
       aggregation: { requestTimeoutMs: 60_000, peerTimeoutMs: 10_000, hedgeAfterMs: 10_000 },
     }),
   );
@@ -39,7 +38,7 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
   const post = (message: string): Promise<number> => postMessage(url, message, agent);
   const inFlight = 16;
   const rounds = distinctRounds(validators);
-  const messages = await newMessages(network.url, 1 + rounds + inFlight);
+  const messages = await newMessages(devnet.url, 1 + rounds + inFlight);
   const [first = '', ...others] = messages;
   report({ name: name('first request (keys undecoded)'), ms: round(await post(first)) });
   const before = await resources(url);

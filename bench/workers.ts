@@ -6,7 +6,7 @@ import { type BackendName, loadBackend } from '../src/bls/load-backend.ts';
 import { PublicKeyTable } from '../src/bls/public-key-table.ts';
 import { bytesToHex } from '../src/primitives/bytes.ts';
 import type { BenchmarkOptions } from './benchmark.ts';
-import { startProcess, startService } from './processes.ts';
+import { startDevnetProcess, startService } from './processes.ts';
 import { newMessages, postMessage, untilReady } from './service.ts';
 import { type JobCosts, simulateWorkers } from './simulated-workers.ts';
 import { median, round } from './statistics.ts';
@@ -115,17 +115,16 @@ async function measureService(
   await using opened = new AsyncDisposableStack();
   const agent = new Agent({ connections: CLIENTS, bodyTimeout: 0, headersTimeout: 0 });
   opened.defer(() => agent.close());
-  const devnet = opened.use(await startProcess(['bench/devnet-process.ts', String(VALIDATORS)]));
-  const network = devnet.announced as { readonly url: string; readonly apiUrl: string };
+  const devnet = opened.use(await startDevnetProcess(VALIDATORS));
   const { url, pid } = opened.use(
     await startService({
-      network: { pChainApi: [{ baseUrl: network.apiUrl }], dialsPerSecond: 1_000 },
+      network: { pChainApi: [{ baseUrl: devnet.apiUrl }], dialsPerSecond: 1_000 },
       bls: { backend, workers },
     }),
   );
   await untilReady(url, agent);
   const load = async (count: number): Promise<void> => {
-    const messages = await newMessages(network.url, count);
+    const messages = await newMessages(devnet.url, count);
     const client = async (): Promise<void> => {
       for (let next = messages.pop(); next !== undefined; next = messages.pop()) await postMessage(url, next, agent);
     };
