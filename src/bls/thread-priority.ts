@@ -1,9 +1,12 @@
 import { readlinkSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 import { basename } from 'node:path';
 
-/** Of nice, where 0 is usual. At 5 a thread gets a quarter of a core that one at 0 wants wholly, and all that nobody wants. */
-const NICE = 5;
+/**
+ * More of nice than the process has. The thread then gets a quarter of a core that another wants wholly, and all of one that nobody
+ * wants.
+ */
+const NICER = 5;
 
 /**
  * Lets the event loop go before this thread where both want one core. It serves everybody in turns of a fraction of a millisecond; a
@@ -14,7 +17,7 @@ export function lowerThreadPriority(): void {
   if (process.platform !== 'linux') return;
   try {
     // PID/task/TID
-    setPriority(Number(basename(readlinkSync('/proc/thread-self'))), NICE);
+    setPriority(Number(basename(readlinkSync('/proc/thread-self'))), Math.min(19, getPriority() + NICER));
   } catch {
     // Not allowed in every sandbox.
   }
