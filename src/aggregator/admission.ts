@@ -6,6 +6,7 @@ import { AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics } from './aggregator-metrics.ts';
 import { CapacityLimit, type WaitingPlace } from './capacity-limit.ts';
 import { FairSeats, type Seat, type SeatRefusal, type SeatShares } from './fair-seats.ts';
+import { MissedLookups } from './missed-lookups.ts';
 import type { SubnetPolicy } from './subnet-policy.ts';
 import { type Turn, WorkTurns } from './work-turns.ts';
 
@@ -33,14 +34,16 @@ export interface Place extends Disposable {
   readonly client: string | undefined;
   /** Says whose validators will be asked, as soon as that is known. @throws {AggregatorError} `overloaded` */
   belongTo(subnetID: SubnetID): void;
+  /** Says that what had to be looked up does not exist. */
+  foundNothing(): void;
   /** Before the work that a request with a known answer was expected not to need. @throws {AggregatorError} `overloaded` */
   requireSeat(): void;
   /** Waits until it may work on signatures. @throws {AggregatorError} `overloaded`, or the signal's reason */
   turn(signal: AbortSignal): Promise<Turn>;
 }
 
-/** With fewer at work, a part of the machine would be idle: while one waits for validators, another is verified. */
-const MIN_AT_WORK = 4;
+/** With fewer at work, a part of the machine would be idle: while one waits for validators, others are verified. Each has a third of it then. */
+const MIN_AT_WORK = 3;
 /** Until more is known; some seconds of work for the quickest machine would show nothing that these do not. */
 const START_AT_WORK = 8;
 /** As each waits in turn, the last one waits for about so many times the time that one takes. */
@@ -73,6 +76,7 @@ export class Admission {
   readonly #capacity: CapacityLimit;
   readonly #turns: WorkTurns;
   readonly #seats: FairSeats;
+  readonly #missed: MissedLookups;
   /** By the key of the request. */
   readonly #shared = new Map<string, SharedSeat>();
   readonly #known = createLru<string, true>(MAX_KNOWN);
@@ -84,6 +88,7 @@ export class Admission {
   constructor(options: AdmissionOptions) {
     const { clock, metrics, maxAggregationsInFlight: ceiling, turnTimeoutMs } = options;
     this.#options = options;
+    this.#missed = new MissedLookups(clock);
     this.#seats = new FairSeats(() => this.#trackedShare());
     this.#capacity = new CapacityLimit({
       floor: Math.min(MIN_AT_WORK, ceiling),
@@ -124,6 +129,9 @@ export class Admission {
       belongTo: (found) => {
         subnet = found;
         if (shared !== undefined) this.#move(shared, found);
+      },
+      foundNothing: () => {
+        if (subnet === undefined && client !== undefined) this.#missed.count(client);
       },
       requireSeat: () => {
         if (shared !== undefined) return;
@@ -198,6 +206,9 @@ export class Admission {
   #takeSeat(key: string, shares: SeatShares): SharedSeat {
     let shared = this.#shared.get(key);
     if (shared === undefined) {
+      const { client, subnet } = shares;
+      if (subnet === undefined && client !== undefined && this.#missed.areTooMany(client))
+        throw this.#refuse('missed', 0);
       const seat = this.#seats.take(this.#limit, this.#options.maxAggregationsInFlight, shares);
       if (typeof seat === 'string') throw this.#refuse(seat, this.#seats.taken);
       shared = { seat, holders: 0 };
@@ -242,7 +253,7 @@ export class Admission {
     this.#turns.startWaiting();
   }
 
-  #refuse(reason: SeatRefusal | 'held' | 'late', count: number): AggregatorError {
+  #refuse(reason: Refusal, count: number): AggregatorError {
     this.#options.metrics.admissionRefusals.inc({ reason });
     return withoutStack(() => new AggregatorError('overloaded', REFUSALS[reason](count)));
   }
@@ -259,13 +270,16 @@ function withoutStack<T extends Error>(create: () => T): T {
   }
 }
 
-const REFUSALS: Readonly<Record<SeatRefusal | 'held' | 'late', (count: number) => string>> = {
+type Refusal = SeatRefusal | 'missed' | 'held' | 'late';
+
+const REFUSALS: Readonly<Record<Refusal, (count: number) => string>> = {
   full: (count) => `${count} aggregations are under way, which is all this service takes at once`,
   client: () => 'too many aggregations of this client are under way: the rest is kept for others',
   subnet: () => 'too many aggregations for this subnet are under way: the rest is kept for others',
   reserved: () =>
     'too many aggregations for subnets that this service does not track are under way: the rest is kept for its own',
   unresolved: () => 'too many requests for chains that have to be looked up first are under way',
+  missed: () => 'too many requests of this client named chains, subnets or transactions that do not exist',
   late: (count) => `${count} aggregations wait for their turn, and this one has waited too long`,
   held: (count) => `${count} requests wait for their answers, which is all this service holds at once`,
 };

@@ -6,7 +6,7 @@ import { inSpan, NO_SPAN, type Span } from '../telemetry/spans.ts';
 import { warpSetHash } from '../validators/warp-set-hash.ts';
 import { Admission, type Place } from './admission.ts';
 import type { AggregationRequest, AggregationResult } from './aggregation-request.ts';
-import { AggregatorError } from './aggregator-error.ts';
+import { AggregatorError, type AggregatorErrorCode } from './aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from './aggregator-metrics.ts';
 import type { AnswerHistory } from './answer-history.ts';
 import type { CollectionLimits } from './collect-signatures.ts';
@@ -114,6 +114,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
       return result;
     } catch (error) {
       if (error instanceof AggregatorError && isRemembered(error)) admission.remember(key);
+      if (error instanceof AggregatorError && NOT_FOUND.has(error.code)) place.foundNothing();
       throw error;
     }
   }
@@ -191,6 +192,14 @@ interface Recalled {
   readonly result: AggregationResult;
   readonly validators: number;
 }
+
+/** What had to be asked for, and is not there. */
+const NOT_FOUND: ReadonlySet<AggregatorErrorCode> = new Set<AggregatorErrorCode>([
+  'unknown_source_chain',
+  'unknown_subnet',
+  'unknown_transaction',
+  'unknown_validation',
+]);
 
 /** Sets change with some blocks, and a block takes seconds: a request follows two changes, and leaves a third to the caller. */
 const MAX_REBUILDS = 2;

@@ -1,5 +1,5 @@
 import type { BlsService } from '../bls/aggregation.ts';
-import type { Clock } from '../primitives/clock.ts';
+import { type Clock, nextTurn } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
 import { type NodeID, P_CHAIN_ID, type SubnetID } from '../primitives/ids.ts';
 import { createWakeUp } from '../primitives/wake-up.ts';
@@ -149,6 +149,7 @@ export async function collectSignatures(
   let isResting = false;
   try {
     await signatures.takeKnown();
+    if (warpSet.validators.length > MANY_VALIDATORS) await nextTurn(clock);
     for (;;) {
       signal.throwIfAborted();
       const isTimeUp = deadline.signal.aborted;
@@ -190,6 +191,9 @@ export async function collectSignatures(
     ending.abort(OVER);
   }
 }
+
+/** To get ready for so many, and then to plan for them, takes some milliseconds each: others have a turn in between. */
+const MANY_VALIDATORS = 500;
 
 /** One for all: it is told at the end of each, and a new one would be made with its stack of calls each time. */
 const OVER = new CollectionOver();

@@ -139,7 +139,8 @@ export class CollectedSignatures {
       progress.resumed();
       return undefined;
     }
-    await this.#keep(signers);
+    // The answer does not wait for it.
+    void this.#keep(signers);
     return { signedMessage, signedWeight, signers };
   }
 

@@ -95,5 +95,6 @@ function hedgeOf(record: AnswerRecord | undefined, mostMs: number): number {
 function medianMs(records: readonly (AnswerRecord | undefined)[]): number {
   const means = records.flatMap((record) => record?.usual?.meanMs ?? []);
   if (means.every((meanMs) => meanMs <= MIN_HEDGE_MS)) return 0;
-  return means.sort((a, b) => a - b)[means.length >> 1] ?? 0;
+  // An array of numbers alone is sorted ten times as fast.
+  return Float64Array.from(means).sort()[means.length >> 1] ?? 0;
 }

@@ -1,5 +1,6 @@
 import type { WarpValidator } from '../validators/warp-set.ts';
 import { outlookIn } from './outlook.ts';
+import { MAX_STARTED_A_TURN } from './query-room.ts';
 import { judgeRefusal } from './refusal-verdict.ts';
 import type { SignatureFailure } from './signature-source.ts';
 import { isCountedOn, Survey, type SurveyLimits, type SurveyView } from './survey.ts';
@@ -84,8 +85,8 @@ export function planQueries(
   return { kind: 'go on', ask, wakeAtMs: nextWakeAtMs, isIdle: ask.length === 0 && !isBusy };
 }
 
-/** A question takes some twenty microseconds of the event loop: after so many, others have their turn. */
-export const MAX_ASKED_AT_ONCE = 64;
+/** The others would only wait for a later turn of the event loop. */
+export const MAX_ASKED_AT_ONCE = MAX_STARTED_A_TURN;
 
 /** Validators that the message is shown to first where that is wise. One more round trip, where the first one signs. */
 const FIRST_WAVE = 3;

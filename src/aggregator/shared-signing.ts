@@ -49,7 +49,7 @@ export class SharedSigning {
   constructor(options: SharedSigningOptions) {
     const { limits, clock } = options;
     this.#options = options;
-    const room = new QueryRoom(limits.maxQueriesInFlight);
+    const room = new QueryRoom({ clock, maxQueries: limits.maxQueriesInFlight });
     options.metrics.showQueryRoom(() => room.usage());
     this.#collection = { ...options, refusedChains: createRefusedChains(clock), room };
     this.#results = new LRUCache({

@@ -70,7 +70,7 @@ const MAX_REPAIRS = 3;
 export function createUptimeProofs(options: UptimeProofsOptions): UptimeProofs {
   const { clock } = options;
   const searches = new SingleFlight<string, UptimeProof>();
-  const room = new QueryRoom(MAX_QUERIES);
+  const room = new QueryRoom({ clock, maxQueries: MAX_QUERIES });
   return {
     async prove(request, { signal, client }) {
       const { quorumNum, pChainHeight } = settingsOf(request);

@@ -185,7 +185,7 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
     raisedBy: ['aggregator'],
     status: 503,
     meaning:
-      'As much is under way as the service can do, or as is the share of one client or subnet; or too many bytes wait to be sent',
+      'As much is under way as the service can do, or as is the share of one client or subnet; too many bytes wait to be sent; or a client has asked too often for what does not exist',
     retry: 'may_pass',
     action: 'Ask again after Retry-After',
   },

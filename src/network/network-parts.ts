@@ -196,6 +196,7 @@ export function openNetworkParts(
     suspects: createSuspects(clock),
   };
   const signatures = createMemorySignatureStore({
+    clock,
     maxSignatures: options.aggregation.signatureCacheSize,
     maxPerSigner: options.aggregation.signatureCachePerSigner,
   });

@@ -1,4 +1,5 @@
 import type { LRUCache } from 'lru-cache';
+import { type Clock, nextTurn } from '../primitives/clock.ts';
 import { createLru } from '../primitives/lru.ts';
 
 /**
@@ -13,7 +14,8 @@ export interface SignatureStore {
   delete(signatureKey: string, publicKey: string): Promise<void>;
 }
 
-export interface SignatureStoreLimits {
+export interface MemorySignatureStoreOptions {
+  readonly clock: Clock;
   /** Of all signers together. A signature takes some 400 bytes with its keys. */
   readonly maxSignatures: number;
   /** Of one signer, so that a flood of messages for one validator set cannot push out the signatures of all others. */
@@ -26,8 +28,12 @@ interface Entry {
   readonly signature: Uint8Array;
 }
 
+/** A signature takes some 10 µs: after so many, others have their turn of the event loop. */
+const MAX_PUT_A_TURN = 64;
+
 /** In memory. The least recently used signature goes first; if a signer's share is full, one of its own. */
-export function createMemorySignatureStore({ maxSignatures, maxPerSigner }: SignatureStoreLimits): SignatureStore {
+export function createMemorySignatureStore(options: MemorySignatureStoreOptions): SignatureStore {
+  const { clock, maxSignatures, maxPerSigner } = options;
   /** By signer, the least recently used first. */
   const keysOf = new Map<string, Set<string>>();
   /** How many there are by what was signed: of a new message none, and thousands of signers need not be looked up to know it. */
@@ -76,7 +82,12 @@ export function createMemorySignatureStore({ maxSignatures, maxPerSigner }: Sign
       return found;
     },
     async putMany(signatureKey, signatures) {
-      for (const [publicKey, signature] of signatures) put(signatureKey, publicKey, signature);
+      let count = 0;
+      for (const [publicKey, signature] of signatures) {
+        put(signatureKey, publicKey, signature);
+        count += 1;
+        if (count % MAX_PUT_A_TURN === 0) await nextTurn(clock);
+      }
     },
     async delete(signatureKey, publicKey) {
       entries.delete(entryKey(signatureKey, publicKey));

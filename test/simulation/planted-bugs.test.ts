@@ -167,6 +167,7 @@ const BUGS: readonly Bug[] = [
             client: place.client,
             turn: place.turn.bind(place),
             belongTo: place.belongTo.bind(place),
+            foundNothing: place.foundNothing.bind(place),
             requireSeat: place.requireSeat.bind(place),
             [Symbol.dispose]: () => undefined,
           };

@@ -18,7 +18,13 @@ function messageOf(number: number, chainID: BlockchainID = CHAIN) {
 }
 
 function unknownChain(number: number): BlockchainID {
-  return idFromBytes(new Uint8Array(32).fill(200).with(0, number), 'chain');
+  return idFromBytes(
+    new Uint8Array(32)
+      .fill(200)
+      .with(0, number >> 8)
+      .with(1, number & 0xff),
+    'chain',
+  );
 }
 
 /** What has become of promises by now. */
@@ -205,6 +211,30 @@ describe('a flood', () => {
     // Half of what is free is there for chains yet unknown.
     const unknown = [1, 2].map((number) => start({ message: messageOf(number, unknownChain(number)) }));
     expect(count(await outcomes(unknown))).toEqual({ unknown_source_chain: 2 });
+  });
+
+  test('of unknown chains by one client, one after the other, is looked up for 64 of them, and for 32 in each second from then on', async () => {
+    const { startFor, finish, api, clock } = createHarness();
+    let last = 0;
+    const ask = async (client: string): Promise<unknown> => {
+      last += 1;
+      return (await outcomes([startFor(client, { message: messageOf(last, unknownChain(last)) })]))[0];
+    };
+    const askOften = async (client: string, times: number): Promise<Record<string, number>> => {
+      const all: unknown[] = [];
+      for (let time = 0; time < times; time += 1) all.push(await ask(client));
+      return count(all);
+    };
+    expect(await askOften('flood', 100)).toEqual({ unknown_source_chain: 64, overloaded: 36 });
+    expect(api.calls.filter((method) => method === 'validatedBy')).toHaveLength(64);
+    // Others may ask for what is missing, and who asked for too much of that may ask for what is known.
+    expect(await ask('other')).toBe('unknown_source_chain');
+    await finish(startFor('other', { message: messageOf(1_000) }));
+    await finish(startFor('flood', { message: messageOf(1_001) }));
+    await clock.advance(500);
+    expect(await askOften('flood', 100)).toEqual({ unknown_source_chain: 16, overloaded: 84 });
+    await clock.advance(60_000);
+    expect(await askOften('flood', 100)).toEqual({ unknown_source_chain: 64, overloaded: 36 });
   });
 
   test('of subnets that do not exist reads no validator set', async () => {

@@ -127,7 +127,7 @@ function createHarness() {
       ofTransaction: async () => FOUND,
       ofJustification: async () => FOUND,
     },
-    store: createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
+    store: createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 }),
     bls: createInlineBls(modelBackend),
     clock,
     metrics: createAggregatorMetrics(createMetrics(new Registry())),

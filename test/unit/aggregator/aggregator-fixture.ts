@@ -185,7 +185,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
     history: createAnswerHistory(clock, LIMITS.hedgeAfterMs),
     subnets,
     source,
-    store: parts.store ?? createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 }),
+    store: parts.store ?? createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 }),
     sharedWork: parts.sharedWork,
     bls: {
       startAggregation(message, signal) {

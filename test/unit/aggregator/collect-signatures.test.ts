@@ -2,7 +2,6 @@ import { bls12_381 } from '@noble/curves/bls12-381.js';
 import { describe, expect, test } from 'vitest';
 import type { CollectionOutcome } from '../../../src/aggregator/collect-signatures.ts';
 import { describeFailure, reachableWeight } from '../../../src/aggregator/collection-failure.ts';
-import { QueryRoom } from '../../../src/aggregator/query-room.ts';
 import { signatureKey } from '../../../src/aggregator/result-key.ts';
 import type { SignatureOutcome } from '../../../src/aggregator/signature-source.ts';
 import type { TallySummary } from '../../../src/aggregator/tally.ts';
@@ -77,7 +76,7 @@ describe('whom it asks', () => {
       },
     };
     const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 100, deps: { clock: watched } }));
-    expect(askedByTurn).toEqual([64, 128]);
+    expect(askedByTurn).toEqual([32, 64, 96, 128]);
     expect(fixture.signersOf(value, 100)).toHaveLength(150);
     expect(atMs).toBe(ANSWER_MS);
   });
@@ -121,7 +120,7 @@ describe('whom it asks', () => {
     expect(own.source.mostInFlight).toBe(2);
     expect(atMs).toBe(4 * ANSWER_MS);
     const shared = createFixture({ weights: Array(9).fill(10) });
-    await shared.finish(shared.collect({ quorum: 67, deps: { room: new QueryRoom(3) } }));
+    await shared.finish(shared.collect({ quorum: 67, deps: { room: shared.roomFor(3) } }));
     expect(shared.source.mostInFlight).toBe(3);
     expect(shared.leftovers()).toEqual(NOTHING_LEFT);
   });
@@ -720,7 +719,7 @@ describe('requests for which there is no room', () => {
   test('among all that are under way wait for it, and count as not sent where they wait in vain', async () => {
     const fixture = createFixture({ weights: [60, 40], limits: { requestTimeoutMs: 1_000 } });
     script(fixture, 0, SILENT);
-    const { value } = await fixture.finish(fixture.collect({ quorum: 67, deps: { room: new QueryRoom(1) } }));
+    const { value } = await fixture.finish(fixture.collect({ quorum: 67, deps: { room: fixture.roomFor(1) } }));
     expect(summaryOf(value).outcomes).toMatchObject({
       unanswered: { weight: 60n },
       not_sent: { weight: 40n, count: 1 },
@@ -733,7 +732,7 @@ describe('requests for which there is no room', () => {
     for (const [position, validator] of fixture.validators.entries()) {
       script(fixture, position, fixture.signs(validator, 400));
     }
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67, deps: { room: new QueryRoom(2) } }));
+    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67, deps: { room: fixture.roomFor(2) } }));
     expect(fixture.signersOf(value, 67)).toEqual([0, 1, 2, 3]);
     expect(fixture.asked()).toEqual([0, 1, 2, 3]);
     expect(atMs).toBe(800);
@@ -808,7 +807,7 @@ describe("the caller's abort", () => {
 
   test('leaves answers undecoded that nobody needs any more, and queries unsent', async () => {
     const fixture = createFixture({ weights: [40, 30, 30] });
-    const room = new QueryRoom(2);
+    const room = fixture.roomFor(2);
     const busy = Promise.withResolvers<void>();
     let decoded = 0;
     const backend = {

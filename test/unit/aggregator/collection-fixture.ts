@@ -97,7 +97,7 @@ export function createFixture(options: FixtureOptions) {
   const clock = new CountingClock();
   const source = new ScriptedSource(clock);
   const registry = new Registry();
-  const store = createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 });
+  const store = createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 });
   const message = createUnsignedMessage(NETWORK_ID, options.sourceChainID ?? CHAIN_ID, Uint8Array.of(1, 2, 3));
 
   let nodes = 0;
@@ -134,6 +134,8 @@ export function createFixture(options: FixtureOptions) {
     return ({ message }) => ({ afterMs, outcome: { kind: 'signature', signature: validator.sign(message) } });
   }
 
+  const roomFor = (maxQueries: number): QueryRoom => new QueryRoom({ clock, maxQueries });
+
   const deps: CollectionDeps = {
     source,
     store,
@@ -145,7 +147,7 @@ export function createFixture(options: FixtureOptions) {
     onExcess: () => undefined,
     history: createAnswerHistory(clock, limits.hedgeAfterMs),
     refusedChains: createRefusedChains(clock),
-    room: new QueryRoom(1_000),
+    room: roomFor(1_000),
   };
 
   function createFeed(): ProgressFeed {
@@ -230,6 +232,7 @@ export function createFixture(options: FixtureOptions) {
     validators,
     warpSet,
     deps,
+    roomFor,
     createFeed,
     collect,
     finish,

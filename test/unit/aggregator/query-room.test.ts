@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { LARGE_QUERY_BYTES, QueryRoom } from '../../../src/aggregator/query-room.ts';
-import { settle } from '../../fake-clock.ts';
+import { LARGE_QUERY_BYTES, MAX_STARTED_A_TURN, QueryRoom } from '../../../src/aggregator/query-room.ts';
+import { FakeClock, settle } from '../../fake-clock.ts';
 
 const LARGE = LARGE_QUERY_BYTES + 1;
 
@@ -11,7 +11,7 @@ test('never has more under way than there is room for, and lets all pass in the 
       fc.array(fc.integer({ min: 1, max: 5 * LARGE }), { maxLength: 30 }),
       fc.infiniteStream(fc.nat()),
       async (sizes, random) => {
-        const room = new QueryRoom(3, 4 * LARGE);
+        const room = new QueryRoom({ clock: new FakeClock(), maxQueries: 3, maxLargeBytes: 4 * LARGE });
         const underWay: { bytes: number; end: () => void }[] = [];
         const all = sizes.map((bytes) =>
           room.run(bytes, async () => {
@@ -41,20 +41,22 @@ test('never has more under way than there is room for, and lets all pass in the 
   );
 });
 
-test('has 16 MiB for large ones, however many validators are to be sent them', () => {
-  const room = new QueryRoom(100_000);
+test('has 16 MiB for large ones, however many validators are to be sent them', async () => {
+  const clock = new FakeClock();
+  const room = new QueryRoom({ clock, maxQueries: 100_000 });
   let underWay = 0;
   const query = () => {
     underWay += 1;
     return new Promise<void>(() => {});
   };
   for (let count = 0; count < 1_000; count += 1) void room.run(200 * 1024, query);
+  await clock.advance(0);
   expect(underWay).toBe(81);
   expect(room.usage().largeBytes).toMatchObject({ limit: 16 * 1024 * 1024, waiting: 919 });
 });
 
 test('large ones do not hold up small ones, and who finds room starts at once', () => {
-  const room = new QueryRoom(10, 2 * LARGE);
+  const room = new QueryRoom({ clock: new FakeClock(), maxQueries: 10, maxLargeBytes: 2 * LARGE });
   const started: string[] = [];
   const start = (name: string) => () => {
     started.push(name);
@@ -63,4 +65,25 @@ test('large ones do not hold up small ones, and who finds room starts at once', 
   for (const name of ['a', 'b', 'c', 'd']) void room.run(LARGE, start(name));
   void room.run(100, start('small'));
   expect(started).toEqual(['a', 'b', 'small']);
+});
+
+test('begins a few in each turn of the event loop, whoever asks, and the rest in the next ones', () => {
+  const turns: (() => void)[] = [];
+  const room = new QueryRoom({ clock: { afterTurn: (callback) => void turns.push(callback) }, maxQueries: 1_000 });
+  let started = 0;
+  const query = () => {
+    started += 1;
+    return new Promise<void>(() => {});
+  };
+  for (let count = 0; count < 2 * MAX_STARTED_A_TURN + 5; count += 1)
+    void room.run(count % 2 === 0 ? 100 : LARGE, query);
+  const startedAfter: number[] = [];
+  for (;;) {
+    startedAfter.push(started);
+    const [next, ...others] = turns.splice(0);
+    expect(others).toEqual([]);
+    if (next === undefined) break;
+    next();
+  }
+  expect(startedAfter).toEqual([1, 2, 2, 2].map((full, at) => full * MAX_STARTED_A_TURN + (at < 2 ? 0 : 5)));
 });

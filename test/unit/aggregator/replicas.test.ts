@@ -23,7 +23,7 @@ function createReplicas(secret: string | null = 'the secret of the replicas') {
   const values = createMemorySharedValues(clock);
   const seal = createSeal(secret ?? undefined, 'test:');
   const open = () => {
-    const own = createMemorySignatureStore({ maxSignatures: 1_000, maxPerSigner: 100 });
+    const own = createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 });
     const ports = { clock, logger: createLogLines().logger, metrics: createMetrics(new Registry()) };
     return createHarness(
       {},

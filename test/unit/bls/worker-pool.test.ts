@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import * as blst from '@chainsafe/blst';
 import { Registry } from 'prom-client';
 import { describe, expect, test, vi } from 'vitest';
@@ -44,6 +46,22 @@ describe.each(BACKEND_NAMES)('threads with the backend %s', (backend) => {
     expect((await asked).every((hashed) => hashed instanceof Uint8Array)).toBe(true);
     await expect(runner.run<'hash'>(() => HASH)).rejects.toThrow('closed');
   });
+});
+
+test.runIf(process.platform === 'linux')('threads let the event loop go first', async () => {
+  // The nineteenth field, with the first two, of which the second is a name, taken off.
+  const priorities = (): number[] =>
+    readdirSync('/proc/self/task').map((thread) => {
+      const fields = readFileSync(`/proc/self/task/${thread}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+      return Number(fields[16]);
+    });
+  const own = getPriority();
+  const lowered = (): number => priorities().filter((priority) => priority === own + 5).length;
+  const before = lowered();
+  await using runner = await startWorkerPool({ backend: 'noble', workers: 2, ...ports() });
+  await Promise.all(Array.from({ length: 4 }, () => runner.run<'hash'>(() => HASH)));
+  expect(lowered() - before).toBe(2);
+  expect(getPriority()).toBe(own);
 });
 
 test('a backend that cannot be loaded is refused with a sentence', async () => {

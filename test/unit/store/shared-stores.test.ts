@@ -30,7 +30,11 @@ describe('signatures', () => {
     const clock = new FakeClock();
     const values = createMemorySharedValues(clock);
     const open = () =>
-      createSharedSignatureStore(createMemorySignatureStore({ maxSignatures: 100, maxPerSigner: 10 }), values, secret);
+      createSharedSignatureStore(
+        createMemorySignatureStore({ clock, maxSignatures: 100, maxPerSigner: 10 }),
+        values,
+        secret,
+      );
     return { clock, values, one: open(), other: open() };
   }
 

@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { nextTurn } from '../../../src/primitives/clock.ts';
 import { createMemorySignatureStore, type SignatureStore } from '../../../src/store/signature-store.ts';
+import { FakeClock } from '../../fake-clock.ts';
 
+const clock = new FakeClock();
 const signature = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 async function get(store: SignatureStore, key: string, signer: string): Promise<Uint8Array | undefined> {
@@ -10,7 +13,7 @@ async function get(store: SignatureStore, key: string, signer: string): Promise<
 
 describe('createMemorySignatureStore', () => {
   test('gives back what was put, by key and signer, and only of the signers asked for', async () => {
-    const store = createMemorySignatureStore({ maxSignatures: 10, maxPerSigner: 10 });
+    const store = createMemorySignatureStore({ clock, maxSignatures: 10, maxPerSigner: 10 });
     await store.putMany('m1', new Map([['a', signature('1a')]]));
     await store.putMany('m1', new Map([['b', signature('1b')]]));
     await store.putMany('m2', new Map([['a', signature('2a')]]));
@@ -20,15 +23,30 @@ describe('createMemorySignatureStore', () => {
   });
 
   test('a later signature of the same replaces the earlier, and takes no more room', async () => {
-    const store = createMemorySignatureStore({ maxSignatures: 2, maxPerSigner: 1 });
+    const store = createMemorySignatureStore({ clock, maxSignatures: 2, maxPerSigner: 1 });
     for (const text of ['first', 'second', 'third']) await store.putMany('m', new Map([['a', signature(text)]]));
     await store.putMany('m', new Map([['b', signature('b')]]));
     expect(await get(store, 'm', 'a')).toEqual(signature('third'));
     expect(await get(store, 'm', 'b')).toEqual(signature('b'));
   });
 
+  test('takes many in pieces, between which others have a turn of the event loop', async () => {
+    const store = createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 10 });
+    const signers = Array.from({ length: 150 }, (_, index) => `${index}`);
+    const put = store.putMany('m', new Map(signers.map((signer) => [signer, signature(signer)])));
+    const counts: number[] = [];
+    const count = async (): Promise<void> => void counts.push((await store.getMany('m', signers)).size);
+    await count();
+    for (let turn = 0; turn < 2; turn += 1) {
+      await nextTurn(clock);
+      await count();
+    }
+    expect(counts).toEqual([64, 128, 150]);
+    await put;
+  });
+
   test('forgets what is deleted, and only that', async () => {
-    const store = createMemorySignatureStore({ maxSignatures: 10, maxPerSigner: 2 });
+    const store = createMemorySignatureStore({ clock, maxSignatures: 10, maxPerSigner: 2 });
     await store.putMany('m1', new Map([['a', signature('1a')]]));
     await store.putMany('m2', new Map([['a', signature('2a')]]));
     await store.delete('m1', 'a');
@@ -41,7 +59,7 @@ describe('createMemorySignatureStore', () => {
   });
 
   test('a flood of one signer pushes out its own signatures, not those of others', async () => {
-    const store = createMemorySignatureStore({ maxSignatures: 100, maxPerSigner: 3 });
+    const store = createMemorySignatureStore({ clock, maxSignatures: 100, maxPerSigner: 3 });
     await store.putMany('old', new Map([['quiet', signature('kept')]]));
     for (let i = 0; i < 1_000; i += 1) await store.putMany(`m${i}`, new Map([['loud', signature(`${i}`)]]));
     expect(await get(store, 'old', 'quiet')).toEqual(signature('kept'));
@@ -50,7 +68,7 @@ describe('createMemorySignatureStore', () => {
   });
 
   test("a signature in use outlives its signer's newer ones that nobody asks for", async () => {
-    const store = createMemorySignatureStore({ maxSignatures: 100, maxPerSigner: 2 });
+    const store = createMemorySignatureStore({ clock, maxSignatures: 100, maxPerSigner: 2 });
     await store.putMany('used', new Map([['a', signature('used')]]));
     await store.putMany('unused', new Map([['a', signature('unused')]]));
     expect(await get(store, 'used', 'a')).toBeDefined();
@@ -78,7 +96,7 @@ describe('createMemorySignatureStore', () => {
     });
     await fc.assert(
       fc.asyncProperty(limits, fc.array(step, { maxLength: 40 }), async (limits, steps) => {
-        const store = createMemorySignatureStore(limits);
+        const store = createMemorySignatureStore({ clock, ...limits });
         /** Least recently used first. */
         let model: Entry[] = [];
         const isSame = (a: { key: string; signer: string }, b: Entry) => a.key === b.key && a.signer === b.signer;
