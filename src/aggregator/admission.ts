@@ -181,6 +181,7 @@ export class Admission {
           [Symbol.dispose]: () => sum[Symbol.dispose](),
         };
       },
+      hashAhead: (message) => bls.hashAhead(message),
       verifySigned: (signed, signal) => bls.verifySigned(signed, signal),
     };
   }

@@ -10,14 +10,14 @@ import { AggregatorError, type AggregatorErrorCode } from './aggregator-error.ts
 import type { AggregatorMetrics, RequestOutcome } from './aggregator-metrics.ts';
 import type { AnswerHistory } from './answer-history.ts';
 import type { CollectionLimits } from './collect-signatures.ts';
-import { completeMessage, completeRequest } from './complete-request.ts';
+import { type CompleteRequest, completeMessage, completeRequest } from './complete-request.ts';
 import { isRemembered } from './failure-memory.ts';
 import type { L1Messages } from './l1-messages.ts';
 import type { ProgressListener } from './progress.ts';
 import { requestKey } from './result-key.ts';
 import { SharedSigning } from './shared-signing.ts';
 import type { SignatureSource } from './signature-source.ts';
-import { createSigningResolver, type SigningResolverOptions } from './signing-resolver.ts';
+import { createSigningResolver, type Signing, type SigningResolverOptions } from './signing-resolver.ts';
 import { StageTimer } from './stage-timer.ts';
 import type { SubnetPolicy } from './subnet-policy.ts';
 import type { Suspects } from './suspects.ts';
@@ -90,8 +90,8 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   });
 
   /**
-   * The answer of a moment ago, where all that it depends on is in memory, too. It costs nothing that would have to be admitted, and nobody
-   * is waited for.
+   * What is in memory of a request's message and signers, where that is all of it; nobody is waited for. With its answer of a moment ago it
+   * costs nothing that would have to be admitted.
    */
   function recall(request: AggregationRequest): Recalled | undefined {
     const { subject } = request;
@@ -99,17 +99,20 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     const complete = completeMessage(request, subject);
     const signing = signingResolver.known(complete);
     if (signing === undefined || !subnets.isAllowed(signing.signingSubnetID)) return undefined;
-    const result = sharedSigning.known(complete, signing);
-    return result && { result, validators: signing.warpSet.validators.length };
+    return { complete, signing, result: sharedSigning.known(complete, signing) };
   }
 
-  async function run(request: AggregationRequest, waiter: AggregateOptions): Promise<AggregationResult> {
+  async function run(
+    request: AggregationRequest,
+    recalled: Resolved | undefined,
+    waiter: AggregateOptions,
+  ): Promise<AggregationResult> {
     waiter.signal.throwIfAborted();
     const key = requestKey(request);
-    const subnetID = knownSubnet(request);
+    const subnetID = recalled?.signing.signingSubnetID ?? knownSubnet(request);
     using place = admission.enter({ key, client: waiter.client, subnetID });
     try {
-      const result = await sign(request, waiter, place);
+      const result = await sign(recalled ?? (await resolve(request, waiter, place)), waiter, place);
       admission.remember(key);
       return result;
     } catch (error) {
@@ -119,7 +122,11 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     }
   }
 
-  async function resolve(request: AggregationRequest, { signal, span = NO_SPAN }: AggregateOptions, place: Place) {
+  async function resolve(
+    request: AggregationRequest,
+    { signal, span = NO_SPAN }: AggregateOptions,
+    place: Place,
+  ): Promise<Resolved> {
     using _ = new StageTimer(clock, metrics, 'resolve');
     return await inSpan(span.child('resolve'), async () => {
       const complete = await completeRequest(request, options.l1Messages, signal);
@@ -141,10 +148,13 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     return known ?? (given !== undefined && subnets.isTracked(given) ? given : undefined);
   }
 
-  async function sign(request: AggregationRequest, waiter: AggregateOptions, place: Place): Promise<AggregationResult> {
+  async function sign(
+    { complete, signing: first }: Resolved,
+    waiter: AggregateOptions,
+    place: Place,
+  ): Promise<AggregationResult> {
     const { signal, span = NO_SPAN } = waiter;
-    const { complete, signing: first } = await resolve(request, waiter, place);
-    await waiter.onSigners?.(first.warpSet.validators.length);
+    await charge(first, waiter);
     let signing = first;
     for (let rebuilds = 0; ; rebuilds += 1) {
       const { result, isNew } = await sharedSigning.sign(complete, signing, waiter, place);
@@ -170,10 +180,12 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
         if (recalled !== undefined) {
           metrics.observeStage('resolve', (clock.monotonicMs() - startMs) / 1_000);
           waiter.span?.child('resolve').end();
-          const told = waiter.onSigners?.(recalled.validators);
+        }
+        if (recalled?.result !== undefined) {
+          const told = charge(recalled.signing, waiter);
           if (told !== undefined) await told;
         }
-        const result = recalled?.result ?? (await run(request, waiter));
+        const result = recalled?.result ?? (await run(request, recalled, waiter));
         outcome = 'signed';
         return result;
       } catch (error) {
@@ -188,9 +200,17 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   };
 }
 
-interface Recalled {
-  readonly result: AggregationResult;
-  readonly validators: number;
+function charge({ warpSet }: Signing, { onSigners }: AggregateOptions): Promise<void> | undefined {
+  return onSigners?.(warpSet.validators.length);
+}
+
+interface Resolved {
+  readonly complete: CompleteRequest;
+  readonly signing: Signing;
+}
+
+interface Recalled extends Resolved {
+  readonly result: AggregationResult | undefined;
 }
 
 /** What had to be asked for, and is not there. */

@@ -137,7 +137,7 @@ export async function collectSignatures(
     changes,
     over,
   });
-  const isCautious = refusedChains.isLikely(message.sourceChainID, client) || isCostly(message, justification, warpSet);
+  const isCautious = isDoubtful(job, refusedChains);
   const isConnected = ({ nodeIDs }: WarpValidator): boolean => nodeIDs.some((nodeID) => source.isConnected(nodeID));
   const survey = new Survey(tally);
   let connectionChanges = 0;
@@ -210,8 +210,13 @@ function isWork(plan: QueryPlan): boolean {
  */
 const MANY_BYTES = 1024 * 1024;
 
-function isCostly({ bytes }: UnsignedMessage, justification: Uint8Array, { validators }: WarpSet): boolean {
-  return (bytes.length + justification.length) * validators.length > MANY_BYTES;
+/** Whether a few validators show first that anybody signs it: as others like it were refused, or as it is costly. */
+export function isDoubtful(
+  { message, justification, warpSet, client }: Pick<CollectionJob, 'message' | 'justification' | 'warpSet' | 'client'>,
+  refusedChains: RefusedChains,
+): boolean {
+  const bytes = (message.bytes.length + justification.length) * warpSet.validators.length;
+  return bytes > MANY_BYTES || refusedChains.isLikely(message.sourceChainID, client);
 }
 
 function hasNobodySigned({ signedWeight, outcomes: { refused } }: TallySummary): boolean {

@@ -12,7 +12,7 @@ import {
 import type { CompleteRequest } from './complete-request.ts';
 import { memoryMsOf } from './failure-memory.ts';
 import type { Signing } from './signing-resolver.ts';
-import { createTally } from './tally.ts';
+import { targetWeightOf } from './tally.ts';
 
 /** How a collection ended, here or in another replica. */
 export type Ending =
@@ -61,10 +61,9 @@ export async function verifiedResult(
   if (check.kind === 'invalid' || !equalBytes(check.unsignedMessage.bytes, message.bytes)) return undefined;
   const { validators: signers, signature, signedWeight } = check;
   if ((await bls.verifySigned({ message: message.bytes, signers, signature }, signal)) !== 'valid') return undefined;
-  const { targetWeight } = createTally(warpSet, { ...request, outlooks: [] });
   return {
     kind: 'signed',
-    isTargetReached: signedWeight >= targetWeight,
+    isTargetReached: signedWeight >= targetWeightOf(warpSet, request),
     result: {
       ...{ signedMessage: copyBytes(bytes), signingSubnetID, pChainHeight, signedWeight },
       totalWeight: warpSet.totalWeight,

@@ -13,6 +13,7 @@ import {
   type CollectionLimits,
   type CollectionOutcome,
   collectSignatures,
+  isDoubtful,
 } from './collect-signatures.ts';
 import { describeFailure } from './collection-failure.ts';
 import type { CompleteRequest } from './complete-request.ts';
@@ -117,8 +118,13 @@ export class SharedSigning {
   }
 
   async #fly(key: string, flight: Omit<Work, 'progress' | 'waitedMs'>, signal: AbortSignal): Promise<Signed> {
-    const { request, signing } = flight;
-    const { source, sharedWork } = this.#options;
+    const { request, signing, place } = flight;
+    const { source, sharedWork, bls } = this.#options;
+    const { refusedChains } = this.#collection;
+    // Beside the question to the store: whether the message is there or has to be signed, its hash is needed, unless nobody signs it.
+    if (sharedWork !== undefined && !isDoubtful({ ...request, ...signing, client: place.client }, refusedChains)) {
+      bls.hashAhead(request.message.bytes);
+    }
     const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
     this.#feeds.set(key, progress);
     let isNew = false;

@@ -61,7 +61,7 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, outlook
     outlooks,
     // A quorum of 0 still needs somebody's signature: nothing can be the signature of nobody.
     neededWeight: atLeastOne(quorumWeight(quorumNum, warpSet.totalWeight)),
-    targetWeight: atLeastOne(quorumWeight(quorumNum + quorumBuffer, warpSet.totalWeight)),
+    targetWeight: targetWeightOf(warpSet, { quorumNum, quorumBuffer }),
     standings,
     changes,
     get signedWeight() {
@@ -79,6 +79,14 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, outlook
       onChange?.(index, next);
     },
   };
+}
+
+/** See {@link Tally.targetWeight}. */
+export function targetWeightOf(
+  { totalWeight }: WarpSet,
+  { quorumNum, quorumBuffer }: Pick<TallyOptions, 'quorumNum' | 'quorumBuffer'>,
+): bigint {
+  return atLeastOne(quorumWeight(quorumNum + quorumBuffer, totalWeight));
 }
 
 /** Sets are immutable and shared by many requests, so each is sorted once. */

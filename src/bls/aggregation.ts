@@ -20,6 +20,11 @@ export interface BlsService extends BlsVerifier {
    *   for one gets the signal's reason
    */
   startAggregation(message: Uint8Array, signal: AbortSignal): BlsAggregation;
+  /**
+   * Hashes a message whose signature may be there in a moment, where a thread has nothing to do: what is asked of these very bytes
+   * later, as the same object, does not wait for it any more.
+   */
+  hashAhead(message: Uint8Array): void;
 }
 
 /** Judges signed messages that others have made. */
@@ -102,12 +107,14 @@ export function createBlsService(
   const consider = (verdict: Verdict): void => verdicts?.consider(verdict);
   return {
     startAggregation: (message, signal) => createAggregation(arithmetic, consider, message, signal),
+    hashAhead: (message) => arithmetic.hashAhead(message),
     async verifySigned({ signers, message, signature }, signal) {
       signal.throwIfAborted();
       const table = arithmetic.openTable();
       const slots = signers.map(({ publicKeyHex, publicKey }) => table.slotOf(publicKeyHex, publicKey));
+      const ahead = arithmetic.hashedAhead(message)?.memory;
       const verdict = await arithmetic.run<'verifySigned'>(() =>
-        signal.aborted ? undefined : { kind: 'verifySigned', keys: table.memory, slots, message, signature },
+        signal.aborted ? undefined : { kind: 'verifySigned', keys: table.memory, slots, message, signature, ahead },
       );
       if (verdict !== undefined) {
         consider({ signers, message, signature, isValid: verdict === 'valid' });
@@ -149,7 +156,8 @@ function createAggregation(
   function hash(): Promise<Uint8Array> {
     if (arithmetic.hashesWhenVerifying) return Promise.resolve(message);
     if (hashing === undefined) {
-      hashing = run<'hash'>(() => ({ kind: 'hash', message }));
+      const ahead = arithmetic.hashedAhead(message);
+      hashing = ahead === undefined ? run<'hash'>(() => ({ kind: 'hash', message })) : ahead.packed.then(unlessOver);
       hashing.catch(() => undefined); // Whoever needs it awaits it.
     }
     return hashing;

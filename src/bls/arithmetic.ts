@@ -1,12 +1,19 @@
 import type { BlsBackend } from './bls-backend.ts';
 import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
 import { CheckBatches } from './check-batches.ts';
+import { createHashMemory } from './hash-ahead.ts';
 import type { JobRunner } from './job-runner.ts';
 import { PublicKeyTable } from './public-key-table.ts';
 
 /** What was begun with arithmetic that has been found wrong. It may be tried again: others do it then. */
 export class ArithmeticReplaced extends Error {
   override readonly name = 'ArithmeticReplaced';
+}
+
+interface HashedAhead {
+  /** See `hash-ahead.ts`. */
+  readonly memory: SharedArrayBuffer;
+  readonly packed: Promise<Uint8Array | undefined>;
 }
 
 /**
@@ -20,6 +27,8 @@ export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurre
   readonly #isPlain: boolean;
   /** See {@link BlsBackend.hashesWhenVerifying}. */
   readonly hashesWhenVerifying: boolean;
+  /** By their bytes, as the same object. */
+  readonly #hashedAhead = new WeakMap<Uint8Array, HashedAhead>();
   #keyTable: PublicKeyTable;
   #isReplaced = false;
 
@@ -57,6 +66,21 @@ export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurre
   openTable(): PublicKeyTable {
     if (this.#keyTable.isFull) this.#keyTable = new PublicKeyTable(this.#packedPublicKeyBytes);
     return this.#keyTable;
+  }
+
+  /** Hashes a message that somebody may need soon, if a thread has nothing to do. */
+  hashAhead(message: Uint8Array): void {
+    const { waiting, running } = this.#runner.usage();
+    if (this.hashesWhenVerifying || waiting > 0 || running >= this.threads || this.#hashedAhead.has(message)) return;
+    const memory = createHashMemory(this.#packedPublicKeyBytes);
+    const packed = this.run<'hash'>(() => ({ kind: 'hash', message, ahead: memory }));
+    packed.catch(() => undefined); // Whoever needs it awaits it.
+    this.#hashedAhead.set(message, { memory, packed });
+  }
+
+  /** @param message the same object that was hashed */
+  hashedAhead(message: Uint8Array): HashedAhead | undefined {
+    return this.#hashedAhead.get(message);
   }
 
   /** Results are no longer handed out: everything under way rejects with {@link ArithmeticReplaced}. */

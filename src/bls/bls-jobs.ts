@@ -10,6 +10,7 @@ import type {
   SignatureCheck,
   SignatureDefect,
 } from './bls-backend.ts';
+import { hashedFrom, hashInto } from './hash-ahead.ts';
 import { openPublicKeys } from './public-key-table.ts';
 
 /**
@@ -17,8 +18,11 @@ import { openPublicKeys } from './public-key-table.ts';
  * points are packed, and public keys are slots of a table in shared memory.
  */
 export interface BlsJobs {
-  /** The packed message. */
-  readonly hash: { readonly input: { readonly message: Uint8Array }; readonly output: Uint8Array };
+  /** The packed message, which is left in `ahead` too: see `hash-ahead.ts`. */
+  readonly hash: {
+    readonly input: { readonly message: Uint8Array; readonly ahead?: SharedArrayBuffer };
+    readonly output: Uint8Array;
+  };
   /** Decodes signatures and adds those that are points, with their signers' keys, to a sum. */
   readonly add: {
     /** Signatures of 96 bytes, one after the other, in memory of their own: they move to the thread. */
@@ -38,7 +42,12 @@ export interface BlsJobs {
   };
   /** A signature that somebody brings, from its bytes on, by the keys of those who are said to have signed. */
   readonly verifySigned: {
-    readonly input: KeySlots & { readonly message: Uint8Array; readonly signature: Uint8Array };
+    readonly input: KeySlots & {
+      readonly message: Uint8Array;
+      readonly signature: Uint8Array;
+      /** Where a thread hashes the message, or has done so. */
+      readonly ahead?: SharedArrayBuffer | undefined;
+    };
     readonly output: SignedVerdict;
   };
   /** The same by keys that are decoded and packed, one after the other. */
@@ -129,7 +138,9 @@ export function runBlsJob<K extends BlsJobKind>(backend: BlsBackend, job: BlsJob
 function run(backend: BlsBackend, job: BlsJob): BlsJobResult<BlsJobKind> {
   switch (job.kind) {
     case 'hash':
-      return backend.packMessage(backend.hashToCurve(job.message));
+      return job.ahead === undefined
+        ? backend.packMessage(backend.hashToCurve(job.message))
+        : hashInto(backend, job.message, job.ahead);
     case 'add':
       return add(backend, job);
     case 'aggregate':
@@ -248,13 +259,14 @@ function verifySigned(backend: BlsBackend, job: BlsJobs['verifySigned']['input']
 
 function verifyParsed(
   backend: BlsBackend,
-  { message, signature }: { readonly message: Uint8Array; readonly signature: Uint8Array },
+  { message, signature, ahead }: Pick<BlsJobs['verifySigned']['input'], 'message' | 'signature' | 'ahead'>,
   readKeys: () => readonly PublicKey[],
 ): SignedVerdict {
   try {
     const parsed = backend.parseSignature(signature);
     const key = backend.aggregatePublicKeys(readKeys());
-    return backend.verify(key, backend.hashToCurve(message), parsed) ? 'valid' : 'wrong signature';
+    const hashed = ahead === undefined ? backend.hashToCurve(message) : hashedFrom(backend, message, ahead);
+    return backend.verify(key, hashed, parsed) ? 'valid' : 'wrong signature';
   } catch (error) {
     if (error instanceof ParseError) return 'malformed signature';
     throw error;

@@ -116,6 +116,25 @@ export function isInSubgroup(point: number): boolean {
 }
 
 /**
+ * The same where [-u]P is known, as the pairing comes by it: see `prepareLines`. Outside the subgroup Z may be 0 in place of it: that is
+ * infinity, and ψ(P) is not. In the subgroup it never is, as its order is a prime far above u.
+ *
+ * @param point finite
+ * @param multiplied with x = X/Z and y = Y/Z
+ */
+export function isInSubgroupBy(point: number, multiplied: number): boolean {
+  const [z, toZ] = [multiplied + 2 * FP2_BYTES, multiple + 2 * FP2_BYTES];
+  // x = XZ/Z² and y = YZ²/Z³.
+  mul2(multiple, multiplied, z);
+  square2(toZ, z);
+  mul2(multiple + FP2_BYTES, multiplied + FP2_BYTES, toZ);
+  copy(toZ, z, FP2_BYTES);
+  g2Curve.negate(multiple, multiple);
+  psi(image, point);
+  return g2Curve.areEqual(image, multiple);
+}
+
+/**
  * Maps a point of the curve into the subgroup: [u² - u - 1]P + [u - 1]ψ(P) + ψ²(2P) (RFC 9380, appendix G.3; Budroni and Pintore,
  * https://eprint.iacr.org/2017/419).
  */

@@ -81,8 +81,10 @@ const negated = allocate(2 * FP2_BYTES);
  *
  * @param out {@link LINES_BYTES}
  * @param point of G2, finite and with Z = 1
+ * @returns where [-u] times the point stands until the next call, with x = X/Z and y = Y/Z. That holds for every point of the curve,
+ *   but for those of which a smaller multiple is the point, its opposite or infinity: there Z may be 0 in place of it
  */
-export function prepareLines(out: number, point: number): void {
+export function prepareLines(out: number, point: number): number {
   copy(multiple.current, point, POINT_BYTES);
   copy(negated, point, FP2_BYTES);
   for (const part of [FP2_BYTES, FP2_BYTES + FP_BYTES]) sub(negated + part, zero, point + part);
@@ -96,6 +98,7 @@ export function prepareLines(out: number, point: number): void {
     additionStep(multiple.turn(), line, doubled, digit > 0 ? point : negated);
     line += LINE_BYTES;
   }
+  return multiple.current;
 }
 
 const product = new Turns(FP12_BYTES);

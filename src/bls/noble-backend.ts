@@ -14,7 +14,7 @@ import {
 } from './bls-backend.ts';
 import { type Curve, g1Curve, g2Curve } from './curve.ts';
 import { decodeG1 } from './fast-g1.ts';
-import { decodeG2, decodePointsG2, encodeG2, isInSubgroup } from './fast-g2.ts';
+import { decodeG2, decodePointsG2, encodeG2, isInSubgroup, isInSubgroupBy } from './fast-g2.ts';
 import {
   FP12_BYTES,
   finalExponentiate,
@@ -51,6 +51,7 @@ const generator = allocate(2 * FP_BYTES);
 setBigint(generator, GENERATOR_X);
 setBigint(generator + FP_BYTES, GENERATOR_Y);
 const signatureLines = allocate(LINES_BYTES);
+const generatorPair: PreparedPair = { point: generator, lines: signatureLines };
 const [defect, other, product] = allocateMany(3, FP12_BYTES) as [number, number, number];
 
 /**
@@ -91,7 +92,7 @@ export const nobleBackend: BlsBackend = {
     setOne12(product);
     let pairs: PreparedPair[] = [];
     for (const check of checks) {
-      if (!loadCheck(check)) return false;
+      if (!loadCheck(check) || !isInSubgroup(point)) return false;
       const weight = randomWeight();
       g2Curve.multiply(point, point, weight);
       g2Curve.add(pointSum, pointSum, point);
@@ -102,7 +103,10 @@ export const nobleBackend: BlsBackend = {
       multiplyBy(pairs);
       pairs = [];
     }
-    if (!g2Curve.isInfinity(pointSum)) pairs.push(generatorPair(pointSum));
+    if (!g2Curve.isInfinity(pointSum)) {
+      prepareSignature(pointSum);
+      pairs.push(generatorPair);
+    }
     multiplyBy(pairs);
     finalExponentiate(product, product);
     return isOne12(product);
@@ -140,8 +144,8 @@ export const nobleBackend: BlsBackend = {
 
 /** Sets `defect` to e(-P, H(m)) · e(G, S), with one final exponentiation for both pairings. */
 function setDefect(check: SignatureCheck): boolean {
-  if (!loadCheck(check)) return false;
-  millerLoop(defect, [generatorPair(point), negatedPair(affineKeys[0] as number, check.message)]);
+  if (!loadCheck(check) || !isInSubgroupBy(point, prepareSignature(point))) return false;
+  millerLoop(defect, [generatorPair, negatedPair(affineKeys[0] as number, check.message)]);
   finalExponentiate(defect, defect);
   return true;
 }
@@ -160,18 +164,22 @@ function negatedPair(to: number, message: HashedMessage): PreparedPair {
   return { point: to, lines: linesOf(words(message)) };
 }
 
-/** @param signature gets Z = 1 */
-function generatorPair(signature: number): PreparedPair {
+/**
+ * The signature's side of the equation.
+ *
+ * @param signature finite; gets Z = 1
+ * @returns what `prepareLines` does
+ */
+function prepareSignature(signature: number): number {
   g2Curve.normalize(signature);
-  prepareLines(signatureLines, signature);
-  return { point: generator, lines: signatureLines };
+  return prepareLines(signatureLines, signature);
 }
 
-/** Loads the check into `key` and `point`; false where it fails without any pairing. */
+/** Loads the check into `key` and `point`; false where a side is infinity. */
 function loadCheck(check: SignatureCheck): boolean {
   loadWords(key, words(check.key));
   loadWords(point, words(check.signature));
-  return !g1Curve.isInfinity(key) && !g2Curve.isInfinity(point) && isInSubgroup(point);
+  return !g1Curve.isInfinity(key) && !g2Curve.isInfinity(point);
 }
 
 /** Never 0, because then its signature would not be checked at all. */

@@ -289,7 +289,11 @@ describe('the machine', () => {
       subnets: NO_POLICY,
     });
     const sum = { add: () => sleep(clock, 400) } as unknown as BlsAggregation;
-    const bls = admission.watch({ startAggregation: () => sum, verifySigned: async () => 'valid' });
+    const bls = admission.watch({
+      startAggregation: () => sum,
+      hashAhead: () => undefined,
+      verifySigned: async () => 'valid',
+    });
     const adding = bls
       .startAggregation(new Uint8Array(), new AbortController().signal)
       .add({} as Signer, new Uint8Array());

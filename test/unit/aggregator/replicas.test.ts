@@ -115,6 +115,24 @@ describe('replicas', () => {
     await Promise.allSettled([one.finish(result), other.finish(waiting)]);
   });
 
+  test('have the message hashed while the store is asked, unless it is likely to be refused', async () => {
+    const { one, other } = createReplicas();
+    await one.finish(one.start());
+    await other.finish(other.start());
+    expect(other.bls.hashedAhead).toBe(1);
+    for (const number of [1, 2, 3, 4]) {
+      one.source.add(nodeOf(number), () => ({ afterMs: 1, outcome: { kind: 'refused', code: 2, text: 'not found' } }));
+    }
+    for (let number = 1; number <= 5; number += 1) {
+      await one.failure({ message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(9, number)) });
+    }
+    // That of the message above, and of three others.
+    expect(one.bls.hashedAhead).toBe(4);
+    const alone = createHarness();
+    await alone.finish(alone.start());
+    expect(alone.bls.hashedAhead).toBe(0);
+  });
+
   test('do the work alone where the store is away', async () => {
     const { values, one, other } = createReplicas();
     values.isAway = true;

@@ -92,6 +92,7 @@ describe.each(backends)('the backend $name', (backend) => {
     const shifted = { ...good, signature: backend.aggregateSignatures([good.signature, outside.signature]) };
     expect(verifies(backend, shifted)).toBe(false);
     expect(backend.verifyBatch([good, shifted])).toBe(false);
+    for (const check of [outside, shifted]) expect(backend.defects?.defectOf(check)).toBeUndefined();
   });
 
   test('verifies nothing with infinity on a side', () => {

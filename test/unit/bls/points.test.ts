@@ -5,7 +5,15 @@ import { describe, expect, test } from 'vitest';
 import { SIGNATURE_DST, type Signature } from '../../../src/bls/bls-backend.ts';
 import { g1Curve, g2Curve } from '../../../src/bls/curve.ts';
 import { decodeG1 } from '../../../src/bls/fast-g1.ts';
-import { clearCofactor, decodeG2, decodePointsG2, encodeG2, isInSubgroup } from '../../../src/bls/fast-g2.ts';
+import {
+  clearCofactor,
+  decodeG2,
+  decodePointsG2,
+  encodeG2,
+  isInSubgroup,
+  isInSubgroupBy,
+} from '../../../src/bls/fast-g2.ts';
+import { LINES_BYTES, prepareLines } from '../../../src/bls/fast-pairing.ts';
 import { allocate, FP2_BYTES, getBigint } from '../../../src/bls/field.ts';
 import { FP_BYTES } from '../../../src/bls/field-choice.ts';
 import { FIELD_ORDER } from '../../../src/bls/field-module.ts';
@@ -19,6 +27,10 @@ const { G1, G2, longSignatures } = bls12_381;
 type G2Point = typeof G2.Point.BASE;
 const [a, b, out] = [allocate(g2Curve.pointBytes), allocate(g2Curve.pointBytes), allocate(g2Curve.pointBytes)];
 const ORDER = 0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001n;
+/** Of the cofactor of G2, which is 13² · 23² · 2713 · 11953 · 262069 · LARGEST_PRIME. */
+const LARGEST_PRIME =
+  0x5d543a95414e7f1091d50792876a202cd91de4547085abaa68a205b2e5a7ddfa628f1cb4d9e82ef21537e293a6691ae1616ec6e786f0c70cf1c38e31c7238e5n /
+  (13n ** 2n * 23n ** 2n * 2_713n * 11_953n * 262_069n);
 const scalar = fc.bigInt({ min: 1n, max: ORDER - 1n });
 
 function toNoble(address: number): G2Point {
@@ -290,6 +302,30 @@ describe('the group', () => {
         },
       ),
       { numRuns: 15 },
+    );
+  });
+
+  test('the multiple that the lines of the pairing come by tells the subgroup too, of points of every order', () => {
+    const lines = allocate(LINES_BYTES);
+    const isSeenBy = (point: number): boolean => isInSubgroupBy(point, prepareLines(lines, point));
+    // The order of the curve, by the primes that its cofactor is of.
+    const primes = [13n, 23n, 2_713n, 11_953n, 262_069n];
+    fc.assert(
+      fc.property(anyPoint, scalar, fc.subarray(primes), fc.boolean(), (bytes, factor, left, isShifted) => {
+        expect(decodeG2(a, bytes)).toBe('point');
+        expect(isSeenBy(a)).toBe(false);
+        setMultiple(b, factor);
+        expect(isSeenBy(b)).toBe(true);
+        // Of an order that is the product of those left, or of their squares: the loop comes by the point, its opposite and infinity.
+        const taken = primes.filter((prime) => !left.includes(prime)).reduce((all, prime) => all * prime ** 2n, 1n);
+        g2Curve.multiply(out, a, ORDER * LARGEST_PRIME * taken);
+        if (isShifted) g2Curve.add(out, out, b);
+        fc.pre(!g2Curve.isInfinity(out));
+        g2Curve.normalize(out);
+        expect(isSeenBy(out)).toBe(isInSubgroup(out));
+        expect(isInSubgroup(out)).toBe(isShifted && left.length === 0);
+      }),
+      { numRuns: 40 },
     );
   });
 });
