@@ -1,10 +1,11 @@
+import { once } from 'node:events';
 import * as blst from '@chainsafe/blst';
 import { Registry } from 'prom-client';
 import { describe, expect, test, vi } from 'vitest';
 import { createBlsService } from '../../../src/bls/aggregation.ts';
 import { createJobRunner, JobsOverloaded } from '../../../src/bls/job-runner.ts';
 import { BACKEND_NAMES, loadBackend } from '../../../src/bls/load-backend.ts';
-import { startWorkerPool } from '../../../src/bls/worker-pool.ts';
+import { openWorkerPool } from '../../../src/bls/worker-pool.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
 import { systemClock } from '../../../src/primitives/clock.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
@@ -15,7 +16,7 @@ const HASH = { kind: 'hash', message: Uint8Array.of(1) } as const;
 
 describe.each(BACKEND_NAMES)('threads with the backend %s', (backend) => {
   test('aggregate and verify as one thread does', async () => {
-    await using runner = await startWorkerPool({ backend, workers: 2, ...ports() });
+    await using runner = await openWorkerPool({ backend, workers: 2, ...ports() });
     const bls = createBlsService(runner, await loadBackend(backend));
     const signers = Array.from({ length: 30 }, (_, index) => {
       const secret = blst.SecretKey.fromKeygen(new Uint8Array(32).fill(index + 1));
@@ -38,7 +39,7 @@ describe.each(BACKEND_NAMES)('threads with the backend %s', (backend) => {
   });
 
   test('finish what was asked before they end, and take nothing after', async () => {
-    const runner = await startWorkerPool({ backend, workers: 1, ...ports() });
+    const runner = await openWorkerPool({ backend, workers: 1, ...ports() });
     const asked = Promise.all(Array.from({ length: 20 }, () => runner.run<'hash'>(() => HASH)));
     await runner[Symbol.asyncDispose]();
     expect((await asked).every((hashed) => hashed instanceof Uint8Array)).toBe(true);
@@ -46,12 +47,32 @@ describe.each(BACKEND_NAMES)('threads with the backend %s', (backend) => {
   });
 });
 
+test('no thread is started before it is told to, or has a job', async () => {
+  let started = 0;
+  const count = (): void => void (started += 1);
+  process.on('worker', count);
+  try {
+    await using told = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+    await using untold = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+    // One that never had threads has none to end.
+    await using _unused = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+    expect(await untold.run<'hash'>(() => HASH)).toBeInstanceOf(Uint8Array);
+    expect(started).toBe(1);
+    const next = once(process, 'worker');
+    told.start();
+    await next;
+    expect(started).toBe(2);
+  } finally {
+    process.off('worker', count);
+  }
+});
+
 test('a backend that cannot be loaded is refused with a sentence', async () => {
   vi.doMock('@chainsafe/blst', () => {
     throw new Error('Cannot find module');
   });
   try {
-    await expect(startWorkerPool({ backend: 'native', workers: 1, ...ports() })).rejects.toThrow(
+    await expect(openWorkerPool({ backend: 'native', workers: 1, ...ports() })).rejects.toThrow(
       'bls.backend is "native", but the optional package @chainsafe/blst cannot be loaded here: install it, or set "noble"',
     );
   } finally {
