@@ -5,7 +5,7 @@ import { parentPort } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
 
 /**
- * The thread that makes the page's files, once, when the page is first asked for: types are stripped, and everything is compressed.
+ * The thread that makes the page's files, once, when the service is ready or the page is first asked for: types are stripped, and everything is compressed.
  * It takes a tenth of a second, in which the event loop has better things to do.
  */
 

@@ -5,8 +5,10 @@ import { createDocumentBytes, type DocumentBytes, sendDocument } from '../api/do
 import { once } from '../primitives/once.ts';
 import type { BuiltFile } from './build-page-files.ts';
 
-/** What the page consists of, made when it is first asked for: some 40 files, 100 KB compressed and 400 KB not. */
+/** What the page consists of, made once: some 40 files, 100 KB compressed and 400 KB not. */
 export interface PageFiles {
+  /** Has them made, if nobody has asked for one yet. @throws where they cannot be made, which is tried again when one is asked for */
+  make(): Promise<void>;
   /** Undefined where there is no such file. */
   file(name: string): Promise<PageFile | undefined>;
 }
@@ -26,7 +28,12 @@ export function createPageFiles(build: () => Promise<readonly BuiltFile[]> = bui
       ]),
     );
   });
-  return { file: async (name) => (await load()).get(name) };
+  return {
+    async make() {
+      await load();
+    },
+    file: async (name) => (await load()).get(name),
+  };
 }
 
 /** Compressed for all who take it, which browsers do. */
