@@ -43,7 +43,7 @@ export interface App extends AsyncDisposable {
   readonly failed: Promise<never>;
   /** Resolves when every network is up; rejects with the signal's reason. */
   untilReady(signal: AbortSignal): Promise<void>;
-  /** Makes what the first visitor of the console would wait for, in a thread of its own: for when there is time. */
+  /** Makes what the first visitor of the console would wait for, in a process of its own: for when there is time. */
   prepareConsole(): Promise<void>;
   /** Says from now on that the service is about to stop, and answers as before. Resolves after the time that the configuration gives. */
   announceStop(): Promise<void>;
