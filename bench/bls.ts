@@ -4,7 +4,7 @@ import blsEth, { type PublicKeyType as BlsEthKey } from 'bls-eth-wasm';
 import { Registry } from 'prom-client';
 import { type BlsAggregation, type BlsService, createBlsService, type Signer } from '../src/bls/aggregation.ts';
 import { type BackendName, loadBackend } from '../src/bls/load-backend.ts';
-import { startWorkerPool } from '../src/bls/worker-pool.ts';
+import { openWorkerPool } from '../src/bls/worker-pool.ts';
 import { bytesToHex } from '../src/primitives/bytes.ts';
 import { systemClock } from '../src/primitives/clock.ts';
 import { createMetrics } from '../src/telemetry/metrics.ts';
@@ -58,7 +58,7 @@ export async function benchBls({ sizes, report }: BenchmarkOptions): Promise<voi
   const services = new Map<BackendName, BlsService>();
   for (const backend of BACKENDS) {
     const runner = opened.use(
-      await startWorkerPool({ backend, workers: 1, clock: systemClock, metrics: createMetrics(new Registry()) }),
+      await openWorkerPool({ backend, workers: 1, clock: systemClock, metrics: createMetrics(new Registry()) }),
     );
     services.set(backend, createBlsService(runner, await loadBackend(backend)));
   }

@@ -59,6 +59,7 @@ export async function benchConsole({
       kb: round(median(visits.map(({ bytes }) => bytes)) / 1024, 0),
     });
 
+  // As long after readiness as the browser took to start. The banner with the address is printed when the page's files are made.
   row('first visitor since the start', [await visitAnew()]);
   const anew: Visit[] = [];
   while (anew.length < VISITS) anew.push(await visitAnew());

@@ -1,9 +1,11 @@
-// node scripts/generate.ts [OUTPUT]: writes the code generated from proto/ into OUTPUT (default: this project), without network.
+// node scripts/generate.ts [OUTPUT]: writes the code generated from proto/ and the assembled code of src/bls into OUTPUT (default: this
+// project), without network.
 // Without OUTPUT it then writes the reference tables of docs/ from the source, too, and the dashboards of deploy/grafana.
 
 import { execFileSync } from 'node:child_process';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
+import { assembledCode } from './assembled-code.ts';
 import { dashboardFiles } from './dashboards/dashboard-files.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -25,6 +27,8 @@ for (const { folder, files } of GENERATED) {
     env: { ...process.env, PATH: `${bin}${delimiter}${process.env['PATH'] ?? ''}` },
   });
 }
+mkdirSync(join(output, 'src/bls/gen'), { recursive: true });
+writeFileSync(join(output, 'src/bls/gen/fused.ts'), assembledCode());
 
 if (process.argv[2] === undefined) {
   // Not before: the source that they are read from imports the generated code.

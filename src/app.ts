@@ -9,7 +9,7 @@ import { openMetricsServer } from './api/metrics-server.ts';
 import { createServer, type ServerOptions } from './api/server.ts';
 import { createBlsService } from './bls/aggregation.ts';
 import { backendShape } from './bls/load-backend.ts';
-import { startWorkerPool } from './bls/worker-pool.ts';
+import { openWorkerPool } from './bls/worker-pool.ts';
 import type { Config, NetworkConfig } from './config/settings.ts';
 import { openConsole } from './console/console.ts';
 import type { Devnet } from './devnet/devnet.ts';
@@ -43,6 +43,8 @@ export interface App extends AsyncDisposable {
   readonly failed: Promise<never>;
   /** Resolves when every network is up; rejects with the signal's reason. */
   untilReady(signal: AbortSignal): Promise<void>;
+  /** Makes what the first visitor of the console would wait for, in a process of its own: for when there is time. */
+  prepareConsole(): Promise<void>;
   /** Says from now on that the service is about to stop, and answers as before. Resolves after the time that the configuration gives. */
   announceStop(): Promise<void>;
   /**
@@ -82,7 +84,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   logger.info({ nodeID: identity.nodeID }, 'staking identity');
   const tracer = await openTraces(opened, config, ports);
   // Opened early, so that a missing backend is refused at once; closed last, when nothing needs it any more.
-  const blsThreads = opened.use(await startWorkerPool({ ...config.bls, clock, metrics }));
+  const blsThreads = opened.use(await openWorkerPool({ ...config.bls, clock, metrics }));
   const audit = config.bls.backend === 'noble' ? { ...ports, auditPercentage: config.bls.auditPercentage } : undefined;
   const bls = createBlsService(blsThreads, await backendShape(config.bls.backend), audit);
   const shared = await openShared(opened, config, ports);
@@ -148,6 +150,8 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const go = goListeners.urls.size > 0 && { go: Object.fromEntries(goListeners.urls) };
   logger.info({ url, metricsUrl: metricsServer?.url, networks: networks.map(({ name }) => name), ...go }, 'listening');
   for (const network of networks) network.open();
+  // Not before: on few cores it is the start of the service that would wait for them. Networks need them for requests only.
+  blsThreads.start();
 
   const failed = untilUseless(networks);
   // Nobody has to listen: stopping the service is no failure.
@@ -160,6 +164,9 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
     },
     async untilReady(signal) {
       await Promise.all(networks.map((network) => network.untilUp(signal)));
+    },
+    async prepareConsole() {
+      await consolePage?.prepare();
     },
     async announceStop() {
       isStopping = true;

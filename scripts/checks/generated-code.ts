@@ -17,7 +17,7 @@ export function checkGeneratedCode(): CheckResult {
     return {
       ok: differing.length === 0 && expected.length > 0,
       summary: `${expected.length} files`,
-      details: `not what proto/ gives (npm run generate): ${differing.join(', ') || 'nothing was generated'}`,
+      details: `not what proto/ and the assembly in src/bls give (npm run generate): ${differing.join(', ') || 'nothing was generated'}`,
     };
   } finally {
     rmSync(fresh, { recursive: true, force: true });

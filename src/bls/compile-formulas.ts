@@ -1,27 +1,9 @@
-import {
-  add,
-  addPair,
-  addPairLoose,
-  allocate,
-  constant,
-  invert,
-  mul,
-  mulPair,
-  mulParts2,
-  square,
-  squarePair,
-  squareParts2,
-  sub,
-  subPair,
-  subPairLoose,
-} from './field.ts';
-import { FP_BYTES } from './field-choice.ts';
 import type { FormulaRecorder, Value } from './formula-recorder.ts';
-import { address, addressFrom, type Code, call, type Imports, instantiate } from './wasm-assembly.ts';
+import { address, addressFrom, assemble, type Code, call } from './wasm-assembly.ts';
 
 /**
- * A function to be made of a formula. Its parameters are addresses: first those of results, then those of inputs. At each stand several
- * values, one after the other.
+ * A function to be made of a formula. Its parameters are addresses: first those of results, then those of inputs, with which results must
+ * not overlap. At each stand several values, one after the other.
  */
 export interface Formula {
   readonly recorder: FormulaRecorder;
@@ -29,44 +11,71 @@ export interface Formula {
   readonly inputs: readonly (readonly Value[])[];
 }
 
-/** Results must not overlap with inputs. */
-export type CompiledFormula = (...addresses: number[]) => void;
-
+/** The functions of the field that formulas are made of, with the number of their parameters. */
 const OPERATIONS = {
-  add: { parameters: 3, value: add },
-  sub: { parameters: 3, value: sub },
-  mul: { parameters: 3, value: mul },
-  square: { parameters: 3, value: square },
-  invert: { parameters: 2, value: invert },
-  mulParts2: { parameters: 6, value: mulParts2 },
-  squareParts2: { parameters: 4, value: squareParts2 },
-  addPair: { parameters: 6, value: addPair },
-  subPair: { parameters: 6, value: subPair },
-  addPairLoose: { parameters: 6, value: addPairLoose },
-  subPairLoose: { parameters: 6, value: subPairLoose },
-  mulPair: { parameters: 6, value: mulPair },
-  squarePair: { parameters: 5, value: squarePair },
-} as const satisfies Imports;
-type OperationName = keyof typeof OPERATIONS;
+  add: 3,
+  sub: 3,
+  mul: 3,
+  square: 3,
+  invert: 2,
+  mulParts2: 6,
+  squareParts2: 4,
+  addPair: 6,
+  subPair: 6,
+  addPairLoose: 6,
+  subPairLoose: 6,
+  mulPair: 6,
+  squarePair: 5,
+} as const;
+export type OperationName = keyof typeof OPERATIONS;
 const OPERATION_NAMES = Object.keys(OPERATIONS) as readonly OperationName[];
 
-const constants = new Map<bigint, number>();
+/** Where formulas will run. */
+export interface FormulaPlace {
+  /** Of an element of the base field. */
+  readonly elementBytes: number;
+  /** Where their memory begins, and how much there is at most. */
+  readonly address: number;
+  readonly memoryBytes: number;
+}
+
+/** Functions of formulas, for one place. */
+export interface AssembledFormulas {
+  /** A module that exports them by their names. */
+  readonly wasm: Uint8Array<ArrayBuffer>;
+  /** What they find in the memory: elements that stand one after the other from an address on. */
+  readonly constants: readonly bigint[];
+  readonly constantsAt: number;
+}
 
 /**
- * Makes WebAssembly of formulas, one function of each, on the memory of `field.ts`. What they compute is what was recorded: only where the
+ * Makes WebAssembly of formulas, one function of each, on the memory of `field.ts`; `run-formulas.ts` starts it. What they compute is what was recorded: only where the
  * two coefficients of a complex product or square are computed, in the way that spares a product, the field's function
  * takes their place that spares a reduction.
+ *
+ * @throws {RangeError} if they need more memory than there is
  */
-export function compileFormulas<Name extends string>(
-  formulas: Readonly<Record<Name, Formula>>,
-): Readonly<Record<Name, CompiledFormula>> {
-  const compiled = Object.entries<Formula>(formulas).map(([name, formula]) => ({ name, formula: compile(formula) }));
-  const scratch = allocate(Math.max(...compiled.map(({ formula }) => formula.scratchBytes)));
-  const functions = compiled.map(({ name, formula: { parameters, emit } }) => ({
-    ...{ name, parameters, locals: 0, code: emit(scratch) },
+export function compileFormulas(
+  formulas: Readonly<Record<string, Formula>>,
+  { elementBytes, address, memoryBytes }: FormulaPlace,
+): AssembledFormulas {
+  const compiled = Object.entries(formulas).map(([name, formula]) => ({
+    name,
+    formula: compile(formula, elementBytes),
   }));
-  // The exports are the functions just made.
-  return instantiate(functions, { imports: OPERATIONS }) as Readonly<Record<Name, CompiledFormula>>;
+  const constants: bigint[] = [];
+  const constantsAt = address + Math.max(...compiled.map(({ formula }) => formula.scratchBytes));
+  const constantAt = (value: bigint): number => {
+    if (!constants.includes(value)) constants.push(value);
+    return constantsAt + constants.indexOf(value) * elementBytes;
+  };
+  const functions = compiled.map(({ name, formula: { parameters, emit } }) => ({
+    ...{ name, parameters, locals: 0, code: emit(address, constantAt) },
+  }));
+  if (constantsAt + constants.length * elementBytes > address + memoryBytes) {
+    throw new RangeError('formulas need more memory than there is for them');
+  }
+  return { wasm: assemble(functions, { imports: OPERATIONS }), constants, constantsAt };
 }
 
 /** One call of a function of the field. */
@@ -82,27 +91,33 @@ type Place =
   | { readonly fixed: number }
   | { readonly scratch: number };
 
-function compile(formula: Formula): { parameters: number; scratchBytes: number; emit: (scratch: number) => Code } {
+interface CompiledFormula {
+  readonly parameters: number;
+  readonly scratchBytes: number;
+  readonly emit: (scratch: number, constantAt: (value: bigint) => number) => Code;
+}
+
+function compile(formula: Formula, elementBytes: number): CompiledFormula {
   const { inputs, results, recorder } = formula;
   const steps = stepsOf(formula);
   const places = new Map<Value, Place>();
-  for (const [value, place] of placesOf(inputs, results.length)) places.set(value, place);
+  for (const [value, place] of placesOf(inputs, results.length, elementBytes)) places.set(value, place);
   const copies: (readonly [to: Place, from: Value])[] = [];
-  for (const [value, place] of placesOf(results, 0)) {
+  for (const [value, place] of placesOf(results, 0, elementBytes)) {
     if (places.has(value) || value.constant !== undefined) copies.push([place, value]);
     else places.set(value, place);
   }
-  const scratchBytes = placeScratch(steps, places);
-  const placeOf = (value: Value): Place => {
-    if (value.constant !== undefined) return { fixed: constantAt(value.constant) };
-    const place = places.get(value);
-    if (place === undefined) throw new Error('a formula uses an input that it does not name');
-    return place;
-  };
+  const scratchBytes = placeScratch(steps, places, elementBytes);
   return {
     parameters: results.length + inputs.length,
     scratchBytes,
-    emit(scratch) {
+    emit(scratch, constantAt) {
+      const placeOf = (value: Value): Place => {
+        if (value.constant !== undefined) return { fixed: constantAt(value.constant) };
+        const place = places.get(value);
+        if (place === undefined) throw new Error('a formula uses an input that it does not name');
+        return place;
+      };
       const addressOf = (place: Place): Code => {
         if ('fixed' in place) return address(place.fixed);
         if ('scratch' in place) return address(scratch + place.scratch);
@@ -122,14 +137,18 @@ function compile(formula: Formula): { parameters: number; scratchBytes: number; 
   };
 }
 
-function placesOf(values: readonly (readonly Value[])[], firstParameter: number): (readonly [Value, Place])[] {
+function placesOf(
+  values: readonly (readonly Value[])[],
+  firstParameter: number,
+  elementBytes: number,
+): (readonly [Value, Place])[] {
   return values.flatMap((at, index) =>
-    at.map((value, n) => [value, { parameter: firstParameter + index, offset: n * FP_BYTES }] as const),
+    at.map((value, n) => [value, { parameter: firstParameter + index, offset: n * elementBytes }] as const),
   );
 }
 
 /** Gives every value without a place one in the scratch memory, where it stays until it was last used. @returns bytes needed */
-function placeScratch(steps: readonly Step[], places: Map<Value, Place>): number {
+function placeScratch(steps: readonly Step[], places: Map<Value, Place>, elementBytes: number): number {
   const lastUses = new Map<Value, number>();
   for (const [at, { operands }] of steps.entries()) for (const value of operands) lastUses.set(value, at);
   const free: number[] = [];
@@ -138,7 +157,7 @@ function placeScratch(steps: readonly Step[], places: Map<Value, Place>): number
     for (const value of results) {
       if (places.has(value)) continue;
       const from = free.pop() ?? bytes;
-      bytes = Math.max(bytes, from + FP_BYTES);
+      bytes = Math.max(bytes, from + elementBytes);
       places.set(value, { scratch: from });
       // One of two coefficients may be of no use.
       if (!lastUses.has(value)) free.push(from);
@@ -149,14 +168,6 @@ function placeScratch(steps: readonly Step[], places: Map<Value, Place>): number
     }
   }
   return bytes;
-}
-
-function constantAt(value: bigint): number {
-  const known = constants.get(value);
-  if (known !== undefined) return known;
-  const at = constant(value);
-  constants.set(value, at);
-  return at;
 }
 
 /** The steps that the results need, in the order in which the formula asked for them. */

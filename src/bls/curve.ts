@@ -1,4 +1,5 @@
-import { type CompiledFormula, compileFormulas } from './compile-formulas.ts';
+import { doublingG2 } from './compiled-formulas.ts';
+import { type DoublingOperations, doublePoint } from './double-point.ts';
 import {
   add,
   add2,
@@ -23,7 +24,7 @@ import {
   sub2,
 } from './field.ts';
 import { FP_BYTES } from './field-choice.ts';
-import { FormulaRecorder, type Value } from './formula-recorder.ts';
+import type { CompiledFormula } from './run-formulas.ts';
 
 /**
  * Points of y² = x³ + b over the base field or its extension, in Jacobian coordinates (x = X/Z², y = Y/Z³). X, Y and Z stand
@@ -49,63 +50,11 @@ export interface Curve {
   readonly store: (point: number) => Uint32Array;
 }
 
-/** Of elements at addresses; so many bytes each. */
-interface FieldOperations {
-  readonly width: number;
-  readonly copy: (out: number, from: number) => void;
-  readonly mul: (out: number, a: number, b: number) => void;
-  readonly square: (out: number, a: number) => void;
-  readonly add: (out: number, a: number, b: number) => void;
-  readonly sub: (out: number, a: number, b: number) => void;
+/** Of elements at addresses. */
+interface FieldOperations extends DoublingOperations {
   readonly invert: (out: number, a: number) => void;
   readonly isZero: (a: number) => boolean;
   readonly isPlainOne: (a: number) => boolean;
-}
-
-/**
- * Doublings of G2 are what subgroups and cofactors take, so they are worth a function of their own: the doubling of {@link createCurve},
- * recorded over elements that stand nowhere, and compiled.
- */
-function compileDoubling(): CompiledFormula {
-  const recorder = new FormulaRecorder();
-  const elements = new Map<number, readonly [Value, Value]>();
-  const at = (address: number): readonly [Value, Value] => elements.get(address) ?? [recorder.ZERO, recorder.ZERO];
-  const termwise =
-    (operation: (a: Value, b: Value) => Value) =>
-    (out: number, a: number, b: number): void => {
-      const [[a0, a1], [b0, b1]] = [at(a), at(b)];
-      elements.set(out, [operation(a0, b0), operation(a1, b1)]);
-    };
-  const notOfDoubling = (): never => {
-    throw new Error('no step of a doubling');
-  };
-  const { double } = createCurve({
-    width: FP2_BYTES,
-    copy: (out, from) => elements.set(out, at(from)),
-    add: termwise((a, b) => recorder.add(a, b)),
-    sub: termwise((a, b) => recorder.sub(a, b)),
-    mul(out, a, b) {
-      const [[a0, a1], [b0, b1]] = [at(a), at(b)];
-      const [real, imaginary] = [recorder.mul(a0, b0), recorder.mul(a1, b1)];
-      const crossed = recorder.mul(recorder.add(a0, a1), recorder.add(b0, b1));
-      elements.set(out, [recorder.sub(real, imaginary), recorder.sub(crossed, recorder.add(real, imaginary))]);
-    },
-    square(out, a) {
-      const [a0, a1] = at(a);
-      const real = recorder.mul(recorder.add(a0, a1), recorder.sub(a0, a1));
-      elements.set(out, [real, recorder.mul(recorder.add(a0, a0), a1)]);
-    },
-    invert: notOfDoubling,
-    isZero: notOfDoubling,
-    isPlainOne: notOfDoubling,
-  });
-  // Where no memory is.
-  const point = -3 * FP2_BYTES;
-  const coordinates = [0, 1, 2].map((n) => point + n * FP2_BYTES);
-  for (const address of coordinates) elements.set(address, [recorder.input(), recorder.input()]);
-  const inputs = coordinates.flatMap((address) => at(address));
-  double(point, point);
-  return compileFormulas({ double: { recorder, results: [coordinates.flatMap(at)], inputs: [inputs] } }).double;
 }
 
 export const g1Curve: Curve = createCurve({
@@ -118,10 +67,10 @@ export const g2Curve: Curve = createCurve({
   ...{ width: FP2_BYTES, mul: mul2, add: add2, sub: sub2, invert: invert2, isZero: isZero2, isPlainOne: isPlainOne2 },
   copy: (out, from) => copy(out, from, FP2_BYTES),
   square: square2,
-  compiledDoubling: compileDoubling(),
+  compiledDoubling: doublingG2,
 });
 
-/** @param compiledDoubling the doubling below as one function */
+/** @param compiledDoubling the doubling as one function */
 function createCurve(field: FieldOperations & { readonly compiledDoubling?: CompiledFormula }): Curve {
   const { width, compiledDoubling } = field;
   const pointBytes = 3 * width;
@@ -150,29 +99,7 @@ function createCurve(field: FieldOperations & { readonly compiledDoubling?: Comp
         copy(out, doubled, pointBytes);
         return;
       }
-      const [x, y, z] = [point, point + width, point + 2 * width];
-      field.square(A, x);
-      field.square(B, y);
-      field.square(C, B);
-      field.add(D, x, B);
-      field.square(D, D);
-      field.sub(D, D, A);
-      field.sub(D, D, C);
-      field.add(D, D, D);
-      field.add(E, A, A);
-      field.add(E, E, A);
-      field.square(F, E);
-      field.mul(out + 2 * width, y, z);
-      field.add(out + 2 * width, out + 2 * width, out + 2 * width);
-      field.sub(F, F, D);
-      field.sub(F, F, D);
-      field.copy(out, F);
-      field.sub(D, D, F);
-      field.mul(D, D, E);
-      field.add(C, C, C);
-      field.add(C, C, C);
-      field.add(C, C, C);
-      field.sub(out + width, D, C);
+      doublePoint(field, [A, B, C, D, E, F], out, point);
     },
     add(out, a, b) {
       if (curve.isInfinity(b)) {

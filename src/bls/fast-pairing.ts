@@ -1,4 +1,17 @@
 import {
+  additionStep,
+  conjugate12,
+  cyclotomicSquare12,
+  doublingStep,
+  frobenius12,
+  frobeniusCubed12,
+  frobeniusSquared12,
+  invert12,
+  mul12,
+  mulByLine,
+  square12,
+} from './compiled-formulas.ts';
+import {
   allocate,
   allocateMany,
   COEFFICIENT_BYTES,
@@ -11,23 +24,10 @@ import {
   sub,
 } from './field.ts';
 import { FP_BYTES } from './field-choice.ts';
-import {
-  additionStep,
-  conjugate12,
-  cyclotomicSquare12,
-  doublingStep,
-  frobenius12,
-  frobeniusCubed12,
-  frobeniusSquared12,
-  invert12,
-  mul12,
-  mulByLine,
-  square12,
-} from './noble-formulas.ts';
 
 /**
  * The optimal ate pairing of BLS12-381 with the formulas of @noble/curves on the memory of `field.ts`. The order of steps here is that
- * of noble's `millerLoopBatch` and `finalExponentiate`; each step is noble's own formula, compiled (`noble-formulas.ts`).
+ * of noble's `millerLoopBatch` and `finalExponentiate`; each step is noble's own formula, compiled (`compiled-formulas.ts`).
  *
  * Elements of the target group are twelve coefficients, in noble's order.
  */

@@ -1,5 +1,5 @@
 /**
- * Arithmetic of the base field of BLS12-381 and of its quadratic extension as a WebAssembly module, which is assembled when it is created:
+ * Arithmetic of the base field of BLS12-381 and of its quadratic extension as a WebAssembly module:
  * `fused-field.ts`, or `integer-field.ts` where the machine cannot run that.
  *
  * Elements stand in the module's memory, in Montgomery form: as their products by R. They are not fully reduced. Public keys and
@@ -50,3 +50,12 @@ export interface FieldModule {
 
 export const FIELD_ORDER =
   0x1a0111ea397fe69a4b1ba7b6434bacd764774b84f38512bf6730d2a0f6b0f6241eabfffeb153ffffb9feffffffffaaabn;
+
+/**
+ * Of 64 KiB each: 1.75 MiB, of which most is for prepared lines (`fast-pairing.ts`). A constant size, so that views of the memory stay
+ * valid; what is not written to costs nothing.
+ */
+export const FIELD_MEMORY_PAGES = 28;
+
+/** From the first free address on, for what compiled formulas need: values in between, and constants. They take three quarters of it. */
+export const FORMULA_MEMORY_BYTES = 4_096;

@@ -1,4 +1,5 @@
 import { FIELD_ORDER } from './field-module.ts';
+import { centeredLimbs, indices, LIMB_BITS, LIMB_BYTES, LIMBS, ORDER_LIMBS } from './fused-limbs.ts';
 import {
   ADD,
   ADD_INTEGERS,
@@ -20,7 +21,7 @@ import {
 import { type Code, get, set, tee } from './wasm-assembly.ts';
 
 /**
- * Sums of products of two elements at a time, reduced, as code of `fused-field.ts`.
+ * Sums of products of two elements at a time, reduced, as code of `fused-code.ts`.
  *
  * An element is 8 limbs of 50 bits, little-endian, each a whole number in 8 bytes, in Montgomery form with R = 2^400. Limbs are of either
  * sign, and at most 2^49 + 4. The element is of either sign too, and at most a little more than p/2: so 0 is the only multiple of p, and all its
@@ -31,9 +32,6 @@ import { type Code, get, set, tee } from './wasm-assembly.ts';
  * product minus h · 2^50, added to {@link LOW}, is its low part l, at most 2^49 of either sign. Both sums keep their exponents as long
  * as the product is below 2^101. So their bit patterns are those of HIGH and LOW plus h and l, and they are added up as integers.
  */
-export const LIMB_BITS = 50;
-export const LIMBS = 8;
-export const LIMB_BYTES = 8;
 /** 2^102 with room for either sign. */
 const HIGH = 1.5 * 2 ** (LIMB_BITS + 52);
 /** 2^52 in the same way. */
@@ -46,7 +44,6 @@ const LIFT = 1n << BigInt(LIFT_BITS);
 const LIFTED_CARRY = 1n << BigInt(LIFT_BITS - LIMB_BITS);
 const HALF_LIMB = 1n << BigInt(LIMB_BITS - 1);
 
-export const ORDER_LIMBS = centeredLimbs(FIELD_ORDER);
 /** So many columns are reduced at a time. */
 const BLOCK = 4;
 const blockIndices = Array.from({ length: BLOCK }, (_, index) => index);
@@ -58,17 +55,6 @@ const MINUS_INVERSE_OF_P = (() => {
   return centeredLimbs(-inverse, BLOCK);
 })();
 
-/** From the lowest on; only the highest limb is not between -2^49 and 2^49. */
-function centeredLimbs(value: bigint, count = LIMBS): number[] {
-  let rest = value;
-  return Array.from({ length: count }, (_, index) => {
-    const limb = index === count - 1 ? rest : BigInt.asIntN(LIMB_BITS, rest);
-    rest = (rest - limb) >> BigInt(LIMB_BITS);
-    return Number(limb);
-  });
-}
-
-export const indices = Array.from({ length: LIMBS }, (_, index) => index);
 const columnPairs = (column: number): (readonly [number, number])[] =>
   indices.flatMap((i) => (column - i >= 0 && column - i < LIMBS ? [[i, column - i] as const] : []));
 

@@ -1,5 +1,6 @@
-import { FIELD_ORDER, type FieldModule } from './field-module.ts';
-import { addressFrom, type Code, call, constant, get, instantiate, set, tee, unsigned } from './wasm-assembly.ts';
+import { FIELD_MEMORY_PAGES, FIELD_ORDER, type FieldModule } from './field-module.ts';
+import { addressFrom, assemble, type Code, call, constant, get, set, tee, unsigned } from './wasm-assembly.ts';
+import { instantiate } from './wasm-instance.ts';
 
 /**
  * The arithmetic of `field-module.ts` on integers, for machines that cannot do what `fused-field.ts` asks of them. Products of BigInts
@@ -35,8 +36,8 @@ function toLimbs(value: bigint): number[] {
   return Array.from({ length: LIMBS }, (_, index) => Number((value >> BigInt(LIMB_BITS * index)) & BigInt(LIMB_MASK)));
 }
 
-/** Compiles the module and starts an instance, with memory of its own. */
-export function createIntegerField(memoryPages: number): FieldModule {
+/** Assembles and compiles the module and starts an instance, with memory of its own. */
+export function createIntegerField(): FieldModule {
   const bodies = { mul: mulBody(), square: squareBody(), add: sumBody(ADD, 1), sub: sumBody(SUB, 1) };
   const bodies2 = { add2: sumBody(ADD, 2), sub2: sumBody(SUB, 2) };
   const parts2 = { mulParts2: mulParts2Body(), squareParts2: squareParts2Body() };
@@ -54,7 +55,7 @@ export function createIntegerField(memoryPages: number): FieldModule {
   };
   const functions = [...named, ...Object.entries(calls)].map(([name, body]) => ({ name, ...body }));
   // The exports are what has just been assembled.
-  const made = instantiate(functions, { memoryPages }) as Pick<
+  const made = instantiate(assemble(functions, { memoryPages: FIELD_MEMORY_PAGES })) as Pick<
     FieldModule,
     'memory' | keyof typeof bodies | keyof typeof bodies2 | keyof typeof parts2 | keyof typeof calls
   >;

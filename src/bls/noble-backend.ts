@@ -12,6 +12,7 @@ import {
   type SignatureCheck,
   type SignatureDefect,
 } from './bls-backend.ts';
+import { conjugate12, mul12 } from './compiled-formulas.ts';
 import { type Curve, g1Curve, g2Curve } from './curve.ts';
 import { decodeG1 } from './fast-g1.ts';
 import { decodeG2, decodePointsG2, encodeG2, isInSubgroup, isInSubgroupBy } from './fast-g2.ts';
@@ -31,7 +32,6 @@ import { allocate, allocateMany, copy, loadWords, setBigint } from './field.ts';
 import { FP_BYTES } from './field-choice.ts';
 import { hashToG2 } from './hash-to-g2.ts';
 import { linesOf, MAX_PREPARED } from './message-lines.ts';
-import { conjugate12, mul12 } from './noble-formulas.ts';
 import type { Decoding } from './point-encoding.ts';
 
 /** The generator of G1. */

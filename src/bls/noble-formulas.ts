@@ -1,6 +1,6 @@
 import { blsBasic } from '@noble/curves/abstract/bls.js';
 import { bls12_381 } from '@noble/curves/bls12-381.js';
-import { compileFormulas, type Formula } from './compile-formulas.ts';
+import type { Formula } from './compile-formulas.ts';
 import { FormulaRecorder, type Value } from './formula-recorder.ts';
 
 /**
@@ -186,25 +186,8 @@ function addition(): Formula {
   };
 }
 
-/**
- * Elements of the twelfth-degree extension are twelve coefficients, in noble's order. Results come first, and must not overlap with what
- * they are computed from.
- */
-export const {
-  mul12,
-  square12,
-  invert12,
-  conjugate12,
-  frobenius12,
-  frobeniusSquared12,
-  frobeniusCubed12,
-  cyclotomicSquare12,
-  mulByLine,
-  doublingStep,
-  additionStep,
-} = compileFormulas(recordAll());
-
-function recordAll() {
+/** Elements of the twelfth-degree extension are twelve coefficients, in noble's order. */
+export function recordPairing() {
   return {
     mul12: product(),
     square12: unary((a) => tower12.sqr(a)),

@@ -1,3 +1,4 @@
+import { CONSTANT_BYTES } from './fused-limbs.ts';
 import { address, type Code, get, set, unsigned, vector } from './wasm-assembly.ts';
 
 /** What functions on vectors of two numbers are made of: the core specification, version 3, sections 2.4 and 5.4. */
@@ -21,8 +22,7 @@ export const BRANCH_IF = 0x0d;
 export const END = 0x0b;
 export const DROP = 0x1a;
 
-/** Memory in front, for constants: each is there twice, as a vector. */
-export const CONSTANT_BYTES = 4096;
+/** Each constant is there twice, as a vector. */
 export const VECTOR_BYTES = 16;
 
 /** The bit pattern of a number of floating point. */
@@ -43,9 +43,9 @@ export class Constants {
     return this.#load(BigInt.asUintN(64, bitsOf(value)));
   }
 
-  writeTo(memory: ArrayBuffer): void {
-    const words = new BigUint64Array(memory);
-    for (const [bits, at] of this.#addresses) words.fill(bits, at / 8, at / 8 + 2);
+  /** What has to stand in the memory from its begin on. */
+  bytes(): Code {
+    return [...this.#addresses.keys()].flatMap((bits) => [...new Uint8Array(BigUint64Array.of(bits, bits).buffer)]);
   }
 
   #load(bits: bigint): Code {

@@ -1,3 +1,5 @@
+import { IMPORTS } from './wasm-instance.ts';
+
 /** What modules of WebAssembly are made of: the binary format of the core specification, version 3, chapter 5. */
 
 export type Code = readonly number[];
@@ -13,34 +15,32 @@ export interface WasmFunction {
   readonly code: Code;
 }
 
-/** The part of this global that is used here: Node's types do not declare it, as those of browsers do. */
-declare const WebAssembly: {
-  readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object;
-  readonly Instance: new (module: object, imports: object) => { readonly exports: object };
-};
-
 const I32 = 0x7f;
 const I64 = 0x7e;
 const V128 = 0x7b;
 const END = 0x0b;
-const IMPORTS = 'imports';
 
-/**
- * Assembles, compiles and starts a module of these functions.
- *
- * @param imports functions of JavaScript or of other modules by name, with the number of their parameters. They have the first indices,
- *   in this order; those of `functions` follow
- * @param memoryPages of 64 KiB each, for a memory that is exported; 0 for none
- * @returns the exports: the functions by their names, and the memory
- */
-export function instantiate(
+export interface ModuleParts {
+  /**
+   * The number of parameters of functions of JavaScript or of other modules, by their names. They have the first indices, in this order;
+   * those of the module's own functions follow.
+   */
+  readonly imports?: Readonly<Record<string, number>>;
+  /** Of 64 KiB each, for a memory that is exported; 0 for none. */
+  readonly memoryPages?: number;
+  /** What stands in the memory from its begin on. */
+  readonly data?: Code;
+}
+
+/** The bytes of a module that exports these functions by their names, and its memory. `wasm-instance.ts` starts it. */
+export function assemble(
   functions: readonly WasmFunction[],
-  { imports = {}, memoryPages = 0 }: { readonly imports?: Imports; readonly memoryPages?: number } = {},
-): object {
+  { imports = {}, memoryPages = 0, data = [] }: ModuleParts = {},
+): Uint8Array<ArrayBuffer> {
   const imported = Object.entries(imports);
-  const types = [...new Set([...imported.map(([, { parameters }]) => parameters), ...functions.map(parametersOf)])];
+  const types = [...new Set([...imported.map(([, parameters]) => parameters), ...functions.map(parametersOf)])];
   const typeOf = (parameters: number): Code => unsigned(types.indexOf(parameters));
-  const bytes = new Uint8Array([
+  return new Uint8Array([
     ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
     ...section(
       1,
@@ -48,7 +48,7 @@ export function instantiate(
     ),
     ...section(
       2,
-      imported.map(([name, { parameters }]) => [...text(IMPORTS), ...text(name), 0, ...typeOf(parameters)]),
+      imported.map(([name, parameters]) => [...text(IMPORTS), ...text(name), 0, ...typeOf(parameters)]),
     ),
     ...section(
       3,
@@ -66,14 +66,9 @@ export function instantiate(
         return [...unsigned(body.length), ...body];
       }),
     ),
+    ...section(11, data.length > 0 ? [[0, ...address(0), END, ...unsigned(data.length), ...data]] : []),
   ]);
-  const values = Object.fromEntries(imported.map(([name, { value }]) => [name, value]));
-  return new WebAssembly.Instance(new WebAssembly.Module(bytes), { [IMPORTS]: values }).exports;
 }
-
-export type Imports = Readonly<
-  Record<string, { readonly parameters: number; readonly value: (...addresses: number[]) => void }>
->;
 
 function parametersOf({ parameters }: WasmFunction): number {
   return parameters;

@@ -1,7 +1,7 @@
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
-import { Piscina } from 'piscina';
 import type { Clock } from '../primitives/clock.ts';
+import { once } from '../primitives/once.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
 import { createJobRunner, type JobRunner } from './job-runner.ts';
@@ -19,31 +19,41 @@ const MAX_YOUNG_MB = 6;
 /** A decoding takes a fraction of a millisecond, a check some milliseconds. */
 const JOB_BUCKETS_SECONDS = [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
+export interface WorkerPool extends JobRunner {
+  /** Starts the threads, which takes a tenth of a second of another core. The first job does so where nobody has. */
+  start(): void;
+}
+
 /**
  * Worker threads, all with the backend of this name; a thread that dies fails its job and is replaced.
  *
  * @throws {NativeBackendMissing}
  */
-export async function startWorkerPool(options: {
+export async function openWorkerPool(options: {
   readonly backend: BackendName;
   readonly workers: number;
   readonly clock: Clock;
   readonly metrics: Metrics;
-}): Promise<JobRunner> {
+}): Promise<WorkerPool> {
   // So that a missing backend is one error here, and not one in each thread.
   await backendShape(options.backend);
   const threads = options.workers;
-  const pool = new Piscina<BlsJob, BlsJobResult<BlsJobKind>>({
-    filename: new URL('bls-thread.js', import.meta.url).href,
-    workerData: { backend: options.backend, compiledCode: compiledCodeFolder() },
-    resourceLimits: { maxYoungGenerationSizeMb: MAX_YOUNG_MB },
-    minThreads: threads,
-    maxThreads: threads,
-    // Jobs wait in the queue before the pool, where obsolete ones can be dropped. The pool never has more than it can run.
-    maxQueue: JOBS_PER_THREAD * threads,
-    concurrentTasksPerWorker: JOBS_PER_THREAD,
-    // We have a metric for it; its histograms are a megabyte.
-    recordTiming: false,
+  let isStarted = false;
+  const pool = once(async () => {
+    isStarted = true;
+    const { Piscina } = await import('piscina');
+    return new Piscina<BlsJob, BlsJobResult<BlsJobKind>>({
+      filename: new URL('bls-thread.js', import.meta.url).href,
+      workerData: { backend: options.backend, compiledCode: compiledCodeFolder() },
+      resourceLimits: { maxYoungGenerationSizeMb: MAX_YOUNG_MB },
+      minThreads: threads,
+      maxThreads: threads,
+      // Jobs wait in the queue before the pool, where obsolete ones can be dropped. The pool never has more than it can run.
+      maxQueue: JOBS_PER_THREAD * threads,
+      concurrentTasksPerWorker: JOBS_PER_THREAD,
+      // We have a metric for it; its histograms are a megabyte.
+      recordTiming: false,
+    });
   });
   const observe = declareJobDuration(options.metrics);
   const runner = createJobRunner({
@@ -51,15 +61,22 @@ export async function startWorkerPool(options: {
     concurrency: JOBS_PER_THREAD * threads,
     maxQueued: MAX_QUEUED,
     async execute(job) {
+      const started = await pool();
       const startMs = options.clock.monotonicMs();
-      const result = await pool.run(job, { transferList: transferable(job) });
+      const result = await started.run(job, { transferList: transferable(job) });
       observe(job.kind, (options.clock.monotonicMs() - startMs) / 1_000);
       return result;
     },
-    close: () => pool.close(),
+    close: async () => {
+      if (isStarted) await (await pool()).close();
+    },
   });
   showUsage(options.metrics, runner);
-  return runner;
+  return {
+    ...runner,
+    // Where they cannot be loaded, the first job says so.
+    start: () => void pool().catch(() => undefined),
+  };
 }
 
 /** Where the process keeps compiled code: a thread has to be told, and would load the compiler of types again. */

@@ -1,6 +1,6 @@
 import { createBlsService } from '../bls/aggregation.ts';
 import { loadBackend } from '../bls/load-backend.ts';
-import { startWorkerPool } from '../bls/worker-pool.ts';
+import { openWorkerPool } from '../bls/worker-pool.ts';
 import { loadConfig } from '../config/load-config.ts';
 import type { Config, NetworkConfig } from '../config/settings.ts';
 import { createServedNetwork, type ServedNetwork } from '../network/served-network.ts';
@@ -33,7 +33,7 @@ export async function openOwnNetwork(
   const logger = createLogger('silent');
   const ports = { logger, clock: systemClock, random: Math.random, metrics: createUnreadMetrics() };
   const identity = await identityOf(config);
-  const threads = opened.use(await startWorkerPool({ ...config.bls, ...ports }));
+  const threads = opened.use(await openWorkerPool({ ...config.bls, ...ports }));
   const served = opened.use(
     createServedNetwork({
       ...{ network, identity, ...ports, aggregation: config.aggregation },
@@ -43,6 +43,7 @@ export async function openOwnNetwork(
     }),
   );
   served.open();
+  threads.start();
   return served;
 }
 

@@ -5,7 +5,7 @@ import type { NetworkConfig } from '../config/settings.ts';
 import { IdentityError } from '../p2p/identity.ts';
 import { systemClock } from '../primitives/clock.ts';
 import { StoreError } from '../store/validation-store.ts';
-import { createLogger } from '../telemetry/logger.ts';
+import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { usageFailure } from './exit-codes.ts';
 import { createReload } from './reload.ts';
 import { PROCESS_MEMORY, settleMemory } from './settle-memory.ts';
@@ -84,18 +84,34 @@ async function serveUntilStopped(load: () => LoadedConfig, stop: Stop): Promise<
   });
   reload = createReload({ app, logger, started: written, load });
   const ended = Promise.race([aborted(signal), app.failed]);
+  const prepared = prepareConsole(app, logger, signal);
+  prepared.catch(() => undefined); // It was stopped before.
   settleMemory(app, PROCESS_MEMORY, systemClock, signal).catch(() => undefined); // It was stopped before.
   const network = config.networks.find(({ embedded }) => embedded !== undefined);
-  if (network !== undefined) await Promise.race([ended, welcome(app, network, signal)]);
+  if (network !== undefined) await Promise.race([ended, welcome(app, network, prepared)]);
   await ended;
   // A person at a terminal waits for the end, and nobody sends requests on their behalf.
   if (signal.reason instanceof Stopped && signal.reason.signalName === 'SIGTERM') await app.announceStop();
 }
 
-/** Prints what can be tried, once it will succeed. */
-async function welcome(app: App, network: NetworkConfig, signal: AbortSignal): Promise<void> {
-  showProgress('connecting to the validators');
+/**
+ * Waits until the service is ready, and has the page's files made, for which the first visitor would wait.
+ *
+ * @throws the signal's reason
+ */
+async function prepareConsole(app: App, logger: Logger, signal: AbortSignal): Promise<void> {
   await app.untilReady(signal);
+  try {
+    await app.prepareConsole();
+  } catch (error) {
+    logger.warn({ err: error }, 'the files of the console cannot be made');
+  }
+}
+
+/** Prints what can be tried, once it will succeed, the page at the address included. */
+async function welcome(app: App, network: NetworkConfig, prepared: Promise<void>): Promise<void> {
+  showProgress('connecting to the validators');
+  await prepared;
   clearProgress();
   const { url, nodeID, devnet } = app;
   if (devnet === undefined) return;

@@ -1,11 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { createRequire, stripTypeScriptTypes } from 'node:module';
 import { dirname, extname, join } from 'node:path';
-import { parentPort } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
 
 /**
- * The thread that makes the page's files, once, when the page is first asked for: types are stripped, and everything is compressed.
+ * The process that makes the page's files, once, when the service is ready or the page is first asked for: types are stripped, and everything is compressed.
  * It takes a tenth of a second, in which the event loop has better things to do.
  */
 
@@ -85,4 +84,4 @@ function addressImports(script: string): string {
     .replaceAll(/^\/\/# sourceMappingURL=.*$/gm, '');
 }
 
-parentPort?.postMessage(await buildFiles());
+process.send?.(await buildFiles(), () => process.disconnect?.());

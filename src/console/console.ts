@@ -17,6 +17,8 @@ import { createPageFiles, type PageFiles, sendPageFile } from './page-files.ts';
 export interface Console extends Disposable {
   /** Answers a browser's `GET /`. */
   readonly sendPage: SendPage;
+  /** Makes what the first visitor would wait for. */
+  prepare(): Promise<void>;
   registerRoutes(server: Server): void;
 }
 
@@ -61,6 +63,7 @@ export function openConsole({ hasFigures, files = createPageFiles(), ...options 
 
   return {
     sendPage: (request, reply) => send(request, reply, 'index.html'),
+    prepare: () => files.make(),
     registerRoutes(server) {
       registerFacts(server, { ...options, hasFigures });
       if (activity !== undefined) registerActivity(server, activity, options.clock);

@@ -1,12 +1,14 @@
+import { fork } from 'node:child_process';
 import { extname } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createDocumentBytes, type DocumentBytes, sendDocument } from '../api/document-bytes.ts';
 import { once } from '../primitives/once.ts';
 import type { BuiltFile } from './build-page-files.ts';
 
-/** What the page consists of, made when it is first asked for: some 40 files, 100 KB compressed and 400 KB not. */
+/** What the page consists of, made once: some 40 files, 100 KB compressed and 400 KB not. */
 export interface PageFiles {
+  /** Has them made, if nobody has asked for one yet. @throws where they cannot be made, which is tried again when one is asked for */
+  make(): Promise<void>;
   /** Undefined where there is no such file. */
   file(name: string): Promise<PageFile | undefined>;
 }
@@ -16,7 +18,7 @@ export interface PageFile {
   readonly gzip: DocumentBytes;
 }
 
-export function createPageFiles(build: () => Promise<readonly BuiltFile[]> = buildInThread): PageFiles {
+export function createPageFiles(build: () => Promise<readonly BuiltFile[]> = buildInProcess): PageFiles {
   const load = once(async (): Promise<ReadonlyMap<string, PageFile>> => {
     const built = await build();
     return new Map(
@@ -26,7 +28,12 @@ export function createPageFiles(build: () => Promise<readonly BuiltFile[]> = bui
       ]),
     );
   });
-  return { file: async (name) => (await load()).get(name) };
+  return {
+    async make() {
+      await load();
+    },
+    file: async (name) => (await load()).get(name),
+  };
 }
 
 /** Compressed for all who take it, which browsers do. */
@@ -38,13 +45,21 @@ export function sendPageFile(request: FastifyRequest, reply: FastifyReply, file:
   return sendDocument(request, reply.header('content-encoding', 'gzip'), file.gzip);
 }
 
-/** `--disable-warning`: that the stripping of types is experimental in Node 24 would stand in the log as a line that is no JSON. */
-function buildInThread(): Promise<readonly BuiltFile[]> {
+/**
+ * In a process of its own, as a thread would leave 20 MB with this one. `--disable-warning`: that the stripping of types is experimental in
+ * Node 24 would stand in the log as a line that is no JSON.
+ */
+function buildInProcess(): Promise<readonly BuiltFile[]> {
   const program = new URL(`build-page-files${extname(import.meta.filename)}`, import.meta.url);
   return new Promise((resolve, reject) => {
-    const worker = new Worker(program, { execArgv: ['--disable-warning=ExperimentalWarning'] });
-    worker.once('message', resolve);
-    worker.once('error', reject);
-    worker.once('exit', () => reject(new Error('the thread that makes the files of the console ended without them')));
+    const child = fork(program, { serialization: 'advanced', execArgv: ['--disable-warning=ExperimentalWarning'] });
+    // The service may stop meanwhile.
+    child.unref();
+    child.channel?.unref();
+    child.once('message', (files) => resolve(files as unknown as readonly BuiltFile[]));
+    child.once('error', reject);
+    child.once('disconnect', () =>
+      reject(new Error('the process that makes the files of the console ended without them')),
+    );
   });
 }

@@ -3,8 +3,9 @@ import { expect, test } from 'vitest';
 import { compileFormulas } from '../../../src/bls/compile-formulas.ts';
 import { allocate, allocateMany, getBigint, invert, setBigint } from '../../../src/bls/field.ts';
 import { createFieldModule, FP_BYTES } from '../../../src/bls/field-choice.ts';
-import { FIELD_ORDER as P } from '../../../src/bls/field-module.ts';
+import { FORMULA_MEMORY_BYTES, FIELD_ORDER as P } from '../../../src/bls/field-module.ts';
 import { FormulaRecorder } from '../../../src/bls/formula-recorder.ts';
+import { runFormulas } from '../../../src/bls/run-formulas.ts';
 
 const modulo = (value: bigint): bigint => ((value % P) + P) % P;
 const [radix, inverseOfRadix] = allocateMany(2, FP_BYTES) as [number, number];
@@ -22,7 +23,7 @@ const [a0, a1, b0, b1] = Array.from({ length: 4 }, () => recorder.input()) as [V
 type Value = ReturnType<FormulaRecorder['input']>;
 const [s0, s1] = [recorder.add(a0, b0), recorder.add(a1, b1)];
 const [d0, d1] = [recorder.sub(a0, b0), recorder.sub(a1, b1)];
-const compiled = compileFormulas({
+const formulas = {
   /** A square in the extension, whose factors are sums of sums. */
   squareOfSum: {
     recorder,
@@ -62,7 +63,9 @@ const compiled = compileFormulas({
       [b0, b1],
     ],
   },
-});
+};
+const place = { elementBytes: FP_BYTES, address: allocate(FORMULA_MEMORY_BYTES), memoryBytes: FORMULA_MEMORY_BYTES };
+const compiled = runFormulas<keyof typeof formulas>(compileFormulas(formulas, place));
 const [first, second] = allocateMany(2, 2 * FP_BYTES) as [number, number];
 const out = allocate(3 * FP_BYTES);
 
@@ -88,4 +91,11 @@ test('sums of the largest limbs, squared, multiplied and added up, are exact', (
     }),
     { numRuns: 300 },
   );
+});
+
+test('formulas stay within the memory that there is for them', () => {
+  const { constants, constantsAt } = compileFormulas(formulas, place);
+  const needed = constantsAt + constants.length * FP_BYTES - place.address;
+  expect(() => compileFormulas(formulas, { ...place, memoryBytes: needed })).not.toThrow();
+  expect(() => compileFormulas(formulas, { ...place, memoryBytes: needed - 1 })).toThrow('more memory');
 });

@@ -17,7 +17,7 @@ test('this machine multiplies and adds with one rounding', () => {
 });
 
 describe.each(FIELDS)('the field %s', (_, create) => {
-  const field = create(1);
+  const field = create();
   const { elementBytes, firstFree, radix, pieceBits } = field;
   const inverseOfRadix = inverse(radix);
   const place = (n: number): number => firstFree + n * elementBytes;

@@ -3,6 +3,7 @@ import { bls12_381 } from '@noble/curves/bls12-381.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type BlsBackend, type SignatureCheck } from '../../../src/bls/bls-backend.ts';
+import * as formulas from '../../../src/bls/compiled-formulas.ts';
 import {
   FP12_BYTES,
   finalExponentiate,
@@ -18,7 +19,6 @@ import { allocate, allocateMany, FP2_BYTES, getBigint, setBigint } from '../../.
 import { FP_BYTES } from '../../../src/bls/field-choice.ts';
 import { FIELD_ORDER } from '../../../src/bls/field-module.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
-import * as formulas from '../../../src/bls/noble-formulas.ts';
 import { plainBackend } from '../../../src/bls/plain-backend.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
 import { ParseError } from '../../../src/primitives/parse-error.ts';

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import * as blst from '@chainsafe/blst';
@@ -6,7 +7,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { createBlsService } from '../../../src/bls/aggregation.ts';
 import { createJobRunner, JobsOverloaded } from '../../../src/bls/job-runner.ts';
 import { BACKEND_NAMES, loadBackend } from '../../../src/bls/load-backend.ts';
-import { startWorkerPool } from '../../../src/bls/worker-pool.ts';
+import { openWorkerPool } from '../../../src/bls/worker-pool.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
 import { systemClock } from '../../../src/primitives/clock.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
@@ -17,7 +18,7 @@ const HASH = { kind: 'hash', message: Uint8Array.of(1) } as const;
 
 describe.each(BACKEND_NAMES)('threads with the backend %s', (backend) => {
   test('aggregate and verify as one thread does', async () => {
-    await using runner = await startWorkerPool({ backend, workers: 2, ...ports() });
+    await using runner = await openWorkerPool({ backend, workers: 2, ...ports() });
     const bls = createBlsService(runner, await loadBackend(backend));
     const signers = Array.from({ length: 30 }, (_, index) => {
       const secret = blst.SecretKey.fromKeygen(new Uint8Array(32).fill(index + 1));
@@ -40,7 +41,7 @@ describe.each(BACKEND_NAMES)('threads with the backend %s', (backend) => {
   });
 
   test('take a hash that another of them made, or is at', async () => {
-    await using runner = await startWorkerPool({ backend, workers: 2, ...ports() });
+    await using runner = await openWorkerPool({ backend, workers: 2, ...ports() });
     const bls = createBlsService(runner, await loadBackend(backend));
     const secret = blst.SecretKey.fromKeygen(new Uint8Array(32).fill(1));
     const publicKey = secret.toPublicKey().toBytes();
@@ -56,7 +57,7 @@ describe.each(BACKEND_NAMES)('threads with the backend %s', (backend) => {
   });
 
   test('finish what was asked before they end, and take nothing after', async () => {
-    const runner = await startWorkerPool({ backend, workers: 1, ...ports() });
+    const runner = await openWorkerPool({ backend, workers: 1, ...ports() });
     const asked = Promise.all(Array.from({ length: 20 }, () => runner.run<'hash'>(() => HASH)));
     await runner[Symbol.asyncDispose]();
     expect((await asked).every((hashed) => hashed instanceof Uint8Array)).toBe(true);
@@ -74,10 +75,30 @@ test.runIf(process.platform === 'linux')('threads let the event loop go first', 
   const own = getPriority();
   const lowered = (): number => priorities().filter((priority) => priority === own + 5).length;
   const before = lowered();
-  await using runner = await startWorkerPool({ backend: 'noble', workers: 2, ...ports() });
+  await using runner = await openWorkerPool({ backend: 'noble', workers: 2, ...ports() });
   await Promise.all(Array.from({ length: 4 }, () => runner.run<'hash'>(() => HASH)));
   expect(lowered() - before).toBe(2);
   expect(getPriority()).toBe(own);
+});
+
+test('no thread is started before it is told to, or has a job', async () => {
+  let started = 0;
+  const count = (): void => void (started += 1);
+  process.on('worker', count);
+  try {
+    await using told = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+    await using untold = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+    // One that never had threads has none to end.
+    await using _unused = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+    expect(await untold.run<'hash'>(() => HASH)).toBeInstanceOf(Uint8Array);
+    expect(started).toBe(1);
+    const next = once(process, 'worker');
+    told.start();
+    await next;
+    expect(started).toBe(2);
+  } finally {
+    process.off('worker', count);
+  }
 });
 
 test('a backend that cannot be loaded is refused with a sentence', async () => {
@@ -85,7 +106,7 @@ test('a backend that cannot be loaded is refused with a sentence', async () => {
     throw new Error('Cannot find module');
   });
   try {
-    await expect(startWorkerPool({ backend: 'native', workers: 1, ...ports() })).rejects.toThrow(
+    await expect(openWorkerPool({ backend: 'native', workers: 1, ...ports() })).rejects.toThrow(
       'bls.backend is "native", but the optional package @chainsafe/blst cannot be loaded here: install it, or set "noble"',
     );
   } finally {

@@ -131,6 +131,23 @@ describe('the page', () => {
     expect((await failing.file('index.html'))?.plain.bytes.toString()).toBe('page');
     expect(asked).toBe(2);
   });
+
+  test('is made before anybody asks, and not once more for who does', async () => {
+    const built = [{ name: 'index.html', contentType: 'text/html', bytes: Buffer.from('page'), gzip: Buffer.from('') }];
+    let asked = 0;
+    const { server, console } = await serve({
+      files: createPageFiles(() => {
+        asked += 1;
+        return Promise.resolve(built);
+      }),
+    });
+    using _console = console;
+    expect(asked).toBe(0);
+    await console.prepare();
+    expect(asked).toBe(1);
+    const page = await server.inject({ url: '/', headers: { accept: 'text/html' } });
+    expect([page.body, asked]).toEqual(['page', 1]);
+  });
 });
 
 describe('the facts', () => {

@@ -1,0 +1,23 @@
+import { FIELD_ORDER } from './field-module.ts';
+
+/**
+ * Elements of the fused field as they stand in the memory: 8 limbs of 50 bits, little-endian, each a whole number in 8 bytes.
+ * `fused-reduction.ts` says within which bounds.
+ */
+export const LIMB_BITS = 50;
+export const LIMBS = 8;
+export const LIMB_BYTES = 8;
+/** Of the memory in front, for constants of the code. */
+export const CONSTANT_BYTES = 4096;
+export const indices = Array.from({ length: LIMBS }, (_, index) => index);
+export const ORDER_LIMBS = centeredLimbs(FIELD_ORDER);
+
+/** From the lowest on; only the highest limb is not between -2^49 and 2^49. */
+export function centeredLimbs(value: bigint, count = LIMBS): number[] {
+  let rest = value;
+  return Array.from({ length: count }, (_, index) => {
+    const limb = index === count - 1 ? rest : BigInt.asIntN(LIMB_BITS, rest);
+    rest = (rest - limb) >> BigInt(LIMB_BITS);
+    return Number(limb);
+  });
+}

@@ -1,0 +1,38 @@
+import type { AssembledFormulas, OperationName } from './compile-formulas.ts';
+import {
+  add,
+  addPair,
+  addPairLoose,
+  invert,
+  mul,
+  mulPair,
+  mulParts2,
+  setBigint,
+  square,
+  squarePair,
+  squareParts2,
+  sub,
+  subPair,
+  subPairLoose,
+} from './field.ts';
+import { FP_BYTES } from './field-choice.ts';
+import { instantiate } from './wasm-instance.ts';
+
+/** Results must not overlap with inputs. */
+export type CompiledFormula = (...addresses: number[]) => void;
+
+const OPERATIONS = {
+  ...{ add, sub, mul, square, invert, mulParts2, squareParts2 },
+  ...{ addPair, subPair, addPairLoose, subPairLoose, mulPair, squarePair },
+} satisfies Record<OperationName, unknown>;
+
+/** Functions of formulas on the memory of `field.ts`, where they were assembled for. */
+export function runFormulas<Name extends string>({
+  wasm,
+  constants,
+  constantsAt,
+}: AssembledFormulas): Readonly<Record<Name, CompiledFormula>> {
+  for (const [index, value] of constants.entries()) setBigint(constantsAt + index * FP_BYTES, value);
+  // The exports are the functions that were assembled.
+  return instantiate(wasm, OPERATIONS) as Readonly<Record<Name, CompiledFormula>>;
+}
