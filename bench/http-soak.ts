@@ -9,8 +9,6 @@ const DEFAULTS = { minutes: 30, validators: 20, perSecond: 12 };
 const CONNECTIONS = 32;
 /** Of the time, for memory to settle after the filling. */
 const WARM_UP = 0.25;
-/** Of the time: what lives is read first. It is in the warm-up, as the collections that it takes would show in the other figures. */
-const LIVE_FROM = 0.05;
 const LIVE_READING_MS = 2_000;
 /**
  * In what lives, of one request. One that leaves anything behind leaves an object of a few words. Less than that is what fills with
@@ -66,7 +64,7 @@ export async function benchHttpSoak({ sizes, report }: BenchmarkOptions): Promis
       failed += part.refused.count + part.errors;
     }
   })();
-  await sleep(1_000 * LIVE_FROM * totalS);
+  // First of all: ten collections in a row age compiled code, V8 lets go of it, and it takes minutes to be there again.
   const before = await readLive(rig.service);
   while (elapsedS() < totalS) {
     samples.push([elapsedS(), await readResources(url)]);
