@@ -54,15 +54,23 @@ export interface BenchSettings {
   readonly [section: string]: object;
 }
 
-/** The service as users start it, listening on a port of its own. */
-export async function startService({ network, ...sections }: BenchSettings): Promise<ServiceProcess> {
+/**
+ * The service as users start it, listening on a port of its own.
+ *
+ * @param nodeArgs of Node, where what is measured needs some
+ */
+export async function startService(
+  { network, ...sections }: BenchSettings,
+  nodeArgs: readonly string[] = [],
+): Promise<ServiceProcess> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-service-'));
   try {
     const config = join(folder, 'config.json');
     const local = { aliases: ['mainnet', 'fuji', 'testnet'], ...network };
     const settings = { networks: { local }, log: { level: 'info' }, server: { port: 0 }, ...sections };
     await writeFile(config, JSON.stringify(settings));
-    const service = await startProcess(['src/start.js', '--config', config], (line) => line.includes('"listening"'));
+    const args = [...nodeArgs, 'src/start.js', '--config', config];
+    const service = await startProcess(args, (line) => line.includes('"listening"'));
     return { ...service, url: String(service.announced['url']) };
   } finally {
     // It has been read by then.

@@ -12,13 +12,23 @@ export interface Rig extends AsyncDisposable {
   readonly pChain: HangingProxy;
 }
 
-/** @param sections of the service's settings, beside the network */
-export async function startRig(validators: number, sections: Readonly<Record<string, object>> = {}): Promise<Rig> {
+/**
+ * @param sections of the service's settings, beside the network
+ * @param nodeArgs of the service's process
+ */
+export async function startRig(
+  validators: number,
+  sections: Readonly<Record<string, object>> = {},
+  nodeArgs: readonly string[] = [],
+): Promise<Rig> {
   await using opened = new AsyncDisposableStack();
   const devnet = opened.use(await startDevnetProcess(validators));
   const pChain = opened.use(await startHangingProxy(devnet.apiUrl));
   const service = opened.use(
-    await startService({ network: { pChainApi: [{ baseUrl: pChain.url }], dialsPerSecond: 1_000 }, ...sections }),
+    await startService(
+      { network: { pChainApi: [{ baseUrl: pChain.url }], dialsPerSecond: 1_000 }, ...sections },
+      nodeArgs,
+    ),
   );
   await untilReady(service.url);
   const closing = opened.move();
@@ -85,12 +95,7 @@ export interface Resources {
 }
 
 export async function readResources(url: string, dispatcher?: Agent): Promise<Resources> {
-  const { body } = await request(`${url}/metrics`, { ...(dispatcher && { dispatcher }) });
-  const text = await body.text();
-  const value = (metric: string): number => {
-    const line = text.split('\n').find((candidate) => candidate.startsWith(`${metric} `));
-    return Number(line?.slice(metric.length + 1) ?? 0);
-  };
+  const value = await readMetrics(url, dispatcher);
   const mib = (metric: string): number => Math.round(value(metric) / 2 ** 20);
   return {
     rssMib: mib('process_resident_memory_bytes'),
@@ -99,6 +104,43 @@ export async function readResources(url: string, dispatcher?: Agent): Promise<Re
     sockets: value('nodejs_active_resources{type="TCPSocketWrap"}'),
     timers: value('nodejs_active_resources{type="Timeout"}'),
     cpuSeconds: value('process_cpu_seconds_total'),
+  };
+}
+
+/** What of the heap lives, in bytes. */
+export interface LiveHeap {
+  /** All that the service has made and still holds. */
+  readonly objects: number;
+  /** What V8 made of its code: it compiles what runs often, and lets go of what has not run for some collections. */
+  readonly code: number;
+}
+
+/** For the handler of the signal, and the collection itself. */
+const COLLECTED_AFTER_MS = 200;
+
+/** @param service started with {@link COLLECTING}: everything that is garbage is collected first */
+export async function readLiveHeap({ pid, url }: ServiceProcess): Promise<LiveHeap> {
+  process.kill(pid, 'SIGUSR2');
+  await new Promise((resolve) => setTimeout(resolve, COLLECTED_AFTER_MS));
+  const value = await readMetrics(url);
+  const used = (space: string): number => value(`nodejs_heap_space_size_used_bytes{space="${space}"}`);
+  // What survives a full collection is in these; what is new since then is mostly the answer that tells of it.
+  return {
+    objects: used('old') + used('large_object'),
+    code: used('code') + used('code_large_object') + used('trusted') + used('trusted_large_object'),
+  };
+}
+
+/** Arguments of Node. */
+export const COLLECTING: readonly string[] = ['--import', './bench/collect-on-signal.js'];
+
+/** @returns the value of a time series by its name and labels, 0 where there is none */
+async function readMetrics(url: string, dispatcher?: Agent): Promise<(series: string) => number> {
+  const { body } = await request(`${url}/metrics`, { ...(dispatcher && { dispatcher }) });
+  const text = await body.text();
+  return (series) => {
+    const line = text.split('\n').find((candidate) => candidate.startsWith(`${series} `));
+    return Number(line?.slice(series.length + 1) ?? 0);
   };
 }
 

@@ -44,6 +44,33 @@ export function slopeOf(points: readonly (readonly [x: number, y: number])[]): S
   return { slope, margin: T_95 * Math.sqrt(residuals / (BLOCKS - 2) / spread) };
 }
 
+export interface Difference {
+  readonly difference: number;
+  /** Half of the 95 % confidence interval. */
+  readonly margin: number;
+}
+
+/** The same for 9 degrees of freedom, which two groups of ten readings have at least. */
+const T_95_OF_TEN = 2.262;
+export const READINGS = 10;
+
+/**
+ * How much the mean of the readings after is above that of those before, by Welch's test.
+ *
+ * @param before as those after, at least {@link READINGS}
+ */
+export function differenceOf(before: readonly number[], after: readonly number[]): Difference {
+  const least = Math.min(before.length, after.length);
+  if (least < READINGS) throw new RangeError(`a difference takes ${READINGS} readings, and these are ${least}`);
+  const error = Math.sqrt(variance(before) / before.length + variance(after) / after.length);
+  return { difference: mean(after) - mean(before), margin: T_95_OF_TEN * error };
+}
+
+function variance(values: readonly number[]): number {
+  const middle = mean(values);
+  return sum(values.map((value) => (value - middle) ** 2)) / (values.length - 1);
+}
+
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { median, quantile, round, slopeOf } from '../../../bench/statistics.ts';
+import { differenceOf, median, quantile, round, slopeOf } from '../../../bench/statistics.ts';
 
 test('quantiles are values that were measured', () => {
   expect([quantile([3, 1, 2], 0), median([3, 1, 2]), quantile([3, 1, 2], 1)]).toEqual([1, 2, 3]);
@@ -31,5 +31,26 @@ describe('the slope', () => {
 
   test('takes as many samples as it has blocks', () => {
     expect(() => slopeOf(samples(9, (x) => x))).toThrow('10 samples');
+  });
+});
+
+describe('the difference', () => {
+  const readings = (of: number) => Array.from({ length: 10 }, (_, index) => of + (index % 2 === 0 ? 1 : -1));
+
+  test('of readings that vary more than they differ is not told from zero', () => {
+    const { difference, margin } = differenceOf(readings(100), readings(100.5));
+    expect(difference).toBeCloseTo(0.5);
+    expect(margin).toBeGreaterThan(difference);
+  });
+
+  test('of others is, as far as Welch says', () => {
+    const { difference, margin } = differenceOf(readings(100), readings(110));
+    expect(difference).toBeCloseTo(10);
+    // Each group has a variance of 10 / 9.
+    expect(margin).toBeCloseTo(2.262 * Math.sqrt(2 / 9));
+  });
+
+  test('takes ten readings of each', () => {
+    expect(() => differenceOf([1, 2, 3], readings(1))).toThrow('10 readings');
   });
 });
