@@ -94,8 +94,13 @@ export function chargeAfterwards(
 }
 
 /** Whoever sent a request, by its key or else by its address, as a name for whatever is counted or shared by clients. */
-export function clientOf({ apiKey, ip }: Pick<FastifyRequest, 'apiKey' | 'ip'>): string {
-  return apiKey === undefined ? `address:${clientNetwork(ip)}` : `key:${apiKey.name}`;
+export function clientOf({ apiKey, ip }: Client): string {
+  return apiKey === undefined ? `address:${clientNetwork(ip ?? '')}` : `key:${apiKey.name}`;
+}
+
+interface Client extends Pick<FastifyRequest, 'apiKey'> {
+  /** Undefined where the client has gone: its connection has no address any more, whatever Fastify's types say. */
+  readonly ip: string | undefined;
 }
 
 /** Decides who may come in, and keeps the account of units. */

@@ -227,7 +227,8 @@ export class ClientConnections {
     const nowMs = this.#clock.monotonicMs();
     for (const [connection, account] of this.#accounts) {
       this.#update(connection, account);
-      if (account.unreadBytes > 0 && nowMs - account.takenMs >= READ_TIMEOUT_MS) this.#breakOff(connection, 'does not read');
+      if (account.unreadBytes > 0 && nowMs - account.takenMs >= READ_TIMEOUT_MS)
+        this.#breakOff(connection, 'does not read');
     }
   }
 }
