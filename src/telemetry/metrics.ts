@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
 import type * as PromClient from 'prom-client';
-import { HistogramMetric, type LabelValues, NumberMetric } from './time-series.ts';
 
 /** Part by part: prom-client's main file loads the API of OpenTelemetry too, for metrics that point to traces, and so 60 files more. */
 const load = createRequire(import.meta.url);
@@ -10,6 +9,7 @@ export const Registry = part<'Registry'>('registry');
 export type Registry = PromClient.Registry;
 const PromCounter = part<'Counter'>('counter');
 const PromGauge = part<'Gauge'>('gauge');
+const PromHistogram = part<'Histogram'>('histogram');
 
 /**
  * The one way to declare a metric. A module declares its metrics beside the code that they measure, by a name without the prefix;
@@ -104,45 +104,41 @@ export function createUnreadMetrics(): Metrics {
 }
 
 type Reader = () => Iterable<{ readonly labels: Record<string, string>; readonly value: number }>;
-type Values = readonly [value?: number] | readonly [labels: LabelValues, value?: number];
-const NO_LABELS: LabelValues = {};
+type Values = readonly [value?: number] | readonly [labels: Record<string, string>, value?: number];
 
 function bind(registry: Registry, readers: Map<string, Reader[]>, bound: Readonly<Record<string, string>>): Metrics {
-  function declare<Metric, Label extends string>(
+  function declare<Metric extends { inc?: unknown; observe?: unknown }, Label extends string>(
     { name, help, labels = [] }: MetricOptions<Label>,
-    create: (options: { name: string; help: string; labelNames: string[] }) => Metric,
+    create: (options: { name: string; help: string; labelNames: string[]; registers: Registry[] }) => Metric,
   ): Metric {
     const fullName = METRIC_PREFIX + name;
-    const declared = registry.getSingleMetric(fullName) as Metric | undefined;
-    if (declared !== undefined) return declared;
-    const made = create({ name: fullName, help, labelNames: [...Object.keys(bound), ...labels] });
-    // It asks for nothing but what ours have.
-    registry.registerMetric(made as PromClient.Metric);
-    return made;
+    const declared = registry.getSingleMetric(fullName) as unknown as Metric | undefined;
+    const labelNames = [...Object.keys(bound), ...labels];
+    return declared ?? create({ name: fullName, help, labelNames, registers: [registry] });
   }
 
-  /** Calls of ours have labels first where the metric has labels of its own. */
-  function write(set: (own: LabelValues, value: number) => void, defaultValue?: number) {
+  /** Calls of ours have labels first where the metric has labels of its own, as prom-client's always may. */
+  function write(set: (labels: Record<string, string>, value: number) => void, defaultValue?: number) {
     return (...args: Values): void => {
       const [first, second] = args;
-      if (typeof first === 'object') set(first, (second ?? defaultValue) as number);
-      else set(NO_LABELS, (first ?? defaultValue) as number);
+      if (typeof first === 'object') set({ ...bound, ...first }, (second ?? defaultValue) as number);
+      else set(bound, (first ?? defaultValue) as number);
     };
   }
 
   return {
     counter(options) {
-      const counter = declare(options, (declared) => new NumberMetric(declared, 'counter'));
-      const inc = write((own, value) => counter.add(bound, own, value), 1);
+      const counter = declare(options, (declared) => new PromCounter(declared));
+      const inc = write((labels, value) => counter.inc(labels, value), 1);
       // It is there from the start, so that its first step is seen as one.
       if (options.labels === undefined) inc(0);
       return { inc: inc as never };
     },
     gauge(options) {
-      const gauge = declare(options, (declared) => new NumberMetric(declared, 'gauge'));
-      const set = write((own, value) => gauge.set(bound, own, value));
-      const inc = write((own, value) => gauge.add(bound, own, value), 1);
-      const dec = write((own, value) => gauge.add(bound, own, -value), 1);
+      const gauge = declare(options, (declared) => new PromGauge(declared));
+      const set = write((labels, value) => gauge.set(labels, value));
+      const inc = write((labels, value) => gauge.inc(labels, value), 1);
+      const dec = write((labels, value) => gauge.dec(labels, value), 1);
       return { set: set as never, inc: inc as never, dec: dec as never };
     },
     readGauge(options, read) {
@@ -158,7 +154,7 @@ function bind(registry: Registry, readers: Map<string, Reader[]>, bound: Readonl
         options,
         (declared) =>
           new PromGauge({
-            ...{ ...declared, registers: [] },
+            ...declared,
             collect() {
               this.reset();
               for (const reader of known) for (const { labels, value } of reader()) this.set(labels, value);
@@ -167,8 +163,11 @@ function bind(registry: Registry, readers: Map<string, Reader[]>, bound: Readonl
       );
     },
     histogram(options) {
-      const histogram = declare(options, (declared) => new HistogramMetric(declared, options.buckets));
-      const observe = write((own, value) => histogram.observe(bound, own, value));
+      const histogram = declare(
+        options,
+        (declared) => new PromHistogram({ ...declared, buckets: [...options.buckets] }),
+      );
+      const observe = write((labels, value) => histogram.observe(labels, value));
       return { observe: observe as never };
     },
     with: (labels) => bind(registry, readers, { ...bound, ...labels }),

@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { createMetrics, declareProcessMetrics } from '../../../src/telemetry/metrics.ts';
 
@@ -74,60 +74,6 @@ describe('createMetrics', () => {
     gauge.inc();
     gauge.dec(3);
     expect(await seriesOf(registry)).toEqual(['signature_aggregator_level{network="fuji"} 3']);
-  });
-});
-
-describe('time series', () => {
-  const LABELS = { a: ['x', 'y "quoted"', 'z'], b: ['1', '2'] };
-
-  it('are shown as those of prom-client, histograms included', async () => {
-    const [ours, theirs] = [new Registry(), new Registry()];
-    const metrics = createMetrics(ours);
-    const described = { help: 'Help', labels: ['a', 'b'] as const };
-    const counter = metrics.counter({ name: 'c_total', ...described });
-    const gauge = metrics.gauge({ name: 'g', ...described });
-    const histogram = metrics.histogram({ name: 'h_seconds', ...described, buckets: [0.1, 1, 10] });
-    metrics.gauge({ name: 'plain', help: 'Help' });
-    const plain = metrics.histogram({ name: 'plain_seconds', help: 'Help', buckets: [1] });
-    const declared = { help: 'Help', labelNames: ['a', 'b'], registers: [theirs] };
-    const prefix = 'signature_aggregator_';
-    const theirCounter = new Counter({ name: `${prefix}c_total`, ...declared });
-    const theirGauge = new Gauge({ name: `${prefix}g`, ...declared });
-    const theirHistogram = new Histogram({ name: `${prefix}h_seconds`, ...declared, buckets: [0.1, 1, 10] });
-    new Gauge({ name: `${prefix}plain`, help: 'Help', registers: [theirs] });
-    const unlabelled = { name: `${prefix}plain_seconds`, help: 'Help', buckets: [1], registers: [theirs] };
-    const theirPlain = new Histogram(unlabelled);
-    expect(await ours.metrics()).toBe(await theirs.metrics());
-    // On each border, between them and beyond the last.
-    const values = [0, 0.1, 0.100_001, 1, 5, 10, 10.5, 1e9];
-    for (const a of LABELS.a) {
-      for (const b of LABELS.b) {
-        for (const value of values) {
-          counter.inc({ a, b }, value);
-          theirCounter.inc({ a, b }, value);
-          gauge.set({ a, b }, value - 3);
-          theirGauge.set({ a, b }, value - 3);
-          histogram.observe({ a, b }, value);
-          theirHistogram.observe({ a, b }, value);
-        }
-      }
-    }
-    plain.observe(2);
-    theirPlain.observe(2);
-    expect(await ours.metrics()).toBe(await theirs.metrics());
-  });
-
-  it('take no other labels than those declared, no value that is no number, and no step back of a counter', () => {
-    const metrics = createMetrics(new Registry()).with({ network: 'fuji' });
-    const counter = metrics.counter({ name: 'c_total', help: 'Help', labels: ['a'] });
-    const gauge = metrics.gauge({ name: 'g', help: 'Help' });
-    const histogram = metrics.histogram({ name: 'h_seconds', help: 'Help', buckets: [1] });
-    expect(() => counter.inc({} as never)).toThrow(TypeError);
-    expect(() => counter.inc({ a: 'x', b: 'y' } as never)).toThrow('labels must be network, a');
-    expect(() => counter.inc({ a: 'x' }, -1)).toThrow(RangeError);
-    expect(() => gauge.set(Number.NaN)).toThrow(TypeError);
-    expect(() => histogram.observe(Number.POSITIVE_INFINITY)).toThrow(TypeError);
-    gauge.dec(2);
   });
 });
 
