@@ -115,7 +115,7 @@ async function request(time: MeteredTime, network: ServedNetwork, number: number
   let failure: unknown;
   time.happen(0, 'request', () => {
     const subject = { kind: 'message', message, justification: new Uint8Array() } as const;
-    network.aggregator.aggregate({ subject }, { signal: never }).then(
+    Promise.resolve(network.aggregator.aggregate({ subject }, { signal: never })).then(
       (made) => (result = made),
       (error: unknown) => (failure = error),
     );

@@ -69,11 +69,12 @@ export interface AggregateOptions {
 
 export interface Aggregator {
   /**
-   * The signed message for a request. Equal requests under way share one run.
+   * The signed message for a request: at once where it is in memory, and nobody has to wait for `onSigners`. Equal requests under
+   * way share one run.
    *
-   * @throws {AggregatorError}, or the signal's reason
+   * @throws {AggregatorError}, or the signal's reason; what is thrown at once is a promise that rejects, too
    */
-  aggregate(request: AggregationRequest, options: AggregateOptions): Promise<AggregationResult>;
+  aggregate(request: AggregationRequest, options: AggregateOptions): AggregationResult | Promise<AggregationResult>;
 }
 
 export function createAggregator(options: AggregatorOptions): Aggregator {
@@ -170,32 +171,47 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     }
   }
 
+  /** Counts work from its start to its end. */
+  async function follow(
+    waiter: AggregateOptions,
+    startMs: number,
+    work: () => Promise<AggregationResult>,
+  ): Promise<AggregationResult> {
+    metrics.inFlight.inc();
+    let outcome: RequestOutcome = 'internal_error';
+    try {
+      const result = await work();
+      outcome = 'signed';
+      return result;
+    } catch (error) {
+      if (error instanceof AggregatorError) outcome = error.code;
+      else if (waiter.signal.aborted) outcome = 'aborted';
+      throw error;
+    } finally {
+      metrics.inFlight.dec();
+      metrics.observeDuration(outcome, (clock.monotonicMs() - startMs) / 1_000);
+    }
+  }
+
   return {
-    async aggregate(request, waiter) {
+    aggregate(request, waiter) {
       const startMs = clock.monotonicMs();
-      metrics.inFlight.inc();
-      let outcome: RequestOutcome = 'internal_error';
+      let recalled: Recalled | undefined;
       try {
-        const recalled = recall(request);
-        if (recalled !== undefined) {
-          metrics.observeStage('resolve', (clock.monotonicMs() - startMs) / 1_000);
-          waiter.span?.child('resolve').end();
-        }
-        if (recalled?.result !== undefined) {
-          const told = charge(recalled.signing, waiter);
-          if (told !== undefined) await told;
-        }
-        const result = recalled?.result ?? (await run(request, recalled, waiter));
-        outcome = 'signed';
-        return result;
+        recalled = recall(request);
       } catch (error) {
-        if (error instanceof AggregatorError) outcome = error.code;
-        else if (waiter.signal.aborted) outcome = 'aborted';
-        throw error;
-      } finally {
-        metrics.inFlight.dec();
-        metrics.observeDuration(outcome, (clock.monotonicMs() - startMs) / 1000);
+        return follow(waiter, startMs, () => Promise.reject(error));
       }
+      if (recalled === undefined) return follow(waiter, startMs, () => run(request, undefined, waiter));
+      const tookS = (clock.monotonicMs() - startMs) / 1_000;
+      metrics.observeStage('resolve', tookS);
+      waiter.span?.child('resolve').end();
+      const { result, signing } = recalled;
+      if (result === undefined) return follow(waiter, startMs, () => run(request, recalled, waiter));
+      const told = charge(signing, waiter);
+      if (told !== undefined) return follow(waiter, startMs, () => told.then(() => result));
+      metrics.observeDuration('signed', tookS);
+      return result;
     },
   };
 }

@@ -67,31 +67,40 @@ export function registerAccess(server: Server, options: AccessOptions | undefine
 
 /**
  * Takes further units from whoever sent a request: for what is known only when its body was read, such as the length of a batch.
- * Nothing happens where access is free, or where `units` is 0.
+ * Nothing happens, and nobody has to wait, where access is free, or where `units` is 0.
  *
  * @param advice for a request that no minute has units for, such as to send it in parts
  * @throws {HttpError} `rate_limited`, or `invalid_request` where no minute has as many units as the request costs in all
  */
-export async function chargeMore(
+export function chargeMore(
   request: FastifyRequest,
   reply: FastifyReply,
   units: number,
   advice: string,
-): Promise<void> {
-  if (units > 0) await request.accessGate?.chargeMore(request, reply, units, advice);
+): Promise<void> | undefined {
+  return units > 0 ? request.accessGate?.chargeMore(request, reply, units, advice) : undefined;
 }
 
 /**
  * Takes what is known only when the work has begun, from whoever sent a request. The request goes on: what no minute had room for is
  * missing for the next one.
  */
-export async function chargeAfterwards(request: FastifyRequest, reply: FastifyReply, units: number): Promise<void> {
-  if (units > 0) await request.accessGate?.chargeAfterwards(request, reply, units);
+export function chargeAfterwards(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  units: number,
+): Promise<void> | undefined {
+  return units > 0 ? request.accessGate?.chargeAfterwards(request, reply, units) : undefined;
 }
 
 /** Whoever sent a request, by its key or else by its address, as a name for whatever is counted or shared by clients. */
-export function clientOf({ apiKey, ip }: Pick<FastifyRequest, 'apiKey' | 'ip'>): string {
-  return apiKey === undefined ? `address:${clientNetwork(ip)}` : `key:${apiKey.name}`;
+export function clientOf({ apiKey, ip }: Client): string {
+  return apiKey === undefined ? `address:${clientNetwork(ip ?? '')}` : `key:${apiKey.name}`;
+}
+
+interface Client extends Pick<FastifyRequest, 'apiKey'> {
+  /** Undefined where the client has gone: its connection has no address any more, whatever Fastify's types say. */
+  readonly ip: string | undefined;
 }
 
 /** Decides who may come in, and keeps the account of units. */

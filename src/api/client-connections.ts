@@ -42,7 +42,7 @@ interface Account {
   waiting: number;
   unreadBytes: number;
   takenBytes: number;
-  /** When it last took something, or had nothing to take. */
+  /** Where something is unread: when it last took something, or had nothing to take. */
   takenMs: number;
 }
 
@@ -177,7 +177,9 @@ export class ClientConnections {
     this.#waiting += waiting - account.waiting;
     this.#count(account, waiting - account.waiting);
     this.#unreadBytes += unreadBytes - account.unreadBytes;
-    if (account.unreadBytes === 0 || takenBytes !== account.takenBytes) account.takenMs = this.#clock.monotonicMs();
+    // Where nothing is unread, it says nothing.
+    const mayTake = unreadBytes > 0 && (account.unreadBytes === 0 || takenBytes !== account.takenBytes);
+    if (mayTake) account.takenMs = this.#clock.monotonicMs();
     if (!connection.isIdle) account.idleSinceMs = Number.POSITIVE_INFINITY;
     else if (account.idleSinceMs === Number.POSITIVE_INFINITY) account.idleSinceMs = this.#clock.monotonicMs();
     account.waiting = waiting;
@@ -225,7 +227,8 @@ export class ClientConnections {
     const nowMs = this.#clock.monotonicMs();
     for (const [connection, account] of this.#accounts) {
       this.#update(connection, account);
-      if (nowMs - account.takenMs >= READ_TIMEOUT_MS) this.#breakOff(connection, 'does not read');
+      if (account.unreadBytes > 0 && nowMs - account.takenMs >= READ_TIMEOUT_MS)
+        this.#breakOff(connection, 'does not read');
     }
   }
 }

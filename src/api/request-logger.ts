@@ -2,18 +2,16 @@ import type { FastifyBaseLogger } from 'fastify';
 
 /**
  * The logger of one request, whose lines carry its ID. Most requests write a line or none, and a child of pino costs more than
- * such a line: so it is made when a line is written. Its methods are methods and no getters, as Fastify looks whether each is there.
+ * such a line: so it is made when a line is written.
  */
 export class RequestLogger implements FastifyBaseLogger {
   readonly #parent: FastifyBaseLogger;
-  readonly #bindings: Record<string, unknown>;
-  readonly #options: object | undefined;
+  readonly #requestId: string;
   #made: FastifyBaseLogger | undefined;
 
-  constructor(parent: FastifyBaseLogger, bindings: Record<string, unknown>, options: object | undefined) {
+  constructor(parent: FastifyBaseLogger, requestId: string) {
     this.#parent = parent;
-    this.#bindings = bindings;
-    this.#options = options;
+    this.#requestId = requestId;
   }
 
   get level(): string {
@@ -57,7 +55,7 @@ export class RequestLogger implements FastifyBaseLogger {
   }
 
   get #own(): FastifyBaseLogger {
-    this.#made ??= this.#parent.child(this.#bindings, this.#options as never);
+    this.#made ??= this.#parent.child({ requestId: this.#requestId });
     return this.#made;
   }
 

@@ -1,5 +1,5 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import fastify, { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
+import fastify, { type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Network } from '../network/network.ts';
 import type { Clock } from '../primitives/clock.ts';
@@ -140,7 +140,6 @@ export function createBareServer(
     tracer = NO_TRACER,
   } = options;
   const trustedProxies = access?.trustedProxies ?? [];
-  const loggerInstance: FastifyBaseLogger = logger;
   const warnings = createSampledWarnings(logger, clock);
   const handleError = createErrorHandler(log, form);
   const httpMetrics = new HttpMetrics(metrics);
@@ -148,6 +147,8 @@ export function createBareServer(
   const followers = [log, httpMetrics, httpTraces];
   const follow = (request: FastifyRequest, reply: FastifyReply): void => {
     request.route = request.routeOptions;
+    request.log = new RequestLogger(logger, request.id);
+    reply.log = request.log;
     httpMetrics.begin();
     httpTraces.begin(request);
     followRequest(request, reply, clock, followers);
@@ -178,9 +179,8 @@ export function createBareServer(
       ),
     // What still comes over an open connection while the service stops is answered, and its connection ends with the answer.
     return503OnClosing: false,
-    loggerInstance,
-    childLoggerFactory: (parent, bindings, options) => new RequestLogger(parent, bindings, options),
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    // Fastify has no logger: with one it makes a child, looks whether that is a logger, and listens for the end of each request.
+    logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestIDOf,
     rewriteUrl: ({ url = '' }) => unescapeColons(url),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },

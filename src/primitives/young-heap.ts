@@ -12,16 +12,19 @@ const STAY = 1;
 
 /**
  * Lets the young generation of this thread grow with the load from now on, as far as that helps. V8 alone would let it grow to 128 MB,
- * and not shrink it again while requests come; what survives its first seconds moves to the old space anyway.
+ * and not shrink it again while requests come; what survives its first seconds moves to the old space anyway. In a quiet moment V8
+ * makes it small again, so it is watched for good: else a flood after that would go on with 1 MB.
  *
- * V8 has one such setting for all threads: until the growth is over, those of others may grow as well.
+ * V8 has one such setting for all threads: while this one grows, those of others may grow as well.
  */
 export function letYoungHeapGrow(): void {
-  setGrowth(DOUBLE);
+  let growth = DOUBLE;
+  setGrowth(growth);
   const observer = new PerformanceObserver(() => {
-    if (youngBytes() < ENOUGH_BYTES) return;
-    setGrowth(STAY);
-    observer.disconnect();
+    const needed = youngBytes() < ENOUGH_BYTES ? DOUBLE : STAY;
+    if (needed === growth) return;
+    growth = needed;
+    setGrowth(growth);
   });
   observer.observe({ entryTypes: ['gc'] });
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import type { AggregateOptions } from '../../aggregator/aggregate.ts';
-import type { AggregationRequest } from '../../aggregator/aggregation-request.ts';
+import type { AggregationRequest, AggregationResult } from '../../aggregator/aggregation-request.ts';
 import type { Network } from '../../network/network.ts';
 import type { Clock } from '../../primitives/clock.ts';
 import { Type } from '../../primitives/schema.ts';
@@ -33,25 +33,35 @@ const AGGREGATION_PATH = '/v1/signatureAggregator/:network/aggregateSignatures';
 const tags = ['Signature aggregation'];
 
 export function registerAggregateSignatures(server: Server, networks: readonly Network[], clock: Clock): void {
-  const { network, networkOf, onRequest } = createNetworkOfPath(networks);
+  const { network: networkName, networkOf, onRequest } = createNetworkOfPath(networks);
 
-  async function answer(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    asked: AggregationRequest,
-  ): Promise<FastifyReply | undefined> {
-    const { name, aggregator } = networkOf(request);
+  /** Where the answer is in memory, it has been sent when this returns: a repeated request takes no turn of promises. */
+  function answer(request: FastifyRequest, reply: FastifyReply, asked: AggregationRequest): Promise<void> | undefined {
+    const network = networkOf(request);
     const waiter = new Waiter(request, reply);
-    if (request.method === 'HEAD' || !prefersEvents(request.headers.accept)) {
-      const result = await aggregator.aggregate(asked, waiter);
-      reply.status(201).type('application/json; charset=utf-8').send(signedMessageJson(result));
-      // It is sent as a whole: nobody has to wait for the reply's end.
+    if (request.method !== 'HEAD' && prefersEvents(request.headers.accept)) {
+      return answerByEvents(network, reply, asked, waiter);
+    }
+    const result = network.aggregator.aggregate(asked, waiter);
+    if (!(result instanceof Promise)) {
+      sendSigned(reply, result);
       return undefined;
     }
+    // It is sent as a whole: nobody has to wait for the reply's end.
+    return result.then((signed) => sendSigned(reply, signed));
+  }
+
+  async function answerByEvents(
+    { name, aggregator }: Network,
+    reply: FastifyReply,
+    asked: AggregationRequest,
+    waiter: Waiter,
+  ): Promise<undefined> {
     const stream = new AggregationStream({ reply, clock, network: name, asked });
     waiter.onProgress = stream.onProgress;
     stream.end(await aggregator.aggregate(asked, waiter));
-    return reply;
+    // Fastify then sends nothing, also where the client has gone; its types know of bodies only.
+    return reply as unknown as undefined;
   }
 
   server.post(
@@ -63,16 +73,16 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
         operationId: 'aggregateSignatures',
         tags,
         summary: "Collect and aggregate the validators' signatures of a Warp message",
-        params: Type.Object({ network }),
+        params: Type.Object({ network: networkName }),
         body: AggregationBody,
         response: RESPONSES,
       },
       onRequest,
     },
-    async (request, reply) => {
-      await chargeForSize(request, reply, request.body);
-      const asked = parseAggregationRequest(request.body);
-      return answer(request, reply, asked);
+    (request, reply) => {
+      const begin = () => answer(request, reply, parseAggregationRequest(request.body));
+      const charged = chargeForSize(request, reply, request.body);
+      return charged === undefined ? begin() : charged.then(begin);
     },
   );
 
@@ -89,7 +99,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
           'SetL1ValidatorWeightTx an L1ValidatorWeight or, for weight 0, the L1ValidatorRegistration that the validation is ' +
           "over. The subnet signs that validates the chain of the L1's validator manager.",
         params: Type.Object({
-          network,
+          network: networkName,
           txHash: Type.String({ description: 'ID of an accepted P-Chain transaction, in cb58 or hex' }),
         }),
         querystring: TransactionQuery,
@@ -97,11 +107,12 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
       },
       onRequest,
     },
-    async (request, reply) => {
-      const asked = parseTransactionRequest(request.params.txHash, request.query);
-      return answer(request, reply, asked);
-    },
+    (request, reply) => answer(request, reply, parseTransactionRequest(request.params.txHash, request.query)),
   );
+}
+
+function sendSigned(reply: FastifyReply, result: AggregationResult): void {
+  reply.status(201).type('application/json; charset=utf-8').send(signedMessageJson(result));
 }
 
 /** Whoever waits for the answer, and pays for the validators that may have to be asked. An answer from memory needs little of it. */
@@ -146,7 +157,7 @@ export function chargeForSize(
   request: FastifyRequest,
   reply: FastifyReply,
   { message = '', justification = '' }: Pick<Static<typeof AggregationBody>, 'message' | 'justification'>,
-): Promise<void> {
+): Promise<void> | undefined {
   const bytes = (message.length + justification.length) / 2;
   const units = MESSAGE_AGGREGATION_ACCESS.unitsPerKiB * Math.floor(bytes / 1024);
   return chargeMore(request, reply, units, 'it takes an API key with a higher limit');

@@ -144,14 +144,16 @@ function createHarness() {
   async function aggregate({ message, byTransaction, ...more }: RequestOptions = {}) {
     count += 1;
     const given = message ?? createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(count));
-    const result = aggregator.aggregate(
-      {
-        subject: byTransaction
-          ? { kind: 'transaction', txID: TX }
-          : { kind: 'message', message: given, justification: new Uint8Array() },
-        ...more,
-      },
-      { signal: SIGNAL },
+    const result = Promise.resolve(
+      aggregator.aggregate(
+        {
+          subject: byTransaction
+            ? { kind: 'transaction', txID: TX }
+            : { kind: 'message', message: given, justification: new Uint8Array() },
+          ...more,
+        },
+        { signal: SIGNAL },
+      ),
     );
     let isSettled = false;
     const settled = (): void => {

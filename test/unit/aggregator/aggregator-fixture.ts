@@ -214,13 +214,16 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
     span = NO_SPAN,
     onSigners?: AggregateOptions['onSigners'],
   ) {
-    const result = aggregator.aggregate(request(more), { signal, onProgress, span, onSigners });
+    // At once or later, all is a promise to the tests.
+    const result = Promise.resolve(aggregator.aggregate(request(more), { signal, onProgress, span, onSigners }));
     result.catch(() => undefined);
     return result;
   }
 
   function startFor(client: string, more: RequestOptions) {
-    const result = aggregator.aggregate(request(more), { signal: new AbortController().signal, client });
+    const result = Promise.resolve(
+      aggregator.aggregate(request(more), { signal: new AbortController().signal, client }),
+    );
     result.catch(() => undefined);
     return result;
   }

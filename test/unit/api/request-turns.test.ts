@@ -29,4 +29,11 @@ test('few begin at once; of many, sixteen a turn, one of each client after the o
   expect(nextTurn()).toEqual(['last']);
   expect(nextTurn()).toEqual([]);
   expect(due).toEqual([]);
+
+  // Few of them need not know of turns, and with them there are no more than sixteen in any.
+  for (let i = 0; i < 6; i += 1) run('few');
+  expect(due).toEqual([]);
+  for (let i = 0; i < 16; i += 1) run('many');
+  expect(begun.filter((client) => client === 'few' || client === 'many')).toHaveLength(15);
+  expect(nextTurn()).toHaveLength(7);
 });
