@@ -1,3 +1,4 @@
+import { AddBatches } from './add-batches.ts';
 import type { BlsBackend } from './bls-backend.ts';
 import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
 import { CheckBatches } from './check-batches.ts';
@@ -15,6 +16,7 @@ export class ArithmeticReplaced extends Error {
  */
 export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurrency'> {
   readonly checks: CheckBatches;
+  readonly adds: AddBatches;
   readonly #runner: JobRunner;
   readonly #packedPublicKeyBytes: number;
   readonly #isPlain: boolean;
@@ -38,6 +40,7 @@ export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurre
     this.#isPlain = isPlain;
     this.#keyTable = new PublicKeyTable(packedPublicKeyBytes);
     this.checks = new CheckBatches(this);
+    this.adds = new AddBatches(this);
   }
 
   get threads(): number {
