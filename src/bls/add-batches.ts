@@ -39,7 +39,8 @@ export class AddBatches {
   run(prepare: () => AddInput | undefined): Promise<AddOutput | undefined> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ prepare, resolve, reject });
-      this.#startJobs();
+      // Not at once: what is added in the same breath goes with it.
+      queueMicrotask(() => this.#startJobs());
     });
   }
 

@@ -7,6 +7,7 @@ import { bytesToHex } from '../../../src/primitives/bytes.ts';
 import { createModelSigner, modelBackend } from './model-backend.ts';
 
 const MESSAGE = Uint8Array.of(1, 2, 3);
+const turn = () => new Promise((resolve) => setImmediate(resolve));
 const table = new PublicKeyTable(modelBackend.packedPublicKeyBytes);
 
 /** What adds `count` signatures of another request each, and verifies their sum; `error` spoils it. */
@@ -42,8 +43,9 @@ function openBatches({ threads = 1, maxQueued = 100 } = {}) {
     close: async () => {},
   });
   const finish = async (): Promise<void> => {
+    await turn();
     running.shift()?.();
-    await new Promise((resolve) => setImmediate(resolve));
+    await turn();
   };
   const sizes = () => jobs.map((job) => (job.kind === 'addAll' ? job.adds.length : 1));
   return { batches: new AddBatches(runner), runner, finish, sizes };
@@ -52,7 +54,11 @@ function openBatches({ threads = 1, maxQueued = 100 } = {}) {
 test('one that finds a thread free goes alone; those that come meanwhile go together, each with its own verdict', async () => {
   const { batches, finish, sizes } = openBatches();
   const errors = [0n, 0n, 5n, 0n];
-  const outputs = errors.map((error, number) => batches.run(() => lastOf(number, 2, error)));
+  const outputs: ReturnType<typeof batches.run>[] = [];
+  for (const [number, error] of errors.entries()) {
+    outputs.push(batches.run(() => lastOf(number, 2, error)));
+    await turn();
+  }
   await finish();
   await finish();
   expect(sizes()).toEqual([1, 3]);
@@ -62,7 +68,10 @@ test('one that finds a thread free goes alone; those that come meanwhile go toge
 
 test('all threads are used, and a job is bounded in requests and in signatures', async () => {
   const { batches, finish, sizes } = openBatches({ threads: 2 });
-  for (let number = 0; number < 2; number += 1) void batches.run(() => lastOf(number, 1));
+  for (let number = 0; number < 2; number += 1) {
+    void batches.run(() => lastOf(number, 1));
+    await turn();
+  }
   expect(sizes()).toEqual([1, 1]);
   for (let number = 2; number < 42; number += 1) void batches.run(() => lastOf(number, 1));
   for (let number = 42; number < 62; number += 1) void batches.run(() => lastOf(number, 8));
@@ -72,7 +81,9 @@ test('all threads are used, and a job is bounded in requests and in signatures',
 
 test('what nobody wants any more is left out', async () => {
   const { batches, finish, sizes } = openBatches();
-  const outputs = [batches.run(() => lastOf(0, 1)), batches.run(() => undefined), batches.run(() => lastOf(2, 1))];
+  const first = batches.run(() => lastOf(0, 1));
+  await turn();
+  const outputs = [first, batches.run(() => undefined), batches.run(() => lastOf(2, 1))];
   await finish();
   await finish();
   expect(sizes()).toEqual([1, 1]);
