@@ -172,7 +172,7 @@ export class Admission {
       startAggregation(message, signal) {
         const sum = bls.startAggregation(message, signal);
         return {
-          add: (signer, signature) => timed('bls_add', sum.add(signer, signature)),
+          add: (signer, signature, isLast) => timed('bls_add', sum.add(signer, signature, isLast)),
           aggregate: () => timed('bls_aggregate', sum.aggregate()),
           verifyAlone: (signer, signature) => sum.verifyAlone(signer, signature),
           verify: (signed, checked) => sum.verify(signed, checked),

@@ -54,6 +54,8 @@ export class CollectedSignatures {
   readonly #fromStore = new Set<number>();
   /** Those whose signature was verified alone. */
   readonly #proven = new Set<number>();
+  /** Of signatures that are being added. */
+  #weightComing = 0n;
 
   constructor(options: CollectedSignaturesOptions) {
     this.#options = options;
@@ -108,7 +110,11 @@ export class CollectedSignatures {
       if (!isGood) return NOT_ITS_SIGNATURE;
       this.#proven.add(validator.index);
     }
-    const outcome = await sum.add(validator, signature);
+    this.#weightComing += validator.weight;
+    const isLast = tally.signedWeight + this.#weightComing >= tally.targetWeight;
+    const outcome = await sum.add(validator, signature, isLast).finally(() => {
+      this.#weightComing -= validator.weight;
+    });
     over.throwIfAborted();
     if (outcome instanceof ParseError) return outcome.reason;
     if (outcome === 'over') {

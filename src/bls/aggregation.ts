@@ -65,9 +65,11 @@ export interface BlsAggregation extends Disposable {
   /**
    * Decodes a signature and adds it to the sum.
    *
+   * @param isLast whether {@link aggregate} comes next if this one, and those being added, are points. A backend that hashes when it
+   *   verifies then does all at once. What is added later may wait until somebody is removed
    * @returns a {@link ParseError} where the signature or the key is not a point
    */
-  add(signer: Signer, signature: Uint8Array): Promise<AddOutcome>;
+  add(signer: Signer, signature: Uint8Array, isLast?: boolean): Promise<AddOutcome>;
   /** Whether a signature verifies on its own, which proves it. Adds nothing. */
   verifyAlone(signer: Signer, signature: Uint8Array): Promise<boolean>;
   /** The sum of all signatures that are added and not removed; at least one. */
@@ -136,7 +138,14 @@ function createAggregation(
   const keyTable = arithmetic.openTable();
   let isDisposed = false;
   const isOver = (): boolean => isDisposed || signal.aborted;
-  const lanes = new SignatureLanes(arithmetic, keyTable.memory, isOver, considerBad);
+  const lanes = new SignatureLanes(arithmetic, keyTable.memory, isOver, {
+    onMalformed: considerBad,
+    // Others hash in a job of their own, and have no message to verify with when a small set has signed.
+    ...(arithmetic.hashesWhenVerifying && {
+      runSmall: (prepare) => arithmetic.adds.run(prepare),
+      messageToVerify: message,
+    }),
+  });
   /** For audits. */
   const given = new Map<number, { readonly signer: Signer; readonly signature: Uint8Array }>();
   let hashing: Promise<Uint8Array> | undefined;
@@ -169,13 +178,13 @@ function createAggregation(
   }
 
   return {
-    add(signer, signature) {
+    add(signer, signature, isLast) {
       const slot = keyTable.slotOf(signer.publicKeyHex, signer.publicKey);
       const problem = lengthProblem(signature) ?? (isOver() ? 'over' : undefined);
       if (problem !== undefined) return Promise.resolve(problem);
       void hash();
       given.set(signer.index, { signer, signature });
-      return lanes.add(signer.index, slot, signature);
+      return lanes.add(signer.index, slot, signature, isLast && arithmetic.hashesWhenVerifying);
     },
 
     async verifyAlone(signer, signature) {
@@ -196,16 +205,20 @@ function createAggregation(
     },
 
     async aggregate() {
+      if (lanes.made !== undefined) {
+        last = { ...lanes.made, signers: ascending(lanes.made.signers) };
+        return { signers: last.signers, signature: last.signature };
+      }
       const { signers, sums } = await lanes.partialSums((contributions) =>
         run<'sum'>(() => ({ kind: 'sum', ...contributions })),
       );
-      const hashed = await hash();
+      const toVerify = await hash();
       const made = await run<'aggregate'>(() => ({
         ...{ kind: 'aggregate', sums },
         // Where others wait for the thread, checks are better made together.
-        ...(!arithmetic.isBusy && { message: hashed }),
+        ...(!arithmetic.isBusy && { message: toVerify }),
       }));
-      last = { ...made, signers: [...Uint32Array.from(signers).sort()] };
+      last = { ...made, signers: ascending(signers) };
       return { signers: last.signers, signature: made.signature };
     },
 
@@ -229,9 +242,11 @@ function createAggregation(
     async findBadSigners(searchSignal) {
       if (last?.verdict?.kind !== 'invalid') throw new Error('no aggregate has failed');
       const { signers, verdict } = last;
+      const packed = lanes.contributionsOf(signers);
+      const points = await run<'repack'>(() => ({ kind: 'repack', points: packed.points }));
       const found = await findBadSigners(
         { start: 0, end: signers.length, ...(verdict.defect && { defect: verdict.defect }) },
-        createSearchChecks(run, signers, (some) => lanes.contributionsOf(some), await hash()),
+        createSearchChecks(run, { ...packed, points }, await hash()),
         searchSignal,
       );
       const toIndex = (position: number): number => signers[position] as number;
@@ -247,6 +262,10 @@ function createAggregation(
       lanes.end();
     },
   };
+}
+
+function ascending(indices: readonly number[]): readonly number[] {
+  return [...Uint32Array.from(indices).sort()];
 }
 
 function lengthProblem({ length }: Uint8Array): ParseError | undefined {

@@ -1,3 +1,4 @@
+import { AddBatches } from './add-batches.ts';
 import type { BlsBackend } from './bls-backend.ts';
 import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
 import { CheckBatches } from './check-batches.ts';
@@ -22,6 +23,7 @@ interface HashedAhead {
  */
 export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurrency'> {
   readonly checks: CheckBatches;
+  readonly adds: AddBatches;
   readonly #runner: JobRunner;
   readonly #packedPublicKeyBytes: number;
   readonly #isPlain: boolean;
@@ -47,6 +49,7 @@ export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurre
     this.#isPlain = isPlain;
     this.#keyTable = new PublicKeyTable(packedPublicKeyBytes);
     this.checks = new CheckBatches(this);
+    this.adds = new AddBatches(this);
   }
 
   get threads(): number {

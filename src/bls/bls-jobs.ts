@@ -1,4 +1,4 @@
-import { BLS_PUBLIC_KEY_LENGTH, BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
+import { BLS_PUBLIC_KEY_LENGTH } from '../primitives/bls-lengths.ts';
 import { concatBytes } from '../primitives/bytes.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type {
@@ -10,6 +10,7 @@ import type {
   SignatureCheck,
   SignatureDefect,
 } from './bls-backend.ts';
+import { decodeSignatures, type Malformed } from './decode-signatures.ts';
 import { hashedFrom, hashInto } from './hash-ahead.ts';
 import { openPublicKeys } from './public-key-table.ts';
 
@@ -23,17 +24,35 @@ export interface BlsJobs {
     readonly input: { readonly message: Uint8Array; readonly ahead?: SharedArrayBuffer };
     readonly output: Uint8Array;
   };
-  /** Decodes signatures and adds those that are points, with their signers' keys, to a sum. */
+  /**
+   * Decodes signatures and adds those that are points, with their signers' keys, to a sum. Where these are the last ones, and all of
+   * them are points, it makes the aggregate as well.
+   */
   readonly add: {
     /** Signatures of 96 bytes, one after the other, in memory of their own: they move to the thread. */
-    readonly input: KeySlots & { readonly signatures: Uint8Array<ArrayBuffer>; readonly sum: Sum | undefined };
-    readonly output: DecodedSignatures & { readonly sum: Sum | undefined };
+    readonly input: KeySlots & {
+      readonly signatures: Uint8Array<ArrayBuffer>;
+      readonly sum: Sum | undefined;
+      /** With the sums of the other lanes. */
+      readonly last?: BlsJobs['aggregate']['input'];
+    };
+    readonly output: DecodedSignatures & {
+      readonly sum: Sum | undefined;
+      readonly made?: BlsJobs['aggregate']['output'];
+    };
+  };
+  /** Of several aggregations, with one check for all that are to be verified. */
+  readonly addAll: {
+    readonly input: { readonly adds: readonly BlsJobs['add']['input'][] };
+    readonly output: readonly BlsJobs['add']['output'][];
   };
   /** With its verdict where there is a message to verify it with: one way to the thread and back less. */
   readonly aggregate: {
     readonly input: { readonly sums: readonly Sum[]; readonly message?: Uint8Array };
     readonly output: Aggregate & { readonly verdict?: AggregateVerdict };
   };
+  /** Points that may be packed in any way, packed in the way that is the quickest to unpack. */
+  readonly repack: { readonly input: { readonly points: Uint8Array }; readonly output: Uint8Array };
   /** The aggregate of signatures decoded before. */
   readonly sum: { readonly input: Contributions; readonly output: Sum };
   readonly verify: {
@@ -95,10 +114,10 @@ export interface Sum {
   readonly signature: Uint8Array;
 }
 
-/** Points packed one after the other. The place of a malformed one holds nothing of use. */
+/** Points packed one after the other, in any way. The place of a malformed one holds nothing of use. */
 export interface DecodedSignatures {
   readonly points: Uint8Array<ArrayBuffer>;
-  readonly malformed: readonly { readonly position: number; readonly what: string; readonly reason: string }[];
+  readonly malformed: readonly Malformed[];
 }
 
 export interface Aggregate {
@@ -143,8 +162,12 @@ function run(backend: BlsBackend, job: BlsJob): BlsJobResult<BlsJobKind> {
         : hashInto(backend, job.message, job.ahead);
     case 'add':
       return add(backend, job);
+    case 'addAll':
+      return addAll(backend, job.adds);
     case 'aggregate':
       return aggregate(backend, job);
+    case 'repack':
+      return repack(backend, job.points);
     case 'sum': {
       const { keys, signatures } = readContributions(backend, job);
       return sumOf(backend, keys, signatures);
@@ -166,46 +189,37 @@ function run(backend: BlsBackend, job: BlsJob): BlsJobResult<BlsJobKind> {
   }
 }
 
-function add(backend: BlsBackend, { keys, slots, signatures, sum }: BlsJobs['add']['input']): BlsJobs['add']['output'] {
-  const keySum = sum ? [backend.unpackPublicKey(sum.key)] : [];
-  const signatureSum = sum ? [backend.unpackSignature(sum.signature)] : [];
-  const { packedSignatureBytes } = backend;
-  const points = new Uint8Array(slots.length * packedSignatureBytes);
-  const readKey = openPublicKeys(backend, keys);
-  const malformed: DecodedSignatures['malformed'][number][] = [];
-  const parsed = parseSignatures(backend, piecesOf(signatures, BLS_SIGNATURE_LENGTH));
-  for (const [position, slot] of slots.entries()) {
-    try {
-      const key = readKey(slot);
-      const signature = parsed[position] as Signature | ParseError;
-      if (signature instanceof ParseError) throw signature;
-      keySum.push(key);
-      signatureSum.push(signature);
-      points.set(backend.packSignature(signature), position * packedSignatureBytes);
-    } catch (error) {
-      if (!(error instanceof ParseError)) throw error;
-      malformed.push({ position, what: error.what, reason: error.reason });
-    }
-  }
-  return { points, malformed, sum: keySum.length === 0 ? undefined : sumOf(backend, keySum, signatureSum) };
+function add(
+  backend: BlsBackend,
+  { keys, slots, signatures, sum, last }: BlsJobs['add']['input'],
+): BlsJobs['add']['output'] {
+  const decoded = decodeSignatures(backend, slots, openPublicKeys(backend, keys), signatures);
+  const { points, malformed } = decoded;
+  if (decoded.keys.length === 0) return { points, malformed, sum };
+  const keySum = sum ? [backend.unpackPublicKey(sum.key), ...decoded.keys] : decoded.keys;
+  const signatureSum = sum ? [backend.unpackSignature(sum.signature), ...decoded.signatures] : decoded.signatures;
+  const whole = sumOf(backend, keySum, signatureSum);
+  if (last === undefined || malformed.length > 0) return { points, malformed, sum: whole };
+  return { points, malformed, sum: whole, made: aggregate(backend, { ...last, sums: [...last.sums, whole] }) };
 }
 
-function parseSignatures(backend: BlsBackend, signatures: readonly Uint8Array[]): (Signature | ParseError)[] {
-  const parsed: (Signature | ParseError)[] = [];
-  while (parsed.length < signatures.length) {
-    const [first, second] = signatures.slice(parsed.length, parsed.length + 2) as [Uint8Array, Uint8Array | undefined];
-    if (second !== undefined && backend.parseTwoSignatures !== undefined) {
-      parsed.push(...backend.parseTwoSignatures([first, second]));
-      continue;
-    }
-    try {
-      parsed.push(backend.parseSignature(first));
-    } catch (error) {
-      if (!(error instanceof ParseError)) throw error;
-      parsed.push(error);
-    }
-  }
-  return parsed;
+function addAll(backend: BlsBackend, adds: BlsJobs['addAll']['input']['adds']): BlsJobs['addAll']['output'] {
+  const added = adds.map(({ last, ...rest }) => ({
+    message: last?.message,
+    output: add(backend, { ...rest, ...(last && { last: { sums: last.sums } }) }),
+  }));
+  const checks = added.flatMap(({ message, output: { made } }) => (made && message ? [{ ...made, message }] : []));
+  const verdicts = verify(backend, checks).values();
+  return added.map(({ message, output }) => {
+    if (output.made === undefined || message === undefined) return output;
+    const verdict = verdicts.next().value as AggregateVerdict;
+    return { ...output, made: { ...output.made, verdict } };
+  });
+}
+
+function repack(backend: BlsBackend, points: Uint8Array): Uint8Array {
+  const all = piecesOf(points, backend.packedSignatureBytes);
+  return concatBytes(...all.map((point) => backend.packSignature(backend.unpackSignature(point))));
 }
 
 function aggregate(

@@ -8,6 +8,7 @@ import {
 import { ParseError } from '../primitives/parse-error.ts';
 import type { BlsBackend, HashedMessage, PublicKey, Signature } from './bls-backend.ts';
 
+const COMPRESSED_FLAG = 0x80;
 const INFINITY_FLAG = 0x40;
 
 /** The package is optional, and for some platforms it has no binary. */
@@ -43,6 +44,14 @@ export async function loadNativeBackend(): Promise<BlsBackend> {
         (point) => blst.Signature.fromBytes(point),
         ...[bytes, BLS_SIGNATURE_LENGTH, 'signature' as const],
       ) as unknown as Signature,
+    sumEncodedSignatures(signatures) {
+      if (signatures.some(isInfinity)) return undefined;
+      try {
+        return blst.aggregateSerializedSignatures([...signatures]) as unknown as Signature;
+      } catch {
+        return undefined;
+      }
+    },
     aggregatePublicKeys: (keys) => blst.aggregatePublicKeys(keys.map(blstKey)) as unknown as PublicKey,
     aggregateSignatures: (signatures) =>
       blst.aggregateSignatures(signatures.map(blstSignature)) as unknown as Signature,
@@ -68,10 +77,21 @@ export async function loadNativeBackend(): Promise<BlsBackend> {
     packPublicKey: (key) => blstKey(key).toBytes(false),
     unpackPublicKey: (packed) => blst.PublicKey.fromBytes(packed) as unknown as PublicKey,
     packSignature: (signature) => blstSignature(signature).toBytes(false),
-    unpackSignature: (packed) => blst.Signature.fromBytes(packed) as unknown as Signature,
+    unpackSignature: (packed) =>
+      blst.Signature.fromBytes(
+        isCompressed(packed) ? packed.subarray(0, BLS_SIGNATURE_LENGTH) : packed,
+      ) as unknown as Signature,
     packMessage: blstMessage,
     unpackMessage: (packed) => packed as unknown as HashedMessage,
   };
+}
+
+function isInfinity(bytes: Uint8Array): boolean {
+  return ((bytes[0] ?? 0) & INFINITY_FLAG) !== 0;
+}
+
+function isCompressed(packed: Uint8Array): boolean {
+  return ((packed[0] ?? 0) & COMPRESSED_FLAG) !== 0;
 }
 
 function blstKey(key: PublicKey): Blst.PublicKey {
@@ -100,6 +120,6 @@ function parsePoint<P>(
     throw new ParseError(what, 'is not a compressed point on the curve', { cause });
   }
   // Encodings of infinity with any other bit set were refused above.
-  if (((bytes[0] ?? 0) & INFINITY_FLAG) !== 0) throw new ParseError(what, 'is the point at infinity');
+  if (isInfinity(bytes)) throw new ParseError(what, 'is the point at infinity');
   return point;
 }

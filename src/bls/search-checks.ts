@@ -7,19 +7,14 @@ export type RunJob = <K extends BlsJobKind>(prepare: () => BlsJob<K> | undefined
 /**
  * The checks of one search for bad signers, as jobs for the threads.
  *
- * @param signers at least one; positions in the search are positions in this list
- * @param contributionsOf their decoded signatures
+ * @param all at least one, decoded; positions in the search are positions in these
  * @param message packed
  */
-export function createSearchChecks(
-  runJob: RunJob,
-  signers: readonly number[],
-  contributionsOf: (signers: readonly number[]) => Contributions,
-  message: Uint8Array,
-): PartChecks {
+export function createSearchChecks(runJob: RunJob, all: Contributions, message: Uint8Array): PartChecks {
+  const { keys, slots } = all;
+  const size = all.points.length / slots.length;
   // Shared once, so that the jobs of a long search copy nothing.
-  const { keys, slots, points } = contributionsOf(signers);
-  const size = points.length / signers.length;
+  const points = sharedCopy([all.points]);
   const part = ({ start, end }: Part): Contributions & { readonly message: Uint8Array } => ({
     keys,
     slots: slots.slice(start, end),
@@ -28,8 +23,14 @@ export function createSearchChecks(
   });
   return {
     verify(parts) {
-      const members = parts.flatMap(({ start, end }) => signers.slice(start, end));
-      return runJob<'verifySum'>(() => ({ kind: 'verifySum', ...contributionsOf(members), message }));
+      const [only] = parts;
+      if (only !== undefined && parts.length === 1)
+        return runJob<'verifySum'>(() => ({ kind: 'verifySum', ...part(only) }));
+      const each = parts.map(part);
+      const [theirSlots, theirPoints] = [each.flatMap((one) => one.slots), sharedCopy(each.map((one) => one.points))];
+      return runJob<'verifySum'>(() => ({
+        ...{ kind: 'verifySum', keys, slots: theirSlots, points: theirPoints, message },
+      }));
     },
     halves(failed, middle) {
       const { start, defect } = failed;
@@ -40,4 +41,14 @@ export function createSearchChecks(
       return position === undefined ? undefined : position + failed.start;
     },
   };
+}
+
+function sharedCopy(parts: readonly Uint8Array[]): Uint8Array {
+  const copy = new Uint8Array(new SharedArrayBuffer(parts.reduce((bytes, { length }) => bytes + length, 0)));
+  let at = 0;
+  for (const part of parts) {
+    copy.set(part, at);
+    at += part.length;
+  }
+  return copy;
 }

@@ -7,6 +7,8 @@ import type { JobRunner } from './job-runner.ts';
 const MAX_SIGNATURES_PER_JOB = 64;
 /** Fewer are not worth a second thread. */
 const MIN_SIGNATURES_PER_JOB = 4;
+/** The last ones wait for the jobs before them where they are no more than these: one job then does all that is left. */
+const SMALL_JOB = 8;
 
 /** What became of a signature: in the sum, not taken because the aggregation is over, or what is wrong with it or its key. */
 export type AddOutcome = 'added' | 'over' | ParseError;
@@ -17,12 +19,27 @@ export interface PartialSums {
   readonly sums: readonly Sum[];
 }
 
+/** The aggregate of whoever is in the sum. */
+export type Made = BlsJobs['aggregate']['output'] & { readonly signers: readonly number[] };
+
 interface PendingSignature {
   readonly index: number;
+  readonly isLast: boolean;
   readonly slot: number;
   readonly signature: Uint8Array;
   readonly resolve: (outcome: AddOutcome) => void;
   readonly reject: (error: unknown) => void;
+}
+
+type PrepareAdd = () => BlsJobs['add']['input'] | undefined;
+
+export interface LaneOptions {
+  /** Called with whoever's signature or key is not a point. */
+  readonly onMalformed?: (index: number) => void;
+  /** Runs a small job, perhaps together with those of others. */
+  readonly runSmall?: (prepare: PrepareAdd) => Promise<BlsJobs['add']['output'] | undefined>;
+  /** Packed, if the aggregate is to be verified in the job that adds the last signatures. */
+  readonly messageToVerify?: Uint8Array;
 }
 
 /** A part of the sum that one job at a time adds to. */
@@ -43,7 +60,7 @@ export class SignatureLanes {
   readonly #runner: Pick<JobRunner, 'run' | 'threads' | 'concurrency'>;
   readonly #keys: SharedArrayBuffer;
   readonly #isOver: () => boolean;
-  readonly #onMalformed: (index: number) => void;
+  readonly #options: LaneOptions;
   readonly #lanes: readonly Lane[];
   readonly #pending: PendingSignature[] = [];
   /** Jobs that are queued or running. */
@@ -54,19 +71,21 @@ export class SignatureLanes {
   readonly #decoded = new Map<number, { readonly slot: number; readonly point: Uint8Array }>();
   /** Whether the lanes still contain a signature that was removed. It stays so: points cannot be taken out of a sum cheaply. */
   #areStale = false;
+  #made: Made | undefined;
+  /** Whether a job is under way that makes the aggregate. */
+  #isEnding = false;
 
   /**
    * @param keys the memory of the table that slots refer to
    * @param isOver when it holds, signatures that no job has taken yet are left alone
-   * @param onMalformed called with whoever's signature or key is not a point
    */
   constructor(
     runner: Pick<JobRunner, 'run' | 'threads' | 'concurrency'>,
     keys: SharedArrayBuffer,
     isOver: () => boolean,
-    onMalformed: (index: number) => void = () => undefined,
+    options: LaneOptions = {},
   ) {
-    this.#onMalformed = onMalformed;
+    this.#options = options;
     this.#runner = runner;
     this.#keys = keys;
     this.#isOver = isOver;
@@ -77,11 +96,12 @@ export class SignatureLanes {
    * @param index names the signer
    * @param slot of its public key
    * @param signature 96 bytes
+   * @param isLast whether all that are added now will be aggregated next, as far as the caller knows: that is then done at once
    * @returns rejects with what broke the job
    */
-  add(index: number, slot: number, signature: Uint8Array): Promise<AddOutcome> {
+  add(index: number, slot: number, signature: Uint8Array, isLast = false): Promise<AddOutcome> {
     return new Promise((resolve, reject) => {
-      this.#pending.push({ index, slot, signature, resolve, reject });
+      this.#pending.push({ index, slot, signature, isLast, resolve, reject });
       this.#startJobs();
     });
   }
@@ -90,6 +110,13 @@ export class SignatureLanes {
   remove(index: number): void {
     this.#decoded.delete(index);
     this.#areStale = true;
+    this.#made = undefined;
+    this.#startJobs();
+  }
+
+  /** The aggregate of all that is added and not removed, where it was made with the last of them. */
+  get made(): Made | undefined {
+    return this.#made;
   }
 
   /** @param addUp makes one sum of contributions, for when the lanes contain what was removed */
@@ -122,7 +149,18 @@ export class SignatureLanes {
     for (const { resolve } of this.#pending.splice(0)) resolve('over');
   }
 
+  /** Whether one job is to do all that is left, and cannot yet. */
+  get #isEndAwaited(): boolean {
+    return this.#jobs > 0 && this.#pending.length <= SMALL_JOB && this.#isLastPending;
+  }
+
+  get #isLastPending(): boolean {
+    return this.#pending.some(({ isLast }) => isLast);
+  }
+
   #startJobs(): void {
+    // What comes after the last ones is needed only where their aggregate turns out to be bad.
+    if (this.#isEndAwaited || this.#isEnding || this.#made !== undefined) return;
     while (this.#jobs < this.#lanes.length && this.#queuedJobs * MIN_SIGNATURES_PER_JOB < this.#pending.length) {
       this.#jobs += 1;
       this.#queuedJobs += 1;
@@ -139,17 +177,19 @@ export class SignatureLanes {
     lane.isBusy = true;
     let taken: readonly PendingSignature[] = [];
     try {
-      const result = await this.#runner.run<'add'>(() => {
+      const result = await this.#run(() => {
         this.#queuedJobs -= 1;
-        taken = this.#takeShare();
+        const isEnd = this.#isLastPending && !this.#areStale && this.#isAlone(lane);
+        taken = isEnd ? this.#pending.splice(0, MAX_SIGNATURES_PER_JOB) : this.#takeShare();
         if (this.#isOver() || taken.length === 0) return undefined;
+        this.#isEnding = isEnd && this.#pending.length === 0;
         return {
-          kind: 'add',
           keys: this.#keys,
           slots: taken.map(({ slot }) => slot),
           // In memory of their own, which moves to the thread.
           signatures: new Uint8Array(concatBytes(...taken.map(({ signature }) => signature))),
           sum: lane.sum,
+          ...(this.#isEnding && { last: this.#restOfSum(lane) }),
         };
       });
       if (result === undefined) for (const { resolve } of taken) resolve('over');
@@ -160,7 +200,27 @@ export class SignatureLanes {
       for (const { reject } of taken.length > 0 ? taken : this.#pending.splice(0)) reject(error);
     } finally {
       lane.isBusy = false;
+      if (this.#isAlone(lane)) this.#isEnding = false;
     }
+  }
+
+  #run(prepare: PrepareAdd): Promise<BlsJobs['add']['output'] | undefined> {
+    const { runSmall } = this.#options;
+    if (runSmall !== undefined && this.#pending.length <= SMALL_JOB) return runSmall(prepare);
+    return this.#runner.run<'add'>(() => {
+      const input = prepare();
+      return input && { kind: 'add', ...input };
+    });
+  }
+
+  #isAlone(lane: Lane): boolean {
+    return this.#lanes.every((other) => other === lane || !other.isBusy);
+  }
+
+  #restOfSum(lane: Lane): BlsJobs['aggregate']['input'] {
+    const { messageToVerify: message } = this.#options;
+    const sums = this.#lanes.flatMap((other) => (other === lane ? [] : (other.sum ?? [])));
+    return { sums, ...(message && { message }) };
   }
 
   /** An equal share for each thread, within the bounds of a job. */
@@ -169,7 +229,11 @@ export class SignatureLanes {
     return this.#pending.splice(0, Math.min(Math.max(share, MIN_SIGNATURES_PER_JOB), MAX_SIGNATURES_PER_JOB));
   }
 
-  #keep(lane: Lane, taken: readonly PendingSignature[], { sum, points, malformed }: BlsJobs['add']['output']): void {
+  #keep(
+    lane: Lane,
+    taken: readonly PendingSignature[],
+    { sum, points, malformed, made }: BlsJobs['add']['output'],
+  ): void {
     lane.sum = sum;
     const problems = new Map(malformed.map(({ position, what, reason }) => [position, new ParseError(what, reason)]));
     const size = points.length / taken.length;
@@ -179,9 +243,12 @@ export class SignatureLanes {
         this.#decoded.set(index, { slot, point: points.subarray(position * size, (position + 1) * size) });
         lane.signers.push(index);
       } else {
-        this.#onMalformed(index);
+        this.#options.onMalformed?.(index);
       }
       resolve(problem ?? 'added');
     }
+    // Meanwhile somebody may have been removed. No other job has begun.
+    if (made === undefined || this.#areStale) return;
+    this.#made = { ...made, signers: this.#lanes.flatMap(({ signers }) => signers) };
   }
 }

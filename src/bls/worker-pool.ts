@@ -111,5 +111,6 @@ function showUsage(metrics: Metrics, runner: JobRunner): void {
 
 /** Memory that this thread does not need any more once the job is on its way: it is moved instead of copied. */
 function transferable(job: BlsJob): ArrayBuffer[] {
+  if (job.kind === 'addAll') return job.adds.map(({ signatures }) => signatures.buffer);
   return job.kind === 'add' ? [job.signatures.buffer] : [];
 }

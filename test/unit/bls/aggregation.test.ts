@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { type BlsAggregation, createBlsService, type Signer } from '../../../src/bls/aggregation.ts';
 import type { BlsBackend } from '../../../src/bls/bls-backend.ts';
 import { runBlsJob } from '../../../src/bls/bls-jobs.ts';
-import { createJobRunner } from '../../../src/bls/job-runner.ts';
+import { createJobRunner, type JobRunner } from '../../../src/bls/job-runner.ts';
 import { BACKEND_NAMES, loadBackend } from '../../../src/bls/load-backend.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
 import { ParseError } from '../../../src/primitives/parse-error.ts';
@@ -262,18 +262,23 @@ describe.each(await Promise.all(BACKEND_NAMES.map(loadBackend)))('with real poin
     return blst.aggregateSignatures([signature, ...Array(times).fill(point)]).toBytes();
   };
 
-  async function search(change: ReadonlyMap<number, (signature: blst.Signature) => Uint8Array>) {
-    const jobs: string[] = [];
+  /** A runner that notes the kinds of its jobs. */
+  function noting(jobs: string[]): JobRunner {
     const runner = createInlineRunner(backend);
-    const counting = {
+    return {
       ...runner,
-      run: ((prepare) =>
+      run: (prepare) =>
         runner.run(() => {
           const job = prepare();
           if (job !== undefined) jobs.push(job.kind);
           return job;
-        })) as typeof runner.run,
+        }),
     };
+  }
+
+  async function search(change: ReadonlyMap<number, (signature: blst.Signature) => Uint8Array>) {
+    const jobs: string[] = [];
+    const counting = noting(jobs);
     using aggregation = createBlsService(counting, backend).startAggregation(MESSAGE, never);
     await Promise.all(
       signers.map((signer) => {
@@ -287,17 +292,37 @@ describe.each(await Promise.all(BACKEND_NAMES.map(loadBackend)))('with real poin
   test('all good: nobody is searched for', async () => {
     expect(await search(new Map())).toEqual({
       bad: [],
-      jobs: [...(backend.hashesWhenVerifying ? ['add'] : ['hash']), 'add', 'aggregate'],
+      jobs: [...(backend.hashesWhenVerifying ? [] : ['hash']), 'add', 'aggregate'],
     });
   });
 
-  test('one bad: found, without halving where defects are known', async () => {
-    for (const position of [0, 7, 19]) {
-      const { bad, jobs } = await search(new Map([[position, (good) => shift(good, 1)]]));
-      expect(bad).toEqual([position]);
-      expect(jobs.includes('halves')).toBe(backend.defects === undefined);
-    }
-  });
+  test.runIf(backend.hashesWhenVerifying)(
+    'told which is the last, one job does all; a bad one is found as ever',
+    async () => {
+      for (const badPosition of [undefined, 1]) {
+        const jobs: string[] = [];
+        using aggregation = createBlsService(noting(jobs), backend).startAggregation(MESSAGE, never);
+        const some = signers.slice(0, 3);
+        // The first goes alone. The others gather behind it.
+        for (const { secret, ...signer } of some.slice(0, 1))
+          await aggregation.add(signer, secret.sign(MESSAGE).toBytes());
+        jobs.length = 0;
+        await Promise.all(
+          some.slice(1).map(({ secret, ...signer }, i) => {
+            const good = secret.sign(MESSAGE);
+            const signature = signer.index === badPosition ? shift(good, 1) : good.toBytes();
+            return aggregation.add(signer, signature, i === 1);
+          }),
+        );
+        expect(await verifies(aggregation)).toBe(badPosition === undefined);
+        expect(jobs).toEqual(['add']);
+        if (badPosition === undefined) continue;
+        expect((await aggregation.findBadSigners(never)).bad).toEqual([badPosition]);
+        aggregation.remove(badPosition);
+        expect(await verifies(aggregation)).toBe(true);
+      }
+    },
+  );
 
   test('several bad', async () => {
     const { bad } = await search(new Map([2, 3, 11].map((position) => [position, (good) => shift(good, position)])));

@@ -133,6 +133,32 @@ describe.each(backends)('the backend $name', (backend) => {
     expect(backend.verifyBatch(colluding)).toBe(false);
   });
 
+  test.runIf(backend.sumEncodedSignatures)(
+    'sums up encodings as it does points, and none where one is no point',
+    () => {
+      const encoded = secrets.map((secret) => secret.sign(MESSAGE).toBytes());
+      const sumOf = (signatures: readonly Uint8Array[]) => {
+        const sum = backend.sumEncodedSignatures?.(signatures);
+        return sum && bytesToHex(backend.encodeSignature(sum));
+      };
+      const points = encoded.map((bytes) => backend.parseSignature(bytes));
+      for (const count of [1, 2, encoded.length]) {
+        const expected = backend.encodeSignature(backend.aggregateSignatures(points.slice(0, count)));
+        expect(sumOf(encoded.slice(0, count))).toBe(bytesToHex(expected));
+      }
+      const [first] = encoded as [Uint8Array];
+      const infinityBytes = Uint8Array.of(0xc0, ...new Uint8Array(95));
+      for (const bad of [infinityBytes, new Uint8Array(96).fill(0xff), new Uint8Array(96)]) {
+        expect(() => backend.parseSignature(bad)).toThrow(ParseError);
+        for (const signatures of [[bad], [first, bad], [bad, first]]) expect(sumOf(signatures)).toBeUndefined();
+      }
+      // As they came, in front of zeros, they are packed, too.
+      const packed = new Uint8Array(backend.packedSignatureBytes);
+      packed.set(first);
+      expect(bytesToHex(backend.encodeSignature(backend.unpackSignature(packed)))).toBe(bytesToHex(first));
+    },
+  );
+
   test('packs and unpacks, sums and infinity too', () => {
     const other = backend.parseSignature(secrets[1]?.sign(MESSAGE).toBytes() as Uint8Array);
     for (const each of [good.signature, infinity, backend.aggregateSignatures([good.signature, other, other])]) {

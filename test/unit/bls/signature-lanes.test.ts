@@ -43,13 +43,14 @@ function openLanes(
   const table = new PublicKeyTable(modelBackend.packedPublicKeyBytes);
   const lanes = new SignatureLanes(runner, table.memory, isOver);
   const outcomes = new Map<number, AddOutcome | 'rejected'>();
-  const add = (index: number, signature = signatures[index] as Uint8Array): void => {
+  const add = (index: number, signature = signatures[index] as Uint8Array, isLast = false): void => {
     const { publicKey } = signers[index] as (typeof signers)[number];
-    lanes.add(index, table.slotOf(bytesToHex(publicKey), publicKey), signature).then(
+    lanes.add(index, table.slotOf(bytesToHex(publicKey), publicKey), signature, isLast).then(
       (outcome) => outcomes.set(index, outcome),
       () => outcomes.set(index, 'rejected'),
     );
   };
+  const addLast = (index: number, signature?: Uint8Array): void => add(index, signature, true);
   const sizes = () => jobs.map(({ slots }) => slots.length);
   /** Ends the job that is at this place among those running. */
   async function finish(place = 0): Promise<void> {
@@ -57,7 +58,7 @@ function openLanes(
     // Promises settle between two turns of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
   }
-  return { lanes, runner, table, jobs, running, outcomes, add, sizes, finish };
+  return { lanes, runner, table, jobs, running, outcomes, add, addLast, sizes, finish };
 }
 
 const neverNeeded = () => Promise.reject(new Error('the lanes would do'));
@@ -264,5 +265,69 @@ describe('a job that fails', () => {
     add(1);
     await finish();
     expect(outcomes.get(1)).toBe('added');
+  });
+});
+
+describe('the last signatures', () => {
+  const membersOf = (lanes: SignatureLanes) => lanes.made?.signers.toSorted((a, b) => a - b);
+
+  test('wait for the jobs before them, and one job then makes the aggregate of all', async () => {
+    const { lanes, add, addLast, jobs, finish } = openLanes({ concurrency: 2 });
+    add(0);
+    add(1);
+    addLast(2);
+    expect(jobs).toHaveLength(2);
+    await finish();
+    expect(jobs).toHaveLength(2);
+    await finish();
+    expect(jobs).toHaveLength(3);
+    expect(jobs[2]?.last?.sums).toHaveLength(1);
+    expect(lanes.made).toBeUndefined();
+    await finish();
+    expect(membersOf(lanes)).toEqual([0, 1, 2]);
+    expect(areSumsOf((await lanes.partialSums(neverNeeded)).sums, [0, 1, 2])).toBe(true);
+    const key = modelBackend.aggregatePublicKeys(
+      signers.slice(0, 3).map(({ publicKey }) => modelBackend.parsePublicKey(publicKey)),
+    );
+    expect(lanes.made?.key).toEqual(modelBackend.packPublicKey(key));
+  });
+
+  test('make no aggregate where one of them is no point', async () => {
+    const { lanes, add, addLast, finish, outcomes } = openLanes();
+    add(0);
+    addLast(1, NO_POINT);
+    await finish();
+    await finish();
+    expect(outcomes.get(1)).toBeInstanceOf(ParseError);
+    expect(lanes.made).toBeUndefined();
+    // So others are needed, and nothing holds them up.
+    add(2);
+    await finish();
+    expect(outcomes.get(2)).toBe('added');
+  });
+
+  test('hold up what comes after them until somebody is removed', async () => {
+    const { lanes, add, addLast, jobs, finish, outcomes } = openLanes();
+    addLast(0);
+    addLast(1);
+    await finish();
+    await finish();
+    expect(membersOf(lanes)).toEqual([0]);
+    expect(jobs).toHaveLength(1);
+    add(2);
+    expect(jobs).toHaveLength(1);
+    lanes.remove(0);
+    expect(lanes.made).toBeUndefined();
+    expect(jobs).toHaveLength(2);
+    await finish();
+    expect([...outcomes.keys()]).toEqual([0, 1, 2]);
+  });
+
+  test('that are removed while their aggregate is being made leave none', async () => {
+    const { lanes, addLast, finish } = openLanes();
+    addLast(0);
+    lanes.remove(0);
+    await finish();
+    expect(lanes.made).toBeUndefined();
   });
 });

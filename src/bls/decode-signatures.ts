@@ -1,0 +1,102 @@
+import { BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
+import { ParseError } from '../primitives/parse-error.ts';
+import type { BlsBackend, PublicKey, Signature } from './bls-backend.ts';
+
+/** What is wrong with a signature, or with its signer's key. */
+export interface Malformed {
+  readonly position: number;
+  readonly what: string;
+  readonly reason: string;
+}
+
+interface Decoded {
+  /** Packed, one after the other. The place of a malformed one holds nothing of use. */
+  readonly points: Uint8Array<ArrayBuffer>;
+  readonly malformed: readonly Malformed[];
+  /** Of those that are not malformed. */
+  readonly keys: readonly PublicKey[];
+  /** Theirs, or what these add up to. */
+  readonly signatures: readonly Signature[];
+}
+
+/**
+ * @param slots of the signers
+ * @param readKey throws a {@link ParseError}
+ * @param encoded of each signer, 96 bytes
+ */
+export function decodeSignatures(
+  backend: BlsBackend,
+  slots: readonly number[],
+  readKey: (slot: number) => PublicKey,
+  encoded: Uint8Array,
+): Decoded {
+  const pieces = slots.map((_, n) => encoded.slice(n * BLS_SIGNATURE_LENGTH, (n + 1) * BLS_SIGNATURE_LENGTH));
+  return sumTogether(backend, slots, readKey, pieces) ?? decodeEach(backend, slots, readKey, pieces);
+}
+
+/** In one call into the library, if it has one for it; undefined where something is malformed. */
+function sumTogether(
+  { sumEncodedSignatures, packedSignatureBytes }: BlsBackend,
+  slots: readonly number[],
+  readKey: (slot: number) => PublicKey,
+  pieces: readonly Uint8Array[],
+): Decoded | undefined {
+  if (sumEncodedSignatures === undefined || pieces.length === 0) return undefined;
+  try {
+    const keys = slots.map(readKey);
+    const sum = sumEncodedSignatures(pieces);
+    if (sum === undefined) return undefined;
+    const points = new Uint8Array(pieces.length * packedSignatureBytes);
+    for (const [position, piece] of pieces.entries()) points.set(piece, position * packedSignatureBytes);
+    return { points, malformed: [], keys, signatures: [sum] };
+  } catch (error) {
+    if (error instanceof ParseError) return undefined;
+    throw error;
+  }
+}
+
+function decodeEach(
+  backend: BlsBackend,
+  slots: readonly number[],
+  readKey: (slot: number) => PublicKey,
+  pieces: readonly Uint8Array[],
+): Decoded {
+  const { packedSignatureBytes } = backend;
+  const points = new Uint8Array(slots.length * packedSignatureBytes);
+  const malformed: Malformed[] = [];
+  const keys: PublicKey[] = [];
+  const signatures: Signature[] = [];
+  const parsed = parseSignatures(backend, pieces);
+  for (const [position, slot] of slots.entries()) {
+    try {
+      const key = readKey(slot);
+      const signature = parsed[position] as Signature | ParseError;
+      if (signature instanceof ParseError) throw signature;
+      points.set(backend.packSignature(signature), position * packedSignatureBytes);
+      keys.push(key);
+      signatures.push(signature);
+    } catch (error) {
+      if (!(error instanceof ParseError)) throw error;
+      malformed.push({ position, what: error.what, reason: error.reason });
+    }
+  }
+  return { points, malformed, keys, signatures };
+}
+
+function parseSignatures(backend: BlsBackend, signatures: readonly Uint8Array[]): (Signature | ParseError)[] {
+  const parsed: (Signature | ParseError)[] = [];
+  while (parsed.length < signatures.length) {
+    const [first, second] = signatures.slice(parsed.length, parsed.length + 2) as [Uint8Array, Uint8Array | undefined];
+    if (second !== undefined && backend.parseTwoSignatures !== undefined) {
+      parsed.push(...backend.parseTwoSignatures([first, second]));
+      continue;
+    }
+    try {
+      parsed.push(backend.parseSignature(first));
+    } catch (error) {
+      if (!(error instanceof ParseError)) throw error;
+      parsed.push(error);
+    }
+  }
+  return parsed;
+}
