@@ -1,6 +1,6 @@
 import { createBlsService } from '../src/bls/aggregation.ts';
 import type { BlsBackend } from '../src/bls/bls-backend.ts';
-import { type BlsJob, runBlsJob } from '../src/bls/bls-jobs.ts';
+import { type BlsJob, type BlsJobs, runBlsJob } from '../src/bls/bls-jobs.ts';
 import { createJobRunner, type JobRunner } from '../src/bls/job-runner.ts';
 import { JOBS_PER_THREAD } from '../src/bls/worker-pool.ts';
 import { bytesToHex } from '../src/primitives/bytes.ts';
@@ -138,7 +138,7 @@ export async function simulateWorkers(options: WorkersOptions): Promise<WorkersR
       signers.map(async (signer) => {
         await new Promise<void>((resolve) => time.elsewhere(NETWORK_MS + 0.1 * signer.index, resolve));
         await loop.work(ofEach);
-        await aggregation.add(signer, scheme.sign(signer.index, message));
+        await aggregation.add(signer, scheme.sign(signer.index, message), signer.index === signers.length - 1);
       }),
     );
     if (!(await aggregation.verify(await aggregation.aggregate(), message))) throw new Error('does not verify');
@@ -178,7 +178,12 @@ function costOf(job: BlsJob, costs: JobCosts): number {
     case 'hash':
       return costs.hashMs ?? 0;
     case 'add':
-      return costs.addMs + job.slots.length * costs.addEachMs;
+      return costOfAdd(job, costs) + (job.last?.message === undefined ? 0 : costs.checkMs);
+    case 'addAll': {
+      const checks = job.adds.filter(({ last }) => last?.message !== undefined).length;
+      const checksMs = checks === 0 ? 0 : costs.checkMs + (checks - 1) * costs.furtherCheckMs;
+      return job.adds.reduce((ms, add) => ms + costOfAdd(add, costs), checksMs);
+    }
     case 'aggregate':
       return costs.aggregateMs + (job.message === undefined ? 0 : costs.checkMs);
     case 'verify':
@@ -186,6 +191,10 @@ function costOf(job: BlsJob, costs: JobCosts): number {
     default:
       throw new Error(`the cost of ${job.kind} is not known`);
   }
+}
+
+function costOfAdd({ slots, last }: BlsJobs['add']['input'], costs: JobCosts): number {
+  return costs.addMs + slots.length * costs.addEachMs + (last === undefined ? 0 : costs.aggregateMs);
 }
 
 /** As blst does, which is handed the message itself. */
