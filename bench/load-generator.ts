@@ -27,9 +27,11 @@ class Tally {
   errors = 0;
   unsent = 0;
 
-  add(status: number, tookMs: number): void {
+  /** @param isOverload of a 503, where the body was read: whether it is a refusal, and not the end of a wait for others */
+  add(status: number, tookMs: number, isOverload = true): void {
     this.statuses[status] = (this.statuses[status] ?? 0) + 1;
-    const kind = status === 201 ? 'signed' : status === 503 || status === 429 ? 'refused' : 'other';
+    const isRefused = status === 429 || (status === 503 && isOverload);
+    const kind = status === 201 ? 'signed' : isRefused ? 'refused' : 'other';
     this.#tookMs[kind].push(tookMs);
   }
 
@@ -115,7 +117,7 @@ async function keepRate(job: OpenLoopJob, nextBody: () => string): Promise<LoadR
       outstanding += 1;
       post(pool, nextBody())
         .then(
-          (status) => tally.add(status, performance.now() - dueMs),
+          ({ status, isOverload }) => tally.add(status, performance.now() - dueMs, isOverload),
           () => {
             tally.errors += 1;
           },
@@ -135,9 +137,15 @@ async function keepRate(job: OpenLoopJob, nextBody: () => string): Promise<LoadR
   return result;
 }
 
-function post(pool: Pool, body: string): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
+interface Answer {
+  readonly status: number;
+  readonly isOverload: boolean;
+}
+
+function post(pool: Pool, body: string): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   let status = 0;
+  let isOverload = false;
   pool.dispatch(
     { method: 'POST', path: AGGREGATION_PATH, headers: HEADERS, body },
     {
@@ -145,8 +153,11 @@ function post(pool: Pool, body: string): Promise<number> {
       onResponseStart: (_controller, statusCode) => {
         status = statusCode;
       },
-      onResponseData: () => undefined,
-      onResponseEnd: () => resolve(status),
+      onResponseData: (_controller, chunk) => {
+        // Errors are short, and come in one piece.
+        isOverload ||= status === 503 && chunk.includes('"overloaded"');
+      },
+      onResponseEnd: () => resolve({ status, isOverload }),
       onResponseError: (_controller, error) => reject(error),
     },
   );

@@ -30,7 +30,7 @@ export interface LoadResult {
   readonly endedMs: number;
   /** 201. */
   readonly signed: Answers;
-  /** 503 or 429: refused before any work. */
+  /** 503 `overloaded` or 429: refused before any work. */
   readonly refused: Answers;
   /** All else, as what is wrong with a message. */
   readonly other: Answers;
