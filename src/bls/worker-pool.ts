@@ -1,6 +1,8 @@
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
+import type { Worker } from 'node:worker_threads';
 import type { Clock } from '../primitives/clock.ts';
+import { startDeadline } from '../primitives/deadline.ts';
 import { once } from '../primitives/once.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
@@ -16,6 +18,8 @@ const MAX_QUEUED = 10_000;
 export const JOBS_PER_THREAD = 2;
 /** Of new objects. Numbers of a few words live for microseconds; V8's own choice lets a thread have up to 128 MB of them. */
 const MAX_YOUNG_MB = 6;
+/** A start takes a fraction of a second. One that hangs must not hold up the end of the process. */
+const MAX_START_MS = 5_000;
 /** A decoding takes a fraction of a millisecond, a check some milliseconds. */
 const JOB_BUCKETS_SECONDS = [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
@@ -42,7 +46,7 @@ export async function openWorkerPool(options: {
   const pool = once(async () => {
     isStarted = true;
     const { Piscina } = await import('piscina');
-    return new Piscina<BlsJob, BlsJobResult<BlsJobKind>>({
+    const made = new Piscina<BlsJob, BlsJobResult<BlsJobKind>>({
       filename: new URL('bls-thread.js', import.meta.url).href,
       workerData: { backend: options.backend, compiledCode: compiledCodeFolder() },
       resourceLimits: { maxYoungGenerationSizeMb: MAX_YOUNG_MB },
@@ -54,6 +58,7 @@ export async function openWorkerPool(options: {
       // We have a metric for it; its histograms are a megabyte.
       recordTiming: false,
     });
+    return { made, starting: made.threads.map(untilStarted) };
   });
   const observe = declareJobDuration(options.metrics);
   const runner = createJobRunner({
@@ -61,14 +66,19 @@ export async function openWorkerPool(options: {
     concurrency: JOBS_PER_THREAD * threads,
     maxQueued: MAX_QUEUED,
     async execute(job) {
-      const started = await pool();
+      const { made } = await pool();
       const startMs = options.clock.monotonicMs();
-      const result = await started.run(job, { transferList: transferable(job) });
+      const result = await made.run(job, { transferList: transferable(job) });
       observe(job.kind, (options.clock.monotonicMs() - startMs) / 1_000);
       return result;
     },
     close: async () => {
-      if (isStarted) await (await pool()).close();
+      if (!isStarted) return;
+      const { made, starting } = await pool();
+      // V8 may end the whole process where a thread is ended while it starts.
+      using waiting = startDeadline(options.clock, MAX_START_MS, 'the start of the BLS threads');
+      await Promise.race([Promise.all(starting), aborted(waiting.signal)]);
+      await made.close();
     },
   });
   showUsage(options.metrics, runner);
@@ -77,6 +87,18 @@ export async function openWorkerPool(options: {
     // Where they cannot be loaded, the first job says so.
     start: () => void pool().catch(() => undefined),
   };
+}
+
+/** Resolves when a thread has loaded its program, of which it tells the pool by its first message, or has ended. */
+function untilStarted(thread: Worker): Promise<void> {
+  return new Promise((resolve) => {
+    thread.once('message', () => resolve());
+    thread.once('exit', () => resolve());
+  });
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
 /** Where the process keeps compiled code: a thread has to be told, and would load the compiler of types again. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
+import type { Worker } from 'node:worker_threads';
 import * as blst from '@chainsafe/blst';
 import { Registry } from 'prom-client';
 import { describe, expect, test, vi } from 'vitest';
@@ -79,6 +80,24 @@ test.runIf(process.platform === 'linux')('threads let the event loop go first', 
   await Promise.all(Array.from({ length: 4 }, () => runner.run<'hash'>(() => HASH)));
   expect(lowered() - before).toBe(2);
   expect(getPriority()).toBe(own);
+});
+
+test('a thread that starts is not ended before it has', async () => {
+  const events: string[] = [];
+  const follow = (thread: Worker): void => {
+    for (const name of ['online', 'message', 'exit']) thread.once(name, () => events.push(name));
+  };
+  process.on('worker', follow);
+  try {
+    const runner = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+    const begun = once(process, 'worker');
+    runner.start();
+    await begun;
+    await runner[Symbol.asyncDispose]();
+    expect(events).toEqual(['online', 'message', 'exit']);
+  } finally {
+    process.off('worker', follow);
+  }
 });
 
 test('no thread is started before it is told to, or has a job', async () => {
