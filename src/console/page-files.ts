@@ -45,6 +45,9 @@ export function sendPageFile(request: FastifyRequest, reply: FastifyReply, file:
   return sendDocument(request, reply.header('content-encoding', 'gzip'), file.gzip);
 }
 
+/** It takes half a second. Whoever waits for one that hangs learns of it. */
+const MAX_BUILD_MS = 30_000;
+
 /**
  * In a process of its own, as a thread would leave 20 MB with this one. `--disable-warning`: that the stripping of types is experimental in
  * Node 24 would stand in the log as a line that is no JSON.
@@ -52,7 +55,10 @@ export function sendPageFile(request: FastifyRequest, reply: FastifyReply, file:
 function buildInProcess(): Promise<readonly BuiltFile[]> {
   const program = new URL(`build-page-files${extname(import.meta.filename)}`, import.meta.url);
   return new Promise((resolve, reject) => {
-    const child = fork(program, { serialization: 'advanced', execArgv: ['--disable-warning=ExperimentalWarning'] });
+    const child = fork(program, {
+      ...{ serialization: 'advanced', execArgv: ['--disable-warning=ExperimentalWarning'] },
+      ...{ timeout: MAX_BUILD_MS, killSignal: 'SIGKILL' },
+    });
     // The service may stop meanwhile.
     child.unref();
     child.channel?.unref();
