@@ -1,9 +1,9 @@
 import type { BlsJobs } from './bls-jobs.ts';
 import type { JobRunner } from './job-runner.ts';
 
-/** A check takes some 2 ms with noble, and less together with others, so the first of a batch is not held up for long. */
+/** A check takes about a millisecond with blst, and less together with others, so the first of a batch is not held up for long. */
 const MAX_ADDS_PER_JOB = 16;
-/** Decoding so many takes some 4 ms with noble. */
+/** Decoding so many takes some milliseconds. */
 const ENOUGH_SIGNATURES = 64;
 
 type AddInput = BlsJobs['add']['input'];

@@ -2,7 +2,7 @@ import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import type { Clock } from '../primitives/clock.ts';
-import { startDeadline } from '../primitives/deadline.ts';
+import { aborted, startDeadline } from '../primitives/deadline.ts';
 import { once } from '../primitives/once.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
@@ -95,10 +95,6 @@ function untilStarted(thread: Worker): Promise<void> {
     thread.once('message', () => resolve());
     thread.once('exit', () => resolve());
   });
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
 /** Where the process keeps compiled code: a thread has to be told, and would load the compiler of types again. */

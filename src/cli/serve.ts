@@ -4,6 +4,7 @@ import { ConfigError } from '../config/problems.ts';
 import type { NetworkConfig } from '../config/settings.ts';
 import { IdentityError } from '../p2p/identity.ts';
 import { systemClock } from '../primitives/clock.ts';
+import { aborted } from '../primitives/deadline.ts';
 import { StoreError } from '../store/validation-store.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { usageFailure } from './exit-codes.ts';
@@ -126,13 +127,6 @@ function showProgress(text: string): void {
 
 function clearProgress(): void {
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 /** Where the system refuses something, such as a port in use, the message is enough. Anything else is a bug, and needs its stack. */

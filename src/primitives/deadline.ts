@@ -37,3 +37,11 @@ export function startDeadline(
     },
   };
 }
+
+/** Resolves when the signal aborts, whatever the reason; at once where it has. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
