@@ -1,13 +1,14 @@
 import type { BlsService } from '../bls/aggregation.ts';
 import type { Clock } from '../primitives/clock.ts';
-import type { SubnetID } from '../primitives/ids.ts';
+import type { BlockchainID, SubnetID } from '../primitives/ids.ts';
 import { createLru } from '../primitives/lru.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics } from './aggregator-metrics.ts';
 import { CapacityLimit, type WaitingPlace } from './capacity-limit.ts';
 import { FairSeats, type Seat, type SeatRefusal, type SeatShares } from './fair-seats.ts';
-import { MissedLookups } from './missed-lookups.ts';
+import { type Credit, RefusalCredit } from './refusal-credit.ts';
 import type { SubnetPolicy } from './subnet-policy.ts';
+import { VainWork } from './vain-work.ts';
 import { type Turn, WorkTurns } from './work-turns.ts';
 
 export interface AdmissionOptions {
@@ -36,6 +37,10 @@ export interface Place extends Disposable {
   belongTo(subnetID: SubnetID): void;
   /** Says that what had to be looked up does not exist. */
   foundNothing(): void;
+  /** Before it waits to have validators asked for a message of the chain. @throws {AggregatorError} `overloaded` */
+  requireCredit(sourceChainID: BlockchainID): void;
+  /** Right before. @param refusals by validators, as are to be expected if nobody signs @throws {AggregatorError} `overloaded` */
+  takeCredit(sourceChainID: BlockchainID, refusals: number): Credit;
   /** Before the work that a request with a known answer was expected not to need. @throws {AggregatorError} `overloaded` */
   requireSeat(): void;
   /** Waits until it may work on signatures. @throws {AggregatorError} `overloaded`, or the signal's reason */
@@ -62,6 +67,11 @@ const HELD_PER_SEAT = 16;
 const TRACKED_SHARE = 0.25;
 /** Requests whose answers are remembered. Each is a short text: 4.4 MB with their table, which V8 doubles when 32,768 have come. */
 const MAX_KNOWN = 20_000;
+/**
+ * Lookups that find nothing. At once, as whoever watches some chains or transactions that are about to appear asks for them again and again. One
+ * takes about a millisecond of this machine, and as much of the API's: a few percent of one core.
+ */
+const MISSED = { atOnce: 64, perSecond: 32 };
 /** Several times in a window of {@link CapacityLimit}. */
 const PROBE_MS = 20;
 
@@ -76,7 +86,9 @@ export class Admission {
   readonly #capacity: CapacityLimit;
   readonly #turns: WorkTurns;
   readonly #seats: FairSeats;
-  readonly #missed: MissedLookups;
+  /** Lookups that found nothing, by client. */
+  readonly #missed: VainWork;
+  readonly #credit: RefusalCredit;
   /** By the key of the request. */
   readonly #shared = new Map<string, SharedSeat>();
   readonly #known = createLru<string, true>(MAX_KNOWN);
@@ -88,7 +100,8 @@ export class Admission {
   constructor(options: AdmissionOptions) {
     const { clock, metrics, maxAggregationsInFlight: ceiling, turnTimeoutMs } = options;
     this.#options = options;
-    this.#missed = new MissedLookups(clock);
+    this.#missed = new VainWork(clock, MISSED);
+    this.#credit = new RefusalCredit(clock);
     this.#seats = new FairSeats(() => this.#trackedShare());
     this.#capacity = new CapacityLimit({
       floor: Math.min(MIN_AT_WORK, ceiling),
@@ -132,6 +145,11 @@ export class Admission {
       },
       foundNothing: () => {
         if (subnet === undefined && client !== undefined) this.#missed.count(client);
+      },
+      requireCredit: (sourceChainID) => this.#requireCredit(client, sourceChainID),
+      takeCredit: (sourceChainID, refusals) => {
+        this.#requireCredit(client, sourceChainID);
+        return client === undefined ? UNLIMITED : this.#credit.take(client, sourceChainID, refusals);
       },
       requireSeat: () => {
         if (shared !== undefined) return;
@@ -208,7 +226,7 @@ export class Admission {
     let shared = this.#shared.get(key);
     if (shared === undefined) {
       const { client, subnet } = shares;
-      if (subnet === undefined && client !== undefined && this.#missed.areTooMany(client))
+      if (subnet === undefined && client !== undefined && this.#missed.usedPart(client) > 1 - 1 / MISSED.atOnce)
         throw this.#refuse('missed', 0);
       const seat = this.#seats.take(this.#limit, this.#options.maxAggregationsInFlight, shares);
       if (typeof seat === 'string') throw this.#refuse(seat, this.#seats.taken);
@@ -218,6 +236,10 @@ export class Admission {
     }
     shared.holders += 1;
     return shared;
+  }
+
+  #requireCredit(client: string | undefined, chainID: BlockchainID): void {
+    if (client !== undefined && !this.#credit.has(client, chainID)) throw this.#refuse('refused', 0);
   }
 
   #move({ seat }: SharedSeat, subnetID: SubnetID): void {
@@ -271,7 +293,7 @@ function withoutStack<T extends Error>(create: () => T): T {
   }
 }
 
-type Refusal = SeatRefusal | 'missed' | 'held' | 'late';
+type Refusal = SeatRefusal | 'missed' | 'refused' | 'held' | 'late';
 
 const REFUSALS: Readonly<Record<Refusal, (count: number) => string>> = {
   full: (count) => `${count} aggregations are under way, which is all this service takes at once`,
@@ -281,6 +303,7 @@ const REFUSALS: Readonly<Record<Refusal, (count: number) => string>> = {
     'too many aggregations for subnets that this service does not track are under way: the rest is kept for its own',
   unresolved: () => 'too many requests for chains that have to be looked up first are under way',
   missed: () => 'too many requests of this client named chains, subnets or transactions that do not exist',
+  refused: () => 'validators refused too many messages of this client, which nobody signed',
   late: (count) => `${count} aggregations wait for their turn, and this one has waited too long`,
   held: (count) => `${count} requests wait for their answers, which is all this service holds at once`,
 };
@@ -301,3 +324,6 @@ interface SharedSeat {
   readonly seat: Seat;
   holders: number;
 }
+
+/** Of those who did not say who they are. */
+const UNLIMITED: Credit = { spend: () => undefined, [Symbol.dispose]: () => undefined };

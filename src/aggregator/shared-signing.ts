@@ -119,6 +119,7 @@ export class SharedSigning {
 
   async #fly(key: string, flight: Omit<Work, 'progress' | 'waitedMs'>, signal: AbortSignal): Promise<Signed> {
     const { request, signing, place } = flight;
+    place.requireCredit(request.message.sourceChainID);
     const { source, sharedWork, bls } = this.#options;
     const { refusedChains } = this.#collection;
     // Beside the question to the store: whether the message is there or has to be signed, its hash is needed, unless nobody signs it.
@@ -161,6 +162,7 @@ export class SharedSigning {
   async #collect(key: string, work: Work, signal: AbortSignal): Promise<Ending> {
     const { request, signing, progress, place, waitedMs, span } = work;
     using turn = await place.turn(signal);
+    using credit = place.takeCredit(request.message.sourceChainID, signing.warpSet.validators.length / 3);
     const job = {
       ...request,
       ...signing,
@@ -179,6 +181,8 @@ export class SharedSigning {
       signal,
     );
     if (outcome.kind === 'insufficient') {
+      const { signedWeight, outcomes } = outcome.summary;
+      if (signedWeight === 0n) credit.spend(outcomes.refused.count);
       const error = toError(request, signing, outcome);
       const connectedWeight = this.#connectedWeight(signing.warpSet);
       this.#failures.remember(key, error, connectedWeight);

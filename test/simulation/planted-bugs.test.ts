@@ -168,6 +168,8 @@ const BUGS: readonly Bug[] = [
             turn: place.turn.bind(place),
             belongTo: place.belongTo.bind(place),
             foundNothing: place.foundNothing.bind(place),
+            takeCredit: place.takeCredit.bind(place),
+            requireCredit: place.requireCredit.bind(place),
             requireSeat: place.requireSeat.bind(place),
             [Symbol.dispose]: () => undefined,
           };

@@ -4,13 +4,15 @@ import { describe, expect, test } from 'vitest';
 import { Admission, type Place } from '../../../src/aggregator/admission.ts';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
+import type { SignatureOutcome } from '../../../src/aggregator/signature-source.ts';
 import type { BlsAggregation, Signer } from '../../../src/bls/aggregation.ts';
 import { sleep } from '../../../src/primitives/clock.ts';
 import { type BlockchainID, idFromBytes, type SubnetID } from '../../../src/primitives/ids.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
-import { CHAIN, createHarness, NETWORK_ID, NO_POLICY, OTHER_SUBNET, SUBNET, TX } from './aggregator-fixture.ts';
+import { createModelSigner } from '../bls/model-backend.ts';
+import { CHAIN, createHarness, NETWORK_ID, NO_POLICY, nodeOf, OTHER_SUBNET, SUBNET, TX } from './aggregator-fixture.ts';
 import { drain, NOTHING_LEFT } from './collection-fixture.ts';
 
 function messageOf(number: number, chainID: BlockchainID = CHAIN) {
@@ -235,6 +237,46 @@ describe('a flood', () => {
     expect(await askOften('flood', 100)).toEqual({ unknown_source_chain: 16, overloaded: 84 });
     await clock.advance(60_000);
     expect(await askOften('flood', 100)).toEqual({ unknown_source_chain: 64, overloaded: 36 });
+  });
+
+  test('of messages that 200 validators refuse is not shown to them when one client had too many of them refused, until some seconds have passed', async () => {
+    const harness = createHarness({
+      ...{ maxAggregationsInFlight: 400, maxQueriesInFlight: 50_000, maxConcurrentQueries: 2_048 },
+    });
+    const { api, source, startFor, finish, registry, clock } = harness;
+    const many = Array.from({ length: 200 }, (_, index) => createModelSigner(BigInt(index + 2) ** 7n));
+    api.sets.set(SUBNET, () =>
+      many.map(({ publicKey }, index) => ({ nodeID: nodeOf(index + 1), publicKey, weight: 1n })),
+    );
+    const behave = (outcome: (sign: (message: Uint8Array) => Uint8Array, message: Uint8Array) => SignatureOutcome) => {
+      for (const [index, { sign }] of many.entries()) {
+        source.add(nodeOf(index + 1), ({ message }) => ({ afterMs: 10, outcome: outcome(sign, message) }));
+      }
+    };
+    let last = 0;
+    const askOften = async (client: string, times: number) => {
+      const results = Array.from({ length: times }, () => {
+        last += 1;
+        return startFor(client, { message: messageOf(last) });
+      });
+      await finish(Promise.allSettled(results));
+      return count(await outcomes(results));
+    };
+    behave(() => ({ kind: 'refused', code: 2, text: 'not found' }));
+    // A round takes 1.3 s, as a sample is asked again.
+    await askOften('flood', 100);
+    await askOften('flood', 100);
+    const asked = source.calls.length;
+    const { insufficient_weight: shown = 0, overloaded = 0 } = await askOften('flood', 100);
+    expect(shown + overloaded).toBe(100);
+    expect(source.calls.length - asked).toBeLessThan(2 * 1_500);
+    expect(shown).toBeGreaterThan(15);
+    expect(await registry.metrics()).toMatch(/admission_refusals_total\{reason="refused"\} \d+/);
+    // Others may show theirs, and a client whose messages are signed again is trusted again.
+    expect(await askOften('other', 1)).toEqual({ insufficient_weight: 1 });
+    behave((sign, message) => ({ kind: 'signature', signature: sign(message) }));
+    await clock.advance(10_000);
+    expect(await askOften('flood', 20)).toEqual({ done: 20 });
   });
 
   test('of subnets that do not exist reads no validator set', async () => {

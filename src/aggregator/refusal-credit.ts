@@ -1,0 +1,65 @@
+import type { Clock } from '../primitives/clock.ts';
+import type { BlockchainID } from '../primitives/ids.ts';
+import { VainWork } from './vain-work.ts';
+
+/** What one collection may spend; what it did not is given back at its end. */
+export interface Credit extends Disposable {
+  /** Nobody signed, and so many validators refused. */
+  spend(refusals: number): void;
+}
+
+/**
+ * Refusals of validators, of one client for one chain. Each costs some 80 µs, so these are an eighth of one core. Where a hundred of 200
+ * validators refuse each message, they are 60 messages at once and 15 a second; of five validators some thousand, and hundreds.
+ */
+const OF_CHAIN = { atOnce: 6_000, perSecond: 1_500 };
+/** Over all chains, so that one chain whose validators refuse everything does not stop a relayer of four. */
+const OF_CLIENT = { atOnce: 24_000, perSecond: 6_000 };
+/** Whoever has had more than this part of it refused lately spends beforehand: else a crowd would begin before the first of it is refused. */
+const TRUSTED_PART = 0.25;
+
+/**
+ * How many refusals by validators a client may cause with messages that nobody signs. What nobody signs is found out by asking a third of
+ * the weight, and no memory helps where every message is another one. Messages that are signed cost nothing here, however many validators
+ * refused them first, as those that lag do.
+ */
+export class RefusalCredit {
+  readonly #ofChain: VainWork;
+  readonly #ofClient: VainWork;
+
+  constructor(clock: Clock) {
+    this.#ofChain = new VainWork(clock, OF_CHAIN);
+    this.#ofClient = new VainWork(clock, OF_CLIENT);
+  }
+
+  /** Whether the client may show validators one more message of the chain. */
+  has(client: string, chainID: BlockchainID): boolean {
+    return this.#ofChain.usedPart(keyOf(client, chainID)) < 1 && this.#ofClient.usedPart(client) < 1;
+  }
+
+  /** @param expected refusals, if nobody signs */
+  take(client: string, chainID: BlockchainID, expected: number): Credit {
+    const key = keyOf(client, chainID);
+    const spend = (refusals: number): void => {
+      this.#ofChain.count(key, refusals);
+      this.#ofClient.count(client, refusals);
+    };
+    let spent = this.#ofChain.usedPart(key) > TRUSTED_PART ? expected : 0;
+    if (spent > 0) spend(spent);
+    let actual = 0;
+    return {
+      spend: (refusals) => {
+        actual = refusals;
+      },
+      [Symbol.dispose]: () => {
+        if (actual !== spent) spend(actual - spent);
+        spent = actual;
+      },
+    };
+  }
+}
+
+/** No ID has a space. */
+function keyOf(client: string, chainID: BlockchainID): string {
+  return `${chainID} ${client}`;
+}
