@@ -326,4 +326,4 @@ interface SharedSeat {
 }
 
 /** Of those who did not say who they are. */
-const UNLIMITED: Credit = { spend: () => undefined, [Symbol.dispose]: () => undefined };
+const UNLIMITED: Credit = { settle: () => undefined, [Symbol.dispose]: () => undefined };

@@ -2,10 +2,10 @@ import type { Clock } from '../primitives/clock.ts';
 import type { BlockchainID } from '../primitives/ids.ts';
 import { VainWork } from './vain-work.ts';
 
-/** What one collection may spend; what it did not is given back at its end. */
+/** What one collection may spend. One that ends before it is settled, as its client has left, has spent what was expected. */
 export interface Credit extends Disposable {
-  /** Nobody signed, and so many validators refused. */
-  spend(refusals: number): void;
+  /** @param refusals of a message that nobody signed; 0 where somebody did */
+  settle(refusals: number): void;
 }
 
 /**
@@ -44,17 +44,14 @@ export class RefusalCredit {
       this.#ofChain.count(key, refusals);
       this.#ofClient.count(client, refusals);
     };
-    let spent = this.#ofChain.usedPart(key) > TRUSTED_PART ? expected : 0;
-    if (spent > 0) spend(spent);
-    let actual = 0;
+    const isAhead = this.#ofChain.usedPart(key) > TRUSTED_PART;
+    if (isAhead) spend(expected);
+    let actual = expected;
     return {
-      spend: (refusals) => {
+      settle: (refusals) => {
         actual = refusals;
       },
-      [Symbol.dispose]: () => {
-        if (actual !== spent) spend(actual - spent);
-        spent = actual;
-      },
+      [Symbol.dispose]: () => spend(isAhead ? actual - expected : actual),
     };
   }
 }

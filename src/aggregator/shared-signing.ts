@@ -180,9 +180,8 @@ export class SharedSigning {
       { ...this.#collection, limits: { ...limits, requestTimeoutMs } },
       signal,
     );
+    credit.settle(refusalsOf(outcome));
     if (outcome.kind === 'insufficient') {
-      const { signedWeight, outcomes } = outcome.summary;
-      if (signedWeight === 0n) credit.spend(outcomes.refused.count);
       const error = toError(request, signing, outcome);
       const connectedWeight = this.#connectedWeight(signing.warpSet);
       this.#failures.remember(key, error, connectedWeight);
@@ -261,6 +260,12 @@ function toResult(
     totalWeight: warpSet.totalWeight,
     signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
   };
+}
+
+/** Of a message that nobody signed. */
+function refusalsOf(outcome: CollectionOutcome): number {
+  if (outcome.kind === 'signed' || outcome.summary.signedWeight > 0n) return 0;
+  return outcome.summary.outcomes.refused.count;
 }
 
 function toError(

@@ -34,7 +34,7 @@ describe('the credit of a client', () => {
   function spendAll(credit: RefusalCredit, client = 'client', chain = CHAIN): void {
     while (credit.has(client, chain)) {
       using one = credit.take(client, chain, 100);
-      one.spend(100);
+      one.settle(100);
     }
   }
 
@@ -61,15 +61,24 @@ describe('the credit of a client', () => {
     const atOnce = (): number => {
       using underWay = new DisposableStack();
       let count = 0;
-      for (; count < 1_000 && credit.has('client', CHAIN); count += 1) underWay.use(credit.take('client', CHAIN, 90));
+      for (; count < 1_000 && credit.has('client', CHAIN); count += 1) {
+        underWay.use(credit.take('client', CHAIN, 90)).settle(0);
+      }
       return count;
     };
     expect(atOnce()).toBe(1_000);
     for (let number = 0; number < 20; number += 1) {
       using one = credit.take('client', CHAIN, 100);
-      one.spend(100);
+      one.settle(100);
     }
     expect(atOnce()).toBe(45);
     expect(atOnce()).toBe(45);
+  });
+
+  test('is spent by whoever leaves before it is known what became of the message', () => {
+    const credit = new RefusalCredit(new FakeClock());
+    let begun = 0;
+    for (; credit.has('client', CHAIN); begun += 1) credit.take('client', CHAIN, 90)[Symbol.dispose]();
+    expect(begun).toBe(67);
   });
 });
