@@ -5,10 +5,10 @@ import type { ServiceProcess } from './processes.ts';
 import { COLLECTING, type LiveHeap, type Resources, type Rig, readLiveHeap, readResources, startRig } from './rig.ts';
 import { differenceOf, median, READINGS, round, slopeOf } from './statistics.ts';
 
-const DEFAULTS = { minutes: 30, validators: 20, perSecond: 12 };
+const DEFAULTS = { minutes: 60, validators: 5, perSecond: 8 };
 const CONNECTIONS = 32;
-/** Of the time, for memory to settle after the filling. */
-const WARM_UP = 0.25;
+/** Of the time, for memory to settle after the filling, and for code to be there again. */
+const WARM_UP = 0.4;
 const LIVE_READING_MS = 2_000;
 /**
  * In what lives, of one request. One that leaves anything behind leaves an object of a few words. Less than that is what fills with
