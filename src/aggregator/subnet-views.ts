@@ -11,6 +11,7 @@ import type { WarpSet } from '../validators/warp-set.ts';
 import { settingsOf } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AnswerHistory } from './answer-history.ts';
+import { ConnectedWeight } from './connected-weight.ts';
 import { ratio, readinessOf, type SubnetReadiness } from './required-subnet.ts';
 import type { SigningResolver } from './signing-resolver.ts';
 import { assembleSubnetView, type SubnetView, signableWeight } from './subnet-view.ts';
@@ -100,6 +101,9 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
     },
   );
 
+  const connectedWeight = (warpSet: WarpSet): bigint =>
+    new ConnectedWeight(warpSet, (nodeID) => connections.isConnected(nodeID)).weight;
+
   async function fundsOf(subnetID: SubnetID, parent: AbortSignal): Promise<ReadonlyMap<NodeID, L1ValidatorFunds>> {
     using deadline = startDeadline(clock, FUNDS_TIMEOUT_MS, 'asking for balances', parent);
     try {
@@ -134,10 +138,11 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
         .newest()
         .filter(([subnetID, { totalWeight }]) => !known.has(subnetID) && totalWeight > 0n)
         .map(([subnetID, warpSet]) => ({
-          ...readinessOf(subnetID, warpSet, {
-            readyQuorumNum,
-            isConnected: (nodeID) => connections.isConnected(nodeID),
-          }),
+          ...readinessOf(
+            subnetID,
+            { weight: connectedWeight(warpSet), totalWeight: warpSet.totalWeight },
+            { readyQuorumNum },
+          ),
           isTracked: false,
         }));
       return [...tracked, ...others];

@@ -74,6 +74,8 @@ export interface PeerNetwork extends AsyncDisposable {
   waitUntil(predicate: () => boolean, signal: AbortSignal): Promise<void>;
   /** Calls back after connections got ready, ended or failed, once for all changes of one turn. Returns the function that ends it. */
   onConnectionChange(listener: () => void): () => void;
+  /** Calls back at once for each node whose connection got ready, ended or failed, before the others hear of it. */
+  onNodeChange(listener: (nodeID: NodeID) => void): () => void;
   /** Rejects with the signal's reason, and with nothing else. */
   appRequest(
     nodeID: NodeID,
@@ -214,6 +216,10 @@ class DialingPeerNetwork implements PeerNetwork {
     return this.#changes.listen(listener);
   }
 
+  onNodeChange(listener: (nodeID: NodeID) => void): () => void {
+    return this.#changes.listenToNodes(listener);
+  }
+
   async appRequest(
     nodeID: NodeID,
     chainID: BlockchainID,
@@ -309,7 +315,7 @@ class DialingPeerNetwork implements PeerNetwork {
         this.#schedule.onReady(nodeID);
         this.#metrics.onReady();
         this.#options.logger.debug({ nodeID, host: endpoint.host, port: endpoint.port }, 'peer ready');
-        this.#onConnectionChange();
+        this.#onConnectionChange(nodeID);
         this.#book.addSigned(nodeID, handshake.address);
         this.#discovery.onHandshakePeerList(nodeID, peerList);
       },
@@ -329,20 +335,19 @@ class DialingPeerNetwork implements PeerNetwork {
     this.#schedule.onClosed(nodeID, end, this.#options.clock.monotonicMs());
     this.#metrics.onClosed(cause);
     this.#discovery.onDisconnected(nodeID);
-    const { host, port } = endpoint;
-    this.#options.logger.debug({ nodeID, host, port, cause, reason }, 'peer closed');
+    this.#options.logger.debug({ nodeID, host: endpoint.host, port: endpoint.port, cause, reason }, 'peer closed');
     // A refused handshake may mean that the network has moved on to a newer version.
     if (cause === 'handshake') this.#version.doubt();
     if (wasReady) {
       this.#requests.onDisconnected(nodeID, reason);
       if (this.#wanted.all.has(nodeID)) this.#discovery.searchEagerly();
     }
-    this.#onConnectionChange();
+    this.#onConnectionChange(nodeID);
   }
 
-  #onConnectionChange(): void {
+  #onConnectionChange(nodeID: NodeID): void {
     if (this.#schedule.lacksRoom) this.#queueStep();
-    this.#changes.announce();
+    this.#changes.announce(nodeID);
   }
 
   #onAddress(nodeID: NodeID): void {
