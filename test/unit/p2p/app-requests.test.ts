@@ -66,13 +66,14 @@ describe('AppRequests', () => {
         const requests = new AppRequests(clock, MAX_PENDING);
         const sent: Sent[] = [];
         const expected = new Map<Sent, string>();
+        const pingedMs = new Map<number, number>();
         const waiting = (): Sent[] => sent.filter((request) => !expected.has(request));
 
         for (const step of script) {
           switch (step.do) {
             case 'send': {
               const controller = new AbortController();
-              let requestId: number | undefined;
+              let requestId = 0;
               const outcome = requests.send(
                 node(step.node),
                 P_CHAIN_ID,
@@ -86,15 +87,17 @@ describe('AppRequests', () => {
                     if (message.case === 'appRequest') requestId = message.value.requestId;
                     return undefined;
                   },
-                  ping: () => () => answersPings,
+                  ping: () => {
+                    pingedMs.set(requestId, clock.monotonicMs());
+                    return () => answersPings;
+                  },
                 },
               );
               if (waiting().length >= MAX_PENDING) {
-                expect(requestId).toBeUndefined();
+                expect(requestId).toBe(0);
                 expect((await outcome).kind).toBe('not_sent');
                 break;
               }
-              if (requestId === undefined) throw new Error('was not sent');
               expect(requestId % 2).toBe(1);
               const dueMs = clock.monotonicMs() + step.timeoutMs;
               const pingMs = clock.monotonicMs() + step.timeoutMs / 2;
@@ -138,8 +141,12 @@ describe('AppRequests', () => {
               break;
           }
           expect(requests.size).toBe(waiting().length);
-          const unpinged = waiting().filter((request) => request.pingMs > clock.monotonicMs());
-          expect(clock.pendingTimers).toBe(waiting().length + unpinged.length);
+          for (const { requestId, pingMs } of waiting()) {
+            expect(pingedMs.get(requestId)).toBe(pingMs <= clock.monotonicMs() ? pingMs : undefined);
+          }
+          // One for all that have equally long.
+          const times = new Set(waiting().map(({ dueMs, pingMs }) => dueMs - pingMs));
+          expect(clock.pendingTimers).toBe(times.size);
         }
         await settle();
         expect(sent.map((request) => request.settled?.kind)).toEqual(sent.map((request) => expected.get(request)));
