@@ -112,9 +112,12 @@ export class CollectedSignatures {
     }
     this.#weightComing += validator.weight;
     const isLast = tally.signedWeight + this.#weightComing >= tally.targetWeight;
-    const outcome = await sum.add(validator, signature, isLast).finally(() => {
+    let outcome: Awaited<ReturnType<typeof sum.add>>;
+    try {
+      outcome = await sum.add(validator, signature, isLast);
+    } finally {
       this.#weightComing -= validator.weight;
-    });
+    }
     over.throwIfAborted();
     if (outcome instanceof ParseError) return outcome.reason;
     if (outcome === 'over') {
