@@ -14,7 +14,7 @@ import type { AnswerHistory } from './answer-history.ts';
 import { ConnectedWeight } from './connected-weight.ts';
 import { ratio, readinessOf, type SubnetReadiness } from './required-subnet.ts';
 import type { SigningResolver } from './signing-resolver.ts';
-import { assembleSubnetView, type SubnetView, signableWeight } from './subnet-view.ts';
+import { addUpWeights, assembleSubnetView, type SubnetView } from './subnet-view.ts';
 import type { Suspects } from './suspects.ts';
 import type { ValidatorConnections } from './validator-connections.ts';
 
@@ -83,6 +83,8 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
     pastOf: (nodeID: NodeID) => history.pastOf(nodeID),
     isSuspect: (publicKeyHex: string) => suspects.has(publicKeyHex),
   };
+  const weightsOf = (warpSet: WarpSet) =>
+    addUpWeights(warpSet, { ...facts, isConnected: (nodeID) => connections.isConnected(nodeID) });
   options.metrics.readGauge<'subnet_id'>(
     {
       name: 'signable_weight_ratio',
@@ -96,7 +98,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
         .filter(([subnetID, { totalWeight }]) => tracked.has(subnetID) && totalWeight > 0n)
         .map(([subnetID, warpSet]) => ({
           labels: { subnet_id: subnetID },
-          value: ratio(signableWeight(warpSet, facts), warpSet.totalWeight),
+          value: ratio(weightsOf(warpSet).signableWeight, warpSet.totalWeight),
         }));
     },
   );
@@ -149,15 +151,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
     },
 
     weights() {
-      return validatorSets.newest().map(([subnetID, warpSet]) =>
-        assembleSubnetView({
-          ...facts,
-          ...{ subnetID, warpSet },
-          // Of the sums that are wanted here, none depends on the height, or on balances.
-          pChainHeight: 0n,
-          funds: new Map(),
-        }),
-      );
+      return validatorSets.newest().map(([subnetID, warpSet]) => ({ subnetID, ...weightsOf(warpSet) }));
     },
   };
 }
