@@ -15,7 +15,7 @@ const TIMER_MS = 10;
 if (isMainThread) {
   /** @type {Sample[]} */
   let samples = [];
-  /** @type {PerformanceEntry[]} */
+  /** @type {import('node:perf_hooks').PerformanceEntry[]} */
   let collecting = [];
   let [atMs, waitedMs] = [performance.now(), waitedForCoreMs()];
   new PerformanceObserver((list) => collecting.push(...list.getEntries())).observe({ entryTypes: ['gc'] });
@@ -43,7 +43,7 @@ if (isMainThread) {
  * `own_without_gc_p99`: without garbage collections, either.
  *
  * @param {Sample[]} samples
- * @param {PerformanceEntry[]} collecting
+ * @param {import('node:perf_hooks').PerformanceEntry[]} collecting
  */
 function figures(samples, collecting) {
   const delays = samples.map(({ fromMs, toMs, waitedMs }) => {
