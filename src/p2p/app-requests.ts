@@ -48,6 +48,15 @@ export interface RequestTarget {
   ping(): () => boolean;
 }
 
+export interface AppRequestsHooks {
+  /** Calls back when all that has come by now is handled. */
+  readonly afterAll: (callback: () => void) => void;
+  /** Hears how each request ended, and after how long. */
+  readonly onEnd: (kind: AppOutcome['kind'] | 'aborted', ms: number) => void;
+}
+
+const NO_HOOKS: AppRequestsHooks = { afterAll: (callback) => callback(), onEnd: () => undefined };
+
 /** The requests that end with one signal, which hears of one listener for all: it looks at each for every one that is added. */
 interface SharedSignal {
   readonly pending: Set<PendingRequest>;
@@ -108,6 +117,8 @@ class PendingRequest implements Awaited {
 export class AppRequests {
   readonly #clock: Clock;
   readonly #maxPending: number;
+  readonly #afterAll: AppRequestsHooks['afterAll'];
+  readonly #onEnd: AppRequestsHooks['onEnd'];
   /** Of each node the one sent last, which knows those before: there is mostly one, and a map for it would be larger than itself. */
   readonly #pending = new Map<NodeID, PendingRequest>();
   readonly #signals = new Map<AbortSignal, SharedSignal>();
@@ -119,9 +130,11 @@ export class AppRequests {
   /** A fan-out asks many nodes about one chain: its bytes are decoded once. */
   #lastChain: { id: BlockchainID; bytes: Uint8Array } | undefined;
 
-  constructor(clock: Clock, maxPending: number) {
+  constructor(clock: Clock, maxPending: number, { afterAll, onEnd }: AppRequestsHooks = NO_HOOKS) {
     this.#clock = clock;
     this.#maxPending = maxPending;
+    this.#afterAll = afterAll;
+    this.#onEnd = onEnd;
   }
 
   get size(): number {
@@ -143,15 +156,15 @@ export class AppRequests {
     target: RequestTarget,
   ): Promise<AppOutcome> {
     if (signal.aborted) return Promise.reject(signal.reason);
-    if (timeoutMs <= 0) return Promise.resolve({ kind: 'silent' });
+    if (timeoutMs <= 0) return this.#unsent({ kind: 'silent' });
     if (this.#size >= this.#maxPending) {
-      return Promise.resolve({ kind: 'not_sent', reason: `${this.#maxPending} requests are waiting already` });
+      return this.#unsent({ kind: 'not_sent', reason: `${this.#maxPending} requests are waiting already` });
     }
     const requestId = this.#takeID(nodeID);
     const chainBytes = this.#chainBytes(chainID);
     const head = { chainId: chainBytes, requestId, deadline: this.#deadlineNs(timeoutMs) };
     const failure = target.send(encodeAppRequestHead(head, appBytes.length), appBytes);
-    if (failure !== undefined) return Promise.resolve(failure);
+    if (failure !== undefined) return this.#unsent(failure);
     const request = new PendingRequest({
       ...{ nodeID, requestId, signal, target },
       chainID: chainBytes,
@@ -190,10 +203,12 @@ export class AppRequests {
   onDue(request: PendingRequest): void {
     this.#leaveDeadlines(request);
     // After a pause of this process a timer fires before what has come meanwhile is read: the node was not late, we were.
-    this.#clock.afterTurn(() => {
-      if (!this.#isPending(request)) return;
-      this.#settle(request, { kind: request.isAlive?.() === true ? 'ignored' : 'silent' });
-    });
+    this.#clock.afterTurn(() =>
+      this.#afterAll(() => {
+        if (!this.#isPending(request)) return;
+        this.#settle(request, { kind: request.isAlive?.() === true ? 'ignored' : 'silent' });
+      }),
+    );
   }
 
   #add(request: PendingRequest): void {
@@ -211,6 +226,7 @@ export class AppRequests {
     const onAbort = (): void => {
       for (const each of [...pending]) {
         this.#forget(each);
+        this.#onEnd('aborted', this.#clock.monotonicMs() - each.sentMs);
         each.reject(signal.reason);
       }
     };
@@ -218,8 +234,14 @@ export class AppRequests {
     signal.addEventListener('abort', onAbort, { once: true });
   }
 
+  #unsent(outcome: AppOutcome): Promise<AppOutcome> {
+    this.#onEnd(outcome.kind, 0);
+    return Promise.resolve(outcome);
+  }
+
   #settle(request: PendingRequest, outcome: AppOutcome): void {
     this.#forget(request);
+    this.#onEnd(outcome.kind, this.#clock.monotonicMs() - request.sentMs);
     request.resolve(outcome);
   }
 

@@ -8,6 +8,7 @@ import type { Dial } from './dial.ts';
 import { DialSchedule } from './dial-schedule.ts';
 import type { NodeVersion } from './handshake.ts';
 import type { Identity } from './identity.ts';
+import { MessageTurns } from './message-turns.ts';
 import type { PeerMessageInit } from './messages.ts';
 import { OwnHandshake } from './own-handshake.ts';
 import { Peer, type PeerEvents, type PeerOptions, type PeerState } from './peer.ts';
@@ -124,6 +125,7 @@ class DialingPeerNetwork implements PeerNetwork {
 
   constructor(options: PeerNetworkOptions) {
     const { clock, identity, logger, networkID, random } = options;
+    const turns = new MessageTurns(clock);
     const limits: PeerLimits = { ...DEFAULT_PEER_LIMITS, ...options.limits };
     this.#options = options;
     this.nodeID = identity.nodeID;
@@ -132,6 +134,7 @@ class DialingPeerNetwork implements PeerNetwork {
       dial: options.dial ?? createTlsDial(identity),
       networkID,
       limits,
+      turns,
       events: this.#peerEvents(),
     };
     this.#handshake = new OwnHandshake({ identity, networkID, clock });
@@ -143,7 +146,10 @@ class DialingPeerNetwork implements PeerNetwork {
       knownAddresses: () => this.#book.size,
       pendingRequests: () => this.#requests.size,
     });
-    this.#requests = new AppRequests(clock, limits.maxPendingRequests);
+    this.#requests = new AppRequests(clock, limits.maxPendingRequests, {
+      afterAll: (callback) => turns.afterAll(callback),
+      onEnd: (kind, ms) => this.#metrics.onAppRequest(kind, ms / 1_000),
+    });
     this.#wanted = new WantedNodes(this.nodeID);
     this.#book = new AddressBook({
       maxEntries: limits.maxKnownAddresses,
@@ -220,27 +226,16 @@ class DialingPeerNetwork implements PeerNetwork {
     return this.#changes.listenToNodes(listener);
   }
 
-  async appRequest(
+  appRequest(
     nodeID: NodeID,
     chainID: BlockchainID,
     appBytes: Uint8Array,
     options: AppRequestOptions,
   ): Promise<AppOutcome> {
-    options.signal.throwIfAborted();
     const peer = this.#open.get(nodeID);
-    if (peer?.state.kind !== 'ready') {
-      return { kind: 'unreachable', reason: this.lastFailure(nodeID) ?? 'not connected' };
-    }
-    const { clock } = this.#options;
-    const startMs = clock.monotonicMs();
-    let kind: AppOutcome['kind'] | 'aborted' = 'aborted';
-    try {
-      const outcome = await this.#requests.send(nodeID, chainID, appBytes, options, peer);
-      kind = outcome.kind;
-      return outcome;
-    } finally {
-      this.#metrics.onAppRequest(kind, (clock.monotonicMs() - startMs) / 1000);
-    }
+    if (peer?.state.kind === 'ready') return this.#requests.send(nodeID, chainID, appBytes, options, peer);
+    if (options.signal.aborted) return Promise.reject(options.signal.reason);
+    return Promise.resolve({ kind: 'unreachable', reason: this.lastFailure(nodeID) ?? 'not connected' });
   }
 
   stats(): PeerNetworkStats {
