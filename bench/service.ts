@@ -1,3 +1,6 @@
+import { readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
 import { startDevnetProcess, startService } from './processes.ts';
@@ -24,10 +27,13 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
 
   const devnet = opened.use(await startDevnetProcess(validators));
   const service = opened.use(
-    await startService({
-      network: { pChainApi: [{ baseUrl: devnet.apiUrl }], dialsPerSecond: 1_000 },
-      aggregation: { requestTimeoutMs: 60_000, peerTimeoutMs: 10_000, hedgeAfterMs: 10_000 },
-    }),
+    await startService(
+      {
+        network: { pChainApi: [{ baseUrl: devnet.apiUrl }], dialsPerSecond: 1_000 },
+        aggregation: { requestTimeoutMs: 60_000, peerTimeoutMs: 10_000, hedgeAfterMs: 10_000 },
+      },
+      ['--import', './bench/loop-delay.js'],
+    ),
   );
   const { url, startedMs: startMs } = service;
   const name = (what: string): string => `${validators} validators: ${what}`;
@@ -51,13 +57,11 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
     ms: round(median(distinct)),
     cpu_ms: round(((after.cpu_s - before.cpu_s) * 1000) / rounds),
   });
-  // Each reading begins the measurement of the event loop anew.
-  await resources(url);
+  await loopDelay(service.pid);
   const togetherMs = performance.now();
   await Promise.all(others.slice(rounds).map(post));
   const ms = round((performance.now() - togetherMs) / inFlight);
-  const { loop_delay_p99_ms } = await resources(url);
-  report({ name: name(`distinct, ${inFlight} in flight`), ms, loop_delay_p99_ms });
+  report({ name: name(`distinct, ${inFlight} in flight`), ms, ...(await loopDelay(service.pid)) });
   const repeated: number[] = [];
   for (let index = 0; index < REPEATED_ROUNDS; index += 1) repeated.push(await post(first));
   report({ name: name('repeated request'), n: REPEATED_ROUNDS, ms: round(median(repeated)) });
@@ -99,16 +103,31 @@ export async function newMessages(url: string, count: number): Promise<string[]>
   return ((await body.json()) as { messages: string[] }).messages;
 }
 
-/** Of the timer by which prom-client watches the event loop: its delay counts from when it was set. */
-const LOOP_TIMER_MS = 10;
+const LOOP_DELAY_TIMEOUT_MS = 10_000;
 
-export async function resources(url: string): Promise<{ rss_mib: number; cpu_s: number; loop_delay_p99_ms: number }> {
+/** Of the service's event loop since the last call; see loop-delay.js, with which it must have been started. */
+async function loopDelay(pid: number): Promise<Omit<Row, 'name'>> {
+  const path = join(tmpdir(), `loop-delay-${pid}.json`);
+  process.kill(pid, 'SIGUSR2');
+  const deadlineMs = performance.now() + LOOP_DELAY_TIMEOUT_MS;
+  for (;;) {
+    const text = await readFile(path, 'utf8').catch(() => undefined);
+    if (text !== undefined) {
+      await rm(path);
+      const figures = Object.entries(JSON.parse(text) as Record<string, number>);
+      return Object.fromEntries(figures.map(([what, ms]) => [`loop_delay_${what}_ms`, round(ms, 1)]));
+    }
+    if (performance.now() > deadlineMs) throw new Error(`no delay of the event loop of process ${pid}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+export async function resources(url: string): Promise<{ rss_mib: number; cpu_s: number }> {
   const { body } = await request(`${url}/metrics`);
   const text = await body.text();
   const value = (metric: string): number => Number(new RegExp(`^${metric} (.+)$`, 'm').exec(text)?.[1]);
   return {
     rss_mib: Math.round(value('process_resident_memory_bytes') / 2 ** 20),
     cpu_s: round(value('process_cpu_seconds_total')),
-    loop_delay_p99_ms: round(Math.max(0, 1_000 * value('nodejs_eventloop_lag_p99_seconds') - LOOP_TIMER_MS)),
   };
 }

@@ -28,7 +28,7 @@ export type AnswerOutcome = 'signed' | Exclude<SignatureOutcome['kind'], 'signat
 
 /** How nodes have answered, over all requests. Nothing in it is proof: it decides the order of asking, and no result. */
 export interface AnswerHistory {
-  /** Undefined where nothing is known, or nothing that is fresh. */
+  /** Undefined where nothing is known, or nothing that is fresh. It changes with what is learnt: it is to be read at once. */
   recordOf(nodeID: NodeID): AnswerRecord | undefined;
   /** It gave a signature, good or not, after so long. */
   answered(nodeID: NodeID, afterMs: number): void;
@@ -69,14 +69,29 @@ interface Past {
   readonly latencies: LatencyWindow;
 }
 
-interface Entry {
+/** Is the record that it is asked for: thousands of them are looked up for each request. */
+class Entry implements AnswerRecord {
+  readonly #clock: Clock;
   usual: { readonly meanMs: number; readonly deviationMs: number } | undefined;
-  leastMs: number;
+  leastMs = Number.POSITIVE_INFINITY;
   /** In a row. */
-  failures: number;
-  nextTrialMs: number;
+  failures = 0;
+  nextTrialMs = 0;
   /** When something was last learnt. */
   atMs: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.atMs = clock.monotonicMs();
+  }
+
+  get isDoubtful(): boolean {
+    return this.failures > 0;
+  }
+
+  get isTrialDue(): boolean {
+    return this.failures > 0 && this.#clock.monotonicMs() >= this.nextTrialMs;
+  }
 }
 
 /** @param slowMs an answer that takes longer comes too late for a request, and is as good as none */
@@ -85,20 +100,19 @@ export function createAnswerHistory(clock: Clock, slowMs: number): AnswerHistory
   const pasts = createLru<NodeID, Past>(MAX_NODES);
 
   function fresh(nodeID: NodeID): Entry | undefined {
-    const entry = entries.get(nodeID);
+    // What keeps a node here is what is learnt of it, not that it is looked up.
+    const entry = entries.peek(nodeID);
     return entry !== undefined && clock.monotonicMs() - entry.atMs < MAX_AGE_MS ? entry : undefined;
   }
 
   function touch(nodeID: NodeID): Entry {
+    const known = entries.get(nodeID);
     const nowMs = clock.monotonicMs();
-    const entry = fresh(nodeID) ?? {
-      usual: undefined,
-      leastMs: Number.POSITIVE_INFINITY,
-      failures: 0,
-      nextTrialMs: 0,
-      atMs: nowMs,
-    };
-    entry.atMs = nowMs;
+    if (known !== undefined && nowMs - known.atMs < MAX_AGE_MS) {
+      known.atMs = nowMs;
+      return known;
+    }
+    const entry = new Entry(clock);
     entries.set(nodeID, entry);
     return entry;
   }
@@ -109,12 +123,7 @@ export function createAnswerHistory(clock: Clock, slowMs: number): AnswerHistory
   }
 
   return {
-    recordOf(nodeID) {
-      const entry = fresh(nodeID);
-      if (entry === undefined) return undefined;
-      const isDoubtful = entry.failures > 0;
-      return { usual: entry.usual, isDoubtful, isTrialDue: isDoubtful && clock.monotonicMs() >= entry.nextTrialMs };
-    },
+    recordOf: fresh,
     answered(nodeID, afterMs) {
       const entry = touch(nodeID);
       entry.usual = average(entry.usual, afterMs);
@@ -135,12 +144,13 @@ export function createAnswerHistory(clock: Clock, slowMs: number): AnswerHistory
       if (answer.kind === 'not_sent') return;
       const atMs = clock.monotonicMs();
       const outcome = answer.kind === 'signature' ? 'signed' : answer.kind;
-      const past = pasts.get(nodeID) ?? { outcome, atMs, refusal: undefined, latencies: new LatencyWindow() };
+      const known = pasts.get(nodeID);
+      const past = known ?? { outcome, atMs, refusal: undefined, latencies: new LatencyWindow() };
       past.outcome = outcome;
       past.atMs = atMs;
       if (answer.kind === 'refused') past.refusal = { code: answer.code, text: answer.text, atMs };
       if (outcome === 'signed' || outcome === 'refused') past.latencies.add(afterMs);
-      pasts.set(nodeID, past);
+      if (known === undefined) pasts.set(nodeID, past);
     },
     pastOf(nodeID) {
       const past = pasts.peek(nodeID);

@@ -1,5 +1,5 @@
 import type { BlsService } from '../bls/aggregation.ts';
-import { type Clock, nextTurn } from '../primitives/clock.ts';
+import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
 import { type NodeID, P_CHAIN_ID, type SubnetID } from '../primitives/ids.ts';
 import { createWakeUp } from '../primitives/wake-up.ts';
@@ -10,6 +10,7 @@ import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 import type { AggregatorMetrics, CountOutcome } from './aggregator-metrics.ts';
 import type { AnswerHistory } from './answer-history.ts';
 import { CollectedSignatures, CollectionOver, type VerifiedMessage } from './collected-signatures.ts';
+import type { LongPasses } from './long-passes.ts';
 import { outlooksOf } from './outlook.ts';
 import type { ProgressFeed } from './progress.ts';
 import { MAX_ASKED_AT_ONCE, planQueries, type QueryLimits, type QueryPlan } from './query-plan.ts';
@@ -50,6 +51,8 @@ export interface CollectionDeps {
   readonly limits: CollectionLimits;
   /** Bounds the queries under way over all requests. */
   readonly room: QueryRoom;
+  /** Over all requests. */
+  readonly passes: LongPasses;
 }
 
 export interface CollectionJob {
@@ -96,8 +99,9 @@ export async function collectSignatures(
   deps: CollectionDeps,
   signal: AbortSignal,
 ): Promise<CollectionOutcome> {
-  const { source, bls, clock, limits, refusedChains, metrics } = deps;
+  const { source, bls, clock, limits, refusedChains, metrics, passes } = deps;
   const { warpSet, message, justification, progress, client, turn } = job;
+  await passes.turn(warpSet.validators.length);
   const tally = createTally(warpSet, {
     ...job,
     outlooks: outlooksOf(warpSet, { ...job, ...deps, ...limits, isConnected: (nodeID) => source.isConnected(nodeID) }),
@@ -149,7 +153,7 @@ export async function collectSignatures(
   let isResting = false;
   try {
     await signatures.takeKnown();
-    if (warpSet.validators.length > MANY_VALIDATORS) await nextTurn(clock);
+    await passes.turn(warpSet.validators.length);
     for (;;) {
       signal.throwIfAborted();
       const isTimeUp = deadline.signal.aborted;
@@ -191,9 +195,6 @@ export async function collectSignatures(
     ending.abort(OVER);
   }
 }
-
-/** To get ready for so many, and then to plan for them, takes some milliseconds each: others have a turn in between. */
-const MANY_VALIDATORS = 500;
 
 /** One for all: it is told at the end of each, and a new one would be made with its stack of calls each time. */
 const OVER = new CollectionOver();

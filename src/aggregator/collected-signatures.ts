@@ -9,6 +9,7 @@ import type { WarpValidator } from '../validators/warp-set.ts';
 import { encodeSignedMessage } from '../warp/signed-message.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 import type { AggregatorMetrics, CountOutcome } from './aggregator-metrics.ts';
+import type { LongPasses } from './long-passes.ts';
 import type { ProgressFeed } from './progress.ts';
 import type { SignatureFailure } from './signature-source.ts';
 import type { Suspects } from './suspects.ts';
@@ -27,6 +28,7 @@ export interface CollectedSignaturesOptions {
   readonly countOutcome: CountOutcome;
   readonly progress: ProgressFeed;
   readonly clock: Clock;
+  readonly passes: LongPasses;
   /** When the collection's time is up, on the monotonic clock. */
   readonly deadlineMs: number;
   /** Woken when a signature that no search had cleared has been verified alone. */
@@ -112,9 +114,12 @@ export class CollectedSignatures {
     }
     this.#weightComing += validator.weight;
     const isLast = tally.signedWeight + this.#weightComing >= tally.targetWeight;
-    const outcome = await sum.add(validator, signature, isLast).finally(() => {
+    let outcome: Awaited<ReturnType<typeof sum.add>>;
+    try {
+      outcome = await sum.add(validator, signature, isLast);
+    } finally {
       this.#weightComing -= validator.weight;
-    });
+    }
     over.throwIfAborted();
     if (outcome instanceof ParseError) return outcome.reason;
     if (outcome === 'over') {
@@ -131,9 +136,10 @@ export class CollectedSignatures {
    * @param isTimeUp the deadline has passed: after one search, whoever it has not cleared is left out
    */
   async verify(isTimeUp: boolean): Promise<VerifiedMessage | undefined> {
-    const { message, tally, sum, quorumNum, progress } = this.#options;
+    const { message, tally, sum, quorumNum, progress, passes } = this.#options;
     progress.verifying();
     const aggregate = await sum.aggregate();
+    await passes.turn(tally.warpSet.validators.length);
     const signedMessage = encodeSignedMessage({ unsignedMessage: message, signature: aggregate });
     const { networkID } = message;
     const check = checkSigners(signedMessage, { networkID, warpSet: tally.warpSet, quorumNum });

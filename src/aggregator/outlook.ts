@@ -50,7 +50,8 @@ const SUSPECT_RANK = 8;
  */
 export function outlooksOf({ validators }: WarpSet, facts: OutlookFacts): readonly Outlook[] {
   const records = validators.map((validator) => bestRecord(validator, facts));
-  const slowAboveMs = SLOW_FACTOR * medianMs(records);
+  const slowAboveMs = Math.max(SLOW_FACTOR * medianMs(records), MIN_HEDGE_MS);
+  const usual = expectedAt(facts.hedgeAfterMs);
   let isTrialTaken = false;
   return validators.map(({ index, publicKeyHex }, position): Outlook => {
     const record = records[position];
@@ -61,13 +62,24 @@ export function outlooksOf({ validators }: WarpSet, facts: OutlookFacts): readon
       isTrialTaken = true;
       return { kind: 'on trial', hedgeAfterMs, rank: RANKS.trial };
     }
-    const avoidedRank = facts.avoided.has(index) ? AVOIDED_RANK : 0;
+    const avoidedRank = facts.avoided.size > 0 && facts.avoided.has(index) ? AVOIDED_RANK : 0;
     if (isSuspect) return { kind: 'suspect', hedgeAfterMs, rank: SUSPECT_RANK + avoidedRank };
     if (record?.isDoubtful) return { kind: 'doubtful', hedgeAfterMs, rank: RANKS.doubtful + avoidedRank };
-    const isSlow = (record?.usual?.meanMs ?? 0) > Math.max(slowAboveMs, MIN_HEDGE_MS);
+    const isSlow = (record?.usual?.meanMs ?? 0) > slowAboveMs;
+    if (!isSlow && avoidedRank === 0) {
+      if (hedgeAfterMs === MIN_HEDGE_MS) return EXPECTED_SOON;
+      if (hedgeAfterMs === facts.hedgeAfterMs) return usual;
+    }
     return { kind: 'expected', hedgeAfterMs, rank: (isSlow ? RANKS.slow : RANKS.expected) + avoidedRank };
   });
 }
+
+function expectedAt(hedgeAfterMs: number): Outlook {
+  return { kind: 'expected', hedgeAfterMs, rank: RANKS.expected };
+}
+
+/** Of nearly all validators of a network that is well: one for all of them. */
+const EXPECTED_SOON = expectedAt(MIN_HEDGE_MS);
 
 export function outlookIn(outlooks: readonly Outlook[], { index }: WarpValidator): Outlook {
   const outlook = outlooks[index];
@@ -93,8 +105,17 @@ function hedgeOf(record: AnswerRecord | undefined, mostMs: number): number {
 
 /** Of the validators that are known. Sorting is left out where none is slow in any case. */
 function medianMs(records: readonly (AnswerRecord | undefined)[]): number {
-  const means = records.flatMap((record) => record?.usual?.meanMs ?? []);
-  if (means.every((meanMs) => meanMs <= MIN_HEDGE_MS)) return 0;
   // An array of numbers alone is sorted ten times as fast.
-  return Float64Array.from(means).sort()[means.length >> 1] ?? 0;
+  const means = new Float64Array(records.length);
+  let count = 0;
+  let mostMs = 0;
+  for (const record of records) {
+    if (record?.usual === undefined) continue;
+    const { meanMs } = record.usual;
+    means[count] = meanMs;
+    count += 1;
+    if (meanMs > mostMs) mostMs = meanMs;
+  }
+  if (mostMs <= MIN_HEDGE_MS) return 0;
+  return means.subarray(0, count).sort()[count >> 1] ?? 0;
 }

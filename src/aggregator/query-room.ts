@@ -24,7 +24,14 @@ export interface QueryRoomOptions {
 interface Lane {
   readonly max: number;
   taken: number;
-  readonly waiting: { readonly cost: number; readonly start: () => void }[];
+  readonly waiting: Waiting[];
+  /** Ends a query of cost 1, as all small ones are. */
+  readonly leave: () => void;
+}
+
+interface Waiting {
+  readonly cost: number;
+  readonly query: () => Promise<unknown>;
 }
 
 /**
@@ -41,8 +48,8 @@ export class QueryRoom {
 
   constructor({ clock, maxQueries, maxLargeBytes = MAX_LARGE_BYTES }: QueryRoomOptions) {
     this.#clock = clock;
-    this.#small = { max: maxQueries, taken: 0, waiting: [] };
-    this.#large = { max: maxLargeBytes, taken: 0, waiting: [] };
+    this.#small = { max: maxQueries, taken: 0, waiting: [], leave: () => this.#leave(this.#small, 1) };
+    this.#large = { max: maxLargeBytes, taken: 0, waiting: [], leave: () => this.#leave(this.#large, 1) };
   }
 
   /** What of the room is taken now, and how many queries wait for some. */
@@ -62,22 +69,16 @@ export class QueryRoom {
 
   /** Runs the query as soon as there is room: at once, before this returns, where there is some in this turn. */
   run<T>(bytes: number, query: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => this.start(bytes, () => query().then(resolve, reject)));
+  }
+
+  /** As {@link run}, for a query that deals with its end itself, and with its failure: of thousands each has less to keep so. */
+  start(bytes: number, query: () => Promise<unknown>): void {
     const lane = bytes > LARGE_QUERY_BYTES ? this.#large : this.#small;
     // One that is larger than all the room goes alone.
     const cost = lane === this.#small ? 1 : Math.min(bytes, lane.max);
-    return new Promise((resolve, reject) => {
-      const start = (): void => {
-        lane.taken += cost;
-        query()
-          .then(resolve, reject)
-          .finally(() => {
-            lane.taken -= cost;
-            this.#startWaiting(lane);
-          });
-      };
-      lane.waiting.push({ cost, start });
-      this.#startWaiting(lane);
-    });
+    lane.waiting.push({ cost, query });
+    this.#startWaiting(lane);
   }
 
   #startWaiting(lane: Lane): void {
@@ -86,8 +87,15 @@ export class QueryRoom {
       if (next === undefined || lane.taken + next.cost > lane.max || this.#started === MAX_STARTED_A_TURN) return;
       lane.waiting.shift();
       this.#count();
-      next.start();
+      lane.taken += next.cost;
+      const leave = next.cost === 1 ? lane.leave : () => this.#leave(lane, next.cost);
+      next.query().then(leave, leave);
     }
+  }
+
+  #leave(lane: Lane, cost: number): void {
+    lane.taken -= cost;
+    this.#startWaiting(lane);
   }
 
   #count(): void {

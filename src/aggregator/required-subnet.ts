@@ -7,6 +7,7 @@ import { ParseError } from '../primitives/parse-error.ts';
 import type { SampledWarnings } from '../telemetry/sampled-warnings.ts';
 import { isQuorumReached } from '../validators/quorum.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
+import { ConnectedWeight } from './connected-weight.ts';
 
 export interface SubnetReadiness {
   readonly subnetID: SubnetID;
@@ -42,7 +43,8 @@ const FIRST_RETRY_MS = 1_000;
 export class RequiredSubnet {
   readonly subnetID: SubnetID;
   readonly #options: RequiredSubnetOptions;
-  #set: WarpSet | undefined;
+  /** Of the last set that was read. */
+  #connected: ConnectedWeight | undefined;
   /** Why the last reading gave nothing. */
   #failure: string | undefined;
 
@@ -57,7 +59,7 @@ export class RequiredSubnet {
     for (;;) {
       await this.#refresh(signal);
       // Until it has validators it is not up: a subnet about to be converted is looked at soon.
-      const hasValidators = this.#set !== undefined && this.#set.totalWeight > 0n;
+      const hasValidators = this.#connected !== undefined && this.#connected.warpSet.totalWeight > 0n;
       try {
         await sleep(clock, hasValidators ? refreshIntervalMs : FIRST_RETRY_MS, signal);
       } catch {
@@ -68,12 +70,13 @@ export class RequiredSubnet {
 
   readiness(): SubnetReadiness {
     const { subnetID } = this;
-    if (this.#set === undefined) {
+    if (this.#connected === undefined) {
       const none = { subnetID, isUp: false, connected: undefined };
       if (this.#failure === undefined) return { ...none, reason: 'its validator set is being read' };
       return { ...none, reason: `its validator set cannot be read: ${this.#failure}`, isApiDown: true };
     }
-    const readiness = readinessOf(subnetID, this.#set, this.#options);
+    const { warpSet, weight } = this.#connected;
+    const readiness = readinessOf(subnetID, { weight, totalWeight: warpSet.totalWeight }, this.#options);
     return readiness.isUp ? { ...readiness, reason: this.#staleness() } : readiness;
   }
 
@@ -82,16 +85,21 @@ export class RequiredSubnet {
     return this.#failure && `its validator set cannot be read anew: ${this.#failure}`;
   }
 
+  /** A connection to the node got ready, or has ended. */
+  connectionChanged(nodeID: NodeID): void {
+    this.#connected?.look(nodeID);
+  }
+
   /** Of the last set that was read; undefined before. */
   totalWeight(): number | undefined {
-    return this.#set && Number(this.#set.totalWeight);
+    return this.#connected && Number(this.#connected.warpSet.totalWeight);
   }
 
   /** From 0 to 1; undefined while there is no weight to have a part of. */
   connectedRatio(): number | undefined {
-    const set = this.#set;
-    if (set === undefined || set.totalWeight === 0n) return undefined;
-    return ratio(connectedWeight(set, this.#options.isConnected), set.totalWeight);
+    if (this.#connected === undefined) return undefined;
+    const { weight, warpSet } = this.#connected;
+    return warpSet.totalWeight === 0n ? undefined : ratio(weight, warpSet.totalWeight);
   }
 
   async #refresh(signal: AbortSignal): Promise<void> {
@@ -100,7 +108,9 @@ export class RequiredSubnet {
     using deadline = startDeadline(clock, refreshTimeoutMs, 'reading the validator set', signal);
     try {
       const height = await validatorSets.proposedHeight(deadline.signal);
-      this.#set = await validatorSets.at(subnetID, height, deadline.signal);
+      const warpSet = await validatorSets.at(subnetID, height, deadline.signal);
+      if (warpSet !== this.#connected?.warpSet)
+        this.#connected = new ConnectedWeight(warpSet, this.#options.isConnected);
       this.#failure = undefined;
     } catch (error) {
       if (signal.aborted) return;
@@ -108,7 +118,9 @@ export class RequiredSubnet {
       warn(subnetID, { err: error, subnetID }, 'could not read the validator set of a subnet; trying again');
     }
     // The last known validators stay connected while the set cannot be read.
-    if (this.#set !== undefined) track(subnetID, new Set(this.#set.validators.flatMap(({ nodeIDs }) => nodeIDs)));
+    if (this.#connected !== undefined) {
+      track(subnetID, new Set(this.#connected.warpSet.validators.flatMap(({ nodeIDs }) => nodeIDs)));
+    }
     onRead();
   }
 }
@@ -116,12 +128,10 @@ export class RequiredSubnet {
 /** Of a subnet whose validators are known. */
 export function readinessOf(
   subnetID: SubnetID,
-  warpSet: WarpSet,
-  { isConnected, readyQuorumNum }: Pick<RequiredSubnetOptions, 'isConnected' | 'readyQuorumNum'>,
+  connected: NonNullable<SubnetReadiness['connected']>,
+  { readyQuorumNum }: Pick<RequiredSubnetOptions, 'readyQuorumNum'>,
 ): SubnetReadiness {
-  const { totalWeight } = warpSet;
-  const weight = connectedWeight(warpSet, isConnected);
-  const connected = { weight, totalWeight };
+  const { weight, totalWeight } = connected;
   // A mistake in the configuration, or an L1 that is not converted yet.
   if (totalWeight === 0n) return { subnetID, isUp: false, reason: 'it has no validators', connected };
   if (isQuorumReached(readyQuorumNum, weight, totalWeight))
@@ -129,12 +139,6 @@ export function readinessOf(
   const percent = (100 * ratio(weight, totalWeight)).toFixed(2);
   const reason = `${percent} % of its weight is connected, and ${readyQuorumNum} % is needed`;
   return { subnetID, isUp: false, reason, connected };
-}
-
-function connectedWeight({ validators }: WarpSet, isConnected: RequiredSubnetOptions['isConnected']): bigint {
-  let sum = 0n;
-  for (const { nodeIDs, weight } of validators) if (nodeIDs.some(isConnected)) sum += weight;
-  return sum;
 }
 
 /** For operators, in words; a bug is described in the log only. */

@@ -18,6 +18,7 @@ import {
 import { describeFailure } from './collection-failure.ts';
 import type { CompleteRequest } from './complete-request.ts';
 import { createFailureMemory } from './failure-memory.ts';
+import { LongPasses } from './long-passes.ts';
 import { ProgressFeed, type ProgressListener } from './progress.ts';
 import { QueryRoom } from './query-room.ts';
 import { createRefusedChains } from './refused-chains.ts';
@@ -26,7 +27,7 @@ import { decodeFailure, type Ending, toShared, verifiedResult } from './shared-o
 import { encodeProgress, MirroredProgress } from './shared-progress.ts';
 import type { Signing } from './signing-resolver.ts';
 
-export interface SharedSigningOptions extends Omit<CollectionDeps, 'refusedChains' | 'room' | 'limits'> {
+export interface SharedSigningOptions extends Omit<CollectionDeps, 'refusedChains' | 'room' | 'passes' | 'limits'> {
   /** What is done once among replicas; undefined where there are none. */
   readonly sharedWork?: SharedWork | undefined;
   readonly limits: CollectionLimits & { readonly maxQueriesInFlight: number; readonly resultCacheBytes: number };
@@ -52,7 +53,7 @@ export class SharedSigning {
     this.#options = options;
     const room = new QueryRoom({ clock, maxQueries: limits.maxQueriesInFlight });
     options.metrics.showQueryRoom(() => room.usage());
-    this.#collection = { ...options, refusedChains: createRefusedChains(clock), room };
+    this.#collection = { ...options, refusedChains: createRefusedChains(clock), room, passes: new LongPasses(clock) };
     this.#results = new LRUCache({
       maxSize: limits.resultCacheBytes,
       sizeCalculation: sizeOf,

@@ -95,17 +95,29 @@ export function assembleSubnetView(facts: SubnetFacts): SubnetView {
   };
 }
 
-/** Of those that {@link assembleSubnetView} calls signable, without what their view says of them. */
-export function signableWeight(
-  { validators }: WarpSet,
-  facts: Pick<SubnetFacts, 'peerOf' | 'pastOf' | 'isSuspect'>,
-): bigint {
-  return validators
-    .filter((validator) => viewValidator(validator, { ...facts, funds: NO_FUNDS }).status === 'signable')
-    .reduce((sum, { weight }) => sum + weight, 0n);
+/**
+ * Sums of {@link assembleSubnetView}, without what it says of each validator: they are asked for with every reading of the metrics, and
+ * thousands of views would be made only to be added up.
+ */
+export function addUpWeights(
+  { validators, totalWeight }: WarpSet,
+  facts: Pick<SubnetFacts, 'pastOf' | 'isSuspect'> & { readonly isConnected: (nodeID: NodeID) => boolean },
+): Pick<SubnetView, 'totalWeight' | 'connectedWeight' | 'signableWeight'> {
+  let connectedWeight = 0n;
+  let signableWeight = 0n;
+  for (const { nodeIDs, weight, publicKeyHex } of validators) {
+    let isThere = false;
+    let isGood = false;
+    for (const nodeID of nodeIDs) {
+      if (!facts.isConnected(nodeID)) continue;
+      isThere = true;
+      isGood ||= findDoubt(facts.pastOf(nodeID)) === undefined;
+    }
+    if (isThere) connectedWeight += weight;
+    if (isGood && !facts.isSuspect(publicKeyHex)) signableWeight += weight;
+  }
+  return { totalWeight, connectedWeight, signableWeight };
 }
-
-const NO_FUNDS: SubnetFacts['funds'] = new Map();
 
 function viewValidator(validator: WarpValidator, facts: NodeFacts): ValidatorView {
   const { index, weight, publicKeyHex, nodeIDs } = validator;
@@ -119,16 +131,16 @@ function judge(nodes: readonly NodeStatus[], isSuspect: boolean): Pick<Validator
   const connected = nodes.filter(isConnected);
   if (connected.length === 0) return { status: 'unreachable', reason: nodes[0]?.obstacle?.reason };
   if (isSuspect) return { status: 'doubtful', reason: 'it gave a bad signature' };
-  const doubts = connected.map(findDoubt);
+  const doubts = connected.map(({ past }) => findDoubt(past));
   return doubts.includes(undefined)
     ? { status: 'signable', reason: undefined }
     : { status: 'doubtful', reason: doubts[0] };
 }
 
 /** Why not to count on a node that is connected. That it refused one message says nothing of others. */
-function findDoubt(node: NodeStatus): string | undefined {
-  if (node.past === undefined || node.past.last.ageMs > DOUBT_MS) return undefined;
-  const { last, lastRefusal } = node.past;
+function findDoubt(past: AnswerPast | undefined): string | undefined {
+  if (past === undefined || past.last.ageMs > DOUBT_MS) return undefined;
+  const { last, lastRefusal } = past;
   switch (last.outcome) {
     case 'signed':
     // Its connection stands again.

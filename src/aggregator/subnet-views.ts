@@ -11,9 +11,10 @@ import type { WarpSet } from '../validators/warp-set.ts';
 import { settingsOf } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AnswerHistory } from './answer-history.ts';
+import { ConnectedWeight } from './connected-weight.ts';
 import { ratio, readinessOf, type SubnetReadiness } from './required-subnet.ts';
 import type { SigningResolver } from './signing-resolver.ts';
-import { assembleSubnetView, type SubnetView, signableWeight } from './subnet-view.ts';
+import { addUpWeights, assembleSubnetView, type SubnetView } from './subnet-view.ts';
 import type { Suspects } from './suspects.ts';
 import type { ValidatorConnections } from './validator-connections.ts';
 
@@ -82,6 +83,8 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
     pastOf: (nodeID: NodeID) => history.pastOf(nodeID),
     isSuspect: (publicKeyHex: string) => suspects.has(publicKeyHex),
   };
+  const weightsOf = (warpSet: WarpSet) =>
+    addUpWeights(warpSet, { ...facts, isConnected: (nodeID) => connections.isConnected(nodeID) });
   options.metrics.readGauge<'subnet_id'>(
     {
       name: 'signable_weight_ratio',
@@ -95,10 +98,13 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
         .filter(([subnetID, { totalWeight }]) => tracked.has(subnetID) && totalWeight > 0n)
         .map(([subnetID, warpSet]) => ({
           labels: { subnet_id: subnetID },
-          value: ratio(signableWeight(warpSet, facts), warpSet.totalWeight),
+          value: ratio(weightsOf(warpSet).signableWeight, warpSet.totalWeight),
         }));
     },
   );
+
+  const connectedWeight = (warpSet: WarpSet): bigint =>
+    new ConnectedWeight(warpSet, (nodeID) => connections.isConnected(nodeID)).weight;
 
   async function fundsOf(subnetID: SubnetID, parent: AbortSignal): Promise<ReadonlyMap<NodeID, L1ValidatorFunds>> {
     using deadline = startDeadline(clock, FUNDS_TIMEOUT_MS, 'asking for balances', parent);
@@ -134,25 +140,18 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
         .newest()
         .filter(([subnetID, { totalWeight }]) => !known.has(subnetID) && totalWeight > 0n)
         .map(([subnetID, warpSet]) => ({
-          ...readinessOf(subnetID, warpSet, {
-            readyQuorumNum,
-            isConnected: (nodeID) => connections.isConnected(nodeID),
-          }),
+          ...readinessOf(
+            subnetID,
+            { weight: connectedWeight(warpSet), totalWeight: warpSet.totalWeight },
+            { readyQuorumNum },
+          ),
           isTracked: false,
         }));
       return [...tracked, ...others];
     },
 
     weights() {
-      return validatorSets.newest().map(([subnetID, warpSet]) =>
-        assembleSubnetView({
-          ...facts,
-          ...{ subnetID, warpSet },
-          // Of the sums that are wanted here, none depends on the height, or on balances.
-          pChainHeight: 0n,
-          funds: new Map(),
-        }),
-      );
+      return validatorSets.newest().map(([subnetID, warpSet]) => ({ subnetID, ...weightsOf(warpSet) }));
     },
   };
 }

@@ -69,6 +69,9 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
   }
   required.set(options.trackedSubnetIDs);
   declareSubnetMetrics(options.metrics, required);
+  const stopFollowing = network.onNodeChange((nodeID) => {
+    for (const subnet of required.all) subnet.connectionChanged(nodeID);
+  });
 
   const stopped = new AbortController();
   const letting = letGoOfIdle();
@@ -118,6 +121,7 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
     },
     async [Symbol.asyncDispose]() {
       stopped.abort(new Error('the service stops'));
+      stopFollowing();
       await Promise.all([required.stop(), letting]);
     },
   };

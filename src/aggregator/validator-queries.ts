@@ -58,17 +58,17 @@ export class ValidatorQueries {
     const nodeID = this.#nextNode(validator);
     tally.set(validator.index, { kind: 'queued', attempts });
     let isQueued = false;
-    const asking = room.run(this.#query.appBytes.length, () => {
+    room.start(this.#query.appBytes.length, () => {
       // Another collection may have made room.
-      const answer = within(span, () => this.#askNode(validator, nodeID, attempts));
+      const answer =
+        span === NO_SPAN
+          ? this.#askNode(validator, nodeID, attempts)
+          : within(span, () => this.#askNode(validator, nodeID, attempts));
       // The plan reckons with the time at which it may be late.
       if (isQueued) changes.wake();
       return answer;
     });
     isQueued = true;
-    asking.catch((error: unknown) => {
-      if (!(error instanceof CollectionOver)) changes.fail(error);
-    });
   }
 
   /** The message was signed by others, so that whoever refused it lags behind them, or runs something else. */
@@ -89,38 +89,59 @@ export class ValidatorQueries {
 
   #nextNode({ nodeIDs, index }: WarpValidator): NodeID {
     const { source, history } = this.#options;
-    const [next] = nodeIDs
-      .filter((nodeID) => source.isConnected(nodeID))
-      .map((nodeID) => ({
-        nodeID,
-        times: this.#timesAsked.get(nodeID) ?? 0,
-        isDoubtful: Number(history.recordOf(nodeID)?.isDoubtful ?? false),
-      }))
-      .sort((a, b) => a.times - b.times || a.isDoubtful - b.isDoubtful);
+    const [only] = nodeIDs;
+    const [next] =
+      only !== undefined && nodeIDs.length === 1
+        ? nodeIDs.filter((nodeID) => source.isConnected(nodeID))
+        : nodeIDs
+            .filter((nodeID) => source.isConnected(nodeID))
+            .map((nodeID) => ({
+              nodeID,
+              times: this.#timesAsked.get(nodeID) ?? 0,
+              isDoubtful: Number(history.recordOf(nodeID)?.isDoubtful ?? false),
+            }))
+            .sort((a, b) => a.times - b.times || a.isDoubtful - b.isDoubtful)
+            .map(({ nodeID }) => nodeID);
     if (next === undefined) throw new Error(`asked validator ${index}, which is not connected`);
-    this.#timesAsked.set(next.nodeID, next.times + 1);
-    return next.nodeID;
+    this.#timesAsked.set(next, (this.#timesAsked.get(next) ?? 0) + 1);
+    return next;
   }
 
+  /** One function for the whole way: with thousands under way, what each step keeps is what the collector of garbage carries about. */
   async #askNode(validator: WarpValidator, nodeID: NodeID, attempts: number): Promise<void> {
-    const { tally, signatures, changes, over, countOutcome } = this.#options;
-    over.throwIfAborted();
-    const outcome = await this.#request(validator, nodeID, attempts);
-    over.throwIfAborted();
-    if (outcome.kind === 'signature') {
-      tally.set(validator.index, { kind: 'answered' });
-      const problem = await signatures.take(validator, outcome.signature);
-      if (problem === undefined) countOutcome(validator, outcome.kind);
-      else this.#failed(validator, attempts, { kind: 'invalid_signature', reason: problem });
-    } else {
-      this.#failed(validator, attempts, outcome);
+    const { tally, signatures, changes, over, countOutcome, clock, source, limits, span = NO_SPAN } = this.#options;
+    try {
+      over.throwIfAborted();
+      const { isTrial, lateAtMs, sentAtMs } = this.#begin(validator, nodeID, attempts);
+      // A trial goes on when the others have answered: it is there to see whether this one does. Large messages cost too much for that.
+      const isApart = isTrial && this.#query.appBytes.length <= LARGE_QUERY_BYTES;
+      const options = { timeoutMs: limits.peerTimeoutMs, signal: isApart ? new AbortController().signal : over };
+      let outcome: SignatureOutcome;
+      try {
+        const asking = source.requestSignature(nodeID, this.#query, options);
+        outcome = await (span.isRecorded ? traced(span, { nodeID, attempts }, asking) : asking);
+      } catch (error) {
+        if (clock.monotonicMs() >= lateAtMs) this.#options.history.failed(nodeID);
+        throw error;
+      }
+      this.#learn(nodeID, outcome, clock.monotonicMs() - sentAtMs);
+      over.throwIfAborted();
+      if (outcome.kind === 'signature') {
+        tally.set(validator.index, ANSWERED);
+        const problem = await signatures.take(validator, outcome.signature);
+        if (problem === undefined) countOutcome(validator, outcome.kind);
+        else this.#failed(validator, attempts, { kind: 'invalid_signature', reason: problem });
+      } else {
+        this.#failed(validator, attempts, outcome);
+      }
+      changes.wake();
+    } catch (error) {
+      if (!(error instanceof CollectionOver)) changes.fail(error);
     }
-    changes.wake();
   }
 
-  /** Sends the request, and remembers how the node answered. */
-  async #request({ index, publicKeyHex }: WarpValidator, nodeID: NodeID, attempts: number): Promise<SignatureOutcome> {
-    const { tally, source, history, suspects, clock, metrics, limits, over, onExcess, span = NO_SPAN } = this.#options;
+  #begin({ index, publicKeyHex }: WarpValidator, nodeID: NodeID, attempts: number) {
+    const { tally, history, suspects, clock, metrics, limits } = this.#options;
     const outlook = tally.outlooks[index];
     const isTrial = outlook?.kind === 'on trial';
     if (isTrial) {
@@ -131,22 +152,16 @@ export class ValidatorQueries {
     const lateAtMs = sentAtMs + (outlook?.hedgeAfterMs ?? limits.hedgeAfterMs);
     tally.set(index, { kind: 'asking', lateAtMs, attempts });
     metrics.signatureRequests.inc();
-    // A trial goes on when the others have answered: it is there to see whether this one does. Large messages cost too much for that.
-    const signal = isTrial && this.#query.appBytes.length <= LARGE_QUERY_BYTES ? new AbortController().signal : over;
-    try {
-      const outcome = await traced(span, { nodeID, attempts }, () =>
-        source.requestSignature(nodeID, this.#query, { timeoutMs: limits.peerTimeoutMs, signal }),
-      );
-      const tookMs = clock.monotonicMs() - sentAtMs;
-      history.observed(nodeID, outcome, tookMs);
-      if (outcome.kind === 'signature' || outcome.kind === 'refused') onExcess(history.excessOf(nodeID, tookMs));
-      if (outcome.kind === 'signature') history.answered(nodeID, tookMs);
-      else if (DOUBTFUL_OUTCOMES.has(outcome.kind)) history.failed(nodeID);
-      return outcome;
-    } catch (error) {
-      if (clock.monotonicMs() >= lateAtMs) history.failed(nodeID);
-      throw error;
-    }
+    return { isTrial, lateAtMs, sentAtMs };
+  }
+
+  /** Remembers how the node answered. */
+  #learn(nodeID: NodeID, outcome: SignatureOutcome, tookMs: number): void {
+    const { history, onExcess } = this.#options;
+    history.observed(nodeID, outcome, tookMs);
+    if (outcome.kind === 'signature' || outcome.kind === 'refused') onExcess(history.excessOf(nodeID, tookMs));
+    if (outcome.kind === 'signature') history.answered(nodeID, tookMs);
+    else if (DOUBTFUL_OUTCOMES.has(outcome.kind)) history.failed(nodeID);
   }
 
   #failed(validator: WarpValidator, attempts: number, failure: SignatureFailure): void {
@@ -158,19 +173,20 @@ export class ValidatorQueries {
   }
 }
 
-/** Asks in a span of its own, which says whom, and what the node did. */
+const ANSWERED: Standing = { kind: 'answered' };
+
+/** A span of its own for a question, which says whom, and what the node did. */
 async function traced(
   parent: Span,
   { nodeID, attempts }: { readonly nodeID: NodeID; readonly attempts: number },
-  ask: () => Promise<SignatureOutcome>,
+  asking: Promise<SignatureOutcome>,
 ): Promise<SignatureOutcome> {
-  if (!parent.isRecorded) return ask();
   const span = parent.child('app request', 'client');
   span.set('peer.node_id', nodeID);
   span.set('attempt', attempts);
   let word: string = 'unanswered';
   try {
-    const outcome = await ask();
+    const outcome = await asking;
     word = outcome.kind === 'signature' ? 'signed' : outcome.kind;
     if (outcome.kind === 'refused') {
       span.set('refusal.code', outcome.code);

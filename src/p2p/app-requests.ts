@@ -1,6 +1,7 @@
 import { equalBytes } from '../primitives/bytes.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { type BlockchainID, idBytes, type NodeID } from '../primitives/ids.ts';
+import { AnswerDeadlines, type Awaited } from './answer-deadlines.ts';
 import type { AppError, AppResponse } from './gen/p2p_pb.js';
 import { encodeAppRequestHead } from './messages.ts';
 
@@ -47,16 +48,66 @@ export interface RequestTarget {
   ping(): () => boolean;
 }
 
-interface Pending {
-  readonly chainID: Uint8Array;
-  settle(outcome: AppOutcome): void;
-  abort(): void;
+export interface AppRequestsHooks {
+  /** Calls back when all that has come by now is handled. */
+  readonly afterAll: (callback: () => void) => void;
+  /** Hears how each request ended, and after how long. */
+  readonly onEnd: (kind: AppOutcome['kind'] | 'aborted', ms: number) => void;
 }
+
+const NO_HOOKS: AppRequestsHooks = { afterAll: (callback) => callback(), onEnd: () => undefined };
 
 /** The requests that end with one signal, which hears of one listener for all: it looks at each for every one that is added. */
 interface SharedSignal {
-  readonly pending: Set<Pending>;
+  readonly pending: Set<PendingRequest>;
   readonly onAbort: () => void;
+}
+
+/** A request that was sent. There may be thousands: what each needs is here, and nothing in functions of its own. */
+class PendingRequest implements Awaited {
+  readonly nodeID: NodeID;
+  readonly requestId: number;
+  readonly chainID: Uint8Array;
+  readonly signal: AbortSignal;
+  readonly sentMs: number;
+  readonly target: RequestTarget;
+  readonly owner: AppRequests;
+  /** Undefined once its time has passed. */
+  deadlines: AnswerDeadlines | undefined;
+  before: Awaited | undefined;
+  after: Awaited | undefined;
+  /** To the same node, the one sent before. */
+  nextOfNode: PendingRequest | undefined;
+  isAlive: (() => boolean) | undefined;
+  resolve: (outcome: AppOutcome) => void = () => undefined;
+  reject: (reason: unknown) => void = () => undefined;
+
+  constructor(
+    facts: Pick<PendingRequest, 'nodeID' | 'requestId' | 'chainID' | 'signal' | 'sentMs' | 'target' | 'owner'> & {
+      readonly deadlines: AnswerDeadlines;
+    },
+  ) {
+    this.nodeID = facts.nodeID;
+    this.requestId = facts.requestId;
+    this.chainID = facts.chainID;
+    this.signal = facts.signal;
+    this.sentMs = facts.sentMs;
+    this.target = facts.target;
+    this.owner = facts.owner;
+    this.deadlines = facts.deadlines;
+    this.before = undefined;
+    this.after = undefined;
+    this.nextOfNode = undefined;
+    this.isAlive = undefined;
+  }
+
+  onHalf(): void {
+    this.isAlive = this.target.ping();
+  }
+
+  onDue(): void {
+    this.owner.onDue(this);
+  }
 }
 
 /**
@@ -66,16 +117,24 @@ interface SharedSignal {
 export class AppRequests {
   readonly #clock: Clock;
   readonly #maxPending: number;
-  readonly #pending = new Map<NodeID, Map<number, Pending>>();
+  readonly #afterAll: AppRequestsHooks['afterAll'];
+  readonly #onEnd: AppRequestsHooks['onEnd'];
+  /** Of each node the one sent last, which knows those before: there is mostly one, and a map for it would be larger than itself. */
+  readonly #pending = new Map<NodeID, PendingRequest>();
   readonly #signals = new Map<AbortSignal, SharedSignal>();
+  /** By the time that a request has. */
+  readonly #deadlines = new Map<number, AnswerDeadlines>();
   #size = 0;
   #nextID = 1;
+  #lastDeadline: { timeoutMs: number; ns: bigint } | undefined;
   /** A fan-out asks many nodes about one chain: its bytes are decoded once. */
   #lastChain: { id: BlockchainID; bytes: Uint8Array } | undefined;
 
-  constructor(clock: Clock, maxPending: number) {
+  constructor(clock: Clock, maxPending: number, { afterAll, onEnd }: AppRequestsHooks = NO_HOOKS) {
     this.#clock = clock;
     this.#maxPending = maxPending;
+    this.#afterAll = afterAll;
+    this.#onEnd = onEnd;
   }
 
   get size(): number {
@@ -93,78 +152,71 @@ export class AppRequests {
     nodeID: NodeID,
     chainID: BlockchainID,
     appBytes: Uint8Array,
-    options: AppRequestOptions,
+    { timeoutMs, signal }: AppRequestOptions,
     target: RequestTarget,
   ): Promise<AppOutcome> {
-    const { timeoutMs, signal } = options;
     if (signal.aborted) return Promise.reject(signal.reason);
-    if (timeoutMs <= 0) return Promise.resolve({ kind: 'silent' });
+    if (timeoutMs <= 0) return this.#unsent({ kind: 'silent' });
     if (this.#size >= this.#maxPending) {
-      return Promise.resolve({ kind: 'not_sent', reason: `${this.#maxPending} requests are waiting already` });
+      return this.#unsent({ kind: 'not_sent', reason: `${this.#maxPending} requests are waiting already` });
     }
-
-    const ofNode = this.#pending.get(nodeID) ?? new Map<number, Pending>();
-    const requestId = this.#takeID(ofNode);
+    const requestId = this.#takeID(nodeID);
     const chainBytes = this.#chainBytes(chainID);
-    const head = { chainId: chainBytes, requestId, deadline: deadlineNs(timeoutMs) };
+    const head = { chainId: chainBytes, requestId, deadline: this.#deadlineNs(timeoutMs) };
     const failure = target.send(encodeAppRequestHead(head, appBytes.length), appBytes);
-    if (failure !== undefined) return Promise.resolve(failure);
-
+    if (failure !== undefined) return this.#unsent(failure);
+    const request = new PendingRequest({
+      ...{ nodeID, requestId, signal, target },
+      chainID: chainBytes,
+      owner: this,
+      sentMs: this.#clock.monotonicMs(),
+      deadlines: this.#deadlinesOf(timeoutMs),
+    });
     return new Promise((resolve, reject) => {
-      let isAlive = (): boolean => false;
-      const forget = (): void => {
-        cancelPing();
-        cancelTimer();
-        this.#unfollow(signal, pending);
-        this.#size -= 1;
-        ofNode.delete(requestId);
-        if (ofNode.size === 0) this.#pending.delete(nodeID);
-      };
-      const settle = (outcome: AppOutcome): void => {
-        forget();
-        resolve(outcome);
-      };
-      const cancelPing = this.#clock.after(timeoutMs / 2, () => {
-        isAlive = target.ping();
-      });
-      // After a pause of this process a timer fires before what has come meanwhile is read: the node was not late, we were.
-      const cancelTimer = this.#clock.after(timeoutMs, () =>
-        this.#clock.afterTurn(() => {
-          if (ofNode.get(requestId) === pending) settle({ kind: isAlive() ? 'ignored' : 'silent' });
-        }),
-      );
-      const pending: Pending = {
-        chainID: chainBytes,
-        settle,
-        abort: () => {
-          forget();
-          reject(signal.reason);
-        },
-      };
-      this.#follow(signal, pending);
-      ofNode.set(requestId, pending);
-      this.#pending.set(nodeID, ofNode);
-      this.#size += 1;
+      request.resolve = resolve;
+      request.reject = reject;
+      this.#add(request);
     });
   }
 
   /** An answer that no request waits for, such as a late one, is dropped. */
   onResponse(nodeID: NodeID, response: AppResponse): void {
-    this.#find(nodeID, response)?.settle({ kind: 'response', bytes: response.appBytes });
+    const request = this.#find(nodeID, response);
+    if (request !== undefined) this.#settle(request, { kind: 'response', bytes: response.appBytes });
   }
 
   onError(nodeID: NodeID, error: AppError): void {
+    const request = this.#find(nodeID, error);
     const text = error.errorMessage.slice(0, MAX_REFUSAL_TEXT_LENGTH);
-    this.#find(nodeID, error)?.settle({ kind: 'refused', code: error.errorCode, text });
+    if (request !== undefined) this.#settle(request, { kind: 'refused', code: error.errorCode, text });
   }
 
   onDisconnected(nodeID: NodeID, reason: string): void {
-    for (const pending of [...(this.#pending.get(nodeID)?.values() ?? [])]) {
-      pending.settle({ kind: 'unreachable', reason });
+    for (;;) {
+      const request = this.#pending.get(nodeID);
+      if (request === undefined) return;
+      this.#settle(request, { kind: 'unreachable', reason });
     }
   }
 
-  #follow(signal: AbortSignal, request: Pending): void {
+  /** The time of a request has passed. */
+  onDue(request: PendingRequest): void {
+    this.#leaveDeadlines(request);
+    // After a pause of this process a timer fires before what has come meanwhile is read: the node was not late, we were.
+    this.#clock.afterTurn(() =>
+      this.#afterAll(() => {
+        if (!this.#isPending(request)) return;
+        this.#settle(request, { kind: request.isAlive?.() === true ? 'ignored' : 'silent' });
+      }),
+    );
+  }
+
+  #add(request: PendingRequest): void {
+    const { nodeID, signal } = request;
+    request.deadlines?.add(request);
+    request.nextOfNode = this.#pending.get(nodeID);
+    this.#pending.set(nodeID, request);
+    this.#size += 1;
     const known = this.#signals.get(signal);
     if (known !== undefined) {
       known.pending.add(request);
@@ -172,13 +224,62 @@ export class AppRequests {
     }
     const pending = new Set([request]);
     const onAbort = (): void => {
-      for (const each of [...pending]) each.abort();
+      for (const each of [...pending]) {
+        this.#forget(each);
+        this.#onEnd('aborted', this.#clock.monotonicMs() - each.sentMs);
+        each.reject(signal.reason);
+      }
     };
     this.#signals.set(signal, { pending, onAbort });
     signal.addEventListener('abort', onAbort, { once: true });
   }
 
-  #unfollow(signal: AbortSignal, request: Pending): void {
+  #unsent(outcome: AppOutcome): Promise<AppOutcome> {
+    this.#onEnd(outcome.kind, 0);
+    return Promise.resolve(outcome);
+  }
+
+  #settle(request: PendingRequest, outcome: AppOutcome): void {
+    this.#forget(request);
+    this.#onEnd(outcome.kind, this.#clock.monotonicMs() - request.sentMs);
+    request.resolve(outcome);
+  }
+
+  #forget(request: PendingRequest): void {
+    this.#leaveDeadlines(request);
+    this.#unfollow(request);
+    this.#size -= 1;
+    const { nodeID } = request;
+    const last = this.#pending.get(nodeID);
+    if (last === request) {
+      if (request.nextOfNode === undefined) this.#pending.delete(nodeID);
+      else this.#pending.set(nodeID, request.nextOfNode);
+      return;
+    }
+    let later = last;
+    while (later !== undefined && later.nextOfNode !== request) later = later.nextOfNode;
+    if (later !== undefined) later.nextOfNode = request.nextOfNode;
+  }
+
+  #deadlinesOf(timeoutMs: number): AnswerDeadlines {
+    let deadlines = this.#deadlines.get(timeoutMs);
+    if (deadlines === undefined) {
+      deadlines = new AnswerDeadlines(this.#clock, timeoutMs);
+      this.#deadlines.set(timeoutMs, deadlines);
+    }
+    return deadlines;
+  }
+
+  #leaveDeadlines(request: PendingRequest): void {
+    const { deadlines } = request;
+    if (deadlines === undefined) return;
+    request.deadlines = undefined;
+    deadlines.remove(request);
+    if (deadlines.isEmpty) this.#deadlines.delete(deadlines.timeoutMs);
+  }
+
+  #unfollow(request: PendingRequest): void {
+    const { signal } = request;
     const shared = this.#signals.get(signal);
     if (shared === undefined) return;
     shared.pending.delete(request);
@@ -187,15 +288,25 @@ export class AppRequests {
     signal.removeEventListener('abort', shared.onAbort);
   }
 
-  #find(nodeID: NodeID, answer: { chainId: Uint8Array; requestId: number }): Pending | undefined {
-    const pending = this.#pending.get(nodeID)?.get(answer.requestId);
-    return pending !== undefined && equalBytes(pending.chainID, answer.chainId) ? pending : undefined;
+  #isPending(request: PendingRequest): boolean {
+    return this.#withID(request.nodeID, request.requestId) === request;
   }
 
-  #takeID(taken: ReadonlyMap<number, unknown>): number {
+  #withID(nodeID: NodeID, requestId: number): PendingRequest | undefined {
+    let request = this.#pending.get(nodeID);
+    while (request !== undefined && request.requestId !== requestId) request = request.nextOfNode;
+    return request;
+  }
+
+  #find(nodeID: NodeID, answer: { chainId: Uint8Array; requestId: number }): PendingRequest | undefined {
+    const request = this.#withID(nodeID, answer.requestId);
+    return request !== undefined && equalBytes(request.chainID, answer.chainId) ? request : undefined;
+  }
+
+  #takeID(nodeID: NodeID): number {
     // After 2^31 requests the IDs start again, and one of the first may still be waiting.
     let id = this.#nextID;
-    while (taken.has(id)) id = (id + 2) % U32_END;
+    while (this.#withID(nodeID, id) !== undefined) id = (id + 2) % U32_END;
     this.#nextID = (id + 2) % U32_END;
     return id;
   }
@@ -203,6 +314,12 @@ export class AppRequests {
   #chainBytes(id: BlockchainID): Uint8Array {
     if (this.#lastChain?.id !== id) this.#lastChain = { id, bytes: idBytes(id) };
     return this.#lastChain.bytes;
+  }
+
+  /** Mostly the same as the last time. */
+  #deadlineNs(timeoutMs: number): bigint {
+    if (this.#lastDeadline?.timeoutMs !== timeoutMs) this.#lastDeadline = { timeoutMs, ns: deadlineNs(timeoutMs) };
+    return this.#lastDeadline.ns;
   }
 }
 

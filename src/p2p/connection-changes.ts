@@ -1,3 +1,5 @@
+import type { NodeID } from '../primitives/ids.ts';
+
 interface Waiter {
   readonly predicate: () => boolean;
   readonly resolve: () => void;
@@ -11,13 +13,15 @@ interface Waiter {
  * Bound: one entry for each caller that listens or waits.
  */
 export class ConnectionChanges {
+  readonly #nodeListeners = new Set<(nodeID: NodeID) => void>();
   readonly #listeners = new Set<() => void>();
   readonly #waiters = new Set<Waiter>();
   #isQueued = false;
   #closed: { readonly reason: Error } | undefined;
 
-  /** Something has changed. */
-  announce(): void {
+  /** Something has changed: about this node, where it is one. */
+  announce(nodeID?: NodeID): void {
+    if (nodeID !== undefined) for (const listener of this.#nodeListeners) listener(nodeID);
     if (this.#isQueued || this.#closed !== undefined) return;
     this.#isQueued = true;
     queueMicrotask(() => {
@@ -31,6 +35,13 @@ export class ConnectionChanges {
         }
       }
     });
+  }
+
+  /** Is told of each change at once, before those who hear of all changes of a turn. Returns the function that ends it. */
+  listenToNodes(listener: (nodeID: NodeID) => void): () => void {
+    const entry = (nodeID: NodeID): void => listener(nodeID);
+    this.#nodeListeners.add(entry);
+    return () => this.#nodeListeners.delete(entry);
   }
 
   /** Returns the function that ends the subscription. */

@@ -1,5 +1,6 @@
 import type { Clock } from '../primitives/clock.ts';
 import { FrameDecoder } from './frames.ts';
+import type { MessageTurns } from './message-turns.ts';
 
 /** How long a peer may keep us busy between two ticks: a fifth of the time, so that no single peer can starve the others. */
 const MAX_BUSY_MS_PER_TICK = 50;
@@ -12,6 +13,8 @@ const MAX_BUSY_MS_PER_MESSAGE = 4 * MAX_BUSY_MS_PER_TICK;
 
 export interface PacedInboxOptions {
   readonly clock: Clock;
+  /** Over all peers. */
+  readonly turns: MessageTurns;
   /** @param nowMs monotonic */
   readonly handle: (payload: Uint8Array, nowMs: number) => void;
   /** Stops and restarts the source of the bytes. */
@@ -20,7 +23,8 @@ export interface PacedInboxOptions {
 
 /**
  * The messages of one peer from the bytes on: cut into payloads, and handled within the peer's share of our time. Once that
- * is used up, the source is paused until {@link tick}.
+ * is used up, the source is paused until {@link tick}. Where other peers have used up what may be handled in this turn of the event
+ * loop, they are handled in a later one.
  *
  * Bound: the payloads of what the source hands over before it stops, and one unfinished frame.
  */
@@ -32,6 +36,8 @@ export class PacedInbox {
   #next = 0;
   #busyMs = 0;
   #isPaused = false;
+  /** For a later turn of the event loop. */
+  #isWaiting = false;
 
   constructor(options: PacedInboxOptions) {
     this.#options = options;
@@ -41,9 +47,9 @@ export class PacedInbox {
   push(chunk: Uint8Array): void {
     const payloads = this.#decoder.push(chunk);
     // A chunk that was read before the pause may still come while earlier payloads wait.
-    this.#payloads = [...this.#payloads.slice(this.#next), ...payloads];
+    this.#payloads = this.#next < this.#payloads.length ? [...this.#payloads.slice(this.#next), ...payloads] : payloads;
     this.#next = 0;
-    this.#handleAll();
+    if (!this.#isWaiting) this.#handleAll();
   }
 
   /** Gives the peer its share of the time until the next tick. */
@@ -53,8 +59,13 @@ export class PacedInbox {
     if (this.#isPaused && this.#busyMs <= MAX_BUSY_MS_PER_TICK) {
       this.#isPaused = false;
       this.#options.source.resume();
-      this.#handleAll();
+      if (!this.#isWaiting) this.#handleAll();
     }
+  }
+
+  /** No more will come: what waits for a turn is handled now, as it came before the end. */
+  finish(): void {
+    if (this.#isWaiting) this.#handleNow(() => true);
   }
 
   /** Drops what waits. May be called while a payload is handled. */
@@ -64,18 +75,31 @@ export class PacedInbox {
   }
 
   #handleAll(): void {
+    const { turns } = this.#options;
+    if (this.#handleNow(() => turns.take())) return;
+    this.#isWaiting = true;
+    turns.wait(() => {
+      const isDone = this.#handleNow(() => turns.take());
+      this.#isWaiting = !isDone;
+      return isDone;
+    });
+  }
+
+  /** @returns whether nothing is left that only waits for its turn */
+  #handleNow(mayHandle: () => boolean): boolean {
     const { clock, handle, source } = this.#options;
     for (;;) {
       if (this.#busyMs > MAX_BUSY_MS_PER_TICK) {
         this.#isPaused = true;
         source.pause();
-        return;
+        return true;
       }
       const payload = this.#payloads[this.#next];
       if (payload === undefined) {
         this.clear();
-        return;
+        return true;
       }
+      if (!mayHandle()) return false;
       this.#next += 1;
       const startMs = clock.monotonicMs();
       handle(payload, startMs);

@@ -8,6 +8,7 @@ import type { Dial } from './dial.ts';
 import { DialSchedule } from './dial-schedule.ts';
 import type { NodeVersion } from './handshake.ts';
 import type { Identity } from './identity.ts';
+import { MessageTurns } from './message-turns.ts';
 import type { PeerMessageInit } from './messages.ts';
 import { OwnHandshake } from './own-handshake.ts';
 import { Peer, type PeerEvents, type PeerOptions, type PeerState } from './peer.ts';
@@ -74,6 +75,8 @@ export interface PeerNetwork extends AsyncDisposable {
   waitUntil(predicate: () => boolean, signal: AbortSignal): Promise<void>;
   /** Calls back after connections got ready, ended or failed, once for all changes of one turn. Returns the function that ends it. */
   onConnectionChange(listener: () => void): () => void;
+  /** Calls back at once for each node whose connection got ready, ended or failed, before the others hear of it. */
+  onNodeChange(listener: (nodeID: NodeID) => void): () => void;
   /** Rejects with the signal's reason, and with nothing else. */
   appRequest(
     nodeID: NodeID,
@@ -122,6 +125,7 @@ class DialingPeerNetwork implements PeerNetwork {
 
   constructor(options: PeerNetworkOptions) {
     const { clock, identity, logger, networkID, random } = options;
+    const turns = new MessageTurns(clock);
     const limits: PeerLimits = { ...DEFAULT_PEER_LIMITS, ...options.limits };
     this.#options = options;
     this.nodeID = identity.nodeID;
@@ -130,6 +134,7 @@ class DialingPeerNetwork implements PeerNetwork {
       dial: options.dial ?? createTlsDial(identity),
       networkID,
       limits,
+      turns,
       events: this.#peerEvents(),
     };
     this.#handshake = new OwnHandshake({ identity, networkID, clock });
@@ -141,7 +146,10 @@ class DialingPeerNetwork implements PeerNetwork {
       knownAddresses: () => this.#book.size,
       pendingRequests: () => this.#requests.size,
     });
-    this.#requests = new AppRequests(clock, limits.maxPendingRequests);
+    this.#requests = new AppRequests(clock, limits.maxPendingRequests, {
+      afterAll: (callback) => turns.afterAll(callback),
+      onEnd: (kind, ms) => this.#metrics.onAppRequest(kind, ms / 1_000),
+    });
     this.#wanted = new WantedNodes(this.nodeID);
     this.#book = new AddressBook({
       maxEntries: limits.maxKnownAddresses,
@@ -214,27 +222,20 @@ class DialingPeerNetwork implements PeerNetwork {
     return this.#changes.listen(listener);
   }
 
-  async appRequest(
+  onNodeChange(listener: (nodeID: NodeID) => void): () => void {
+    return this.#changes.listenToNodes(listener);
+  }
+
+  appRequest(
     nodeID: NodeID,
     chainID: BlockchainID,
     appBytes: Uint8Array,
     options: AppRequestOptions,
   ): Promise<AppOutcome> {
-    options.signal.throwIfAborted();
     const peer = this.#open.get(nodeID);
-    if (peer?.state.kind !== 'ready') {
-      return { kind: 'unreachable', reason: this.lastFailure(nodeID) ?? 'not connected' };
-    }
-    const { clock } = this.#options;
-    const startMs = clock.monotonicMs();
-    let kind: AppOutcome['kind'] | 'aborted' = 'aborted';
-    try {
-      const outcome = await this.#requests.send(nodeID, chainID, appBytes, options, peer);
-      kind = outcome.kind;
-      return outcome;
-    } finally {
-      this.#metrics.onAppRequest(kind, (clock.monotonicMs() - startMs) / 1000);
-    }
+    if (peer?.state.kind === 'ready') return this.#requests.send(nodeID, chainID, appBytes, options, peer);
+    if (options.signal.aborted) return Promise.reject(options.signal.reason);
+    return Promise.resolve({ kind: 'unreachable', reason: this.lastFailure(nodeID) ?? 'not connected' });
   }
 
   stats(): PeerNetworkStats {
@@ -309,7 +310,7 @@ class DialingPeerNetwork implements PeerNetwork {
         this.#schedule.onReady(nodeID);
         this.#metrics.onReady();
         this.#options.logger.debug({ nodeID, host: endpoint.host, port: endpoint.port }, 'peer ready');
-        this.#onConnectionChange();
+        this.#onConnectionChange(nodeID);
         this.#book.addSigned(nodeID, handshake.address);
         this.#discovery.onHandshakePeerList(nodeID, peerList);
       },
@@ -329,20 +330,19 @@ class DialingPeerNetwork implements PeerNetwork {
     this.#schedule.onClosed(nodeID, end, this.#options.clock.monotonicMs());
     this.#metrics.onClosed(cause);
     this.#discovery.onDisconnected(nodeID);
-    const { host, port } = endpoint;
-    this.#options.logger.debug({ nodeID, host, port, cause, reason }, 'peer closed');
+    this.#options.logger.debug({ nodeID, host: endpoint.host, port: endpoint.port, cause, reason }, 'peer closed');
     // A refused handshake may mean that the network has moved on to a newer version.
     if (cause === 'handshake') this.#version.doubt();
     if (wasReady) {
       this.#requests.onDisconnected(nodeID, reason);
       if (this.#wanted.all.has(nodeID)) this.#discovery.searchEagerly();
     }
-    this.#onConnectionChange();
+    this.#onConnectionChange(nodeID);
   }
 
-  #onConnectionChange(): void {
+  #onConnectionChange(nodeID: NodeID): void {
     if (this.#schedule.lacksRoom) this.#queueStep();
-    this.#changes.announce();
+    this.#changes.announce(nodeID);
   }
 
   #onAddress(nodeID: NodeID): void {

@@ -9,6 +9,7 @@ import type { Connection, Dial } from './dial.ts';
 import { encodeFrame, encodeFrameStart } from './frames.ts';
 import type { AppError, AppResponse, Handshake, PeerList } from './gen/p2p_pb.js';
 import { type PeerHandshake, parseHandshake } from './handshake.ts';
+import type { MessageTurns } from './message-turns.ts';
 import { encodeMessage, type PeerMessageInit, parseMessage } from './messages.ts';
 import { PacedInbox } from './paced-inbox.ts';
 
@@ -91,6 +92,8 @@ export interface PeerOptions {
   readonly networkID: number;
   readonly limits: ConnectionLimits;
   readonly events: PeerEvents;
+  /** Over all peers. */
+  readonly turns: MessageTurns;
 }
 
 export interface PeerEvents {
@@ -159,6 +162,7 @@ export class Peer {
     });
     this.#inbox = new PacedInbox({
       clock: this.#clock,
+      turns: options.turns,
       handle: (payload, payloadMs) => this.#handlePayload(payload, payloadMs),
       source: this.#connection,
     });
@@ -363,6 +367,7 @@ export class Peer {
   }
 
   #onEnd(reason: string | undefined): void {
+    this.#inbox.finish();
     const { state } = this;
     switch (state.kind) {
       case 'dialing':

@@ -8,6 +8,7 @@ import {
   type CollectionOutcome,
   collectSignatures,
 } from '../../../src/aggregator/collect-signatures.ts';
+import { LongPasses } from '../../../src/aggregator/long-passes.ts';
 import { ProgressFeed } from '../../../src/aggregator/progress.ts';
 import { QueryRoom } from '../../../src/aggregator/query-room.ts';
 import { createRefusedChains } from '../../../src/aggregator/refused-chains.ts';
@@ -148,6 +149,7 @@ export function createFixture(options: FixtureOptions) {
     history: createAnswerHistory(clock, limits.hedgeAfterMs),
     refusedChains: createRefusedChains(clock),
     room: roomFor(1_000),
+    passes: new LongPasses(clock),
   };
 
   function createFeed(): ProgressFeed {

@@ -32,7 +32,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
     metrics: createMetrics(registry),
     validatorSets: { newest: () => [SUBNET, OTHER].map((subnetID) => [subnetID, warpSet] as const) },
     connections: {
-      ...{ track: () => 0, isConnected: () => false },
+      ...{ track: () => 0, isConnected: (nodeID) => obstacles.has(nodeID) && obstacles.get(nodeID) === undefined },
       readiness: () => [{ subnetID: SUBNET, isUp: true, reason: undefined, connected: undefined }],
     },
     peers: {

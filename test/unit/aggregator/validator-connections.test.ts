@@ -49,10 +49,38 @@ function setOf(...numbers: number[]): WarpSet {
   );
 }
 
+/** Tells of each node that is added or taken away, as the network does of each connection. */
+class ToldNodes extends Set<NodeID> {
+  readonly #tell: (nodeID: NodeID) => void;
+
+  constructor(tell: (nodeID: NodeID) => void) {
+    super();
+    this.#tell = tell;
+  }
+
+  override add(nodeID: NodeID): this {
+    super.add(nodeID);
+    this.#tell(nodeID);
+    return this;
+  }
+
+  override delete(nodeID: NodeID): boolean {
+    const wasThere = super.delete(nodeID);
+    this.#tell(nodeID);
+    return wasThere;
+  }
+
+  override clear(): void {
+    for (const nodeID of [...this]) this.delete(nodeID);
+  }
+}
+
 class FakePeerNetwork implements Pick<PeerNetwork, 'want' | 'unwant' | 'isConnected' | 'lastFailure' | 'appRequest'> {
   readonly wanted = new Map<string, readonly NodeID[]>();
   readonly preferred = new Set<string>();
-  readonly connected = new Set<NodeID>();
+  readonly connected = new ToldNodes((nodeID) => {
+    for (const listener of this.#nodeListeners) listener(nodeID);
+  });
   failure: string | undefined;
   outcome: AppOutcome = { kind: 'silent' };
   readonly requests: { nodeID: NodeID; chainID: BlockchainID; appBytes: Uint8Array }[] = [];
@@ -75,6 +103,12 @@ class FakePeerNetwork implements Pick<PeerNetwork, 'want' | 'unwant' | 'isConnec
   }
 
   readonly #listeners = new Set<() => void>();
+  readonly #nodeListeners = new Set<(nodeID: NodeID) => void>();
+
+  onNodeChange(listener: (nodeID: NodeID) => void): () => void {
+    this.#nodeListeners.add(listener);
+    return () => this.#nodeListeners.delete(listener);
+  }
 
   onConnectionChange(listener: () => void): () => void {
     this.#listeners.add(listener);

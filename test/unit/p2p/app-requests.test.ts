@@ -66,13 +66,14 @@ describe('AppRequests', () => {
         const requests = new AppRequests(clock, MAX_PENDING);
         const sent: Sent[] = [];
         const expected = new Map<Sent, string>();
+        const pingedMs = new Map<number, number>();
         const waiting = (): Sent[] => sent.filter((request) => !expected.has(request));
 
         for (const step of script) {
           switch (step.do) {
             case 'send': {
               const controller = new AbortController();
-              let requestId: number | undefined;
+              let requestId = 0;
               const outcome = requests.send(
                 node(step.node),
                 P_CHAIN_ID,
@@ -86,15 +87,17 @@ describe('AppRequests', () => {
                     if (message.case === 'appRequest') requestId = message.value.requestId;
                     return undefined;
                   },
-                  ping: () => () => answersPings,
+                  ping: () => {
+                    pingedMs.set(requestId, clock.monotonicMs());
+                    return () => answersPings;
+                  },
                 },
               );
               if (waiting().length >= MAX_PENDING) {
-                expect(requestId).toBeUndefined();
+                expect(requestId).toBe(0);
                 expect((await outcome).kind).toBe('not_sent');
                 break;
               }
-              if (requestId === undefined) throw new Error('was not sent');
               expect(requestId % 2).toBe(1);
               const dueMs = clock.monotonicMs() + step.timeoutMs;
               const pingMs = clock.monotonicMs() + step.timeoutMs / 2;
@@ -138,8 +141,12 @@ describe('AppRequests', () => {
               break;
           }
           expect(requests.size).toBe(waiting().length);
-          const unpinged = waiting().filter((request) => request.pingMs > clock.monotonicMs());
-          expect(clock.pendingTimers).toBe(waiting().length + unpinged.length);
+          for (const { requestId, pingMs } of waiting()) {
+            expect(pingedMs.get(requestId)).toBe(pingMs <= clock.monotonicMs() ? pingMs : undefined);
+          }
+          // One for all that have equally long.
+          const times = new Set(waiting().map(({ dueMs, pingMs }) => dueMs - pingMs));
+          expect(clock.pendingTimers).toBe(times.size);
         }
         await settle();
         expect(sent.map((request) => request.settled?.kind)).toEqual(sent.map((request) => expected.get(request)));
@@ -190,6 +197,28 @@ describe('AppRequests', () => {
     for (const turn of turns) turn();
     expect((await Promise.all(outcomes)).map(({ kind }) => kind)).toEqual(['response', 'silent']);
     expect([requests.size, time.pendingTimers]).toEqual([0, 0]);
+  });
+
+  it('takes an answer that has come and waits to be handled, though its time has passed', async () => {
+    const clock = new FakeClock();
+    const handled: (() => void)[] = [];
+    const ends: [string, number][] = [];
+    const requests = new AppRequests(clock, MAX_PENDING, {
+      afterAll: (callback) => void handled.push(callback),
+      onEnd: (kind, ms) => void ends.push([kind, ms]),
+    });
+    const options = { timeoutMs: 10, signal: new AbortController().signal };
+    const target = { send: () => undefined, ping: () => () => false };
+    const outcomes = [1, 2].map((index) => requests.send(node(index), P_CHAIN_ID, APP_BYTES, options, target));
+    await clock.advance(20);
+    expect(requests.size).toBe(2);
+    requests.onResponse(node(1), create(AppResponseSchema, { chainId, requestId: 1 }));
+    for (const callback of handled) callback();
+    expect((await Promise.all(outcomes)).map(({ kind }) => kind)).toEqual(['response', 'silent']);
+    expect(ends).toEqual([
+      ['response', 20],
+      ['silent', 20],
+    ]);
   });
 
   it('hears of a signal by one listener, however many requests end with it', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConnectionChanges } from '../../../src/p2p/connection-changes.ts';
+import { nodeIDFromBytes } from '../../../src/primitives/ids.ts';
 import { settle } from '../../fake-clock.ts';
 
 const never = new AbortController().signal;
@@ -20,6 +21,23 @@ describe('ConnectionChanges', () => {
     changes.announce();
     await settle();
     expect(calls).toBe(2);
+  });
+
+  it('tells of each node at once, and those who listen for all changes after that', async () => {
+    const changes = new ConnectionChanges();
+    const node = nodeIDFromBytes(new Uint8Array(20));
+    const heard: string[] = [];
+    const stop = changes.listenToNodes((nodeID) => heard.push(nodeID));
+    changes.listen(() => heard.push('all'));
+    changes.announce(node);
+    changes.announce(node);
+    changes.announce();
+    expect(heard).toEqual([node, node]);
+    await settle();
+    expect(heard).toEqual([node, node, 'all']);
+    stop();
+    changes.announce(node);
+    expect(heard).toHaveLength(3);
   });
 
   it('ends each subscription on its own, though two have the same listener', async () => {

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { encodeFrame } from '../../../src/p2p/frames.ts';
+import { MAX_MESSAGES_A_TURN, MessageTurns } from '../../../src/p2p/message-turns.ts';
 import { PacedInbox } from '../../../src/p2p/paced-inbox.ts';
 import { concatBytes } from '../../../src/primitives/bytes.ts';
 import type { Clock } from '../../../src/primitives/clock.ts';
@@ -28,6 +29,7 @@ beforeEach(() => {
   };
   inbox = new PacedInbox({
     clock,
+    turns: new MessageTurns(clock),
     handle: ([first = -1]) => {
       handled.push(first);
       nowMs += costMs;
@@ -99,5 +101,67 @@ describe('PacedInbox', () => {
 
   it('throws on bytes that are no frames', () => {
     expect(() => inbox.push(Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0))).toThrow(ParseError);
+  });
+});
+
+describe('many inboxes', () => {
+  /** Inboxes 0, 1, … and the turns of the event loop that are to come. */
+  function createInboxes(count: number) {
+    const turns: (() => void)[] = [];
+    const messageTurns = new MessageTurns({ afterTurn: (callback) => void turns.push(callback) });
+    const heard: string[] = [];
+    const inboxes = Array.from(
+      { length: count },
+      (_, index) =>
+        new PacedInbox({
+          clock: new FakeClock(),
+          turns: messageTurns,
+          handle: ([first = -1]) => void heard.push(`${index}:${first}`),
+          source: { pause: () => undefined, resume: () => undefined },
+        }),
+    );
+    return { inboxes, heard, messageTurns, nextTurn: () => turns.shift()?.(), turns };
+  }
+
+  it('hand over so many messages in one turn of the event loop, and the others later, in the order of coming', () => {
+    const { inboxes, heard, nextTurn, turns } = createInboxes(MAX_MESSAGES_A_TURN + 3);
+    const all = inboxes.flatMap((_, index) => [`${index}:0`, `${index}:1`]);
+    for (const each of inboxes) each.push(frames(0, 2));
+    expect(heard).toEqual(all.slice(0, MAX_MESSAGES_A_TURN));
+    nextTurn();
+    expect(heard).toEqual(all.slice(0, 2 * MAX_MESSAGES_A_TURN));
+    // What comes meanwhile comes after what waits.
+    inboxes[0]?.push(frames(2, 1));
+    nextTurn();
+    nextTurn();
+    expect(heard).toEqual([...all, '0:2']);
+    nextTurn();
+    expect(turns).toEqual([]);
+  });
+
+  it('say when all that has come by now is handled, and not before', () => {
+    const { inboxes, heard, messageTurns, nextTurn } = createInboxes(2);
+    messageTurns.afterAll(() => heard.push('nothing waits'));
+    inboxes[0]?.push(frames(0, MAX_MESSAGES_A_TURN + 1));
+    messageTurns.afterAll(() => heard.push('after 0'));
+    inboxes[1]?.push(frames(0, 1));
+    expect(heard.at(-1)).toBe(`0:${MAX_MESSAGES_A_TURN - 1}`);
+    nextTurn();
+    expect(heard[0]).toBe('nothing waits');
+    expect(heard.slice(-3)).toEqual([`0:${MAX_MESSAGES_A_TURN}`, 'after 0', '1:0']);
+  });
+
+  it('hand over what waits where the connection ends, and nothing that was dropped', () => {
+    const { inboxes, heard, nextTurn } = createInboxes(3);
+    inboxes[0]?.push(frames(0, MAX_MESSAGES_A_TURN));
+    inboxes[1]?.push(frames(0, 2));
+    inboxes[2]?.push(frames(0, 2));
+    inboxes[1]?.finish();
+    expect(heard.slice(-2)).toEqual(['1:0', '1:1']);
+    inboxes[2]?.clear();
+    nextTurn();
+    expect(heard).toHaveLength(MAX_MESSAGES_A_TURN + 2);
+    inboxes[2]?.push(frames(2, 1));
+    expect(heard.at(-1)).toBe('2:2');
   });
 });
