@@ -15,7 +15,11 @@ type Work = () => boolean;
  */
 export class MessageTurns {
   readonly #clock: Pick<Clock, 'afterTurn'>;
-  readonly #waiting: Work[] = [];
+  /** In the order in which they get their turns. Whoever is not done with one is the last again, so that a crowd of messages of one peer holds up nobody. */
+  readonly #waiting: { readonly work: Work; readonly number: number }[] = [];
+  /** In the order of coming. Each waits for all work with lower numbers. */
+  readonly #afterAll: { readonly callback: () => void; readonly number: number }[] = [];
+  #nextNumber = 0;
   /** In this turn. */
   #handled = 0;
 
@@ -31,24 +35,40 @@ export class MessageTurns {
     return true;
   }
 
-  /** There was no room for a message: the work goes on in a later turn, in the order of coming. */
+  /** There was no room for a message: the work goes on in a later turn. */
   wait(work: Work): void {
-    this.#waiting.push(work);
+    this.#waiting.push({ work, number: this.#takeNumber() });
   }
 
   /** Calls back when all that has come by now is handled: at once where nothing waits. */
   afterAll(callback: () => void): void {
     if (this.#waiting.length === 0) callback();
-    else this.#waiting.push(() => (callback(), true));
+    else this.#afterAll.push({ callback, number: this.#takeNumber() });
+  }
+
+  #takeNumber(): number {
+    this.#nextNumber += 1;
+    return this.#nextNumber;
   }
 
   #begin(): void {
     this.#handled = 0;
+    while (this.#handled < MAX_MESSAGES_A_TURN) {
+      const next = this.#waiting.shift();
+      if (next === undefined) break;
+      if (!next.work()) this.#waiting.push(next);
+    }
+    this.#callBack();
+  }
+
+  #callBack(): void {
+    if (this.#afterAll.length === 0) return;
+    const oldest = this.#waiting.reduce((least, { number }) => Math.min(least, number), Number.POSITIVE_INFINITY);
     for (;;) {
-      const [first] = this.#waiting;
-      // What is not done stays first.
-      if (first === undefined || !first()) return;
-      this.#waiting.shift();
+      const [first] = this.#afterAll;
+      if (first === undefined || first.number > oldest) return;
+      this.#afterAll.shift();
+      first.callback();
     }
   }
 }

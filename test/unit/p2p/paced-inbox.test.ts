@@ -148,7 +148,22 @@ describe('many inboxes', () => {
     expect(heard.at(-1)).toBe(`0:${MAX_MESSAGES_A_TURN - 1}`);
     nextTurn();
     expect(heard[0]).toBe('nothing waits');
-    expect(heard.slice(-3)).toEqual([`0:${MAX_MESSAGES_A_TURN}`, 'after 0', '1:0']);
+    expect(heard.slice(-3)).toEqual([`0:${MAX_MESSAGES_A_TURN}`, '1:0', 'after 0']);
+  });
+
+  it('with a crowd of messages hold up the others for one turn only, and say so when the whole crowd is handled', () => {
+    const { inboxes, heard, messageTurns, nextTurn, turns } = createInboxes(4);
+    inboxes[0]?.push(frames(0, 4 * MAX_MESSAGES_A_TURN));
+    messageTurns.afterAll(() => heard.push('after 0'));
+    for (const each of inboxes.slice(1)) each.push(frames(0, 1));
+    nextTurn();
+    expect(heard).toHaveLength(2 * MAX_MESSAGES_A_TURN);
+    nextTurn();
+    expect(heard.slice(2 * MAX_MESSAGES_A_TURN, 2 * MAX_MESSAGES_A_TURN + 3)).toEqual(['1:0', '2:0', '3:0']);
+    expect(heard).not.toContain('after 0');
+    while (turns.length > 0) nextTurn();
+    expect(heard.at(-1)).toBe('after 0');
+    expect(heard).toHaveLength(4 * MAX_MESSAGES_A_TURN + 4);
   });
 
   it('hand over what waits where the connection ends, and nothing that was dropped', () => {
