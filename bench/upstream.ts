@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
 import { startProcess, startService } from './processes.ts';
@@ -10,6 +11,10 @@ const CONNECTIONS = 16;
  * rounds'.
  */
 const ROUNDS = 10;
+/** Once idle after its start, a service collects all garbage, and V8 lets go of compiled code then: what was warm would be cold again. */
+const SETTLE_MS = 4_000;
+/** Until V8 has compiled what is hot: the service has more of that than the bare proxy, and is slow for longer. */
+const WARM_UP_MS = 5_000;
 const ROUND_MS = 1_000;
 /** Then one at a time, for what the proxy adds to an answer where nothing queues. */
 const LONE_ROUND_MS = 400;
@@ -53,12 +58,13 @@ async function benchSize(size: number, report: (row: Row) => void): Promise<void
     cached: await service(CACHE_BYTES, { access: { unitsPerMinute: RATE_LIMIT } }),
   };
 
+  await sleep(SETTLE_MS);
+  for (const url of Object.values(targets)) await run(url, CONNECTIONS, WARM_UP_MS);
   const rounds: Record<string, Round[]> = {};
-  for (let round = -1; round < ROUNDS; round += 1) {
+  for (let round = 0; round < ROUNDS; round += 1) {
     const inTurn = Object.entries(targets);
     for (const [name, url] of round % 2 === 0 ? inTurn : inTurn.reverse()) {
-      const measured = await measure(url);
-      if (round >= 0) (rounds[name] ??= []).push(measured); // the first one warms up
+      (rounds[name] ??= []).push(await measure(url));
     }
   }
   const of = (name: string): readonly Round[] => rounds[name] ?? [];

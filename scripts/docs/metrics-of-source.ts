@@ -23,7 +23,8 @@ const KINDS: ReadonlyMap<string, DeclaredMetric['kind']> = new Map([
   ['readGauge', 'gauge'],
   ['histogram', 'histogram'],
 ]);
-const WRITE_METHODS: ReadonlySet<string> = new Set(['inc', 'dec', 'set', 'observe']);
+/** `at` gives one time series, which is taken in order to be written. */
+const WRITE_METHODS: ReadonlySet<string> = new Set(['inc', 'dec', 'set', 'observe', 'at']);
 /** It declares nothing itself. */
 const FACTORY = 'src/telemetry/metrics.ts';
 /** What belongs to one network: `src/network` hands it a `Metrics` that sets the label. */
@@ -124,7 +125,7 @@ function hasDurationBuckets(options: Node | undefined): boolean {
 }
 
 /**
- * Whether something in the folder calls inc, dec, set or observe on what the declaration gives. It is followed by name, through
+ * Whether something in the folder calls inc, dec, set, observe or at on what the declaration gives. It is followed by name, through
  * variables, fields, properties and functions that return it; handed to another function it counts as written.
  */
 function isWritten(declaration: Node, declaredIn: Syntax, folder: readonly Syntax[]): boolean {

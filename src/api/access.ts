@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { LazyMap } from '../primitives/lazy-map.ts';
 import type { LimitCounters, Usage } from '../store/limit-counters.ts';
 import type { Counter, Metrics } from '../telemetry/metrics.ts';
 import { clientNetwork } from './client-network.ts';
@@ -107,6 +108,10 @@ interface Client extends Pick<FastifyRequest, 'apiKey'> {
 class AccessGate {
   readonly #options: AccessOptions;
   readonly #counted: Counter<'key' | 'routes'>;
+  /** By name of the key and group of the routes. */
+  readonly #series = new LazyMap(
+    (key: string) => new LazyMap((routes: RouteGroup) => this.#counted.at({ key, routes })),
+  );
 
   constructor(options: AccessOptions, metrics: Metrics) {
     this.#options = options;
@@ -179,7 +184,10 @@ class AccessGate {
   ): Account | Promise<Account> | undefined {
     const { apiKey } = request;
     request.units += units;
-    this.#counted.inc({ key: apiKey?.name ?? '', routes: group }, units);
+    this.#series
+      .get(apiKey?.name ?? '')
+      .get(group)
+      .inc(units);
     const limit = this.#limitOf(request);
     if (limit === undefined) return undefined;
     return after(this.#options.limits.add(`units:${clientOf(request)}`, units, WINDOW_MS), ({ used, leftMs }) => {

@@ -7,6 +7,8 @@ declare module 'fastify' {
     route: FastifyRequest['routeOptions'];
     /** Of a stream that ended with an error: the status that the plain answer would have. */
     endStatus: number | undefined;
+    /** Called where the client goes before its answer is there. */
+    onGone: (() => void) | undefined;
   }
 }
 
@@ -37,6 +39,7 @@ export function followRequest(
     if (isOver) return;
     isOver = true;
     const how = { isAnswered, status: request.endStatus ?? raw.statusCode, durationMs: clock.monotonicMs() - startMs };
+    if (!isAnswered) request.onGone?.();
     for (const follower of followers) follower.over(request, reply, how);
   };
   // Each comes once: `on` takes no listener away again, which costs more than the listener.

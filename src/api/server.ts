@@ -211,6 +211,7 @@ export function createBareServer(
   server.decorateRequest('route');
   server.decorateRequest('errorCode', undefined);
   server.decorateRequest('endStatus', undefined);
+  server.decorateRequest('onGone', undefined);
   server.decorateRequest('eventStream', undefined);
   server.decorateRequest('span');
   server.addHook('onRequest', (request, reply, done) => {

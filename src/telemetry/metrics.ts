@@ -43,6 +43,8 @@ export type ReadGauge<Label extends string> = () =>
 
 export interface Counter<Label extends string = never> {
   inc(...args: [Label] extends [never] ? [value?: number] : [labels: Labels<Label>, value?: number]): void;
+  /** One of its time series, for what every request counts: prom-client makes a text of the labels each time. */
+  at(labels: Labels<Label>): Pick<Counter, 'inc'>;
 }
 
 export interface Gauge<Label extends string = never> {
@@ -53,6 +55,8 @@ export interface Gauge<Label extends string = never> {
 
 export interface Histogram<Label extends string = never> {
   observe(...args: [Label] extends [never] ? [value: number] : [labels: Labels<Label>, value: number]): void;
+  /** As with a counter. */
+  at(labels: Labels<Label>): Pick<Histogram, 'observe'>;
 }
 
 /** What all of this service's own metrics start with. Those of the process and of Node have the names that everybody knows. */
@@ -62,7 +66,9 @@ export const METRIC_PREFIX = 'signature_aggregator_';
 export const DURATION_BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
 export function createMetrics(registry: Registry): Metrics {
-  return bind(registry, new Map(), {});
+  const declared = declaredIn.get(registry) ?? { readers: new Map(), held: new Map() };
+  declaredIn.set(registry, declared);
+  return bind(registry, declared, {});
 }
 
 /** Of the default metrics of prom-client, those that it takes from Node and the system. */
@@ -103,18 +109,73 @@ export function createUnreadMetrics(): Metrics {
   return createMetrics(new Registry());
 }
 
+/** What a time series has counted is handed to prom-client when that is asked for it. */
+class HeldCount {
+  readonly #give: (count: number) => void;
+  #count = 0;
+
+  constructor(give: (count: number) => void) {
+    this.#give = give;
+  }
+
+  inc(value = 1): void {
+    this.#count += value;
+  }
+
+  handOver(): void {
+    if (this.#count === 0) return;
+    this.#give(this.#count);
+    this.#count = 0;
+  }
+}
+
+/** As many values as a time series holds back: 512 bytes. They are handed over in their order, so that sums are the same. */
+const MAX_HELD = 64;
+
+class HeldValues {
+  readonly #give: (value: number) => void;
+  readonly #values = new Float64Array(MAX_HELD);
+  #length = 0;
+
+  constructor(give: (value: number) => void) {
+    this.#give = give;
+  }
+
+  observe(value: number): void {
+    this.#values[this.#length] = value;
+    this.#length += 1;
+    if (this.#length === MAX_HELD) this.handOver();
+  }
+
+  handOver(): void {
+    const length = this.#length;
+    this.#length = 0;
+    for (let index = 0; index < length; index += 1) this.#give(this.#values[index] as number);
+  }
+}
+
+/** By names of metrics. What is held is bounded by the metric's time series, each of which whoever counts asks for once. */
+interface Declared {
+  readonly readers: Map<string, Reader[]>;
+  readonly held: Map<string, { handOver(): void }[]>;
+}
+
+/** Whoever shows the same registry's metrics shows what all hold. */
+const declaredIn = new WeakMap<Registry, Declared>();
+
 type Reader = () => Iterable<{ readonly labels: Record<string, string>; readonly value: number }>;
 type Values = readonly [value?: number] | readonly [labels: Record<string, string>, value?: number];
 
-function bind(registry: Registry, readers: Map<string, Reader[]>, bound: Readonly<Record<string, string>>): Metrics {
+function bind(registry: Registry, declared: Declared, bound: Readonly<Record<string, string>>): Metrics {
+  const { readers } = declared;
   function declare<Metric extends { inc?: unknown; observe?: unknown }, Label extends string>(
     { name, help, labels = [] }: MetricOptions<Label>,
     create: (options: { name: string; help: string; labelNames: string[]; registers: Registry[] }) => Metric,
   ): Metric {
     const fullName = METRIC_PREFIX + name;
-    const declared = registry.getSingleMetric(fullName) as unknown as Metric | undefined;
+    const known = registry.getSingleMetric(fullName) as unknown as Metric | undefined;
     const labelNames = [...Object.keys(bound), ...labels];
-    return declared ?? create({ name: fullName, help, labelNames, registers: [registry] });
+    return known ?? create({ name: fullName, help, labelNames, registers: [registry] });
   }
 
   /** Calls of ours have labels first where the metric has labels of its own, as prom-client's always may. */
@@ -126,13 +187,29 @@ function bind(registry: Registry, readers: Map<string, Reader[]>, bound: Readonl
     };
   }
 
+  /** What its time series hold back; prom-client calls the second part before it reads them. */
+  function holding(name: string) {
+    const held = declared.held.get(name) ?? [];
+    declared.held.set(name, held);
+    const hold = <Held extends { handOver(): void }>(series: Held): Held => {
+      held.push(series);
+      return series;
+    };
+    const collect = (): void => {
+      for (const series of held) series.handOver();
+    };
+    return { hold, collect };
+  }
+
   return {
     counter(options) {
-      const counter = declare(options, (declared) => new PromCounter(declared));
+      const { hold, collect } = holding(options.name);
+      const counter = declare(options, (how) => new PromCounter({ ...how, collect }));
       const inc = write((labels, value) => counter.inc(labels, value), 1);
       // It is there from the start, so that its first step is seen as one.
       if (options.labels === undefined) inc(0);
-      return { inc: inc as never };
+      const at = (labels: object) => hold(new HeldCount((count) => counter.inc({ ...bound, ...labels }, count)));
+      return { inc: inc as never, at };
     },
     gauge(options) {
       const gauge = declare(options, (declared) => new PromGauge(declared));
@@ -163,13 +240,18 @@ function bind(registry: Registry, readers: Map<string, Reader[]>, bound: Readonl
       );
     },
     histogram(options) {
+      const { hold, collect } = holding(options.name);
       const histogram = declare(
         options,
-        (declared) => new PromHistogram({ ...declared, buckets: [...options.buckets] }),
+        (how) => new PromHistogram({ ...how, collect, buckets: [...options.buckets] }),
       );
       const observe = write((labels, value) => histogram.observe(labels, value));
-      return { observe: observe as never };
+      const at = (labels: object) => {
+        const all = { ...bound, ...labels };
+        return hold(new HeldValues((value) => histogram.observe(all, value)));
+      };
+      return { observe: observe as never, at };
     },
-    with: (labels) => bind(registry, readers, { ...bound, ...labels }),
+    with: (labels) => bind(registry, declared, { ...bound, ...labels }),
   };
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../primitives/clock.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
+import { Departure } from './departure.ts';
 import type { UpstreamRefusal, UpstreamResponse, UpstreamSuccess } from './upstream-answer.ts';
 import { UpstreamError } from './upstream-error.ts';
 
@@ -72,16 +73,16 @@ export class ResponseCache {
   async get(
     key: string,
     policy: CachePolicy,
-    fetch: (signal: AbortSignal, isKept: boolean) => Promise<UpstreamResponse>,
-    signal: AbortSignal,
+    fetch: (departure: Departure, isKept: boolean) => Promise<UpstreamResponse>,
+    departure: Departure,
   ): Promise<CachedResponse | UpstreamResponse> {
     const entry = this.#entries.get(key);
     if (entry !== undefined && this.#ageOf(entry) < entry.freshMs) return this.#present(entry);
-    if (this.#long.has(key)) return fetch(signal, false);
+    if (this.#long.has(key)) return fetch(departure, false);
     const fetched = await this.#flights.run(
       key,
-      async (flightSignal) => this.#fetch(key, policy, () => fetch(flightSignal, true)),
-      signal,
+      async (flightSignal) => this.#fetch(key, policy, () => fetch(Departure.by(flightSignal), true)),
+      departure.signal,
     );
     switch (fetched.kind) {
       case 'kept':
@@ -90,7 +91,7 @@ export class ResponseCache {
         return fetched.response;
       case 'too long':
         // A stream cannot be shared: each client reads at its own pace.
-        return fetch(signal, false);
+        return fetch(departure, false);
     }
   }
 

@@ -5,6 +5,7 @@ import type { OpenHttp } from '../primitives/http-port.ts';
 import type { Span } from '../telemetry/spans.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { ConnectionSlots, MAX_CONNECTIONS } from './connection-slots.ts';
+import type { Departure } from './departure.ts';
 import { EndpointAddress } from './endpoint-address.ts';
 import { Exchange, type ExchangeRules, type RawAnswer } from './exchange.ts';
 import { FailingSubjects } from './failing-subjects.ts';
@@ -24,10 +25,14 @@ export interface UpstreamRequest {
   /** What it is about: a chain, or a list that is of no chain. Failures of one subject do not count against others. */
   readonly subject: string;
   /** JSON. */
-  readonly body?: string;
+  readonly body?: string | undefined;
   /** For the whole answer, its body included. */
   readonly timeoutMs: number;
-  readonly signal: AbortSignal;
+}
+
+/** For whom a request is sent. */
+export interface UpstreamCaller {
+  readonly departure: Departure;
   /** The upstream gets its trace context. */
   readonly span: Span;
   /** Whether the answer will be kept, and so is read whole if it is not too long. */
@@ -38,8 +43,8 @@ export interface UpstreamRequest {
 export interface UpstreamClient extends AsyncDisposable {
   /** Whether the upstream is left alone because it is down. */
   readonly isCircuitOpen: boolean;
-  /** @throws {UpstreamError}, or the signal's reason where the caller aborted */
-  request(request: UpstreamRequest): Promise<UpstreamResponse>;
+  /** @throws {UpstreamError}, or the reason of the caller's departure */
+  request(request: UpstreamRequest, caller: UpstreamCaller): Promise<UpstreamResponse>;
 }
 
 export interface UpstreamClientOptions {
@@ -123,18 +128,53 @@ class PooledUpstreamClient implements UpstreamClient {
     return this.#breaker.isOpen;
   }
 
-  async request(request: UpstreamRequest): Promise<UpstreamResponse> {
-    request.signal.throwIfAborted();
-    this.#admit(request.subject);
+  /** One deadline is over both attempts, and over the body. All of it is one promise beside that of the exchange: most requests are short. */
+  async request(request: UpstreamRequest, caller: UpstreamCaller): Promise<UpstreamResponse> {
+    const { subject, timeoutMs } = request;
+    const { departure } = caller;
+    if (departure.reason !== undefined) throw departure.reason;
+    this.#admit(subject);
+    let exchange = this.#createExchange(subject, caller);
+    let isWaiting = false;
+    const cancelDeadline = this.#clock.after(timeoutMs, () => exchange.abort(this.#tooLate(timeoutMs, isWaiting)));
+    departure.onLeave = (reason) => exchange.abort(reason);
+    let answer: RawAnswer | undefined;
     try {
-      const response = await this.#send(request);
+      for (let isRepeated = false; answer === undefined; isRepeated = true) {
+        const slot = this.#slots.take(subject, exchange.answer);
+        if (slot !== undefined) {
+          isWaiting = true;
+          await slot;
+          isWaiting = false;
+        }
+        try {
+          this.#dispatch(request, caller.span, exchange);
+          answer = await exchange.answer;
+        } catch (error) {
+          const mayRepeat = request.method === 'GET' && !isRepeated && BROKEN_CONNECTION.has(codeOf(error));
+          if (!mayRepeat) throw error;
+          exchange = this.#createExchange(subject, caller);
+        }
+      }
+      const response = this.#present(request, answer);
       this.#breaker.answered();
-      if (UNHEALTHY_STATUSES.has(response.status)) this.#subjects.failed(request.subject);
-      else this.#subjects.succeeded(request.subject);
+      if (UNHEALTHY_STATUSES.has(response.status)) this.#subjects.failed(subject);
+      else this.#subjects.succeeded(subject);
       return response;
     } catch (error) {
-      this.#judge(request.subject, error);
-      throw error;
+      const failure = departure.reason ?? (error instanceof UpstreamError ? error : this.#failure(error));
+      this.#judge(subject, failure);
+      throw failure;
+    } finally {
+      if (answer === undefined || Buffer.isBuffer(answer.body)) {
+        cancelDeadline();
+        departure.onLeave = undefined;
+      } else {
+        answer.body.once('close', () => {
+          cancelDeadline();
+          departure.onLeave = undefined;
+        });
+      }
     }
   }
 
@@ -169,52 +209,13 @@ class PooledUpstreamClient implements UpstreamClient {
     }
   }
 
-  /** Sends a request with one deadline over both attempts, and over the body. */
-  async #send(request: UpstreamRequest): Promise<UpstreamResponse> {
-    const { timeoutMs, signal } = request;
-    let exchange = this.#createExchange(request);
-    let isWaiting = false;
-    const cancelDeadline = this.#clock.after(timeoutMs, () =>
-      exchange.abort(
-        isWaiting
-          ? this.#busy(`had no connection free within ${timeoutMs} ms`)
-          : new UpstreamError('upstream_timeout', `the ${this.#name} did not answer within ${timeoutMs} ms`),
-      ),
-    );
-    const onAbort = (): void => exchange.abort(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    const release = (): void => {
-      cancelDeadline();
-      signal.removeEventListener('abort', onAbort);
-    };
-    let answer: RawAnswer | undefined;
-    try {
-      for (let isRepeated = false; answer === undefined; isRepeated = true) {
-        const slot = this.#slots.take(request.subject, exchange.answer);
-        if (slot !== undefined) {
-          isWaiting = true;
-          await slot;
-          isWaiting = false;
-        }
-        try {
-          answer = await this.#dispatch(request, exchange);
-        } catch (error) {
-          const mayRepeat = request.method === 'GET' && !isRepeated && BROKEN_CONNECTION.has(codeOf(error));
-          if (!mayRepeat) throw error;
-          exchange = this.#createExchange(request);
-        }
-      }
-      return this.#present(request, answer);
-    } catch (error) {
-      signal.throwIfAborted();
-      throw error instanceof UpstreamError ? error : this.#failure(error);
-    } finally {
-      if (answer === undefined || Buffer.isBuffer(answer.body)) release();
-      else answer.body.once('close', release);
-    }
+  #tooLate(timeoutMs: number, isWaiting: boolean): UpstreamError {
+    return isWaiting
+      ? this.#busy(`had no connection free within ${timeoutMs} ms`)
+      : new UpstreamError('upstream_timeout', `the ${this.#name} did not answer within ${timeoutMs} ms`);
   }
 
-  #createExchange({ subject, isKept }: UpstreamRequest): Exchange {
+  #createExchange(subject: string, { isKept }: UpstreamCaller): Exchange {
     return new Exchange(this.#rules, subject, isKept ? MAX_WHOLE_BYTES : STREAMED_FROM_BYTES);
   }
 
@@ -236,12 +237,11 @@ class PooledUpstreamClient implements UpstreamClient {
     };
   }
 
-  #dispatch({ method, target, body, span }: UpstreamRequest, exchange: Exchange): Promise<RawAnswer> {
+  #dispatch({ method, target, body }: UpstreamRequest, span: Span, exchange: Exchange): void {
     const { headers: ours } = this.#address;
     const own = span.traceID === undefined ? ours : { ...ours, ...span.headers };
     const headers = body === undefined ? own : { ...own, 'content-type': 'application/json' };
     this.#http.dispatch({ method, path: this.#address.path(target), headers, body: body ?? null }, exchange);
-    return exchange.answer;
   }
 
   /** Asks for the root of the API, which is nothing: any answer at all is enough. */

@@ -2,10 +2,12 @@ import type { Readable } from 'node:stream';
 import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { type OpenHttp, openHttpPool } from '../primitives/http-port.ts';
+import { LazyMap } from '../primitives/lazy-map.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { DURATION_BUCKETS_SECONDS, type Metrics } from '../telemetry/metrics.ts';
 import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
 import { NO_SPAN, type Span } from '../telemetry/spans.ts';
+import type { Departure } from './departure.ts';
 import { type CachedResponse, type CachePolicy, ResponseCache } from './response-cache.ts';
 import type { UpstreamResponse } from './upstream-answer.ts';
 import { createUpstreamClient, type UpstreamClient, type UpstreamRequest } from './upstream-client.ts';
@@ -48,16 +50,18 @@ export interface Upstreams extends AsyncDisposable {
   update(endpoints: UpstreamsOptions['endpoints']): void;
   /**
    * @param policy where the answer may be an earlier one
-   * @throws {UpstreamError}, or the signal's reason where the caller aborted
+   * @throws {UpstreamError}, or the reason of the caller's departure
    */
   request(name: UpstreamName, request: UpstreamQuestion, policy: CachePolicy | undefined): Promise<UpstreamAnswer>;
 }
 
-/** `requestID` is what the log calls the request. Without a span, nothing is traced. */
-export type UpstreamQuestion = Omit<UpstreamRequest, 'isKept' | 'span'> & {
+export interface UpstreamQuestion extends UpstreamRequest {
+  /** What the log calls the request. */
   readonly requestID: string;
+  readonly departure: Departure;
+  /** Without it, nothing is traced. */
   readonly span?: Span;
-};
+}
 
 export type UpstreamAnswer = CachedResponse | UpstreamResponse;
 
@@ -125,36 +129,37 @@ class ClientsOfUpstreams implements Upstreams {
     this.#retired.set(client, this.#options.clock.after(this.#options.timeoutMs, close));
   }
 
-  async request(
-    name: UpstreamName,
-    question: UpstreamQuestion,
-    policy: CachePolicy | undefined,
-  ): Promise<UpstreamAnswer> {
+  request(name: UpstreamName, question: UpstreamQuestion, policy: CachePolicy | undefined): Promise<UpstreamAnswer> {
     const client = this.#clients.get(name);
-    if (client === undefined) {
-      const { role, setting } = UPSTREAMS[name];
-      throw new UpstreamError(
-        'upstream_not_configured',
-        `this service has no ${role}: the setting ${setting} is missing in its configuration`,
-      );
-    }
-    if (this.#cache === undefined || policy === undefined) return this.#ask(name, client, question, question.signal);
+    if (client === undefined) return Promise.reject(notConfigured(name));
+    return this.#cache === undefined || policy === undefined
+      ? this.#ask(name, client, question, question.departure)
+      : this.#askOrRemember(name, client, question, this.#cache, policy);
+  }
+
+  async #askOrRemember(
+    name: UpstreamName,
+    client: UpstreamClient,
+    question: UpstreamQuestion,
+    cache: ResponseCache,
+    policy: CachePolicy,
+  ): Promise<UpstreamAnswer> {
     let isAsked = false;
     const key = `${name} ${question.target}`;
-    const answering = this.#cache.get(
+    const answering = cache.get(
       key,
       policy,
-      (signal, isKept) => {
+      (departure, isKept) => {
         isAsked = true;
-        return this.#ask(name, client, question, signal, isKept ? key : undefined);
+        return this.#ask(name, client, question, departure, isKept ? key : undefined);
       },
-      question.signal,
+      question.departure,
     );
     // The question, which several requests may share, is under way already.
     const shared = this.#spans.get(key);
     if (shared !== undefined) question.span?.link(shared);
     const answer = await answering;
-    if (!isAsked) this.#metrics.cacheHits.inc({ upstream: name });
+    if (!isAsked) this.#metrics.cacheHits.get(name).inc();
     return answer;
   }
 
@@ -169,15 +174,16 @@ class ClientsOfUpstreams implements Upstreams {
     name: UpstreamName,
     client: UpstreamClient,
     request: UpstreamQuestion,
-    signal: AbortSignal,
+    departure: Departure,
     key?: string,
   ): Promise<UpstreamResponse> {
     const { clock } = this.#options;
     const startedMs = clock.monotonicMs();
-    const span = (request.span ?? NO_SPAN).child(`upstream ${name}`, 'client');
+    const { span: whole = NO_SPAN } = request;
+    const span = whole === NO_SPAN ? NO_SPAN : whole.child(`upstream ${name}`, 'client');
     if (key !== undefined && span.isRecorded) this.#spans.set(key, span);
     try {
-      const response = await client.request({ ...request, signal, span, isKept: key !== undefined });
+      const response = await client.request(request, { departure, span, isKept: key !== undefined });
       span.set('http.response.status_code', response.status);
       this.#recordResponse(name, request, response);
       return response;
@@ -189,7 +195,7 @@ class ClientsOfUpstreams implements Upstreams {
     } finally {
       span.end();
       if (key !== undefined && this.#spans.get(key) === span) this.#spans.delete(key);
-      this.#metrics.duration.observe({ upstream: name }, (clock.monotonicMs() - startedMs) / 1_000);
+      this.#metrics.durations.get(name).observe((clock.monotonicMs() - startedMs) / 1_000);
     }
   }
 
@@ -213,7 +219,7 @@ class ClientsOfUpstreams implements Upstreams {
     outcome: UpstreamOutcome,
     reason?: string,
   ): void {
-    this.#metrics.requests.inc({ upstream, outcome });
+    this.#metrics.requests.get(upstream).get(outcome).inc();
     if (reason === undefined || outcome === 'left') return;
     const [path] = target.split('?', 1);
     this.#warn(`${upstream} ${outcome}`, { requestId: requestID, upstream, outcome, reason, path }, 'upstream failed');
@@ -241,22 +247,33 @@ function declareMetrics(metrics: Metrics, clients: ReadonlyMap<UpstreamName, Ups
     () =>
       Array.from(clients, ([upstream, { isCircuitOpen }]) => ({ labels: { upstream }, value: Number(isCircuitOpen) })),
   );
+  const requests = metrics.counter<'upstream' | 'outcome'>({
+    name: 'upstream_requests_total',
+    help: 'Requests passed on to an upstream, by what came of them',
+    labels: ['upstream', 'outcome'],
+  });
+  const durations = metrics.histogram<'upstream'>({
+    name: 'upstream_request_duration_seconds',
+    help: 'Time until an upstream had answered, its body included where that is short',
+    labels: ['upstream'],
+    buckets: DURATION_BUCKETS_SECONDS,
+  });
+  const cacheHits = metrics.counter<'upstream'>({
+    name: 'upstream_cache_hits_total',
+    help: 'Requests answered without asking an upstream, from the cache or together with another one under way',
+    labels: ['upstream'],
+  });
   return {
-    requests: metrics.counter<'upstream' | 'outcome'>({
-      name: 'upstream_requests_total',
-      help: 'Requests passed on to an upstream, by what came of them',
-      labels: ['upstream', 'outcome'],
-    }),
-    duration: metrics.histogram<'upstream'>({
-      name: 'upstream_request_duration_seconds',
-      help: 'Time until an upstream had answered, its body included where that is short',
-      labels: ['upstream'],
-      buckets: DURATION_BUCKETS_SECONDS,
-    }),
-    cacheHits: metrics.counter<'upstream'>({
-      name: 'upstream_cache_hits_total',
-      help: 'Requests answered without asking an upstream, from the cache or together with another one under way',
-      labels: ['upstream'],
-    }),
+    requests: new LazyMap(
+      (upstream: UpstreamName) => new LazyMap((outcome: UpstreamOutcome) => requests.at({ upstream, outcome })),
+    ),
+    durations: new LazyMap((upstream: UpstreamName) => durations.at({ upstream })),
+    cacheHits: new LazyMap((upstream: UpstreamName) => cacheHits.at({ upstream })),
   };
+}
+
+function notConfigured(name: UpstreamName): UpstreamError {
+  const { role, setting } = UPSTREAMS[name];
+  const missing = `the setting ${setting} is missing in its configuration`;
+  return new UpstreamError('upstream_not_configured', `this service has no ${role}: ${missing}`);
 }

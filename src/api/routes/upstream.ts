@@ -3,6 +3,7 @@ import type { TSchema } from 'typebox';
 import { publicNetworkNamed } from '../../primitives/networks.ts';
 import { Type } from '../../primitives/schema.ts';
 import type { LimitCounters } from '../../store/limit-counters.ts';
+import { Departure } from '../../upstream/departure.ts';
 import type { CachePolicy } from '../../upstream/response-cache.ts';
 import { mayHaveArrived } from '../../upstream/upstream-error.ts';
 import type { UpstreamAnswer, UpstreamName, Upstreams } from '../../upstream/upstreams.ts';
@@ -18,7 +19,6 @@ import { DATA_ACCESS, RPC_ACCESS } from '../route-access.ts';
 import { type CheckedCalls, checkRpcCalls, RpcCallError, type RpcLimits } from '../rpc-calls.ts';
 import { rpcResponses, rpcSchema } from '../rpc-schema.ts';
 import { PLAIN_SERIALIZER } from '../schema-compilers.ts';
-import { untilClientGone } from '../until-client-gone.ts';
 import {
   canonicalChainId,
   REINDEX_PARAMS,
@@ -89,6 +89,9 @@ type Ask = (request: FastifyRequest, reply: FastifyReply, question: Question) =>
  */
 function createAsk(upstreams: Upstreams, timeoutMs: number): Ask {
   return async (request, reply, { upstream, subject, patience = 1, cache, body }) => {
+    const departure = new Departure();
+    if (reply.raw.destroyed) departure.leave(new ClientGone());
+    request.onGone = () => departure.leave(new ClientGone());
     const answer = await upstreams.request(
       upstream,
       {
@@ -97,9 +100,9 @@ function createAsk(upstreams: Upstreams, timeoutMs: number): Ask {
         requestID: request.id,
         subject,
         timeoutMs: timeoutMs * patience,
-        signal: untilClientGone(reply),
+        departure,
         span: request.span,
-        ...(body !== undefined && { body }),
+        body,
       },
       cache,
     );

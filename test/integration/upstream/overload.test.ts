@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
+import { Departure } from '../../../src/upstream/departure.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { sendJson } from './stand-in.ts';
 import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
@@ -38,7 +39,6 @@ test('uses 64 connections; who waits for one goes on in turn as soon as one is f
 test('who gets no connection in time is told so, and the upstream is not blamed', async () => {
   await using service = await startUpstreamService({ settings: { timeoutMs: 400 } });
   const held = holdBack(service);
-  const { signal } = new AbortController();
   const first = Array.from({ length: CONNECTIONS }, (_, index) =>
     service.upstreams.request(
       'fuji',
@@ -48,7 +48,7 @@ test('who gets no connection in time is told so, and the upstream is not blamed'
         requestID: 'held',
         subject: `${index % 2}`,
         timeoutMs: 60_000,
-        signal,
+        departure: new Departure(),
       },
       undefined,
     ),

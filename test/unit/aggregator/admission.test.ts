@@ -371,7 +371,10 @@ test('in any order of events, every place is given back exactly once', () => {
         clock,
         maxAggregationsInFlight: 3,
         turnTimeoutMs: 1_000,
-        metrics: { admissionRefusals: { inc: () => undefined }, showAdmission: (given) => Object.assign(read, given) },
+        metrics: {
+          admissionRefusals: { inc: () => undefined, at: () => ({ inc: () => undefined }) },
+          showAdmission: (given) => Object.assign(read, given),
+        },
       });
       const places: Place[] = [];
       const attempt = (work: () => void): void => {

@@ -22,6 +22,38 @@ describe('createMetrics', () => {
     ]);
   });
 
+  it('shows all that one time series has counted and observed at each reading, beside what came by labels', async () => {
+    const registry = new Registry();
+    const bound = createMetrics(registry).with({ network: 'fuji' });
+    const counter = bound.counter({ name: 'parts_total', help: 'Parts', labels: ['kind'] });
+    const histogram = bound.histogram({ name: 'part_seconds', help: 'Time', labels: ['kind'], buckets: [1, 100] });
+    const [count, values] = [counter.at({ kind: 'a' }), histogram.at({ kind: 'a' })];
+    // What counted nothing is not there.
+    expect(await seriesOf(registry)).toEqual([]);
+    for (let value = 1; value <= 150; value += 1) {
+      count.inc();
+      values.observe(value);
+    }
+    counter.inc({ kind: 'a' }, 2);
+    const expected = (total: number, sum: number) => [
+      `signature_aggregator_parts_total{network="fuji",kind="a"} ${total + 2}`,
+      'signature_aggregator_part_seconds_bucket{le="1",network="fuji",kind="a"} 1',
+      'signature_aggregator_part_seconds_bucket{le="100",network="fuji",kind="a"} 100',
+      `signature_aggregator_part_seconds_bucket{le="+Inf",network="fuji",kind="a"} ${total}`,
+      `signature_aggregator_part_seconds_sum{network="fuji",kind="a"} ${sum}`,
+      `signature_aggregator_part_seconds_count{network="fuji",kind="a"} ${total}`,
+    ];
+    expect((await seriesOf(registry)).toSorted()).toEqual(expected(150, 11_325).toSorted());
+    // Nothing of it counts twice, and a second owner of the same series counts along.
+    const again = createMetrics(registry)
+      .with({ network: 'fuji' })
+      .counter({ name: 'parts_total', help: 'Parts', labels: ['kind'] });
+    again.at({ kind: 'a' }).inc(0.5);
+    count.inc(0.5);
+    values.observe(200);
+    expect((await seriesOf(registry)).toSorted()).toEqual(expected(151, 11_525).toSorted());
+  });
+
   it('declares a metric once for all networks, which it tells apart by label', async () => {
     const registry = new Registry();
     const metrics = createMetrics(registry);
