@@ -1,6 +1,5 @@
 // Plain JavaScript that parses under any Node with ES modules, as require-node.js.
 
-import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 
 /** The oldest Node that this project runs under. */
@@ -34,7 +33,9 @@ export function findNewerNode() {
  *
  * @param {string} node
  */
-export function runUnder(node) {
+export async function runUnder(node) {
+  // Not needed where this Node is new enough, and some milliseconds of the start.
+  const { spawn } = await import('node:child_process');
   const child = spawn(node, [...process.execArgv, ...process.argv.slice(1)], { stdio: 'inherit' });
   for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
     process.on(signal, () => {

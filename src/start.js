@@ -31,5 +31,5 @@ if (newerNode === undefined) {
   setFlagsFromString('--no-parallel-scavenge');
   await import('./main.ts');
 } else {
-  runUnder(newerNode);
+  await runUnder(newerNode);
 }

@@ -143,7 +143,8 @@ function createAggregation(
     // Others hash in a job of their own, and have no message to verify with when a small set has signed.
     ...(arithmetic.hashesWhenVerifying && {
       runSmall: (prepare) => arithmetic.adds.run(prepare),
-      messageToVerify: message,
+      // Where others wait for the thread, checks are better made together.
+      messageToVerify: (isSmall: boolean) => (isSmall || !arithmetic.isBusy ? message : undefined),
     }),
   });
   /** For audits. */

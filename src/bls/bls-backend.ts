@@ -29,6 +29,8 @@ export interface BlsBackend {
    * {@link parseSignature} would throw for one of them. Its user packs them by writing the 96 bytes in front of zeros.
    */
   readonly sumEncodedSignatures?: (signatures: readonly Uint8Array[]) => Signature | undefined;
+  /** The sum of packed keys, at least one; there where {@link sumEncodedSignatures} is. */
+  readonly sumPackedPublicKeys?: (packed: readonly Uint8Array[]) => PublicKey;
   /** The sum; at least one. */
   aggregatePublicKeys(keys: readonly PublicKey[]): PublicKey;
   /** The sum; at least one. */

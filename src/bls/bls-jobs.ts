@@ -1,6 +1,7 @@
 import { BLS_PUBLIC_KEY_LENGTH } from '../primitives/bls-lengths.ts';
 import { concatBytes } from '../primitives/bytes.ts';
 import { ParseError } from '../primitives/parse-error.ts';
+import { addUp, NO_POINTS, type PointSum, type Points, packSum, type Sum } from './add-points.ts';
 import type {
   BlsBackend,
   DefectArithmetic,
@@ -12,7 +13,7 @@ import type {
 } from './bls-backend.ts';
 import { decodeSignatures, type Malformed } from './decode-signatures.ts';
 import { hashedFrom, hashInto } from './hash-ahead.ts';
-import { openPublicKeys } from './public-key-table.ts';
+import { openPackedKeys, openPublicKeys } from './public-key-table.ts';
 
 /**
  * The work that is done off the event loop. Jobs and their results go from thread to thread, so everything in them is bytes:
@@ -29,9 +30,9 @@ export interface BlsJobs {
    * them are points, it makes the aggregate as well.
    */
   readonly add: {
-    /** Signatures of 96 bytes, one after the other, in memory of their own: they move to the thread. */
+    /** Signatures of 96 bytes, one after the other. */
     readonly input: KeySlots & {
-      readonly signatures: Uint8Array<ArrayBuffer>;
+      readonly signatures: Uint8Array;
       readonly sum: Sum | undefined;
       /** With the sums of the other lanes. */
       readonly last?: BlsJobs['aggregate']['input'];
@@ -108,12 +109,6 @@ export interface KeySlots {
   readonly slots: readonly number[];
 }
 
-/** Packed sums of signatures and of their signers' keys. */
-export interface Sum {
-  readonly key: Uint8Array;
-  readonly signature: Uint8Array;
-}
-
 /** Points packed one after the other, in any way. The place of a malformed one holds nothing of use. */
 export interface DecodedSignatures {
   readonly points: Uint8Array<ArrayBuffer>;
@@ -170,7 +165,7 @@ function run(backend: BlsBackend, job: BlsJob): BlsJobResult<BlsJobKind> {
       return repack(backend, job.points);
     case 'sum': {
       const { keys, signatures } = readContributions(backend, job);
-      return sumOf(backend, keys, signatures);
+      return packSum(backend, addUp(backend, { keys, signatures }));
     }
     case 'verify':
       return verify(backend, job.checks);
@@ -193,14 +188,18 @@ function add(
   backend: BlsBackend,
   { keys, slots, signatures, sum, last }: BlsJobs['add']['input'],
 ): BlsJobs['add']['output'] {
-  const decoded = decodeSignatures(backend, slots, openPublicKeys(backend, keys), signatures);
+  const decoded = decodeSignatures(backend, slots, openPackedKeys(backend, keys), signatures);
   const { points, malformed } = decoded;
   if (decoded.keys.length === 0) return { points, malformed, sum };
-  const keySum = sum ? [backend.unpackPublicKey(sum.key), ...decoded.keys] : decoded.keys;
-  const signatureSum = sum ? [backend.unpackSignature(sum.signature), ...decoded.signatures] : decoded.signatures;
-  const whole = sumOf(backend, keySum, signatureSum);
-  if (last === undefined || malformed.length > 0) return { points, malformed, sum: whole };
-  return { points, malformed, sum: whole, made: aggregate(backend, { ...last, sums: [...last.sums, whole] }) };
+  const whole = addUp(backend, decoded, sum ? [sum] : []);
+  const packed = packSum(backend, whole);
+  if (last === undefined || malformed.length > 0) return { points, malformed, sum: packed };
+  const made = makeAggregate(
+    backend,
+    last.sums.length === 0 ? whole : addUp(backend, { keys: [whole.key], signatures: [whole.signature] }, last.sums),
+    last.message,
+  );
+  return { points, malformed, sum: packed, made };
 }
 
 function addAll(backend: BlsBackend, adds: BlsJobs['addAll']['input']['adds']): BlsJobs['addAll']['output'] {
@@ -226,14 +225,21 @@ function aggregate(
   backend: BlsBackend,
   { sums, message }: BlsJobs['aggregate']['input'],
 ): BlsJobs['aggregate']['output'] {
-  const keys = sums.map(({ key }) => backend.unpackPublicKey(key));
-  const signatures = sums.map(({ signature }) => backend.unpackSignature(signature));
-  const made = {
-    key: packedKeySum(backend, keys),
-    signature: backend.encodeSignature(backend.aggregateSignatures(signatures)),
-  };
-  const [verdict] = message === undefined ? [] : verify(backend, [{ ...made, message }]);
-  return { ...made, ...(verdict && { verdict }) };
+  return makeAggregate(backend, addUp(backend, NO_POINTS, sums), message);
+}
+
+/** Verifies, where there is a message, from the encoded signature on. */
+function makeAggregate(
+  backend: BlsBackend,
+  { key, signature: sum }: PointSum,
+  message: Uint8Array | undefined,
+): BlsJobs['aggregate']['output'] {
+  const signature = backend.encodeSignature(sum);
+  const made = { key: backend.packPublicKey(key), signature };
+  if (message === undefined) return made;
+  const parsed = parseEncoded(backend, signature);
+  if (parsed === undefined) return { ...made, verdict: { kind: 'invalid' } };
+  return { ...made, verdict: verifyOne(backend, { key, message: backend.unpackMessage(message), signature: parsed }) };
 }
 
 /** Verifies from the encoded signatures on. Where they fail together, each is verified on its own. */
@@ -246,12 +252,13 @@ function verify(backend: BlsBackend, checks: readonly AggregateCheck[]): Aggrega
 }
 
 function parseCheck(backend: BlsBackend, { key, message, signature }: AggregateCheck): SignatureCheck | undefined {
+  const parsed = parseEncoded(backend, signature);
+  return parsed && { key: backend.unpackPublicKey(key), message: backend.unpackMessage(message), signature: parsed };
+}
+
+function parseEncoded(backend: BlsBackend, signature: Uint8Array): Signature | undefined {
   try {
-    return {
-      key: backend.unpackPublicKey(key),
-      message: backend.unpackMessage(message),
-      signature: backend.parseSignature(signature),
-    };
+    return backend.parseSignature(signature);
   } catch (error) {
     // An aggregate at infinity does not parse.
     if (error instanceof ParseError) return undefined;
@@ -327,11 +334,7 @@ function verifyHalves(
   return [left, undefined];
 }
 
-function verifySum(
-  backend: BlsBackend,
-  { keys, signatures }: DecodedContributions,
-  message: HashedMessage,
-): AggregateVerdict {
+function verifySum(backend: BlsBackend, { keys, signatures }: Points, message: HashedMessage): AggregateVerdict {
   return verifyOne(backend, {
     key: backend.aggregatePublicKeys(keys),
     signature: backend.aggregateSignatures(signatures),
@@ -374,26 +377,10 @@ function sumByPlace<T>(terms: readonly T[], add: (terms: readonly T[]) => T): T 
   return total;
 }
 
-interface DecodedContributions {
-  readonly keys: readonly PublicKey[];
-  readonly signatures: readonly Signature[];
-}
-
-function readContributions(backend: BlsBackend, { keys, slots, points }: Contributions): DecodedContributions {
+function readContributions(backend: BlsBackend, { keys, slots, points }: Contributions): Points {
   const size = backend.packedSignatureBytes;
   return {
     keys: slots.map(openPublicKeys(backend, keys)),
     signatures: slots.map((_, index) => backend.unpackSignature(points.slice(index * size, (index + 1) * size))),
   };
-}
-
-function sumOf(backend: BlsBackend, keys: readonly PublicKey[], signatures: readonly Signature[]): Sum {
-  return {
-    key: packedKeySum(backend, keys),
-    signature: backend.packSignature(backend.aggregateSignatures(signatures)),
-  };
-}
-
-function packedKeySum(backend: BlsBackend, keys: readonly PublicKey[]): Uint8Array {
-  return backend.packPublicKey(backend.aggregatePublicKeys(keys));
 }

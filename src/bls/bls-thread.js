@@ -4,4 +4,4 @@ import { workerData } from 'node:worker_threads';
 
 if (workerData.compiledCode !== undefined) enableCompileCache(workerData.compiledCode);
 
-export default (await import('./bls-worker.ts')).default;
+await import('./bls-worker.ts');

@@ -13,7 +13,7 @@ interface Decoded {
   /** Packed, one after the other. The place of a malformed one holds nothing of use. */
   readonly points: Uint8Array<ArrayBuffer>;
   readonly malformed: readonly Malformed[];
-  /** Of those that are not malformed. */
+  /** Of those that are not malformed, or what these add up to. */
   readonly keys: readonly PublicKey[];
   /** Theirs, or what these add up to. */
   readonly signatures: readonly Signature[];
@@ -21,13 +21,13 @@ interface Decoded {
 
 /**
  * @param slots of the signers
- * @param readKey throws a {@link ParseError}
+ * @param readKey gives a packed key, and throws a {@link ParseError} where it is malformed
  * @param encoded of each signer, 96 bytes
  */
 export function decodeSignatures(
   backend: BlsBackend,
   slots: readonly number[],
-  readKey: (slot: number) => PublicKey,
+  readKey: (slot: number) => Uint8Array,
   encoded: Uint8Array,
 ): Decoded {
   const pieces = slots.map((_, n) => encoded.slice(n * BLS_SIGNATURE_LENGTH, (n + 1) * BLS_SIGNATURE_LENGTH));
@@ -36,19 +36,19 @@ export function decodeSignatures(
 
 /** In one call into the library, if it has one for it; undefined where something is malformed. */
 function sumTogether(
-  { sumEncodedSignatures, packedSignatureBytes }: BlsBackend,
+  { sumEncodedSignatures, sumPackedPublicKeys, packedSignatureBytes }: BlsBackend,
   slots: readonly number[],
-  readKey: (slot: number) => PublicKey,
+  readKey: (slot: number) => Uint8Array,
   pieces: readonly Uint8Array[],
 ): Decoded | undefined {
-  if (sumEncodedSignatures === undefined || pieces.length === 0) return undefined;
+  if (sumEncodedSignatures === undefined || sumPackedPublicKeys === undefined || pieces.length === 0) return undefined;
   try {
-    const keys = slots.map(readKey);
+    const packedKeys = slots.map(readKey);
     const sum = sumEncodedSignatures(pieces);
     if (sum === undefined) return undefined;
     const points = new Uint8Array(pieces.length * packedSignatureBytes);
     for (const [position, piece] of pieces.entries()) points.set(piece, position * packedSignatureBytes);
-    return { points, malformed: [], keys, signatures: [sum] };
+    return { points, malformed: [], keys: [sumPackedPublicKeys(packedKeys)], signatures: [sum] };
   } catch (error) {
     if (error instanceof ParseError) return undefined;
     throw error;
@@ -58,7 +58,7 @@ function sumTogether(
 function decodeEach(
   backend: BlsBackend,
   slots: readonly number[],
-  readKey: (slot: number) => PublicKey,
+  readKey: (slot: number) => Uint8Array,
   pieces: readonly Uint8Array[],
 ): Decoded {
   const { packedSignatureBytes } = backend;
@@ -69,7 +69,7 @@ function decodeEach(
   const parsed = parseSignatures(backend, pieces);
   for (const [position, slot] of slots.entries()) {
     try {
-      const key = readKey(slot);
+      const key = backend.unpackPublicKey(readKey(slot));
       const signature = parsed[position] as Signature | ParseError;
       if (signature instanceof ParseError) throw signature;
       points.set(backend.packSignature(signature), position * packedSignatureBytes);

@@ -52,6 +52,7 @@ export async function loadNativeBackend(): Promise<BlsBackend> {
         return undefined;
       }
     },
+    sumPackedPublicKeys: (packed) => blst.aggregateSerializedPublicKeys([...packed]) as unknown as PublicKey,
     aggregatePublicKeys: (keys) => blst.aggregatePublicKeys(keys.map(blstKey)) as unknown as PublicKey,
     aggregateSignatures: (signatures) =>
       blst.aggregateSignatures(signatures.map(blstSignature)) as unknown as Signature,

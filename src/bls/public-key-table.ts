@@ -51,6 +51,12 @@ export class PublicKeyTable {
 
 /** Reads the keys of slots, in any thread. The function throws a {@link ParseError} where the key is not a point of G1. */
 export function openPublicKeys(backend: BlsBackend, memory: SharedArrayBuffer): (slot: number) => PublicKey {
+  const readPacked = openPackedKeys(backend, memory);
+  return (slot) => backend.unpackPublicKey(readPacked(slot));
+}
+
+/** The same, packed. */
+export function openPackedKeys(backend: BlsBackend, memory: SharedArrayBuffer): (slot: number) => Uint8Array {
   const size = slotBytes(backend.packedPublicKeyBytes);
   const states = new Int32Array(memory);
   const bytes = new Uint8Array(memory);
@@ -60,7 +66,7 @@ export function openPublicKeys(backend: BlsBackend, memory: SharedArrayBuffer): 
     const packedAt = compressedAt + BLS_PUBLIC_KEY_LENGTH;
     switch (Atomics.load(states, state)) {
       case DECODED:
-        return backend.unpackPublicKey(bytes.slice(packedAt, packedAt + backend.packedPublicKeyBytes));
+        break;
       case MALFORMED:
         throw new ParseError('public key', 'is not a compressed point on the curve');
       default:
@@ -69,12 +75,12 @@ export function openPublicKeys(backend: BlsBackend, memory: SharedArrayBuffer): 
           const key = backend.parsePublicKey(bytes.slice(compressedAt, packedAt));
           bytes.set(backend.packPublicKey(key), packedAt);
           Atomics.store(states, state, DECODED);
-          return key;
         } catch (error) {
           if (error instanceof ParseError) Atomics.store(states, state, MALFORMED);
           throw error;
         }
     }
+    return bytes.slice(packedAt, packedAt + backend.packedPublicKeyBytes);
   };
 }
 

@@ -1,13 +1,14 @@
 import { concatBytes } from '../primitives/bytes.ts';
 import { ParseError } from '../primitives/parse-error.ts';
-import type { BlsJobs, Contributions, Sum } from './bls-jobs.ts';
+import type { Sum } from './add-points.ts';
+import type { BlsJobs, Contributions } from './bls-jobs.ts';
 import type { JobRunner } from './job-runner.ts';
 
 /** Decoding this many takes some 4 ms with noble, so no request waits long for another one's job. */
 const MAX_SIGNATURES_PER_JOB = 64;
 /** Fewer are not worth a second thread. */
 const MIN_SIGNATURES_PER_JOB = 4;
-/** The last ones wait for the jobs before them where they are no more than these: one job then does all that is left. */
+/** Jobs of so many may go together with those of other requests. */
 const SMALL_JOB = 8;
 
 /** What became of a signature: in the sum, not taken because the aggregation is over, or what is wrong with it or its key. */
@@ -38,14 +39,21 @@ export interface LaneOptions {
   readonly onMalformed?: (index: number) => void;
   /** Runs a small job, perhaps together with those of others. */
   readonly runSmall?: (prepare: PrepareAdd) => Promise<BlsJobs['add']['output'] | undefined>;
-  /** Packed, if the aggregate is to be verified in the job that adds the last signatures. */
-  readonly messageToVerify?: Uint8Array;
+  /**
+   * Packed, if the aggregate is to be verified in the job that adds the last signatures.
+   *
+   * @param isSmall whether that job may go together with those of others, which are verified by one check
+   */
+  readonly messageToVerify?: (isSmall: boolean) => Uint8Array | undefined;
 }
 
 /** A part of the sum that one job at a time adds to. */
 interface Lane {
   sum: Sum | undefined;
+  /** Has a job, queued or running. */
   isBusy: boolean;
+  /** Has one that has taken its signatures. */
+  isAtWork: boolean;
   readonly signers: number[];
 }
 
@@ -63,6 +71,11 @@ export class SignatureLanes {
   readonly #options: LaneOptions;
   readonly #lanes: readonly Lane[];
   readonly #pending: PendingSignature[] = [];
+  /**
+   * The last ones wait for the jobs before them where they are no more than these: one job then does all that is left. More are decoded
+   * sooner by several threads, where there are several.
+   */
+  readonly #mostAtEnd: number;
   /** Jobs that are queued or running. */
   #jobs = 0;
   /** Those of them that have not taken their signatures yet. */
@@ -72,6 +85,8 @@ export class SignatureLanes {
   /** Whether the lanes still contain a signature that was removed. It stays so: points cannot be taken out of a sum cheaply. */
   #areStale = false;
   #made: Made | undefined;
+  /** Whether jobs are about to be started. */
+  #isStarting = false;
   /** Whether a job is under way that makes the aggregate. */
   #isEnding = false;
 
@@ -89,7 +104,11 @@ export class SignatureLanes {
     this.#runner = runner;
     this.#keys = keys;
     this.#isOver = isOver;
-    this.#lanes = Array.from({ length: runner.concurrency }, () => ({ sum: undefined, isBusy: false, signers: [] }));
+    this.#mostAtEnd = runner.threads === 1 ? MAX_SIGNATURES_PER_JOB : SMALL_JOB;
+    this.#lanes = Array.from({ length: runner.concurrency }, () => ({
+      ...{ sum: undefined, isBusy: false, isAtWork: false },
+      signers: [],
+    }));
   }
 
   /**
@@ -102,7 +121,13 @@ export class SignatureLanes {
   add(index: number, slot: number, signature: Uint8Array, isLast = false): Promise<AddOutcome> {
     return new Promise((resolve, reject) => {
       this.#pending.push({ index, slot, signature, isLast, resolve, reject });
-      this.#startJobs();
+      if (this.#isStarting) return;
+      this.#isStarting = true;
+      // Not at once: what is added in the same breath goes with it.
+      queueMicrotask(() => {
+        this.#isStarting = false;
+        this.#startJobs();
+      });
     });
   }
 
@@ -151,17 +176,21 @@ export class SignatureLanes {
 
   /** Whether one job is to do all that is left, and cannot yet. */
   get #isEndAwaited(): boolean {
-    return this.#jobs > 0 && this.#pending.length <= SMALL_JOB && this.#isLastPending;
+    return this.#jobs > 0 && this.#isEndPending;
   }
 
-  get #isLastPending(): boolean {
-    return this.#pending.some(({ isLast }) => isLast);
+  get #isEndPending(): boolean {
+    return this.#pending.length <= this.#mostAtEnd && this.#pending.some(({ isLast }) => isLast);
   }
 
   #startJobs(): void {
     // What comes after the last ones is needed only where their aggregate turns out to be bad.
-    if (this.#isEndAwaited || this.#isEnding || this.#made !== undefined) return;
-    while (this.#jobs < this.#lanes.length && this.#queuedJobs * MIN_SIGNATURES_PER_JOB < this.#pending.length) {
+    if (this.#isEnding || this.#made !== undefined) return;
+    while (
+      this.#jobs < this.#lanes.length &&
+      this.#queuedJobs * MIN_SIGNATURES_PER_JOB < this.#pending.length &&
+      !this.#isEndAwaited
+    ) {
       this.#jobs += 1;
       this.#queuedJobs += 1;
       void this.#runJob().finally(() => {
@@ -179,17 +208,19 @@ export class SignatureLanes {
     try {
       const result = await this.#run(() => {
         this.#queuedJobs -= 1;
-        const isEnd = this.#isLastPending && !this.#areStale && this.#isAlone(lane);
-        taken = isEnd ? this.#pending.splice(0, MAX_SIGNATURES_PER_JOB) : this.#takeShare();
+        if (this.#isEnding || this.#made !== undefined) return undefined;
+        const isSmall = this.#pending.length <= SMALL_JOB;
+        const isEnd = this.#isEndPending && !this.#areStale && this.#isAlone(lane);
+        taken = isEnd ? this.#pending.splice(0) : this.#takeShare();
         if (this.#isOver() || taken.length === 0) return undefined;
-        this.#isEnding = isEnd && this.#pending.length === 0;
+        lane.isAtWork = true;
+        this.#isEnding = isEnd;
         return {
           keys: this.#keys,
           slots: taken.map(({ slot }) => slot),
-          // In memory of their own, which moves to the thread.
-          signatures: new Uint8Array(concatBytes(...taken.map(({ signature }) => signature))),
+          signatures: concatBytes(...taken.map(({ signature }) => signature)),
           sum: lane.sum,
-          ...(this.#isEnding && { last: this.#restOfSum(lane) }),
+          ...(isEnd && { last: this.#restOfSum(lane, isSmall) }),
         };
       });
       if (result === undefined) for (const { resolve } of taken) resolve('over');
@@ -200,6 +231,7 @@ export class SignatureLanes {
       for (const { reject } of taken.length > 0 ? taken : this.#pending.splice(0)) reject(error);
     } finally {
       lane.isBusy = false;
+      lane.isAtWork = false;
       if (this.#isAlone(lane)) this.#isEnding = false;
     }
   }
@@ -214,11 +246,11 @@ export class SignatureLanes {
   }
 
   #isAlone(lane: Lane): boolean {
-    return this.#lanes.every((other) => other === lane || !other.isBusy);
+    return this.#lanes.every((other) => other === lane || !other.isAtWork);
   }
 
-  #restOfSum(lane: Lane): BlsJobs['aggregate']['input'] {
-    const { messageToVerify: message } = this.#options;
+  #restOfSum(lane: Lane, isSmall: boolean): BlsJobs['aggregate']['input'] {
+    const message = this.#options.messageToVerify?.(isSmall);
     const sums = this.#lanes.flatMap((other) => (other === lane ? [] : (other.sum ?? [])));
     return { sums, ...(message && { message }) };
   }

@@ -1,12 +1,11 @@
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
-import type { Worker } from 'node:worker_threads';
 import type { Clock } from '../primitives/clock.ts';
 import { aborted, startDeadline } from '../primitives/deadline.ts';
-import { once } from '../primitives/once.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
+import type { BlsJobKind } from './bls-jobs.ts';
 import { createJobRunner, type JobRunner } from './job-runner.ts';
+import { JobThread } from './job-thread.ts';
 import { type BackendName, backendShape } from './load-backend.ts';
 
 /**
@@ -41,60 +40,42 @@ export async function openWorkerPool(options: {
 }): Promise<WorkerPool> {
   // So that a missing backend is one error here, and not one in each thread.
   await backendShape(options.backend);
-  const threads = options.workers;
-  let isStarted = false;
-  const pool = once(async () => {
-    isStarted = true;
-    const { Piscina } = await import('piscina');
-    const made = new Piscina<BlsJob, BlsJobResult<BlsJobKind>>({
-      filename: new URL('bls-thread.js', import.meta.url).href,
+  const threads: (JobThread | undefined)[] = Array.from({ length: options.workers });
+  const open = (): JobThread =>
+    new JobThread(new URL('bls-thread.js', import.meta.url), {
       workerData: { backend: options.backend, compiledCode: compiledCodeFolder() },
       resourceLimits: { maxYoungGenerationSizeMb: MAX_YOUNG_MB },
-      minThreads: threads,
-      maxThreads: threads,
-      // Jobs wait in the queue before the pool, where obsolete ones can be dropped. The pool never has more than it can run.
-      maxQueue: JOBS_PER_THREAD * threads,
-      concurrentTasksPerWorker: JOBS_PER_THREAD,
-      // We have a metric for it; its histograms are a megabyte.
-      recordTiming: false,
     });
-    return { made, starting: made.threads.map(untilStarted) };
-  });
+  /** The one with the fewest jobs. One that has died is replaced. */
+  const choose = (): JobThread => {
+    for (const [place, thread] of threads.entries()) if (thread === undefined || thread.isOver) threads[place] = open();
+    return (threads as JobThread[]).reduce((least, thread) => (thread.load < least.load ? thread : least));
+  };
   const observe = declareJobDuration(options.metrics);
   const runner = createJobRunner({
-    threads,
-    concurrency: JOBS_PER_THREAD * threads,
+    threads: options.workers,
+    concurrency: JOBS_PER_THREAD * options.workers,
     maxQueued: MAX_QUEUED,
     async execute(job) {
-      const { made } = await pool();
       const startMs = options.clock.monotonicMs();
-      const result = await made.run(job, { transferList: transferable(job) });
+      const result = await choose().run(job);
       observe(job.kind, (options.clock.monotonicMs() - startMs) / 1_000);
       return result;
     },
     close: async () => {
-      if (!isStarted) return;
-      const { made, starting } = await pool();
+      const open = threads.filter((thread) => thread !== undefined);
+      if (open.length === 0) return;
       // V8 may end the whole process where a thread is ended while it starts.
       using waiting = startDeadline(options.clock, MAX_START_MS, 'the start of the BLS threads');
-      await Promise.race([Promise.all(starting), aborted(waiting.signal)]);
-      await made.close();
+      await Promise.race([Promise.all(open.map(({ started }) => started)), aborted(waiting.signal)]);
+      await Promise.all(open.map((thread) => thread.end()));
     },
   });
   showUsage(options.metrics, runner);
   return {
     ...runner,
-    // Where they cannot be loaded, the first job says so.
-    start: () => void pool().catch(() => undefined),
+    start: () => void choose(),
   };
-}
-
-/** Resolves when a thread has loaded its program, of which it tells the pool by its first message, or has ended. */
-function untilStarted(thread: Worker): Promise<void> {
-  return new Promise((resolve) => {
-    thread.once('message', () => resolve());
-    thread.once('exit', () => resolve());
-  });
 }
 
 /** Where the process keeps compiled code: a thread has to be told, and would load the compiler of types again. */
@@ -125,10 +106,4 @@ function showUsage(metrics: Metrics, runner: JobRunner): void {
     { name: 'bls_jobs_waiting_limit', help: 'The most BLS jobs that may wait' },
     () => runner.usage().limit,
   );
-}
-
-/** Memory that this thread does not need any more once the job is on its way: it is moved instead of copied. */
-function transferable(job: BlsJob): ArrayBuffer[] {
-  if (job.kind === 'addAll') return job.adds.map(({ signatures }) => signatures.buffer);
-  return job.kind === 'add' ? [job.signatures.buffer] : [];
 }

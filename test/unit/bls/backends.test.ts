@@ -146,6 +146,13 @@ describe.each(backends)('the backend $name', (backend) => {
         const expected = backend.encodeSignature(backend.aggregateSignatures(points.slice(0, count)));
         expect(sumOf(encoded.slice(0, count))).toBe(bytesToHex(expected));
       }
+      const keys = secrets.map((secret) => backend.parsePublicKey(secret.toPublicKey().toBytes()));
+      const packedKeys = keys.map((key) => backend.packPublicKey(key));
+      for (const count of [1, 2, keys.length]) {
+        const sum = backend.sumPackedPublicKeys?.(packedKeys.slice(0, count));
+        const expected = backend.packPublicKey(backend.aggregatePublicKeys(keys.slice(0, count)));
+        expect(sum && bytesToHex(backend.packPublicKey(sum))).toBe(bytesToHex(expected));
+      }
       const [first] = encoded as [Uint8Array];
       const infinityBytes = Uint8Array.of(0xc0, ...new Uint8Array(95));
       for (const bad of [infinityBytes, new Uint8Array(96).fill(0xff), new Uint8Array(96)]) {

@@ -14,6 +14,9 @@ const signers = Array.from({ length: 400 }, (_, index) => createModelSigner(7n +
 const signatures = signers.map((signer) => signer.sign(MESSAGE));
 const indices = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
 
+/** Promises settle between two turns of the event loop. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 /** Lanes whose jobs run when the test says so. */
 function openLanes(
   options: { threads?: number; concurrency?: number; maxQueued?: number; isOver?: () => boolean } = {},
@@ -43,20 +46,21 @@ function openLanes(
   const table = new PublicKeyTable(modelBackend.packedPublicKeyBytes);
   const lanes = new SignatureLanes(runner, table.memory, isOver);
   const outcomes = new Map<number, AddOutcome | 'rejected'>();
-  const add = (index: number, signature = signatures[index] as Uint8Array, isLast = false): void => {
+  /** Ends when what was added has had the time to become a job: what is added meanwhile goes with it. */
+  const add = (index: number, signature = signatures[index] as Uint8Array, isLast = false): Promise<void> => {
     const { publicKey } = signers[index] as (typeof signers)[number];
     lanes.add(index, table.slotOf(bytesToHex(publicKey), publicKey), signature, isLast).then(
       (outcome) => outcomes.set(index, outcome),
       () => outcomes.set(index, 'rejected'),
     );
+    return turn();
   };
-  const addLast = (index: number, signature?: Uint8Array): void => add(index, signature, true);
+  const addLast = (index: number, signature?: Uint8Array): Promise<void> => add(index, signature, true);
   const sizes = () => jobs.map(({ slots }) => slots.length);
   /** Ends the job that is at this place among those running. */
   async function finish(place = 0): Promise<void> {
     running.splice(place, 1)[0]?.();
-    // Promises settle between two turns of the event loop.
-    await new Promise((resolve) => setImmediate(resolve));
+    await turn();
   }
   return { lanes, runner, table, jobs, running, outcomes, add, addLast, sizes, finish };
 }
@@ -79,8 +83,8 @@ function areSumsOf(sums: readonly { key: Uint8Array; signature: Uint8Array }[], 
 describe('a job', () => {
   test('takes what has gathered when a thread is free, not when it was queued', async () => {
     const { add, sizes, finish, outcomes } = openLanes();
-    add(0);
-    for (const index of indices(1, 30)) add(index);
+    await add(0);
+    for (const index of indices(1, 30)) await add(index);
     expect(sizes()).toEqual([1]);
     await finish();
     expect(sizes()).toEqual([1, 29]);
@@ -89,18 +93,27 @@ describe('a job', () => {
     expect(outcomes.size).toBe(30);
   });
 
+  test('takes all that is added in the same breath', async () => {
+    const { add, sizes } = openLanes({ concurrency: 2 });
+    for (const index of indices(0, 10)) void add(index);
+    expect(sizes()).toEqual([]);
+    await turn();
+    expect(sizes()).toEqual([10]);
+  });
+
   test('takes at most 64 signatures, so that it does not hold up another request', async () => {
     const { add, sizes, finish } = openLanes();
-    for (const index of indices(0, 150)) add(index);
+    await add(0);
+    for (const index of indices(1, 150)) void add(index);
     for (let job = 0; job < 4; job += 1) await finish();
     expect(sizes()).toEqual([1, 64, 64, 21]);
   });
 
   test('takes an equal share for each thread, but no fewer than four', async () => {
     const { add, sizes, finish } = openLanes({ threads: 4 });
-    for (const index of indices(0, 4)) add(index);
+    for (const index of indices(0, 4)) await add(index);
     expect(sizes()).toEqual([1, 1, 1, 1]);
-    for (const index of indices(4, 24)) add(index);
+    for (const index of indices(4, 24)) await add(index);
     await finish();
     // A fourth of 20; then fourths of what is left, until those are fewer than four.
     expect(sizes().slice(4)).toEqual([5]);
@@ -120,7 +133,8 @@ describe('a job', () => {
         ...{ kind: 'add', keys: table.memory, slots: [], signatures: new Uint8Array(), sum: undefined },
       }));
     }
-    for (const index of indices(0, count)) add(index);
+    for (const index of indices(0, count)) void add(index);
+    await turn();
     expect(sizes()).toEqual([0, 0, 0]);
     for (let other = 0; other < 3; other += 1) await finish();
     expect(sizes().slice(3)).toEqual(expected);
@@ -146,7 +160,8 @@ test('each lane has one job at a time, and together they have each signer once',
             if (running.length > 0) await finishOne();
           } else {
             const until = Math.min(added + step, signers.length);
-            for (; added < until; added += 1) add(added);
+            for (; added < until; added += 1) void add(added);
+            await turn();
           }
           expect(running.length).toBeLessThanOrEqual(threads * jobsPerThread);
         }
@@ -164,9 +179,9 @@ test('each lane has one job at a time, and together they have each signer once',
 
 test('what is no point is told to its signer alone, and is in no sum', async () => {
   const { lanes, add, finish, outcomes } = openLanes();
-  add(0);
-  add(1, NO_POINT);
-  add(2);
+  await add(0);
+  await add(1, NO_POINT);
+  await add(2);
   await finish();
   await finish();
   expect(outcomes.get(1)).toEqual(new ParseError('signature', 'is not a compressed point on the curve'));
@@ -178,11 +193,11 @@ test('what is no point is told to its signer alone, and is in no sum', async () 
 
 test('after a removal the sum is made of single signatures, those that come later too', async () => {
   const { lanes, add, finish } = openLanes();
-  for (const index of indices(0, 5)) add(index);
+  for (const index of indices(0, 5)) await add(index);
   await finish();
   await finish();
   lanes.remove(3);
-  add(7);
+  await add(7);
   await finish();
   const made = { key: Uint8Array.of(1), signature: Uint8Array.of(2) };
   const asked: number[] = [];
@@ -198,7 +213,7 @@ test('after a removal the sum is made of single signatures, those that come late
 
 test('contributions are in the order asked for, in memory that threads share', async () => {
   const { lanes, add, finish, table } = openLanes();
-  for (const index of indices(0, 3)) add(index);
+  for (const index of indices(0, 3)) await add(index);
   await finish();
   await finish();
   const { keys, slots, points } = lanes.contributionsOf([2, 0]);
@@ -212,7 +227,8 @@ test('contributions are in the order asked for, in memory that threads share', a
 describe('when it is over', () => {
   test('those that no job has taken hear it, and those in a job get their outcome', async () => {
     const { lanes, add, finish, outcomes } = openLanes();
-    for (const index of indices(0, 3)) add(index);
+    await add(0);
+    for (const index of indices(1, 3)) void add(index);
     lanes.end();
     await finish();
     expect([...outcomes].toSorted(([a], [b]) => a - b)).toEqual([
@@ -225,7 +241,8 @@ describe('when it is over', () => {
   test('a job whose turn comes afterwards does not run', async () => {
     let isOver = false;
     const { add, finish, outcomes, sizes } = openLanes({ isOver: () => isOver });
-    for (const index of indices(0, 3)) add(index);
+    await add(0);
+    for (const index of indices(1, 3)) void add(index);
     isOver = true;
     await finish();
     expect(sizes()).toEqual([1]);
@@ -236,8 +253,8 @@ describe('when it is over', () => {
 describe('a job that fails', () => {
   test('fails the signatures that it took and no others, and its lane goes on', async () => {
     const { lanes, add, running, outcomes, finish, jobs } = openLanes();
-    add(0);
-    add(1);
+    await add(0);
+    await add(1);
     // Makes the job break in another way than by a malformed point.
     Object.assign(jobs[0] as object, { slots: undefined });
     await finish();
@@ -257,12 +274,12 @@ describe('a job that fails', () => {
     void other();
     void other();
     await expect(other()).rejects.toThrow(JobsOverloaded);
-    add(0);
-    await new Promise((resolve) => setImmediate(resolve));
+    await add(0);
+    await turn();
     expect(outcomes.get(0)).toBe('rejected');
     await finish();
     await finish();
-    add(1);
+    await add(1);
     await finish();
     expect(outcomes.get(1)).toBe('added');
   });
@@ -273,9 +290,9 @@ describe('the last signatures', () => {
 
   test('wait for the jobs before them, and one job then makes the aggregate of all', async () => {
     const { lanes, add, addLast, jobs, finish } = openLanes({ concurrency: 2 });
-    add(0);
-    add(1);
-    addLast(2);
+    await add(0);
+    await add(1);
+    await addLast(2);
     expect(jobs).toHaveLength(2);
     await finish();
     expect(jobs).toHaveLength(2);
@@ -292,29 +309,62 @@ describe('the last signatures', () => {
     expect(lanes.made?.key).toEqual(modelBackend.packPublicKey(key));
   });
 
+  test.each([
+    [1, 64, [64]],
+    [1, 65, [64, 1]],
+    [2, 8, [8]],
+    [2, 17, [9, 8]],
+  ])('are one job of their own, with %i threads and %i of them', async (threads, count, expected) => {
+    const { add, addLast, sizes, jobs, running, finish } = openLanes({ threads, concurrency: 2 * threads });
+    for (const index of indices(0, count - 1)) void add(index);
+    await addLast(count - 1);
+    while (running.length > 0) await finish();
+    expect(sizes()).toEqual(expected);
+    expect(jobs.map(({ last }) => last !== undefined)).toEqual(expected.map((_, n) => n === expected.length - 1));
+  });
+
+  test('are taken by the first of the jobs that were queued, and the others leave alone what comes then', async () => {
+    const { runner, table, lanes, add, addLast, sizes, finish } = openLanes({ concurrency: 2 });
+    for (let other = 0; other < 2; other += 1) {
+      void runner.run<'add'>(() => ({
+        ...{ kind: 'add', keys: table.memory, slots: [], signatures: new Uint8Array(), sum: undefined },
+      }));
+    }
+    for (const index of indices(0, 5)) void add(index);
+    await turn();
+    await addLast(5);
+    await finish();
+    expect(sizes()).toEqual([0, 0, 6]);
+    await add(6);
+    await finish();
+    expect(sizes()).toEqual([0, 0, 6]);
+    await finish();
+    expect(membersOf(lanes)).toEqual(indices(0, 6));
+  });
+
   test('make no aggregate where one of them is no point', async () => {
     const { lanes, add, addLast, finish, outcomes } = openLanes();
-    add(0);
-    addLast(1, NO_POINT);
+    await add(0);
+    await addLast(1, NO_POINT);
     await finish();
     await finish();
     expect(outcomes.get(1)).toBeInstanceOf(ParseError);
     expect(lanes.made).toBeUndefined();
     // So others are needed, and nothing holds them up.
-    add(2);
+    await add(2);
     await finish();
     expect(outcomes.get(2)).toBe('added');
   });
 
   test('hold up what comes after them until somebody is removed', async () => {
     const { lanes, add, addLast, jobs, finish, outcomes } = openLanes();
-    addLast(0);
-    addLast(1);
+    await addLast(0);
+    await addLast(1);
     await finish();
     await finish();
     expect(membersOf(lanes)).toEqual([0]);
     expect(jobs).toHaveLength(1);
-    add(2);
+    await add(2);
     expect(jobs).toHaveLength(1);
     lanes.remove(0);
     expect(lanes.made).toBeUndefined();
@@ -325,7 +375,7 @@ describe('the last signatures', () => {
 
   test('that are removed while their aggregate is being made leave none', async () => {
     const { lanes, addLast, finish } = openLanes();
-    addLast(0);
+    await addLast(0);
     lanes.remove(0);
     await finish();
     expect(lanes.made).toBeUndefined();

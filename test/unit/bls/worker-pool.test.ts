@@ -100,6 +100,23 @@ test('a thread that starts is not ended before it has', async () => {
   }
 });
 
+test('a thread that has died is replaced', async () => {
+  const threads: Worker[] = [];
+  const follow = (thread: Worker): void => void threads.push(thread);
+  process.on('worker', follow);
+  try {
+    await using runner = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+    expect(await runner.run<'hash'>(() => HASH)).toBeInstanceOf(Uint8Array);
+    const lost = runner.run<'hash'>(() => HASH);
+    const dying = threads[0]?.terminate();
+    await Promise.allSettled([lost, dying]);
+    expect(await runner.run<'hash'>(() => HASH)).toBeInstanceOf(Uint8Array);
+    expect(threads).toHaveLength(2);
+  } finally {
+    process.off('worker', follow);
+  }
+});
+
 test('no thread is started before it is told to, or has a job', async () => {
   let started = 0;
   const count = (): void => void (started += 1);
