@@ -1,5 +1,5 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { nextTurn, systemClock } from '../primitives/clock.ts';
 import { collectAllGarbage } from '../primitives/collect-garbage.ts';
 import { type BlsJob, runBlsJob } from './bls-jobs.ts';
 import type { JobOutcome, JobThreadData } from './job-thread.ts';
@@ -30,7 +30,7 @@ async function doJobs(): Promise<void> {
       continue;
     }
     // What native code keeps for objects that are garbage is freed by the event loop of the thread.
-    await turn();
+    await nextTurn(systemClock);
     Atomics.wait(posted, 0, seen);
   }
 }
