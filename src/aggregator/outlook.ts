@@ -62,7 +62,7 @@ export function outlooksOf({ validators }: WarpSet, facts: OutlookFacts): readon
       isTrialTaken = true;
       return { kind: 'on trial', hedgeAfterMs, rank: RANKS.trial };
     }
-    const avoidedRank = facts.avoided.size > 0 && facts.avoided.has(index) ? AVOIDED_RANK : 0;
+    const avoidedRank = facts.avoided.has(index) ? AVOIDED_RANK : 0;
     if (isSuspect) return { kind: 'suspect', hedgeAfterMs, rank: SUSPECT_RANK + avoidedRank };
     if (record?.isDoubtful) return { kind: 'doubtful', hedgeAfterMs, rank: RANKS.doubtful + avoidedRank };
     const isSlow = (record?.usual?.meanMs ?? 0) > slowAboveMs;

@@ -11,7 +11,6 @@ import type { WarpSet } from '../validators/warp-set.ts';
 import { settingsOf } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AnswerHistory } from './answer-history.ts';
-import { ConnectedWeight } from './connected-weight.ts';
 import { ratio, readinessOf, type SubnetReadiness } from './required-subnet.ts';
 import type { SigningResolver } from './signing-resolver.ts';
 import { addUpWeights, assembleSubnetView, type SubnetView } from './subnet-view.ts';
@@ -103,9 +102,6 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
     },
   );
 
-  const connectedWeight = (warpSet: WarpSet): bigint =>
-    new ConnectedWeight(warpSet, (nodeID) => connections.isConnected(nodeID)).weight;
-
   async function fundsOf(subnetID: SubnetID, parent: AbortSignal): Promise<ReadonlyMap<NodeID, L1ValidatorFunds>> {
     using deadline = startDeadline(clock, FUNDS_TIMEOUT_MS, 'asking for balances', parent);
     try {
@@ -142,7 +138,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
         .map(([subnetID, warpSet]) => ({
           ...readinessOf(
             subnetID,
-            { weight: connectedWeight(warpSet), totalWeight: warpSet.totalWeight },
+            { weight: weightsOf(warpSet).connectedWeight, totalWeight: warpSet.totalWeight },
             { readyQuorumNum },
           ),
           isTracked: false,

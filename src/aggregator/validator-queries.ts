@@ -89,12 +89,12 @@ export class ValidatorQueries {
 
   #nextNode({ nodeIDs, index }: WarpValidator): NodeID {
     const { source, history } = this.#options;
-    const [only] = nodeIDs;
+    const connected = nodeIDs.filter((nodeID) => source.isConnected(nodeID));
+    // Nearly all validators have one node.
     const [next] =
-      only !== undefined && nodeIDs.length === 1
-        ? nodeIDs.filter((nodeID) => source.isConnected(nodeID))
-        : nodeIDs
-            .filter((nodeID) => source.isConnected(nodeID))
+      connected.length < 2
+        ? connected
+        : connected
             .map((nodeID) => ({
               nodeID,
               times: this.#timesAsked.get(nodeID) ?? 0,

@@ -95,10 +95,6 @@ class PendingRequest implements Awaited {
     this.target = facts.target;
     this.owner = facts.owner;
     this.deadlines = facts.deadlines;
-    this.before = undefined;
-    this.after = undefined;
-    this.nextOfNode = undefined;
-    this.isAlive = undefined;
   }
 
   onHalf(): void {

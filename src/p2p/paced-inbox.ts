@@ -24,7 +24,7 @@ export interface PacedInboxOptions {
 /**
  * The messages of one peer from the bytes on: cut into payloads, and handled within the peer's share of our time. Once that
  * is used up, the source is paused until {@link tick}. Where other peers have used up what may be handled in this turn of the event
- * loop, they are handled in a later one.
+ * loop, they are handled in a later one, and the source is paused if more comes before.
  *
  * Bound: the payloads of what the source hands over before it stops, and one unfinished frame.
  */
@@ -38,6 +38,8 @@ export class PacedInbox {
   #isPaused = false;
   /** For a later turn of the event loop. */
   #isWaiting = false;
+  /** The source is paused as more came while what was there before waited for its turn. */
+  #isHeld = false;
 
   constructor(options: PacedInboxOptions) {
     this.#options = options;
@@ -49,7 +51,8 @@ export class PacedInbox {
     // A chunk that was read before the pause may still come while earlier payloads wait.
     this.#payloads = this.#next < this.#payloads.length ? [...this.#payloads.slice(this.#next), ...payloads] : payloads;
     this.#next = 0;
-    if (!this.#isWaiting) this.#handleAll();
+    if (this.#isWaiting) this.#hold();
+    else this.#handleAll();
   }
 
   /** Gives the peer its share of the time until the next tick. */
@@ -81,8 +84,23 @@ export class PacedInbox {
     turns.wait(() => {
       const isDone = this.#handleNow(() => turns.take());
       this.#isWaiting = !isDone;
+      if (isDone) this.#letGo();
       return isDone;
     });
+  }
+
+  /** Else a peer that sends faster than its turns come would fill the memory. */
+  #hold(): void {
+    if (this.#isHeld || this.#isPaused) return;
+    this.#isHeld = true;
+    this.#options.source.pause();
+  }
+
+  #letGo(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    // Where its share is used up, the source stays paused until a tick.
+    if (!this.#isPaused) this.#options.source.resume();
   }
 
   /** @returns whether nothing is left that only waits for its turn */

@@ -110,6 +110,7 @@ describe('many inboxes', () => {
     const turns: (() => void)[] = [];
     const messageTurns = new MessageTurns({ afterTurn: (callback) => void turns.push(callback) });
     const heard: string[] = [];
+    const sources: string[] = [];
     const inboxes = Array.from(
       { length: count },
       (_, index) =>
@@ -117,10 +118,13 @@ describe('many inboxes', () => {
           clock: new FakeClock(),
           turns: messageTurns,
           handle: ([first = -1]) => void heard.push(`${index}:${first}`),
-          source: { pause: () => undefined, resume: () => undefined },
+          source: {
+            pause: () => void sources.push(`pause ${index}`),
+            resume: () => void sources.push(`resume ${index}`),
+          },
         }),
     );
-    return { inboxes, heard, messageTurns, nextTurn: () => turns.shift()?.(), turns };
+    return { inboxes, heard, sources, messageTurns, nextTurn: () => turns.shift()?.(), turns };
   }
 
   it('hand over so many messages in one turn of the event loop, and the others later, in the order of coming', () => {
@@ -164,6 +168,19 @@ describe('many inboxes', () => {
     while (turns.length > 0) nextTurn();
     expect(heard.at(-1)).toBe('after 0');
     expect(heard).toHaveLength(4 * MAX_MESSAGES_A_TURN + 4);
+  });
+
+  it('read no more of a peer than one piece beyond what waits for its turn', () => {
+    const { inboxes, heard, sources, nextTurn, turns } = createInboxes(2);
+    inboxes[0]?.push(frames(0, MAX_MESSAGES_A_TURN + 1));
+    expect(sources).toEqual([]);
+    inboxes[0]?.push(frames(0, MAX_MESSAGES_A_TURN));
+    inboxes[0]?.push(frames(0, 1));
+    expect(sources).toEqual(['pause 0']);
+    inboxes[1]?.push(frames(0, 1));
+    while (turns.length > 0) nextTurn();
+    expect(sources).toEqual(['pause 0', 'resume 0']);
+    expect(heard).toHaveLength(2 * MAX_MESSAGES_A_TURN + 3);
   });
 
   it('hand over what waits where the connection ends, and nothing that was dropped', () => {
