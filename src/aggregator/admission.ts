@@ -47,8 +47,8 @@ export interface Place extends Disposable {
   turn(signal: AbortSignal): Promise<Turn>;
 }
 
-/** With fewer at work, a part of the machine would be idle: while one waits for validators, others are verified. Each has a third of it then. */
-const MIN_AT_WORK = 3;
+/** One for the client that has most to do, one for whoever comes next, who gets half of the machine. */
+const MIN_AT_WORK = 2;
 /** Until more is known; some seconds of work for the quickest machine would show nothing that these do not. */
 const START_AT_WORK = 8;
 /** As each waits in turn, the last one waits for about so many times the time that one takes. */

@@ -41,8 +41,8 @@ const HARD_CUT = 0.25;
 const GROWTH = 0.05;
 /** A small limit has a window or two to show what one more does. */
 const LEAST_GROWTH = 0.25;
-/** One client alone uses two thirds of it. */
-const USED_SHARE = 2;
+/** One client alone uses half of it: with two times as much as is used, it would never grow for that one. */
+const USED_SHARE = 3;
 /** Where nothing was measured for so long, nobody stands in line any more. */
 const STALE_MS = 2_000;
 /** The threads take their jobs in order: who waited so long saw the line stand all that time. A timer may have met a mere pause. */

@@ -18,14 +18,6 @@ export interface Turn extends Disposable {
   resume(until: AbortSignal): Promise<void>;
 }
 
-/**
- * No client works on more than so many times the turns that are free: two thirds of them alone, so that a third is free for whoever
- * comes next, who need not wait for anybody to end.
- */
-const SHARE_OF_FREE = 2;
-/** Each client has one in any case, as long as one is free. */
-const MIN_SHARE = 1;
-
 interface Waiting {
   readonly client: string | undefined;
   readonly start: () => void;
@@ -34,7 +26,8 @@ interface Waiting {
 /**
  * Who may work now, of those who were let in. Few do at a time: whatever works shares the machine with all else that does, so each
  * would take as long as all of them together. The others wait without cost. Next is who has least under way, and of those who came
- * first; so whoever asks now and then does not stand behind the hundreds of another.
+ * first; so whoever asks now and then does not stand behind the hundreds of another. No client takes a turn when it has as many as
+ * are free: alone it has half of them, so whoever comes next need not wait for anybody to end, and gets as much of the machine.
  *
  * Bound: whoever waits has a seat, see {@link FairSeats}.
  */
@@ -74,9 +67,8 @@ export class WorkTurns {
   #next(): Waiting | undefined {
     const free = this.#options.limit() - this.#taken;
     if (free < 1) return undefined;
-    const share = Math.max(MIN_SHARE, SHARE_OF_FREE * free);
     let next: Waiting | undefined;
-    let fewest = share;
+    let fewest = free;
     for (const waiting of this.#waiting) {
       const underWay = waiting.client === undefined ? 0 : (this.#byClient.get(waiting.client) ?? 0);
       if (underWay >= fewest) continue;

@@ -109,11 +109,18 @@ describe('the limit', () => {
     observe(1);
     expect(limit.limit).toBe(8);
     observe(20);
-    expect(limit.limit).toBe(40);
+    expect(limit.limit).toBe(60);
     // What was used before is not taken away for a rest.
     observe(1);
-    expect(limit.limit).toBe(40);
+    expect(limit.limit).toBe(60);
     observe(256);
+    expect(limit.limit).toBe(256);
+  });
+
+  test('grows to its ceiling for one client alone, though that has no more than half of it at work', () => {
+    const limit = new CapacityLimit({ floor: 2, ceiling: 256, start: 2 });
+    for (let nowMs = 0; nowMs < 30_000; nowMs += 20)
+      limit.observe('event_loop', 0, nowMs, Math.floor((limit.limit + 1) / 2));
     expect(limit.limit).toBe(256);
   });
 

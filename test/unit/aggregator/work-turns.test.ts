@@ -32,11 +32,11 @@ function release(turn: Turn | undefined): void {
 }
 
 describe('turns', () => {
-  test('one client alone has two thirds of them; the next one need not wait', async () => {
+  test('one client alone has half of them; the next one need not wait', async () => {
     const { take, turns, order } = create(9);
     for (let number = 0; number < 100; number += 1) take('flood');
     await settle();
-    expect([turns.taken, turns.waiting]).toEqual([6, 94]);
+    expect([turns.taken, turns.waiting]).toEqual([5, 95]);
     take('good');
     await settle();
     expect(order.at(-1)).toBe('good');
@@ -184,7 +184,7 @@ const CAPACITY_PER_SECOND = 1_000 / (PIECES * PIECE_MS);
 /** One thread, in steps of a millisecond, under a flood of ten times what it can do; a good request of another client each 500 ms. */
 async function simulate(limitOf: (capacity: CapacityLimit) => number, floodPerSecond: number) {
   const clock = new FakeClock();
-  const capacity = new CapacityLimit({ floor: 4, ceiling: 256, start: 8 });
+  const capacity = new CapacityLimit({ floor: 2, ceiling: 256, start: 8 });
   const turns = new WorkTurns({
     clock,
     limit: () => limitOf(capacity),
