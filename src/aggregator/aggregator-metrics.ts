@@ -1,4 +1,5 @@
 import type { SubnetID } from '../primitives/ids.ts';
+import { LazyMap } from '../primitives/lazy-map.ts';
 import { type Counter, DURATION_BUCKETS_SECONDS, type Gauge, type Metrics } from '../telemetry/metrics.ts';
 import { isQuorumReached } from '../validators/quorum.ts';
 import type { AggregatorErrorCode } from './aggregator-error.ts';
@@ -72,6 +73,8 @@ export function createAggregatorMetrics(
     labels: ['outcome'],
     buckets: DURATION_BUCKETS_SECONDS,
   });
+  const stageSeries = new LazyMap((stage: AggregationStage) => stages.at({ stage }));
+  const durationSeries = new LazyMap((outcome: RequestOutcome) => duration.at({ outcome }));
   return {
     inFlight: metrics.gauge({ name: 'aggregations_in_flight', help: 'Aggregations under way' }),
     signatureRequests: metrics.counter({
@@ -156,8 +159,8 @@ export function createAggregatorMetrics(
         weight_class: weightClass(weight, totalWeight),
         outcome: kind === 'signature' ? 'signed' : kind,
       }),
-    observeStage: (stage, seconds) => stages.observe({ stage }, seconds),
-    observeDuration: (outcome, seconds) => duration.observe({ outcome }, seconds),
+    observeStage: (stage, seconds) => stageSeries.get(stage).observe(seconds),
+    observeDuration: (outcome, seconds) => durationSeries.get(outcome).observe(seconds),
   };
 }
 

@@ -59,8 +59,9 @@ export function completeMessage(
   request: Omit<AggregationRequest, 'subject'>,
   { message, justification }: Extract<Subject, { kind: 'message' }>,
 ): CompleteRequest {
+  const { quorumNum, quorumBuffer, pChainHeight } = settingsOf(request);
   return {
-    ...settingsOf(request),
+    ...{ quorumNum, quorumBuffer, pChainHeight },
     message,
     justification: unwrapJustification(message, justification),
     signingSubnetID: request.signingSubnetID,

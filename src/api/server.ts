@@ -80,8 +80,8 @@ const REQUEST_ARRIVAL_TIMEOUT_MS = 30_000;
 /** Node's own interval would let them have twice as long. */
 const ARRIVAL_CHECK_MS = 2_000;
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
-/** On every answer, so that browsers take our JSON for nothing else. */
-const COMMON_HEADERS = { 'x-content-type-options': 'nosniff' };
+/** Name and value of a header on every answer, so that browsers take our JSON for nothing else. */
+const NO_SNIFFING = ['x-content-type-options', 'nosniff'] as const;
 
 /** The HTTP server with all routes, not yet listening. */
 export async function createServer(options: ServerOptions): Promise<Server> {
@@ -155,7 +155,10 @@ export function createBareServer(
   };
   const ofMalformed = {
     ...{ log, form },
-    headers: { ...COMMON_HEADERS, ...(corsOrigins.includes('*') && { 'access-control-allow-origin': '*' }) },
+    headers: {
+      [NO_SNIFFING[0]]: NO_SNIFFING[1],
+      ...(corsOrigins.includes('*') && { 'access-control-allow-origin': '*' }),
+    },
     afterAnswers: (...args: Parameters<DrainingServer['afterAnswers']>) =>
       (server.server as DrainingServer).afterAnswers(...args),
   };
@@ -223,7 +226,7 @@ export function createBareServer(
 }
 
 function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
-  reply.headers(COMMON_HEADERS).header(REQUEST_ID_HEADER, request.id);
+  reply.header(...NO_SNIFFING).header(REQUEST_ID_HEADER, request.id);
 }
 
 function registerMetrics(server: Server, registry: Registry, clock: Clock): void {

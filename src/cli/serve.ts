@@ -5,6 +5,7 @@ import type { NetworkConfig } from '../config/settings.ts';
 import { IdentityError } from '../p2p/identity.ts';
 import { systemClock } from '../primitives/clock.ts';
 import { aborted } from '../primitives/deadline.ts';
+import { keepTickShape } from '../primitives/tick-shape.ts';
 import { StoreError } from '../store/validation-store.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { usageFailure } from './exit-codes.ts';
@@ -54,6 +55,7 @@ function listenForStop(): Stop {
  * @throws {CommandFailure}, {@link ConfigError}, {@link IdentityError}
  */
 export async function serve(load: () => LoadedConfig): Promise<number> {
+  keepTickShape();
   try {
     await serveUntilStopped(load, listenForStop());
     return 0;

@@ -109,10 +109,12 @@ export function createUnreadMetrics(): Metrics {
   return createMetrics(new Registry());
 }
 
-/** What a time series has counted is handed to prom-client when that is asked for it. */
+/** What a time series has counted, up or down, is handed to prom-client when that is asked for it. */
 class HeldCount {
   readonly #give: (count: number) => void;
   #count = 0;
+  /** What has gone up and down again shows 0, and what never counted anything is not there. */
+  #hasCounted = false;
 
   constructor(give: (count: number) => void) {
     this.#give = give;
@@ -120,12 +122,19 @@ class HeldCount {
 
   inc(value = 1): void {
     this.#count += value;
+    this.#hasCounted = true;
+  }
+
+  dec(value = 1): void {
+    this.#count -= value;
+    this.#hasCounted = true;
   }
 
   handOver(): void {
-    if (this.#count === 0) return;
+    if (!this.#hasCounted) return;
     this.#give(this.#count);
     this.#count = 0;
+    this.#hasCounted = false;
   }
 }
 
@@ -154,10 +163,11 @@ class HeldValues {
   }
 }
 
-/** By names of metrics. What is held is bounded by the metric's time series, each of which whoever counts asks for once. */
+/** By names of metrics. What is held is one for each of the metric's time series, whoever asks for it and however often. */
 interface Declared {
   readonly readers: Map<string, Reader[]>;
-  readonly held: Map<string, { handOver(): void }[]>;
+  /** By the labels of the time series, as JSON. */
+  readonly held: Map<string, Map<string, { handOver(): void }>>;
 }
 
 /** Whoever shows the same registry's metrics shows what all hold. */
@@ -188,35 +198,50 @@ function bind(registry: Registry, declared: Declared, bound: Readonly<Record<str
   }
 
   /** What its time series hold back; prom-client calls the second part before it reads them. */
-  function holding(name: string) {
-    const held = declared.held.get(name) ?? [];
+  function holding<Held extends { handOver(): void }>(name: string, make: (labels: Record<string, string>) => Held) {
+    const held = (declared.held.get(name) ?? new Map()) as Map<string, Held>;
     declared.held.set(name, held);
-    const hold = <Held extends { handOver(): void }>(series: Held): Held => {
-      held.push(series);
+    const at = (own: object): Held => {
+      const labels = { ...bound, ...own };
+      const key = JSON.stringify(labels);
+      const series = held.get(key) ?? make(labels);
+      held.set(key, series);
       return series;
     };
     const collect = (): void => {
-      for (const series of held) series.handOver();
+      for (const series of held.values()) series.handOver();
     };
-    return { hold, collect };
+    return { at, collect };
   }
 
   return {
     counter(options) {
-      const { hold, collect } = holding(options.name);
+      const { at, collect } = holding(options.name, (labels) => new HeldCount((count) => counter.inc(labels, count)));
       const counter = declare(options, (how) => new PromCounter({ ...how, collect }));
       const inc = write((labels, value) => counter.inc(labels, value), 1);
+      if (options.labels !== undefined) return { inc: inc as never, at };
       // It is there from the start, so that its first step is seen as one.
-      if (options.labels === undefined) inc(0);
-      const at = (labels: object) => hold(new HeldCount((count) => counter.inc({ ...bound, ...labels }, count)));
-      return { inc: inc as never, at };
+      inc(0);
+      const only = at({});
+      return { inc: ((value?: number) => only.inc(value)) as never, at };
     },
     gauge(options) {
-      const gauge = declare(options, (declared) => new PromGauge(declared));
+      const { at, collect } = holding(options.name, (labels) => new HeldCount((count) => gauge.inc(labels, count)));
+      const gauge = declare(options, (how) => new PromGauge({ ...how, collect }));
       const set = write((labels, value) => gauge.set(labels, value));
       const inc = write((labels, value) => gauge.inc(labels, value), 1);
       const dec = write((labels, value) => gauge.dec(labels, value), 1);
-      return { set: set as never, inc: inc as never, dec: dec as never };
+      if (options.labels !== undefined) return { set: set as never, inc: inc as never, dec: dec as never };
+      const only = at({});
+      return {
+        set: ((value: number) => {
+          // What was counted before has no part in the new value.
+          only.handOver();
+          set(value);
+        }) as never,
+        inc: ((value?: number) => only.inc(value)) as never,
+        dec: ((value?: number) => only.dec(value)) as never,
+      };
     },
     readGauge(options, read) {
       const known = readers.get(options.name) ?? [];
@@ -240,16 +265,15 @@ function bind(registry: Registry, declared: Declared, bound: Readonly<Record<str
       );
     },
     histogram(options) {
-      const { hold, collect } = holding(options.name);
+      const { at, collect } = holding(
+        options.name,
+        (labels) => new HeldValues((value) => histogram.observe(labels, value)),
+      );
       const histogram = declare(
         options,
         (how) => new PromHistogram({ ...how, collect, buckets: [...options.buckets] }),
       );
       const observe = write((labels, value) => histogram.observe(labels, value));
-      const at = (labels: object) => {
-        const all = { ...bound, ...labels };
-        return hold(new HeldValues((value) => histogram.observe(all, value)));
-      };
       return { observe: observe as never, at };
     },
     with: (labels) => bind(registry, declared, { ...bound, ...labels }),
