@@ -244,7 +244,7 @@ function createAggregation(
       if (last?.verdict?.kind !== 'invalid') throw new Error('no aggregate has failed');
       const { signers, verdict } = last;
       const packed = lanes.contributionsOf(signers);
-      const points = await run<'repack'>(() => ({ kind: 'repack', points: packed.points }));
+      const points = await run<'repack'>(() => ({ kind: 'repack', points: packed.points, count: signers.length }));
       const found = await findBadSigners(
         { start: 0, end: signers.length, ...(verdict.defect && { defect: verdict.defect }) },
         createSearchChecks(run, { ...packed, points }, await hash()),

@@ -26,7 +26,7 @@ export interface BlsBackend {
   readonly parseTwoSignatures?: (bytes: readonly [Uint8Array, Uint8Array]) => readonly (Signature | ParseError)[];
   /**
    * The sum of what these 96 bytes each encode, at least one, where that takes less than to parse them one by one; undefined where
-   * {@link parseSignature} would throw for one of them. Its user packs them by writing the 96 bytes in front of zeros.
+   * {@link parseSignature} would throw for one of them. Its user takes the 96 bytes for packed points; zeros may follow them.
    */
   readonly sumEncodedSignatures?: (signatures: readonly Uint8Array[]) => Signature | undefined;
   /** The sum of packed keys, at least one; there where {@link sumEncodedSignatures} is. */
@@ -46,6 +46,11 @@ export interface BlsBackend {
   verifyBatch(checks: readonly SignatureCheck[]): boolean;
   /** 96 bytes, compressed. */
   encodeSignature(signature: Signature): Uint8Array;
+  /**
+   * Whether to parse these bytes would give just this signature; there where that takes less than to parse them. It may be false where
+   * it would, and is for infinity.
+   */
+  readonly isEncodingOf?: (encoded: Uint8Array, signature: Signature) => boolean;
 
   /** Hashing happens in {@link verify}, and a packed message is the message itself: no thread need be asked for it. */
   readonly hashesWhenVerifying?: boolean;

@@ -11,7 +11,7 @@ import type {
   SignatureCheck,
   SignatureDefect,
 } from './bls-backend.ts';
-import { decodeSignatures, type Malformed } from './decode-signatures.ts';
+import { type DecodedSignatures, decodeSignatures } from './decode-signatures.ts';
 import { hashedFrom, hashInto } from './hash-ahead.ts';
 import { openPackedKeys, openPublicKeys } from './public-key-table.ts';
 
@@ -38,6 +38,7 @@ export interface BlsJobs {
       readonly last?: BlsJobs['aggregate']['input'];
     };
     readonly output: DecodedSignatures & {
+      /** Undefined beside the aggregate too: who removes one of its signatures adds up the others anew. */
       readonly sum: Sum | undefined;
       readonly made?: BlsJobs['aggregate']['output'];
     };
@@ -53,7 +54,10 @@ export interface BlsJobs {
     readonly output: Aggregate & { readonly verdict?: AggregateVerdict };
   };
   /** Points that may be packed in any way, packed in the way that is the quickest to unpack. */
-  readonly repack: { readonly input: { readonly points: Uint8Array }; readonly output: Uint8Array };
+  readonly repack: {
+    readonly input: { readonly points: Uint8Array; readonly count: number };
+    readonly output: Uint8Array;
+  };
   /** The aggregate of signatures decoded before. */
   readonly sum: { readonly input: Contributions; readonly output: Sum };
   readonly verify: {
@@ -109,12 +113,6 @@ export interface KeySlots {
   readonly slots: readonly number[];
 }
 
-/** Points packed one after the other, in any way. The place of a malformed one holds nothing of use. */
-export interface DecodedSignatures {
-  readonly points: Uint8Array<ArrayBuffer>;
-  readonly malformed: readonly Malformed[];
-}
-
 export interface Aggregate {
   /** Packed. */
   readonly key: Uint8Array;
@@ -132,7 +130,7 @@ export type AggregateVerdict =
   /** With its defect, where the backend can tell it. */
   | { readonly kind: 'invalid'; readonly defect?: SignatureDefect };
 
-/** Signatures, packed one after the other, with their signers' slots. */
+/** Signatures, packed one after the other in as many bytes each, with their signers' slots. */
 export interface Contributions extends KeySlots {
   readonly points: Uint8Array;
 }
@@ -162,7 +160,7 @@ function run(backend: BlsBackend, job: BlsJob): BlsJobResult<BlsJobKind> {
     case 'aggregate':
       return aggregate(backend, job);
     case 'repack':
-      return repack(backend, job.points);
+      return repack(backend, job);
     case 'sum': {
       const { keys, signatures } = readContributions(backend, job);
       return packSum(backend, addUp(backend, { keys, signatures }));
@@ -192,14 +190,13 @@ function add(
   const { points, malformed } = decoded;
   if (decoded.keys.length === 0) return { points, malformed, sum };
   const whole = addUp(backend, decoded, sum ? [sum] : []);
-  const packed = packSum(backend, whole);
-  if (last === undefined || malformed.length > 0) return { points, malformed, sum: packed };
+  if (last === undefined || malformed.length > 0) return { points, malformed, sum: packSum(backend, whole) };
   const made = makeAggregate(
     backend,
     last.sums.length === 0 ? whole : addUp(backend, { keys: [whole.key], signatures: [whole.signature] }, last.sums),
     last.message,
   );
-  return { points, malformed, sum: packed, made };
+  return { points, malformed, sum: undefined, made };
 }
 
 function addAll(backend: BlsBackend, adds: BlsJobs['addAll']['input']['adds']): BlsJobs['addAll']['output'] {
@@ -216,8 +213,8 @@ function addAll(backend: BlsBackend, adds: BlsJobs['addAll']['input']['adds']): 
   });
 }
 
-function repack(backend: BlsBackend, points: Uint8Array): Uint8Array {
-  const all = piecesOf(points, backend.packedSignatureBytes);
+function repack(backend: BlsBackend, { points, count }: BlsJobs['repack']['input']): Uint8Array {
+  const all = piecesOf(points, points.length / count);
   return concatBytes(...all.map((point) => backend.packSignature(backend.unpackSignature(point))));
 }
 
@@ -228,7 +225,7 @@ function aggregate(
   return makeAggregate(backend, addUp(backend, NO_POINTS, sums), message);
 }
 
-/** Verifies, where there is a message, from the encoded signature on. */
+/** Verifies, where there is a message, what the encoded signature is the encoding of. */
 function makeAggregate(
   backend: BlsBackend,
   { key, signature: sum }: PointSum,
@@ -237,7 +234,7 @@ function makeAggregate(
   const signature = backend.encodeSignature(sum);
   const made = { key: backend.packPublicKey(key), signature };
   if (message === undefined) return made;
-  const parsed = parseEncoded(backend, signature);
+  const parsed = backend.isEncodingOf?.(signature, sum) ? sum : parseEncoded(backend, signature);
   if (parsed === undefined) return { ...made, verdict: { kind: 'invalid' } };
   return { ...made, verdict: verifyOne(backend, { key, message: backend.unpackMessage(message), signature: parsed }) };
 }
@@ -378,7 +375,7 @@ function sumByPlace<T>(terms: readonly T[], add: (terms: readonly T[]) => T): T 
 }
 
 function readContributions(backend: BlsBackend, { keys, slots, points }: Contributions): Points {
-  const size = backend.packedSignatureBytes;
+  const size = points.length / slots.length;
   return {
     keys: slots.map(openPublicKeys(backend, keys)),
     signatures: slots.map((_, index) => backend.unpackSignature(points.slice(index * size, (index + 1) * size))),

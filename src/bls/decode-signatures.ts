@@ -9,10 +9,16 @@ export interface Malformed {
   readonly reason: string;
 }
 
-interface Decoded {
-  /** Packed, one after the other. The place of a malformed one holds nothing of use. */
-  readonly points: Uint8Array<ArrayBuffer>;
+export interface DecodedSignatures {
+  /**
+   * Packed one after the other, in any way. The place of a malformed one holds nothing of use. Undefined where their encodings are
+   * taken for packed points.
+   */
+  readonly points: Uint8Array<ArrayBuffer> | undefined;
   readonly malformed: readonly Malformed[];
+}
+
+interface Decoded extends DecodedSignatures {
   /** Of those that are not malformed, or what these add up to. */
   readonly keys: readonly PublicKey[];
   /** Theirs, or what these add up to. */
@@ -30,13 +36,13 @@ export function decodeSignatures(
   readKey: (slot: number) => Uint8Array,
   encoded: Uint8Array,
 ): Decoded {
-  const pieces = slots.map((_, n) => encoded.slice(n * BLS_SIGNATURE_LENGTH, (n + 1) * BLS_SIGNATURE_LENGTH));
+  const pieces = slots.map((_, n) => encoded.subarray(n * BLS_SIGNATURE_LENGTH, (n + 1) * BLS_SIGNATURE_LENGTH));
   return sumTogether(backend, slots, readKey, pieces) ?? decodeEach(backend, slots, readKey, pieces);
 }
 
 /** In one call into the library, if it has one for it; undefined where something is malformed. */
 function sumTogether(
-  { sumEncodedSignatures, sumPackedPublicKeys, packedSignatureBytes }: BlsBackend,
+  { sumEncodedSignatures, sumPackedPublicKeys }: BlsBackend,
   slots: readonly number[],
   readKey: (slot: number) => Uint8Array,
   pieces: readonly Uint8Array[],
@@ -46,9 +52,7 @@ function sumTogether(
     const packedKeys = slots.map(readKey);
     const sum = sumEncodedSignatures(pieces);
     if (sum === undefined) return undefined;
-    const points = new Uint8Array(pieces.length * packedSignatureBytes);
-    for (const [position, piece] of pieces.entries()) points.set(piece, position * packedSignatureBytes);
-    return { points, malformed: [], keys: [sumPackedPublicKeys(packedKeys)], signatures: [sum] };
+    return { points: undefined, malformed: [], keys: [sumPackedPublicKeys(packedKeys)], signatures: [sum] };
   } catch (error) {
     if (error instanceof ParseError) return undefined;
     throw error;

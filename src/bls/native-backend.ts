@@ -7,6 +7,7 @@ import {
 } from '../primitives/bls-lengths.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { BlsBackend, HashedMessage, PublicKey, Signature } from './bls-backend.ts';
+import { isEncodingOf } from './point-encoding.ts';
 
 const COMPRESSED_FLAG = 0x80;
 const INFINITY_FLAG = 0x40;
@@ -72,6 +73,7 @@ export async function loadNativeBackend(): Promise<BlsBackend> {
         true,
       ),
     encodeSignature: (signature) => blstSignature(signature).toBytes(),
+    isEncodingOf: (encoded, signature) => isEncodingOf(encoded, blstSignature(signature).toBytes(false)),
 
     packedPublicKeyBytes: BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH,
     packedSignatureBytes: BLS_UNCOMPRESSED_SIGNATURE_LENGTH,

@@ -82,7 +82,10 @@ export class SignatureLanes {
   #queuedJobs = 0;
   /** Each decoded signature on its own: the sum is made anew from them when one is removed. */
   readonly #decoded = new Map<number, { readonly slot: number; readonly point: Uint8Array }>();
-  /** Whether the lanes still contain a signature that was removed. It stays so: points cannot be taken out of a sum cheaply. */
+  /**
+   * Whether the lanes still contain a signature that was removed, or lack the last ones, which went into the aggregate. It stays so:
+   * points cannot be taken out of a sum cheaply.
+   */
   #areStale = false;
   #made: Made | undefined;
   /** Whether jobs are about to be started. */
@@ -106,7 +109,9 @@ export class SignatureLanes {
     this.#isOver = isOver;
     this.#mostAtEnd = runner.threads === 1 ? MAX_SIGNATURES_PER_JOB : SMALL_JOB;
     this.#lanes = Array.from({ length: runner.concurrency }, () => ({
-      ...{ sum: undefined, isBusy: false, isAtWork: false },
+      sum: undefined,
+      isBusy: false,
+      isAtWork: false,
       signers: [],
     }));
   }
@@ -163,7 +168,8 @@ export class SignatureLanes {
       if (decoded === undefined) throw new RangeError(`no signature of signer ${index}`);
       return decoded;
     });
-    const size = all[0]?.point.length ?? 0;
+    // Those that came together are packed alike, and others perhaps in more bytes.
+    const size = all.reduce((most, { point }) => Math.max(most, point.length), 0);
     const points = new Uint8Array(new SharedArrayBuffer(all.length * size));
     for (const [position, { point }] of all.entries()) points.set(point, position * size);
     return { keys: this.#keys, slots: all.map(({ slot }) => slot), points };
@@ -268,11 +274,12 @@ export class SignatureLanes {
   ): void {
     lane.sum = sum;
     const problems = new Map(malformed.map(({ position, what, reason }) => [position, new ParseError(what, reason)]));
-    const size = points.length / taken.length;
-    for (const [position, { index, slot, resolve }] of taken.entries()) {
+    const size = points === undefined ? 0 : points.length / taken.length;
+    for (const [position, { index, slot, signature, resolve }] of taken.entries()) {
       const problem = problems.get(position);
       if (problem === undefined) {
-        this.#decoded.set(index, { slot, point: points.subarray(position * size, (position + 1) * size) });
+        const point = points?.subarray(position * size, (position + 1) * size) ?? signature;
+        this.#decoded.set(index, { slot, point });
         lane.signers.push(index);
       } else {
         this.#options.onMalformed?.(index);
@@ -282,5 +289,7 @@ export class SignatureLanes {
     // Meanwhile somebody may have been removed. No other job has begun.
     if (made === undefined || this.#areStale) return;
     this.#made = { ...made, signers: this.#lanes.flatMap(({ signers }) => signers) };
+    // The sum that it was made of stays in the thread.
+    this.#areStale = true;
   }
 }

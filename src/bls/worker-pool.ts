@@ -2,7 +2,7 @@ import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import type { Clock } from '../primitives/clock.ts';
 import { aborted, startDeadline } from '../primitives/deadline.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
+import type { Histogram, Metrics } from '../telemetry/metrics.ts';
 import type { BlsJobKind } from './bls-jobs.ts';
 import { createJobRunner, type JobRunner } from './job-runner.ts';
 import { JobThread } from './job-thread.ts';
@@ -92,7 +92,14 @@ function declareJobDuration(metrics: Metrics): (kind: BlsJobKind, seconds: numbe
     labels: ['kind'],
     buckets: JOB_BUCKETS_SECONDS,
   });
-  return (kind, seconds) => durations.observe({ kind }, seconds);
+  const ofKinds = new Map<BlsJobKind, Pick<Histogram, 'observe'>>();
+  return (kind, seconds) => {
+    const known = ofKinds.get(kind);
+    if (known !== undefined) return known.observe(seconds);
+    const its = durations.at({ kind });
+    ofKinds.set(kind, its);
+    return its.observe(seconds);
+  };
 }
 
 function showUsage(metrics: Metrics, runner: JobRunner): void {

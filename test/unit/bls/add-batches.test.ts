@@ -101,7 +101,7 @@ test('a job that breaks, or that the queue refuses, fails those that it was for,
   await finish();
   await expect(broken).rejects.toThrow();
   for (let other = 0; other < 3; other += 1)
-    void runner.run<'repack'>(() => ({ kind: 'repack', points: new Uint8Array() }));
+    void runner.run<'repack'>(() => ({ kind: 'repack', points: new Uint8Array(), count: 0 }));
   await expect(batches.run(() => lastOf(1, 1))).rejects.toThrow(JobsOverloaded);
   for (let other = 0; other < 3; other += 1) await finish();
   const after = batches.run(() => lastOf(2, 1));

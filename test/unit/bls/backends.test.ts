@@ -95,6 +95,22 @@ describe.each(backends)('the backend $name', (backend) => {
     for (const check of [outside, shifted]) expect(backend.defects?.defectOf(check)).toBeUndefined();
   });
 
+  test.runIf(backend.isEncodingOf)('tells the encoding of a signature from any other', () => {
+    for (let number = 0; number < 16; number += 1) {
+      const point = backend.aggregateSignatures(Array(number + 1).fill(good.signature));
+      const encoded = backend.encodeSignature(point);
+      expect(backend.isEncodingOf?.(encoded, point)).toBe(true);
+      expect(backend.isEncodingOf?.(negated(encoded), point)).toBe(false);
+      expect(backend.isEncodingOf?.(negated(encoded), backend.parseSignature(negated(encoded)))).toBe(true);
+      for (const place of [0, 48, 95]) {
+        const other = encoded.map((byte, at) => (at === place ? byte ^ 1 : byte));
+        expect(backend.isEncodingOf?.(other, point)).toBe(false);
+      }
+    }
+    expect(backend.isEncodingOf?.(backend.encodeSignature(infinity), infinity)).toBe(false);
+    expect(backend.isEncodingOf?.(backend.encodeSignature(infinity), good.signature)).toBe(false);
+  });
+
   test('verifies nothing with infinity on a side', () => {
     for (const check of [
       { ...good, key: infinityKey },
