@@ -49,7 +49,7 @@ export function isStream(body: RawAnswer['body']): body is Readable {
 }
 
 /** `Array.isArray` does not narrow a list that is read only. */
-export function isPieces(body: RawAnswer['body']): body is BodyPieces {
+function isPieces(body: RawAnswer['body']): body is BodyPieces {
   return Array.isArray(body);
 }
 

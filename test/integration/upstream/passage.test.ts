@@ -226,14 +226,15 @@ describe('what reaches the upstream is what was checked', () => {
     const text = JSON.stringify({ text: 'é'.repeat(60_000) });
     /** Sent without its length, so many bytes at a time, and one at its end. */
     const answerBy = (bytes: number, body = `${text}\n`): void => {
-      service.standIn.behaviour = async (_request, response) => {
+      service.standIn.behaviour = (_request, response) => {
         response.writeHead(200, { 'content-type': 'application/json' });
         const all = Buffer.from(body);
-        for (let at = 0; at < all.length - 1; at += bytes) {
+        const write = (at: number): void => {
+          if (at >= all.length - 1) return void response.end(all.subarray(-1));
           response.write(all.subarray(at, Math.min(at + bytes, all.length - 1)));
-          await new Promise(setImmediate);
-        }
-        response.end(all.subarray(-1));
+          setImmediate(write, at + bytes);
+        };
+        write(0);
       };
     };
 
