@@ -61,7 +61,9 @@ export function completeMessage(
 ): CompleteRequest {
   const { quorumNum, quorumBuffer, pChainHeight } = settingsOf(request);
   return {
-    ...{ quorumNum, quorumBuffer, pChainHeight },
+    quorumNum,
+    quorumBuffer,
+    pChainHeight,
     message,
     justification: unwrapJustification(message, justification),
     signingSubnetID: request.signingSubnetID,

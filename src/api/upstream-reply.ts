@@ -1,8 +1,10 @@
 import { isUtf8 } from 'node:buffer';
+import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { STATUS_CODES } from '../primitives/node-http.ts';
+import type { BodyPieces } from '../upstream/exchange.ts';
 import type { CachedResponse } from '../upstream/response-cache.ts';
-import type { UpstreamRefusal, UpstreamSuccess } from '../upstream/upstream-answer.ts';
+import { isStream, type UpstreamRefusal, type UpstreamSuccess } from '../upstream/upstream-answer.ts';
 import type { UpstreamAnswer } from '../upstream/upstreams.ts';
 import { createErrorBody } from './error-body.ts';
 
@@ -43,10 +45,21 @@ function sendSuccess(request: FastifyRequest, reply: FastifyReply, answer: Upstr
   if (Buffer.isBuffer(body)) {
     return body.length === 0 ? reply.removeHeader('content-type').send() : reply.send(text ?? fitToSend(body));
   }
-  if (request.method !== 'HEAD') return reply.send(body);
-  // Node leaves the body of an answer to HEAD out by itself; but a stream would first be read to its end.
-  body.destroy();
-  return reply.send();
+  if (request.method === 'HEAD') {
+    // Node leaves the body of an answer to HEAD out by itself; but a stream would first be read to its end.
+    if (isStream(body)) body.destroy();
+    return reply.send();
+  }
+  return isStream(body) ? reply.send(body) : sendPieces(reply, body);
+}
+
+/** In one write with the headers, past Fastify: for that they would have to be joined, or be a stream. */
+function sendPieces(reply: FastifyReply, pieces: BodyPieces): FastifyReply {
+  const { raw } = reply.hijack();
+  raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders);
+  for (const piece of pieces) raw.write(piece);
+  raw.end();
+  return reply;
 }
 
 function sendCached(request: FastifyRequest, reply: FastifyReply, cached: CachedResponse): FastifyReply {

@@ -1,18 +1,29 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import { BODY_GARBAGE } from '../primitives/body-garbage.ts';
 
 /** An answer as it comes off the connection, informational ones left out. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Whole and at its end where it is short; a stream where it is longer, which has to be read to the end or destroyed. */
-  readonly body: Buffer | Readable;
+  /**
+   * Whole and at its end up to {@link ExchangeRules.maxWholeBytes}: a buffer, or the pieces in which a longer one came. Beyond that a
+   * stream, which has to be read to the end or destroyed.
+   */
+  readonly body: Buffer | BodyPieces | Readable;
 }
+
+export type BodyPieces = readonly Buffer[];
+
+/** A shorter body is joined: the copy is a matter of microseconds, and one buffer is less work for all that comes after. */
+const MAX_JOINED_BYTES = 64 * 1024;
+/** Sockets are read by 64 KB. An upstream that sends crumbs has them joined, as each would cost more to write than to copy. */
+const MAX_PIECES = 16;
 
 /** Those of one upstream, for all of its exchanges. */
 export interface ExchangeRules {
-  /** A longer body can only be streamed. */
+  /** A longer body is streamed if it may be, so that memory does not grow with what an upstream sends. */
   readonly maxWholeBytes: number;
   /** A longer body is an error. */
   readonly maxBytes: number;
@@ -22,7 +33,7 @@ export interface ExchangeRules {
   readonly tooLong: () => Error;
   /** Whether one more body may be streamed; where it says yes, that body counts as a stream until {@link onOver}. */
   readonly takeStream: () => boolean;
-  /** The error of a body that can only be streamed, and may not be. */
+  /** The error of a body that would be streamed, and may not be. */
   readonly noStream: () => Error;
   /** Called once, when the connection is free again. */
   readonly onOver: (exchange: Exchange) => void;
@@ -38,7 +49,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** Rejects with undici's error, one of {@link ExchangeRules}, or the reason of {@link abort}. */
   readonly answer: Promise<RawAnswer>;
   readonly #rules: ExchangeRules;
-  readonly #streamedFromBytes: number;
+  readonly #isKept: boolean;
   readonly #resolve: (answer: RawAnswer) => void;
   readonly #reject: (reason: unknown) => void;
   #controller: Dispatcher.DispatchController | undefined;
@@ -49,11 +60,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #stream: Readable | undefined;
   #failure: Error | undefined;
 
-  /** @param streamedFromBytes a longer body is streamed if it may be */
-  constructor(rules: ExchangeRules, subject: string, streamedFromBytes: number) {
+  /** @param isKept whether a whole body is needed as one buffer, however long */
+  constructor(rules: ExchangeRules, subject: string, isKept: boolean) {
     this.#rules = rules;
     this.subject = subject;
-    this.#streamedFromBytes = streamedFromBytes;
+    this.#isKept = isKept;
     const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>();
     this.answer = promise;
     this.#resolve = resolve;
@@ -94,8 +105,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
       this.abort(this.#rules.tooLong());
     } else if (this.#stream === undefined) {
       this.#chunks.push(chunk);
-      if (this.#length > this.#streamedFromBytes && this.#rules.takeStream()) this.#startStream(controller);
-      else if (this.#length > this.#rules.maxWholeBytes) this.abort(this.#rules.noStream());
+      if (this.#length <= this.#rules.maxWholeBytes) return;
+      if (this.#rules.takeStream()) this.#startStream(controller);
+      else this.abort(this.#rules.noStream());
     } else if (!this.#stream.push(chunk)) {
       controller.pause();
     }
@@ -103,10 +115,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.#controller = undefined;
+    BODY_GARBAGE.count(this.#length);
     if (this.#stream === undefined) {
-      const [first] = this.#chunks;
-      const body = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks, this.#length);
-      this.#resolve({ status: this.#status, headers: this.#headers, body });
+      this.#resolve({ status: this.#status, headers: this.#headers, body: this.#whole() });
     } else {
       this.#stream.push(null);
     }
@@ -118,6 +129,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#reject(error);
     this.#stream?.destroy(error);
     this.#rules.onOver(this);
+  }
+
+  #whole(): Buffer | BodyPieces {
+    const [chunks, length] = [this.#chunks, this.#length];
+    if (chunks.length === 1 && chunks[0] !== undefined) return chunks[0];
+    const isJoined = this.#isKept || length <= MAX_JOINED_BYTES || chunks.length > MAX_PIECES;
+    return isJoined ? Buffer.concat(chunks, length) : chunks;
   }
 
   #startStream(controller: Dispatcher.DispatchController): void {

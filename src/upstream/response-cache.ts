@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../primitives/clock.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
 import { Departure } from './departure.ts';
-import type { UpstreamRefusal, UpstreamResponse, UpstreamSuccess } from './upstream-answer.ts';
+import { isStream, type UpstreamRefusal, type UpstreamResponse, type UpstreamSuccess } from './upstream-answer.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 /** How long an answer may be served again. */
@@ -100,7 +100,7 @@ export class ResponseCache {
     if (response.kind === 'refusal') return { kind: 'passed', response };
     const { body } = response;
     if (!Buffer.isBuffer(body)) {
-      body.destroy();
+      if (isStream(body)) body.destroy();
       this.#long.set(key, true);
       return { kind: 'too long' };
     }

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { RawAnswer } from './exchange.ts';
+import type { BodyPieces, RawAnswer } from './exchange.ts';
 import { findRefusalWords, type RefusalWords } from './refusal-words.ts';
 
 /** What an upstream answered: a success, or an error of its own. */
@@ -11,13 +11,13 @@ export interface UpstreamSuccess {
   readonly kind: 'success';
   /** 2xx. */
   readonly status: number;
-  /** Those of {@link PASSED_HEADERS} that the upstream sent, and the length of a stream where it is known. */
+  /** Those of {@link PASSED_HEADERS} that the upstream sent, and the length of what is no buffer, where it is known. */
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * A buffer where the body is short: then it is complete, and either looks like JSON or is empty. A stream where it is longer;
-   * whoever does not read it to the end must destroy it.
+   * A buffer where the body is short or will be kept, or the pieces in which it came: then it is complete, and either looks like JSON
+   * or is empty. A stream where it is longer; whoever does not read it to the end must destroy it.
    */
-  readonly body: Buffer | Readable;
+  readonly body: RawAnswer['body'];
   /** The same as text, where it had to be decoded to be checked. */
   readonly text?: string | undefined;
 }
@@ -39,7 +39,19 @@ const MAX_PARSED_BYTES = 16 * 1024;
  */
 const PASSED_HEADERS = ['content-type', 'retry-after', 'deprecation', 'sunset'];
 
+/** Bytes at both ends of a longer text that are looked at. */
+const END_BYTES = 64;
+
 const JSON_TYPE = /^application\/(json|[\w.-]+\+json)\s*(;|$)/i;
+
+export function isStream(body: RawAnswer['body']): body is Readable {
+  return !Buffer.isBuffer(body) && !isPieces(body);
+}
+
+/** `Array.isArray` does not narrow a list that is read only. */
+function isPieces(body: RawAnswer['body']): body is BodyPieces {
+  return Array.isArray(body);
+}
 
 /**
  * Whether there is anything in an answer that keeps it from being passed on, in words that go after the upstream's name. A redirect
@@ -52,26 +64,29 @@ export function findHeadProblem(status: number, headers: IncomingHttpHeaders): s
   return encoding === 'identity' || encoding === '' ? undefined : 'answered in an encoding it was not asked for';
 }
 
+const BROKEN_JSON = { problem: 'answered with broken JSON' };
+
 /** What is wrong with the body of a success, and its text where it was decoded. Only a POST, or a 204, may be answered with nothing. */
 export function checkBody(
   method: 'GET' | 'POST',
   { status, headers, body }: RawAnswer,
 ): { readonly problem?: string; readonly text?: string | undefined } {
-  const isWhole = Buffer.isBuffer(body);
-  if (isWhole && body.length === 0 && (status === 204 || method === 'POST')) return {};
+  if (Buffer.isBuffer(body) && body.length === 0 && (status === 204 || method === 'POST')) return {};
   if (!JSON_TYPE.test(headers['content-type'] ?? '')) return { problem: 'did not answer with JSON' };
-  if (!isWhole || (body.length > MAX_PARSED_BYTES && looksLikeJson(body))) return {};
-  const text = body.length > MAX_PARSED_BYTES ? undefined : decodeJson(body);
-  return text === undefined ? { problem: 'answered with broken JSON' } : { text };
+  if (isStream(body)) return {};
+  if (Buffer.isBuffer(body) && body.length <= MAX_PARSED_BYTES) {
+    const text = decodeJson(body);
+    return text === undefined ? BROKEN_JSON : { text };
+  }
+  return looksLikeJson(Buffer.isBuffer(body) ? [body] : body) ? {} : BROKEN_JSON;
 }
 
 export function presentSuccess({ status, headers, body }: RawAnswer, text: string | undefined): UpstreamSuccess {
   const passed = pickPassed(headers);
   // A client cannot know the length of a stream otherwise, and chunks are more work for both.
-  const { 'content-length': length } = headers;
-  const isMeasured = !Buffer.isBuffer(body) && length !== undefined;
-  const sent = isMeasured ? { ...passed, 'content-length': length } : passed;
-  return { kind: 'success', status, headers: sent, body, text };
+  const length = isPieces(body) ? String(lengthOf(body)) : headers['content-length'];
+  if (!Buffer.isBuffer(body) && length !== undefined) passed['content-length'] = length;
+  return { kind: 'success', status, headers: passed, body, text };
 }
 
 /** @param redact takes our keys out of a text */
@@ -93,13 +108,20 @@ function pickPassed(headers: IncomingHttpHeaders): Record<string, string> {
 }
 
 /** Of a longer text only both ends are looked at: they tell JSON from a page of HTML, and from what was cut off. */
-function looksLikeJson(body: Buffer): boolean {
-  const start = body.toString('latin1', 0, 64).trimStart().slice(0, 1);
-  const end = body
-    .toString('latin1', body.length - 64)
-    .trimEnd()
-    .slice(-1);
-  return ['{}', '[]'].includes(start + end);
+function looksLikeJson(pieces: BodyPieces): boolean {
+  let [start, end] = ['', ''];
+  for (let index = 0; start.length < END_BYTES && index < pieces.length; index += 1) {
+    start += pieces[index]?.toString('latin1', 0, END_BYTES - start.length);
+  }
+  for (let index = pieces.length - 1; end.length < END_BYTES && index >= 0; index -= 1) {
+    const piece = pieces[index];
+    end = `${piece?.toString('latin1', Math.max(0, piece.length - END_BYTES + end.length))}${end}`;
+  }
+  return ['{}', '[]'].includes(start.trimStart().slice(0, 1) + end.trimEnd().slice(-1));
+}
+
+function lengthOf(pieces: BodyPieces): number {
+  return pieces.reduce((length, piece) => length + piece.length, 0);
 }
 
 /** Undefined where it is no JSON. */

@@ -12,6 +12,7 @@ import { FailingSubjects } from './failing-subjects.ts';
 import {
   checkBody,
   findHeadProblem,
+  isStream,
   presentRefusal,
   presentSuccess,
   type UpstreamResponse,
@@ -35,7 +36,7 @@ export interface UpstreamCaller {
   readonly departure: Departure;
   /** The upstream gets its trace context. */
   readonly span: Span;
-  /** Whether the answer will be kept, and so is read whole if it is not too long. */
+  /** Whether the answer will be kept, and so is to be one buffer if it is not too long. */
   readonly isKept: boolean;
 }
 
@@ -58,10 +59,11 @@ export interface UpstreamClientOptions {
   readonly onCircuit: (isOpen: boolean) => void;
 }
 
-/** Longer answers can only be streamed, so that memory does not grow with what upstreams send. */
+/**
+ * Longer answers are streamed, so that memory does not grow with what upstreams send: this much for each connection at most. Up to
+ * here an answer is held back until it is there, and then goes out in one write: to pass on each piece as it comes costs twice as much.
+ */
 const MAX_WHOLE_BYTES = 256 * 1024;
-/** Longer answers that need not be kept are streamed: holding them back would cost more than passing them on as they come. */
-const STREAMED_FROM_BYTES = 64 * 1024;
 /** A few round trips to the other side of the world. */
 const CONNECT_TIMEOUT_MS = 3_000;
 /** For any answer to a request that asks for nothing. */
@@ -166,7 +168,7 @@ class PooledUpstreamClient implements UpstreamClient {
       this.#judge(subject, failure);
       throw failure;
     } finally {
-      if (answer === undefined || Buffer.isBuffer(answer.body)) {
+      if (answer === undefined || !isStream(answer.body)) {
         cancelDeadline();
         departure.onLeave = undefined;
       } else {
@@ -216,7 +218,7 @@ class PooledUpstreamClient implements UpstreamClient {
   }
 
   #createExchange(subject: string, { isKept }: UpstreamCaller): Exchange {
-    return new Exchange(this.#rules, subject, isKept ? MAX_WHOLE_BYTES : STREAMED_FROM_BYTES);
+    return new Exchange(this.#rules, subject, isKept);
   }
 
   #createRules(): ExchangeRules {
@@ -278,7 +280,7 @@ class PooledUpstreamClient implements UpstreamClient {
   #present({ method }: UpstreamRequest, answer: RawAnswer): UpstreamResponse {
     const { status, body } = answer;
     const { problem, text } = status < 400 ? checkBody(method, answer) : {};
-    if (!Buffer.isBuffer(body) && (status >= 400 || problem !== undefined)) body.destroy();
+    if (isStream(body) && (status >= 400 || problem !== undefined)) body.destroy();
     if (problem !== undefined) throw this.#invalid(problem);
     return status < 400 ? presentSuccess(answer, text) : presentRefusal(answer, (text) => this.#address.redact(text));
   }

@@ -9,7 +9,7 @@ import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
 import { NO_SPAN, type Span } from '../telemetry/spans.ts';
 import type { Departure } from './departure.ts';
 import { type CachedResponse, type CachePolicy, ResponseCache } from './response-cache.ts';
-import type { UpstreamResponse } from './upstream-answer.ts';
+import { isStream, type UpstreamResponse } from './upstream-answer.ts';
 import { createUpstreamClient, type UpstreamClient, type UpstreamRequest } from './upstream-client.ts';
 import { UpstreamError, type UpstreamErrorCode } from './upstream-error.ts';
 
@@ -205,7 +205,7 @@ class ClientsOfUpstreams implements Upstreams {
       // A client's own mistakes do not concern us; but it does if our key is not accepted.
       const isOurs = status >= 500 || status === 401 || status === 403;
       this.#record(name, request, status >= 500 ? 'failed' : 'refused', isOurs ? `status ${status}` : undefined);
-    } else if (Buffer.isBuffer(response.body)) {
+    } else if (!isStream(response.body)) {
       this.#record(name, request, 'ok');
     } else {
       const { body } = response;

@@ -5,6 +5,7 @@ import { Type } from '../../primitives/schema.ts';
 import type { LimitCounters } from '../../store/limit-counters.ts';
 import { Departure } from '../../upstream/departure.ts';
 import type { CachePolicy } from '../../upstream/response-cache.ts';
+import { isStream } from '../../upstream/upstream-answer.ts';
 import { mayHaveArrived } from '../../upstream/upstream-error.ts';
 import type { UpstreamAnswer, UpstreamName, Upstreams } from '../../upstream/upstreams.ts';
 import { chargeMore } from '../access.ts';
@@ -107,7 +108,7 @@ function createAsk(upstreams: Upstreams, timeoutMs: number): Ask {
       cache,
     );
     if (!reply.raw.destroyed) return answer;
-    if (answer.kind === 'success' && !Buffer.isBuffer(answer.body)) answer.body.destroy();
+    if (answer.kind === 'success' && isStream(answer.body)) answer.body.destroy();
     throw new ClientGone();
   };
 }

@@ -175,7 +175,7 @@ test.each([0, 1_000_000])(
       '1',
       'the data API of EVM chains has too many long answers under way',
     ]);
-    // Too long to be parsed, and short enough to be read whole where it cannot be streamed.
+    // Too long to be parsed, and short enough to be no stream.
     const medium = { text: 'x'.repeat(200_000) };
     service.standIn.behaviour = (_request, response) => sendJson(response, 200, medium);
     expect((await service.get(target(7))).body).toEqual(medium);

@@ -221,6 +221,46 @@ describe('what reaches the upstream is what was checked', () => {
     expect(service.standIn.arrivals.map(({ method }) => method)).toEqual(['GET', 'GET']);
   });
 
+  describe('an answer of some 100 KB', () => {
+    const target = '/v1/chains/1/blocks/2';
+    const text = JSON.stringify({ text: 'é'.repeat(60_000) });
+    /** Sent without its length, so many bytes at a time, and one at its end. */
+    const answerBy = (bytes: number, body = `${text}\n`): void => {
+      service.standIn.behaviour = (_request, response) => {
+        response.writeHead(200, { 'content-type': 'application/json' });
+        const all = Buffer.from(body);
+        const write = (at: number): void => {
+          if (at >= all.length - 1) return void response.end(all.subarray(-1));
+          response.write(all.subarray(at, Math.min(at + bytes, all.length - 1)));
+          setImmediate(write, at + bytes);
+        };
+        write(0);
+      };
+    };
+
+    test.each([70_000, 40_001, 1_000])('comes as it was sent, by %i bytes, with its length', async (bytes) => {
+      answerBy(bytes);
+      const got = await fetch(`${service.url}${target}`);
+      expect([got.status, got.headers.get('content-length')]).toEqual([200, String(Buffer.byteLength(text) + 1)]);
+      expect(got.headers.get('transfer-encoding')).toBeNull();
+      expect(await got.text()).toBe(`${text}\n`);
+      expect(got.headers.get('x-content-type-options')).toBe('nosniff');
+      const head = await fetch(`${service.url}${target}`, { method: 'HEAD' });
+      expect([head.status, head.headers.get('content-length'), await head.text()]).toEqual([
+        200,
+        String(Buffer.byteLength(text) + 1),
+        '',
+      ]);
+    });
+
+    test.each([70_000, 1_000])('that is no JSON does not come, by %i bytes', async (bytes) => {
+      for (const body of [text.slice(0, -1), `<${text}`]) {
+        answerBy(bytes, body);
+        expect((await service.get(target)).status).toBe(502);
+      }
+    });
+  });
+
   test('HEAD of a long answer has its length, and leaves the rest of it', async () => {
     const left = Promise.withResolvers<void>();
     service.standIn.behaviour = (_request, response) => {
