@@ -39,7 +39,7 @@ export interface Place extends Disposable {
   foundNothing(): void;
   /** Before it waits to have validators asked for a message of the chain. @throws {AggregatorError} `overloaded` */
   requireCredit(sourceChainID: BlockchainID): void;
-  /** Right before. @param refusals by validators, as are to be expected if nobody signs @throws {AggregatorError} `overloaded` */
+  /** Before it waits for its turn. @param refusals by validators, as are to be expected if nobody signs @throws {AggregatorError} `overloaded` */
   takeCredit(sourceChainID: BlockchainID, refusals: number): Credit;
   /** Before the work that a request with a known answer was expected not to need. @throws {AggregatorError} `overloaded` */
   requireSeat(): void;
@@ -101,7 +101,7 @@ export class Admission {
     const { clock, metrics, maxAggregationsInFlight: ceiling, turnTimeoutMs } = options;
     this.#options = options;
     this.#missed = new VainWork(clock, MISSED);
-    this.#credit = new RefusalCredit(clock);
+    this.#credit = new RefusalCredit(clock, () => this.#refuse('refused', 0));
     this.#seats = new FairSeats(() => this.#trackedShare());
     this.#capacity = new CapacityLimit({
       floor: Math.min(MIN_AT_WORK, ceiling),
@@ -146,11 +146,11 @@ export class Admission {
       foundNothing: () => {
         if (subnet === undefined && client !== undefined) this.#missed.count(client);
       },
-      requireCredit: (sourceChainID) => this.#requireCredit(client, sourceChainID),
-      takeCredit: (sourceChainID, refusals) => {
-        this.#requireCredit(client, sourceChainID);
-        return client === undefined ? UNLIMITED : this.#credit.take(client, sourceChainID, refusals);
+      requireCredit: (sourceChainID) => {
+        if (client !== undefined) this.#credit.require(client, sourceChainID);
       },
+      takeCredit: (sourceChainID, refusals) =>
+        client === undefined ? UNLIMITED : this.#credit.take(client, sourceChainID, refusals),
       requireSeat: () => {
         if (shared !== undefined) return;
         shared = this.#takeSeat(key, this.#sharesOf(client, subnet));
@@ -238,10 +238,6 @@ export class Admission {
     return shared;
   }
 
-  #requireCredit(client: string | undefined, chainID: BlockchainID): void {
-    if (client !== undefined && !this.#credit.has(client, chainID)) throw this.#refuse('refused', 0);
-  }
-
   #move({ seat }: SharedSeat, subnetID: SubnetID): void {
     const { maxAggregationsInFlight, subnets } = this.#options;
     const isTracked = subnets.isTracked(subnetID);
@@ -326,4 +322,4 @@ interface SharedSeat {
 }
 
 /** Of those who did not say who they are. */
-const UNLIMITED: Credit = { settle: () => undefined, [Symbol.dispose]: () => undefined };
+const UNLIMITED: Credit = { begin: () => undefined, settle: () => undefined, [Symbol.dispose]: () => undefined };

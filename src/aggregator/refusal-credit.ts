@@ -2,8 +2,15 @@ import type { Clock } from '../primitives/clock.ts';
 import type { BlockchainID } from '../primitives/ids.ts';
 import { VainWork } from './vain-work.ts';
 
-/** What one collection may spend. One that ends before it is settled, as its client has left, has spent what was expected. */
+/** What one collection may spend. */
 export interface Credit extends Disposable {
+  /**
+   * To be called before validators are asked. One that ends after that before it is settled, as its client has left, has spent what was
+   * expected.
+   *
+   * @throws the refusal, where others of the client have used up its credit since
+   */
+  begin(): void;
   /** @param refusals of a message that nobody signed; 0 where somebody did */
   settle(refusals: number): void;
 }
@@ -15,7 +22,10 @@ export interface Credit extends Disposable {
 const OF_CHAIN = { atOnce: 6_000, perSecond: 1_500 };
 /** Over all chains, so that one chain whose validators refuse everything does not stop a relayer of four. */
 const OF_CLIENT = { atOnce: 24_000, perSecond: 6_000 };
-/** Whoever has had more than this part of it refused lately spends beforehand: else a crowd would begin before the first of it is refused. */
+/**
+ * Whoever has had more than this part of it refused lately spends while its turn to work has not come: else a crowd would wait for turns, and be
+ * refused late.
+ */
 const TRUSTED_PART = 0.25;
 
 /**
@@ -26,8 +36,11 @@ const TRUSTED_PART = 0.25;
 export class RefusalCredit {
   readonly #ofChain: VainWork;
   readonly #ofClient: VainWork;
+  readonly #refuse: () => Error;
 
-  constructor(clock: Clock) {
+  /** @param refuse makes the error for whoever has used it up */
+  constructor(clock: Clock, refuse: () => Error) {
+    this.#refuse = refuse;
     this.#ofChain = new VainWork(clock, OF_CHAIN);
     this.#ofClient = new VainWork(clock, OF_CLIENT);
   }
@@ -37,8 +50,14 @@ export class RefusalCredit {
     return this.#ofChain.usedPart(keyOf(client, chainID)) < 1 && this.#ofClient.usedPart(client) < 1;
   }
 
-  /** @param expected refusals, if nobody signs */
+  /** @throws the refusal, where it may not */
+  require(client: string, chainID: BlockchainID): void {
+    if (!this.has(client, chainID)) throw this.#refuse();
+  }
+
+  /** @param expected refusals, if nobody signs @throws the refusal, where there is no credit */
   take(client: string, chainID: BlockchainID, expected: number): Credit {
+    this.require(client, chainID);
     const key = keyOf(client, chainID);
     const spend = (refusals: number): void => {
       this.#ofChain.count(key, refusals);
@@ -46,8 +65,12 @@ export class RefusalCredit {
     };
     const isAhead = this.#ofChain.usedPart(key) > TRUSTED_PART;
     if (isAhead) spend(expected);
-    let actual = expected;
+    let actual = 0;
     return {
+      begin: () => {
+        if (!isAhead) this.require(client, chainID);
+        actual = expected;
+      },
       settle: (refusals) => {
         actual = refusals;
       },

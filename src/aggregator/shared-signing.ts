@@ -162,8 +162,9 @@ export class SharedSigning {
 
   async #collect(key: string, work: Work, signal: AbortSignal): Promise<Ending> {
     const { request, signing, progress, place, waitedMs, span } = work;
-    using turn = await place.turn(signal);
     using credit = place.takeCredit(request.message.sourceChainID, signing.warpSet.validators.length / 3);
+    using turn = await place.turn(signal);
+    credit.begin();
     const job = {
       ...request,
       ...signing,

@@ -159,6 +159,9 @@ describe('while all places are taken', () => {
   });
 });
 
+/** Of one client alone, at the start. */
+const START_AT_WORK = 4;
+
 describe('a flood', () => {
   test('of one client leaves places to others', async () => {
     const { startFor, finish, start, silence } = createHarness({ maxAggregationsInFlight: 30 });
@@ -239,11 +242,12 @@ describe('a flood', () => {
     expect(await askOften('flood', 100)).toEqual({ unknown_source_chain: 64, overloaded: 36 });
   });
 
-  test('of messages that 200 validators refuse is not shown to them when one client had too many of them refused, until some seconds have passed', async () => {
+  /** 200 validators of one weight. */
+  function harnessOf200() {
     const harness = createHarness({
       ...{ maxAggregationsInFlight: 400, maxQueriesInFlight: 50_000, maxConcurrentQueries: 2_048 },
     });
-    const { api, source, startFor, finish, registry, clock } = harness;
+    const { api, source, startFor, finish } = harness;
     const many = Array.from({ length: 200 }, (_, index) => createModelSigner(BigInt(index + 2) ** 7n));
     api.sets.set(SUBNET, () =>
       many.map(({ publicKey }, index) => ({ nodeID: nodeOf(index + 1), publicKey, weight: 1n })),
@@ -254,14 +258,21 @@ describe('a flood', () => {
       }
     };
     let last = 0;
-    const askOften = async (client: string, times: number) => {
-      const results = Array.from({ length: times }, () => {
+    const ask = (client: string, times: number) =>
+      Array.from({ length: times }, () => {
         last += 1;
         return startFor(client, { message: messageOf(last) });
       });
+    const askOften = async (client: string, times: number) => {
+      const results = ask(client, times);
       await finish(Promise.allSettled(results));
       return count(await outcomes(results));
     };
+    return { ...harness, behave, ask, askOften };
+  }
+
+  test('of messages that 200 validators refuse is not shown to them when one client had too many of them refused, until some seconds have passed', async () => {
+    const { source, askOften, behave, registry, clock } = harnessOf200();
     behave(() => ({ kind: 'refused', code: 2, text: 'not found' }));
     // A round takes 1.3 s, as a sample is asked again.
     await askOften('flood', 100);
@@ -277,6 +288,22 @@ describe('a flood', () => {
     behave((sign, message) => ({ kind: 'signature', signature: sign(message) }));
     await clock.advance(10_000);
     expect(await askOften('flood', 20)).toEqual({ done: 20 });
+  });
+
+  test('of messages that validators refuse is refused at once where its client has no credit left, and not when its turn comes', async () => {
+    const { ask, askOften, behave, finish, clock } = harnessOf200();
+    behave(() => ({ kind: 'refused', code: 2, text: 'not found' }));
+    await askOften('flood', 100);
+    await askOften('flood', 100);
+    await clock.advance(100);
+    const first = ask('flood', 100);
+    const { overloaded = 0, open = 0 } = count(await outcomes(first));
+    expect(overloaded + open).toBe(100);
+    expect(overloaded).toBeGreaterThan(0);
+    expect(open).toBeGreaterThan(START_AT_WORK);
+    await finish(Promise.allSettled(first));
+    // Who was let in has been shown to validators: none of them was refused late.
+    expect(count(await outcomes(first))).toEqual({ overloaded, insufficient_weight: open });
   });
 
   test('of subnets that do not exist reads no validator set', async () => {
