@@ -2,7 +2,8 @@ import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import type { Clock } from '../primitives/clock.ts';
 import { aborted, startDeadline } from '../primitives/deadline.ts';
-import type { Histogram, Metrics } from '../telemetry/metrics.ts';
+import { LazyMap } from '../primitives/lazy-map.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import type { BlsJobKind } from './bls-jobs.ts';
 import { createJobRunner, type JobRunner } from './job-runner.ts';
 import { JobThread } from './job-thread.ts';
@@ -92,14 +93,8 @@ function declareJobDuration(metrics: Metrics): (kind: BlsJobKind, seconds: numbe
     labels: ['kind'],
     buckets: JOB_BUCKETS_SECONDS,
   });
-  const ofKinds = new Map<BlsJobKind, Pick<Histogram, 'observe'>>();
-  return (kind, seconds) => {
-    const known = ofKinds.get(kind);
-    if (known !== undefined) return known.observe(seconds);
-    const its = durations.at({ kind });
-    ofKinds.set(kind, its);
-    return its.observe(seconds);
-  };
+  const ofKinds = new LazyMap((kind: BlsJobKind) => durations.at({ kind }));
+  return (kind, seconds) => ofKinds.get(kind).observe(seconds);
 }
 
 function showUsage(metrics: Metrics, runner: JobRunner): void {

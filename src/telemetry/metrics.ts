@@ -126,8 +126,7 @@ class HeldCount {
   }
 
   dec(value = 1): void {
-    this.#count -= value;
-    this.#hasCounted = true;
+    this.inc(-value);
   }
 
   handOver(): void {
