@@ -9,6 +9,9 @@ import { ClientGone, HttpError, noSuchRoute } from './http-error.ts';
 import type { RequestLog } from './request-log.ts';
 import { describeValidation, MISSING_BODY } from './validation-text.ts';
 
+/** The longest parameter of a path that is right has 78 characters; up to this length, its own check says what is wrong with it. */
+export const MAX_PARAM_LENGTH = 1_000;
+
 export type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => void;
 
 /** The one place where errors of all kinds become answers. */
@@ -81,8 +84,12 @@ function answerToFastify({ code, message }: FastifyError, request: FastifyReques
       return { code: 'invalid_request', message: MISSING_BODY };
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
       return { code: 'invalid_request', message: 'body is not valid JSON' };
-    case 'FST_ERR_BAD_URL':
     case 'FST_ERR_MAX_PARAM_LENGTH':
+      return {
+        code: 'invalid_request',
+        message: `the path of the URL has a part of more than the ${MAX_PARAM_LENGTH} characters allowed`,
+      };
+    case 'FST_ERR_BAD_URL':
       return { code: 'invalid_request', message: 'the path of the URL is not valid' };
     default:
       return { code: 'invalid_request', message };

@@ -35,9 +35,12 @@ export function unknownNetwork(name: string, served: readonly string[]): HttpErr
 }
 
 /** 404. The query is left out of the message: it may hold something private. */
-export function noSuchRoute({ method, url }: Pick<FastifyRequest, 'method' | 'url'>): HttpError {
+export function noSuchRoute({ method, url, server }: Pick<FastifyRequest, 'method' | 'url' | 'server'>): HttpError {
   const [path] = url.split('?', 1);
-  return new HttpError('not_found', `no route ${method} ${path}; the routes are listed in /openapi.json`);
+  // The Go aggregator's ports have no document.
+  const hasDocument = server.hasRoute({ method: 'GET', url: '/openapi.json' });
+  const where = hasDocument ? '; the routes are listed in /openapi.json' : ' at this port';
+  return new HttpError('not_found', `no route ${method} ${path}${where}`);
 }
 
 /** As much of a client's text as an error repeats. */

@@ -14,7 +14,7 @@ import { registerGoRoutes } from './compat/go-routes.ts';
 import { allowOrigin, registerCors } from './cors.ts';
 import { DrainingServer } from './draining-server.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from './error-form.ts';
-import { createErrorHandler, handleNotFound } from './error-handler.ts';
+import { createErrorHandler, handleNotFound, MAX_PARAM_LENGTH } from './error-handler.ts';
 import { type AggregationExamples, publicExample } from './example-request.ts';
 import { followRequest } from './follow-request.ts';
 import { HttpMetrics } from './http-metrics.ts';
@@ -73,8 +73,6 @@ export interface ServerOptions {
 
 /** Bodies of routes that say nothing else; the aggregation route allows more. */
 const DEFAULT_BODY_LIMIT = 16 * 1024;
-/** The longest parameter of a path that is right has 78 characters; up to this length, its own check says what is wrong with it. */
-const MAX_PARAM_LENGTH = 1_000;
 /** Headers and body of one request must have arrived by then, so that slow senders cannot hold connections. */
 const REQUEST_ARRIVAL_TIMEOUT_MS = 30_000;
 /** Node's own interval would let them have twice as long. */

@@ -174,7 +174,7 @@ describe('GET by transaction', { timeout: TIMEOUT_MS }, () => {
       [
         'a parameter of another name',
         'destination=1',
-        'unknown field destination: did you mean destinationBlockchainId?',
+        'unknown parameter destination: did you mean destinationBlockchainId?',
       ],
     ])('%s in the query with 400', async (_, query, message) => {
       expectError(await ofTransaction(exampleTxID('ConvertSubnetToL1Tx'), `?${query}`), 400, message);

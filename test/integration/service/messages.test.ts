@@ -165,7 +165,10 @@ describe('POST /v1/signatureAggregator/fuji/decode', { timeout: TIMEOUT_MS }, ()
     expect(await refusal({ data: '0000', as: 'payload' })).toMatch(
       /^data cannot be read as payload: Warp payload: too short/,
     );
-    expect(await refusal({ data: '00', as: 'novel' })).toMatch(/^as must be/);
+    expect(await refusal({ data: '00', as: 'novel' })).toBe(
+      'as must be one of signedMessage, unsignedMessage, payload, content, justification',
+    );
+    expect(await refusal({})).toBe('data is missing');
     expect(await refusal({ data: '00', message: '00' })).toMatch(/^unknown field message/);
   });
 });

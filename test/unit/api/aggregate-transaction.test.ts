@@ -66,12 +66,12 @@ describe('GET by transaction', () => {
     [
       'another parameter',
       `${TX}?quorumPercentage=67`,
-      'unknown field quorumPercentage; known are: destinationBlockchainId',
+      'unknown parameter quorumPercentage; known are: destinationBlockchainId',
     ],
     [
       'a misspelt parameter',
       `${TX}?destinationBlockchainID=${CHAIN}`,
-      'unknown field destinationBlockchainID: did you mean destinationBlockchainId?',
+      'unknown parameter destinationBlockchainID: did you mean destinationBlockchainId?',
     ],
   ])('refuses %s', async (_, path, message) => {
     const { response, asked } = await get(path);

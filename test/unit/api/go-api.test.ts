@@ -130,7 +130,11 @@ describe('the caller’s mistakes are 400, in its words and then ours', () => {
     ],
     ['nothing', {}, 'Must provide either message or justification'],
     ['zeros', { message: '0x0000', justification: '00' }, 'Must provide either message or justification'],
-    ['a quorum above 100', { message: MESSAGE, 'quorum-percentage': 101 }, /^Invalid quorum number: quorum-percentage/],
+    [
+      'a quorum above 100',
+      { message: MESSAGE, 'quorum-percentage': 101 },
+      /^Invalid quorum number: quorum-percentage must be an integer from 0 to 100$/,
+    ],
     ['a quorum below 0', { message: MESSAGE, 'quorum-percentage': -1 }, /^Invalid quorum number: quorum-percentage/],
     [
       'a bad subnet',
