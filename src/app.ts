@@ -5,6 +5,7 @@ import { AccessSettings } from './api/access-settings.ts';
 import { type GoListeners, openGoListeners } from './api/compat/go-listeners.ts';
 import type { AggregationExamples } from './api/example-request.ts';
 import type { Server } from './api/http-server.ts';
+import { namingSettings } from './api/listen-error.ts';
 import { openMetricsServer } from './api/metrics-server.ts';
 import { createServer, type ServerOptions } from './api/server.ts';
 import { createBlsService } from './bls/aggregation.ts';
@@ -146,7 +147,8 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
     // Together, as each of them may take its whole time.
     await Promise.all([server.close(), goListeners.close()]);
   });
-  const url = await server.listen({ host: config.server.host, port: config.server.port });
+  const address = { host: config.server.host, port: config.server.port };
+  const url = await namingSettings({ host: 'server.host', port: 'server.port' }, () => server.listen(address));
   const go = goListeners.urls.size > 0 && { go: Object.fromEntries(goListeners.urls) };
   logger.info({ url, metricsUrl: metricsServer?.url, networks: networks.map(({ name }) => name), ...go }, 'listening');
   for (const network of networks) network.open();

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { type Clock, nextTurn } from '../primitives/clock.ts';
 import { createServer as createHttpServer } from '../primitives/node-http.ts';
+import { namingSettings } from './listen-error.ts';
 
 /** A few monitoring systems, each with a connection or two. */
 const MAX_CONNECTIONS = 32;
@@ -49,7 +50,7 @@ export async function openMetricsServer({ host, port, registry, clock }: Metrics
     );
   });
   server.maxConnections = MAX_CONNECTIONS;
-  await listen(server, host, port);
+  await namingSettings({ host: 'metrics.host', port: 'metrics.port' }, () => listen(server, host, port));
   const { address, family, port: bound } = server.address() as AddressInfo;
   return {
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}/metrics`,

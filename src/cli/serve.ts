@@ -1,3 +1,4 @@
+import { ListenError } from '../api/listen-error.ts';
 import { type App, exampleNameOf, startApp, WrongNetworks } from '../app.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import { ConfigError } from '../config/problems.ts';
@@ -134,23 +135,26 @@ function clearProgress(): void {
 /** Where the system refuses something, such as a port in use, the message is enough. Anything else is a bug, and needs its stack. */
 function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const advice = listenAdvice(error);
-  if (advice !== undefined) return `${error.message}: ${advice}`;
+  if (error instanceof ListenError) return `${error.message}${listenAdvice(error)}`;
   return 'syscall' in error ? error.message : (error.stack ?? error.message);
 }
 
-/** What to do where the service cannot listen; undefined for other errors. */
-export function listenAdvice(error: NodeJS.ErrnoException): string | undefined {
-  if (error.syscall !== 'listen') return undefined;
-  switch (error.code) {
+/** What to do where the service cannot listen; nothing where the system has a reason that is not known here. */
+export function listenAdvice({ cause, settings }: ListenError): string {
+  const port = settings.port === 'server.port' ? '--port or the setting server.port' : `the setting ${settings.port}`;
+  const host = settings.host === 'server.host' ? '--host or the setting server.host' : `the setting ${settings.host}`;
+  switch (cause.code) {
     case 'EADDRINUSE':
-      return 'another program listens on this port; take another one by --port or the setting server.port, or 0 for any free one';
+      return `: another program listens on this port; take another one by ${port}, or 0 for any free one`;
     case 'EACCES':
-      return 'this port needs more rights; take another one by --port or the setting server.port';
+      return `: this port needs more rights; take another one by ${port}`;
     case 'EADDRNOTAVAIL':
-      return 'this machine has no such address; give another one by --host or the setting server.host';
+      return `: this machine has no such address; give another one by ${host}`;
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `: no address of that name is found; give another one by ${host}`;
     case undefined:
     default:
-      return undefined;
+      return '';
   }
 }

@@ -6,6 +6,7 @@ import type { Metrics } from '../../telemetry/metrics.ts';
 import { registerAccess } from '../access.ts';
 import { registerBodyRoom } from '../body-room.ts';
 import type { Server } from '../http-server.ts';
+import { namingSettings } from '../listen-error.ts';
 import { findHeaderProblem } from '../request-headers.ts';
 import { RequestLog } from '../request-log.ts';
 import { watchRouteAccess } from '../required-access.ts';
@@ -45,12 +46,8 @@ export async function openGoListeners(options: GoListenersOptions): Promise<GoLi
 
   async function listen(server: Server, port: number, setting: string): Promise<string> {
     servers.push(server);
-    try {
-      return await server.listen({ host: options.host, port });
-    } catch (error) {
-      if (error instanceof Error) error.message += ` (${setting})`;
-      throw error;
-    }
+    const { host } = options;
+    return namingSettings({ host: 'server.host', port: setting }, () => server.listen({ host, port }));
   }
 
   try {

@@ -239,7 +239,9 @@ test(
     const networks = { own: { embedded: { validators: 5 }, goApi: { apiPort: 0, metricsPort: Number(port) } } };
     const { config } = parseConfig({ networks, server: { port: 0 } }, {}, {});
     const starting = startApp({ config, logger: createLogger('silent'), clock: systemClock, random: Math.random });
-    await expect(starting).rejects.toThrow(/EADDRINUSE.*\(networks\.own\.goApi\.metricsPort\)$/);
+    await expect(starting).rejects.toMatchObject({
+      ...{ cause: { code: 'EADDRINUSE' }, settings: { port: 'networks.own.goApi.metricsPort' } },
+    });
   },
   TIMEOUT_MS,
 );

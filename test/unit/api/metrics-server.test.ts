@@ -35,13 +35,12 @@ test('all who ask at the same time share one rendering, and its bytes', async ()
   expect(String(await text())).toBe('rendering 2');
 });
 
-test('a port that is taken is an error', async () => {
+test('a port that is taken is an error that names the setting', async () => {
   const registry = registryWithOne();
   await using server = await openMetricsServer({ host: '127.0.0.1', port: 0, registry, clock: systemClock });
   const port = Number(new URL(server.url).port);
   await expect(openMetricsServer({ host: '127.0.0.1', port, registry, clock: systemClock })).rejects.toMatchObject({
-    code: 'EADDRINUSE',
-    syscall: 'listen',
+    ...{ cause: { code: 'EADDRINUSE', syscall: 'listen' }, settings: { port: 'metrics.port' } },
   });
 });
 

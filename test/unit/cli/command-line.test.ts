@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { ListenError } from '../../../src/api/listen-error.ts';
 import { listenAdvice } from '../../../src/cli/serve.ts';
 import { runCommand } from './run-command.ts';
 
@@ -139,11 +140,12 @@ test.each([
   ['EADDRINUSE', '--port'],
   ['EACCES', '--port'],
   ['EADDRNOTAVAIL', '--host'],
+  ['ENOTFOUND', '--host'],
 ])('%s names %s', (code, option) => {
-  expect(listenAdvice(Object.assign(new Error('x'), { code, syscall: 'listen' }))).toContain(option);
-});
-
-test('no other error is taken for one of listening', () => {
-  expect(listenAdvice(Object.assign(new Error('x'), { code: 'EADDRINUSE', syscall: 'connect' }))).toBeUndefined();
-  expect(listenAdvice(new Error('x'))).toBeUndefined();
+  const cause = Object.assign(new Error('x'), { code });
+  expect(listenAdvice(new ListenError(cause, { host: 'server.host', port: 'server.port' }))).toContain(option);
+  // Another listener has settings of its own, and no options.
+  const advice = listenAdvice(new ListenError(cause, { host: 'metrics.host', port: 'metrics.port' }));
+  expect(advice).toContain(option.replace('--', 'the setting metrics.'));
+  expect(advice).not.toContain('--');
 });
