@@ -1,4 +1,4 @@
-import { openAsBlob } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { parseHex } from '../primitives/bytes.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../warp/unsigned-message.ts';
@@ -49,16 +49,24 @@ async function readInput(what: string, given: string | undefined, file: string |
 
 /** @throws {CommandFailure} */
 export async function readTextFile(path: string, maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = [];
   try {
-    const file = await openAsBlob(path);
-    if (file.size <= maxBytes) return await file.text();
+    // Up to the first byte too many, and not by its size: a pipe has none.
+    for await (const chunk of createReadStream(path, { end: maxBytes })) chunks.push(chunk as Buffer);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    const reason = code === 'ENOENT' || code === 'ERR_INVALID_ARG_VALUE' ? 'there is no such file' : message;
-    throw usageFailure(`${path} cannot be read: ${reason}`, { cause: error });
+    throw usageFailure(`${path} cannot be read: ${WHY_UNREADABLE.get(code) ?? message}`, { cause: error });
   }
+  const bytes = Buffer.concat(chunks);
+  if (bytes.length <= maxBytes) return bytes.toString('utf8');
   throw usageFailure(`${path} is too long: it may have ${maxBytes} bytes`);
 }
+
+const WHY_UNREADABLE: ReadonlyMap<string | undefined, string> = new Map([
+  ['ENOENT', 'there is no such file'],
+  ['EISDIR', 'it is a folder'],
+  ['EACCES', 'permission denied'],
+]);
 
 async function readStandardInput(): Promise<string> {
   let text = '';

@@ -249,18 +249,18 @@ function quorumOption(): Option {
 
 function timeoutOption(): Option {
   return new Option('--timeout <seconds>', 'how long to wait at most')
-    .argParser(wholeNumber(MAX_TIMEOUT_SECONDS))
+    .argParser(wholeNumber(MAX_TIMEOUT_SECONDS, 1))
     .default(DEFAULT_TIMEOUT_SECONDS);
 }
 
 /** A day: timers of Node hold 24 days. */
 const MAX_TIMEOUT_SECONDS = 86_400;
 
-function wholeNumber(max: number): (text: string) => number {
+function wholeNumber(max: number, min = 0): (text: string) => number {
   return (text) => {
     const number = Number(text);
-    if (/^\d+$/.test(text) && number <= max) return number;
-    throw new InvalidArgumentError(`It must be a whole number from 0 to ${max}.`);
+    if (/^\d+$/.test(text) && number >= min && number <= max) return number;
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
   };
 }
 

@@ -57,7 +57,10 @@ export async function verify(given: string | undefined, options: VerifyOptions):
 }
 
 function requireOneSource({ set, pChain, subnet, height, destination, networkId }: VerifyOptions): void {
-  if ((set === undefined) === (pChain === undefined)) {
+  if (set !== undefined && pChain !== undefined) {
+    throw usageFailure('--set and --p-chain each say who had to sign: give one of them');
+  }
+  if (set === undefined && pChain === undefined) {
     throw usageFailure('say who had to sign: give the validator set by --set FILE, or a P-Chain API by --p-chain URL');
   }
   if (set !== undefined && [subnet, height, destination].some((option) => option !== undefined)) {
@@ -66,14 +69,18 @@ function requireOneSource({ set, pChain, subnet, height, destination, networkId 
   if (pChain !== undefined && networkId !== undefined) {
     throw usageFailure('--network-id is for --set; with --p-chain the API says which network it is of');
   }
+  if (pChain !== undefined && !/^https?:$/.test(URL.parse(pChain)?.protocol ?? '')) {
+    throw usageFailure(`--p-chain must be the address of a node's API, such as https://api.avax.network, is ${pChain}`);
+  }
 }
 
 /** @throws {CommandFailure} */
 export function parseMessage(bytes: Uint8Array): SignedMessage {
   try {
-    return parseOnlySigned(bytes, 'it');
+    return parseOnlySigned(bytes, 'the message');
   } catch (error) {
-    if (error instanceof ParseError) throw usageFailure(`not a signed message: ${error.message}`, { cause: error });
+    if (error instanceof ParseError)
+      throw usageFailure(`not a signed message: ${error.what} ${error.reason}`, { cause: error });
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { presentReading } from '../../../src/api/message-records.ts';
 import { readingText } from '../../../src/cli/decode.ts';
@@ -150,8 +150,18 @@ signed by 80.0 % of the weight (8000000000000000 of 10000000000000000); the quor
     ],
     [['verify', signedHex, '--p-chain', 'http://x', '--network-id', '1'], '--network-id is for --set'],
     [['verify', signedHex, '--set', setFile, '--quorum', '101'], 'It must be a whole number from 0 to 100.'],
-    [['verify', unsignedHex, '--set', setFile], 'not a signed message: it: is not signed: it is an unsigned message\n'],
-    [['verify', signedHex.slice(2), '--set', setFile], 'not a signed message: signed message: '],
+    [['verify', signedHex, '--set', setFile, '--p-chain', 'http://x'], 'give one of them\n'],
+    [
+      ['verify', signedHex, '--p-chain', 'api.avax.network'],
+      "--p-chain must be the address of a node's API, such as https://api.avax.network, is api.avax.network\n",
+    ],
+    [['verify', signedHex, '--p-chain', 'http://x', '--timeout', '0'], 'It must be a whole number from 1 to 86400.'],
+    [['verify', '--set', setFile, '--file', dirname(setFile)], ' cannot be read: it is a folder\n'],
+    [
+      ['verify', unsignedHex, '--set', setFile],
+      'not a signed message: the message is not signed: it is an unsigned message\n',
+    ],
+    [['verify', signedHex.slice(2), '--set', setFile], 'not a signed message: signed message '],
     [
       ['verify', signedHex, '--set', signedFile],
       'signed.hex is no validator set: the file: is not JSON. Give what `subnet --json` prints',
