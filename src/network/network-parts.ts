@@ -79,8 +79,11 @@ export interface NetworkApi {
    * that heights and sets, which every request needs, never stand in line behind it.
    */
   readonly lookups: NodeApi;
-  /** A client of its own: what it calls takes no connections of those who wait, and puts no endpoint aside for them. */
-  openClient(limits?: Partial<JsonRpcLimits>): JsonRpcClient;
+  /**
+   * A client of its own: what it calls takes no connections of those who wait, and puts no endpoint aside for them. `owner` closes it,
+   * after what was opened with it later.
+   */
+  openClient(owner: AsyncDisposableStack, limits?: Partial<JsonRpcLimits>): JsonRpcClient;
   readonly info: JsonRpcClient;
   /** Has all clients ask other base URLs. */
   useEndpoints(endpoints: NetworkEndpoints): void;
@@ -107,25 +110,30 @@ export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptio
     callTimeoutMs: 2 * apiTimeoutMs,
     asideBaseMs: apiTimeoutMs,
   };
-  const open = (endpoints: NetworkConfig['pChainApi'], more: Partial<JsonRpcLimits> = {}): JsonRpcClient =>
-    opened.use(
+  const open = (
+    owner: AsyncDisposableStack,
+    endpoints: NetworkConfig['pChainApi'],
+    more: Partial<JsonRpcLimits> = {},
+  ): JsonRpcClient =>
+    owner.use(
       createJsonRpcClient({
         ...{ endpoints, clock, random, metrics },
         limits: { ...limits, ...more },
         ...(outside && { openHttp: outside.openHttp }),
       }),
     );
-  const info = open(infoApi);
-  const clients: JsonRpcClient[] = [];
+  const info = open(opened, infoApi);
+  const clients = new Set<JsonRpcClient>();
   let current = pChainApi;
-  const openClient = (more?: Partial<JsonRpcLimits>): JsonRpcClient => {
-    const client = open(current, more);
-    clients.push(client);
+  const openClient: NetworkApi['openClient'] = (owner, more) => {
+    const client = open(owner, current, more);
+    clients.add(client);
+    owner.defer(() => void clients.delete(client));
     return client;
   };
   return {
-    node: createNodeApi(openClient(), info),
-    lookups: createNodeApi(openClient(LOOKUP_LIMITS), info),
+    node: createNodeApi(openClient(opened), info),
+    lookups: createNodeApi(openClient(opened, LOOKUP_LIMITS), info),
     openClient,
     info,
     useEndpoints(endpoints) {
@@ -187,7 +195,7 @@ export function openNetworkParts(
   const directory = createSubnetDirectory(api.lookups, clock);
   const resolving = {
     ...{ networkID, directory, validatorSets, clock },
-    epochs: createEpochHeights(createChainApi(api.openClient()), clock),
+    epochs: createEpochHeights(createChainApi(api.openClient(opened)), clock),
     funds: createValidatorFunds(api.node, clock),
     resolveTimeoutMs: network.apiTimeoutMs,
   };
@@ -275,7 +283,7 @@ function openL1Messages(
   const store = opened.use(openValidationStore({ directory: storePath, networkID, name: network.name }));
   const index = opened.use(
     createValidationIndex({
-      api: createNodeApi(api.openClient(), api.info),
+      api: createNodeApi(api.openClient(opened), api.info),
       store: shared?.validations(store) ?? store,
       clock,
       logger,
@@ -302,7 +310,7 @@ function openL1Messages(
   return createL1Messages({
     networkID,
     api: api.lookups,
-    chains: createChainApi(api.openClient(LOOKUP_LIMITS)),
+    chains: createChainApi(api.openClient(opened, LOOKUP_LIMITS)),
     directory,
     index,
     dataApi,
