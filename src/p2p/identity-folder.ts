@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomUUID } from 'node:crypto';
-import { link, mkdir, open, rm } from 'node:fs/promises';
+import { link, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { createFolder } from '../primitives/create-folder.ts';
 import {
   createIdentity,
   encodePrivateKey,
@@ -37,7 +38,7 @@ export async function openIdentity(place: IdentityPlace): Promise<Identity> {
 async function loadOrCreateInFolder(paths: IdentityPaths, directory: string): Promise<Identity> {
   const { certificatePath, privateKeyPath } = paths;
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    createFolder(directory, 0o700);
   } catch (cause) {
     throw new IdentityError(`${directory} cannot be made: ${(cause as Error).message}`, { cause });
   }

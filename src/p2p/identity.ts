@@ -1,7 +1,8 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createSecureContext, type SecureContext } from 'node:tls';
+import { createFolder } from '../primitives/create-folder.ts';
 import type { NodeID } from '../primitives/ids.ts';
 import { createStakingCertificate, parseStakingCertificate, type StakingCertificate } from './certificate.ts';
 
@@ -126,7 +127,7 @@ export async function readIfExists(path: string): Promise<string | undefined> {
 async function writeAtomically(path: string, content: string): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`;
   try {
-    await mkdir(dirname(path), { recursive: true });
+    createFolder(dirname(path));
     {
       await using file = await open(temporary, 'wx', 0o600);
       await file.writeFile(content);

@@ -1,6 +1,7 @@
-import { mkdirSync, statSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { createFolder } from '../primitives/create-folder.ts';
 import { idBytes, type ValidationID } from '../primitives/ids.ts';
 import { PUBLIC_NETWORKS } from '../primitives/networks.ts';
 import {
@@ -192,19 +193,6 @@ function prepareFolder(directory: string, path: string): void {
   createFolder(directory);
   const found = statSync(path, { throwIfNoEntry: false });
   if (found !== undefined && !found.isFile()) throw new StoreError('open', path, 'it is no file');
-}
-
-/** `mkdirSync` with `recursive` never returns where a folder is there in which none can be made, such as /proc. */
-function createFolder(directory: string): void {
-  const parent = dirname(directory);
-  if (statSync(directory, { throwIfNoEntry: false }) !== undefined) return;
-  if (parent !== directory) createFolder(parent);
-  try {
-    mkdirSync(directory);
-  } catch (error) {
-    // Another process that starts at the same time was faster.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
 }
 
 function prepareTables(database: DatabaseSync, path: string): void {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -68,3 +69,21 @@ test('two paths of their own are used as they are', async () => {
   const place = { ...placeIn(base), directory: undefined };
   expect((await openIdentity(place)).nodeID).toBe((await openIdentity(place)).nodeID);
 });
+
+test.each(['a folder', 'two paths'])(
+  '%s: a place in which no folder can be made, as /proc is, does not hang the start',
+  (how) => {
+    const script =
+      how === 'a folder'
+        ? "(await import('./src/p2p/identity-folder.ts')).openIdentity({ directory: '/proc/none/below', certificatePath: '/proc/none/below/c', privateKeyPath: '/proc/none/below/k' })"
+        : "(await import('./src/p2p/identity.ts')).loadOrCreateIdentity({ certificatePath: '/proc/none/c', privateKeyPath: '/proc/none/k' })";
+    // In a process of its own, which can be ended.
+    const { stdout, error } = spawnSync(
+      process.execPath,
+      ['--input-type=module', '-e', `await ${script}.catch((error) => console.log(error.message))`],
+      { cwd: join(import.meta.dirname, '../../..'), encoding: 'utf8', timeout: 10_000 },
+    );
+    expect(error).toBeUndefined();
+    expect(stdout).toMatch(/^\/proc\/none\/\S+ cannot be (made|written): /);
+  },
+);
