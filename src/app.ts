@@ -61,7 +61,7 @@ export interface AppOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly random: Random;
-  /** Called with the progress of the embedded network's start. */
+  /** Called with the progress of the embedded network's start, until its validators are there to be connected. */
   readonly onProgress?: (text: string) => void;
 }
 
@@ -332,6 +332,7 @@ async function prepareEmbedded(
         onProgress: (done, total) => onProgress?.(`starting validators: ${done} of ${total}`),
       });
       devnet = running.use(started);
+      onProgress?.('connecting to the validators');
       const node = { baseUrl: devnet.apiUrl };
       onApi(node);
       return node;

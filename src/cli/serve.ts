@@ -114,7 +114,6 @@ async function prepareConsole(app: App, logger: Logger, signal: AbortSignal): Pr
 
 /** Prints what can be tried, once it will succeed, the page at the address included. */
 async function welcome(app: App, network: NetworkConfig, prepared: Promise<void>): Promise<void> {
-  showProgress('connecting to the validators');
   await prepared;
   clearProgress();
   const { url, nodeID, devnet } = app;
