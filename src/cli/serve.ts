@@ -38,7 +38,10 @@ function listenForStop(): Stop {
   const controller = new AbortController();
   const stop: Stop = { signal: controller.signal, timeoutMs: CLOSE_TIMEOUT_MS };
   const onSignal = (signalName: NodeJS.Signals): void => {
-    if (controller.signal.aborted) process.exit(1);
+    if (controller.signal.aborted) {
+      process.stderr.write('ended at once, by a second signal\n');
+      process.exit(1);
+    }
     controller.abort(new Stopped(signalName));
     setTimeout(() => {
       process.stderr.write(`not everything closed within ${stop.timeoutMs} ms\n`);

@@ -89,8 +89,14 @@ test(
     const unused = await idle(service);
     service.child.kill('SIGTERM');
     await once(unused, 'end');
+    let said = '';
+    service.child.stderr.on('data', (chunk) => {
+      said += String(chunk);
+    });
     service.child.kill('SIGTERM');
+    await once(service.child, 'close');
     expect(await service.exitCode()).toBe(1);
+    expect(said).toMatch(/^ended at once, by a second signal$/m);
   },
   TIMEOUT_MS,
 );
