@@ -24,7 +24,7 @@ export function describeValidation(
   const subject = field === '' ? (context ?? 'body') : field;
   switch (problem.keyword) {
     case 'required':
-      return `${field === '' ? '' : `${field}.`}${problem.params['missingProperty']} is missing`;
+      return `${field === '' ? '' : `${field}.`}${String(problem.params['missingProperty'])} is missing`;
     case 'enum':
       return `${subject} must be one of ${(problem.params['allowedValues'] as readonly unknown[]).join(', ')}`;
     case 'type':
