@@ -47,7 +47,7 @@ async function loadOrCreateInFolder(paths: IdentityPaths, directory: string): Pr
   let privateKeyPem = await readIfExists(privateKeyPath);
   if (certificatePem !== undefined) {
     if (privateKeyPem === undefined) throw missing(privateKeyPath, certificatePath);
-    return parseIdentity(certificatePem, privateKeyPem);
+    return parseIdentity(certificatePem, privateKeyPem, paths);
   }
   if (privateKeyPem === undefined) {
     await publish(privateKeyPath, encodePrivateKey(createIdentity()));
@@ -55,7 +55,7 @@ async function loadOrCreateInFolder(paths: IdentityPaths, directory: string): Pr
   }
   const own = identityOfKeys(parseKey(privateKeyPem, paths));
   await publish(certificatePath, own.certificatePem);
-  return parseIdentity(await readBack(certificatePath), privateKeyPem);
+  return parseIdentity(await readBack(certificatePath), privateKeyPem, paths);
 }
 
 /** Only keys as we make them: of any other one, a certificate was there before, and making another would change the NodeID. */

@@ -35,12 +35,20 @@ export function identityOfKeys(keys: { readonly publicKey: KeyObject; readonly p
   };
 }
 
-/** @throws {IdentityError} where the PEM texts are no certificate and key, do not match, or are refused by nodes */
-export function parseIdentity(certificatePem: string, privateKeyPem: string): Identity {
-  const x509 = readPem('certificate', () => new X509Certificate(certificatePem));
-  const privateKey = readPem('private key', () => createPrivateKey(privateKeyPem));
-  const certificate = readPem('certificate', () => parseStakingCertificate(new Uint8Array(x509.raw)));
-  if (!x509.checkPrivateKey(privateKey)) throw new IdentityError('the private key is not the one of the certificate');
+/** @throws {IdentityError} where the PEM texts of these files are no certificate and key, do not match, or are refused by nodes */
+export function parseIdentity(
+  certificatePem: string,
+  privateKeyPem: string,
+  { certificatePath, privateKeyPath }: IdentityPaths,
+): Identity {
+  const x509 = readPem(`certificate ${certificatePath}`, () => new X509Certificate(certificatePem));
+  const privateKey = readPem(`private key ${privateKeyPath}`, () => createPrivateKey(privateKeyPem));
+  const certificate = readPem(`certificate ${certificatePath}`, () =>
+    parseStakingCertificate(new Uint8Array(x509.raw)),
+  );
+  if (!x509.checkPrivateKey(privateKey)) {
+    throw new IdentityError(`the private key ${privateKeyPath} is not the one of the certificate ${certificatePath}`);
+  }
   return { nodeID: certificate.nodeID, certificate, certificatePem: x509.toString(), privateKey };
 }
 
@@ -60,7 +68,9 @@ export async function loadOrCreateIdentity(paths: IdentityPaths): Promise<Identi
     readIfExists(paths.certificatePath),
     readIfExists(paths.privateKeyPath),
   ]);
-  if (certificatePem !== undefined && privateKeyPem !== undefined) return parseIdentity(certificatePem, privateKeyPem);
+  if (certificatePem !== undefined && privateKeyPem !== undefined) {
+    return parseIdentity(certificatePem, privateKeyPem, paths);
+  }
   if (certificatePem !== undefined) throw missing(paths.privateKeyPath, paths.certificatePath);
   if (privateKeyPem !== undefined) throw missing(paths.certificatePath, paths.privateKeyPath);
 
@@ -110,7 +120,7 @@ function readPem<T>(what: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {
-    throw new IdentityError(`the staking ${what} cannot be used: ${(cause as Error).message}`, { cause });
+    throw new IdentityError(`the ${what} cannot be used: ${(cause as Error).message}`, { cause });
   }
 }
 

@@ -14,27 +14,29 @@ import {
 const privatePem = (identity: ReturnType<typeof createIdentity>): string =>
   identity.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 
+const PATHS = { certificatePath: '/a/crt', privateKeyPath: '/a/key' };
+
 describe('parseIdentity', () => {
   it('reads what createIdentity made', () => {
     const identity = createIdentity();
-    const parsed = parseIdentity(identity.certificatePem, privatePem(identity));
+    const parsed = parseIdentity(identity.certificatePem, privatePem(identity), PATHS);
     expect(parsed.nodeID).toBe(identity.nodeID);
     expect(parsed.certificate.der).toEqual(identity.certificate.der);
   });
 
   it('refuses the key of another certificate', () => {
-    expect(() => parseIdentity(createIdentity().certificatePem, privatePem(createIdentity()))).toThrow(
-      'not the one of the certificate',
+    expect(() => parseIdentity(createIdentity().certificatePem, privatePem(createIdentity()), PATHS)).toThrow(
+      'the private key /a/key is not the one of the certificate /a/crt',
     );
   });
 
-  it('refuses what is no PEM', () => {
+  it('refuses what is no PEM, and names the file', () => {
     const identity = createIdentity();
-    expect(() => parseIdentity('certificate', privatePem(identity))).toThrow(IdentityError);
-    expect(() => parseIdentity(identity.certificatePem, 'key')).toThrow(IdentityError);
+    expect(() => parseIdentity('certificate', privatePem(identity), PATHS)).toThrow('the certificate /a/crt cannot');
+    expect(() => parseIdentity(identity.certificatePem, 'key', PATHS)).toThrow('the private key /a/key cannot be used');
     const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const publicPem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
-    expect(() => parseIdentity(identity.certificatePem, publicPem)).toThrow(IdentityError);
+    expect(() => parseIdentity(identity.certificatePem, publicPem, PATHS)).toThrow(IdentityError);
   });
 });
 
