@@ -1,4 +1,7 @@
-import { isIPv6 } from 'node:net';
+import { isIPv4, isIPv6 } from 'node:net';
+
+/** As Node writes each IPv4 client's address where the service listens on `::`. */
+const MAPPED_IPV4 = '::ffff:';
 
 /**
  * The part of a client's address by which it is counted: an IPv4 address as a whole, also where it is written as an IPv6 one
@@ -6,7 +9,10 @@ import { isIPv6 } from 'node:net';
  */
 export function clientNetwork(ip: string): string {
   // Most are IPv4: the expression of an IPv6 address costs more than all else that is done with one.
-  if (!ip.includes(':') || !isIPv6(ip)) return ip;
+  if (!ip.includes(':')) return ip;
+  const ending = ip.startsWith(MAPPED_IPV4) ? ip.slice(MAPPED_IPV4.length) : '';
+  if (isIPv4(ending)) return ending;
+  if (!isIPv6(ip)) return ip;
   const groups = expandIPv6(ip);
   const isMappedIPv4 = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
   if (isMappedIPv4) {

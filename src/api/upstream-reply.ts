@@ -9,7 +9,7 @@ import type { UpstreamAnswer } from '../upstream/upstreams.ts';
 import { createErrorBody } from './error-body.ts';
 
 /** Longer bodies stay bytes: decoding them would cost more than it saves. */
-const MAX_TEXT_BYTES = 16 * 1024;
+const MAX_TEXT_BYTES = 4 * 1024;
 
 /** Sends an upstream's answer on: a success as it came, an error with its status and in the form of all errors of the service. */
 export function sendUpstreamAnswer(request: FastifyRequest, reply: FastifyReply, answer: UpstreamAnswer): FastifyReply {
@@ -40,10 +40,10 @@ function sendRefusal(reply: FastifyReply, { status, headers }: UpstreamRefusal, 
 }
 
 function sendSuccess(request: FastifyRequest, reply: FastifyReply, answer: UpstreamSuccess): FastifyReply {
-  const { status, headers, body, text } = answer;
+  const { status, headers, body } = answer;
   reply.status(status).headers(headers).header('cache-control', 'no-store');
   if (Buffer.isBuffer(body)) {
-    return body.length === 0 ? reply.removeHeader('content-type').send() : reply.send(text ?? fitToSend(body));
+    return body.length === 0 ? reply.removeHeader('content-type').send() : reply.send(fitToSend(body));
   }
   if (request.method === 'HEAD') {
     // Node leaves the body of an answer to HEAD out by itself; but a stream would first be read to its end.

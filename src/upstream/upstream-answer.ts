@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { BodyPieces, RawAnswer } from './exchange.ts';
+import { isJson, MAX_SCANNED_BYTES } from './json-scan.ts';
 import { findRefusalWords, type RefusalWords } from './refusal-words.ts';
 
 /** What an upstream answered: a success, or an error of its own. */
@@ -18,8 +19,6 @@ export interface UpstreamSuccess {
    * or is empty. A stream where it is longer; whoever does not read it to the end must destroy it.
    */
   readonly body: RawAnswer['body'];
-  /** The same as text, where it had to be decoded to be checked. */
-  readonly text?: string | undefined;
 }
 
 /** In the upstream's words, with nothing of our keys in them. */
@@ -29,9 +28,6 @@ export interface UpstreamRefusal extends RefusalWords {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 }
-
-/** Up to here a whole answer is parsed to see that it is JSON: a tenth of a millisecond of the event loop. */
-const MAX_PARSED_BYTES = 16 * 1024;
 
 /**
  * Headers of an answer that say something about its content. All others are dropped: those about the upstream's own connection,
@@ -64,29 +60,24 @@ export function findHeadProblem(status: number, headers: IncomingHttpHeaders): s
   return encoding === 'identity' || encoding === '' ? undefined : 'answered in an encoding it was not asked for';
 }
 
-const BROKEN_JSON = { problem: 'answered with broken JSON' };
-
-/** What is wrong with the body of a success, and its text where it was decoded. Only a POST, or a 204, may be answered with nothing. */
-export function checkBody(
-  method: 'GET' | 'POST',
-  { status, headers, body }: RawAnswer,
-): { readonly problem?: string; readonly text?: string | undefined } {
-  if (Buffer.isBuffer(body) && body.length === 0 && (status === 204 || method === 'POST')) return {};
-  if (!JSON_TYPE.test(headers['content-type'] ?? '')) return { problem: 'did not answer with JSON' };
-  if (isStream(body)) return {};
-  if (Buffer.isBuffer(body) && body.length <= MAX_PARSED_BYTES) {
-    const text = decodeJson(body);
-    return text === undefined ? BROKEN_JSON : { text };
-  }
-  return looksLikeJson(Buffer.isBuffer(body) ? [body] : body) ? {} : BROKEN_JSON;
+/** What is wrong with the body of a success. Only a POST, or a 204, may be answered with nothing. */
+export function findBodyProblem(method: 'GET' | 'POST', { status, headers, body }: RawAnswer): string | undefined {
+  if (Buffer.isBuffer(body) && body.length === 0 && (status === 204 || method === 'POST')) return undefined;
+  if (!JSON_TYPE.test(headers['content-type'] ?? '')) return 'did not answer with JSON';
+  if (isStream(body)) return undefined;
+  const isGood =
+    Buffer.isBuffer(body) && body.length <= MAX_SCANNED_BYTES
+      ? isUtf8(body) && isJson(body)
+      : looksLikeJson(Buffer.isBuffer(body) ? [body] : body);
+  return isGood ? undefined : 'answered with broken JSON';
 }
 
-export function presentSuccess({ status, headers, body }: RawAnswer, text: string | undefined): UpstreamSuccess {
+export function presentSuccess({ status, headers, body }: RawAnswer): UpstreamSuccess {
   const passed = pickPassed(headers);
   // A client cannot know the length of a stream otherwise, and chunks are more work for both.
   const length = isPieces(body) ? String(lengthOf(body)) : headers['content-length'];
   if (!Buffer.isBuffer(body) && length !== undefined) passed['content-length'] = length;
-  return { kind: 'success', status, headers: passed, body, text };
+  return { kind: 'success', status, headers: passed, body };
 }
 
 /** @param redact takes our keys out of a text */
@@ -122,16 +113,4 @@ function looksLikeJson(pieces: BodyPieces): boolean {
 
 function lengthOf(pieces: BodyPieces): number {
   return pieces.reduce((length, piece) => length + piece.length, 0);
-}
-
-/** Undefined where it is no JSON. */
-function decodeJson(body: Buffer): string | undefined {
-  if (!isUtf8(body)) return undefined;
-  const text = body.toString('utf8');
-  try {
-    JSON.parse(text);
-    return text;
-  } catch {
-    return undefined;
-  }
 }

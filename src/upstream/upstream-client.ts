@@ -10,7 +10,7 @@ import { EndpointAddress } from './endpoint-address.ts';
 import { Exchange, type ExchangeRules, type RawAnswer } from './exchange.ts';
 import { FailingSubjects } from './failing-subjects.ts';
 import {
-  checkBody,
+  findBodyProblem,
   findHeadProblem,
   isStream,
   presentRefusal,
@@ -279,10 +279,10 @@ class PooledUpstreamClient implements UpstreamClient {
   /** @throws {UpstreamError} on a success that is not JSON */
   #present({ method }: UpstreamRequest, answer: RawAnswer): UpstreamResponse {
     const { status, body } = answer;
-    const { problem, text } = status < 400 ? checkBody(method, answer) : {};
+    const problem = status < 400 ? findBodyProblem(method, answer) : undefined;
     if (isStream(body) && (status >= 400 || problem !== undefined)) body.destroy();
     if (problem !== undefined) throw this.#invalid(problem);
-    return status < 400 ? presentSuccess(answer, text) : presentRefusal(answer, (text) => this.#address.redact(text));
+    return status < 400 ? presentSuccess(answer) : presentRefusal(answer, (text) => this.#address.redact(text));
   }
 
   #invalid(problem: string): UpstreamError {
