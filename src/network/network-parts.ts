@@ -226,7 +226,15 @@ export function openNetworkParts(
       metrics: options.metrics,
     }),
     verifier: createMessageVerifier({ resolver, bls: options.bls }),
-    uptimes: createUptimeProofs({ ...resolving, api: api.lookups, resolver, connections, peers, aggregator }),
+    uptimes: createUptimeProofs({
+      ...resolving,
+      api: api.lookups,
+      subnets: policy,
+      resolver,
+      connections,
+      peers,
+      aggregator,
+    }),
     update({ trackedSubnetIDs, manuallyTrackedPeers }) {
       peersByHand = manuallyTrackedPeers;
       policy.track(trackedSubnetIDs);

@@ -1,29 +1,7 @@
 import { expect, test } from 'vitest';
-import { BodyRoom } from '../../../src/api/body-room.ts';
 import { createTestServer, expectError, PATH, RESULT, scriptedAggregator } from './api-fixture.ts';
 
 const LARGE = 256 * 1024;
-
-test('one client has half of the room, and somebody new finds some while there is any', () => {
-  const room = new BodyRoom(100);
-  const ofA = Array.from({ length: 6 }, () => room.take('a', 10));
-  expect(ofA.map((taken) => taken !== undefined)).toEqual([true, true, true, true, true, false]);
-  const ofB = Array.from({ length: 3 }, () => room.take('b', 10));
-  expect(ofB.map((taken) => taken !== undefined)).toEqual([true, true, false]);
-  expect(room.take('c', 30)).toBeDefined();
-  expect(room.take('d', 1)).toBeUndefined();
-});
-
-test('room is given back once, and one body may take all of it', () => {
-  const room = new BodyRoom(100);
-  const giveBack = room.take('a', 100);
-  expect(giveBack).toBeDefined();
-  expect(room.take('b', 1)).toBeUndefined();
-  giveBack?.();
-  giveBack?.();
-  expect(room.take('b', 100)).toBeDefined();
-  expect(room.take('c', 1)).toBeUndefined();
-});
 
 test('large requests beyond the room are refused before their bodies are read, small ones are not, and room comes back', async () => {
   const { promise: end, resolve } = Promise.withResolvers<typeof RESULT>();
