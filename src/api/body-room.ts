@@ -4,7 +4,6 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import { clientOf } from './access.ts';
 import { HttpError } from './http-error.ts';
 import type { Server } from './http-server.ts';
-import { MESSAGE_AGGREGATION_ACCESS } from './route-access.ts';
 
 /**
  * Bytes of large bodies under way, over all connections of a listener: 14 of the longest that are allowed. Each is in memory some four times
@@ -18,7 +17,7 @@ const LARGE_BYTES = 16 * 1024;
 const RETRY_AFTER_MS = 1_000;
 
 /**
- * Large requests for signatures for which there is no room are refused before their bodies are read; to be registered after the
+ * Large requests for which there is no room are refused before their bodies are read, whatever they ask for; to be registered after the
  * keys, by which clients are told apart.
  */
 export function registerBodyRoom(server: Server, metrics: Metrics): void {
@@ -36,7 +35,8 @@ export function registerBodyRoom(server: Server, metrics: Metrics): void {
 
 function admit(room: FairRoom, request: FastifyRequest, { raw }: FastifyReply): HttpError | undefined {
   const { config, bodyLimit } = request.route;
-  if (config.access !== MESSAGE_AGGREGATION_ACCESS) return undefined;
+  // What has no route has no body either.
+  if (config.access === undefined) return undefined;
   const bytes = bodyBytes(request, bodyLimit);
   if (bytes <= LARGE_BYTES) return undefined;
   const giveBack = room.take(clientOf(request), bytes);

@@ -124,7 +124,7 @@ export function registerMessages(server: Server, networks: readonly Network[]): 
         description: 'Nobody is asked for it: it is answered while the network cannot be reached, too.',
         params: Type.Object({ network }),
         body: DecodeBody,
-        response: { 200: DecodeResult, ...plainErrorResponses(400, 404, 500) },
+        response: { 200: DecodeResult, ...plainErrorResponses(400, 404, 500, 503) },
       },
       onRequest,
     },

@@ -29,6 +29,30 @@ test('large requests beyond the room are refused before their bodies are read, s
   expectError(await post(PATH, text), 400, /^message is not a Warp message/);
 });
 
+test.each(['verify', 'decode'])('large bodies of %s have the same room', async (route) => {
+  const { promise: end, resolve } = Promise.withResolvers<typeof RESULT>();
+  const { aggregator, asked } = scriptedAggregator(() => end);
+  const server = await createTestServer({ aggregator });
+  const post = (url: string, body: string) =>
+    server.inject({ method: 'POST', url, headers: { 'content-type': 'application/json' }, body });
+  const held = Array.from({ length: 16 }, () => post(PATH, bodyOf(LARGE)));
+  await expect.poll(() => asked.length).toBe(16);
+  const url = `/v1/signatureAggregator/fuji/${route}`;
+  expectError(await post(url, bodyOf(LARGE)), 503, /too many large requests/, 'overloaded');
+  // What is small is read, and has the wrong fields.
+  expectError(await post(url, '{"message":""}'), 400, /^body must have required property/);
+  resolve(RESULT);
+  await Promise.all(held);
+});
+
+test('what has no route, and comes in chunks, takes none', async () => {
+  const server = await createTestServer({ aggregator: scriptedAggregator(() => Promise.resolve(RESULT)).aggregator });
+  const headers = { 'transfer-encoding': 'chunked' };
+  for (let times = 0; times < 20; times += 1) {
+    expect((await server.inject({ method: 'POST', url: '/nowhere', headers, body: '{}' })).statusCode).toBe(404);
+  }
+});
+
 /** Of a message whose body has so many characters. */
 function bodyOf(characters: number): string {
   const around = '{"message":""}'.length;
