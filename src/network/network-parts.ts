@@ -225,7 +225,7 @@ export function openNetworkParts(
       ...{ ...resolving, ...learnt, resolver, connections, peers, readyQuorumNum },
       metrics: options.metrics,
     }),
-    verifier: createMessageVerifier({ resolver, bls: options.bls }),
+    verifier: createMessageVerifier({ resolver, bls: options.bls, clock: options.clock }),
     uptimes: createUptimeProofs({
       ...resolving,
       api: api.lookups,

@@ -14,6 +14,7 @@ import {
 } from '../../warp/reading.ts';
 import type { SignedMessage } from '../../warp/signed-message.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
+import { clientOf } from '../access.ts';
 import { aggregationErrorResponses, plainErrorResponses } from '../error-body.ts';
 import { badRequest } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
@@ -107,6 +108,7 @@ export function registerMessages(server: Server, networks: readonly Network[]): 
           destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', body.destinationBlockchainId),
         },
         untilClientGone(reply),
+        clientOf(request),
       );
       return reply.type(JSON_TYPE).serializer(JSON.stringify).send(presentReport(message, report));
     },
