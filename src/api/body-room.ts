@@ -17,8 +17,8 @@ const LARGE_BYTES = 16 * 1024;
 const RETRY_AFTER_MS = 1_000;
 
 /**
- * Large requests for which there is no room are refused before their bodies are read, whatever they ask for; to be registered after the
- * keys, by which clients are told apart.
+ * Large requests for which there is no room are refused before their bodies are read; to be registered after the keys, by which clients
+ * are told apart.
  */
 export function registerBodyRoom(server: Server, metrics: Metrics): void {
   const room = new FairRoom(MAX_BYTES);
@@ -35,8 +35,8 @@ export function registerBodyRoom(server: Server, metrics: Metrics): void {
 
 function admit(room: FairRoom, request: FastifyRequest, { raw }: FastifyReply): HttpError | undefined {
   const { config, bodyLimit } = request.route;
-  // What has no route has no body either.
-  if (config.access === undefined) return undefined;
+  // Calls that are passed on have a limit of 100 KB, and wait in lines of bounded length.
+  if (config.access?.group !== 'aggregation') return undefined;
   const bytes = bodyBytes(request, bodyLimit);
   if (bytes <= LARGE_BYTES) return undefined;
   const giveBack = room.take(clientOf(request), bytes);

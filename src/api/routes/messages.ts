@@ -15,7 +15,7 @@ import {
 import type { SignedMessage } from '../../warp/signed-message.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
 import { clientOf } from '../access.ts';
-import { aggregationErrorResponses, plainErrorResponses } from '../error-body.ts';
+import { aggregationErrorResponses, largeBodyErrorResponses, plainErrorResponses } from '../error-body.ts';
 import { badRequest } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
 import { DecodedReading, presentReading } from '../message-records.ts';
@@ -126,7 +126,7 @@ export function registerMessages(server: Server, networks: readonly Network[]): 
         description: 'Nobody is asked for it: it is answered while the network cannot be reached, too.',
         params: Type.Object({ network }),
         body: DecodeBody,
-        response: { 200: DecodeResult, ...plainErrorResponses(400, 404, 500, 503) },
+        response: { 200: DecodeResult, ...plainErrorResponses(400, 404, 500), ...largeBodyErrorResponses() },
       },
       onRequest,
     },
