@@ -134,6 +134,7 @@ export async function collectSignatures(
     ...deps,
     query,
     span: job.span,
+    client,
     isPChainMessage,
     tally,
     signatures,

@@ -251,7 +251,7 @@ class UptimeQuestions {
   async #ask(uptime: bigint, indices: readonly number[]): Promise<void> {
     const { networkID, connections } = this.#options;
     const { validationID, uptimeChainID, signers } = this.#subject;
-    const { room, signal } = this.#context;
+    const { room, client, signal } = this.#context;
     const message = createUptimeMessage(networkID, uptimeChainID, {
       kind: 'ValidatorUptime',
       validationID,
@@ -263,10 +263,11 @@ class UptimeQuestions {
       indices.map(async (index) => {
         const nodeID = this.#nodeOf(signers.warpSet.validators[index]);
         if (nodeID === undefined) return this.#update(index, { isOut: true });
-        const outcome = await room.run(query.appBytes.length, async () => {
+        const question = async () => {
           signal.throwIfAborted();
           return connections.requestSignature(nodeID, query, { timeoutMs: ANSWER_TIMEOUT_MS, signal });
-        });
+        };
+        const outcome = await room.run(query.appBytes.length, question, client);
         this.#update(index, whatItSays(outcome, uptime));
       }),
     );

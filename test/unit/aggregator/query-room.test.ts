@@ -67,6 +67,36 @@ test('large ones do not hold up small ones, and who finds room starts at once', 
   expect(started).toEqual(['a', 'b', 'small']);
 });
 
+test('is left to one client after the other where it is full, each in the order of coming', async () => {
+  const room = new QueryRoom({ clock: new FakeClock(), maxQueries: 4 });
+  const started: string[] = [];
+  const ends: (() => void)[] = [];
+  const start = (client: string, number: number): void =>
+    room.start(
+      100,
+      () => {
+        started.push(`${client}${number}`);
+        return new Promise<void>((end) => void ends.push(end));
+      },
+      client,
+    );
+  for (let number = 0; number < 20; number += 1) start('a', number);
+  for (let number = 0; number < 3; number += 1) start('b', number);
+  start('c', 0);
+  expect(started).toEqual(['a0', 'a1', 'a2', 'a3']);
+  expect(room.usage().queries).toEqual({ used: 4, limit: 4, waiting: 20 });
+  for (let ended = 0; ended < 8; ended += 1) {
+    ends[ended]?.();
+    await settle();
+  }
+  expect(started.slice(4)).toEqual(['a4', 'b0', 'c0', 'a5', 'b1', 'a6', 'b2', 'a7']);
+  for (let ended = 8; ended < 24; ended += 1) {
+    ends[ended]?.();
+    await settle();
+  }
+  expect([started.length, room.size]).toEqual([24, 0]);
+});
+
 test('begins a few in each turn of the event loop, whoever asks, and the rest in the next ones', () => {
   const turns: (() => void)[] = [];
   const room = new QueryRoom({ clock: { afterTurn: (callback) => void turns.push(callback) }, maxQueries: 1_000 });
