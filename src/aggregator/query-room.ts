@@ -14,6 +14,8 @@ const MAX_LARGE_BYTES = 16 * 1024 * 1024;
  * collections of 2,000 validators would send at once, whoever else waits for the event loop would wait 100 ms.
  */
 export const MAX_STARTED_A_TURN = 32;
+/** Of them, what large ones that wait may have before the small ones: else they would wait as long as small ones keep coming. */
+const LARGE_STARTED_FIRST = 8;
 
 export interface QueryRoomOptions {
   readonly clock: Pick<Clock, 'afterTurn'>;
@@ -88,9 +90,9 @@ export class QueryRoom {
     this.#startWaiting(lane);
   }
 
-  #startWaiting(lane: Lane): void {
+  #startWaiting(lane: Lane, mostInTurn = MAX_STARTED_A_TURN): void {
     for (;;) {
-      if (lane.waitingCount === 0 || this.#started === MAX_STARTED_A_TURN) return;
+      if (lane.waitingCount === 0 || this.#started >= mostInTurn) return;
       const [[client, ofClient]] = lane.waiting as unknown as [[string | undefined, Waiting[]]];
       const [next] = ofClient as [Waiting];
       if (lane.taken + next.cost > lane.max) return;
@@ -115,6 +117,7 @@ export class QueryRoom {
     if (this.#started > 1) return;
     this.#clock.afterTurn(() => {
       this.#started = 0;
+      this.#startWaiting(this.#large, LARGE_STARTED_FIRST);
       this.#startWaiting(this.#small);
       this.#startWaiting(this.#large);
     });

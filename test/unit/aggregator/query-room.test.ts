@@ -97,6 +97,27 @@ test('is left to one client after the other where it is full, each in the order 
   expect([started.length, room.size]).toEqual([24, 0]);
 });
 
+test('large ones begin also while small ones come faster than they can begin', () => {
+  const turns: (() => void)[] = [];
+  const room = new QueryRoom({ clock: { afterTurn: (callback) => void turns.push(callback) }, maxQueries: 10_000 });
+  const started = { small: 0, large: 0 };
+  const start = (kind: keyof typeof started) =>
+    room.start(kind === 'small' ? 100 : LARGE, () => {
+      started[kind] += 1;
+      return new Promise<void>(() => {});
+    });
+  for (let count = 0; count < 10 * MAX_STARTED_A_TURN; count += 1) start('small');
+  for (let count = 0; count < 10; count += 1) start('large');
+  expect(started).toEqual({ small: MAX_STARTED_A_TURN, large: 0 });
+  for (let turn = 0; turn < 2; turn += 1) turns.shift()?.();
+  expect(started.large).toBe(10);
+  // And a flood of large ones leaves most of each turn to the small ones.
+  for (let count = 0; count < 10 * MAX_STARTED_A_TURN; count += 1) start('large');
+  const before = { ...started };
+  turns.shift()?.();
+  expect(started.small - before.small).toBe((3 * MAX_STARTED_A_TURN) / 4);
+});
+
 test('begins a few in each turn of the event loop, whoever asks, and the rest in the next ones', () => {
   const turns: (() => void)[] = [];
   const room = new QueryRoom({ clock: { afterTurn: (callback) => void turns.push(callback) }, maxQueries: 1_000 });
