@@ -5,7 +5,7 @@ import { createLru } from '../primitives/lru.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics } from './aggregator-metrics.ts';
 import { CapacityLimit, type WaitingPlace } from './capacity-limit.ts';
-import { FairSeats, type Seat, type SeatRefusal, type SeatShares } from './fair-seats.ts';
+import { clientShare, FairSeats, type Seat, type SeatRefusal, type SeatShares } from './fair-seats.ts';
 import { type Credit, RefusalCredit } from './refusal-credit.ts';
 import type { SubnetPolicy } from './subnet-policy.ts';
 import { VainWork } from './vain-work.ts';
@@ -93,8 +93,8 @@ export class Admission {
   readonly #shared = new Map<string, SharedSeat>();
   readonly #known = createLru<string, true>(MAX_KNOWN);
   /** Requests that were let in, with a seat or without. */
-  readonly #held = { all: 0, strangers: 0 };
-  readonly #seatless = { all: 0, strangers: 0 };
+  readonly #held = new Waiters();
+  readonly #seatless = new Waiters();
   #cancelProbe: (() => void) | undefined;
 
   constructor(options: AdmissionOptions) {
@@ -126,16 +126,20 @@ export class Admission {
   enter({ key, client, subnetID }: AdmissionRequest): Place {
     const { maxAggregationsInFlight, subnets } = this.#options;
     const isTracked = subnetID !== undefined && subnets.isTracked(subnetID);
-    if (!this.#hasRoom(this.#held, HELD_PER_SEAT * maxAggregationsInFlight, isTracked)) {
-      throw this.#refuse('held', this.#held.all);
-    }
+    const who = { client, isTracked };
+    const trackedShare = this.#trackedShare();
+    const refusal = this.#held.refusalOf(who, HELD_PER_SEAT * maxAggregationsInFlight, trackedShare);
+    if (refusal !== undefined) throw this.#refuse(refusal, this.#held.all);
     let subnet = subnetID;
     let shared: SharedSeat | undefined;
     // A known answer takes no more than a look at the height; while that hangs, no more wait for it than may work.
     if (!this.#known.has(key) || this.#shared.has(key)) shared = this.#takeSeat(key, this.#sharesOf(client, subnet));
-    else if (this.#hasRoom(this.#seatless, maxAggregationsInFlight, isTracked)) count(this.#seatless, isTracked, 1);
-    else throw this.#refuse('held', this.#seatless.all);
-    count(this.#held, isTracked, 1);
+    else {
+      const seatlessRefusal = this.#seatless.refusalOf(who, maxAggregationsInFlight, trackedShare);
+      if (seatlessRefusal !== undefined) throw this.#refuse(seatlessRefusal, this.#seatless.all);
+      this.#seatless.count(who, 1);
+    }
+    this.#held.count(who, 1);
     let isOver = false;
     return {
       client,
@@ -154,14 +158,14 @@ export class Admission {
       requireSeat: () => {
         if (shared !== undefined) return;
         shared = this.#takeSeat(key, this.#sharesOf(client, subnet));
-        count(this.#seatless, isTracked, -1);
+        this.#seatless.count(who, -1);
       },
       turn: (signal) => this.#turns.take(client, signal),
       [Symbol.dispose]: () => {
         if (isOver) return;
         isOver = true;
-        count(this.#held, isTracked, -1);
-        if (shared === undefined) count(this.#seatless, isTracked, -1);
+        this.#held.count(who, -1);
+        if (shared === undefined) this.#seatless.count(who, -1);
         else this.#leave(key, shared);
       },
     };
@@ -206,10 +210,6 @@ export class Admission {
 
   #trackedShare(): number {
     return this.#options.subnets.hasTracked ? TRACKED_SHARE : 0;
-  }
-
-  #hasRoom({ all, strangers }: Held, most: number, isTracked: boolean): boolean {
-    return all < most && (isTracked || strangers < most - Math.floor(this.#trackedShare() * most));
   }
 
   /** Seats that there are now. */
@@ -304,15 +304,39 @@ const REFUSALS: Readonly<Record<Refusal, (count: number) => string>> = {
   held: (count) => `${count} requests wait for their answers, which is all this service holds at once`,
 };
 
-/** Requests, and those of them that are not for the operator's own subnets. */
-interface Held {
-  all: number;
-  strangers: number;
+/** Whose request it is, and whether it is for a subnet of the operator's own. */
+interface Who {
+  readonly client: string | undefined;
+  readonly isTracked: boolean;
 }
 
-function count(held: Held, isTracked: boolean, by: 1 | -1): void {
-  held.all += by;
-  if (!isTracked) held.strangers += by;
+/** Requests that were let in. Bound: an entry for each client with one of them. */
+class Waiters {
+  all = 0;
+  /** Those of them that are not for the operator's own subnets. */
+  #strangers = 0;
+  readonly #byClient = new Map<string, number>();
+
+  /**
+   * Why one more may not come in; undefined where it may.
+   *
+   * @param trackedShare of the room, which no stranger's subnet gets
+   */
+  refusalOf({ client, isTracked }: Who, most: number, trackedShare: number): 'held' | 'client' | undefined {
+    if (this.all >= most) return 'held';
+    if (!isTracked && this.#strangers >= most - Math.floor(trackedShare * most)) return 'held';
+    const ofClient = client === undefined ? 0 : (this.#byClient.get(client) ?? 0);
+    return ofClient >= clientShare(most - this.all) ? 'client' : undefined;
+  }
+
+  count({ client, isTracked }: Who, by: 1 | -1): void {
+    this.all += by;
+    if (!isTracked) this.#strangers += by;
+    if (client === undefined) return;
+    const ofClient = (this.#byClient.get(client) ?? 0) + by;
+    if (ofClient === 0) this.#byClient.delete(client);
+    else this.#byClient.set(client, ofClient);
+  }
 }
 
 /** Of equal requests. It counts for the client that came first. */

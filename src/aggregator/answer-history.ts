@@ -56,9 +56,9 @@ const MAX_AGE_MS = 10 * 60_000;
 /** As in TCP (RFC 6298): steady, and yet at a new level after some ten answers. */
 const MEAN_GAIN = 1 / 8;
 const DEVIATION_GAIN = 1 / 4;
-/** One that was only late once is soon back; one that stays silent costs a question a minute. */
 /** With each answer: so the least rises where the way has become longer for good, in some thousands of answers. */
 const LEAST_GROWTH = 1.0001;
+/** One that was only late once is soon back; one that stays silent costs a question a minute. */
 const FIRST_TRIAL_MS = 2_000;
 const MAX_TRIAL_INTERVAL_MS = 60_000;
 

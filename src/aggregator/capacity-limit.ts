@@ -54,7 +54,7 @@ const PROOF_MS = 300;
  * As in CoDel, only the shortest wait of a window counts: a burst, or a pause to collect garbage, passes within one, and a line
  * that does not get shorter shows in each. Where it stands for two windows, the limit falls by 30 % to 75 %, counted from what
  * is under way; while nobody stands anywhere, it grows by a twentieth in each, beyond the start only as far as it is used. So from a
- * floor of 4 to a ceiling of 256 it takes some ten seconds.
+ * floor of 2 to a ceiling of 256 it takes some ten seconds.
  */
 export class CapacityLimit {
   readonly #options: CapacityLimitOptions;

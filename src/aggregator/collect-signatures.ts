@@ -68,7 +68,7 @@ export interface CollectionJob {
   readonly progress: ProgressFeed;
   /** By default nothing is traced. */
   readonly span?: Span;
-  /** Whoever asked first; undefined where nobody said. */
+  /** Of those who asked, whose turn it is; undefined where nobody said. */
   readonly client: string | undefined;
   /** The right to work, which others have while this collection only waits. */
   readonly turn: Pick<Turn, 'rest' | 'resume'>;
@@ -134,6 +134,7 @@ export async function collectSignatures(
     ...deps,
     query,
     span: job.span,
+    client,
     isPChainMessage,
     tally,
     signatures,

@@ -75,7 +75,7 @@ export class FairSeats {
     const lane = this.#lane(isFirst);
     const free = this.#free(limit, most, isFirst, isTracked);
     if (free < 1) return this.#free(limit, most, isFirst, true) < 1 ? 'full' : 'reserved';
-    if (ofClient >= share(free, CLIENT_SHARE_OF_FREE)) return 'client';
+    if (ofClient >= clientShare(free)) return 'client';
     const refusal = subnetRefusal(free, lane, subnet);
     if (refusal !== undefined) return refusal;
     const seat: MutableSeat = { client, subnet, isTracked, isFirst };
@@ -158,6 +158,11 @@ function count(lane: Lane, { subnet, isTracked }: Seat, by: 1 | -1): void {
   lane.taken += by;
   if (isTracked) lane.tracked += by;
   add(lane.bySubnet, subnet, by);
+}
+
+/** What one client may have where so much is free. */
+export function clientShare(free: number): number {
+  return share(free, CLIENT_SHARE_OF_FREE);
 }
 
 function share(free: number, factor: number): number {

@@ -1,5 +1,6 @@
 import type { BlsVerifier } from '../bls/aggregation.ts';
 import { JobsOverloaded } from '../bls/job-runner.ts';
+import type { Clock } from '../primitives/clock.ts';
 import type { SubnetID } from '../primitives/ids.ts';
 import { quorumWeight } from '../validators/quorum.ts';
 import { type NamedSigners, namedSigners } from '../validators/signers.ts';
@@ -8,15 +9,17 @@ import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
 import { encodeSignedMessage, type SignedMessage } from '../warp/signed-message.ts';
 import { type AggregationRequest, settingsOf } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
+import { createLookupTurns } from './lookup-turns.ts';
 import type { SigningResolver } from './signing-resolver.ts';
 
 /** Checks signed messages that others have made, as a destination chain would. */
 export interface MessageVerifier {
   /**
-   * @throws {AggregatorError} where nobody can say whose validators had to sign, or the P-Chain cannot be asked; or the signal's
-   *   reason
+   * @param client whoever asks, for its share; undefined where nobody said
+   * @throws {AggregatorError} where nobody can say whose validators had to sign, or the P-Chain cannot be asked, or too many wait; or
+   *   the signal's reason
    */
-  verify(request: VerificationRequest, signal: AbortSignal): Promise<SignedMessageReport>;
+  verify(request: VerificationRequest, signal: AbortSignal, client?: string): Promise<SignedMessageReport>;
 }
 
 export interface VerificationRequest
@@ -50,9 +53,14 @@ export const VERIFICATION_PROBLEMS = [
 export interface MessageVerifierOptions {
   readonly resolver: Pick<SigningResolver, 'resolve'>;
   readonly bls: BlsVerifier;
+  readonly clock: Clock;
 }
 
-export function createMessageVerifier({ resolver, bls }: MessageVerifierOptions): MessageVerifier {
+/** A check takes some 3 ms of a BLS thread: so many are what an aggregation waits for at most, some 25 ms on two threads. */
+const MAX_AT_WORK = 16;
+
+export function createMessageVerifier({ resolver, bls, clock }: MessageVerifierOptions): MessageVerifier {
+  const turns = createLookupTurns(clock, MAX_AT_WORK, 'messages to be verified');
   async function judge(
     { unsignedMessage, signature }: SignedMessage,
     expected: { readonly warpSet: WarpSet; readonly quorumNum: bigint },
@@ -73,8 +81,9 @@ export function createMessageVerifier({ resolver, bls }: MessageVerifierOptions)
   }
 
   return {
-    async verify({ message, signingSubnetID, ...request }, signal) {
+    async verify({ message, signingSubnetID, ...request }, signal, client) {
       const settings = settingsOf({ ...request, signingSubnetID });
+      using _turn = await turns.take(client, signal);
       const { destinationChainID } = request;
       const { unsignedMessage } = message;
       const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };

@@ -14,6 +14,8 @@ const MAX_LARGE_BYTES = 16 * 1024 * 1024;
  * collections of 2,000 validators would send at once, whoever else waits for the event loop would wait 100 ms.
  */
 export const MAX_STARTED_A_TURN = 32;
+/** Of them, what large ones that wait may have before the small ones: else they would wait as long as small ones keep coming. */
+const LARGE_STARTED_FIRST = 8;
 
 export interface QueryRoomOptions {
   readonly clock: Pick<Clock, 'afterTurn'>;
@@ -24,7 +26,9 @@ export interface QueryRoomOptions {
 interface Lane {
   readonly max: number;
   taken: number;
-  readonly waiting: Waiting[];
+  /** By client, the next one to find room first; undefined is all who did not say who they are. */
+  readonly waiting: Map<string | undefined, Waiting[]>;
+  waitingCount: number;
   /** Ends a query of cost 1, as all small ones are. */
   readonly leave: () => void;
 }
@@ -36,8 +40,9 @@ interface Waiting {
 
 /**
  * Bounds the queries that are under way over all requests: their number, the bytes of large ones, and how many begin in
- * one turn of the event loop. A query for which there is no room waits, in the order of coming. Large ones wait in a line of their own, so that a flood of them does not hold up the
- * small ones, which nearly all good ones are.
+ * one turn of the event loop. Queries for which there is no room wait: those of one client in the order of coming, and the clients take turns,
+ * so that one whose validators keep silent holds up the others for one query and not for thousands. Large ones wait in a line of their own,
+ * so that a flood of them does not hold up the small ones, which nearly all good ones are.
  */
 export class QueryRoom {
   readonly #clock: Pick<Clock, 'afterTurn'>;
@@ -48,44 +53,53 @@ export class QueryRoom {
 
   constructor({ clock, maxQueries, maxLargeBytes = MAX_LARGE_BYTES }: QueryRoomOptions) {
     this.#clock = clock;
-    this.#small = { max: maxQueries, taken: 0, waiting: [], leave: () => this.#leave(this.#small, 1) };
-    this.#large = { max: maxLargeBytes, taken: 0, waiting: [], leave: () => this.#leave(this.#large, 1) };
+    const none = () => ({ taken: 0, waiting: new Map<string | undefined, Waiting[]>(), waitingCount: 0 });
+    this.#small = { max: maxQueries, ...none(), leave: () => this.#leave(this.#small, 1) };
+    this.#large = { max: maxLargeBytes, ...none(), leave: () => this.#leave(this.#large, 1) };
   }
 
   /** What of the room is taken now, and how many queries wait for some. */
   usage() {
     const [small, large] = [this.#small, this.#large];
     return {
-      queries: { used: small.taken, limit: small.max, waiting: small.waiting.length },
-      largeBytes: { used: large.taken, limit: large.max, waiting: large.waiting.length },
+      queries: { used: small.taken, limit: small.max, waiting: small.waitingCount },
+      largeBytes: { used: large.taken, limit: large.max, waiting: large.waitingCount },
     };
   }
 
   /** Queries that have room or wait for it; 0 after the work is done. */
   get size(): number {
-    const { waiting, taken } = this.#small;
-    return taken + waiting.length + this.#large.waiting.length + Math.sign(this.#large.taken);
+    const [small, large] = [this.#small, this.#large];
+    return small.taken + small.waitingCount + large.waitingCount + Math.sign(large.taken);
   }
 
   /** Runs the query as soon as there is room: at once, before this returns, where there is some in this turn. */
-  run<T>(bytes: number, query: () => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => this.start(bytes, () => query().then(resolve, reject)));
+  run<T>(bytes: number, query: () => Promise<T>, client?: string): Promise<T> {
+    return new Promise((resolve, reject) => this.start(bytes, () => query().then(resolve, reject), client));
   }
 
   /** As {@link run}, for a query that deals with its end itself, and with its failure: of thousands each has less to keep so. */
-  start(bytes: number, query: () => Promise<unknown>): void {
+  start(bytes: number, query: () => Promise<unknown>, client?: string): void {
     const lane = bytes > LARGE_QUERY_BYTES ? this.#large : this.#small;
     // One that is larger than all the room goes alone.
     const cost = lane === this.#small ? 1 : Math.min(bytes, lane.max);
-    lane.waiting.push({ cost, query });
+    const ofClient = lane.waiting.get(client);
+    if (ofClient === undefined) lane.waiting.set(client, [{ cost, query }]);
+    else ofClient.push({ cost, query });
+    lane.waitingCount += 1;
     this.#startWaiting(lane);
   }
 
-  #startWaiting(lane: Lane): void {
+  #startWaiting(lane: Lane, mostInTurn = MAX_STARTED_A_TURN): void {
     for (;;) {
-      const [next] = lane.waiting;
-      if (next === undefined || lane.taken + next.cost > lane.max || this.#started === MAX_STARTED_A_TURN) return;
-      lane.waiting.shift();
+      if (lane.waitingCount === 0 || this.#started >= mostInTurn) return;
+      const [[client, ofClient]] = lane.waiting as unknown as [[string | undefined, Waiting[]]];
+      const [next] = ofClient as [Waiting];
+      if (lane.taken + next.cost > lane.max) return;
+      ofClient.shift();
+      lane.waitingCount -= 1;
+      lane.waiting.delete(client);
+      if (ofClient.length > 0) lane.waiting.set(client, ofClient);
       this.#count();
       lane.taken += next.cost;
       const leave = next.cost === 1 ? lane.leave : () => this.#leave(lane, next.cost);
@@ -103,6 +117,7 @@ export class QueryRoom {
     if (this.#started > 1) return;
     this.#clock.afterTurn(() => {
       this.#started = 0;
+      this.#startWaiting(this.#large, LARGE_STARTED_FIRST);
       this.#startWaiting(this.#small);
       this.#startWaiting(this.#large);
     });

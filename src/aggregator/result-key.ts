@@ -47,32 +47,34 @@ export interface SignatureKeyParts {
 
 /** Requests with the same key have the same answer, in every replica: 64 hex digits of a hash, and no identity of an object. */
 export function resultKey(parts: ResultKeyParts): string {
-  const last = lastKeys.get(parts.message);
-  if (last !== undefined && isSame(last.parts, parts)) return last.key;
-  const key = makeKey(parts);
   const { message, justification, signingSubnetID, warpSet, quorumNum, quorumBuffer, avoided } = parts;
-  if (justification.length === 0) {
-    lastKeys.set(message, {
-      parts: { justification, signingSubnetID, warpSet, quorumNum, quorumBuffer, avoided },
-      key,
-    });
+  // Few requests have a justification or validators to be avoided.
+  if (justification.length > 0 || avoided.size > 0) return makeKey(parts);
+  const setHash = warpSetHash(warpSet);
+  const last = lastKeys.get(message);
+  if (
+    last !== undefined &&
+    last.setHash === setHash &&
+    last.signingSubnetID === signingSubnetID &&
+    last.quorumNum === quorumNum &&
+    last.quorumBuffer === quorumBuffer
+  ) {
+    return last.key;
   }
+  const key = makeKey(parts);
+  lastKeys.set(message, { setHash, signingSubnetID, quorumNum, quorumBuffer, key });
   return key;
 }
 
-/** A message that is asked for again is mostly the same object, and asked for in the same way. */
-const lastKeys = new WeakMap<object, { readonly parts: Omit<ResultKeyParts, 'message'>; readonly key: string }>();
+/**
+ * A message that is asked for again is mostly the same object, and asked for in the same way. The set itself is not kept here: each of
+ * hundreds of messages could be asked about at another height.
+ */
+const lastKeys = new WeakMap<object, LastKey>();
 
-/** By the identity of objects, so what only looks the same is made anew. */
-function isSame(a: Omit<ResultKeyParts, 'message'>, b: Omit<ResultKeyParts, 'message'>): boolean {
-  return (
-    b.justification.length === 0 &&
-    a.signingSubnetID === b.signingSubnetID &&
-    a.warpSet === b.warpSet &&
-    a.avoided === b.avoided &&
-    a.quorumNum === b.quorumNum &&
-    a.quorumBuffer === b.quorumBuffer
-  );
+interface LastKey extends Pick<ResultKeyParts, 'signingSubnetID' | 'quorumNum' | 'quorumBuffer'> {
+  readonly setHash: string;
+  readonly key: string;
 }
 
 function makeKey(parts: ResultKeyParts): string {

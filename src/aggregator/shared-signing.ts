@@ -25,6 +25,7 @@ import { createRefusedChains } from './refused-chains.ts';
 import { resultKey, signatureKey } from './result-key.ts';
 import { decodeFailure, type Ending, toShared, verifiedResult } from './shared-outcome.ts';
 import { encodeProgress, MirroredProgress } from './shared-progress.ts';
+import { SharedTurn } from './shared-turn.ts';
 import type { Signing } from './signing-resolver.ts';
 
 export interface SharedSigningOptions extends Omit<CollectionDeps, 'refusedChains' | 'room' | 'passes' | 'limits'> {
@@ -41,8 +42,8 @@ export class SharedSigning {
   readonly #options: SharedSigningOptions;
   readonly #collection: CollectionDeps;
   readonly #flights = new SingleFlight<string, Signed>();
-  /** Of the flights. */
-  readonly #feeds = new Map<string, ProgressFeed>();
+  /** Of the flights: what all who wait for one have in common. */
+  readonly #works = new Map<string, Pick<Work, 'progress' | 'turn'>>();
   /** Of the flights, where they are traced. */
   readonly #spans = new Map<string, Span>();
   readonly #results: LRUCache<string, AggregationResult>;
@@ -89,10 +90,12 @@ export class SharedSigning {
         this.#trace(key, signing, span, (own) => this.#fly(key, { request, signing, place, span: own }, flight)),
       signal,
     );
-    // The flight has begun, so its feed exists, and so does its span.
+    // The flight has begun, so what it has for all who wait exists, and so does its span.
     const shared = this.#spans.get(key);
     if (shared !== undefined) span.link(shared);
-    const unsubscribe = onProgress && this.#feeds.get(key)?.subscribe(toldAt(pChainHeight, onProgress));
+    const work = this.#works.get(key);
+    work?.turn.join(place);
+    const unsubscribe = onProgress && work?.progress.subscribe(toldAt(pChainHeight, onProgress));
     try {
       const { result, isNew } = await running;
       return { result: resultAt(pChainHeight, result), isNew };
@@ -118,8 +121,8 @@ export class SharedSigning {
     }
   }
 
-  async #fly(key: string, flight: Omit<Work, 'progress' | 'waitedMs'>, signal: AbortSignal): Promise<Signed> {
-    const { request, signing, place } = flight;
+  async #fly(key: string, { place, ...flight }: Flight, signal: AbortSignal): Promise<Signed> {
+    const { request, signing } = flight;
     place.requireCredit(request.message.sourceChainID);
     const { source, sharedWork, bls } = this.#options;
     const { refusedChains } = this.#collection;
@@ -128,11 +131,12 @@ export class SharedSigning {
       bls.hashAhead(request.message.bytes);
     }
     const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
-    this.#feeds.set(key, progress);
+    const shared = { progress, turn: new SharedTurn(place) };
+    this.#works.set(key, shared);
     let isNew = false;
     const collect = (waitedMs: number): Promise<Ending> => {
       isNew = true;
-      return this.#collect(key, { ...flight, progress, waitedMs }, signal);
+      return this.#collect(key, { ...flight, ...shared, waitedMs }, signal);
     };
     let mirror: MirroredProgress | undefined;
     const task: SharedTask<Ending> = {
@@ -156,21 +160,21 @@ export class SharedSigning {
       throw error;
     } finally {
       // If everybody has left and somebody has come again, another flight has the same key.
-      if (this.#feeds.get(key) === progress) this.#feeds.delete(key);
+      if (this.#works.get(key) === shared) this.#works.delete(key);
     }
   }
 
   async #collect(key: string, work: Work, signal: AbortSignal): Promise<Ending> {
-    const { request, signing, progress, place, waitedMs, span } = work;
-    using credit = place.takeCredit(request.message.sourceChainID, signing.warpSet.validators.length / 3);
-    using turn = await place.turn(signal);
-    credit.begin();
+    const { request, signing, progress, waitedMs, span } = work;
+    const refusals = signing.warpSet.validators.length / 3;
+    using taken = await work.turn.take(request.message.sourceChainID, refusals, signal);
+    const { client, turn, credit } = taken;
     const job = {
       ...request,
       ...signing,
       signatureKey: signatureKey(request),
       progress,
-      client: place.client,
+      client,
       span,
       turn,
     };
@@ -246,11 +250,15 @@ interface Work {
   readonly request: CompleteRequest;
   readonly signing: Signing;
   readonly progress: ProgressFeed;
-  /** Of whoever came first. */
-  readonly place: Place;
+  readonly turn: SharedTurn;
   /** Of the flight. */
   readonly span: Span;
   readonly waitedMs: number;
+}
+
+interface Flight extends Pick<Work, 'request' | 'signing' | 'span'> {
+  /** Of whoever came first. */
+  readonly place: Place;
 }
 
 /** By each part's name: copying what has them takes longer than looking the key up. */

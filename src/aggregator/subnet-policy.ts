@@ -1,5 +1,5 @@
 import { PRIMARY_NETWORK_ID, type SubnetID } from '../primitives/ids.ts';
-import { AggregatorError } from './aggregator-error.ts';
+import { AggregatorError, type RequestField } from './aggregator-error.ts';
 
 export interface SubnetPolicyOptions {
   /** The operator's own, whose validators are connected from the start. */
@@ -14,8 +14,8 @@ export interface SubnetPolicy {
   readonly hasTracked: boolean;
   isTracked(subnetID: SubnetID): boolean;
   isAllowed(subnetID: SubnetID): boolean;
-  /** @throws {AggregatorError} `subnet_not_allowed` */
-  requireAllowed(subnetID: SubnetID): void;
+  /** @param field that named the subnet @throws {AggregatorError} `subnet_not_allowed` */
+  requireAllowed(subnetID: SubnetID, field?: RequestField): void;
   /** Others are tracked from now on. */
   track(subnetIDs: readonly SubnetID[]): void;
 }
@@ -32,14 +32,12 @@ export function createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs }: Subne
       return tracked.size > 0;
     },
     isTracked: (subnetID) => tracked.has(subnetID),
-    requireAllowed(subnetID) {
+    requireAllowed(subnetID, field = 'signingSubnetID') {
       if (isAllowed(subnetID)) return;
       throw new AggregatorError(
         'subnet_not_allowed',
         `this service does not ask the validators of subnet ${subnetID}`,
-        {
-          field: 'signingSubnetID',
-        },
+        { field },
       );
     },
     track(subnetIDs) {

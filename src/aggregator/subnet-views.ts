@@ -11,6 +11,7 @@ import type { WarpSet } from '../validators/warp-set.ts';
 import { settingsOf } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AnswerHistory } from './answer-history.ts';
+import { createLookupTurns } from './lookup-turns.ts';
 import { ratio, readinessOf, type SubnetReadiness } from './required-subnet.ts';
 import type { SigningResolver } from './signing-resolver.ts';
 import { addUpWeights, assembleSubnetView, type SubnetView } from './subnet-view.ts';
@@ -23,9 +24,10 @@ export interface SubnetViews {
    * The validators of a subnet. It connects them, as a request for a signature would, and waits for that a moment where the subnet
    * was not asked for lately.
    *
+   * @param client whoever asks, for its share; undefined where nobody said
    * @throws {AggregatorError}, or the signal's reason
    */
-  view(request: SubnetRequest, signal: AbortSignal): Promise<SubnetView>;
+  view(request: SubnetRequest, signal: AbortSignal, client?: string): Promise<SubnetView>;
   /** The primary network first, then the tracked subnets, then those asked for lately. */
   list(): readonly KnownSubnet[];
   /** Of all subnets that are known here, as things are now: nobody is asked, connected or waited for. */
@@ -62,6 +64,8 @@ export interface SubnetViewsOptions {
   readonly readyQuorumNum: bigint;
 }
 
+/** Each may wait two seconds for connections; a few calls of the P-Chain API are what it costs beside that. */
+const MAX_AT_WORK = 64;
 /** TLS and handshake take some 40 ms on a near network, and addresses come by gossip within a second or two. */
 const CONNECT_WAIT_MS = 2_000;
 /** Balances make the view better, but it is not held up for them. */
@@ -77,6 +81,7 @@ const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
 export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
   const { resolver, validatorSets, connections, peers, history, suspects, clock, readyQuorumNum } = options;
 
+  const turns = createLookupTurns(clock, MAX_AT_WORK, 'views of subnets');
   const facts = {
     peerOf: (nodeID: NodeID) => peers.describe(nodeID),
     pastOf: (nodeID: NodeID) => history.pastOf(nodeID),
@@ -114,8 +119,9 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
   }
 
   return {
-    async view({ subnetID, destinationChainID, ...request }, signal) {
+    async view({ subnetID, destinationChainID, ...request }, signal, client) {
       const { pChainHeight } = settingsOf({ ...request, destinationChainID });
+      using _turn = await turns.take(client, signal);
       const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };
       const signers = await ofSubnet(resolver.signersOf(subnetID, { pChainHeight, destination }, signal));
       const [funds] = await Promise.all([

@@ -4,6 +4,7 @@ import type { NodeApi } from '../pchain/node-api.ts';
 import type { SubnetDirectory } from '../pchain/subnet-directory.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
+import { FairRoom } from '../primitives/fair-room.ts';
 import type { BlockchainID, NodeID, SubnetID, ValidationID } from '../primitives/ids.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
 import { quorumWeight } from '../validators/quorum.ts';
@@ -17,6 +18,7 @@ import { asPChainFailure } from './p-chain-failure.ts';
 import { QueryRoom } from './query-room.ts';
 import type { SignatureOutcome } from './signature-source.ts';
 import type { SignersAtHeight, SigningResolver } from './signing-resolver.ts';
+import type { SubnetPolicy } from './subnet-policy.ts';
 import { connectValidators } from './subnet-views.ts';
 import { planUptimeSearch, type UptimeStanding } from './uptime-search.ts';
 import type { ValidatorConnections } from './validator-connections.ts';
@@ -48,6 +50,7 @@ export interface UptimeProofsOptions {
   readonly networkID: number;
   readonly api: Pick<NodeApi, 'getL1Validator'>;
   readonly directory: Pick<SubnetDirectory, 'getSubnet' | 'validatedBy'>;
+  readonly subnets: Pick<SubnetPolicy, 'requireAllowed'>;
   readonly resolver: Pick<SigningResolver, 'signersOf'>;
   readonly connections: Pick<ValidatorConnections, 'track' | 'isConnected' | 'requestSignature'>;
   readonly peers: Pick<PeerNetwork, 'describe' | 'waitUntil'>;
@@ -60,7 +63,7 @@ export interface UptimeProofsOptions {
 const SEARCH_TIMEOUT_MS = 15_000;
 /** A node that needs longer does not hold up the search again: it is left out of it. */
 const ANSWER_TIMEOUT_MS = 2_000;
-/** Each asks a whole set several times. */
+/** Each asks a whole set several times. One client alone has half of them. */
 const MAX_SEARCHES = 8;
 /** Over all searches: what many nodes are asked at the same time. */
 const MAX_QUERIES = 512;
@@ -70,19 +73,23 @@ const MAX_REPAIRS = 3;
 export function createUptimeProofs(options: UptimeProofsOptions): UptimeProofs {
   const { clock } = options;
   const searches = new SingleFlight<string, UptimeProof>();
+  const seats = new FairRoom(MAX_SEARCHES);
   const room = new QueryRoom({ clock, maxQueries: MAX_QUERIES });
   return {
     async prove(request, { signal, client }) {
       const { quorumNum, pChainHeight } = settingsOf(request);
       const { validationID, uptimeChainID = '', destinationChainID = '' } = request;
       const key = [validationID, uptimeChainID, quorumNum, pChainHeight, destinationChainID].join('|');
-      if (!searches.has(key) && searches.size >= MAX_SEARCHES) {
-        throw new AggregatorError(
-          'overloaded',
-          `${MAX_SEARCHES} searches for uptimes are under way, which is all there may be`,
-        );
-      }
       const work = async (flight: AbortSignal): Promise<UptimeProof> => {
+        using seat = new DisposableStack();
+        const giveBack = seats.take(client, 1);
+        if (giveBack === undefined) {
+          throw new AggregatorError(
+            'overloaded',
+            `of the ${MAX_SEARCHES} searches for uptimes that there may be too many are under way, of this client or of all`,
+          );
+        }
+        seat.defer(giveBack);
         using deadline = startDeadline(clock, SEARCH_TIMEOUT_MS, 'searching for the highest uptime', flight);
         try {
           return await search(options, request, { room, client, signal: deadline.signal });
@@ -150,7 +157,7 @@ async function search(
 
 /** The chain whose nodes are asked, and the subnet that they validate. */
 async function findChain(
-  { api, directory, clock, resolveTimeoutMs }: UptimeProofsOptions,
+  { api, directory, subnets, clock, resolveTimeoutMs }: UptimeProofsOptions,
   { validationID, uptimeChainID }: UptimeRequest,
   parent: AbortSignal,
 ): Promise<{ signingSubnetID: SubnetID; uptimeChainID: BlockchainID; managerChainID: BlockchainID | undefined }> {
@@ -163,6 +170,7 @@ async function findChain(
       throw new AggregatorError('unknown_validation', message, { field: 'validationID' });
     }
     const { subnetID } = validator;
+    subnets.requireAllowed(subnetID, 'validationID');
     const managerChainID = (await directory.getSubnet(subnetID, signal))?.managerChainID;
     const chainID = uptimeChainID ?? managerChainID;
     const validatedBy = chainID && (await directory.validatedBy(chainID, signal));
@@ -243,7 +251,7 @@ class UptimeQuestions {
   async #ask(uptime: bigint, indices: readonly number[]): Promise<void> {
     const { networkID, connections } = this.#options;
     const { validationID, uptimeChainID, signers } = this.#subject;
-    const { room, signal } = this.#context;
+    const { room, client, signal } = this.#context;
     const message = createUptimeMessage(networkID, uptimeChainID, {
       kind: 'ValidatorUptime',
       validationID,
@@ -255,10 +263,11 @@ class UptimeQuestions {
       indices.map(async (index) => {
         const nodeID = this.#nodeOf(signers.warpSet.validators[index]);
         if (nodeID === undefined) return this.#update(index, { isOut: true });
-        const outcome = await room.run(query.appBytes.length, async () => {
+        const question = async () => {
           signal.throwIfAborted();
           return connections.requestSignature(nodeID, query, { timeoutMs: ANSWER_TIMEOUT_MS, signal });
-        });
+        };
+        const outcome = await room.run(query.appBytes.length, question, client);
         this.#update(index, whatItSays(outcome, uptime));
       }),
     );

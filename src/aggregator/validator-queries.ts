@@ -34,6 +34,8 @@ export interface ValidatorQueriesOptions {
   };
   /** Bounds the queries under way over all requests. */
   readonly room: QueryRoom;
+  /** Whose they are, for its share of the room; undefined where nobody said. */
+  readonly client: string | undefined;
   /** Woken after every answer. */
   readonly changes: WakeUp;
   /** Aborts when the collection is over, and ends the queries still under way, but for trials. */
@@ -52,13 +54,13 @@ export class ValidatorQueries {
 
   /** Asks one of the validator's connected nodes: one that it was not asked through yet, if there is one. */
   ask(validator: WarpValidator): void {
-    const { tally, room, changes, span = NO_SPAN } = this.#options;
+    const { tally, room, client, changes, span = NO_SPAN } = this.#options;
     const before = tally.standings[validator.index];
     const attempts = (before?.kind === 'waiting' ? before.attempts : 0) + 1;
     const nodeID = this.#nextNode(validator);
     tally.set(validator.index, { kind: 'queued', attempts });
     let isQueued = false;
-    room.start(this.#query.appBytes.length, () => {
+    const begin = (): Promise<void> => {
       // Another collection may have made room.
       const answer =
         span === NO_SPAN
@@ -67,7 +69,8 @@ export class ValidatorQueries {
       // The plan reckons with the time at which it may be late.
       if (isQueued) changes.wake();
       return answer;
-    });
+    };
+    room.start(this.#query.appBytes.length, begin, client);
     isQueued = true;
   }
 

@@ -29,7 +29,7 @@ interface Waiting {
  * first; so whoever asks now and then does not stand behind the hundreds of another. No client takes a turn when it has as many as
  * are free: alone it has half of them, so whoever comes next need not wait for anybody to end, and gets as much of the machine.
  *
- * Bound: whoever waits has a seat, see {@link FairSeats}.
+ * Bound: whoever waits has a seat, see {@link FairSeats}, or shares that of an equal request of another client.
  */
 export class WorkTurns {
   readonly #options: WorkTurnsOptions;

@@ -4,6 +4,8 @@ import { LazyMap } from '../primitives/lazy-map.ts';
 import type { LimitCounters, Usage } from '../store/limit-counters.ts';
 import type { Counter, Metrics } from '../telemetry/metrics.ts';
 import { clientNetwork } from './client-network.ts';
+// Says that requests have a `route`.
+import type {} from './follow-request.ts';
 import { badRequest, HttpError, rateLimited } from './http-error.ts';
 import type { Server } from './http-server.ts';
 import type { RouteGroup } from './route-access.ts';

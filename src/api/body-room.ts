@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { FairRoom } from '../primitives/fair-room.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { clientOf } from './access.ts';
 import { HttpError } from './http-error.ts';
 import type { Server } from './http-server.ts';
-import { MESSAGE_AGGREGATION_ACCESS } from './route-access.ts';
 
 /**
  * Bytes of large bodies under way, over all connections of a listener: 14 of the longest that are allowed. Each is in memory some four times
@@ -17,46 +17,11 @@ const LARGE_BYTES = 16 * 1024;
 const RETRY_AFTER_MS = 1_000;
 
 /**
- * Room for large bodies, fairly shared: no client takes more than is left, so one alone has half of it, and somebody new always
- * finds some. Pure. Bound: an entry for each client with a body under way.
- */
-export class BodyRoom {
-  readonly #max: number;
-  readonly #byClient = new Map<string, number>();
-  #used = 0;
-
-  constructor(max: number = MAX_BYTES) {
-    this.#max = max;
-  }
-
-  /** What gives it back, once; undefined where there is no room. */
-  take(client: string, bytes: number): (() => void) | undefined {
-    const left = this.#max - this.#used - bytes;
-    const ofClient = this.#byClient.get(client) ?? 0;
-    if (left < 0 || (ofClient > 0 && ofClient + bytes > left)) return undefined;
-    this.#count(client, bytes);
-    let isOver = false;
-    return () => {
-      if (isOver) return;
-      isOver = true;
-      this.#count(client, -bytes);
-    };
-  }
-
-  #count(client: string, by: number): void {
-    this.#used += by;
-    const ofClient = (this.#byClient.get(client) ?? 0) + by;
-    if (ofClient === 0) this.#byClient.delete(client);
-    else this.#byClient.set(client, ofClient);
-  }
-}
-
-/**
- * Large requests for signatures for which there is no room are refused before their bodies are read; to be registered after the
- * keys, by which clients are told apart.
+ * Large requests for which there is no room are refused before their bodies are read; to be registered after the keys, by which clients
+ * are told apart.
  */
 export function registerBodyRoom(server: Server, metrics: Metrics): void {
-  const room = new BodyRoom();
+  const room = new FairRoom(MAX_BYTES);
   const refusals = metrics.counter({
     name: 'http_large_bodies_refused_total',
     help: 'Large requests refused before their bodies were read, as too many bytes of bodies were under way',
@@ -68,9 +33,10 @@ export function registerBodyRoom(server: Server, metrics: Metrics): void {
   });
 }
 
-function admit(room: BodyRoom, request: FastifyRequest, { raw }: FastifyReply): HttpError | undefined {
+function admit(room: FairRoom, request: FastifyRequest, { raw }: FastifyReply): HttpError | undefined {
   const { config, bodyLimit } = request.route;
-  if (config.access !== MESSAGE_AGGREGATION_ACCESS) return undefined;
+  // Calls that are passed on have a limit of 100 KB, and wait in lines of bounded length.
+  if (config.access?.group !== 'aggregation') return undefined;
   const bytes = bodyBytes(request, bodyLimit);
   if (bytes <= LARGE_BYTES) return undefined;
   const giveBack = room.take(clientOf(request), bytes);

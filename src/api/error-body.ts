@@ -48,10 +48,15 @@ export function aggregationErrorResponses(...statuses: readonly ErrorStatus[]): 
 
 /** Schemas of the error answers of a route that asks neither validators nor an upstream. */
 export function plainErrorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {
-  return describeErrors(statuses, ['api'], 'PlainError', {
-    message: Type.String({ description: 'What is wrong, and what is allowed' }),
-  });
+  return describeErrors(statuses, ['api'], 'PlainError', PLAIN);
 }
+
+/** The same of one that takes large bodies, which may find no room. */
+export function largeBodyErrorResponses(): Record<number, TSchema> {
+  return describeErrors([503], ['body'], 'PlainError', PLAIN);
+}
+
+const PLAIN = { message: Type.String({ description: 'What is wrong, and what is allowed' }) };
 
 function describeErrors(
   statuses: readonly ErrorStatus[],

@@ -29,8 +29,11 @@ export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 413 | 415 | 429 | 431 | 
  */
 export type RetryAdvice = 'never' | 'after_change' | 'may_pass';
 
-/** The part of the service that raises a code: `api` is on every route, the others only where they are asked. */
-export type ErrorOrigin = 'aggregator' | 'upstream' | 'api';
+/**
+ * The part of the service that raises a code: `api` is on every route, `body` on those that take large bodies, the others only where they
+ * are asked.
+ */
+export type ErrorOrigin = 'aggregator' | 'upstream' | 'api' | 'body';
 
 export interface ErrorCodeEntry {
   /** `as_upstream`: whatever the upstream answered, which may be any status from 400 on. */
@@ -182,7 +185,7 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
     action: 'Ask again later; tell the operator if it persists',
   },
   overloaded: {
-    raisedBy: ['aggregator'],
+    raisedBy: ['aggregator', 'body'],
     status: 503,
     meaning:
       'As much is under way as the service can do, or as is the share of one client or subnet; too many bytes wait to be sent; or a client has asked too often for what does not exist',

@@ -77,8 +77,9 @@ export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurre
     if (this.hashesWhenVerifying || waiting > 0 || running >= this.threads || this.#hashedAhead.has(message)) return;
     const memory = createHashMemory(this.#packedPublicKeyBytes);
     const packed = this.run<'hash'>(() => ({ kind: 'hash', message, ahead: memory }));
-    packed.catch(() => undefined); // Whoever needs it awaits it.
     this.#hashedAhead.set(message, { memory, packed });
+    // Whoever needs it awaits it. Who comes later hashes anew, as the thread may have died.
+    packed.catch(() => this.#hashedAhead.delete(message));
   }
 
   /** @param message the same object that was hashed */

@@ -233,8 +233,16 @@ export function openNetworkParts(
       ...{ ...resolving, ...learnt, resolver, connections, peers, readyQuorumNum },
       metrics: options.metrics,
     }),
-    verifier: createMessageVerifier({ resolver, bls: options.bls }),
-    uptimes: createUptimeProofs({ ...resolving, api: api.lookups, resolver, connections, peers, aggregator }),
+    verifier: createMessageVerifier({ resolver, bls: options.bls, clock: options.clock }),
+    uptimes: createUptimeProofs({
+      ...resolving,
+      api: api.lookups,
+      subnets: policy,
+      resolver,
+      connections,
+      peers,
+      aggregator,
+    }),
     update({ trackedSubnetIDs, manuallyTrackedPeers }) {
       peersByHand = manuallyTrackedPeers;
       policy.track(trackedSubnetIDs);

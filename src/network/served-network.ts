@@ -174,11 +174,13 @@ class NetworkWithLife implements ServedNetwork {
       },
     );
     this.subnets = {
-      view: async (request, signal) => this.#requireParts().subnets.view(request, signal),
+      view: async (request, signal, client) => this.#requireParts().subnets.view(request, signal, client),
       list: () => this.#requireParts().subnets.list(),
       weights: () => this.#requireParts().subnets.weights(),
     };
-    this.verifier = { verify: async (request, signal) => this.#requireParts().verifier.verify(request, signal) };
+    this.verifier = {
+      verify: async (request, signal, client) => this.#requireParts().verifier.verify(request, signal, client),
+    };
     this.uptimes = { prove: async (request, call) => this.#requireParts().uptimes.prove(request, call) };
     // Nobody need wait for it.
     this.failed.catch(() => undefined);

@@ -83,7 +83,11 @@ class AgentConnections implements HttpConnections {
         headers: { ...headers, ...length },
       });
       this.#underWay.add(sent);
-      sent.once('close', () => this.#underWay.delete(sent));
+      sent.once('close', () => {
+        this.#underWay.delete(sent);
+        // Where an answer leaves HTTP there is neither an answer nor an error, and the signal is heard no more.
+        reject(new Error('the connection closed without an answer'));
+      });
       // What fails after the answer began fails its body, too.
       sent.on('error', reject);
       sent.once('response', (response) => resolve(present(response)));

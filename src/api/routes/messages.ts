@@ -14,7 +14,8 @@ import {
 } from '../../warp/reading.ts';
 import type { SignedMessage } from '../../warp/signed-message.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
-import { aggregationErrorResponses, plainErrorResponses } from '../error-body.ts';
+import { clientOf } from '../access.ts';
+import { aggregationErrorResponses, largeBodyErrorResponses, plainErrorResponses } from '../error-body.ts';
 import { badRequest } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
 import { DecodedReading, presentReading } from '../message-records.ts';
@@ -107,6 +108,7 @@ export function registerMessages(server: Server, networks: readonly Network[]): 
           destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', body.destinationBlockchainId),
         },
         untilClientGone(reply),
+        clientOf(request),
       );
       return reply.type(JSON_TYPE).serializer(JSON.stringify).send(presentReport(message, report));
     },
@@ -124,7 +126,7 @@ export function registerMessages(server: Server, networks: readonly Network[]): 
         description: 'Nobody is asked for it: it is answered while the network cannot be reached, too.',
         params: Type.Object({ network }),
         body: DecodeBody,
-        response: { 200: DecodeResult, ...plainErrorResponses(400, 404, 500) },
+        response: { 200: DecodeResult, ...plainErrorResponses(400, 404, 500), ...largeBodyErrorResponses() },
       },
       onRequest,
     },

@@ -2,6 +2,7 @@ import type { SubnetView } from '../../aggregator/subnet-view.ts';
 import type { Network } from '../../network/network.ts';
 import type { BlockchainID, SubnetID } from '../../primitives/ids.ts';
 import { Type } from '../../primitives/schema.ts';
+import { clientOf } from '../access.ts';
 import { paged } from '../data-api-parameters.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
 import { badRequest } from '../http-error.ts';
@@ -99,7 +100,11 @@ export function registerSubnets(server: Server, networks: readonly Network[]): v
         destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', query.destinationBlockchainId),
       };
       const { offset, ...at } = asked;
-      const view = await networkOf(request).subnets.view({ subnetID, ...at }, untilClientGone(reply));
+      const view = await networkOf(request).subnets.view(
+        { subnetID, ...at },
+        untilClientGone(reply),
+        clientOf(request),
+      );
       return reply.send(presentPage(view, offset, sizeOf(query)));
     },
   );

@@ -163,6 +163,30 @@ describe('while all places are taken', () => {
 const START_AT_WORK = 4;
 
 describe('a flood', () => {
+  test('of equal requests of one client, which take one seat, leaves others room to wait', async () => {
+    const { startFor, silence, finish, start, leftovers } = createHarness({ maxAggregationsInFlight: 8 });
+    await finish(start());
+    silence(1, 2, 3, 4);
+    const flood = Array.from({ length: 500 }, () => startFor('flood', { message: messageOf(1) }));
+    const { open = 0, overloaded = 0 } = count(await outcomes(flood));
+    expect(open + overloaded).toBe(500);
+    expect(open).toBeGreaterThan(64);
+    const others = [2, 3].map((number) => startFor('other', { message: messageOf(number) }));
+    expect(await outcomes(others)).toEqual(['open', 'open']);
+    await finish(Promise.allSettled([...flood, ...others]));
+    expect(leftovers()).toEqual(NOTHING_LEFT);
+  });
+
+  test('of requests of one client whose answers are known leaves others theirs, while the P-Chain API hangs', async () => {
+    const { api, startFor, finish, clock } = createHarness({ maxAggregationsInFlight: 9 });
+    for (let number = 0; number < 20; number += 1) await finish(startFor('flood', { message: messageOf(number) }));
+    await clock.advance(1_000);
+    api.hangs = true;
+    const flood = Array.from({ length: 20 }, (_, number) => startFor('flood', { message: messageOf(number) }));
+    expect(count(await outcomes(flood))).toEqual({ open: 6, overloaded: 14 });
+    expect(await outcomes([startFor('other', { message: messageOf(19) })])).toEqual(['open']);
+  });
+
   test('of one client leaves places to others', async () => {
     const { startFor, finish, start, silence } = createHarness({ maxAggregationsInFlight: 30 });
     await finish(start());
@@ -430,8 +454,12 @@ test('in any order of events, every place is given back exactly once', () => {
       for (const place of places) place[Symbol.dispose]();
       expect([read.admitted(), clock.pendingTimers]).toEqual([0, 0]);
       // Requests held, with a seat and without, are all forgotten: as many come in as at first.
-      const anew = Array.from({ length: 48 }, () => admission.enter({ key: 'new', client: 'c', subnetID: SUBNET }));
-      expect(() => admission.enter({ key: 'new', client: 'c', subnetID: SUBNET })).toThrow('48 requests wait');
+      const enter = (client: string) => admission.enter({ key: 'new', client, subnetID: SUBNET });
+      // Of one client two thirds of them, each client's being forgotten as well.
+      const anew = Array.from({ length: 32 }, () => enter('c0'));
+      expect(() => enter('c0')).toThrow('of this client');
+      for (let other = 1; other <= 16; other += 1) anew.push(enter(`c${other}`));
+      expect(() => enter('c17')).toThrow('48 requests wait');
       for (const place of anew) place[Symbol.dispose]();
       expect(read.admitted()).toBe(0);
     }),

@@ -67,6 +67,57 @@ test('large ones do not hold up small ones, and who finds room starts at once', 
   expect(started).toEqual(['a', 'b', 'small']);
 });
 
+test('is left to one client after the other where it is full, each in the order of coming', async () => {
+  const room = new QueryRoom({ clock: new FakeClock(), maxQueries: 4 });
+  const started: string[] = [];
+  const ends: (() => void)[] = [];
+  const start = (client: string, number: number): void =>
+    room.start(
+      100,
+      () => {
+        started.push(`${client}${number}`);
+        return new Promise<void>((end) => void ends.push(end));
+      },
+      client,
+    );
+  for (let number = 0; number < 20; number += 1) start('a', number);
+  for (let number = 0; number < 3; number += 1) start('b', number);
+  start('c', 0);
+  expect(started).toEqual(['a0', 'a1', 'a2', 'a3']);
+  expect(room.usage().queries).toEqual({ used: 4, limit: 4, waiting: 20 });
+  for (let ended = 0; ended < 8; ended += 1) {
+    ends[ended]?.();
+    await settle();
+  }
+  expect(started.slice(4)).toEqual(['a4', 'b0', 'c0', 'a5', 'b1', 'a6', 'b2', 'a7']);
+  for (let ended = 8; ended < 24; ended += 1) {
+    ends[ended]?.();
+    await settle();
+  }
+  expect([started.length, room.size]).toEqual([24, 0]);
+});
+
+test('large ones begin also while small ones come faster than they can begin', () => {
+  const turns: (() => void)[] = [];
+  const room = new QueryRoom({ clock: { afterTurn: (callback) => void turns.push(callback) }, maxQueries: 10_000 });
+  const started = { small: 0, large: 0 };
+  const start = (kind: keyof typeof started) =>
+    room.start(kind === 'small' ? 100 : LARGE, () => {
+      started[kind] += 1;
+      return new Promise<void>(() => {});
+    });
+  for (let count = 0; count < 10 * MAX_STARTED_A_TURN; count += 1) start('small');
+  for (let count = 0; count < 10; count += 1) start('large');
+  expect(started).toEqual({ small: MAX_STARTED_A_TURN, large: 0 });
+  for (let turn = 0; turn < 2; turn += 1) turns.shift()?.();
+  expect(started.large).toBe(10);
+  // And a flood of large ones leaves most of each turn to the small ones.
+  for (let count = 0; count < 10 * MAX_STARTED_A_TURN; count += 1) start('large');
+  const before = { ...started };
+  turns.shift()?.();
+  expect(started.small - before.small).toBe((3 * MAX_STARTED_A_TURN) / 4);
+});
+
 test('begins a few in each turn of the event loop, whoever asks, and the rest in the next ones', () => {
   const turns: (() => void)[] = [];
   const room = new QueryRoom({ clock: { afterTurn: (callback) => void turns.push(callback) }, maxQueries: 1_000 });

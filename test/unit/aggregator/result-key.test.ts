@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type ResultKeyParts, resultKey, signatureKey } from '../../../src/aggregator/result-key.ts';
+import { collectGarbage } from '../../../src/primitives/collect-garbage.ts';
 import {
   type BlockchainID,
   idFromBytes,
@@ -87,4 +88,20 @@ test('the key of a signature depends on the message and the justification alone'
       expect(signatureKey(make(justified))).not.toBe(signatureKey(make(a)));
     }),
   );
+});
+
+test('a message that was asked about is no reason to keep the validator set that it was asked of', async () => {
+  const message = createUnsignedMessage(1, CHAIN, new Uint8Array());
+  const ask = (avoided: ReadonlySet<number>) => {
+    const warpSet = setOf([1n, 2n]);
+    const settings = { signingSubnetID: SUBNET, quorumNum: 67n, quorumBuffer: 0n };
+    resultKey({ message, justification: new Uint8Array(), warpSet, avoided, ...settings });
+    return [new WeakRef(warpSet), new WeakRef(avoided)];
+  };
+  const held = [...ask(new Set()), ...ask(new Set([1]))];
+  // What a WeakRef was made of lives until the turn ends.
+  await new Promise((resolve) => setImmediate(resolve));
+  collectGarbage();
+  expect(held.filter((ref) => ref.deref() !== undefined)).toHaveLength(0);
+  expect(message.id).toBeDefined();
 });

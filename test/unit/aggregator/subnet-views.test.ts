@@ -23,11 +23,15 @@ function createHarness(...given: (Obstacle | undefined)[]) {
   const changes = new ConnectionChanges();
   const obstacles = new Map<NodeID, Obstacle | undefined>(given.map((obstacle, i) => [nodeOf(i + 1), obstacle]));
   const warpSet = createWarpSet(validatorSet(10n, 10n));
+  const asked = { signers: 0 };
   const views = createSubnetViews({
     clock,
     readyQuorumNum: 67n,
     resolver: {
-      signersOf: async (signingSubnetID) => ({ signingSubnetID, pChainHeight: 5n, warpSet, avoided: new Set() }),
+      signersOf: async (signingSubnetID) => {
+        asked.signers += 1;
+        return { signingSubnetID, pChainHeight: 5n, warpSet, avoided: new Set() };
+      },
     },
     metrics: createMetrics(registry),
     validatorSets: { newest: () => [SUBNET, OTHER].map((subnetID) => [subnetID, warpSet] as const) },
@@ -48,15 +52,34 @@ function createHarness(...given: (Obstacle | undefined)[]) {
     suspects: { has: (publicKeyHex) => suspects.has(publicKeyHex) },
   });
   const state = { isThere: false };
+  const viewFor = (client: string) => {
+    const result = views.view({ subnetID: SUBNET }, never, client);
+    result.catch(() => undefined);
+    return result;
+  };
   const view = () =>
     views.view({ subnetID: SUBNET }, never).then((result) => {
       state.isThere = true;
       return result;
     });
-  return { clock, registry, warpSet, suspects, changes, obstacles, state, view, views };
+  return { clock, registry, warpSet, suspects, changes, obstacles, state, view, viewFor, views, asked };
 }
 
 describe('a view of a subnet that was not asked for lately', () => {
+  test('asks for nothing where one client has many of them under way, and others look meanwhile', async () => {
+    const { clock, asked, viewFor } = createHarness(undefined, NOWHERE);
+    const flood = Array.from({ length: 100 }, () => viewFor('flood'));
+    await settle();
+    expect(asked.signers).toBe(32);
+    const other = viewFor('other');
+    await settle();
+    expect(asked.signers).toBe(33);
+    // Of the flood, some have waited their two seconds each time.
+    await clock.advance(10_000);
+    await Promise.all([...flood, other]);
+    expect(asked.signers).toBe(101);
+  });
+
   test('waits until each validator is connected or has failed', async () => {
     const { changes, obstacles, state, view } = createHarness(DIALLED, NOWHERE);
     const asked = view();

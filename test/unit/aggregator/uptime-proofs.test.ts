@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { AggregationRequest, AggregationResult } from '../../../src/aggregator/aggregation-request.ts';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import type { SignatureOutcome } from '../../../src/aggregator/signature-source.ts';
+import { createSubnetPolicy } from '../../../src/aggregator/subnet-policy.ts';
 import { createUptimeProofs, type UptimeProofsOptions } from '../../../src/aggregator/uptime-proofs.ts';
 import { MAX_UPTIME_QUESTIONS } from '../../../src/aggregator/uptime-search.ts';
 import { ApiError } from '../../../src/pchain/api-error.ts';
@@ -11,7 +12,7 @@ import { parseWarpPayload } from '../../../src/warp/payload.ts';
 import { parseUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { parseValidatorUptime } from '../../../src/warp/validator-uptime.ts';
 import { FakeClock } from '../../fake-clock.ts';
-import { CHAIN, NETWORK_ID, nodeOf, SUBNET, validatorSet } from './aggregator-fixture.ts';
+import { CHAIN, NETWORK_ID, NO_POLICY, nodeOf, SUBNET, validatorSet } from './aggregator-fixture.ts';
 
 const VALIDATION = idFromBytes<ValidationID>(new Uint8Array(32).fill(8), 'validation');
 const OTHER_CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(9), 'chain');
@@ -88,10 +89,11 @@ function createHarness(answers: readonly Answer[], change: Partial<UptimeProofsO
         return script.aggregate(uptimeOf(request.subject.message.bytes));
       },
     },
+    subnets: NO_POLICY,
     ...change,
   });
-  const prove = (more: object = {}) =>
-    uptimes.prove({ validationID: VALIDATION, ...more }, { signal: never, client: undefined });
+  const prove = (more: object = {}, client?: string) =>
+    uptimes.prove({ validationID: VALIDATION, ...more }, { signal: never, client });
   return { prove, script, asked, requests };
 }
 
@@ -150,6 +152,28 @@ describe('the proof of an uptime', () => {
     for (const proof of await Promise.all(same)) expect(proof.uptime).toBe(800n);
     await Promise.all(others);
     expect(asked.get(nodeOf(1))?.length).toBeLessThanOrEqual(2 * 8);
+  });
+
+  test('is searched for by one client four times at most, so that others find room', async () => {
+    const { prove, script } = createHarness([seen(900n), seen(800n), seen(700n), seen(10n)]);
+    const gate = Promise.withResolvers<void>();
+    script.beforeAnswer = () => gate.promise;
+    const ofFlood = Array.from({ length: 4 }, (_, i) => prove({ quorumNum: BigInt(10 + i) }, 'flood'));
+    const tooMany = prove({ quorumNum: 20n }, 'flood');
+    await expect(tooMany).rejects.toMatchObject({ code: 'overloaded' });
+    // What is searched for already costs no more.
+    const shared = prove({ quorumNum: 10n }, 'flood');
+    const ofOthers = ['other', 'another'].map((client, i) => prove({ quorumNum: BigInt(30 + i) }, client));
+    gate.resolve();
+    await Promise.all([...ofFlood, shared, ...ofOthers]);
+    await prove({ quorumNum: 20n }, 'flood');
+  });
+
+  test('is not searched for in a subnet that may not be asked', async () => {
+    const subnets = createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: [] });
+    const { prove, asked } = createHarness([seen(1n)], { subnets });
+    await expect(prove()).rejects.toMatchObject({ code: 'subnet_not_allowed', field: 'validationID' });
+    expect(asked.size).toBe(0);
   });
 
   test('needs a validation, and a chain that its L1 validates', async () => {

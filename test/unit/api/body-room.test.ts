@@ -1,29 +1,7 @@
 import { expect, test } from 'vitest';
-import { BodyRoom } from '../../../src/api/body-room.ts';
 import { createTestServer, expectError, PATH, RESULT, scriptedAggregator } from './api-fixture.ts';
 
 const LARGE = 256 * 1024;
-
-test('one client has half of the room, and somebody new finds some while there is any', () => {
-  const room = new BodyRoom(100);
-  const ofA = Array.from({ length: 6 }, () => room.take('a', 10));
-  expect(ofA.map((taken) => taken !== undefined)).toEqual([true, true, true, true, true, false]);
-  const ofB = Array.from({ length: 3 }, () => room.take('b', 10));
-  expect(ofB.map((taken) => taken !== undefined)).toEqual([true, true, false]);
-  expect(room.take('c', 30)).toBeDefined();
-  expect(room.take('d', 1)).toBeUndefined();
-});
-
-test('room is given back once, and one body may take all of it', () => {
-  const room = new BodyRoom(100);
-  const giveBack = room.take('a', 100);
-  expect(giveBack).toBeDefined();
-  expect(room.take('b', 1)).toBeUndefined();
-  giveBack?.();
-  giveBack?.();
-  expect(room.take('b', 100)).toBeDefined();
-  expect(room.take('c', 1)).toBeUndefined();
-});
 
 test('large requests beyond the room are refused before their bodies are read, small ones are not, and room comes back', async () => {
   const { promise: end, resolve } = Promise.withResolvers<typeof RESULT>();
@@ -49,6 +27,30 @@ test('large requests beyond the room are refused before their bodies are read, s
     Array<number>(17).fill(2),
   );
   expectError(await post(PATH, text), 400, /^message is not a Warp message/);
+});
+
+test.each(['verify', 'decode'])('large bodies of %s have the same room', async (route) => {
+  const { promise: end, resolve } = Promise.withResolvers<typeof RESULT>();
+  const { aggregator, asked } = scriptedAggregator(() => end);
+  const server = await createTestServer({ aggregator });
+  const post = (url: string, body: string) =>
+    server.inject({ method: 'POST', url, headers: { 'content-type': 'application/json' }, body });
+  const held = Array.from({ length: 16 }, () => post(PATH, bodyOf(LARGE)));
+  await expect.poll(() => asked.length).toBe(16);
+  const url = `/v1/signatureAggregator/fuji/${route}`;
+  expectError(await post(url, bodyOf(LARGE)), 503, /too many large requests/, 'overloaded');
+  // What is small is read, and has the wrong fields.
+  expectError(await post(url, '{"message":""}'), 400, /^body must have required property/);
+  resolve(RESULT);
+  await Promise.all(held);
+});
+
+test('what has no route, and comes in chunks, takes none', async () => {
+  const server = await createTestServer({ aggregator: scriptedAggregator(() => Promise.resolve(RESULT)).aggregator });
+  const headers = { 'transfer-encoding': 'chunked' };
+  for (let times = 0; times < 20; times += 1) {
+    expect((await server.inject({ method: 'POST', url: '/nowhere', headers, body: '{}' })).statusCode).toBe(404);
+  }
 });
 
 /** Of a message whose body has so many characters. */

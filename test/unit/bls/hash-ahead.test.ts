@@ -93,6 +93,22 @@ test('an aggregation of a message that was hashed ahead does not hash it again',
   expect(kinds().filter((kind) => kind === 'hash')).toHaveLength(1);
 });
 
+test('a thread that died while it hashed ahead spoils nothing that comes later', async () => {
+  const inline = createInlineRunner(modelBackend);
+  let isBroken = true;
+  const runner: JobRunner = {
+    ...inline,
+    run: (prepare) => (isBroken ? Promise.reject(new Error('the thread ended')) : inline.run(prepare)),
+  };
+  const bls = createBlsService(runner, modelBackend);
+  bls.hashAhead(MESSAGE);
+  await new Promise(setImmediate);
+  isBroken = false;
+  using aggregation = bls.startAggregation(MESSAGE, never);
+  await aggregation.add(signer, SIGNATURE);
+  expect(await aggregation.verify(await aggregation.aggregate(), MESSAGE)).toBe(true);
+});
+
 test('nothing is hashed ahead where every thread has work, or where verifying hashes', async () => {
   const busy = createCounted(modelBackend, 2);
   const [first, second, third] = [OTHER, MESSAGE, Uint8Array.of(3)];

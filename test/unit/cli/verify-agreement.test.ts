@@ -7,6 +7,7 @@ import { nobleBackend } from '../../../src/bls/noble-backend.ts';
 import { CommandFailure } from '../../../src/cli/exit-codes.ts';
 import { parseKeptSet } from '../../../src/cli/set-file.ts';
 import { judge, parseMessage } from '../../../src/cli/verify.ts';
+import { systemClock } from '../../../src/primitives/clock.ts';
 import { PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
 import { attempt, ParseError } from '../../../src/primitives/parse-error.ts';
 import { encodeSignedMessage, parseSignedMessage, type SignedMessage } from '../../../src/warp/signed-message.ts';
@@ -33,6 +34,7 @@ async function verdictOfService(bytes: Uint8Array, vector: SignedCase, quorumNum
   if (message instanceof ParseError) return 'invalid_request';
   const verifier = createMessageVerifier({
     bls,
+    clock: systemClock,
     resolver: {
       async resolve(request) {
         if (request.message.networkID !== networkID) throw new AggregatorError('wrong_network', 'another');

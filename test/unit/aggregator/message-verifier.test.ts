@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { createMessageVerifier } from '../../../src/aggregator/message-verifier.ts';
+import type { SignedVerdict } from '../../../src/bls/bls-jobs.ts';
+import { createWarpSet } from '../../../src/validators/warp-set.ts';
+import { FakeClock, settle } from '../../fake-clock.ts';
+import { MESSAGE, SUBNET, validatorSet } from './aggregator-fixture.ts';
+
+const never = new AbortController().signal;
+
+function createHarness() {
+  const clock = new FakeClock();
+  const warpSet = createWarpSet(validatorSet(10n));
+  const checks: PromiseWithResolvers<SignedVerdict>[] = [];
+  const verifier = createMessageVerifier({
+    clock,
+    resolver: {
+      resolve: async () => ({
+        ...{ signingSubnetID: SUBNET, sourceSubnetID: SUBNET, pChainHeight: 7n, warpSet, avoided: new Set() },
+      }),
+    },
+    bls: {
+      verifySigned() {
+        const check = Promise.withResolvers<SignedVerdict>();
+        checks.push(check);
+        return check.promise;
+      },
+    },
+  });
+  const signed = { unsignedMessage: MESSAGE, signature: { signers: [0], signature: new Uint8Array(96) } };
+  const verify = (client: string, signal = never) => {
+    const report = verifier.verify({ message: signed }, signal, client);
+    report.catch(() => undefined);
+    return report;
+  };
+  return { clock, checks, verify };
+}
+
+test('messages that one client has verified by the hundred do not stand before those of others', async () => {
+  const { checks, verify, clock } = createHarness();
+  const flood = Array.from({ length: 100 }, () => verify('flood'));
+  await settle();
+  expect(checks).toHaveLength(8);
+  const other = verify('other');
+  await settle();
+  expect(checks).toHaveLength(9);
+  checks[8]?.resolve('valid');
+  expect((await other).problem).toBeUndefined();
+  for (const check of checks) check.resolve('wrong signature');
+  await settle();
+  expect((await flood[0])?.problem?.kind).toBe('wrong signature');
+  for (let round = 0; round < 20; round += 1) {
+    for (const check of checks) check.resolve('valid');
+    await settle();
+  }
+  await Promise.all(flood);
+  expect([checks.length, clock.pendingTimers]).toEqual([101, 0]);
+});
+
+test('who has waited too long is told to come again, and who has gone waits no more', async () => {
+  const { checks, verify, clock } = createHarness();
+  for (let time = 0; time < 8; time += 1) void verify('flood');
+  const late = verify('flood');
+  const leaver = new AbortController();
+  const left = verify('flood', leaver.signal);
+  await settle();
+  const gone = new Error('gone');
+  leaver.abort(gone);
+  await expect(left).rejects.toBe(gone);
+  await clock.advance(10_000);
+  await expect(late).rejects.toMatchObject({ code: 'overloaded' });
+  for (const check of checks) check.resolve('valid');
+  await settle();
+  expect(await Promise.race([verify('flood').then(() => 'done'), settle().then(() => 'begun')])).toBe('begun');
+  expect(checks).toHaveLength(9);
+});
