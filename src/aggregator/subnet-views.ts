@@ -64,6 +64,11 @@ export interface SubnetViewsOptions {
   readonly readyQuorumNum: bigint;
 }
 
+/**
+ * The list has what is known of each set for so long: anybody may ask for it, at the price of what costs nothing, and to add up 12,000
+ * validators takes tens of milliseconds.
+ */
+const LISTED_MS = 1_000;
 /** Each may wait two seconds for connections; a few calls of the P-Chain API are what it costs beside that. */
 const MAX_AT_WORK = 64;
 /** TLS and handshake take some 40 ms on a near network, and addresses come by gossip within a second or two. */
@@ -89,6 +94,15 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
   };
   const weightsOf = (warpSet: WarpSet) =>
     addUpWeights(warpSet, { ...facts, isConnected: (nodeID) => connections.isConnected(nodeID) });
+  const listed = new WeakMap<WarpSet, { readonly weight: bigint; readonly atMs: number }>();
+  function listedWeightOf(warpSet: WarpSet): bigint {
+    const nowMs = clock.monotonicMs();
+    const known = listed.get(warpSet);
+    if (known !== undefined && nowMs - known.atMs < LISTED_MS) return known.weight;
+    const { connectedWeight: weight } = weightsOf(warpSet);
+    listed.set(warpSet, { weight, atMs: nowMs });
+    return weight;
+  }
   options.metrics.readGauge<'subnet_id'>(
     {
       name: 'signable_weight_ratio',
@@ -144,7 +158,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
         .map(([subnetID, warpSet]) => ({
           ...readinessOf(
             subnetID,
-            { weight: weightsOf(warpSet).connectedWeight, totalWeight: warpSet.totalWeight },
+            { weight: listedWeightOf(warpSet), totalWeight: warpSet.totalWeight },
             { readyQuorumNum },
           ),
           isTracked: false,

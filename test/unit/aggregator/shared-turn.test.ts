@@ -5,6 +5,7 @@ import type { Turn } from '../../../src/aggregator/work-turns.ts';
 import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { settle } from '../../fake-clock.ts';
 import { CHAIN, createHarness, MESSAGE, NETWORK_ID } from './aggregator-fixture.ts';
+import { NOTHING_LEFT } from './collection-fixture.ts';
 
 const REFUSED = new Error('no credit');
 
@@ -132,7 +133,7 @@ const messageOf = (number: number) => createUnsignedMessage(NETWORK_ID, CHAIN, U
 
 test('a request for a message that waits among the many of another client takes no longer than any other request', async () => {
   const tookMs = async (message: typeof MESSAGE) => {
-    const { startFor, finish, clock, bls } = createHarness({ maxAggregationsInFlight: 64 });
+    const { startFor, finish, clock, bls, leftovers } = createHarness({ maxAggregationsInFlight: 64 });
     await finish(startFor('first of all', { message: messageOf(200) }));
     bls.delayMs = 1_000;
     const flood = Array.from({ length: 12 }, (_, number) => startFor('flood', { message: messageOf(number) }));
@@ -141,6 +142,7 @@ test('a request for a message that waits among the many of another client takes 
     await finish(startFor('other', { message }));
     const ms = clock.monotonicMs() - startMs;
     for (const result of flood) await finish(result);
+    expect(leftovers()).toEqual(NOTHING_LEFT);
     return ms;
   };
   const alone = await tookMs(messageOf(100));

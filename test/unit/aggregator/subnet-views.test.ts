@@ -8,7 +8,7 @@ import { idFromBytes, type NodeID, type SubnetID } from '../../../src/primitives
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
-import { nodeOf, SUBNET, validatorSet } from './aggregator-fixture.ts';
+import { EMPTY_SUBNET, nodeOf, SUBNET, validatorSet } from './aggregator-fixture.ts';
 
 const OTHER = idFromBytes<SubnetID>(new Uint8Array(32).fill(77), 'subnet');
 const never = new AbortController().signal;
@@ -23,6 +23,8 @@ function createHarness(...given: (Obstacle | undefined)[]) {
   const changes = new ConnectionChanges();
   const obstacles = new Map<NodeID, Obstacle | undefined>(given.map((obstacle, i) => [nodeOf(i + 1), obstacle]));
   const warpSet = createWarpSet(validatorSet(10n, 10n));
+  const newest = [SUBNET, OTHER].map((subnetID) => [subnetID, warpSet] as const);
+  const looks = { count: 0 };
   const asked = { signers: 0 };
   const views = createSubnetViews({
     clock,
@@ -34,9 +36,13 @@ function createHarness(...given: (Obstacle | undefined)[]) {
       },
     },
     metrics: createMetrics(registry),
-    validatorSets: { newest: () => [SUBNET, OTHER].map((subnetID) => [subnetID, warpSet] as const) },
+    validatorSets: { newest: () => newest },
     connections: {
-      ...{ track: () => 0, isConnected: (nodeID) => obstacles.has(nodeID) && obstacles.get(nodeID) === undefined },
+      track: () => 0,
+      isConnected(nodeID) {
+        looks.count += 1;
+        return obstacles.has(nodeID) && obstacles.get(nodeID) === undefined;
+      },
       readiness: () => [{ subnetID: SUBNET, isUp: true, reason: undefined, connected: undefined }],
     },
     peers: {
@@ -62,8 +68,26 @@ function createHarness(...given: (Obstacle | undefined)[]) {
       state.isThere = true;
       return result;
     });
-  return { clock, registry, warpSet, suspects, changes, obstacles, state, view, viewFor, views, asked };
+  return { clock, registry, warpSet, suspects, changes, obstacles, state, view, viewFor, views, asked, newest, looks };
 }
+
+test('the list adds up weights once a second, however often it is asked for, and has new sets at once', async () => {
+  const { clock, views, obstacles, newest, looks } = createHarness(undefined, NOWHERE);
+  const connectedOf = () => views.list().map(({ subnetID, connected }) => [subnetID, connected?.weight]);
+  const [own, other] = [
+    [SUBNET, undefined],
+    [OTHER, 10n],
+  ] as const;
+  expect(connectedOf()).toEqual([own, other]);
+  const before = looks.count;
+  for (let time = 0; time < 100; time += 1) views.list();
+  expect(looks.count).toBe(before);
+  obstacles.set(nodeOf(2), undefined);
+  newest.push([EMPTY_SUBNET, createWarpSet(validatorSet(10n, 10n))]);
+  expect(connectedOf()).toEqual([own, other, [EMPTY_SUBNET, 20n]]);
+  await clock.advance(1_000);
+  expect(connectedOf()).toEqual([own, [OTHER, 20n], [EMPTY_SUBNET, 20n]]);
+});
 
 describe('a view of a subnet that was not asked for lately', () => {
   test('asks for nothing where one client has many of them under way, and others look meanwhile', async () => {
