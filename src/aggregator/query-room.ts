@@ -92,10 +92,11 @@ export class QueryRoom {
 
   #startWaiting(lane: Lane, mostInTurn = MAX_STARTED_A_TURN): void {
     for (;;) {
-      if (lane.waitingCount === 0 || this.#started >= mostInTurn) return;
-      const [[client, ofClient]] = lane.waiting as unknown as [[string | undefined, Waiting[]]];
-      const [next] = ofClient as [Waiting];
-      if (lane.taken + next.cost > lane.max) return;
+      const [waiting] = lane.waiting;
+      if (waiting === undefined || this.#started >= mostInTurn) return;
+      const [client, ofClient] = waiting;
+      const [next] = ofClient;
+      if (next === undefined || lane.taken + next.cost > lane.max) return;
       ofClient.shift();
       lane.waitingCount -= 1;
       lane.waiting.delete(client);
