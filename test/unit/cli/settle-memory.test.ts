@@ -19,7 +19,7 @@ function scriptedMemory() {
       done.push('collect all');
       state.usedBytes = 40 * MIB;
     },
-    letYoungHeapGrow: () => void done.push('grow'),
+    letHeapGrow: () => void done.push('grow'),
   };
   return { memory, state, take: () => done.splice(0) };
 }
