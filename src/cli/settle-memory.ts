@@ -1,5 +1,6 @@
 import { type Clock, sleep } from '../primitives/clock.ts';
 import { collectAllGarbage, collectGarbage } from '../primitives/collect-garbage.ts';
+import { GARBAGE_ROOM } from '../primitives/garbage-room.ts';
 import { letYoungHeapGrow } from '../primitives/young-heap.ts';
 
 /** The memory of a process, and who is in need of its time. */
@@ -12,7 +13,7 @@ export interface ProcessMemory {
   /** The same for longer, with all that is free given back to the system. */
   collectAll(): void;
   /** Lets the heap have what requests need. */
-  letYoungHeapGrow(): void;
+  letHeapGrow(): void;
 }
 
 /** From readiness on: what the start leaves over is collected after the first requests, which were waiting for it. */
@@ -43,7 +44,7 @@ export async function settleMemory(
   await service.untilReady(signal);
   await sleep(clock, SETTLE_AFTER_MS, signal);
   memory.collect();
-  memory.letYoungHeapGrow();
+  memory.letHeapGrow();
   await untilIdle(SETTLE_AFTER_MS);
   memory.collectAll();
   let settledBytes = memory.usedBytes();
@@ -67,7 +68,10 @@ export const PROCESS_MEMORY: ProcessMemory = {
   utilization: createUtilization(),
   collect: collectGarbage,
   collectAll: collectAllGarbage,
-  letYoungHeapGrow,
+  letHeapGrow() {
+    letYoungHeapGrow();
+    GARBAGE_ROOM.watch();
+  },
 };
 
 function createUtilization(): () => number {

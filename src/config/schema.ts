@@ -308,7 +308,7 @@ const aggregation = section('Collecting signatures. Limits are those of each net
   }),
   signatureCacheSize: Count({
     default: 200_000,
-    description: "Validators' signatures kept in memory, at about 400 bytes each.",
+    description: "Validators' signatures kept in memory, at about 300 bytes each.",
     examples: [200_000],
   }),
   signatureCachePerSigner: Count({

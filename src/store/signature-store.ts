@@ -1,6 +1,6 @@
-import type { LRUCache } from 'lru-cache';
 import { type Clock, nextTurn } from '../primitives/clock.ts';
-import { createLru } from '../primitives/lru.ts';
+import { SignatureSlots } from './signature-slots.ts';
+import { emptySlotList, type SlotList, SlotOrder } from './slot-order.ts';
 
 /**
  * Signatures received before, by what was signed and by whom. A port, as replicas may share one. All that is known of a value is
@@ -9,75 +9,109 @@ import { createLru } from '../primitives/lru.ts';
 export interface SignatureStore {
   /** Those signatures of these signers that are known, by public key in hex. */
   getMany(signatureKey: string, publicKeys: readonly string[]): Promise<ReadonlyMap<string, Uint8Array>>;
-  /** By public key. Each takes the place of an earlier one of its signer. */
+  /** By public key, 96 bytes each. Each takes the place of an earlier one of its signer. */
   putMany(signatureKey: string, signatures: ReadonlyMap<string, Uint8Array>): Promise<void>;
   delete(signatureKey: string, publicKey: string): Promise<void>;
 }
 
 export interface MemorySignatureStoreOptions {
   readonly clock: Clock;
-  /** Of all signers together. A signature takes some 400 bytes with its keys. */
+  /** Of all signers together. A signature takes some 300 bytes with what finds it. */
   readonly maxSignatures: number;
   /** Of one signer, so that a flood of messages for one validator set cannot push out the signatures of all others. */
   readonly maxPerSigner: number;
 }
 
-interface Entry {
+/** By public key, the slots that the signatures of one message are in. */
+interface Signed {
   readonly signatureKey: string;
-  readonly publicKey: string;
-  readonly signature: Uint8Array;
+  readonly slots: Map<string, number>;
 }
 
-/** A signature takes some 10 µs: after so many, others have their turn of the event loop. */
-const MAX_PUT_A_TURN = 64;
+interface Signer {
+  readonly publicKey: string;
+  readonly list: SlotList;
+}
+
+/** A signature takes some 2 µs: after so many, others have their turn of the event loop. */
+const MAX_PUT_A_TURN = 256;
 
 /** In memory. The least recently used signature goes first; if a signer's share is full, one of its own. */
 export function createMemorySignatureStore(options: MemorySignatureStoreOptions): SignatureStore {
   const { clock, maxSignatures, maxPerSigner } = options;
-  /** By signer, the least recently used first. */
-  const keysOf = new Map<string, Set<string>>();
-  /** How many there are by what was signed: of a new message none, and thousands of signers need not be looked up to know it. */
-  const countOf = new Map<string, number>();
-  const entries = createLru<string, Entry>(maxSignatures, (entry, key, reason) => {
-    if (reason === 'set') return;
-    const left = (countOf.get(entry.signatureKey) ?? 0) - 1;
-    if (left > 0) countOf.set(entry.signatureKey, left);
-    else countOf.delete(entry.signatureKey);
-    const keys = keysOf.get(entry.publicKey);
-    keys?.delete(key);
-    if (keys?.size === 0) keysOf.delete(entry.publicKey);
-  });
+  const slots = new SignatureSlots();
+  const all = emptySlotList();
+  const orderOfAll = new SlotOrder();
+  const orderOfSigners = new SlotOrder();
+  /** By what was signed: of a new message there are none, and thousands of signers need not be looked up to know it. */
+  const signedOf = new Map<string, Signed>();
+  const signerOf = new Map<string, Signer>();
+  /** By slot. */
+  const signedIn: (Signed | undefined)[] = [];
+  const signerIn: (Signer | undefined)[] = [];
 
-  function touch(publicKey: string, key: string): void {
-    let keys = keysOf.get(publicKey);
-    if (keys === undefined) keysOf.set(publicKey, (keys = new Set()));
-    keys.delete(key);
-    keys.add(key);
+  function append(slot: number, { list }: Signer): void {
+    orderOfAll.append(all, slot);
+    orderOfSigners.append(list, slot);
+  }
+
+  function remove(slot: number, { list }: Signer): void {
+    orderOfAll.remove(all, slot);
+    orderOfSigners.remove(list, slot);
+  }
+
+  function touch(slot: number): void {
+    const signer = signerIn[slot];
+    if (signer === undefined) return;
+    remove(slot, signer);
+    append(slot, signer);
+  }
+
+  function drop(slot: number): void {
+    const signed = signedIn[slot];
+    const signer = signerIn[slot];
+    if (signed === undefined || signer === undefined) return;
+    signedIn[slot] = undefined;
+    signerIn[slot] = undefined;
+    remove(slot, signer);
+    if (signer.list.size === 0) signerOf.delete(signer.publicKey);
+    signed.slots.delete(signer.publicKey);
+    if (signed.slots.size === 0) signedOf.delete(signed.signatureKey);
+    slots.free(slot);
   }
 
   function put(signatureKey: string, publicKey: string, signature: Uint8Array): void {
-    const key = entryKey(signatureKey, publicKey);
-    const keys = keysOf.get(publicKey);
-    if (keys !== undefined && keys.size >= maxPerSigner && !keys.has(key)) {
-      const [oldest] = keys;
-      if (oldest !== undefined) entries.delete(oldest);
+    const known = signedOf.get(signatureKey)?.slots.get(publicKey);
+    if (known !== undefined) {
+      slots.replace(known, signature);
+      touch(known);
+      return;
     }
-    touch(publicKey, key);
-    const status: LRUCache.Status<string, Entry> = {};
-    entries.set(key, { signatureKey, publicKey, signature }, { status });
-    if (status.set === 'add') countOf.set(signatureKey, (countOf.get(signatureKey) ?? 0) + 1);
+    const own = signerOf.get(publicKey)?.list;
+    if (own !== undefined && own.size >= maxPerSigner) drop(own.first);
+    if (all.size >= maxSignatures) drop(all.first);
+    const slot = slots.add(signature);
+    let signed = signedOf.get(signatureKey);
+    if (signed === undefined) signedOf.set(signatureKey, (signed = { signatureKey, slots: new Map() }));
+    let signer = signerOf.get(publicKey);
+    if (signer === undefined) signerOf.set(publicKey, (signer = { publicKey, list: emptySlotList() }));
+    signedIn[slot] = signed;
+    signerIn[slot] = signer;
+    // The signer's own string: one that is equal would be kept beside it.
+    signed.slots.set(signer.publicKey, slot);
+    append(slot, signer);
   }
 
   return {
     async getMany(signatureKey, publicKeys) {
       const found = new Map<string, Uint8Array>();
-      if (!countOf.has(signatureKey)) return found;
+      const signed = signedOf.get(signatureKey);
+      if (signed === undefined) return found;
       for (const publicKey of publicKeys) {
-        const key = entryKey(signatureKey, publicKey);
-        const entry = entries.get(key);
-        if (entry === undefined) continue;
-        found.set(publicKey, entry.signature);
-        touch(publicKey, key);
+        const slot = signed.slots.get(publicKey);
+        if (slot === undefined) continue;
+        found.set(publicKey, slots.read(slot));
+        touch(slot);
       }
       return found;
     },
@@ -90,11 +124,8 @@ export function createMemorySignatureStore(options: MemorySignatureStoreOptions)
       }
     },
     async delete(signatureKey, publicKey) {
-      entries.delete(entryKey(signatureKey, publicKey));
+      const slot = signedOf.get(signatureKey)?.slots.get(publicKey);
+      if (slot !== undefined) drop(slot);
     },
   };
-}
-
-function entryKey(signatureKey: string, publicKey: string): string {
-  return `${signatureKey}|${publicKey}`;
 }

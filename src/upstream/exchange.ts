@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { BODY_GARBAGE } from '../primitives/body-garbage.ts';
+import { GARBAGE_ROOM } from '../primitives/garbage-room.ts';
 
 /** An answer as it comes off the connection, informational ones left out. */
 export interface RawAnswer {
@@ -115,7 +115,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.#controller = undefined;
-    BODY_GARBAGE.count(this.#length);
+    GARBAGE_ROOM.countBody(this.#length);
     if (this.#stream === undefined) {
       this.#resolve({ status: this.#status, headers: this.#headers, body: this.#whole() });
     } else {

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
-import { type ProcessMemory, settleMemory } from '../../../src/cli/settle-memory.ts';
+import { expect, test, vi } from 'vitest';
+import { PROCESS_MEMORY, type ProcessMemory, settleMemory } from '../../../src/cli/settle-memory.ts';
+import { GARBAGE_ROOM } from '../../../src/primitives/garbage-room.ts';
 import { FakeClock } from '../../fake-clock.ts';
 
 const MIB = 1024 * 1024;
@@ -19,7 +20,7 @@ function scriptedMemory() {
       done.push('collect all');
       state.usedBytes = 40 * MIB;
     },
-    letYoungHeapGrow: () => void done.push('grow'),
+    letHeapGrow: () => void done.push('grow'),
   };
   return { memory, state, take: () => done.splice(0) };
 }
@@ -83,4 +84,11 @@ test('it ends with the service, and leaves no timer', async () => {
   stop.abort(new Error('stopped'));
   await expect(settling).rejects.toThrow('stopped');
   expect(clock.pendingTimers).toBe(0);
+});
+
+test('from readiness on, the room for garbage counts how fast the heap of the process grows', () => {
+  const watch = vi.spyOn(GARBAGE_ROOM, 'watch').mockReturnValue();
+  PROCESS_MEMORY.letHeapGrow();
+  expect(watch).toHaveBeenCalledOnce();
+  watch.mockRestore();
 });

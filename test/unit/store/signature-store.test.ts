@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { nextTurn } from '../../../src/primitives/clock.ts';
@@ -5,7 +6,7 @@ import { createMemorySignatureStore, type SignatureStore } from '../../../src/st
 import { FakeClock } from '../../fake-clock.ts';
 
 const clock = new FakeClock();
-const signature = (text: string): Uint8Array => new TextEncoder().encode(text);
+const signature = (text: string): Uint8Array => new TextEncoder().encode(text.padEnd(96, '.'));
 
 async function get(store: SignatureStore, key: string, signer: string): Promise<Uint8Array | undefined> {
   return (await store.getMany(key, [signer])).get(signer);
@@ -30,9 +31,15 @@ describe('createMemorySignatureStore', () => {
     expect(await get(store, 'm', 'b')).toEqual(signature('b'));
   });
 
+  test('a signature that takes the place of an earlier one is the one used last', async () => {
+    const store = createMemorySignatureStore({ clock, maxSignatures: 2, maxPerSigner: 2 });
+    for (const signer of ['a', 'b', 'a', 'c']) await store.putMany('m', new Map([[signer, signature(signer)]]));
+    expect([...(await store.getMany('m', ['a', 'b', 'c'])).keys()]).toEqual(['a', 'c']);
+  });
+
   test('takes many in pieces, between which others have a turn of the event loop', async () => {
     const store = createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 10 });
-    const signers = Array.from({ length: 150 }, (_, index) => `${index}`);
+    const signers = Array.from({ length: 600 }, (_, index) => `${index}`);
     const put = store.putMany('m', new Map(signers.map((signer) => [signer, signature(signer)])));
     const counts: number[] = [];
     const count = async (): Promise<void> => void counts.push((await store.getMany('m', signers)).size);
@@ -41,7 +48,7 @@ describe('createMemorySignatureStore', () => {
       await nextTurn(clock);
       await count();
     }
-    expect(counts).toEqual([64, 128, 150]);
+    expect(counts).toEqual([256, 512, 600]);
     await put;
   });
 
@@ -75,6 +82,63 @@ describe('createMemorySignatureStore', () => {
     await store.putMany('new', new Map([['a', signature('new')]]));
     expect(await get(store, 'used', 'a')).toEqual(signature('used'));
     expect(await get(store, 'unused', 'a')).toBeUndefined();
+  });
+
+  test('what it gave out stays as it is when its place has another signature', async () => {
+    const store = createMemorySignatureStore({ clock, maxSignatures: 1, maxPerSigner: 1 });
+    const given = signature('first');
+    await store.putMany('m1', new Map([['a', given]]));
+    given.fill(0);
+    const found = await get(store, 'm1', 'a');
+    await store.putMany('m2', new Map([['b', signature('second')]]));
+    expect(found).toEqual(signature('first'));
+    expect(await get(store, 'm2', 'b')).toEqual(signature('second'));
+  });
+
+  test('takes signatures of one length only, and stays whole where it is given another', async () => {
+    const store = createMemorySignatureStore({ clock, maxSignatures: 1, maxPerSigner: 1 });
+    const short = new Map([['a', new Uint8Array(95)]]);
+    await expect(store.putMany('m', short)).rejects.toThrow('a signature of 95 bytes');
+    await store.putMany('m', new Map([['a', signature('1')]]));
+    await expect(store.putMany('m', short)).rejects.toThrow('a signature of 95 bytes');
+    expect(await get(store, 'm', 'a')).toEqual(signature('1'));
+  });
+
+  test('a signature takes less than 300 bytes, of which 96 are its own, and those that are dropped take nothing', () => {
+    // A process of its own, whose heap nothing else is in.
+    const source = (path: string): string => JSON.stringify(new URL(`../../../src/${path}`, import.meta.url).href);
+    const code = `
+      const { createMemorySignatureStore } = await import(${source('store/signature-store.ts')});
+      const { systemClock } = await import(${source('primitives/clock.ts')});
+      const { collectGarbage } = await import(${source('primitives/collect-garbage.ts')});
+      const used = () => {
+        collectGarbage();
+        const { heapUsed, external } = process.memoryUsage();
+        return heapUsed + external;
+      };
+      const store = createMemorySignatureStore({ clock: systemClock, maxSignatures: 50_000, maxPerSigner: 1_000 });
+      const hex = (number, digits) => number.toString(16).padStart(digits, '0');
+      const put = async (message, firstSigner, count = 1_000) => {
+        const signers = Array.from({ length: count }, (_, index) => hex(firstSigner + index, 96));
+        await store.putMany(hex(message, 64), new Map(signers.map((signer) => [signer, new Uint8Array(96)])));
+      };
+      await put(0, 0);
+      const empty = used();
+      for (let message = 1; message < 50; message += 1) await put(message, 0);
+      const full = used();
+      // Others take the place of all of them, and then of these, each of another message and signer.
+      for (let message = 50; message < 60_000; message += 1) await put(message, message * 1_000, 1);
+      const other = used();
+      for (let message = 60_000; message < 120_000; message += 1) await put(message, message * 1_000, 1);
+      console.log(JSON.stringify([full - empty, used() - other].map((bytes) => bytes / 49_000)));
+      await store.getMany('', []);
+    `;
+    const args = ['--input-type=module', '--eval', code];
+    const output = execFileSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 });
+    const [each, more] = JSON.parse(output) as [number, number];
+    expect(each).toBeGreaterThan(96);
+    expect(each).toBeLessThan(300);
+    expect(more).toBeLessThan(150);
   });
 
   test('behaves as a list in the order of use, cut to its bounds', async () => {
