@@ -17,6 +17,7 @@ import { asPChainFailure } from './p-chain-failure.ts';
 import { QueryRoom } from './query-room.ts';
 import type { SignatureOutcome } from './signature-source.ts';
 import type { SignersAtHeight, SigningResolver } from './signing-resolver.ts';
+import type { SubnetPolicy } from './subnet-policy.ts';
 import { connectValidators } from './subnet-views.ts';
 import { planUptimeSearch, type UptimeStanding } from './uptime-search.ts';
 import type { ValidatorConnections } from './validator-connections.ts';
@@ -52,6 +53,7 @@ export interface UptimeProofsOptions {
   readonly connections: Pick<ValidatorConnections, 'track' | 'isConnected' | 'requestSignature'>;
   readonly peers: Pick<PeerNetwork, 'describe' | 'waitUntil'>;
   readonly aggregator: Aggregator;
+  readonly subnets: Pick<SubnetPolicy, 'isAllowed'>;
   readonly clock: Clock;
   readonly resolveTimeoutMs: number;
 }
@@ -62,6 +64,8 @@ const SEARCH_TIMEOUT_MS = 15_000;
 const ANSWER_TIMEOUT_MS = 2_000;
 /** Each asks a whole set several times. */
 const MAX_SEARCHES = 8;
+/** Of these; the others find a place however many searches one client begins. */
+const MAX_SEARCHES_OF_CLIENT = MAX_SEARCHES / 2;
 /** Over all searches: what many nodes are asked at the same time. */
 const MAX_QUERIES = 512;
 /** Who gave a bad signature is left out, and the search goes on without: so often. */
@@ -71,18 +75,41 @@ export function createUptimeProofs(options: UptimeProofsOptions): UptimeProofs {
   const { clock } = options;
   const searches = new SingleFlight<string, UptimeProof>();
   const room = new QueryRoom({ clock, maxQueries: MAX_QUERIES });
+  /** How many searches each client has begun that are under way; as many entries as there are searches at most. */
+  const begun = new Map<string, number>();
+
+  function begin(client: string | undefined): Disposable {
+    if (client === undefined) return { [Symbol.dispose]: () => undefined };
+    begun.set(client, (begun.get(client) ?? 0) + 1);
+    return {
+      [Symbol.dispose]() {
+        const left = (begun.get(client) ?? 0) - 1;
+        if (left > 0) begun.set(client, left);
+        else begun.delete(client);
+      },
+    };
+  }
+
+  function requireRoom(client: string | undefined): void {
+    const isFull = searches.size >= MAX_SEARCHES;
+    const isShareFull = client !== undefined && (begun.get(client) ?? 0) >= MAX_SEARCHES_OF_CLIENT;
+    if (!isFull && !isShareFull) return;
+    throw new AggregatorError(
+      'overloaded',
+      isFull
+        ? `${MAX_SEARCHES} searches for uptimes are under way, which is all there may be`
+        : `${MAX_SEARCHES_OF_CLIENT} searches for uptimes are under way for this client, which is all that one may have`,
+    );
+  }
+
   return {
     async prove(request, { signal, client }) {
       const { quorumNum, pChainHeight } = settingsOf(request);
       const { validationID, uptimeChainID = '', destinationChainID = '' } = request;
       const key = [validationID, uptimeChainID, quorumNum, pChainHeight, destinationChainID].join('|');
-      if (!searches.has(key) && searches.size >= MAX_SEARCHES) {
-        throw new AggregatorError(
-          'overloaded',
-          `${MAX_SEARCHES} searches for uptimes are under way, which is all there may be`,
-        );
-      }
+      if (!searches.has(key)) requireRoom(client);
       const work = async (flight: AbortSignal): Promise<UptimeProof> => {
+        using _place = begin(client);
         using deadline = startDeadline(clock, SEARCH_TIMEOUT_MS, 'searching for the highest uptime', flight);
         try {
           return await search(options, request, { room, client, signal: deadline.signal });
@@ -150,7 +177,7 @@ async function search(
 
 /** The chain whose nodes are asked, and the subnet that they validate. */
 async function findChain(
-  { api, directory, clock, resolveTimeoutMs }: UptimeProofsOptions,
+  { api, directory, subnets, clock, resolveTimeoutMs }: UptimeProofsOptions,
   { validationID, uptimeChainID }: UptimeRequest,
   parent: AbortSignal,
 ): Promise<{ signingSubnetID: SubnetID; uptimeChainID: BlockchainID; managerChainID: BlockchainID | undefined }> {
@@ -163,6 +190,11 @@ async function findChain(
       throw new AggregatorError('unknown_validation', message, { field: 'validationID' });
     }
     const { subnetID } = validator;
+    // Before its validators are connected and asked: the aggregator says so too, but only when all has been asked.
+    if (!subnets.isAllowed(subnetID)) {
+      const message = `this service does not ask the validators of subnet ${subnetID}, of which the validation is`;
+      throw new AggregatorError('subnet_not_allowed', message, { field: 'validationID' });
+    }
     const managerChainID = (await directory.getSubnet(subnetID, signal))?.managerChainID;
     const chainID = uptimeChainID ?? managerChainID;
     const validatedBy = chainID && (await directory.validatedBy(chainID, signal));

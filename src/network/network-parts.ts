@@ -226,7 +226,10 @@ export function openNetworkParts(
       metrics: options.metrics,
     }),
     verifier: createMessageVerifier({ resolver, bls: options.bls }),
-    uptimes: createUptimeProofs({ ...resolving, api: api.lookups, resolver, connections, peers, aggregator }),
+    uptimes: createUptimeProofs({
+      ...{ ...resolving, resolver, connections, peers, aggregator },
+      ...{ api: api.lookups, subnets: policy },
+    }),
     update({ trackedSubnetIDs, manuallyTrackedPeers }) {
       peersByHand = manuallyTrackedPeers;
       policy.track(trackedSubnetIDs);

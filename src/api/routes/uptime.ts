@@ -65,7 +65,7 @@ export function registerUptime(server: Server, networks: readonly Network[]): vo
           ),
           ...HEIGHT_PARAMETERS,
         }),
-        response: { 200: UptimeBody, ...aggregationErrorResponses(400, 404, 500, 502, 503) },
+        response: { 200: UptimeBody, ...aggregationErrorResponses(400, 403, 404, 500, 502, 503) },
       },
       onRequest,
     },

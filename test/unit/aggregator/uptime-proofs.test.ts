@@ -41,6 +41,7 @@ function mute(figure: bigint): Answer {
 function createHarness(answers: readonly Answer[], change: Partial<UptimeProofsOptions> = {}) {
   const asked = new Map<NodeID, bigint[]>();
   const requests: AggregationRequest[] = [];
+  const tracked: string[] = [];
   const script = {
     managerChainID: CHAIN as BlockchainID | undefined,
     aggregate: async (_uptime: bigint): Promise<AggregationResult> => ({ signers: [] }) as unknown as AggregationResult,
@@ -72,7 +73,10 @@ function createHarness(answers: readonly Answer[], change: Partial<UptimeProofsO
       waitUntil: async () => {},
     },
     connections: {
-      track: () => 0,
+      track: (subnetID) => {
+        tracked.push(subnetID);
+        return 0;
+      },
       isConnected: (nodeID) => answers.some((_, i) => nodeOf(i + 1) === nodeID),
       async requestSignature(nodeID, { message }) {
         const uptime = uptimeOf(message);
@@ -81,6 +85,7 @@ function createHarness(answers: readonly Answer[], change: Partial<UptimeProofsO
         return (answers[answers.findIndex((_, i) => nodeOf(i + 1) === nodeID)] as Answer)(uptime);
       },
     },
+    subnets: { isAllowed: () => true },
     aggregator: {
       async aggregate(request) {
         requests.push(request);
@@ -90,9 +95,9 @@ function createHarness(answers: readonly Answer[], change: Partial<UptimeProofsO
     },
     ...change,
   });
-  const prove = (more: object = {}) =>
-    uptimes.prove({ validationID: VALIDATION, ...more }, { signal: never, client: undefined });
-  return { prove, script, asked, requests };
+  const prove = (more: object = {}, client?: string, signal = never) =>
+    uptimes.prove({ validationID: VALIDATION, ...more }, { signal, client });
+  return { prove, script, asked, requests, tracked };
 }
 
 function uptimeOf(message: Uint8Array): bigint {
@@ -150,6 +155,34 @@ describe('the proof of an uptime', () => {
     for (const proof of await Promise.all(same)) expect(proof.uptime).toBe(800n);
     await Promise.all(others);
     expect(asked.get(nodeOf(1))?.length).toBeLessThanOrEqual(2 * 8);
+  });
+
+  test('is searched for one client four times at once: the other places are for others', async () => {
+    const { prove, script } = createHarness([seen(900n), seen(800n), seen(700n), seen(10n)]);
+    const gate = Promise.withResolvers<void>();
+    script.beforeAnswer = () => gate.promise;
+    const leaving = new AbortController();
+    const left = prove({ quorumNum: 10n }, 'greedy', leaving.signal);
+    const greedy = [11n, 12n, 13n].map((quorumNum) => prove({ quorumNum }, 'greedy'));
+    await expect(prove({ quorumNum: 14n }, 'greedy')).rejects.toMatchObject({ code: 'overloaded' });
+    // What is under way already takes no further place, whoever asks for it.
+    const joined = prove({ quorumNum: 11n }, 'greedy');
+    const other = prove({ quorumNum: 14n }, 'other');
+    // A search that nobody waits for any more gives its place back, once it has ended.
+    leaving.abort(new Error('gone'));
+    await expect(left).rejects.toThrow('gone');
+    gate.resolve();
+    await Promise.all([...greedy, joined, other]);
+    await Promise.all([10n, 11n, 12n, 13n].map((quorumNum) => prove({ quorumNum }, 'greedy')));
+  });
+
+  test('is not searched for in a subnet whose validators may not be asked', async () => {
+    const { prove, asked, tracked } = createHarness([seen(900n), seen(800n), seen(700n), seen(10n)], {
+      subnets: { isAllowed: (subnetID) => subnetID !== SUBNET },
+    });
+    await expect(prove()).rejects.toMatchObject({ code: 'subnet_not_allowed', field: 'validationID' });
+    expect(asked.size).toBe(0);
+    expect(tracked).toEqual([]);
   });
 
   test('needs a validation, and a chain that its L1 validates', async () => {
