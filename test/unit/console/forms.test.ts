@@ -15,6 +15,7 @@ import {
   ratioOf,
   shortened,
   tokenAmount,
+  unixTime,
 } from '../../../src/console/page/figures.ts';
 import { textOfHex } from '../../../src/console/page/hex.ts';
 import {
@@ -75,6 +76,12 @@ describe('figures', () => {
     expect([ago(20), ago(65_000)]).toEqual(['now', '1 min ago']);
     expect([bytes(2_048), bytes(3 * 1_048_576)]).toEqual(['2 KiB', '3 MiB']);
     expect(dateTime(Date.UTC(2026, 0, 2, 3, 4, 5))).toBe('2026-01-02 03:04:05 UTC');
+    // The expiry of a registration is any u64, and the view of it must not break.
+    expect([unixTime('1767323045'), unixTime('8640000000000')]).toEqual([
+      '2026-01-02 03:04:05 UTC',
+      '+275760-09-13 00:00:00 UTC',
+    ]);
+    expect(unixTime('18446744073709551615')).toBe(`${grouped('18446744073709551615')} s after 1970`);
     expect(plain(tokenAmount(1_500_000_000_000_000_000n))).toBe('1 500 000 000 000 000 000 (1.5 with 18 decimals)');
     expect(tokenAmount(12n)).toBe('12');
   });
