@@ -27,6 +27,7 @@ import {
   readCalldata,
 } from '../../../src/console/page/predicate.ts';
 import { consequencesOf, quorumOf, weightNeeded } from '../../../src/console/page/quorum.ts';
+import { placeOf } from '../../../src/console/page/session.ts';
 import { DEFAULT_OPTIONS, decideRequest, optionsOf } from '../../../src/console/page/sign-request.ts';
 import { curlOf, sdkOf } from '../../../src/console/page/snippets.ts';
 import { readTokenTransfer } from '../../../src/console/page/token-transfer.ts';
@@ -354,5 +355,19 @@ describe('what can be done about a failure', () => {
 
   test('is nothing where nothing is known', () => {
     expect(adviceWith({})).toEqual([]);
+  });
+});
+
+describe('the place in an address', () => {
+  test.each([
+    ['', 'sign', undefined],
+    ['#/nowhere', 'sign', undefined],
+    ['#/subnets/', 'subnets', undefined],
+    ['#/subnets/a%20b', 'subnets', 'a b'],
+    // The page must come up with any link.
+    ['#/subnets/%', 'subnets', '%'],
+    ['#/inspect/%E0%A4', 'inspect', '%E0%A4'],
+  ])('%s', (hash, view, rest) => {
+    expect(placeOf(hash)).toEqual({ view, rest });
   });
 });
