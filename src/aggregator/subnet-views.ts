@@ -30,7 +30,9 @@ export interface SubnetViews {
   view(request: SubnetRequest, signal: AbortSignal, client?: string): Promise<SubnetView>;
   /** The primary network first, then the tracked subnets, then those asked for lately. */
   list(): readonly KnownSubnet[];
-  /** Of all subnets that are known here, as things are now: nobody is asked, connected or waited for. */
+  /**
+   * Of all subnets that are known here, the one asked for last first, as things are now: nobody is asked, connected or waited for.
+   */
   weights(): readonly SubnetWeights[];
 }
 

@@ -55,6 +55,8 @@ export class Problems {
   /** A problem with a value, which is shown where it may be. */
   addOf(path: Path, value: unknown, schema: SettingSchema | undefined, problem: string, meant?: string): void {
     if (this.#options.isHidden(path) || schema?.secret !== undefined) this.add(path, problem);
+    // A text in place of a section may be any of the section's, such as an address with a password in it.
+    else if (schema?.type === 'object' && typeof value === 'string') this.add(path, `${problem}, is a text`);
     else this.add(path, `${problem}, is ${shown(value)}${meant === undefined ? '' : `; perhaps ${meant} is meant`}`);
   }
 }

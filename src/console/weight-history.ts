@@ -22,11 +22,12 @@ interface History {
 
 /** How much weight of each subnet was connected, and could have signed, since the service started or first heard of it. */
 export class WeightHistory {
-  /** By network and subnet; what was sampled last stands last. */
+  /** By network and subnet; what was asked for last stands last. */
   readonly #histories = new Map<string, History>();
 
+  /** @param weights the subnet asked for last first */
   sample(network: string, weights: readonly SubnetWeights[], now: number): void {
-    for (const { subnetID, totalWeight, connectedWeight, signableWeight } of weights) {
+    for (const { subnetID, totalWeight, connectedWeight, signableWeight } of weights.toReversed()) {
       if (totalWeight === 0n) continue;
       const key = keyOf(network, subnetID);
       const history = this.#histories.get(key) ?? { samples: [], stepMs: SAMPLE_MS };

@@ -275,7 +275,10 @@ class NetworkWithLife implements ServedNetwork {
     // Of a public network the ID is known, and everything works where its info API does not answer.
     if (known !== undefined) this.#openParts(api, known.networkID);
     for (;;) {
+      const { infoApi: asked } = this.#options.network;
       const networkID = await this.#askNetworkID(api, signal);
+      // The addresses were changed meanwhile: this may be the answer of the API before.
+      if (this.#options.network.infoApi !== asked) continue;
       const problem = findNetworkProblem(this.name, known?.networkID, networkID);
       if (problem === undefined) {
         if (this.#state.kind !== 'open') this.#openParts(api, networkID);

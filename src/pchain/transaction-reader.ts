@@ -16,20 +16,36 @@ export interface TransactionReader {
   read(txID: TxID, signal: AbortSignal): Promise<PChainTransaction | undefined>;
 }
 
-/** Accepted transactions never change, and clients ask for the same one until all is well. Each has some KB. */
+/** Accepted transactions never change, and clients ask for the same one until all is well. Most have some KB. */
 const MAX_TRANSACTIONS = 500;
+/**
+ * Of all that are kept, as they came: one has up to 64 KiB, and what is made of it takes a few times as much. Anybody can have such
+ * ones accepted, and ask for them.
+ */
+const MAX_KEPT_BYTES = 4 * 1024 * 1024;
+/** Of one about which there is no message, only its name is kept. */
+const NAME_BYTES = 64;
 
 export function createTransactionReader(api: Pick<NodeApi, 'getTx'>, clock: Clock): TransactionReader {
-  const transactions = new FreshCache<TxID, PChainTransaction | undefined>({
+  const transactions = new FreshCache<TxID, Read | undefined>({
     clock,
     max: MAX_TRANSACTIONS,
-    maxAgeMs: (transaction) => (transaction === undefined ? 0 : Number.POSITIVE_INFINITY),
+    size: { max: MAX_KEPT_BYTES, of: (read) => read?.size ?? NAME_BYTES },
+    maxAgeMs: (read) => (read === undefined ? 0 : Number.POSITIVE_INFINITY),
     async load(txID, signal) {
       const bytes = await unlessRefused(api.getTx(txID, signal));
-      return bytes && parse(bytes, txID);
+      if (bytes === undefined) return undefined;
+      const transaction = parse(bytes, txID);
+      return { transaction, size: transaction.kind === 'other' ? NAME_BYTES : bytes.length };
     },
   });
-  return { read: (txID, signal) => transactions.get(txID, signal) };
+  return { read: async (txID, signal) => (await transactions.get(txID, signal))?.transaction };
+}
+
+interface Read {
+  readonly transaction: PChainTransaction;
+  /** In bytes. */
+  readonly size: number;
 }
 
 /** The bytes hash to the ID, so if they cannot be read, the fault is not the API's. */

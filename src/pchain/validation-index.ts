@@ -29,7 +29,10 @@ export interface ValidationIndex extends AsyncDisposable {
 export interface IndexCoverage {
   /** Undefined until the first block was read. */
   readonly range: { readonly from: bigint; readonly to: bigint } | undefined;
-  /** Whether there are more blocks to read, above or below: what is not found now may be found later. */
+  /**
+   * Whether there are more blocks to read, above or below, or the last lookup that found nothing could not read all that there was to
+   * read: what is not found now may be found later.
+   */
   readonly isReading: boolean;
 }
 
@@ -75,6 +78,8 @@ class ReadingValidationIndex implements ValidationIndex {
   readonly #lookupReads = new SingleFlight<'up', void>();
   readonly #stopped = new AbortController();
   readonly #running: Promise<void>;
+  /** Whether the last lookup that found nothing could not look everywhere: the store or the newest blocks could not be read. */
+  #isLookupPartial = false;
 
   constructor(options: ValidationIndexOptions) {
     this.#options = options;
@@ -96,17 +101,20 @@ class ReadingValidationIndex implements ValidationIndex {
       await this.#loaded;
       const found = await store.originOf(validationID);
       if (found !== undefined) return found;
-      await this.#readNewest(signal);
-      return await store.originOf(validationID);
+      const isRead = await this.#readNewest(signal);
+      const foundNow = await store.originOf(validationID);
+      if (foundNow === undefined) this.#isLookupPartial = !isRead;
+      return foundNow;
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
+      this.#isLookupPartial = true;
       logger.error({ err: error }, 'a lookup in the index of L1 validations failed');
       return undefined;
     }
   }
 
   coverage(): IndexCoverage {
-    return { range: this.#range.heights, isReading: !this.#range.isComplete };
+    return { range: this.#range.heights, isReading: this.#isLookupPartial || !this.#range.isComplete };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -144,16 +152,23 @@ class ReadingValidationIndex implements ValidationIndex {
     }
   }
 
-  /** All lookups that wait for the newest blocks share one reading. A failure costs a lookup nothing but these blocks. */
-  async #readNewest(signal: AbortSignal): Promise<void> {
+  /**
+   * All lookups that wait for the newest blocks share one reading. A failure costs a lookup nothing but these blocks.
+   *
+   * @returns whether they were read
+   */
+  async #readNewest(signal: AbortSignal): Promise<boolean> {
     const { clock, logger } = this.#options;
     using deadline = startDeadline(clock, LOOKUP_READ_MS, 'reading the newest P-Chain blocks', signal);
     try {
       await this.#lookupReads.run('up', async (flight) => void (await this.#range.readUp(flight)), deadline.signal);
+      return true;
     } catch (error) {
       signal.throwIfAborted();
-      if (deadline.signal.aborted) return;
-      logger.warn({ err: error }, 'could not read the newest P-Chain blocks for a lookup');
+      if (!deadline.signal.aborted) {
+        logger.warn({ err: error }, 'could not read the newest P-Chain blocks for a lookup');
+      }
+      return false;
     }
   }
 }

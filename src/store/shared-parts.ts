@@ -31,7 +31,7 @@ export interface SharedPartsOptions {
 }
 
 /** Raised where values are written otherwise: replicas of two versions then do not read each other's. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 export function createSharedParts(options: SharedPartsOptions): SharedParts {
   const { store, secret, networkID, networkName, clock } = options;

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import type { ValidationID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import {
@@ -13,6 +14,11 @@ import type { ValidationStore } from './validation-store.ts';
 const LIFETIME_MS = 30 * 24 * 3_600_000;
 /** A registration has some 300 bytes, and 2 KB with the most owners that a node takes. */
 const MAX_VALUE_BYTES = 4_096;
+/**
+ * Written at the same time. A batch of blocks may have tens of thousands of origins, as a conversion has hundreds: all at once they
+ * are more commands than may wait, and then the store would be given up for everything else, too.
+ */
+const MAX_WRITES = 32;
 
 /**
  * The replica's own index first, then what all replicas have found in the blocks that they have read: so one that has just started
@@ -30,9 +36,12 @@ export function createSharedValidationStore(own: ValidationStore, values: Shared
     },
     async commit(batch) {
       await own.commit(batch);
-      for (const { validationID, justification } of batch.entries.flatMap(({ origins }) => origins)) {
-        void values.set(originKey(validationID), encodeJustification(justification), LIFETIME_MS);
-      }
+      const limit = pLimit(MAX_WRITES);
+      await limit.map(
+        batch.entries.flatMap(({ origins }) => origins),
+        ({ validationID, justification }) =>
+          values.set(originKey(validationID), encodeJustification(justification), LIFETIME_MS),
+      );
     },
   };
 }

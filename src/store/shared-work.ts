@@ -34,6 +34,7 @@ export interface SharedTask<Outcome> {
 
 export interface SharedOutcome {
   readonly bytes: Uint8Array;
+  /** How long it is good. What is not proven says so itself under its seal, whatever the store makes of it. */
   readonly ttlMs: number;
   /** Whether whoever reads it can check that it is right. If not, it is shared only under a seal. */
   readonly isProven: boolean;
@@ -54,6 +55,16 @@ const MAX_VALUE_BYTES = 512 * 1024;
 /** Outcomes that are not good are replaced; somebody who keeps planting them cannot keep us from the work. */
 const MAX_REFUSED = 3;
 
+/**
+ * How much later than its end an outcome still counts that is not proven. Nodes refuse whoever's clock is a minute off, so the clocks
+ * of replicas that work differ by no more than twice that. Whoever can write to the store can put a failure back for so long, and
+ * not for ever.
+ */
+const CLOCK_TOLERANCE_MS = 120_000;
+const TIME_BYTES = 8;
+
+const STALE =
+  'the shared store has a failure whose time is over: somebody has put it back there, or the clocks of replicas differ by minutes';
 const NONSENSE =
   'the shared store has a value that no replica with our secret has written: is store.sharedSecret the same everywhere?';
 const TOKEN_BYTES = 16;
@@ -76,7 +87,7 @@ type Found =
   | { readonly kind: 'ours'; readonly token: Uint8Array }
   | { readonly kind: 'theirs'; readonly raw: Uint8Array; readonly progress: Uint8Array | undefined }
   | { readonly kind: 'done'; readonly raw: Uint8Array; readonly bytes: Uint8Array; readonly isProven: boolean }
-  | { readonly kind: 'nonsense'; readonly raw: Uint8Array }
+  | { readonly kind: 'nonsense' | 'stale'; readonly raw: Uint8Array }
   | { readonly kind: 'away' };
 
 class LeasedWork implements SharedWork {
@@ -121,7 +132,8 @@ class LeasedWork implements SharedWork {
           break;
         }
         case 'nonsense':
-          this.#warn('nonsense', {}, NONSENSE);
+        case 'stale':
+          this.#warn(found.kind, {}, found.kind === 'stale' ? STALE : NONSENSE);
           dead = found.raw;
           break;
         case 'theirs':
@@ -208,7 +220,9 @@ class LeasedWork implements SharedWork {
 
   #finish(key: string, token: Uint8Array, { bytes, ttlMs, isProven }: SharedOutcome): void {
     const { values, seal } = this.#options;
-    const value = this.#value(key, token, isProven ? KIND.proven : KIND.word, bytes);
+    const value = isProven
+      ? this.#value(key, token, KIND.proven, bytes)
+      : this.#value(key, token, KIND.word, concatBytes(timeBytes(this.#options.clock.now() + ttlMs), bytes));
     if (value.length > MAX_VALUE_BYTES || !(isProven || seal.isOfSecret)) this.#release(key, token);
     // What is proven is good for all, also where the lease was lost.
     else if (isProven) void values.set(key, value, ttlMs);
@@ -244,7 +258,7 @@ class LeasedWork implements SharedWork {
         return { kind: 'theirs', raw, progress: seal.isOfSecret && progress.length > 0 ? progress : undefined };
       }
       case KIND.word:
-        return seal.isOfSecret ? { kind: 'done', raw, bytes: body.subarray(1), isProven: false } : nonsense;
+        return seal.isOfSecret ? this.#readWord(raw, body.subarray(1)) : nonsense;
       case KIND.proven:
         return { kind: 'done', raw, bytes: body.subarray(1), isProven: true };
       case undefined:
@@ -252,6 +266,22 @@ class LeasedWork implements SharedWork {
         return nonsense;
     }
   }
+
+  #readWord(raw: Uint8Array, payload: Uint8Array): Found {
+    if (payload.length < TIME_BYTES) return { kind: 'nonsense', raw };
+    const view = new DataView(payload.buffer, payload.byteOffset, payload.byteLength);
+    const isOver = this.#options.clock.now() >= Number(view.getBigUint64(0)) + CLOCK_TOLERANCE_MS;
+    return isOver
+      ? { kind: 'stale', raw }
+      : { kind: 'done', raw, bytes: payload.subarray(TIME_BYTES), isProven: false };
+  }
+}
+
+/** Unix milliseconds. */
+function timeBytes(ms: number): Uint8Array {
+  const bytes = Buffer.alloc(TIME_BYTES);
+  bytes.writeBigUInt64BE(BigInt(Math.ceil(ms)));
+  return bytes;
 }
 
 function sealedName(key: string, token: Uint8Array): string {

@@ -47,7 +47,7 @@ export function openReplicaStore(plan: Plan, world: ReplicaWorld): ReplicaStore 
   const { replicas } = plan;
   if (replicas === undefined) return undefined;
   const { clock, draws, scheme } = world;
-  const scope = `v1:${plan.networkID}:${NETWORK_NAME}:`;
+  const scope = `v2:${plan.networkID}:${NETWORK_NAME}:`;
   const secret = replicas.secrets === 'none' ? undefined : SECRET;
   const targets = workOf(plan, world);
   const targetOf = (name: string): Target | undefined =>

@@ -208,9 +208,11 @@ function kindOf(key: string): string | undefined {
   return /(work|signatures|set):/.exec(key)?.[1];
 }
 
+/** Good until long after the end of the world. */
 function failure(): Uint8Array {
   const connectedWeight = { bigint: '99999999999999' };
-  return Buffer.from(JSON.stringify({ version: 1, code: 'signing_refused', message: 'all is lost', connectedWeight }));
+  const failed = { version: 1, code: 'signing_refused', message: 'all is lost', connectedWeight };
+  return concatBytes(new ByteWriter().u64(2n ** 62n).finish(), Buffer.from(JSON.stringify(failed)));
 }
 
 function asText(bytes: Uint8Array): string {

@@ -6,7 +6,7 @@ import { ApiClient, failureOf } from './api-client.ts';
 import { Field, usePolled } from './controls.ts';
 import { InspectView } from './inspect-view.ts';
 import { ServiceView } from './service-view.ts';
-import { PRIMARY_NETWORK, type Session, VIEWS, type ViewName } from './session.ts';
+import { PRIMARY_NETWORK, placeOf, type Session, VIEWS, type ViewName } from './session.ts';
 import { SignView } from './sign-view.ts';
 import { SubnetsView } from './subnets-view.ts';
 import { ThemeButton } from './theme.ts';
@@ -187,12 +187,6 @@ function KeyForm({ onDone }: { onDone: () => void }): ComponentChild {
     }),
     h('button', { type: 'submit', class: 'button primary' }, 'Use it'),
   ]);
-}
-
-function placeOf(hash: string): { readonly view: ViewName; readonly rest: string | undefined } {
-  const [, name, rest] = hash.split('/');
-  const view = VIEWS.find((known) => known === name) ?? 'sign';
-  return { view, rest: rest === undefined || rest === '' ? undefined : decodeURIComponent(rest) };
 }
 
 const root = document.getElementById('app');

@@ -1,7 +1,7 @@
 import { type ComponentChild, type ComponentChildren, h } from 'preact';
 import type { DecodedPayload, DecodedReading } from '../../api/message-records.ts';
 import { Badge, Facts, Id } from './controls.ts';
-import { dateTime, duration, grouped, tokenAmount } from './figures.ts';
+import { duration, grouped, tokenAmount, unixTime } from './figures.ts';
 import { textOfHex } from './hex.ts';
 import type { Session } from './session.ts';
 import { readTokenTransfer } from './token-transfer.ts';
@@ -160,7 +160,7 @@ function contentDetails(content: Content, session: Session): ComponentChildren {
         ['Node', id(content.nodeId, 'NodeID')],
         ['Weight', grouped(content.weight)],
         ['Subnet', id(content.subnetId, 'subnet ID')],
-        ['Until', dateTime(Number(content.expiry) * 1_000)],
+        ['Until', unixTime(content.expiry)],
         ['Validation', id(content.validationId, 'validation ID')],
         ['BLS key', id(`0x${content.blsPublicKey}`, 'BLS public key')],
         ['Balance goes back to', ownerValue(content.remainingBalanceOwner)],

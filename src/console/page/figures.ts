@@ -98,3 +98,12 @@ export function dateTime(unixMs: number): string {
     .replace('T', ' ')
     .replace(/\.\d+Z$/, ' UTC');
 }
+
+/** The last moment that a `Date` can hold. */
+const LAST_UNIX_MS = 8.64e15;
+
+/** Of a message, which may name any moment: one that no calendar reaches is given as it is. */
+export function unixTime(seconds: string): string {
+  const unixMs = Number(seconds) * 1_000;
+  return unixMs <= LAST_UNIX_MS ? dateTime(unixMs) : `${grouped(seconds)} s after 1970`;
+}

@@ -4,6 +4,18 @@ import type { ApiClient } from './api-client.ts';
 export const VIEWS = ['sign', 'inspect', 'subnets', 'service'] as const;
 export type ViewName = (typeof VIEWS)[number];
 
+/** What the address shows after its `#`; anybody can write such a link, so what cannot be decoded stays as it is. */
+export function placeOf(hash: string): { readonly view: ViewName; readonly rest: string | undefined } {
+  const [, name, rest] = hash.split('/');
+  const view = VIEWS.find((known) => known === name) ?? 'sign';
+  if (rest === undefined || rest === '') return { view, rest: undefined };
+  try {
+    return { view, rest: decodeURIComponent(rest) };
+  } catch {
+    return { view, rest };
+  }
+}
+
 export const PRIMARY_NETWORK = '11111111111111111111111111111111LpoYY';
 
 /** What all views share: whom they ask, of which network, and what is known beforehand. */

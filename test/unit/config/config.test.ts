@@ -369,6 +369,16 @@ describe('what is wrong is said in a sentence that names the setting', () => {
       /^store\.sharedUrl: must be such as redis:/,
     ],
     [
+      'an address in place of a section',
+      fileWith({ store: 'redis://:secret@redis.test' }),
+      'store: must be an object, is a text',
+    ],
+    [
+      'an address in place of a network',
+      { networks: { fuji: 'https://a.b?token=secret' } },
+      /^networks\.fuji: .*is a text$/,
+    ],
+    [
       'a node of a Redis without its port',
       fileWith({ store: { sharedNodes: ['redis.test'] } }),
       /^store\.sharedNodes\[0\]: must be a host and a port/,

@@ -114,7 +114,7 @@ describe('weight since the start', () => {
     const names = Array.from({ length: MAX_SUBNETS + 3 }, (_, index) => `s${index}`);
     history.sample(
       'n',
-      names.map((name) => weights(name, 1n)),
+      names.toReversed().map((name) => weights(name, 1n)),
       0,
     );
     history.sample('n', [weights('s3', 2n)], SAMPLE_MS);
@@ -123,6 +123,21 @@ describe('weight since the start', () => {
     expect(history.subnets('n').slice(-2)).toEqual(['s3', 'new']);
     expect(history.subnets('m')).toEqual([]);
     expect(history.of('n', 's0' as SubnetID)).toEqual([]);
+  });
+
+  test('of more subnets than have room those asked for last are followed on', () => {
+    const history = new WeightHistory();
+    // As the network lists them: the one asked for last stands first.
+    const names = Array.from({ length: MAX_SUBNETS + 3 }, (_, index) => `s${index}`);
+    for (const at of [0, SAMPLE_MS, 2 * SAMPLE_MS]) {
+      history.sample(
+        'n',
+        names.map((name) => weights(name, 1n)),
+        at,
+      );
+    }
+    expect(history.of('n', 's0' as SubnetID)).toHaveLength(3);
+    expect(history.of('n', names.at(-1) as SubnetID)).toEqual([]);
   });
 
   test('a set without weight has no share', () => {

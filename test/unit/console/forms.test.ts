@@ -15,6 +15,7 @@ import {
   ratioOf,
   shortened,
   tokenAmount,
+  unixTime,
 } from '../../../src/console/page/figures.ts';
 import { textOfHex } from '../../../src/console/page/hex.ts';
 import {
@@ -26,6 +27,7 @@ import {
   readCalldata,
 } from '../../../src/console/page/predicate.ts';
 import { consequencesOf, quorumOf, weightNeeded } from '../../../src/console/page/quorum.ts';
+import { placeOf } from '../../../src/console/page/session.ts';
 import { DEFAULT_OPTIONS, decideRequest, optionsOf } from '../../../src/console/page/sign-request.ts';
 import { curlOf, sdkOf } from '../../../src/console/page/snippets.ts';
 import { readTokenTransfer } from '../../../src/console/page/token-transfer.ts';
@@ -75,6 +77,12 @@ describe('figures', () => {
     expect([ago(20), ago(65_000)]).toEqual(['now', '1 min ago']);
     expect([bytes(2_048), bytes(3 * 1_048_576)]).toEqual(['2 KiB', '3 MiB']);
     expect(dateTime(Date.UTC(2026, 0, 2, 3, 4, 5))).toBe('2026-01-02 03:04:05 UTC');
+    // The expiry of a registration is any u64, and the view of it must not break.
+    expect([unixTime('1767323045'), unixTime('8640000000000')]).toEqual([
+      '2026-01-02 03:04:05 UTC',
+      '+275760-09-13 00:00:00 UTC',
+    ]);
+    expect(unixTime('18446744073709551615')).toBe(`${grouped('18446744073709551615')} s after 1970`);
     expect(plain(tokenAmount(1_500_000_000_000_000_000n))).toBe('1 500 000 000 000 000 000 (1.5 with 18 decimals)');
     expect(tokenAmount(12n)).toBe('12');
   });
@@ -347,5 +355,19 @@ describe('what can be done about a failure', () => {
 
   test('is nothing where nothing is known', () => {
     expect(adviceWith({})).toEqual([]);
+  });
+});
+
+describe('the place in an address', () => {
+  test.each([
+    ['', 'sign', undefined],
+    ['#/nowhere', 'sign', undefined],
+    ['#/subnets/', 'subnets', undefined],
+    ['#/subnets/a%20b', 'subnets', 'a b'],
+    // The page must come up with any link.
+    ['#/subnets/%', 'subnets', '%'],
+    ['#/inspect/%E0%A4', 'inspect', '%E0%A4'],
+  ])('%s', (hash, view, rest) => {
+    expect(placeOf(hash)).toEqual({ view, rest });
   });
 });

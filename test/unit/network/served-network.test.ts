@@ -41,6 +41,7 @@ function scriptedServedNetwork({
     networkID,
     isConnected: true,
     openError: undefined as Error | undefined,
+    beforeAnswer: Promise.resolve(),
     peerCounts: { connected: 1, turnedAway: 0 },
   };
   /** What happened to API and parts, in order. */
@@ -62,8 +63,10 @@ function scriptedServedNetwork({
           events.push(`api asks ${baseUrl}`);
         },
         async getNetworkID() {
-          if (script.networkID instanceof Error) throw script.networkID;
-          return script.networkID;
+          const { networkID: answer } = script;
+          await script.beforeAnswer;
+          if (answer instanceof Error) throw answer;
+          return answer;
         },
         openParts(openedParts, id) {
           openedParts.defer(() => void events.push('parts closed'));
@@ -331,6 +334,22 @@ describe('an update', () => {
     await clock.advance(2_000);
     expect(events.slice(-2)).toEqual(['parts opened for 1337', 'tracks 1 subnets and 1 peers']);
     expect(network.peerCounts()).toEqual({ connected: 1, turnedAway: 0 });
+  });
+
+  it('has new addresses asked, though the answer of those before comes after the change', async () => {
+    await using scope = new AsyncDisposableStack();
+    const { network, events, script } = scriptedServedNetwork();
+    scope.use(network);
+    const slow = Promise.withResolvers<void>();
+    script.beforeAnswer = slow.promise;
+    network.open();
+    await settle();
+    expect(await network.update(changed('local', {}))).toBeUndefined();
+    script.networkID = FUJI_ID;
+    slow.resolve();
+    await settle();
+    expect(network.refusal).toContain('its info API is of fuji');
+    expect(events.filter((event) => event.startsWith('parts opened'))).toEqual([]);
   });
 
   it("sets the level of its log to the process's", async () => {

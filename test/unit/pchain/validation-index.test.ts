@@ -70,14 +70,17 @@ function put(chain: TestChain, height: bigint, number: number) {
   return originOf(message);
 }
 
-test('a store that cannot be read costs a lookup its answer, and nothing more', async () => {
+test('a store that cannot be read costs a lookup its answer, and is no verdict', async () => {
   const directory = folder();
-  const { index, close } = open(new TestChain(3n), { directory });
+  const { index, clock, close } = open(new TestChain(3n), { directory });
+  await clock.advance(LONG_MS);
+  expect(index.coverage().isReading).toBe(false);
   const { validationID } = originOf(registration(1));
   const database = new DatabaseSync(join(directory, 'l1-validations-1.sqlite'));
   database.exec('DROP TABLE origins');
   database.close();
   expect(await index.originOf(validationID, new AbortController().signal)).toBeUndefined();
+  expect(index.coverage().isReading).toBe(true);
   await close();
 });
 
@@ -184,7 +187,13 @@ describe('an API that fails', () => {
     await clock.advance(LONG_MS);
     chain.failure = () => new ApiError('unavailable', 'no answer');
     expect(await index.originOf(validationID, SIGNAL)).toEqual(justification);
-    expect(await index.originOf(originOf(registration(9)).validationID, SIGNAL)).toBeUndefined();
+    const { validationID: unknown } = originOf(registration(9));
+    expect(await index.originOf(unknown, SIGNAL)).toBeUndefined();
+    // It may be in the newest blocks: that it is not there is no verdict.
+    expect(index.coverage()).toEqual({ range: { from: 0n, to: 20n }, isReading: true });
+    chain.failure = undefined;
+    expect(await index.originOf(unknown, SIGNAL)).toBeUndefined();
+    expect(index.coverage().isReading).toBe(false);
   });
 
   test('that hangs holds no lookup up for longer than a second', async () => {

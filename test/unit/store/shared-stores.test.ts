@@ -195,4 +195,25 @@ describe('L1 validations', () => {
     values.entries.set(`validation:${another}`, { value: Buffer.from('lie'), endsMs: Number.POSITIVE_INFINITY });
     expect(await other.originOf(another)).toBeUndefined();
   });
+
+  test('of many that are read at once few are written at a time, and all in the end', async () => {
+    const values = createMemorySharedValues(new FakeClock());
+    const { set } = values;
+    let [underWay, most] = [0, 0];
+    values.set = async (...entry) => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      await settle();
+      await set(...entry);
+      underWay -= 1;
+    };
+    using own = openValidationStore({ directory: undefined, networkID: 1 });
+    const origins = Array.from({ length: 200 }, (_, index) => ({
+      validationID: conversionValidationID(SUBNET, index),
+      justification: { ...justification, index },
+    }));
+    await createSharedValidationStore(own, values).commit({ position, entries: [{ height: 1n, origins }] });
+    expect(most).toBe(32);
+    expect(values.entries.size).toBe(200);
+  });
 });

@@ -276,6 +276,35 @@ describe('lies', () => {
     await clock.advance(20_000);
   });
 
+  test('a failure that is put back again and again is believed for minutes, and not for ever', async () => {
+    const { clock, values, open, done, taskOf, run, log, counted } = createReplicas();
+    void run(open(), taskOf('failure', { isProven: false }));
+    await clock.advance(300);
+    // A copy that never ends.
+    const { value } = values.entries.get(KEY)!;
+    values.entries.set(KEY, { value, endsMs: Number.POSITIVE_INFINITY });
+    // As long as clocks may differ.
+    await clock.advance(60_000 + 119_000);
+    expect(await run(open(), taskOf('early'))).toBe('failure of another');
+    await clock.advance(2_000);
+    const late = run(open(), taskOf('late'));
+    await clock.advance(300);
+    expect(await late).toBe('late');
+    expect(done).toEqual(['failure', 'late']);
+    expect(await counted('refused')).toBe(1);
+    expect(log.lines.join('')).toContain('whose time is over');
+  });
+
+  test('a word that is sealed and has no time in it is no outcome', async () => {
+    const { clock, values, open, taskOf, run } = createReplicas();
+    const name = `${KEY} ${Buffer.from(token).toString('hex')}`;
+    const value = Buffer.concat([token, createSeal(SECRET, 'test:').seal(name, Buffer.from([3, 1]))]);
+    values.entries.set(KEY, { value, endsMs: Number.POSITIVE_INFINITY });
+    const result = run(open(), taskOf('one'));
+    await clock.advance(300);
+    expect(await result).toBe('one');
+  });
+
   test('replicas with different secrets do not believe each other', async () => {
     const { clock, open, done, taskOf, run } = createReplicas();
     void run(open(), taskOf('one'));
