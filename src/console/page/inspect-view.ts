@@ -7,29 +7,14 @@ import { Badge, Card, Facts, Field, Id } from './controls.ts';
 import { DecodedMessage } from './decoded-message.ts';
 import { grouped, percentOf, shortened } from './figures.ts';
 import { MessageInput, useReadInput } from './message-input.ts';
-import { DEFAULT_QUORUM, MAX_PERCENTAGE } from './quorum.ts';
+import { MAX_PERCENTAGE } from './quorum.ts';
 import type { Session } from './session.ts';
 import { SignFailure } from './sign-failure.ts';
 import { drawnSigners, PROBLEM_ADVICE } from './verdict.ts';
+import { HERE, type VerificationBody, verificationBody, type Where } from './verification-body.ts';
 import { type Column, VirtualTable } from './virtual-table.ts';
 import { WeightBar } from './weight-bar.ts';
 import { WeightMap } from './weight-map.ts';
-
-interface Where {
-  readonly at: 'now' | 'destination' | 'height';
-  readonly destinationBlockchainId: string;
-  readonly pChainHeight: string;
-  readonly signingSubnetId: string;
-  readonly quorum: number;
-}
-
-const HERE: Where = {
-  at: 'now',
-  destinationBlockchainId: '',
-  pChainHeight: '',
-  signingSubnetId: '',
-  quorum: DEFAULT_QUORUM,
-};
 
 /** Any message: what it says, who signed it, and whether a destination would accept it. */
 export function InspectView({ session, begin }: { session: Session; begin: string | undefined }): ComponentChild {
@@ -125,7 +110,8 @@ function Destination({ where, onWhere }: { where: Where; onWhere: (where: Where)
     }),
     where.at === 'destination' &&
       h(Field, { label: 'Destination chain', children: text('destinationBlockchainId', 'in cb58 or hex') }),
-    where.at === 'height' && h(Field, { label: 'P-Chain height', children: text('pChainHeight', '0') }),
+    where.at === 'height' &&
+      h(Field, { label: 'P-Chain height', hint: 'A whole number.', children: text('pChainHeight', '0') }),
     h(Field, {
       label: 'Quorum in percent',
       hint: 'What the destination asks for: 67, unless it is configured otherwise.',
@@ -151,30 +137,19 @@ function Destination({ where, onWhere }: { where: Where; onWhere: (where: Where)
 
 const QUIET_MS = 200;
 
-/** Asks whenever what is asked for has changed, and nothing came after it for a moment. */
+/** Asks whenever what is asked for has changed, and nothing came after it for a moment. Meanwhile there is no verdict. */
 function useVerdict({ api, network }: Session, reading: DecodedReading | undefined, hex: string, where: Where) {
-  const [state, setState] = useState<{ result?: VerificationResult; failure?: Failure }>({});
-  const isSigned = reading?.as === 'signedMessage';
-  const body = {
-    signedMessage: hex,
-    quorumPercentage: where.quorum,
-    ...(where.signingSubnetId.trim() !== '' && { signingSubnetId: where.signingSubnetId.trim() }),
-    ...(where.at === 'height' &&
-      /^\d+$/.test(where.pChainHeight.trim()) && { pChainHeight: Number(where.pChainHeight) }),
-    ...(where.at === 'destination' &&
-      where.destinationBlockchainId.trim() !== '' && { destinationBlockchainId: where.destinationBlockchainId.trim() }),
-  };
+  const [state, setState] = useState<{ question?: string; result?: VerificationResult; failure?: Failure }>({});
+  const body: VerificationBody | undefined = reading?.as === 'signedMessage' ? verificationBody(hex, where) : undefined;
+  const question = JSON.stringify([network, body]);
   useEffect(() => {
-    if (!isSigned) {
-      setState({});
-      return undefined;
-    }
+    if (body === undefined) return undefined;
     const leaving = new AbortController();
     const timer = setTimeout(() => {
       api.verify(network, body, leaving.signal).then(
-        (result) => setState({ result }),
+        (result) => setState({ question, result }),
         (error: unknown) => {
-          if (!leaving.signal.aborted) setState({ failure: failureOf(error) });
+          if (!leaving.signal.aborted) setState({ question, failure: failureOf(error) });
         },
       );
     }, QUIET_MS);
@@ -182,8 +157,9 @@ function useVerdict({ api, network }: Session, reading: DecodedReading | undefin
       clearTimeout(timer);
       leaving.abort();
     };
-  }, [network, isSigned, JSON.stringify(body)]);
-  return state;
+  }, [question]);
+  // What was said of another question, such as of a lower quorum, is no answer to this one.
+  return body !== undefined && state.question === question ? state : {};
 }
 
 type Signer = VerificationResult['signers'][number];

@@ -32,6 +32,7 @@ import { DEFAULT_OPTIONS, decideRequest, optionsOf } from '../../../src/console/
 import { curlOf, sdkOf } from '../../../src/console/page/snippets.ts';
 import { readTokenTransfer } from '../../../src/console/page/token-transfer.ts';
 import { squarify } from '../../../src/console/page/treemap.ts';
+import { HERE, verificationBody } from '../../../src/console/page/verification-body.ts';
 import { quorumWeight } from '../../../src/validators/quorum.ts';
 
 const plain = (text: string) => text.replaceAll('\u00a0', ' ');
@@ -369,5 +370,35 @@ describe('the place in an address', () => {
     ['#/inspect/%E0%A4', 'inspect', '%E0%A4'],
   ])('%s', (hash, view, rest) => {
     expect(placeOf(hash)).toEqual({ view, rest });
+  });
+});
+
+describe('what is asked about a signed message', () => {
+  const now = { signedMessage: '00ff', quorumPercentage: 67 };
+
+  test('is all that the form says, without what belongs to another choice', () => {
+    expect(verificationBody('00ff', HERE)).toEqual(now);
+    const filled = {
+      ...HERE,
+      destinationBlockchainId: ' C ',
+      pChainHeight: ' 12 ',
+      signingSubnetId: ' S ',
+      quorum: 80,
+    };
+    const signed = { signedMessage: '00ff', quorumPercentage: 80, signingSubnetId: 'S' };
+    expect(verificationBody('00ff', filled)).toEqual(signed);
+    expect(verificationBody('00ff', { ...filled, at: 'destination' })).toEqual({
+      ...signed,
+      destinationBlockchainId: 'C',
+    });
+    expect(verificationBody('00ff', { ...filled, at: 'height' })).toEqual({ ...signed, pChainHeight: 12 });
+  });
+
+  test.each(['', ' ', 'x', '1e3', '-1', '0x10', '1.5'])('is nothing while the height is %j', (pChainHeight) => {
+    expect(verificationBody('00ff', { ...HERE, at: 'height', pChainHeight })).toBeUndefined();
+  });
+
+  test('is nothing while the destination is not named', () => {
+    expect(verificationBody('00ff', { ...HERE, at: 'destination' })).toBeUndefined();
   });
 });
