@@ -164,6 +164,7 @@ export class Peer {
       clock: this.#clock,
       turns: options.turns,
       handle: (payload, payloadMs) => this.#handlePayload(payload, payloadMs),
+      onBroken: (error) => this.#onBroken(error),
       source: this.#connection,
     });
   }
@@ -276,12 +277,11 @@ export class Peer {
   #onData(chunk: Uint8Array): void {
     if (this.#state.kind === 'closed') return;
     this.#events.onBytes('received', chunk.length);
-    try {
-      this.#inbox.push(chunk);
-    } catch (error) {
-      if (!(error instanceof ParseError)) throw error;
-      this.close('protocol', `broke the protocol: ${error.message}`);
-    }
+    this.#inbox.push(chunk);
+  }
+
+  #onBroken({ message }: ParseError): void {
+    this.close('protocol', `broke the protocol: ${message}`);
   }
 
   #handlePayload(payload: Uint8Array, nowMs: number): void {
@@ -316,7 +316,7 @@ export class Peer {
       }
     } catch (error) {
       if (!(error instanceof ParseError)) throw error;
-      this.close('protocol', `broke the protocol: ${error.message}`);
+      this.#onBroken(error);
     }
   }
 

@@ -13,6 +13,7 @@ let handled: number[];
 let source: string[];
 let costMs: number;
 let onHandle: () => void;
+let broken: ParseError[];
 let inbox: PacedInbox;
 beforeEach(() => {
   nowMs = 0;
@@ -20,6 +21,7 @@ beforeEach(() => {
   source = [];
   costMs = 0;
   onHandle = () => undefined;
+  broken = [];
   const fake = new FakeClock();
   const clock: Clock = {
     now: () => fake.now(),
@@ -35,12 +37,15 @@ beforeEach(() => {
       nowMs += costMs;
       onHandle();
     },
+    onBroken: (error) => void broken.push(error),
     source: { pause: () => void source.push('pause'), resume: () => void source.push('resume') },
   });
 });
 
 const frames = (first: number, count: number): Uint8Array =>
   concatBytes(...Array.from({ length: count }, (_, index) => encodeFrame(Uint8Array.of(first + index))));
+/** The header of a longer frame than there may be. */
+const NO_FRAME = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0);
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
 describe('PacedInbox', () => {
@@ -99,8 +104,20 @@ describe('PacedInbox', () => {
     expect(handled).toEqual([0]);
   });
 
-  it('throws on bytes that are no frames', () => {
-    expect(() => inbox.push(Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0))).toThrow(ParseError);
+  it('says of bytes that they are no frames, after what came before them, and reads nothing after them', () => {
+    inbox.push(concatBytes(frames(0, 2), NO_FRAME, frames(2, 1)));
+    expect(handled).toEqual([0, 1]);
+    expect(broken).toEqual([expect.any(ParseError)]);
+  });
+
+  it('keeps bytes that wait as they came, as the source may use their memory again', () => {
+    costMs = 60;
+    const chunk = frames(0, 2);
+    inbox.push(chunk);
+    expect(handled).toEqual([0]);
+    chunk.fill(9);
+    inbox.tick();
+    expect(handled).toEqual([0, 1]);
   });
 });
 
@@ -118,6 +135,7 @@ describe('many inboxes', () => {
           clock: new FakeClock(),
           turns: messageTurns,
           handle: ([first = -1]) => void heard.push(`${index}:${first}`),
+          onBroken: () => void heard.push(`${index} broken`),
           source: {
             pause: () => void sources.push(`pause ${index}`),
             resume: () => void sources.push(`resume ${index}`),
@@ -181,6 +199,15 @@ describe('many inboxes', () => {
     while (turns.length > 0) nextTurn();
     expect(sources).toEqual(['pause 0', 'resume 0']);
     expect(heard).toHaveLength(2 * MAX_MESSAGES_A_TURN + 3);
+  });
+
+  it('cut no bytes into messages before their turn: thousands of empty frames would be fifty times as large', () => {
+    const { inboxes, heard, nextTurn } = createInboxes(2);
+    inboxes[0]?.push(frames(0, MAX_MESSAGES_A_TURN));
+    inboxes[1]?.push(concatBytes(frames(0, 2), NO_FRAME));
+    expect(heard).toHaveLength(MAX_MESSAGES_A_TURN);
+    nextTurn();
+    expect(heard.slice(MAX_MESSAGES_A_TURN)).toEqual(['1:0', '1:1', '1 broken']);
   });
 
   it('hand over what waits where the connection ends, and nothing that was dropped', () => {
