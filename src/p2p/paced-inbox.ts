@@ -83,7 +83,13 @@ export class PacedInbox {
     if (this.#handleNow(() => turns.take())) return;
     this.#isWaiting = true;
     turns.wait(() => {
-      const isDone = this.#handleNow(() => turns.take());
+      // One message, then others have their turn: else each of a thousand peers with a crowd of messages would have a whole one first.
+      let mayHandle = true;
+      const isDone = this.#handleNow(() => {
+        const may = mayHandle && turns.take();
+        mayHandle = false;
+        return may;
+      });
       this.#isWaiting = !isDone;
       if (isDone) this.#letGo();
       return isDone;
