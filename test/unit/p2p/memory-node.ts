@@ -20,6 +20,7 @@ export interface MemoryNodeOptions {
   readonly networkID: number;
   readonly identity?: Identity;
   readonly host: string;
+  readonly clientName?: string;
   /** Does nothing by default. */
   readonly onAppRequest?: (node: MemoryNode, request: AppRequest) => void;
   /** What it does once the connection stands; by default it speaks the protocol. */
@@ -80,7 +81,7 @@ export class MemoryNode {
       networkID: this.#options.networkID,
       nowMs: this.#clock.now(),
       version: NODE_VERSION,
-      clientName: 'memory-node',
+      clientName: this.#options.clientName ?? 'memory-node',
       address: signAddress(this.identity, { host, port, timestamp: BigInt(Math.floor(this.#clock.now() / 1000)) }),
       blsSignature: BLS_SIGNATURE_OF_NOBODY,
       trackedSubnets: [],

@@ -77,6 +77,12 @@ describe('a connection in memory', () => {
     await network[Symbol.asyncDispose]();
   });
 
+  it('keeps a few characters of the name that a node gives itself', async () => {
+    const node = world.node({ host: '10.0.0.1', clientName: 'x'.repeat(200_000) });
+    const network = await world.connected(node);
+    expect(network.describe(node.nodeID).client).toEqual({ name: 'x'.repeat(64), version: NODE_VERSION });
+  });
+
   it('carries an app request and its answer', async () => {
     const node = world.node({
       host: '10.0.0.1',
