@@ -23,6 +23,8 @@ export interface MemoryNodeOptions {
   readonly clientName?: string;
   /** Does nothing by default. */
   readonly onAppRequest?: (node: MemoryNode, request: AppRequest) => void;
+  /** By default it has no addresses to give, and does not answer. */
+  readonly onGetPeerList?: (node: MemoryNode) => void;
   /** What it does once the connection stands; by default it speaks the protocol. */
   readonly onAccept?: (end: MemoryEnd) => void;
 }
@@ -93,7 +95,7 @@ export class MemoryNode {
 
   #serve(end: MemoryEnd): void {
     const decoder = new FrameDecoder();
-    const { networkID, onAppRequest } = this.#options;
+    const { networkID, onAppRequest, onGetPeerList } = this.#options;
     end.listen({
       onData: (chunk) => {
         for (const payload of decoder.push(chunk)) {
@@ -105,6 +107,7 @@ export class MemoryNode {
             this.send({ case: 'peerList', value: { claimedIpPorts: [] } });
           }
           if (message.case === 'ping' && this.answersPings) this.send({ case: 'pong', value: {} });
+          if (message.case === 'getPeerList') onGetPeerList?.(this);
           if (message.case === 'appRequest') onAppRequest?.(this, message.value);
         }
       },
