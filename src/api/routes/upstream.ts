@@ -8,7 +8,7 @@ import type { CachePolicy } from '../../upstream/response-cache.ts';
 import { isStream } from '../../upstream/upstream-answer.ts';
 import { mayHaveArrived } from '../../upstream/upstream-error.ts';
 import type { UpstreamAnswer, UpstreamName, Upstreams } from '../../upstream/upstreams.ts';
-import { chargeMore } from '../access.ts';
+import { chargeMore, clientOf } from '../access.ts';
 import { findTargetProblem, splitTarget } from '../canonical-target.ts';
 import { checkParameters, type Parameters } from '../check-parameters.ts';
 import { dataApiExample } from '../data-api-examples.ts';
@@ -99,6 +99,7 @@ function createAsk(upstreams: Upstreams, timeoutMs: number): Ask {
         method: request.method === 'POST' ? 'POST' : 'GET',
         target: request.raw.url ?? '',
         requestID: request.id,
+        client: clientOf(request),
         subject,
         timeoutMs: timeoutMs * patience,
         departure,
