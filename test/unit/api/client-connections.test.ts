@@ -223,7 +223,10 @@ test('who holds most unread bytes is found by client, over however many connecti
   });
   const open = (remoteAddress: string, unreadBytes: number): Socket => {
     const socket = new Socket();
-    Object.defineProperties(socket, { remoteAddress: { value: remoteAddress }, writableLength: { value: unreadBytes } });
+    Object.defineProperties(socket, {
+      remoteAddress: { value: remoteAddress },
+      writableLength: { value: unreadBytes },
+    });
     connections.open(socket);
     connections.measure(connections.get(socket) as ClientConnection);
     return socket;
