@@ -25,12 +25,12 @@ describe('isJson', () => {
       const at = place % (text.length + 1);
       return text.slice(0, at) + inserted + text.slice(at + cut);
     });
-    fc.assert(fc.property(nearly, sameAsParsed), { numRuns: 5_000 });
+    fc.assert(fc.property(nearly, expectAsParsed), { numRuns: 5_000 });
   });
 
   test('takes what JSON.parse takes, of any parts in any order', () => {
     fc.assert(
-      fc.property(fc.array(part, { maxLength: 8 }), (parts) => sameAsParsed(parts.join(''))),
+      fc.property(fc.array(part, { maxLength: 8 }), (parts) => expectAsParsed(parts.join(''))),
       {
         numRuns: 20_000,
       },
@@ -38,7 +38,7 @@ describe('isJson', () => {
   });
 
   test('takes what JSON.parse takes, of each pair of parts', () => {
-    for (const first of PARTS) for (const second of PARTS) sameAsParsed(first + second);
+    for (const first of PARTS) for (const second of PARTS) expectAsParsed(first + second);
   });
 
   test('takes brackets within brackets, as many as fit', () => {
@@ -60,7 +60,7 @@ function scan(text: string): boolean {
   return isJson(new TextEncoder().encode(text));
 }
 
-function sameAsParsed(text: string): void {
+function expectAsParsed(text: string): void {
   let parses = true;
   try {
     JSON.parse(text);
