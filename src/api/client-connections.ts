@@ -6,7 +6,7 @@ import { RequestTurns } from './request-turns.ts';
 
 /**
  * Pipelined requests that wait, over all connections. One that waits has some 3 KB. Those of a client that pipelines a thousand are
- * served; beyond this bound, the connection with most of them is broken off.
+ * served; beyond this bound, a connection of the client with most of them is broken off.
  */
 const MAX_WAITING = 16_384;
 /**
@@ -203,15 +203,22 @@ export class ClientConnections {
     }
   }
 
+  /** Of the client with most, the connection with most: else who spreads it over hundreds would have another's only one broken off. */
   #breakOffGreediest(what: 'waiting' | 'unreadBytes', reason: BreakOffReason): void {
-    let greediest: ClientConnection | undefined;
+    const ofClients = new Map<string, number>();
     let most = 0;
-    for (const [connection, account] of this.#accounts) {
-      if (account[what] <= most) continue;
-      most = account[what];
-      greediest = connection;
+    for (const account of this.#accounts.values()) {
+      const ofClient = (ofClients.get(account.address) ?? 0) + account[what];
+      ofClients.set(account.address, ofClient);
+      most = Math.max(most, ofClient);
     }
-    if (greediest !== undefined) this.#breakOff(greediest, reason);
+    let greediest: { readonly connection: ClientConnection; readonly amount: number } | undefined;
+    for (const [connection, account] of this.#accounts) {
+      const amount = account[what];
+      if (ofClients.get(account.address) !== most || amount <= (greediest?.amount ?? 0)) continue;
+      greediest = { connection, amount };
+    }
+    if (greediest !== undefined) this.#breakOff(greediest.connection, reason);
   }
 
   #breakOff(connection: ClientConnection, reason: BreakOffReason): void {

@@ -48,10 +48,7 @@ export class AddBatches {
     while (this.#jobs < this.#runner.threads && this.#queuedJobs < this.#waiting.length) {
       this.#jobs += 1;
       this.#queuedJobs += 1;
-      void this.#runJob().finally(() => {
-        this.#jobs -= 1;
-        this.#startJobs();
-      });
+      void this.#runJob();
     }
   }
 
@@ -71,10 +68,22 @@ export class AddBatches {
       const outputs = output === undefined || 'points' in output ? [output] : output;
       for (const [position, { resolve }] of taken.entries()) resolve(outputs[position]);
     } catch (error) {
-      // A job that the queue refused took nothing: it was there for all that wait.
-      if (isQueued) this.#queuedJobs -= 1;
-      for (const { reject } of isQueued ? this.#waiting.splice(0) : taken) reject(error);
+      if (isQueued) {
+        this.#refused(error);
+        return;
+      }
+      for (const { reject } of taken) reject(error);
     }
+    this.#jobs -= 1;
+    this.#startJobs();
+  }
+
+  /** The queue had no room for a job. What waits is left to the jobs that are there; where there are none, nothing would ever take it. */
+  #refused(error: unknown): void {
+    this.#queuedJobs -= 1;
+    this.#jobs -= 1;
+    if (this.#jobs > 0) return;
+    for (const { reject } of this.#waiting.splice(0)) reject(error);
   }
 
   /** An equal share for each thread, within the bounds of a job. */

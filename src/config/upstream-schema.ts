@@ -40,7 +40,7 @@ export const UpstreamSchema = section(
     passUnknown: Type.Boolean({
       default: true,
       description:
-        'Whether GETs under `/v1` that no document names are passed on to the data API, with only the form of their path checked.',
+        'Whether GETs under `/v1` that no document names are passed on to the data API, with only the form of their path checked. What belongs to the account of the key, such as webhooks, never is.',
       examples: [false],
     }),
     rpcMethods: Type.Array(Type.String({ minLength: 1, maxLength: 100 }), {

@@ -1,4 +1,4 @@
-import { equalBytes } from '../primitives/bytes.ts';
+import { copyStart, equalBytes } from '../primitives/bytes.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { type BlockchainID, idBytes, type NodeID } from '../primitives/ids.ts';
 import { AnswerDeadlines, type Awaited } from './answer-deadlines.ts';
@@ -183,7 +183,7 @@ export class AppRequests {
 
   onError(nodeID: NodeID, error: AppError): void {
     const request = this.#find(nodeID, error);
-    const text = error.errorMessage.slice(0, MAX_REFUSAL_TEXT_LENGTH);
+    const text = copyStart(error.errorMessage, MAX_REFUSAL_TEXT_LENGTH);
     if (request !== undefined) this.#settle(request, { kind: 'refused', code: error.errorCode, text });
   }
 

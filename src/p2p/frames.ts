@@ -1,3 +1,4 @@
+import { concatBytes, copyBytes } from '../primitives/bytes.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 
 /** avalanchego `utils/constants`, DefaultMaxMessageSize: no node sends or takes a longer one. */
@@ -23,13 +24,17 @@ export function encodeFrameStart(payloadStart: Uint8Array, restLength: number): 
   return frame;
 }
 
+const NOTHING = new Uint8Array(0);
+
 /**
- * Cuts a byte stream into payloads, however it is split. It holds at most one unfinished frame, and its memory grows with
- * the bytes that really came, never with the length that a peer announced.
+ * Cuts a byte stream into payloads, however it is split. It holds at most one unfinished frame, and what was added and not asked for yet;
+ * its memory grows with the bytes that really came, never with the length that a peer announced.
  */
 export class FrameDecoder {
-  #pending = new Uint8Array(0);
+  #pending: Uint8Array = NOTHING;
   #pendingLength = 0;
+  /** What came and is not cut yet. */
+  #rest: Uint8Array = NOTHING;
 
   /**
    * The payloads that `chunk` completes, in order. They are copies: a chunk may be a view into a large receive buffer.
@@ -37,31 +42,64 @@ export class FrameDecoder {
    * @throws {ParseError} on a length above {@link MAX_FRAME_LENGTH}; the stream cannot be read on from there
    */
   push(chunk: Uint8Array): Uint8Array[] {
+    this.add(chunk);
     const payloads: Uint8Array[] = [];
-    let rest = chunk;
-    while (rest.length > 0) {
+    for (;;) {
+      const payload = this.next();
+      if (payload === undefined) return payloads;
+      payloads.push(payload);
+    }
+  }
+
+  /** Takes bytes that {@link next} cuts. They are the caller's to keep unchanged until all are cut, or {@link keep} is called. */
+  add(chunk: Uint8Array): void {
+    this.#rest = this.#rest.length === 0 ? chunk : concatBytes(this.#rest, chunk);
+  }
+
+  /** What is not cut yet has a copy from now on. */
+  keep(): void {
+    if (this.#rest.length > 0) this.#rest = copyBytes(this.#rest);
+  }
+
+  /**
+   * The next payload, as a copy; undefined where no further one is complete. Cut one by one, as thousands of tiny frames take fifty times
+   * their bytes.
+   *
+   * @throws {ParseError} on a length above {@link MAX_FRAME_LENGTH}; the stream cannot be read on from there
+   */
+  next(): Uint8Array | undefined {
+    while (this.#rest.length > 0) {
       if (this.#pendingLength === 0) {
         // Most chunks start with a whole frame, which needs no second buffer.
-        const length = frameLength(rest);
-        if (length !== undefined && rest.length >= length) {
-          // Not slice(), which is a view where the chunk is a Buffer.
-          payloads.push(new Uint8Array(rest.subarray(HEADER_LENGTH, length)));
-          rest = rest.subarray(length);
-          continue;
+        const length = frameLength(this.#rest);
+        if (length !== undefined && this.#rest.length >= length) {
+          const payload = copyBytes(this.#rest.subarray(HEADER_LENGTH, length));
+          this.#drop(length);
+          return payload;
         }
       }
-      const pendingTarget = this.#pendingTarget();
-      const taken = Math.min(rest.length, pendingTarget - this.#pendingLength);
-      this.#append(rest.subarray(0, taken));
-      rest = rest.subarray(taken);
+      const taken = Math.min(this.#rest.length, this.#pendingTarget() - this.#pendingLength);
+      this.#append(this.#rest.subarray(0, taken));
+      this.#drop(taken);
       const length = frameLength(this.#pending.subarray(0, this.#pendingLength));
       if (length === this.#pendingLength) {
-        payloads.push(this.#pending.slice(HEADER_LENGTH, length));
-        this.#pending = new Uint8Array(0);
+        const payload = this.#pending.slice(HEADER_LENGTH, length);
+        this.#pending = NOTHING;
         this.#pendingLength = 0;
+        return payload;
       }
     }
-    return payloads;
+    return undefined;
+  }
+
+  /** Forgets what is not cut yet. */
+  clear(): void {
+    this.#rest = NOTHING;
+  }
+
+  /** Steps over so many bytes of what is not cut yet. */
+  #drop(length: number): void {
+    this.#rest = length === this.#rest.length ? NOTHING : this.#rest.subarray(length);
   }
 
   /** The length of the unfinished frame; while its header is not complete, that of the header. */

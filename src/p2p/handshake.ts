@@ -1,5 +1,6 @@
 import { type MessageInitShape } from '@bufbuild/protobuf';
 import { hexToBytes } from '@noble/hashes/utils.js';
+import { copyStart } from '../primitives/bytes.ts';
 import { ID_LENGTH } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import { BloomFilter, MAX_SALT_LENGTH } from './bloom-filter.ts';
@@ -17,6 +18,8 @@ import {
 const WHAT = 'Handshake';
 /** avalanchego `network/peer/peer.go`. */
 const MAX_TRACKED_SUBNETS = 16;
+/** Characters kept of the name of a peer's software, which the peer chooses: otherwise only the frame bounds it. */
+const MAX_CLIENT_NAME_LENGTH = 64;
 /** A compressed point of G2. */
 const BLS_SIGNATURE_LENGTH = 96;
 
@@ -85,6 +88,9 @@ export interface PeerHandshake {
   readonly allSubnets: boolean;
 }
 
+/** What is kept of it as long as the connection lasts. The rest may have a quarter of a megabyte, of each of thousands of peers. */
+export type PeerIntroduction = Pick<PeerHandshake, 'clientName' | 'version' | 'address'>;
+
 /**
  * Checks a peer's Handshake as the reference node does (avalanchego `network/peer/peer.go`), with two exceptions: the
  * caller judges whether the versions fit, and of the BLS signature only the length is checked, since decoding a point of G2
@@ -132,7 +138,7 @@ export function parseHandshake(
   verifyAddressSignature(address, handshake.ipNodeIdSig, expected.certificate, expected.nowMs);
   const { client } = handshake;
   return {
-    clientName: client?.name ?? '',
+    clientName: copyStart(client?.name ?? '', MAX_CLIENT_NAME_LENGTH),
     version: { major: client?.major ?? 0, minor: client?.minor ?? 0, patch: client?.patch ?? 0 },
     address,
     trackedSubnets: handshake.trackedSubnets,

@@ -1,4 +1,5 @@
 import type { Clock } from '../primitives/clock.ts';
+import { ParseError } from '../primitives/parse-error.ts';
 import { FrameDecoder } from './frames.ts';
 import type { MessageTurns } from './message-turns.ts';
 
@@ -17,6 +18,8 @@ export interface PacedInboxOptions {
   readonly turns: MessageTurns;
   /** @param nowMs monotonic */
   readonly handle: (payload: Uint8Array, nowMs: number) => void;
+  /** The bytes are no frames: the stream cannot be read on. What came before was handled. */
+  readonly onBroken: (error: ParseError) => void;
   /** Stops and restarts the source of the bytes. */
   readonly source: { pause(): void; resume(): void };
 }
@@ -26,14 +29,14 @@ export interface PacedInboxOptions {
  * is used up, the source is paused until {@link tick}. Where other peers have used up what may be handled in this turn of the event
  * loop, they are handled in a later one, and the source is paused if more comes before.
  *
- * Bound: the payloads of what the source hands over before it stops, and one unfinished frame.
+ * Bound: the bytes that the source hands over before it stops, and one unfinished frame. What waits is not cut into payloads: 64 KB of
+ * empty frames would be 3 MB of these, for each of thousands of peers.
  */
 export class PacedInbox {
   readonly #options: PacedInboxOptions;
   readonly #decoder = new FrameDecoder();
-  #payloads: Uint8Array[] = [];
-  /** Index of the first payload that is not handled yet. */
-  #next = 0;
+  /** The next one, which waits for its turn. */
+  #payload: Uint8Array | undefined;
   #busyMs = 0;
   #isPaused = false;
   /** For a later turn of the event loop. */
@@ -45,14 +48,12 @@ export class PacedInbox {
     this.#options = options;
   }
 
-  /** @throws {ParseError} where the bytes are no frames; the stream cannot be read on from there */
   push(chunk: Uint8Array): void {
-    const payloads = this.#decoder.push(chunk);
-    // A chunk that was read before the pause may still come while earlier payloads wait.
-    this.#payloads = this.#next < this.#payloads.length ? [...this.#payloads.slice(this.#next), ...payloads] : payloads;
-    this.#next = 0;
+    // One that was read before the pause may still come while earlier ones wait.
+    this.#decoder.add(chunk);
     if (this.#isWaiting) this.#hold();
     else this.#handleAll();
+    this.#decoder.keep();
   }
 
   /** Gives the peer its share of the time until the next tick. */
@@ -73,8 +74,8 @@ export class PacedInbox {
 
   /** Drops what waits. May be called while a payload is handled. */
   clear(): void {
-    this.#payloads = [];
-    this.#next = 0;
+    this.#payload = undefined;
+    this.#decoder.clear();
   }
 
   #handleAll(): void {
@@ -82,7 +83,13 @@ export class PacedInbox {
     if (this.#handleNow(() => turns.take())) return;
     this.#isWaiting = true;
     turns.wait(() => {
-      const isDone = this.#handleNow(() => turns.take());
+      // One message, then others have their turn: else each of a thousand peers with a crowd of messages would have a whole one first.
+      let mayHandle = true;
+      const isDone = this.#handleNow(() => {
+        const may = mayHandle && turns.take();
+        mayHandle = false;
+        return may;
+      });
       this.#isWaiting = !isDone;
       if (isDone) this.#letGo();
       return isDone;
@@ -112,16 +119,25 @@ export class PacedInbox {
         source.pause();
         return true;
       }
-      const payload = this.#payloads[this.#next];
-      if (payload === undefined) {
-        this.clear();
-        return true;
-      }
+      this.#payload ??= this.#cut();
+      const payload = this.#payload;
+      if (payload === undefined) return true;
       if (!mayHandle()) return false;
-      this.#next += 1;
+      this.#payload = undefined;
       const startMs = clock.monotonicMs();
       handle(payload, startMs);
       this.#busyMs += Math.min(MAX_BUSY_MS_PER_MESSAGE, clock.monotonicMs() - startMs);
+    }
+  }
+
+  #cut(): Uint8Array | undefined {
+    try {
+      return this.#decoder.next();
+    } catch (error) {
+      if (!(error instanceof ParseError)) throw error;
+      this.clear();
+      this.#options.onBroken(error);
+      return undefined;
     }
   }
 }

@@ -80,8 +80,15 @@ export function dialBudget(
 }
 
 /**
- * Which nodes to dial now: preferred ones first, then other wanted ones, of both first those that failed the fewest times, then
- * those that have waited longest.
+ * A node that failed counts as due so much later for each time, and nobody goes before it for ever: those that sign new addresses
+ * all the time have never failed since, and fifty of them would take all dials.
+ */
+const FAILURE_MS = 5_000;
+const MAX_COUNTED_FAILURES = 6;
+
+/**
+ * Which nodes to dial now: preferred ones first, then other wanted ones, of both first those that failed the fewest times or have
+ * waited longest.
  */
 export function planDials(candidates: Iterable<DialCandidate>, budget: DialBudget, nowMs: number): NodeID[] {
   if (budget.total <= 0) return [];
@@ -112,7 +119,11 @@ function insert(candidate: DialCandidate, best: DialCandidate[], max: number): v
 }
 
 function isBefore(a: DialCandidate, b: DialCandidate): boolean {
-  return a.failures - b.failures < 0 || (a.failures === b.failures && a.nextDialAtMs < b.nextDialAtMs);
+  return waitingSinceMs(a) < waitingSinceMs(b);
+}
+
+function waitingSinceMs({ nextDialAtMs, failures }: DialCandidate): number {
+  return nextDialAtMs + FAILURE_MS * Math.min(failures, MAX_COUNTED_FAILURES);
 }
 
 function rank({ wanted, preferred = false }: DialCandidate): 0 | 1 | 2 {

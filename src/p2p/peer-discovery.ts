@@ -118,23 +118,25 @@ export class PeerDiscovery {
     let news = 0;
     for (const claimed of peerList.claimedIpPorts.slice(0, MAX_PEER_LIST_ENTRIES)) {
       const result = this.#takeClaim(claimed);
-      this.#options.metrics.onAddress(result);
-      if (result === 'new') news += 1;
+      this.#options.metrics.onAddress(result === 'first' ? 'new' : result);
+      if (result === 'first') news += 1;
     }
     this.#lastNews.set(nodeID, news);
-    // Nodes send at most 15 addresses at a time: as long as some are new, there may be more.
+    // Nodes send at most 15 addresses at a time: as long as some are new, there may be more. A later address of a node that has one does
+    // not count: a peer can sign those of its own nodes anew for ever, and have us verify them as fast as it answers.
     if (news > 0 && this.#options.isSearching()) this.#ask(1, this.#options.clock.monotonicMs());
   }
 
-  #takeClaim(claimed: ClaimedIpPort): 'new' | 'known' | 'invalid' {
+  #takeClaim(claimed: ClaimedIpPort): 'first' | 'new' | 'known' | 'invalid' {
     const { book, clock, onAddress } = this.#options;
     try {
       const address = parseClaimedIpPort(claimed);
       if (!book.isNews(address.nodeID, address.timestamp)) return 'known';
       verifySignedAddress(address, clock.now());
+      const isFirst = book.signedEndpoint(address.nodeID) === undefined;
       book.addSigned(address.nodeID, address);
       onAddress(address.nodeID);
-      return 'new';
+      return isFirst ? 'first' : 'new';
     } catch (error) {
       if (!(error instanceof ParseError)) throw error;
       return 'invalid';

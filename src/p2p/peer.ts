@@ -8,7 +8,7 @@ import { parseStakingCertificate, type StakingCertificate } from './certificate.
 import type { Connection, Dial } from './dial.ts';
 import { encodeFrame, encodeFrameStart } from './frames.ts';
 import type { AppError, AppResponse, Handshake, PeerList } from './gen/p2p_pb.js';
-import { type PeerHandshake, parseHandshake } from './handshake.ts';
+import { type PeerIntroduction, parseHandshake } from './handshake.ts';
 import type { MessageTurns } from './message-turns.ts';
 import { encodeMessage, type PeerMessageInit, parseMessage } from './messages.ts';
 import { PacedInbox } from './paced-inbox.ts';
@@ -47,9 +47,9 @@ export type PeerState =
       readonly untilMs: number;
       readonly certificate: StakingCertificate;
       /** Undefined until the peer's Handshake has come and passed our checks. */
-      readonly handshake: PeerHandshake | undefined;
+      readonly handshake: PeerIntroduction | undefined;
     }
-  | { readonly kind: 'ready'; readonly sinceMs: number; readonly handshake: PeerHandshake }
+  | { readonly kind: 'ready'; readonly sinceMs: number; readonly handshake: PeerIntroduction }
   | {
       readonly kind: 'closed';
       readonly cause: CloseCause;
@@ -100,7 +100,7 @@ export interface PeerEvents {
   /** Our own Handshake. Called for each connection, since it carries the time. */
   createHandshake(): PeerMessageInit;
   /** @param peerList the addresses with which the peer confirmed our Handshake */
-  onReady(peer: Peer, handshake: PeerHandshake, peerList: PeerList): void;
+  onReady(peer: Peer, handshake: PeerIntroduction, peerList: PeerList): void;
   onPeerList(peer: Peer, peerList: PeerList): void;
   onAppResponse(peer: Peer, response: AppResponse): void;
   onAppError(peer: Peer, error: AppError): void;
@@ -164,6 +164,7 @@ export class Peer {
       clock: this.#clock,
       turns: options.turns,
       handle: (payload, payloadMs) => this.#handlePayload(payload, payloadMs),
+      onBroken: (error) => this.#onBroken(error),
       source: this.#connection,
     });
   }
@@ -276,12 +277,11 @@ export class Peer {
   #onData(chunk: Uint8Array): void {
     if (this.#state.kind === 'closed') return;
     this.#events.onBytes('received', chunk.length);
-    try {
-      this.#inbox.push(chunk);
-    } catch (error) {
-      if (!(error instanceof ParseError)) throw error;
-      this.close('protocol', `broke the protocol: ${error.message}`);
-    }
+    this.#inbox.push(chunk);
+  }
+
+  #onBroken({ message }: ParseError): void {
+    this.close('protocol', `broke the protocol: ${message}`);
   }
 
   #handlePayload(payload: Uint8Array, nowMs: number): void {
@@ -316,7 +316,7 @@ export class Peer {
       }
     } catch (error) {
       if (!(error instanceof ParseError)) throw error;
-      this.close('protocol', `broke the protocol: ${error.message}`);
+      this.#onBroken(error);
     }
   }
 
@@ -328,8 +328,9 @@ export class Peer {
     const { certificate } = this.#state;
     try {
       const networkID = this.#networkID;
-      const handshake = parseHandshake(message, { networkID, nowMs: this.#clock.now(), certificate });
-      this.#setState({ ...this.#state, handshake });
+      const expected = { networkID, nowMs: this.#clock.now(), certificate };
+      const { clientName, version, address } = parseHandshake(message, expected);
+      this.#setState({ ...this.#state, handshake: { clientName, version, address } });
     } catch (error) {
       if (!(error instanceof ParseError)) throw error;
       this.close('handshake', error.message);

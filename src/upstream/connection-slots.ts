@@ -4,6 +4,8 @@ export const MAX_CONNECTIONS = 64;
 const MAX_CONNECTIONS_OF_SUBJECT = 48;
 /** Streamed answers take as long as their readers: those must leave connections to others. */
 const MAX_STREAMS = 48;
+/** Of one client, which decides how slowly it reads: else one alone could have all long answers of others refused. */
+const MAX_STREAMS_OF_CLIENT = MAX_STREAMS / 2;
 /** Requests that may wait for a connection; their deadline runs meanwhile. */
 const MAX_WAITING = 1_024;
 /** For the same reason as with connections. */
@@ -22,6 +24,7 @@ interface Waiter {
 export class ConnectionSlots {
   #free = MAX_CONNECTIONS;
   #streams = 0;
+  readonly #streamsOf = new Map<string, number>();
   readonly #held = new Map<string, number>();
   readonly #waiting = new Set<Waiter>();
   readonly #waitingOf = new Map<string, number>();
@@ -62,14 +65,16 @@ export class ConnectionSlots {
   }
 
   /** Whether one more answer may be streamed; where it says yes, the stream has to be returned. */
-  takeStream(): boolean {
-    if (this.#streams >= MAX_STREAMS) return false;
+  takeStream(client: string): boolean {
+    if (this.#streams >= MAX_STREAMS || (this.#streamsOf.get(client) ?? 0) >= MAX_STREAMS_OF_CLIENT) return false;
     this.#streams += 1;
+    add(this.#streamsOf, client, 1);
     return true;
   }
 
-  returnStream(): void {
+  returnStream(client: string): void {
     this.#streams -= 1;
+    add(this.#streamsOf, client, -1);
   }
 
   #isFreeFor(subject: string): boolean {
@@ -103,8 +108,8 @@ export class ConnectionSlots {
 }
 
 /** Counts of 0 are not kept: subjects are as many as there are chains. */
-function add(counts: Map<string, number>, subject: string, change: 1 | -1): void {
-  const count = (counts.get(subject) ?? 0) + change;
-  if (count === 0) counts.delete(subject);
-  else counts.set(subject, count);
+function add(counts: Map<string, number>, key: string, change: 1 | -1): void {
+  const count = (counts.get(key) ?? 0) + change;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
 }

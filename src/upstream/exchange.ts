@@ -32,7 +32,7 @@ export interface ExchangeRules {
   /** The error of a body beyond `maxBytes`. */
   readonly tooLong: () => Error;
   /** Whether one more body may be streamed; where it says yes, that body counts as a stream until {@link onOver}. */
-  readonly takeStream: () => boolean;
+  readonly takeStream: (exchange: Exchange) => boolean;
   /** The error of a body that would be streamed, and may not be. */
   readonly noStream: () => Error;
   /** Called once, when the connection is free again. */
@@ -46,6 +46,8 @@ export interface ExchangeRules {
 export class Exchange implements Dispatcher.DispatchHandler {
   /** What it is about. */
   readonly subject: string;
+  /** Who asks. */
+  readonly client: string;
   /** Rejects with undici's error, one of {@link ExchangeRules}, or the reason of {@link abort}. */
   readonly answer: Promise<RawAnswer>;
   readonly #rules: ExchangeRules;
@@ -61,9 +63,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #failure: Error | undefined;
 
   /** @param isKept whether a whole body is needed as one buffer, however long */
-  constructor(rules: ExchangeRules, subject: string, isKept: boolean) {
+  constructor(
+    rules: ExchangeRules,
+    { subject, client, isKept }: { readonly subject: string; readonly client: string; readonly isKept: boolean },
+  ) {
     this.#rules = rules;
     this.subject = subject;
+    this.client = client;
     this.#isKept = isKept;
     const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>();
     this.answer = promise;
@@ -106,7 +112,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     } else if (this.#stream === undefined) {
       this.#chunks.push(chunk);
       if (this.#length <= this.#rules.maxWholeBytes) return;
-      if (this.#rules.takeStream()) this.#startStream(controller);
+      if (this.#rules.takeStream(this)) this.#startStream(controller);
       else this.abort(this.#rules.noStream());
     } else if (!this.#stream.push(chunk)) {
       controller.pause();

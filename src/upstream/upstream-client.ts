@@ -38,6 +38,8 @@ export interface UpstreamCaller {
   readonly span: Span;
   /** Whether the answer will be kept, and so is to be one buffer if it is not too long. */
   readonly isKept: boolean;
+  /** Whose slow reading it may share; undefined where nobody said. */
+  readonly client?: string | undefined;
 }
 
 /** One upstream service. When it is disposed, its connections close and requests in flight fail. */
@@ -217,8 +219,8 @@ class PooledUpstreamClient implements UpstreamClient {
       : new UpstreamError('upstream_timeout', `the ${this.#name} did not answer within ${timeoutMs} ms`);
   }
 
-  #createExchange(subject: string, { isKept }: UpstreamCaller): Exchange {
-    return new Exchange(this.#rules, subject, isKept);
+  #createExchange(subject: string, { isKept, client = '' }: UpstreamCaller): Exchange {
+    return new Exchange(this.#rules, { subject, client, isKept });
   }
 
   #createRules(): ExchangeRules {
@@ -230,10 +232,10 @@ class PooledUpstreamClient implements UpstreamClient {
         return problem === undefined ? undefined : this.#invalid(problem);
       },
       tooLong: () => this.#invalid(`sent more than the ${this.#maxResponseBytes} bytes allowed`),
-      takeStream: () => this.#slots.takeStream(),
-      noStream: () => this.#busy('has too many long answers under way'),
-      onOver: ({ subject, isStreaming }) => {
-        if (isStreaming) this.#slots.returnStream();
+      takeStream: ({ client }) => this.#slots.takeStream(client),
+      noStream: () => this.#busy('has too many long answers under way, of this client or of all'),
+      onOver: ({ subject, client, isStreaming }) => {
+        if (isStreaming) this.#slots.returnStream(client);
         this.#slots.release(subject);
       },
     };

@@ -58,6 +58,8 @@ export interface Upstreams extends AsyncDisposable {
 export interface UpstreamQuestion extends UpstreamRequest {
   /** What the log calls the request. */
   readonly requestID: string;
+  /** Whoever asks, for its share of what clients may hold up; undefined where nobody said. */
+  readonly client?: string;
   readonly departure: Departure;
   /** Without it, nothing is traced. */
   readonly span?: Span;
@@ -183,7 +185,10 @@ class ClientsOfUpstreams implements Upstreams {
     const span = whole === NO_SPAN ? NO_SPAN : whole.child(`upstream ${name}`, 'client');
     if (key !== undefined && span.isRecorded) this.#spans.set(key, span);
     try {
-      const response = await client.request(request, { departure, span, isKept: key !== undefined });
+      const response = await client.request(request, {
+        ...{ departure, span, isKept: key !== undefined },
+        client: request.client,
+      });
       span.set('http.response.status_code', response.status);
       this.#recordResponse(name, request, response);
       return response;

@@ -20,7 +20,7 @@ import {
   TransactionQuery,
 } from '../parse-aggregation-request.ts';
 import { prefersEvents } from '../prefers-events.ts';
-import { AGGREGATION_ACCESS, MAX_UNITS_OF_SIGNERS, MESSAGE_AGGREGATION_ACCESS } from '../route-access.ts';
+import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS, unitsForSigners } from '../route-access.ts';
 import { SignedMessageBody, signedMessageJson } from '../signed-message-record.ts';
 import { untilClientGone } from '../until-client-gone.ts';
 
@@ -142,14 +142,10 @@ export class Waiter implements AggregateOptions {
 
   get onSigners(): NonNullable<AggregateOptions['onSigners']> {
     return (validators) => {
-      const units = unitsForSigners(validators);
+      const units = unitsForSigners(AGGREGATION_ACCESS, validators);
       return units === 0 ? undefined : chargeAfterwards(this.#request, this.#reply, units);
     };
   }
-}
-
-function unitsForSigners(validators: number): number {
-  return Math.min(MAX_UNITS_OF_SIGNERS, AGGREGATION_ACCESS.unitsPer100Signers * Math.floor(validators / 100));
 }
 
 /** Charges for a long message and justification, by their digits alone, before anything is made of them. @throws {HttpError} */

@@ -2,7 +2,7 @@ import type { SubnetView } from '../../aggregator/subnet-view.ts';
 import type { Network } from '../../network/network.ts';
 import type { BlockchainID, SubnetID } from '../../primitives/ids.ts';
 import { Type } from '../../primitives/schema.ts';
-import { clientOf } from '../access.ts';
+import { chargeAfterwards, clientOf } from '../access.ts';
 import { paged } from '../data-api-parameters.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
 import { badRequest } from '../http-error.ts';
@@ -11,7 +11,7 @@ import { createNetworkOfPath } from '../network-of-path.ts';
 import { pageOf, parsePageToken } from '../page-token.ts';
 import { parseID, parseOptionalID, toBigInt } from '../parse-fields.ts';
 import { checkQuery, HEIGHT_PARAMETERS, textsOf } from '../query-parameters.ts';
-import { LOOKUP_ACCESS, VIEW_ACCESS } from '../route-access.ts';
+import { LOOKUP_ACCESS, SUBNET_VIEW_ACCESS, unitsForSigners } from '../route-access.ts';
 import {
   presentKnownSubnet,
   presentSubnet,
@@ -70,7 +70,7 @@ export function registerSubnets(server: Server, networks: readonly Network[]): v
   server.get(
     `${PATH}/:subnetId`,
     {
-      config: { access: VIEW_ACCESS },
+      config: { access: SUBNET_VIEW_ACCESS },
       validatorCompiler: checkQuery,
       schema: {
         operationId: 'getSubnet',
@@ -105,6 +105,7 @@ export function registerSubnets(server: Server, networks: readonly Network[]): v
         untilClientGone(reply),
         clientOf(request),
       );
+      await chargeAfterwards(request, reply, unitsForSigners(SUBNET_VIEW_ACCESS, view.validators.length));
       return reply.send(presentPage(view, offset, sizeOf(query)));
     },
   );

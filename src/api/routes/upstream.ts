@@ -8,7 +8,7 @@ import type { CachePolicy } from '../../upstream/response-cache.ts';
 import { isStream } from '../../upstream/upstream-answer.ts';
 import { mayHaveArrived } from '../../upstream/upstream-error.ts';
 import type { UpstreamAnswer, UpstreamName, Upstreams } from '../../upstream/upstreams.ts';
-import { chargeMore } from '../access.ts';
+import { chargeMore, clientOf } from '../access.ts';
 import { findTargetProblem, splitTarget } from '../canonical-target.ts';
 import { checkParameters, type Parameters } from '../check-parameters.ts';
 import { dataApiExample } from '../data-api-examples.ts';
@@ -99,6 +99,7 @@ function createAsk(upstreams: Upstreams, timeoutMs: number): Ask {
         method: request.method === 'POST' ? 'POST' : 'GET',
         target: request.raw.url ?? '',
         requestID: request.id,
+        client: clientOf(request),
         subject,
         timeoutMs: timeoutMs * patience,
         departure,
@@ -265,13 +266,19 @@ function registerUnknown(scope: Server, ask: Ask): void {
     schema: { hide: true },
     async handler(request: FastifyRequest, reply: FastifyReply) {
       const { path } = splitTarget(request.raw.url ?? '');
-      if (CHECKED_PATHS.some((pattern) => pattern.test(path))) throw noSuchRoute(request);
+      if (ACCOUNT_PATH.test(path) || CHECKED_PATHS.some((pattern) => pattern.test(path))) throw noSuchRoute(request);
       const [, network] = /^\/v1\/networks\/([^/]+)/.exec(path) ?? [];
       const answer = await ask(request, reply, { upstream: upstreamOf(network), subject: UNKNOWN_SUBJECT });
       return sendUpstreamAnswer(request, reply, answer);
     },
   });
 }
+
+/**
+ * What belongs to an account of the data API: webhooks and their secret, exports, the use of its keys and the log of its requests. Our key
+ * goes with every request, so that anybody who asks would be told of ours.
+ */
+const ACCOUNT_PATH = /^\/v1\/(webhooks|operations|\w*usageMetrics|\w*logs|\w*keys?|\w*secrets?)(?![\w-])/i;
 
 /**
  * Paths that servers which ignore case or a slash at the end would take for one of a checked route; and those of signature

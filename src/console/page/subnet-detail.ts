@@ -13,7 +13,7 @@ import { type Column, type Sorting, sorted, VirtualTable } from './virtual-table
 
 type Validator = SubnetViewBody['validators'][number];
 
-/** It costs 5 units, and more pages cost as much again. */
+/** It costs 5 units and one for each full hundred of validators, and more pages cost as much again. */
 const VIEW_EVERY_MS = 20_000;
 const STATUSES = ['signable', 'doubtful', 'unreachable', 'inactive'] as const;
 

@@ -117,6 +117,20 @@ describe('what reaches the upstream is what was checked', () => {
   });
 
   test.each([
+    '/v1/webhooks',
+    '/v1/webhooks:getSharedSecret',
+    '/v1/webhooks%3AgetSharedSecret',
+    '/v1/WebHooks/1/addresses?x=1',
+    '/v1/operations/1',
+    '/v1/apiUsageMetrics',
+    '/v1/subnetRpcUsageMetrics?x=1',
+    '/v1/apiLogs',
+  ])('%s tells nobody what belongs to the account of our key', async (target) => {
+    expect((await service.get(target)).status).toBe(404);
+    expect(targets()).toEqual([]);
+  });
+
+  test.each([
     'x=1;pageSize=1000',
     ';pageSize=1000',
     'pageSize=1;pageSize=1000',

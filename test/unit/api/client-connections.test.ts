@@ -212,6 +212,33 @@ test('unread answers have a bound over all connections: who holds most of them i
   expect(modest.served.destroyed).toBe(false);
 });
 
+test('who holds most unread bytes is found by client, over however many connections it spreads them', () => {
+  const clock = new FakeClock();
+  const brokenOff: string[] = [];
+  const connections = new ClientConnections({
+    clock,
+    listener: () => undefined,
+    maxConnections: 1_000,
+    onBreakOff: (reason) => brokenOff.push(reason),
+  });
+  const open = (remoteAddress: string, unreadBytes: number): Socket => {
+    const socket = new Socket();
+    Object.defineProperties(socket, {
+      remoteAddress: { value: remoteAddress },
+      writableLength: { value: unreadBytes },
+    });
+    connections.open(socket);
+    connections.measure(connections.get(socket) as ClientConnection);
+    return socket;
+  };
+  const modest = open('1.1.1.1', MIB);
+  const greedy = Array.from({ length: 700 }, () => open('2.2.2.2', 100_000));
+  expect(modest.destroyed).toBe(false);
+  expect(greedy.filter(({ destroyed }) => destroyed)).toHaveLength(700 - Math.floor((63 * MIB) / 100_000));
+  expect(new Set(brokenOff)).toEqual(new Set(['has most unread bytes of all']));
+  connections.stop();
+});
+
 test.runIf(process.platform === 'linux')('waiting requests have a bound over all connections', async () => {
   const { open, brokenOff } = await start(() => undefined);
   const shortest = 'GET / HTTP/1.1\r\n\r\n';

@@ -4,6 +4,8 @@ import type { SubnetView, ValidatorView } from '../../../src/aggregator/subnet-v
 import type { KnownSubnet, SubnetRequest } from '../../../src/aggregator/subnet-views.ts';
 import { encodePageToken } from '../../../src/api/page-token.ts';
 import { PRIMARY_NETWORK_ID, type SubnetID, type ValidationID } from '../../../src/primitives/ids.ts';
+import { createMemoryLimitCounters } from '../../../src/store/limit-counters.ts';
+import { FakeClock } from '../../fake-clock.ts';
 import { createTestServer, expectError, NODE_ID, scriptedNetwork } from './api-fixture.ts';
 
 const PATH = '/v1/signatureAggregator/fuji/subnets';
@@ -74,6 +76,23 @@ describe('a view of a subnet', () => {
       ],
       nextPageToken: expect.any(String),
     });
+  });
+
+  test.each([
+    [99, 5],
+    [250, 7],
+    [10_000, 25],
+  ])('of %i validators costs %i units, each page of it', async (count, units) => {
+    const validators = Array.from({ length: count }, () => validator(1n));
+    const subnets = { view: async () => ({ ...VIEW, validators }), weights: () => [], list: () => [] };
+    const limits = createMemoryLimitCounters(new FakeClock());
+    const access = { apiKeys: [], unitsPerMinute: 600, trustedProxies: [], limits };
+    const server = await createTestServer({ networks: [scriptedNetwork({ subnets })], access });
+    const first = await server.inject(`${PATH}/${PRIMARY_NETWORK_ID}?pageSize=50`);
+    expect([first.statusCode, first.headers['x-ratelimit-remaining']]).toEqual([200, String(600 - units)]);
+    const { nextPageToken } = first.json();
+    const second = await server.inject(`${PATH}/${PRIMARY_NETWORK_ID}?pageSize=50&pageToken=${nextPageToken}`);
+    expect(second.headers['x-ratelimit-remaining']).toBe(String(600 - 2 * units));
   });
 
   test('comes in pages, whose later ones ask for the height of the first', async () => {
@@ -157,5 +176,9 @@ test('what a subnet and its validators cost stands in the document', async () =>
     costs('verify', 'post'),
     costs('decode', 'post'),
     costs('validations/{validationId}/uptime', 'get'),
-  ]).toEqual([1, 5, 5, 1, 30].map((units) => ({ group: 'aggregation', units })));
+  ]).toEqual([
+    { group: 'aggregation', units: 1 },
+    { group: 'aggregation', units: 5, unitsPer100Signers: 1 },
+    ...[5, 1, 30].map((units) => ({ group: 'aggregation', units })),
+  ]);
 });

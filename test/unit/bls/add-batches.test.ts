@@ -108,3 +108,28 @@ test('a job that breaks, or that the queue refuses, fails those that it was for,
   await finish();
   expect((await after)?.made?.verdict?.kind).toBe('valid');
 });
+
+test('where the queue is full, those that wait are left to the jobs that are there already', async () => {
+  const { batches, runner, finish } = openBatches({ threads: 2, maxQueued: 2 });
+  const others = () => void runner.run<'repack'>(() => ({ kind: 'repack', points: new Uint8Array(), count: 0 }));
+  for (let other = 0; other < 4; other += 1) others();
+  const first = batches.run(() => lastOf(1, 1));
+  await turn();
+  // Now as many wait as may.
+  others();
+  const second = batches.run(() => lastOf(2, 1));
+  const third = batches.run(() => lastOf(3, 1));
+  await turn();
+  for (let job = 0; job < 7; job += 1) await finish();
+  const verdicts = (await Promise.all([first, second, third])).map((output) => output?.made?.verdict?.kind);
+  expect(verdicts).toEqual(['valid', 'valid', 'valid']);
+});
+
+test('where the queue is full and no job is there, all that wait are refused', async () => {
+  const { batches, runner } = openBatches({ threads: 2, maxQueued: 2 });
+  for (let other = 0; other < 6; other += 1) {
+    void runner.run<'repack'>(() => ({ kind: 'repack', points: new Uint8Array(), count: 0 }));
+  }
+  const refused = [1, 2, 3].map((number) => batches.run(() => lastOf(number, 1)));
+  for (const each of refused) await expect(each).rejects.toThrow(JobsOverloaded);
+});

@@ -68,6 +68,23 @@ function dueTimes(schedule: DialSchedule, fromMs: number, count: number, end = F
 }
 
 describe('what all dials together may cost', () => {
+  it('goes to a node that failed, too, though others sign new addresses all the time and have never failed since', () => {
+    const schedule = createSchedule();
+    const [honest, ...restless] = nodes(101) as [NodeID, ...NodeID[]];
+    schedule.want(honest, 0);
+    expect(schedule.takeDue(0)).toEqual([honest]);
+    schedule.onClosed(honest, FAILED, 0);
+    for (const nodeID of restless) schedule.want(nodeID, 0);
+    const dials: number[] = [];
+    for (let nowMs = 1_000; nowMs <= 60_000; nowMs += 500) {
+      const due = schedule.takeDue(nowMs);
+      if (due.includes(honest)) dials.push(nowMs);
+      for (const nodeID of due) schedule.onClosed(nodeID, FAILED, nowMs);
+      for (const nodeID of restless) schedule.onNewAddress(nodeID, nowMs);
+    }
+    expect(dials.length).toBeGreaterThanOrEqual(3);
+  });
+
   it('a second’s worth at once, then as many as time earns', () => {
     const schedule = createSchedule({ limits: { dialsPerSecond: 4 } });
     for (const nodeID of nodes(20)) schedule.want(nodeID, 0);

@@ -67,6 +67,13 @@ describe('isPublicAddress', () => {
     ['0:0:0:0:0:0:0:1'],
     ['fd00::1'],
     ['fe80::1'],
+    ['fec0::1'],
+    // An IPv4 address within IPv6, which a gateway translates: 10.0.0.1.
+    ['::10.0.0.1'],
+    ['64:ff9b::10.0.0.1'],
+    ['64:ff9b:1::10.0.0.1'],
+    ['2002:a00:1::1'],
+    ['2001:0:a00:1::1'],
     ['::ffff:127.0.0.1'],
     ['localhost'],
     ['example.org'],

@@ -20,8 +20,11 @@ export interface MemoryNodeOptions {
   readonly networkID: number;
   readonly identity?: Identity;
   readonly host: string;
+  readonly clientName?: string;
   /** Does nothing by default. */
   readonly onAppRequest?: (node: MemoryNode, request: AppRequest) => void;
+  /** By default it has no addresses to give, and does not answer. */
+  readonly onGetPeerList?: (node: MemoryNode) => void;
   /** What it does once the connection stands; by default it speaks the protocol. */
   readonly onAccept?: (end: MemoryEnd) => void;
 }
@@ -80,7 +83,7 @@ export class MemoryNode {
       networkID: this.#options.networkID,
       nowMs: this.#clock.now(),
       version: NODE_VERSION,
-      clientName: 'memory-node',
+      clientName: this.#options.clientName ?? 'memory-node',
       address: signAddress(this.identity, { host, port, timestamp: BigInt(Math.floor(this.#clock.now() / 1000)) }),
       blsSignature: BLS_SIGNATURE_OF_NOBODY,
       trackedSubnets: [],
@@ -92,7 +95,7 @@ export class MemoryNode {
 
   #serve(end: MemoryEnd): void {
     const decoder = new FrameDecoder();
-    const { networkID, onAppRequest } = this.#options;
+    const { networkID, onAppRequest, onGetPeerList } = this.#options;
     end.listen({
       onData: (chunk) => {
         for (const payload of decoder.push(chunk)) {
@@ -104,6 +107,7 @@ export class MemoryNode {
             this.send({ case: 'peerList', value: { claimedIpPorts: [] } });
           }
           if (message.case === 'ping' && this.answersPings) this.send({ case: 'pong', value: {} });
+          if (message.case === 'getPeerList') onGetPeerList?.(this);
           if (message.case === 'appRequest') onAppRequest?.(this, message.value);
         }
       },

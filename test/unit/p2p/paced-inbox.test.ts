@@ -13,6 +13,7 @@ let handled: number[];
 let source: string[];
 let costMs: number;
 let onHandle: () => void;
+let broken: ParseError[];
 let inbox: PacedInbox;
 beforeEach(() => {
   nowMs = 0;
@@ -20,6 +21,7 @@ beforeEach(() => {
   source = [];
   costMs = 0;
   onHandle = () => undefined;
+  broken = [];
   const fake = new FakeClock();
   const clock: Clock = {
     now: () => fake.now(),
@@ -35,12 +37,15 @@ beforeEach(() => {
       nowMs += costMs;
       onHandle();
     },
+    onBroken: (error) => void broken.push(error),
     source: { pause: () => void source.push('pause'), resume: () => void source.push('resume') },
   });
 });
 
 const frames = (first: number, count: number): Uint8Array =>
   concatBytes(...Array.from({ length: count }, (_, index) => encodeFrame(Uint8Array.of(first + index))));
+/** The header of a longer frame than there may be. */
+const NO_FRAME = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0);
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
 describe('PacedInbox', () => {
@@ -99,8 +104,20 @@ describe('PacedInbox', () => {
     expect(handled).toEqual([0]);
   });
 
-  it('throws on bytes that are no frames', () => {
-    expect(() => inbox.push(Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0))).toThrow(ParseError);
+  it('says of bytes that they are no frames, after what came before them, and reads nothing after them', () => {
+    inbox.push(concatBytes(frames(0, 2), NO_FRAME, frames(2, 1)));
+    expect(handled).toEqual([0, 1]);
+    expect(broken).toEqual([expect.any(ParseError)]);
+  });
+
+  it('keeps bytes that wait as they came, as the source may use their memory again', () => {
+    costMs = 60;
+    const chunk = frames(0, 2);
+    inbox.push(chunk);
+    expect(handled).toEqual([0]);
+    chunk.fill(9);
+    inbox.tick();
+    expect(handled).toEqual([0, 1]);
   });
 });
 
@@ -118,6 +135,7 @@ describe('many inboxes', () => {
           clock: new FakeClock(),
           turns: messageTurns,
           handle: ([first = -1]) => void heard.push(`${index}:${first}`),
+          onBroken: () => void heard.push(`${index} broken`),
           source: {
             pause: () => void sources.push(`pause ${index}`),
             resume: () => void sources.push(`resume ${index}`),
@@ -127,9 +145,12 @@ describe('many inboxes', () => {
     return { inboxes, heard, sources, messageTurns, nextTurn: () => turns.shift()?.(), turns };
   }
 
-  it('hand over so many messages in one turn of the event loop, and the others later, in the order of coming', () => {
+  it('hand over so many messages in one turn of the event loop, and the others later, one of each peer after the other', () => {
     const { inboxes, heard, nextTurn, turns } = createInboxes(MAX_MESSAGES_A_TURN + 3);
-    const all = inboxes.flatMap((_, index) => [`${index}:0`, `${index}:1`]);
+    const half = MAX_MESSAGES_A_TURN / 2;
+    const ofFirst = inboxes.slice(0, half).flatMap((_, index) => [`${index}:0`, `${index}:1`]);
+    const ofRest = [0, 1].flatMap((message) => inboxes.slice(half).map((_, index) => `${half + index}:${message}`));
+    const all = [...ofFirst, ...ofRest];
     for (const each of inboxes) each.push(frames(0, 2));
     expect(heard).toEqual(all.slice(0, MAX_MESSAGES_A_TURN));
     nextTurn();
@@ -155,19 +176,18 @@ describe('many inboxes', () => {
     expect(heard.slice(-3)).toEqual([`0:${MAX_MESSAGES_A_TURN}`, '1:0', 'after 0']);
   });
 
-  it('with a crowd of messages hold up the others for one turn only, and say so when the whole crowd is handled', () => {
-    const { inboxes, heard, messageTurns, nextTurn, turns } = createInboxes(4);
-    inboxes[0]?.push(frames(0, 4 * MAX_MESSAGES_A_TURN));
-    messageTurns.afterAll(() => heard.push('after 0'));
-    for (const each of inboxes.slice(1)) each.push(frames(0, 1));
+  it('with a crowd of messages each hold up the others for no turn, and say so when the whole crowd is handled', () => {
+    const { inboxes, heard, messageTurns, nextTurn, turns } = createInboxes(12);
+    for (const each of inboxes.slice(0, 8)) each.push(frames(0, 4 * MAX_MESSAGES_A_TURN));
+    messageTurns.afterAll(() => heard.push('after the crowds'));
+    for (const each of inboxes.slice(8)) each.push(frames(0, 1));
+    expect(heard).toHaveLength(MAX_MESSAGES_A_TURN);
     nextTurn();
     expect(heard).toHaveLength(2 * MAX_MESSAGES_A_TURN);
-    nextTurn();
-    expect(heard.slice(2 * MAX_MESSAGES_A_TURN, 2 * MAX_MESSAGES_A_TURN + 3)).toEqual(['1:0', '2:0', '3:0']);
-    expect(heard).not.toContain('after 0');
+    expect(heard).toEqual(expect.arrayContaining(['8:0', '9:0', '10:0', '11:0']));
     while (turns.length > 0) nextTurn();
-    expect(heard.at(-1)).toBe('after 0');
-    expect(heard).toHaveLength(4 * MAX_MESSAGES_A_TURN + 4);
+    expect(heard.at(-1)).toBe('after the crowds');
+    expect(heard).toHaveLength(8 * 4 * MAX_MESSAGES_A_TURN + 5);
   });
 
   it('read no more of a peer than one piece beyond what waits for its turn', () => {
@@ -181,6 +201,15 @@ describe('many inboxes', () => {
     while (turns.length > 0) nextTurn();
     expect(sources).toEqual(['pause 0', 'resume 0']);
     expect(heard).toHaveLength(2 * MAX_MESSAGES_A_TURN + 3);
+  });
+
+  it('cut no bytes into messages before their turn: thousands of empty frames would be fifty times as large', () => {
+    const { inboxes, heard, nextTurn } = createInboxes(2);
+    inboxes[0]?.push(frames(0, MAX_MESSAGES_A_TURN));
+    inboxes[1]?.push(concatBytes(frames(0, 2), NO_FRAME));
+    expect(heard).toHaveLength(MAX_MESSAGES_A_TURN);
+    nextTurn();
+    expect(heard.slice(MAX_MESSAGES_A_TURN)).toEqual(['1:0', '1:1', '1 broken']);
   });
 
   it('hand over what waits where the connection ends, and nothing that was dropped', () => {

@@ -1,8 +1,9 @@
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { AppOutcome } from '../../../src/p2p/app-requests.ts';
-import { createIdentity } from '../../../src/p2p/identity.ts';
+import { createIdentity, type Identity } from '../../../src/p2p/identity.ts';
 import { createPeerNetwork, type PeerNetwork, type PeerNetworkOptions } from '../../../src/p2p/peer-network.ts';
+import { encodeClaimedIpPort, signAddress } from '../../../src/p2p/signed-address.ts';
 import type { NodeID } from '../../../src/primitives/ids.ts';
 import { type BlockchainID, parseId } from '../../../src/primitives/ids.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
@@ -75,6 +76,12 @@ describe('a connection in memory', () => {
     expect(node.handshake).toMatchObject({ version: NODE_VERSION, address: { host: '0.0.0.0', port: 1 } });
     expect(network.stats()).toEqual({ connected: 1, turnedAway: 0, wanted: 1, knownAddresses: 1 });
     await network[Symbol.asyncDispose]();
+  });
+
+  it('keeps a few characters of the name that a node gives itself', async () => {
+    const node = world.node({ host: '10.0.0.1', clientName: 'x'.repeat(200_000) });
+    const network = await world.connected(node);
+    expect(network.describe(node.nodeID).client).toEqual({ name: 'x'.repeat(64), version: NODE_VERSION });
   });
 
   it('carries an app request and its answer', async () => {
@@ -310,6 +317,30 @@ describe('the network between its parts', () => {
     const again = questions();
     await world.clock.advance(5_000);
     expect(questions() - again).toBeGreaterThanOrEqual(8);
+  });
+
+  it('asks on at once as long as a peer has addresses of nodes that had none, and not for later ones of the same nodes', async () => {
+    const others = Array.from({ length: 20 }, () => createIdentity());
+    let given = 0;
+    const addressOf = (identity: Identity, timestamp: number) =>
+      encodeClaimedIpPort(signAddress(identity, { host: '10.0.0.2', port: 9_651, timestamp: BigInt(timestamp) }));
+    const node = world.node({
+      host: '10.0.0.1',
+      onGetPeerList: (scripted) => {
+        given += 1;
+        // Each of the others once, and then one of them over and over.
+        const identity = others[Math.min(given, others.length) - 1] as Identity;
+        scripted.send({ case: 'peerList', value: { claimedIpPorts: [addressOf(identity, given)] } });
+      },
+    });
+    const network = await world.connected(node);
+    network.want('l2', new Set([createIdentity().nodeID]));
+    await world.clock.advance(1_000);
+    expect(given).toBeGreaterThan(others.length);
+    const before = given;
+    await world.clock.advance(5_000);
+    expect(given - before).toBeLessThanOrEqual(12);
+    await network[Symbol.asyncDispose]();
   });
 
   it('asks for first peers with doubled pauses while the API fails', async () => {

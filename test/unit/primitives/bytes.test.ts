@@ -1,6 +1,8 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bytesToHex, compareBytes, copyBytes, equalBytes, parseHex } from '../../../src/primitives/bytes.ts';
+import { bytesToHex, compareBytes, copyBytes, copyStart, equalBytes, parseHex } from '../../../src/primitives/bytes.ts';
 import { ParseError } from '../../../src/primitives/parse-error.ts';
 
 const bytes = fc.uint8Array({ maxLength: 100 });
@@ -81,4 +83,29 @@ test('a copy shares no memory, not even with a Buffer', () => {
   socketChunk.fill(0xff);
   expect(copy).toEqual(Uint8Array.of(2, 3));
   expect(copy.buffer.byteLength).toBe(2);
+});
+
+test('the start of a text is its first characters, whatever they are', () => {
+  expect(copyStart('short', 512)).toBe('short');
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.nat({ max: 40 }), (text, length) => {
+      expect(copyStart(text, length)).toBe(text.slice(0, length));
+    }),
+  );
+  const cut = copyStart('ab\u{1F980}', 3);
+  expect(cut).toBe('ab\ud83e');
+});
+
+test('the start of a text keeps nothing of the rest', () => {
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  const heap = (): number => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = heap();
+  const starts = Array.from({ length: 200 }, () => copyStart(Buffer.alloc(250_000, 'x').toString('latin1'), 512));
+  // 50 MB where all of each text stays.
+  expect(heap() - before).toBeLessThan(10e6);
+  expect(starts).toHaveLength(200);
 });

@@ -68,12 +68,14 @@ test('one that is given up while it waits takes no turn, and in the moment of it
   expect(slots.heldBy('a')).toBe(1);
 });
 
-test('streams are 48 at most', () => {
+test('streams are 48 at most, half of them of one client', () => {
   const slots = new ConnectionSlots();
-  for (let index = 0; index < 48; index += 1) expect(slots.takeStream()).toBe(true);
-  expect(slots.takeStream()).toBe(false);
-  slots.returnStream();
-  expect([slots.takeStream(), slots.takeStream()]).toEqual([true, false]);
+  for (let index = 0; index < 24; index += 1) expect(slots.takeStream('a')).toBe(true);
+  expect(slots.takeStream('a')).toBe(false);
+  for (let index = 0; index < 24; index += 1) expect(slots.takeStream(index % 2 === 0 ? 'b' : 'c')).toBe(true);
+  expect(slots.takeStream('b')).toBe(false);
+  slots.returnStream('a');
+  expect([slots.takeStream('b'), slots.takeStream('a')]).toEqual([true, false]);
 });
 
 test('whoever comes and goes, connections are neither lost nor made up', async () => {
