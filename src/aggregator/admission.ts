@@ -1,5 +1,6 @@
 import type { BlsService } from '../bls/aggregation.ts';
 import type { Clock } from '../primitives/clock.ts';
+import { addTo } from '../primitives/counts.ts';
 import type { BlockchainID, SubnetID } from '../primitives/ids.ts';
 import { createLru } from '../primitives/lru.ts';
 import { AggregatorError } from './aggregator-error.ts';
@@ -332,10 +333,7 @@ class Waiters {
   count({ client, isTracked }: Who, by: 1 | -1): void {
     this.all += by;
     if (!isTracked) this.#strangers += by;
-    if (client === undefined) return;
-    const ofClient = (this.#byClient.get(client) ?? 0) + by;
-    if (ofClient === 0) this.#byClient.delete(client);
-    else this.#byClient.set(client, ofClient);
+    if (client !== undefined) addTo(this.#byClient, client, by);
   }
 }
 

@@ -1,3 +1,5 @@
+import { addTo } from '../primitives/counts.ts';
+
 /** Whom a seat counts for. */
 export interface SeatShares {
   /** Whoever asks; undefined where nobody said. */
@@ -80,7 +82,7 @@ export class FairSeats {
     if (refusal !== undefined) return refusal;
     const seat: MutableSeat = { client, subnet, isTracked, isFirst };
     this.#taken.add(seat);
-    if (client !== undefined) add(this.#byClient, client, 1);
+    if (client !== undefined) addTo(this.#byClient, client, 1);
     count(lane, seat, 1);
     return seat;
   }
@@ -104,7 +106,7 @@ export class FairSeats {
   release(seat: Seat): void {
     const own = this.#own(seat);
     this.#taken.delete(own);
-    if (own.client !== undefined) add(this.#byClient, own.client, -1);
+    if (own.client !== undefined) addTo(this.#byClient, own.client, -1);
     count(this.#lane(own.isFirst), own, -1);
   }
 
@@ -157,7 +159,7 @@ interface MutableSeat extends Seat {
 function count(lane: Lane, { subnet, isTracked }: Seat, by: 1 | -1): void {
   lane.taken += by;
   if (isTracked) lane.tracked += by;
-  add(lane.bySubnet, subnet, by);
+  addTo(lane.bySubnet, subnet, by);
 }
 
 /** What one client may have where so much is free. */
@@ -167,10 +169,4 @@ export function clientShare(free: number): number {
 
 function share(free: number, factor: number): number {
   return Math.max(MIN_SHARE, factor * free);
-}
-
-function add<Key>(counts: Map<Key, number>, key: Key, by: 1 | -1): void {
-  const count = (counts.get(key) ?? 0) + by;
-  if (count === 0) counts.delete(key);
-  else counts.set(key, count);
 }

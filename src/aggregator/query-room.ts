@@ -1,4 +1,5 @@
 import type { Clock } from '../primitives/clock.ts';
+import { FairLine } from '../primitives/fair-line.ts';
 
 /** What has more bytes is bounded by its bytes; of the rest, even `maxQueries` together have no more than some MiB. */
 export const LARGE_QUERY_BYTES = 4 * 1024;
@@ -26,9 +27,8 @@ export interface QueryRoomOptions {
 interface Lane {
   readonly max: number;
   taken: number;
-  /** By client, the next one to find room first; undefined is all who did not say who they are. */
-  readonly waiting: Map<string | undefined, Waiting[]>;
-  waitingCount: number;
+  /** Undefined is all who did not say who they are. */
+  readonly waiting: FairLine<string | undefined, Waiting>;
   /** Ends a query of cost 1, as all small ones are. */
   readonly leave: () => void;
 }
@@ -53,7 +53,7 @@ export class QueryRoom {
 
   constructor({ clock, maxQueries, maxLargeBytes = MAX_LARGE_BYTES }: QueryRoomOptions) {
     this.#clock = clock;
-    const none = () => ({ taken: 0, waiting: new Map<string | undefined, Waiting[]>(), waitingCount: 0 });
+    const none = () => ({ taken: 0, waiting: new FairLine<string | undefined, Waiting>() });
     this.#small = { max: maxQueries, ...none(), leave: () => this.#leave(this.#small, 1) };
     this.#large = { max: maxLargeBytes, ...none(), leave: () => this.#leave(this.#large, 1) };
   }
@@ -62,15 +62,15 @@ export class QueryRoom {
   usage() {
     const [small, large] = [this.#small, this.#large];
     return {
-      queries: { used: small.taken, limit: small.max, waiting: small.waitingCount },
-      largeBytes: { used: large.taken, limit: large.max, waiting: large.waitingCount },
+      queries: { used: small.taken, limit: small.max, waiting: small.waiting.size },
+      largeBytes: { used: large.taken, limit: large.max, waiting: large.waiting.size },
     };
   }
 
   /** Queries that have room or wait for it; 0 after the work is done. */
   get size(): number {
     const [small, large] = [this.#small, this.#large];
-    return small.taken + small.waitingCount + large.waitingCount + Math.sign(large.taken);
+    return small.taken + small.waiting.size + large.waiting.size + Math.sign(large.taken);
   }
 
   /** Runs the query as soon as there is room: at once, before this returns, where there is some in this turn. */
@@ -83,24 +83,15 @@ export class QueryRoom {
     const lane = bytes > LARGE_QUERY_BYTES ? this.#large : this.#small;
     // One that is larger than all the room goes alone.
     const cost = lane === this.#small ? 1 : Math.min(bytes, lane.max);
-    const ofClient = lane.waiting.get(client);
-    if (ofClient === undefined) lane.waiting.set(client, [{ cost, query }]);
-    else ofClient.push({ cost, query });
-    lane.waitingCount += 1;
+    lane.waiting.push(client, { cost, query });
     this.#startWaiting(lane);
   }
 
   #startWaiting(lane: Lane, mostInTurn = MAX_STARTED_A_TURN): void {
     for (;;) {
-      const [waiting] = lane.waiting;
-      if (waiting === undefined || this.#started >= mostInTurn) return;
-      const [client, ofClient] = waiting;
-      const [next] = ofClient;
-      if (next === undefined || lane.taken + next.cost > lane.max) return;
-      ofClient.shift();
-      lane.waitingCount -= 1;
-      lane.waiting.delete(client);
-      if (ofClient.length > 0) lane.waiting.set(client, ofClient);
+      const { next } = lane.waiting;
+      if (next === undefined || lane.taken + next.cost > lane.max || this.#started >= mostInTurn) return;
+      lane.waiting.shift();
       this.#count();
       lane.taken += next.cost;
       const leave = next.cost === 1 ? lane.leave : () => this.#leave(lane, next.cost);

@@ -1,4 +1,5 @@
 import type { Clock } from '../primitives/clock.ts';
+import { addTo } from '../primitives/counts.ts';
 
 export interface WorkTurnsOptions {
   readonly clock: Clock;
@@ -141,9 +142,6 @@ export class WorkTurns {
   }
 
   #count(client: string | undefined, by: 1 | -1): void {
-    if (client === undefined) return;
-    const count = (this.#byClient.get(client) ?? 0) + by;
-    if (count === 0) this.#byClient.delete(client);
-    else this.#byClient.set(client, count);
+    if (client !== undefined) addTo(this.#byClient, client, by);
   }
 }

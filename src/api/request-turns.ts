@@ -1,4 +1,5 @@
 import type { Clock } from '../primitives/clock.ts';
+import { FairLine } from '../primitives/fair-line.ts';
 
 /**
  * Requests that begin in one turn of the event loop. To parse, check and refuse one takes up to half a millisecond, and an
@@ -19,8 +20,7 @@ const MAX_BESIDE_NEW_CONNECTION = 2;
  */
 export class RequestTurns {
   readonly #clock: Clock;
-  /** By client, the next one to have a turn first. */
-  readonly #waiting = new Map<string, (() => void)[]>();
+  readonly #waiting = new FairLine<string, () => void>();
   #begun = 0;
   #most = MAX_A_TURN;
   #isNextTurnAwaited = false;
@@ -42,9 +42,7 @@ export class RequestTurns {
       begin();
       return;
     }
-    const ofClient = this.#waiting.get(client);
-    if (ofClient === undefined) this.#waiting.set(client, [begin]);
-    else ofClient.push(begin);
+    this.#waiting.push(client, begin);
     this.#awaitNextTurn();
   }
 
@@ -67,18 +65,11 @@ export class RequestTurns {
     const most = this.#most;
     this.#most = MAX_A_TURN;
     this.#begun = 0;
-    for (const [client, ofClient] of this.#waiting) {
-      do {
-        if (this.#begun >= most) return this.#awaitNextTurn();
-        const begin = ofClient.shift();
-        if (ofClient.length === 0) this.#waiting.delete(client);
-        this.#count();
-        begin?.();
-      } while (ofClient.length > 0 && this.#waiting.size === 1);
-      if (ofClient.length === 0) continue;
-      // Behind all others, and so the loop comes to it again after them.
-      this.#waiting.delete(client);
-      this.#waiting.set(client, ofClient);
+    while (this.#waiting.size > 0) {
+      if (this.#begun >= most) return this.#awaitNextTurn();
+      const begin = this.#waiting.shift();
+      this.#count();
+      begin?.();
     }
   }
 }

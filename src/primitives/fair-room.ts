@@ -1,3 +1,5 @@
+import { addTo } from './counts.ts';
+
 /**
  * Room that clients share fairly: none takes more than is left, so one alone has half of it, and somebody new always finds some. What
  * has all of the room to itself may take it as a whole. Pure. Bound: an entry for each client that has taken some.
@@ -30,9 +32,6 @@ export class FairRoom {
 
   #count(client: string | undefined, by: number): void {
     this.#used += by;
-    if (client === undefined) return;
-    const ofClient = (this.#byClient.get(client) ?? 0) + by;
-    if (ofClient === 0) this.#byClient.delete(client);
-    else this.#byClient.set(client, ofClient);
+    if (client !== undefined) addTo(this.#byClient, client, by);
   }
 }

@@ -1,3 +1,5 @@
+import { addTo } from '../primitives/counts.ts';
+
 /** Keep-alive connections to one upstream, and so the requests in flight there. */
 export const MAX_CONNECTIONS = 64;
 /** Of one subject: a chain whose requests all hang must leave connections to others. */
@@ -54,7 +56,7 @@ export class ConnectionSlots {
 
   release(subject: string): void {
     this.#free += 1;
-    add(this.#held, subject, -1);
+    addTo(this.#held, subject, -1);
     for (const waiter of this.#waiting) {
       if (!this.#isFreeFor(waiter.subject)) continue;
       this.#leave(waiter);
@@ -68,13 +70,13 @@ export class ConnectionSlots {
   takeStream(client: string): boolean {
     if (this.#streams >= MAX_STREAMS || (this.#streamsOf.get(client) ?? 0) >= MAX_STREAMS_OF_CLIENT) return false;
     this.#streams += 1;
-    add(this.#streamsOf, client, 1);
+    addTo(this.#streamsOf, client, 1);
     return true;
   }
 
   returnStream(client: string): void {
     this.#streams -= 1;
-    add(this.#streamsOf, client, -1);
+    addTo(this.#streamsOf, client, -1);
   }
 
   #isFreeFor(subject: string): boolean {
@@ -83,14 +85,14 @@ export class ConnectionSlots {
 
   #hold(subject: string): void {
     this.#free -= 1;
-    add(this.#held, subject, 1);
+    addTo(this.#held, subject, 1);
   }
 
   async #wait(subject: string, cancelled: Promise<unknown>): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const waiter: Waiter = { subject, go: resolve };
     this.#waiting.add(waiter);
-    add(this.#waitingOf, subject, 1);
+    addTo(this.#waitingOf, subject, 1);
     try {
       await Promise.race([promise, cancelled]);
     } catch (error) {
@@ -103,13 +105,6 @@ export class ConnectionSlots {
 
   #leave(waiter: Waiter): void {
     this.#waiting.delete(waiter);
-    add(this.#waitingOf, waiter.subject, -1);
+    addTo(this.#waitingOf, waiter.subject, -1);
   }
-}
-
-/** Counts of 0 are not kept: subjects are as many as there are chains. */
-function add(counts: Map<string, number>, key: string, change: 1 | -1): void {
-  const count = (counts.get(key) ?? 0) + change;
-  if (count === 0) counts.delete(key);
-  else counts.set(key, count);
 }
