@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { ByteWriter } from '../primitives/byte-writer.ts';
 import { concatBytes, equalBytes } from '../primitives/bytes.ts';
 import { type Clock, sleep } from '../primitives/clock.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -61,6 +62,7 @@ const MAX_REFUSED = 3;
  * not for ever.
  */
 const CLOCK_TOLERANCE_MS = 120_000;
+/** Unix milliseconds, before what is not proven. */
 const TIME_BYTES = 8;
 
 const STALE =
@@ -222,7 +224,7 @@ class LeasedWork implements SharedWork {
     const { values, seal } = this.#options;
     const value = isProven
       ? this.#value(key, token, KIND.proven, bytes)
-      : this.#value(key, token, KIND.word, concatBytes(timeBytes(this.#options.clock.now() + ttlMs), bytes));
+      : this.#value(key, token, KIND.word, withEnd(bytes, this.#options.clock.now() + ttlMs));
     if (value.length > MAX_VALUE_BYTES || !(isProven || seal.isOfSecret)) this.#release(key, token);
     // What is proven is good for all, also where the lease was lost.
     else if (isProven) void values.set(key, value, ttlMs);
@@ -277,11 +279,11 @@ class LeasedWork implements SharedWork {
   }
 }
 
-/** Unix milliseconds. */
-function timeBytes(ms: number): Uint8Array {
-  const bytes = Buffer.alloc(TIME_BYTES);
-  bytes.writeBigUInt64BE(BigInt(Math.ceil(ms)));
-  return bytes;
+function withEnd(bytes: Uint8Array, endMs: number): Uint8Array {
+  return new ByteWriter()
+    .u64(BigInt(Math.ceil(endMs)))
+    .bytes(bytes)
+    .finish();
 }
 
 function sealedName(key: string, token: Uint8Array): string {
