@@ -286,6 +286,25 @@ test('answers that make no sense are none', async () => {
   expect(claiming.log.lines.at(-1)).toContain(nonsense);
 });
 
+test.each([
+  'WRONGTYPE Operation against a key holding the wrong kind of value',
+  'ERR value is not an integer or out of range',
+  'ERR increment or decrement would overflow',
+])('a value that is not ours is of one key, and no reason to give the store up: %s', async (refusal) => {
+  await using standIn = await startObedient();
+  using opened = open(standIn.port);
+  await opened.log.until(CONNECTED);
+  await standIn.untilAsked(2);
+  standIn.isSilent = true;
+  const used = opened.counters.add('b', 1, 60_000);
+  await standIn.untilAsked(1);
+  standIn.sockets[0]?.write(`-${refusal} script: 7f4a, on @user_script:2.\r\n`);
+  expect(await used).toEqual({ used: 1, leftMs: 60_000 });
+  standIn.isSilent = false;
+  expect(await opened.store.ask((redis) => redis.run('', 'a', []))).toBe('OK');
+  expect(opened.log.count(AWAY)).toBe(0);
+});
+
 test('after an answer, pauses are short again', async () => {
   await using standIn = await startObedient();
   const clock = new FakeClock();
