@@ -288,7 +288,7 @@ function openL1Messages(
 ) {
   const { network, networkID, clock, logger, metrics, storePath, outside } = options;
   const known = publicNetworkNamed(network.name);
-  const store = opened.use(openValidationStore({ directory: storePath, networkID, name: network.name }));
+  const store = opened.use(openValidationStore({ directory: storePath, networkID, name: network.name, clock }));
   const index = opened.use(
     createValidationIndex({
       api: createNodeApi(api.openClient(opened), api.info),

@@ -46,7 +46,7 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
 }
 
 /** Resolves after a turn of the event loop. */
-export function nextTurn(clock: Clock): Promise<void> {
+export function nextTurn(clock: Pick<Clock, 'afterTurn'>): Promise<void> {
   return new Promise((resolve) => {
     clock.afterTurn(resolve);
   });

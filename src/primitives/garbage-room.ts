@@ -108,12 +108,15 @@ interface GcEntry {
   readonly detail: NodeGCPerformanceDetail;
 }
 
-/** One for the process, as V8 has one such setting for all of its threads. */
-export const GARBAGE_ROOM = new GarbageRoom(systemClock, {
+/** The heap of this process, as V8 keeps it. */
+export const V8_HEAP: HeapGrowth = {
   usedBytes: () => getHeapStatistics().used_heap_size,
   setGrowth: (percent) => setFlagsFromString(`--heap-growing-percent=${percent}`),
   onCollected(callback) {
     const isFull = (entry: object): boolean => (entry as GcEntry).detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR;
     new PerformanceObserver((list) => callback(list.getEntries().some(isFull))).observe({ entryTypes: ['gc'] });
   },
-});
+};
+
+/** One for the process, as V8 has one such setting for all of its threads. */
+export const GARBAGE_ROOM = new GarbageRoom(systemClock, V8_HEAP);

@@ -3,14 +3,16 @@ import type { SharedStore } from './shared-store.ts';
 
 /** Registers the caller where nobody else is registered; returns the other where one is. */
 const REGISTER_SCRIPT = `
-local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return holder end
+local holder = redis.call('GETRANGE', KEYS[1], 0, ARGV[3])
+if #holder > 0 and holder ~= ARGV[1] then return holder end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return false`;
 
 const LEAVE_SCRIPT = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`;
 
+/** More than any of us puts there: whoever writes there cannot fill our memory. */
+const MAX_HOLDER_BYTES = 512;
 /** What we put there ourselves; others are not believed to have put nothing else there. */
 const HOLDER = /^[\w-]{1,64} (?<description>[\x20-\x7e]{1,200})$/;
 
@@ -37,7 +39,8 @@ export function registerIdentity(options: IdentityRegistrationOptions): Identity
   const own = `${replica} ${description}`;
   return {
     async look() {
-      const answer = await store.ask((redis) => redis.run(REGISTER_SCRIPT, key, [own, String(lapsesMs)]));
+      const args = [own, String(lapsesMs), String(MAX_HOLDER_BYTES)];
+      const answer = await store.ask((redis) => redis.run(REGISTER_SCRIPT, key, args));
       if (!(answer instanceof Uint8Array)) return undefined;
       return HOLDER.exec(Buffer.from(answer).toString())?.groups?.['description'] ?? 'another one';
     },

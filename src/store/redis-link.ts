@@ -1,4 +1,6 @@
 import { createClient, createCluster, RESP_TYPES } from '@redis/client';
+import type { Clock } from '../primitives/clock.ts';
+import { startDeadline } from '../primitives/deadline.ts';
 import type { HostAndPort, RedisServers } from '../primitives/redis-address.ts';
 
 /** One connection to the servers of a store: it is used until something fails, and then destroyed. */
@@ -15,6 +17,7 @@ export interface RedisLinkOptions {
   /** Put before each key, so that others may use the same database. */
   readonly keyPrefix: string;
   readonly connectTimeoutMs: number;
+  readonly clock: Clock;
   /** Ends the connection, however far it has come. */
   readonly signal: AbortSignal;
   /** Called where the connection broke, perhaps more than once. */
@@ -104,11 +107,13 @@ async function findMaster(
   options: RedisLinkOptions,
 ): Promise<HostAndPort> {
   const { sentinels, master, sentinelPassword } = servers;
+  const shareMs = Math.floor(options.connectTimeoutMs / sentinels.length);
   const reasons: string[] = [];
   for (const sentinel of sentinels) {
     options.signal.throwIfAborted();
     // A share of the time, as one that hangs must not keep us from the next.
-    const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.connectTimeoutMs / sentinels.length)]);
+    using deadline = startDeadline(options.clock, shareMs, 'asking a sentinel', options.signal);
+    const { signal } = deadline;
     const client = createClient({
       ...commonOptions,
       ...(sentinelPassword !== undefined && { password: sentinelPassword }),

@@ -38,6 +38,8 @@ const CONNECT_TIMEOUT_MS = 2_000;
 const RECONNECT_PAUSES = { baseMs: 250, maxMs: 5_000 };
 /** Shows at once whether scripts run and keys can be written: some users may not, and a full or a read-only server cannot. */
 const TRY_SCRIPT = "return redis.call('SET', KEYS[1], '', 'PX', 1000)";
+/** What a server says of a value that no replica has put there: of another kind, or no number that can be added to. */
+const NOT_OURS = /WRONGTYPE|value is not an integer|would overflow/;
 /** Keys that are tried in a cluster: so many that hardly a node has none of them. */
 const CLUSTER_TRIES = 32;
 
@@ -87,7 +89,7 @@ class RedisSharedStore implements SharedStore {
       return answer;
     } catch (error) {
       // Any other refusal is about all keys: then nothing can be done there.
-      const isOfOneKey = error instanceof ErrorReply && error.message.includes('WRONGTYPE');
+      const isOfOneKey = error instanceof ErrorReply && NOT_OURS.test(error.message);
       // When a connection fails, all its commands in flight do; the first of them gives it up.
       if (!isOfOneKey) this.#lost(link, reasonOf(error));
       this.#metrics.requests.inc({ outcome: 'failed' });

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { type Clock, nextTurn, systemClock } from '../primitives/clock.ts';
 import { createFolder } from '../primitives/create-folder.ts';
 import { idBytes, type ValidationID } from '../primitives/ids.ts';
 import { PUBLIC_NETWORKS } from '../primitives/networks.ts';
@@ -18,7 +19,7 @@ import {
 export interface ValidationStore {
   position(): Promise<IndexPosition | undefined>;
   originOf(validationID: ValidationID): Promise<L1ValidatorRegistrationJustification | undefined>;
-  /** Writes all of it or nothing. An origin that is there already is left as it is. */
+  /** Writes all of it or nothing, one batch after the other. An origin that is there already is left as it is. */
   commit(batch: IndexBatch): Promise<void>;
 }
 
@@ -59,20 +60,26 @@ export interface ValidationStoreOptions {
   readonly name?: string;
   /** In memory only: beyond this the oldest entries are dropped. An entry has some 400 bytes. */
   readonly maxOrigins?: number;
+  /** Default: the system's. */
+  readonly clock?: Pick<Clock, 'afterTurn'>;
 }
 
 const DEFAULT_MAX_ORIGINS = 200_000;
+/** An origin takes some 20 µs, and blocks with conversions have thousands: after so many, others have their turn of the event loop. */
+const MAX_WRITTEN_A_TURN = 128;
 /** Raised with each change of the tables. */
 const SCHEMA_VERSION = 1;
 
 /** For another process's commit. The whole service waits with us: SQLite's calls do not return before. */
 const BUSY_TIMEOUT_MS = 200;
 
+type Action = 'open' | 'read' | 'write';
+
 /** The store cannot be opened, read or written. The message names the path. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
 
-  constructor(action: 'open' | 'read' | 'write', path: string, reason: string, options?: ErrorOptions) {
+  constructor(action: Action, path: string, reason: string, options?: ErrorOptions) {
     super(`cannot ${action} the store at ${path}: ${reason}`, options);
   }
 }
@@ -96,7 +103,7 @@ const ADVICE: Readonly<Record<number, string>> = {
  */
 export function openValidationStore(options: ValidationStoreOptions): ValidationStore & Disposable {
   const path = pathOf(options);
-  const { directory, maxOrigins = DEFAULT_MAX_ORIGINS } = options;
+  const { directory, maxOrigins = DEFAULT_MAX_ORIGINS, clock = systemClock } = options;
   const database = openDatabase(path, directory);
   const findOrigin = database.prepare('SELECT justification FROM origins WHERE validation_id = ?');
   const putOrigin = database.prepare('INSERT OR IGNORE INTO origins VALUES (?, ?, ?)');
@@ -106,10 +113,13 @@ export function openValidationStore(options: ValidationStoreOptions): Validation
     'DELETE FROM origins WHERE validation_id IN (SELECT validation_id FROM origins ORDER BY height LIMIT ?)',
   );
 
-  function write({ position, entries }: IndexBatch): void {
+  async function write({ position, entries }: IndexBatch): Promise<void> {
+    let count = 0;
     for (const { height, origins } of entries) {
       for (const { validationID, justification } of origins) {
         putOrigin.run(idBytes(validationID), encodeJustification(justification), height);
+        count += 1;
+        if (count % MAX_WRITTEN_A_TURN === 0) await nextTurn(clock);
       }
     }
     putPosition.run(
@@ -131,16 +141,15 @@ export function openValidationStore(options: ValidationStoreOptions): Validation
       });
     },
     async commit(batch) {
-      wordedAs('write', path, () => {
-        database.exec('BEGIN IMMEDIATE');
-        try {
-          write(batch);
-          database.exec('COMMIT');
-        } finally {
-          // After some failures, such as that of a full disk, SQLite has rolled back by itself.
-          if (database.isTransaction) database.exec('ROLLBACK');
-        }
-      });
+      wordedAs('write', path, () => database.exec('BEGIN IMMEDIATE'));
+      try {
+        await write(batch);
+        database.exec('COMMIT');
+      } catch (error) {
+        // After some failures, such as that of a full disk, SQLite has rolled back by itself.
+        if (database.isOpen && database.isTransaction) database.exec('ROLLBACK');
+        throw worded('write', path, error);
+      }
     },
     [Symbol.dispose]: () => database.close(),
   };
@@ -155,15 +164,19 @@ function pathOf({ directory, networkID, name }: ValidationStoreOptions): string 
 }
 
 /** @throws {StoreError} where `act` fails */
-function wordedAs<T>(action: 'open' | 'read' | 'write', path: string, act: () => T): T {
+function wordedAs<T>(action: Action, path: string, act: () => T): T {
   try {
     return act();
-  } catch (cause) {
-    if (cause instanceof StoreError) throw cause;
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    const advice = ADVICE[primaryCodeOf(cause)];
-    throw new StoreError(action, path, advice === undefined ? reason : `${reason} (${advice})`, { cause });
+  } catch (error) {
+    throw worded(action, path, error);
   }
+}
+
+function worded(action: Action, path: string, cause: unknown): StoreError {
+  if (cause instanceof StoreError) return cause;
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const advice = ADVICE[primaryCodeOf(cause)];
+  return new StoreError(action, path, advice === undefined ? reason : `${reason} (${advice})`, { cause });
 }
 
 /** Extended result codes have the primary one in their lowest byte. */

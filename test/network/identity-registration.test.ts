@@ -3,21 +3,26 @@ import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/load-config.ts';
 import type { NodeID } from '../../src/primitives/ids.ts';
 import { registerIdentity } from '../../src/store/identity-registration.ts';
-import { openSharedStore } from '../../src/store/shared-store.ts';
+import { openSharedStore, type SharedStore } from '../../src/store/shared-store.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { createLogLines } from '../log-lines.ts';
-import { startRedis } from './redis-process.ts';
+import { type RedisProcess, startRedis } from './redis-process.ts';
 
-test('of two replicas with one NodeID the second is told, until the first has left', async () => {
-  await using redis = await startRedis();
+async function openStore({ port }: RedisProcess) {
   const networks = { local: { pChainApi: [{ baseUrl: 'http://127.0.0.1' }] } };
-  const { config } = parseConfig({ networks, store: { sharedUrl: `redis://127.0.0.1:${redis.port}` } }, {}, {});
+  const { config } = parseConfig({ networks, store: { sharedUrl: `redis://127.0.0.1:${port}` } }, {}, {});
   const log = createLogLines();
   const ports = { random: Math.random, logger: log.logger, metrics: createMetrics(new Registry()) };
   // In a time that stands still: then the store is never late, however busy the machine is.
-  using store = openSharedStore({ ...config.store.shared!, ...ports, clock: new FakeClock() });
+  const store = openSharedStore({ ...config.store.shared!, ...ports, clock: new FakeClock() });
   await log.until('the shared store is connected');
+  return store;
+}
+
+test('of two replicas with one NodeID the second is told, until the first has left', async () => {
+  await using redis = await startRedis();
+  using store = await openStore(redis);
   const register = (replica: string, nodeID: string) =>
     registerIdentity({
       ...{ store, replica, description: `process of ${replica}`, lapsesMs: 60_000 },
@@ -40,4 +45,32 @@ test('of two replicas with one NodeID the second is told, until the first has le
   await brief.look();
   while ((await late.look()) !== undefined);
   expect(await brief.look()).toBe('process of e');
+});
+
+test('of what somebody else has put in its place, little is read, and as long as it is there it counts as another', async () => {
+  await using redis = await startRedis();
+  using store = await openStore(redis);
+  const answers: unknown[] = [];
+  const watched: SharedStore = {
+    [Symbol.dispose]: () => undefined,
+    ask: (command) =>
+      store.ask((link) =>
+        command({
+          async run(...args) {
+            const answer = await link.run(...args);
+            answers.push(answer);
+            return answer;
+          },
+        }),
+      ),
+  };
+  const nodeID = 'NodeID-1' as NodeID;
+  const own = { store: watched, nodeID, replica: 'a', description: 'process of a', lapsesMs: 60_000 };
+  const plant = (value: string) =>
+    store.ask((link) => link.run("return redis.call('SET', KEYS[1], ARGV[1])", `identity:${nodeID}`, [value]));
+  await plant('x'.repeat(1024 * 1024));
+  expect(await registerIdentity(own).look()).toBe('another one');
+  expect(answers).toEqual([Buffer.from('x'.repeat(513))]);
+  await plant('');
+  expect(await registerIdentity(own).look()).toBeUndefined();
 });

@@ -134,6 +134,21 @@ describe('counters', () => {
     expect(await one.limits.add('units', 1, 60_000)).toEqual({ used: 8, leftMs: 60_000 });
     expectTtl(await redis.inspector.pTTL(`${PREFIX}units`), 60_000);
   });
+
+  test.each([
+    ['no number', () => redis.inspector.set(`${PREFIX}units`, 'not ours')],
+    ['a number that is too large to add to', () => redis.inspector.set(`${PREFIX}units`, String(2n ** 63n - 1n))],
+    ['a list', () => redis.inspector.rPush(`${PREFIX}units`, ['not', 'ours'])],
+  ])('%s in the place of a window: the replica counts that alone, and shares all else', async (_, plant) => {
+    using replica = openLimits(redis.url);
+    await replica.log.until(CONNECTED);
+    await plant();
+    expect((await replica.limits.add('units', 2, 60_000)).used).toBe(2);
+    expect((await replica.limits.add('units', 2, 60_000)).used).toBe(4);
+    await one.limits.add('others', 3, 60_000);
+    expect((await replica.limits.add('others', 1, 60_000)).used).toBe(4);
+    expect(replica.log.count(AWAY)).toBe(0);
+  });
 });
 
 function expectTtl(ttlMs: number, setMs: number): void {

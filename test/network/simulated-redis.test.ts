@@ -42,7 +42,7 @@ test('the Redis of the simulation answers the scripts of the service as a real o
     watcher: { wrote: () => undefined, disturbed: () => undefined, lost: () => undefined },
   });
   const options = {
-    ...{ keyPrefix: 'test:', connectTimeoutMs: 5_000, signal: new AbortController().signal },
+    ...{ keyPrefix: 'test:', connectTimeoutMs: 5_000, clock: systemClock, signal: new AbortController().signal },
     servers: {
       ...({ kind: 'single', host: '127.0.0.1', port: redis.port, isTls: false } as const),
       ...{ username: undefined, password: undefined, database: 0 },

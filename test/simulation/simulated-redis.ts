@@ -274,6 +274,7 @@ export class SimulatedRedis {
         if (entry !== undefined && typeof entry.value === 'string') write(entry.value, Number(args[0]));
         return entry === undefined ? 0 : 1;
       case 'INCRBY': {
+        if (!/^(-?\d{1,15})?$/.test(text())) throw new ErrorReply('ERR value is not an integer or out of range');
         const sum = Number(text()) + Number(args[0]);
         write(String(sum), (entry?.endsMs ?? Number.POSITIVE_INFINITY) - nowMs);
         return sum;

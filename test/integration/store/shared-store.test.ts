@@ -3,6 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
+import type { RedisServers } from '../../../src/primitives/redis-address.ts';
 import { createMemoryLimitCounters } from '../../../src/store/limit-counters.ts';
 import { createSharedLimitCounters } from '../../../src/store/shared-limit-counters.ts';
 import { openSharedStore } from '../../../src/store/shared-store.ts';
@@ -15,6 +16,8 @@ import { expectGranted, expectRefused } from '../../unit/store/limit-counters-co
 
 const AWAY = 'the shared store is away';
 const CONNECTED = 'the shared store is connected';
+
+const HOST = '127.0.0.1';
 
 interface StandIn extends AsyncDisposable {
   readonly server: Server;
@@ -73,20 +76,35 @@ async function startObedient(): Promise<Obedient> {
   return obedient;
 }
 
+/** Whatever it is asked, it names the server. */
+function startSentinel({ port }: StandIn): Promise<StandIn> {
+  const answer = [HOST, String(port)].map((text) => `$${text.length}\r\n${text}\r\n`).join('');
+  return startStandIn((socket) => socket.on('data', () => socket.write(`*2\r\n${answer}`)));
+}
+
 async function closedPort(): Promise<number> {
   await using standIn = await startStandIn(() => undefined);
   return standIn.port;
 }
 
+const LOGIN = { username: 'me', password: 'secret', database: 0 };
+
 /** By default in a time that stands still: who waited for a deadline would wait for ever. */
 function open(port: number, clock: Clock = new FakeClock()) {
+  return openAt({ kind: 'single', host: HOST, port, isTls: false, ...LOGIN }, clock);
+}
+
+function openBehind(sentinels: readonly Pick<StandIn, 'port'>[], clock: Clock = new FakeClock()) {
+  const nodes = sentinels.map(({ port }) => ({ host: HOST, port }));
+  const watched = { sentinels: nodes, master: 'aggregator', sentinelPassword: undefined };
+  return openAt({ kind: 'sentinel', host: HOST, port: 1, isTls: false, ...LOGIN, ...watched }, clock);
+}
+
+function openAt(servers: RedisServers, clock: Clock) {
   const log = createLogLines();
   const registry = new Registry();
   const store = openSharedStore({
-    servers: {
-      ...{ kind: 'single', host: '127.0.0.1', port, isTls: false },
-      ...{ username: 'me', password: 'secret', database: 0 },
-    },
+    servers,
     keyPrefix: 'test:',
     clock,
     random: () => 0.5,
@@ -146,6 +164,31 @@ test.each([
   await expectAlone(opened);
   expect(opened.log.lines[0]).toContain(reason);
   expect(opened.log.lines.join('')).not.toContain('secret');
+});
+
+test.each([1, 3])('of %i sentinels the last one is there: it names the server', async (count) => {
+  await using server = await startObedient();
+  await using sentinel = await startSentinel(server);
+  const gone = { port: await closedPort() };
+  using opened = openBehind([...Array<typeof gone>(count - 1).fill(gone), sentinel]);
+  await opened.log.until(CONNECTED);
+  expect(opened.log.count(AWAY)).toBe(0);
+});
+
+test('a sentinel that says nothing has its share of the time, and then the next one is asked', async () => {
+  await using server = await startObedient();
+  await using silent = await startStandIn(() => undefined);
+  await using sentinel = await startSentinel(server);
+  const clock = new FakeClock();
+  const asked = once(silent.server, 'connection');
+  using opened = openBehind([silent, silent, sentinel], clock);
+  await asked;
+  const askedAgain = once(silent.server, 'connection');
+  await clock.advance(666);
+  await askedAgain;
+  await clock.advance(666);
+  await opened.log.until(CONNECTED);
+  expect(opened.log.count(AWAY)).toBe(0);
 });
 
 test('pauses before it tries again, ever longer up to 5 s', async () => {
@@ -241,6 +284,25 @@ test('answers that make no sense are none', async () => {
   expectGranted(await claiming.counters.claim('b', 60_000));
   await expectAlone(claiming);
   expect(claiming.log.lines.at(-1)).toContain(nonsense);
+});
+
+test.each([
+  'WRONGTYPE Operation against a key holding the wrong kind of value',
+  'ERR value is not an integer or out of range',
+  'ERR increment or decrement would overflow',
+])('a value that is not ours is of one key, and no reason to give the store up: %s', async (refusal) => {
+  await using standIn = await startObedient();
+  using opened = open(standIn.port);
+  await opened.log.until(CONNECTED);
+  await standIn.untilAsked(2);
+  standIn.isSilent = true;
+  const used = opened.counters.add('b', 1, 60_000);
+  await standIn.untilAsked(1);
+  standIn.sockets[0]?.write(`-${refusal} script: 7f4a, on @user_script:2.\r\n`);
+  expect(await used).toEqual({ used: 1, leftMs: 60_000 });
+  standIn.isSilent = false;
+  expect(await opened.store.ask((redis) => redis.run('', 'a', []))).toBe('OK');
+  expect(opened.log.count(AWAY)).toBe(0);
 });
 
 test('after an answer, pauses are short again', async () => {

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { execFileSync } from 'node:child_process';
+import { describe, expect, test } from 'vitest';
 import { GarbageRoom } from '../../../src/primitives/garbage-room.ts';
 
 const MIB = 1024 * 1024;
@@ -96,4 +97,57 @@ test('while the heap grows fast, V8 does not decide because there are no bodies'
   state.ms += 60_000;
   collect(false);
   expect(growth).toEqual([100, 100, 100]);
+});
+
+describe('the heap of V8', () => {
+  const MODULE = new URL('../../../src/primitives/garbage-room.ts', import.meta.url).href;
+
+  /** @returns what a process of its own prints, in which `heap` is its heap */
+  function printedBy(work: string): unknown {
+    const code = `const { V8_HEAP: heap } = await import(${JSON.stringify(MODULE)}); ${work}`;
+    const args = ['--expose-gc', '--input-type=module', '--eval', code];
+    return JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 }));
+  }
+
+  /** Counts full collections while a heap of 30 MB grows by 80 MB, all of which lives. */
+  const grown = (percent: number) =>
+    printedBy(`
+      const turn = () => new Promise((resolve) => setImmediate(resolve));
+      const kept = [];
+      const fill = (bytes) => {
+        while (heap.usedBytes() < bytes) for (let n = 0; n < 2_000; n += 1) kept.push({ n, pair: [n, n] });
+      };
+      fill(30 * ${MIB});
+      heap.setGrowth(${percent});
+      gc();
+      await turn();
+      let full = 0;
+      heap.onCollected((isFull) => (full += isFull ? 1 : 0));
+      const startBytes = heap.usedBytes();
+      for (let mib = 1; mib <= 80; mib += 1) {
+        fill(startBytes + mib * ${MIB});
+        await turn();
+      }
+      console.log(full);
+    `);
+
+  test('is collected as often as the growth says that is set while it runs', () => {
+    // V8 also adds a few MB each time: four to six collections, and none.
+    expect(grown(10)).toBeGreaterThanOrEqual(3);
+    expect(grown(1_000)).toBeLessThanOrEqual(1);
+  });
+
+  test('tells full collections from others', () => {
+    const told = printedBy(`
+      const told = [];
+      heap.onCollected((isFull) => told.push(isFull));
+      for (const type of ['minor', 'major', 'minor']) {
+        const count = told.length;
+        gc({ type });
+        while (told.length === count) await new Promise((resolve) => setImmediate(resolve));
+      }
+      console.log(JSON.stringify(told));
+    `);
+    expect(told).toEqual([false, true, false]);
+  });
 });

@@ -32,5 +32,5 @@ test.each([
 ])('%s', async (_, answer, expected) => {
   const { registration, asked } = registrationWith(answer);
   expect(await registration.look()).toBe(expected);
-  expect(asked).toEqual([{ key: 'identity:NodeID-a', args: ['r-1 process 1 on host', '15000'] }]);
+  expect(asked).toEqual([{ key: 'identity:NodeID-a', args: ['r-1 process 1 on host', '15000', '512'] }]);
 });

@@ -10,6 +10,7 @@ import {
   openValidationStore,
   StoreError,
 } from '../../../src/store/validation-store.ts';
+import { settle } from '../../fake-clock.ts';
 import { originOf, registration } from '../pchain/test-chain.ts';
 
 const POSITION: IndexPosition = {
@@ -88,6 +89,35 @@ describe('in a file', () => {
     expect(await store.originOf(originOf(registration(2)).validationID)).toBeUndefined();
     await store.commit(second);
     expect(await store.originOf(originOf(registration(2)).validationID)).toBeDefined();
+  });
+
+  test('a batch of many origins leaves others their turns, and is there as a whole all the same', async () => {
+    const turns: (() => void)[] = [];
+    const clock = { afterTurn: (callback: () => void) => void turns.push(callback) };
+    const numbers = Array.from({ length: 300 }, (_, number) => number);
+    const [first, last] = [0, 299].map((number) => originOf(registration(number)).validationID);
+    using store = openValidationStore({ directory, networkID: 1, clock });
+    using reader = openValidationStore({ directory, networkID: 1 });
+    async function expectTwoTurns(): Promise<void> {
+      for (let turn = 1; turn <= 2; turn += 1) {
+        await settle();
+        expect(turns).toHaveLength(1);
+        expect(await store.originOf(first!)).toBeDefined();
+        expect(await reader.originOf(first!)).toBeUndefined();
+        turns.pop()?.();
+      }
+    }
+
+    const { position, entries } = batch(2n, ...numbers);
+    const broken = { validationID: 'no ID' as never, justification: originOf(registration(300)).justification };
+    const failing = store.commit({ position, entries: [...entries, { height: 2n, origins: [broken] }] });
+    await Promise.all([expect(failing).rejects.toThrow(StoreError), expectTwoTurns()]);
+    expect(await reader.position()).toBeUndefined();
+
+    await Promise.all([store.commit({ position, entries }), expectTwoTurns()]);
+    expect(turns).toEqual([]);
+    expect(await reader.position()).toEqual(position);
+    expect(await reader.originOf(last!)).toBeDefined();
   });
 
   test('one of another format is refused with a sentence, and left as it is', () => {
