@@ -18,8 +18,8 @@ const QUIET = 20;
 const FAULT = 40;
 const AFTER = 100;
 
-/** Values of one series, a minute apart: a gauge, or what a counter grows by in a minute. */
-type Values = { readonly gauge: number } | { readonly perMinute: number };
+/** Values of one series, a minute apart: a gauge, what a counter grows by in a minute, or none. */
+type Values = { readonly gauge: number } | { readonly perMinute: number } | 'none';
 
 /** All series that the rules read, on a day without trouble. */
 const HEALTHY: Readonly<Record<string, Values>> = {
@@ -106,6 +106,7 @@ function seriesOf(healthy: Values, atFault: Values): string {
   ];
   let count = 0;
   const texts = parts.map(({ values, minutes }) => {
+    if (values === 'none') return `_x${minutes}`;
     if ('gauge' in values) return `${values.gauge}x${minutes - 1}`;
     const from = count;
     count += values.perMinute * minutes;
@@ -150,7 +151,12 @@ describe('the alert rules', () => {
     expect(sections).toEqual(names);
   });
 
-  test.each(Object.entries(FAULTS))('%s fires for its fault, no other does, and it clears', async (alert, fault) => {
+  test.each(Object.entries(FAULTS))('%s fires for its fault, no other does, and it clears', expectAlone);
+
+  test('SignatureAggregatorDown fires where no replica is scraped: one that is gone is not discovered any more', () =>
+    expectAlone('SignatureAggregatorDown', { [`up{${HERE}}`]: 'none' }));
+
+  async function expectAlone(alert: string, fault: Readonly<Record<string, Values>>): Promise<void> {
     // YAML takes JSON.
     const file = join(folder, `${alert}.yaml`);
     await writeFile(
@@ -159,5 +165,5 @@ describe('the alert rules', () => {
     );
     const { stdout } = await promisify(execFile)('promtool', ['test', 'rules', file]);
     expect(stdout).toContain('SUCCESS');
-  });
+  }
 });
