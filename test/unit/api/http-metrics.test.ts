@@ -27,10 +27,13 @@ test('requests are counted by method, route and status, and what has no route ha
 test('a bug is counted, and a quorum that is missed is none, though both are answered with 500', async () => {
   const registry = new Registry();
   const failures = [new AggregatorError('insufficient_weight', 'too little weight'), new Error('a bug')];
-  const { aggregator } = scriptedAggregator(() => Promise.reject(failures.shift()));
+  const { aggregator } = scriptedAggregator(async () => {
+    throw failures.shift() ?? new Error('a third one');
+  });
   const server = await createTestServer({ registry, aggregator });
   const payload = { message: bytesToHex(createUnsignedMessage(5, P_CHAIN_ID, new Uint8Array()).bytes) };
-  const bugs = async () => /^signature_aggregator_http_internal_errors_total (.*)$/m.exec(await registry.metrics())?.[1];
+  const bugs = async () =>
+    /^signature_aggregator_http_internal_errors_total (.*)$/m.exec(await registry.metrics())?.[1];
   expect(await bugs()).toBe('0');
   expect((await server.inject({ method: 'POST', url: '/aggregate-signatures', payload })).statusCode).toBe(500);
   expect(await bugs()).toBe('0');
