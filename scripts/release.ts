@@ -1,6 +1,6 @@
 // node scripts/release.ts COMMAND: the steps of a release, which .github/workflows/release.yml runs, and any machine can.
 //
-//   check TAG           that the tag, package.json and CHANGELOG.md name the same version, and that nothing is uncommitted
+//   check TAG           that the tag, package.json, CHANGELOG.md and the chart name the same version, and that nothing is uncommitted
 //   test                npm ci, the tests and all checks
 //   image NAME [--push] builds the image for both kinds of CPU; prints image=NAME, and digest=… where it was pushed
 //   notes               what CHANGELOG.md says of the version
@@ -13,11 +13,27 @@ import { join } from 'node:path';
 const ROOT = join(import.meta.dirname, '..');
 const PLATFORMS = 'linux/amd64,linux/arm64';
 
+export interface ReleaseFiles {
+  /** The text of CHANGELOG.md. */
+  readonly changelog: string;
+  /** The text of the chart's Chart.yaml. */
+  readonly chart: string;
+  /** What `git status --porcelain` says. */
+  readonly uncommitted: string;
+}
+
 /** What is wrong with a release, in a sentence each. */
-export function releaseProblems(tag: string, version: string, changelog: string, uncommitted: string): string[] {
+export function releaseProblems(
+  tag: string,
+  version: string,
+  { changelog, chart, uncommitted }: ReleaseFiles,
+): string[] {
+  const appVersion = /^appVersion: "?([^"\s]+)"?$/m.exec(chart)?.[1];
   return [
     ...(tag === `v${version}` ? [] : [`The tag is ${tag}, and package.json has the version ${version}: v${version}.`]),
     ...(notesOf(version, changelog) === undefined ? [`CHANGELOG.md has no section ## ${version}.`] : []),
+    // Without a tag among its values, the chart starts the image of its appVersion.
+    ...(appVersion === version ? [] : [`deploy/chart/Chart.yaml has the appVersion ${appVersion}, not ${version}.`]),
     ...(uncommitted === '' ? [] : [`Something is not committed:\n${uncommitted}`]),
   ];
 }
@@ -76,7 +92,9 @@ function main([command, argument = '', option]: readonly string[]): void {
   const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
   switch (command) {
     case 'check': {
-      const problems = releaseProblems(argument, version, changelog, output('git', 'status', '--porcelain'));
+      const chart = readFileSync(join(ROOT, 'deploy', 'chart', 'Chart.yaml'), 'utf8');
+      const uncommitted = output('git', 'status', '--porcelain');
+      const problems = releaseProblems(argument, version, { changelog, chart, uncommitted });
       for (const problem of problems) console.error(problem);
       if (problems.length > 0) process.exitCode = 1;
       return;

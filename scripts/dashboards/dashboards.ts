@@ -416,7 +416,7 @@ const processes: Dashboard = {
         },
         {
           title: 'Time of jobs, p95',
-          description: 'By kind; the native backend is many times faster.',
+          description: 'By kind; the native backend takes half to three quarters of the time of noble.',
           unit: 's',
           queries: [{ expr: quantile(0.95, 'bls_job_duration_seconds', '', 'kind'), legend: '{{kind}}' }],
         },

@@ -29,6 +29,10 @@ const WRITE_METHODS: ReadonlySet<string> = new Set(['inc', 'dec', 'set', 'observ
 const FACTORY = 'src/telemetry/metrics.ts';
 /** What belongs to one network: `src/network` hands it a `Metrics` that sets the label. */
 const FOLDERS_OF_NETWORKS: ReadonlySet<string> = new Set(['aggregator', 'network', 'p2p', 'pchain']);
+/** The others that are handed one. */
+const FILES_OF_NETWORKS: ReadonlySet<string> = new Set(['src/api/compat/go-routes.ts', 'src/store/shared-work.ts']);
+/** In a folder of networks, and one for all of them. */
+const FILES_OF_PROCESS: ReadonlySet<string> = new Set(['src/network/identity-watch.ts']);
 
 /**
  * Finds the metrics that are declared through the factory, and what is wrong with them.
@@ -85,7 +89,7 @@ function readDeclaration(
   if (ownLabels === undefined) {
     return `${file}: the labels of the metric \`${fullName}\` are no list of literals, which docs/metrics.md needs.`;
   }
-  const bound = FOLDERS_OF_NETWORKS.has(folderOf(file)) ? ['network'] : [];
+  const bound = isOfNetwork(file) ? ['network'] : [];
   return { name: fullName, kind, help: helpText, labels: [...bound, ...ownLabels], file };
 }
 
@@ -204,6 +208,11 @@ function nameOfFunctionAround(node: Node, { parentOf }: Syntax): string | undefi
     return undefined;
   }
   return undefined;
+}
+
+function isOfNetwork(file: string): boolean {
+  if (FILES_OF_PROCESS.has(file)) return false;
+  return FOLDERS_OF_NETWORKS.has(folderOf(file)) || FILES_OF_NETWORKS.has(file);
 }
 
 function folderOf(file: string): string {

@@ -134,11 +134,12 @@ function clearProgress(): void {
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
 }
 
-/** Where the system refuses something, such as a port in use, the message is enough. Anything else is a bug, and needs its stack. */
+/** Where the system refuses something, such as a port or a file, the message is enough. Anything else is a bug, and needs its stack. */
 function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof ListenError) return `${error.message}${listenAdvice(error)}`;
-  return 'syscall' in error ? error.message : (error.stack ?? error.message);
+  const isOfSystem = [error, error.cause].some((one) => one instanceof Error && 'syscall' in one);
+  return isOfSystem ? error.message : (error.stack ?? error.message);
 }
 
 /** What to do where the service cannot listen; nothing where the system has a reason that is not known here. */

@@ -85,9 +85,10 @@ const NO_KNOWN_PEERS = {
 /**
  * One validator: a listening socket, an identity, and a way of answering.
  *
- * It differs from a real one in one thing. A node signs its address with its BLS key, in the domain of proofs of possession; here
+ * It differs from a real one in two things. A node signs its address with its BLS key, in the domain of proofs of possession; here
  * all validators show the same point of G2 instead. Signing would take 20 ms for each of 2,000 validators, and a peer can check
- * the signature only against the validator set.
+ * the signature only against the validator set. And a node reads no more than 512 KiB a second of a peer that is no validator, while
+ * these read all at once: what comes of that is seen on real nodes only.
  */
 export class DevnetValidator implements ConnectionHost {
   readonly index: number;
@@ -181,10 +182,6 @@ export class DevnetValidator implements ConnectionHost {
     const { host, gossip } = this.#surroundings;
     const server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
     server.maxConnections = MAX_CONNECTIONS;
-    // Connections that cannot be accepted for want of a file descriptor end up here, too.
-    server.on('error', (error) =>
-      this.logger.warn({ nodeID: this.nodeID, error: error.message }, 'embedded validator'),
-    );
     this.#server = server;
     try {
       await listen(server, host, port);
@@ -192,6 +189,10 @@ export class DevnetValidator implements ConnectionHost {
       this.#server = undefined;
       throw error;
     }
+    // From here on: connections that cannot be accepted, for want of a file descriptor.
+    server.on('error', (error) =>
+      this.logger.warn({ nodeID: this.nodeID, error: error.message }, 'embedded validator'),
+    );
     const listening = server.address();
     if (listening === null || typeof listening === 'string') throw new Error('the validator does not listen on TCP');
     // Peers believe the address that was signed last, so one that is signed within the same second must still look later.

@@ -18,8 +18,8 @@ const QUIET = 20;
 const FAULT = 40;
 const AFTER = 100;
 
-/** Values of one series, a minute apart: a gauge, or what a counter grows by in a minute. */
-type Values = { readonly gauge: number } | { readonly perMinute: number };
+/** Values of one series, a minute apart: a gauge, what a counter grows by in a minute, or none. */
+type Values = { readonly gauge: number } | { readonly perMinute: number } | 'none';
 
 /** All series that the rules read, on a day without trouble. */
 const HEALTHY: Readonly<Record<string, Values>> = {
@@ -32,7 +32,6 @@ const HEALTHY: Readonly<Record<string, Values>> = {
   [`${P}identity_contested{${NETWORK}}`]: { gauge: 0 },
   [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="signed"}`]: { perMinute: 600 },
   [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="insufficient_weight"}`]: { perMinute: 6 },
-  [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="internal_error"}`]: { perMinute: 0 },
   [`${P}aggregation_duration_seconds_bucket{${NETWORK},outcome="signed",le="0.1"}`]: { perMinute: 600 },
   [`${P}aggregation_duration_seconds_bucket{${NETWORK},outcome="signed",le="5"}`]: { perMinute: 600 },
   [`${P}aggregation_duration_seconds_bucket{${NETWORK},outcome="signed",le="+Inf"}`]: { perMinute: 600 },
@@ -43,6 +42,10 @@ const HEALTHY: Readonly<Record<string, Values>> = {
   [`${P}l1_index_highest_block{${NETWORK}}`]: { gauge: 9_990 },
   [`${P}bad_signers_total{${NETWORK}}`]: { perMinute: 0 },
   [`${P}http_requests_total{${HERE},method="GET",route="/openapi.json",status="200"}`]: { perMinute: 10 },
+  // A quorum that is missed, and an upstream's own failure: statuses of 500, and no bugs.
+  [`${P}http_requests_total{${HERE},method="POST",route="/aggregate-signatures",status="500"}`]: { perMinute: 6 },
+  [`${P}http_requests_total{${HERE},method="GET",route="/v1/chains/:chainId",status="500"}`]: { perMinute: 6 },
+  [`${P}http_internal_errors_total{${HERE}}`]: { perMinute: 0 },
   [`nodejs_eventloop_lag_p99_seconds{${HERE}}`]: { gauge: 0.01 },
   [`${P}bls_jobs_waiting{${HERE}}`]: { gauge: 2 },
   [`${P}bls_audits_total{${HERE},outcome="differed"}`]: { perMinute: 0 },
@@ -83,7 +86,7 @@ const FAULTS: Readonly<Record<string, Readonly<Record<string, Values>>>> = {
   SignatureAggregatorIndexBehind: { [`${P}l1_index_highest_block{${NETWORK}}`]: { gauge: 9_000 } },
   SignatureAggregatorBadSigners: { [`${P}bad_signers_total{${NETWORK}}`]: { perMinute: 1 } },
   SignatureAggregatorInternalErrors: {
-    [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="internal_error"}`]: { perMinute: 1 },
+    [`${P}http_internal_errors_total{${HERE}}`]: { perMinute: 1 },
   },
   SignatureAggregatorEventLoopSlow: { [`nodejs_eventloop_lag_p99_seconds{${HERE}}`]: { gauge: 1 } },
   SignatureAggregatorBlsQueueLong: { [`${P}bls_jobs_waiting{${HERE}}`]: { gauge: 500 } },
@@ -103,6 +106,7 @@ function seriesOf(healthy: Values, atFault: Values): string {
   ];
   let count = 0;
   const texts = parts.map(({ values, minutes }) => {
+    if (values === 'none') return `_x${minutes}`;
     if ('gauge' in values) return `${values.gauge}x${minutes - 1}`;
     const from = count;
     count += values.perMinute * minutes;
@@ -147,7 +151,12 @@ describe('the alert rules', () => {
     expect(sections).toEqual(names);
   });
 
-  test.each(Object.entries(FAULTS))('%s fires for its fault, no other does, and it clears', async (alert, fault) => {
+  test.each(Object.entries(FAULTS))('%s fires for its fault, no other does, and it clears', expectAlone);
+
+  test('SignatureAggregatorDown fires where no replica is scraped: one that is gone is not discovered any more', () =>
+    expectAlone('SignatureAggregatorDown', { [`up{${HERE}}`]: 'none' }));
+
+  async function expectAlone(alert: string, fault: Readonly<Record<string, Values>>): Promise<void> {
     // YAML takes JSON.
     const file = join(folder, `${alert}.yaml`);
     await writeFile(
@@ -156,5 +165,5 @@ describe('the alert rules', () => {
     );
     const { stdout } = await promisify(execFile)('promtool', ['test', 'rules', file]);
     expect(stdout).toContain('SUCCESS');
-  });
+  }
 });

@@ -146,8 +146,14 @@ describe('the chart', () => {
     expect(config.store.path).toBe('/data/store');
   });
 
+  test('has a few BLS threads, however many cores the machine of a pod has: each takes memory of the limit', async () => {
+    const { config } = parseConfig(configOf(await render({})), {}, {});
+    expect(config.bls).toEqual(expect.objectContaining({ backend: 'native', workers: 2 }));
+  });
+
   test.each([
     [{ replicas: 0 }, 'replicas'],
+    [{ shutdownTimeoutMs: 0 }, 'shutdownTimeoutMs'],
     [{ replica: 2 }, 'replica'],
     [{ config: { networks: { mainnet: null, fuji: null } } }, 'networks'],
     [{ config: { identity: { directory: '/elsewhere' } } }, 'identity'],

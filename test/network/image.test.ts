@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -65,16 +65,16 @@ function healthCheck(service: ChildProcess): Promise<number | null> {
   return exitCode(start(image.healthCheck.map((word) => (word === '1' ? String(service.pid) : word))));
 }
 
-test('it has the native BLS library of its CPU, no other Node, and a list of what is in it', () => {
-  const packages = JSON.parse(readFileSync(join(image.directory, 'sbom.cdx.json'), 'utf8')) as {
-    components: { name: string }[];
-  };
-  const names = packages.components.map(({ name }) => name);
-  expect(names).toEqual(expect.arrayContaining(['@chainsafe/blst', 'fastify', 'undici']));
-  expect(names).not.toContain('vitest');
-  const lock = JSON.parse(readFileSync(join(image.directory, 'node_modules/.package-lock.json'), 'utf8')) as object;
-  expect(JSON.stringify(lock)).toContain(`@chainsafe/blst-linux-${process.arch}-gnu`);
-  expect(() => readFileSync(join(image.directory, `node_modules/node-linux-${process.arch}/bin/node`))).toThrow();
+test('it has the native BLS library of its CPU, no other Node, and a list of just what is in it', () => {
+  const read = (file: string): unknown => JSON.parse(readFileSync(join(image.directory, file), 'utf8'));
+  const lock = read('node_modules/.package-lock.json') as { packages: Record<string, { version: string }> };
+  const installed = Object.entries(lock.packages)
+    .filter(([path]) => existsSync(join(image.directory, path)))
+    .map(([path, { version }]) => `${path.replace(/^.*node_modules\//, '')} ${version}`);
+  const { components } = read('sbom.cdx.json') as { components: { name: string; version: string }[] };
+  expect(new Set(components.map(({ name, version }) => `${name} ${version}`))).toEqual(new Set(installed));
+  expect(installed).toContainEqual(expect.stringMatching(`^@chainsafe/blst-linux-${process.arch}-gnu `));
+  expect(existsSync(join(image.directory, `node_modules/node-linux-${process.arch}`))).toBe(false);
   expect(image.labels).toContain('org.opencontainers.image.version=');
 });
 

@@ -38,7 +38,9 @@ export async function startPrometheus(options: {
   readonly target: string;
   readonly rules: string;
 }): Promise<PrometheusProcess> {
+  await using opened = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), 'prometheus-'));
+  opened.defer(() => rm(folder, { recursive: true, force: true }));
   await writeFile(join(folder, 'rules.yaml'), options.rules);
   const jobs = [{ job_name: 'signature-aggregator', static_configs: [{ targets: [options.target] }] }];
   const global = { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' };
@@ -57,7 +59,9 @@ export async function startPrometheus(options: {
     ],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   );
+  opened.defer(() => end(child));
   const address = await listening(child);
+  const closing = opened.move();
   return {
     async query(expr) {
       const url = new URL('/api/v1/query', `http://${address}`);
@@ -70,15 +74,16 @@ export async function startPrometheus(options: {
       if (body.data === undefined) throw new Error(`${expr}: ${body.error}`);
       return body.data.result;
     },
-    async [Symbol.asyncDispose]() {
-      if (child.exitCode === null && child.signalCode === null) {
-        const ended = once(child, 'exit');
-        child.kill('SIGKILL');
-        await ended;
-      }
-      await rm(folder, { recursive: true, force: true });
-    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
+}
+
+/** Returns when it has ended; at once where it never began. */
+async function end(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  await ended;
 }
 
 /** Resolves with its address when it serves. */

@@ -48,11 +48,15 @@ export interface RedisSettings {
 export async function startRedis(settings: RedisSettings = {}): Promise<RedisProcess> {
   for (let attempt = 1; ; attempt += 1) {
     const port = await findFreePort();
+    await using opened = new AsyncDisposableStack();
     // A replica writes what its master sends into its folder, and any Redis reads it there when it starts.
     const directory = await mkdtemp(join(tmpdir(), 'redis-'));
+    opened.defer(() => rm(directory, { recursive: true }));
     const started = await start(port, directory, settings);
-    if (!(started instanceof Error)) return new RunningRedis({ port, directory, settings, child: started });
-    await rm(directory, { recursive: true });
+    if (!(started instanceof Error)) {
+      opened.move();
+      return new RunningRedis({ port, directory, settings, child: started });
+    }
     if (attempt === MAX_STARTS) throw started;
   }
 }

@@ -1,6 +1,10 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { createTestServer } from './api-fixture.ts';
+import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
+import { bytesToHex } from '../../../src/primitives/bytes.ts';
+import { P_CHAIN_ID } from '../../../src/primitives/ids.ts';
+import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { createTestServer, PATH, scriptedAggregator } from './api-fixture.ts';
 
 test('requests are counted by method, route and status, and what has no route has one label for all', async () => {
   const registry = new Registry();
@@ -18,4 +22,21 @@ test('requests are counted by method, route and status, and what has no route ha
     'signature_aggregator_http_request_duration_seconds_count{route="/health/live",status_class="2xx"} 2',
   );
   expect(shown).toContain('signature_aggregator_http_requests_in_flight 0');
+});
+
+test('a bug is counted, and a quorum that is missed is none, though both are answered with 500', async () => {
+  const registry = new Registry();
+  const failures = [new AggregatorError('insufficient_weight', 'too little weight'), new Error('a bug')];
+  const { aggregator } = scriptedAggregator(async () => {
+    throw failures.shift() ?? new Error('a third one');
+  });
+  const server = await createTestServer({ registry, aggregator });
+  const payload = { message: bytesToHex(createUnsignedMessage(5, P_CHAIN_ID, new Uint8Array()).bytes) };
+  const bugs = async () =>
+    /^signature_aggregator_http_internal_errors_total (.*)$/m.exec(await registry.metrics())?.[1];
+  expect(await bugs()).toBe('0');
+  expect((await server.inject({ method: 'POST', url: '/aggregate-signatures', payload })).statusCode).toBe(500);
+  expect(await bugs()).toBe('0');
+  expect((await server.inject({ method: 'POST', url: PATH, payload })).statusCode).toBe(500);
+  expect(await bugs()).toBe('1');
 });

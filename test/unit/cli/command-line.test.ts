@@ -1,14 +1,17 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ListenError } from '../../../src/api/listen-error.ts';
 import { listenAdvice } from '../../../src/cli/serve.ts';
 import { runCommand } from './run-command.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
+const START = join(ROOT, 'src/start.js');
 
 const run = (...args: string[]) => runCommand(args);
 
@@ -118,6 +121,21 @@ describe.concurrent('npm start --', { timeout: 120_000 }, () => {
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toContain(expected);
     expect(err).not.toMatch(/^\s+at /m);
+  });
+
+  test('an embedded network with more validators than files may be open is refused with what to do about it, and nothing else', async () => {
+    // A shell's limit is that of what it runs.
+    const child = spawn(
+      'sh',
+      ['-c', 'ulimit -n 128; exec "$@"', 'sh', process.execPath, START, '--validators', '200'],
+      {
+        env: { SIGNATURE_AGGREGATOR_SERVER__PORT: '0', PATH: process.env['PATH'] },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    );
+    const [err, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^could not run: the embedded network cannot open a port .*ulimit -n\)\n$/);
   });
 
   test('a port in use is refused with what to do about it', async () => {
