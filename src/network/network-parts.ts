@@ -1,6 +1,6 @@
 import { type Aggregator, createAggregator } from '../aggregator/aggregate.ts';
 import { createAggregatorMetrics } from '../aggregator/aggregator-metrics.ts';
-import { createAnswerHistory } from '../aggregator/answer-history.ts';
+import { createAnswerHistories } from '../aggregator/answer-history.ts';
 import { createL1Messages } from '../aggregator/l1-messages.ts';
 import { createMessageVerifier, type MessageVerifier } from '../aggregator/message-verifier.ts';
 import { createSigningResolver } from '../aggregator/signing-resolver.ts';
@@ -200,7 +200,7 @@ export function openNetworkParts(
     resolveTimeoutMs: network.apiTimeoutMs,
   };
   const learnt = {
-    history: createAnswerHistory(clock, options.aggregation.hedgeAfterMs),
+    histories: createAnswerHistories(clock, options.aggregation.hedgeAfterMs),
     suspects: createSuspects(clock),
   };
   const signatures = createMemorySignatureStore({

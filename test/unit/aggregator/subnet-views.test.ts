@@ -54,7 +54,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
         throw new ApiError('unavailable', 'the API is down');
       },
     },
-    history: { pastOf: () => undefined },
+    histories: { of: () => ({ pastOf: () => undefined }) },
     suspects: { has: (publicKeyHex) => suspects.has(publicKeyHex) },
   });
   const state = { isThere: false };
