@@ -165,6 +165,7 @@ class DialingPeerNetwork implements PeerNetwork {
       book: this.#book,
       bootstrapPeers: options.bootstrapPeers,
       gossipIntervals: { minMs: limits.minGossipIntervalMs, maxMs: limits.maxGossipIntervalMs },
+      dialsPerSecond: limits.dialsPerSecond,
       isSearching: () => this.#isWantedMissing(),
       readyPeers: () => [...this.#ready],
       send: (nodeID, payload) => void this.#open.get(nodeID)?.send(payload),
