@@ -14,6 +14,7 @@ import type { AnswerHistories, AnswerHistory } from './answer-history.ts';
 import { createLookupTurns } from './lookup-turns.ts';
 import { ratio, readinessOf, type SubnetReadiness } from './required-subnet.ts';
 import type { SigningResolver } from './signing-resolver.ts';
+import type { SubnetPolicy } from './subnet-policy.ts';
 import { addUpWeights, assembleSubnetView, type SubnetView } from './subnet-view.ts';
 import type { Suspects } from './suspects.ts';
 import type { ValidatorConnections } from './validator-connections.ts';
@@ -54,6 +55,8 @@ export interface KnownSubnet extends SubnetReadiness {
 }
 
 export interface SubnetViewsOptions {
+  /** A view connects validators, as a request for a signature does: those of a subnet that may not be asked are left alone. */
+  readonly subnets: Pick<SubnetPolicy, 'requireAllowed'>;
   readonly resolver: Pick<SigningResolver, 'signersOf'>;
   readonly validatorSets: Pick<ValidatorSets<WarpSet>, 'newest'>;
   readonly connections: Pick<ValidatorConnections, 'track' | 'isConnected' | 'readiness'>;
@@ -86,7 +89,7 @@ const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
 ]);
 
 export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
-  const { resolver, validatorSets, connections, peers, histories, suspects, clock, readyQuorumNum } = options;
+  const { resolver, validatorSets, connections, peers, histories, subnets, suspects, clock, readyQuorumNum } = options;
 
   const turns = createLookupTurns(clock, MAX_AT_WORK, 'views of subnets');
   const factsOf = (subnetID: SubnetID) => {
@@ -139,6 +142,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
 
   return {
     async view({ subnetID, destinationChainID, ...request }, signal, client) {
+      subnets.requireAllowed(subnetID, 'subnetID');
       const { pChainHeight } = settingsOf({ ...request, destinationChainID });
       using _turn = await turns.take(client, signal);
       const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };

@@ -230,7 +230,7 @@ export function openNetworkParts(
   return {
     ...{ aggregator, peers, connections },
     subnets: createSubnetViews({
-      ...{ ...resolving, ...learnt, resolver, connections, peers, readyQuorumNum },
+      ...{ ...resolving, ...learnt, resolver, connections, peers, readyQuorumNum, subnets: policy },
       metrics: options.metrics,
     }),
     verifier: createMessageVerifier({ resolver, bls: options.bls, clock: options.clock }),
