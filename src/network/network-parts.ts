@@ -245,6 +245,7 @@ export function openNetworkParts(
     }),
     update({ trackedSubnetIDs, manuallyTrackedPeers }) {
       peersByHand = manuallyTrackedPeers;
+      peers.bootstrapAgain();
       policy.track(trackedSubnetIDs);
       connections.trackSubnets(trackedSubnetIDs);
     },

@@ -73,6 +73,8 @@ export class PeerDiscovery {
     succeeded: false,
   };
 
+  #isBootstrapOld = false;
+
   constructor(options: PeerDiscoveryOptions) {
     this.#options = options;
     this.#lastChangeMs = options.clock.monotonicMs();
@@ -82,6 +84,11 @@ export class PeerDiscovery {
   /** A node went missing or was found: the pauses between searches start short again. */
   searchEagerly(): void {
     this.#lastChangeMs = this.#options.clock.monotonicMs();
+  }
+
+  /** The first peers are others now: the next tick asks for them, whoever is connected. */
+  bootstrapAgain(): void {
+    this.#isBootstrapOld = true;
   }
 
   /** To be called a few times a second. */
@@ -168,17 +175,22 @@ export class PeerDiscovery {
   }
 
   #bootstrapIfDue(nowMs: number): void {
-    const { state, lastAtMs, failures, succeeded } = this.#bootstrap;
-    if (state === 'running') return;
+    if (this.#bootstrap.state === 'running') return;
+    if (!this.#isBootstrapOld && !this.#isBootstrapDue(nowMs)) return;
+    this.#isBootstrapOld = false;
+    this.#bootstrap = { ...this.#bootstrap, state: 'running' };
+    void this.#askForBootstrapPeers();
+  }
+
+  #isBootstrapDue(nowMs: number): boolean {
+    const { lastAtMs, failures, succeeded } = this.#bootstrap;
     const { isSearching, readyPeers } = this.#options;
-    if (succeeded && !isSearching() && readyPeers().length > 0) return;
+    if (succeeded && !isSearching() && readyPeers().length > 0) return false;
     const waitMs =
       failures > 0
         ? backoffMs(failures, BOOTSTRAP_RETRY)
         : searchIntervalMs(nowMs - this.#lastChangeMs, BOOTSTRAP_INTERVALS);
-    if (nowMs - lastAtMs < waitMs) return;
-    this.#bootstrap = { ...this.#bootstrap, state: 'running' };
-    void this.#askForBootstrapPeers();
+    return nowMs - lastAtMs >= waitMs;
   }
 
   async #askForBootstrapPeers(): Promise<void> {

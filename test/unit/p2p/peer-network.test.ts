@@ -377,6 +377,31 @@ describe('the network between its parts', () => {
     await network[Symbol.asyncDispose]();
   });
 
+  it('asks for first peers anew when they are others, though nobody is missing, and once more where it is just asking', async () => {
+    const [early, late] = ['10.0.0.1', '10.0.0.2'].map((host) => world.node({ host })) as [MemoryNode, MemoryNode];
+    const answers: ((peers: MemoryNode[]) => void)[] = [];
+    const bootstrapPeers = () =>
+      new Promise<MemoryNode[]>((resolve) => void answers.push(resolve)).then((peers) =>
+        peers.map(({ endpoint }) => endpoint),
+      );
+    const network = world.network([], { bootstrapPeers });
+    network.want('l1', new Set([early.nodeID]));
+    await world.clock.advance(TICK_MS);
+    network.bootstrapAgain();
+    answers[0]?.([early]);
+    await world.clock.advance(TICK_MS);
+    expect(answers).toHaveLength(2);
+    answers[1]?.([early]);
+    await world.clock.advance(600_000);
+    expect(answers).toHaveLength(2);
+    network.bootstrapAgain();
+    await world.clock.advance(TICK_MS);
+    answers[2]?.([early, late]);
+    await world.clock.advance(TICK_MS);
+    expect(network.stats().knownAddresses).toBe(2);
+    await network[Symbol.asyncDispose]();
+  });
+
   it('asks for first peers with doubled pauses while the API fails', async () => {
     const asked: number[] = [];
     const network = world.network([], {
