@@ -26,7 +26,9 @@ export class FairLine<Client, Item> {
   }
 
   /** The first one in line of a client that may have a turn. */
-  nextOf(mayHave: (client: Client, item: Item) => boolean): { readonly client: Client; readonly item: Item } | undefined {
+  nextOf(
+    mayHave: (client: Client, item: Item) => boolean,
+  ): { readonly client: Client; readonly item: Item } | undefined {
     for (const [client, [item]] of this.#ofClients) {
       if (item !== undefined && mayHave(client, item)) return { client, item };
     }

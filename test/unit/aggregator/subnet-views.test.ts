@@ -74,7 +74,22 @@ function createHarness(...given: (Obstacle | undefined)[]) {
       state.isThere = true;
       return result;
     });
-  return { clock, registry, warpSet, suspects, changes, obstacles, state, view, viewFor, views, asked, tracked, newest, looks };
+  return {
+    clock,
+    registry,
+    warpSet,
+    suspects,
+    changes,
+    obstacles,
+    state,
+    view,
+    viewFor,
+    views,
+    asked,
+    tracked,
+    newest,
+    looks,
+  };
 }
 
 test('of a subnet that may not be asked for there is no view, and nobody is connected or looked up', async () => {
