@@ -8,7 +8,7 @@ import { Admission, type Place } from './admission.ts';
 import type { AggregationRequest, AggregationResult } from './aggregation-request.ts';
 import { AggregatorError, type AggregatorErrorCode } from './aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from './aggregator-metrics.ts';
-import type { AnswerHistory } from './answer-history.ts';
+import type { AnswerHistories } from './answer-history.ts';
 import type { CollectionLimits } from './collect-signatures.ts';
 import { type CompleteRequest, completeMessage, completeRequest } from './complete-request.ts';
 import { isRemembered } from './failure-memory.ts';
@@ -46,7 +46,7 @@ export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolve
   readonly bls: BlsService;
   readonly suspects: Suspects;
   readonly subnets: SubnetPolicy;
-  readonly history: AnswerHistory;
+  readonly histories: AnswerHistories;
   readonly metrics: AggregatorMetrics;
   readonly limits: AggregatorLimits;
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../primitives/clock.ts';
-import type { NodeID } from '../primitives/ids.ts';
+import { addTo } from '../primitives/counts.ts';
+import type { NodeID, SubnetID } from '../primitives/ids.ts';
 import { createLru } from '../primitives/lru.ts';
 import { type LatencySummary, LatencyWindow } from './latency-window.ts';
 import type { SignatureOutcome } from './signature-source.ts';
@@ -19,14 +20,25 @@ export interface AnswerPast {
   readonly last: { readonly outcome: AnswerOutcome; readonly ageMs: number };
   /** Also where it has signed since. */
   readonly lastRefusal: { readonly code: number; readonly text: string; readonly ageMs: number } | undefined;
-  /** Of its last hundred signatures and refusals; undefined where it has always been silent. */
+  /** Of its last hundred signatures and refusals of messages; undefined where there were none. */
   readonly latency: LatencySummary | undefined;
 }
 
 /** What came of a question. That there was no room for it says nothing of the node. */
 export type AnswerOutcome = 'signed' | Exclude<SignatureOutcome['kind'], 'signature' | 'not_sent'>;
 
-/** How nodes have answered, over all requests. Nothing in it is proof: it decides the order of asking, and no result. */
+/**
+ * How nodes have answered, over all requests. Nothing in it is proof: it decides the order of asking, and no result.
+ *
+ * One node may validate several subnets, and anybody may have it asked about a chain that it does not run. So what it does with questions
+ * about the chains of one subnet is held against it for these alone, but for silence of the whole node.
+ */
+export interface AnswerHistories {
+  /** @param subnetID of the chains whose messages nodes are asked to sign */
+  of(subnetID: SubnetID): AnswerHistory;
+}
+
+/** Of questions about the chains of one subnet. */
 export interface AnswerHistory {
   /** Undefined where nothing is known, or nothing that is fresh. It changes with what is learnt: it is to be read at once. */
   recordOf(nodeID: NodeID): AnswerRecord | undefined;
@@ -39,8 +51,10 @@ export interface AnswerHistory {
    *   with us or with it
    */
   excessOf(nodeID: NodeID, afterMs: number): number;
-  /** It should have given a signature by now, and has not. */
+  /** It should have given a signature by now, and has not; it may well do for the chains of other subnets. */
   failed(nodeID: NodeID): void;
+  /** It does not answer at all, or not in the form of the protocol: no chain's questions will be answered. */
+  failedAltogether(nodeID: NodeID): void;
   /** It is being asked for the sake of knowing whether it answers: the next trial comes later. */
   beginTrial(nodeID: NodeID): void;
   /** What came of a question, after so long: for {@link pastOf} alone. */
@@ -65,8 +79,14 @@ const MAX_TRIAL_INTERVAL_MS = 60_000;
 interface Past {
   outcome: AnswerOutcome;
   atMs: number;
-  refusal: { readonly code: number; readonly text: string; readonly atMs: number } | undefined;
+  refusal: Refusal | undefined;
   readonly latencies: LatencyWindow;
+}
+
+interface Refusal {
+  readonly code: number;
+  readonly text: string;
+  readonly atMs: number;
 }
 
 /** Is the record that it is asked for: thousands of them are looked up for each request. */
@@ -92,80 +112,154 @@ class Entry implements AnswerRecord {
   get isTrialDue(): boolean {
     return this.failures > 0 && this.#clock.monotonicMs() >= this.nextTrialMs;
   }
+
+  get isFresh(): boolean {
+    return this.#clock.monotonicMs() - this.atMs < MAX_AGE_MS;
+  }
+
+  fail(): void {
+    this.failures += 1;
+    this.#waitForTrial();
+  }
+
+  beginTrial(): void {
+    this.#waitForTrial();
+  }
+
+  #waitForTrial(): void {
+    this.nextTrialMs = this.#clock.monotonicMs() + trialIntervalMs(this.failures);
+  }
+}
+
+/** What a node does with questions about the chains of one subnet, where that is not to answer them. */
+class SubnetEntry extends Entry {
+  readonly subnetID: SubnetID;
+  /** It drops them, or refuses whatever is asked. */
+  unwilling: Omit<Past, 'latencies'> | undefined;
+
+  constructor(clock: Clock, subnetID: SubnetID) {
+    super(clock);
+    this.subnetID = subnetID;
+  }
 }
 
 /** @param slowMs an answer that takes longer comes too late for a request, and is as good as none */
-export function createAnswerHistory(clock: Clock, slowMs: number): AnswerHistory {
-  const entries = createLru<NodeID, Entry>(MAX_NODES);
+export function createAnswerHistories(clock: Clock, slowMs: number): AnswerHistories {
+  const nodes = createLru<NodeID, Entry>(MAX_NODES);
   const pasts = createLru<NodeID, Past>(MAX_NODES);
+  /** By subnet and node. */
+  const inSubnets = createLru<string, SubnetEntry>(MAX_NODES, ({ subnetID }) => addTo(counts, subnetID, -1));
+  /** Of the entries of each subnet: mostly there are none, and nobody need look. */
+  const counts = new Map<SubnetID, number>();
 
-  function fresh(nodeID: NodeID): Entry | undefined {
-    // What keeps a node here is what is learnt of it, not that it is looked up.
-    const entry = entries.peek(nodeID);
-    return entry !== undefined && clock.monotonicMs() - entry.atMs < MAX_AGE_MS ? entry : undefined;
-  }
-
-  function touch(nodeID: NodeID): Entry {
-    const known = entries.get(nodeID);
-    const nowMs = clock.monotonicMs();
-    if (known !== undefined && nowMs - known.atMs < MAX_AGE_MS) {
-      known.atMs = nowMs;
+  function ofNode(nodeID: NodeID): Entry {
+    const known = nodes.get(nodeID);
+    if (known?.isFresh) {
+      known.atMs = clock.monotonicMs();
       return known;
     }
     const entry = new Entry(clock);
-    entries.set(nodeID, entry);
+    nodes.set(nodeID, entry);
     return entry;
   }
 
-  function fail(entry: Entry): void {
-    entry.failures += 1;
-    entry.nextTrialMs = clock.monotonicMs() + trialIntervalMs(entry.failures);
+  function of(subnetID: SubnetID): AnswerHistory {
+    // No ID has a space.
+    const keyOf = (nodeID: NodeID): string => `${subnetID} ${nodeID}`;
+    const find = (nodeID: NodeID): SubnetEntry | undefined =>
+      counts.has(subnetID) ? inSubnets.peek(keyOf(nodeID)) : undefined;
+
+    function ofSubnet(nodeID: NodeID): SubnetEntry {
+      const known = counts.has(subnetID) ? inSubnets.get(keyOf(nodeID)) : undefined;
+      if (known?.isFresh) {
+        known.atMs = clock.monotonicMs();
+        return known;
+      }
+      const entry = new SubnetEntry(clock, subnetID);
+      inSubnets.set(keyOf(nodeID), entry);
+      addTo(counts, subnetID, 1);
+      return entry;
+    }
+
+    return {
+      recordOf(nodeID) {
+        // What keeps a node here is what is learnt of it, not that it is looked up.
+        const ofAll = nodes.peek(nodeID);
+        const ofThese = find(nodeID);
+        const fresh = ofAll?.isFresh ? ofAll : undefined;
+        return ofThese?.isFresh ? together(fresh, ofThese) : fresh;
+      },
+      answered(nodeID, afterMs) {
+        const entry = ofNode(nodeID);
+        entry.usual = average(entry.usual, afterMs);
+        entry.failures = 0;
+        if (afterMs > slowMs) ofSubnet(nodeID).fail();
+        else if (counts.has(subnetID)) inSubnets.delete(keyOf(nodeID));
+      },
+      excessOf(nodeID, afterMs) {
+        const entry = ofNode(nodeID);
+        entry.leastMs = Math.min(afterMs, LEAST_GROWTH * entry.leastMs);
+        return afterMs - entry.leastMs;
+      },
+      failed: (nodeID) => ofSubnet(nodeID).fail(),
+      failedAltogether: (nodeID) => ofNode(nodeID).fail(),
+      beginTrial(nodeID) {
+        for (const entry of [nodes.peek(nodeID), find(nodeID)]) if (entry?.isFresh) entry.beginTrial();
+      },
+      observed(nodeID, answer, afterMs) {
+        if (answer.kind === 'not_sent') return;
+        const atMs = clock.monotonicMs();
+        const outcome = answer.kind === 'signature' ? 'signed' : answer.kind;
+        const refusal = answer.kind === 'refused' ? { code: answer.code, text: answer.text, atMs } : undefined;
+        if (isUnwilling(answer)) {
+          ofSubnet(nodeID).unwilling = { outcome, atMs, refusal };
+          return;
+        }
+        const isAnswer = outcome === 'signed' || outcome === 'refused';
+        const ofThese = find(nodeID);
+        if (isAnswer && ofThese !== undefined) ofThese.unwilling = undefined;
+        const known = pasts.get(nodeID);
+        const past = known ?? { outcome, atMs, refusal: undefined, latencies: new LatencyWindow() };
+        past.outcome = outcome;
+        past.atMs = atMs;
+        past.refusal = refusal ?? past.refusal;
+        if (isAnswer) past.latencies.add(afterMs);
+        if (known === undefined) pasts.set(nodeID, past);
+      },
+      pastOf(nodeID) {
+        const past = pasts.peek(nodeID);
+        const unwilling = find(nodeID)?.unwilling;
+        const last = unwilling ?? past;
+        if (last === undefined) return undefined;
+        const refusal = last.refusal ?? past?.refusal;
+        const nowMs = clock.monotonicMs();
+        return {
+          last: { outcome: last.outcome, ageMs: nowMs - last.atMs },
+          lastRefusal: refusal && { code: refusal.code, text: refusal.text, ageMs: nowMs - refusal.atMs },
+          // Most who look do not ask for it, and it takes sorting a hundred numbers.
+          get latency() {
+            return past?.latencies.summary();
+          },
+        };
+      },
+    };
   }
 
+  return { of };
+}
+
+/** It may answer as ever about the chains of other subnets. Codes below 0 have nothing to do with the message (avalanchego `network/p2p/error.go`). */
+function isUnwilling(answer: SignatureOutcome): boolean {
+  return answer.kind === 'ignored' || (answer.kind === 'refused' && answer.code < 0);
+}
+
+/** @param ofAll what is known of a node for all subnets */
+function together(ofAll: Entry | undefined, ofThese: Entry): AnswerRecord {
+  const doubtful = [ofAll, ofThese].filter((entry) => entry?.isDoubtful === true);
   return {
-    recordOf: fresh,
-    answered(nodeID, afterMs) {
-      const entry = touch(nodeID);
-      entry.usual = average(entry.usual, afterMs);
-      if (afterMs > slowMs) fail(entry);
-      else entry.failures = 0;
-    },
-    excessOf(nodeID, afterMs) {
-      const entry = touch(nodeID);
-      entry.leastMs = Math.min(afterMs, LEAST_GROWTH * entry.leastMs);
-      return afterMs - entry.leastMs;
-    },
-    failed: (nodeID) => fail(touch(nodeID)),
-    beginTrial(nodeID) {
-      const entry = fresh(nodeID);
-      if (entry !== undefined) entry.nextTrialMs = clock.monotonicMs() + trialIntervalMs(entry.failures);
-    },
-    observed(nodeID, answer, afterMs) {
-      if (answer.kind === 'not_sent') return;
-      const atMs = clock.monotonicMs();
-      const outcome = answer.kind === 'signature' ? 'signed' : answer.kind;
-      const known = pasts.get(nodeID);
-      const past = known ?? { outcome, atMs, refusal: undefined, latencies: new LatencyWindow() };
-      past.outcome = outcome;
-      past.atMs = atMs;
-      if (answer.kind === 'refused') past.refusal = { code: answer.code, text: answer.text, atMs };
-      if (outcome === 'signed' || outcome === 'refused') past.latencies.add(afterMs);
-      if (known === undefined) pasts.set(nodeID, past);
-    },
-    pastOf(nodeID) {
-      const past = pasts.peek(nodeID);
-      if (past === undefined) return undefined;
-      const { outcome, atMs, refusal, latencies } = past;
-      const nowMs = clock.monotonicMs();
-      return {
-        last: { outcome, ageMs: nowMs - atMs },
-        lastRefusal: refusal && { code: refusal.code, text: refusal.text, ageMs: nowMs - refusal.atMs },
-        // Most who look do not ask for it, and it takes sorting a hundred numbers.
-        get latency() {
-          return latencies.summary();
-        },
-      };
-    },
+    usual: ofAll?.usual,
+    isDoubtful: doubtful.length > 0,
+    isTrialDue: doubtful.length > 0 && doubtful.every((entry) => entry?.isTrialDue === true),
   };
 }
 

@@ -8,7 +8,7 @@ import type { Span } from '../telemetry/spans.ts';
 import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 import type { AggregatorMetrics, CountOutcome } from './aggregator-metrics.ts';
-import type { AnswerHistory } from './answer-history.ts';
+import type { AnswerHistories } from './answer-history.ts';
 import { CollectedSignatures, CollectionOver, type VerifiedMessage } from './collected-signatures.ts';
 import type { LongPasses } from './long-passes.ts';
 import { outlooksOf } from './outlook.ts';
@@ -41,7 +41,7 @@ export interface CollectionDeps {
   /** Over all requests. */
   readonly suspects: Suspects;
   /** Over all requests. */
-  readonly history: AnswerHistory;
+  readonly histories: AnswerHistories;
   /** Told of each answer how much longer it took than that node's least. */
   readonly onExcess: (excessMs: number) => void;
   /** Over all requests. */
@@ -60,6 +60,8 @@ export interface CollectionJob {
   readonly justification: Uint8Array;
   readonly signatureKey: string;
   readonly signingSubnetID: SubnetID;
+  /** Of the message's source chain. */
+  readonly sourceSubnetID: SubnetID;
   readonly warpSet: WarpSet;
   /** Canonical indices of validators that are asked only where the others do not suffice. */
   readonly avoided: ReadonlySet<number>;
@@ -102,9 +104,11 @@ export async function collectSignatures(
   const { source, bls, clock, limits, refusedChains, metrics, passes } = deps;
   const { warpSet, message, justification, progress, client, turn } = job;
   await passes.turn(warpSet.validators.length);
+  const history = deps.histories.of(job.sourceSubnetID);
+  const facts = { history, isConnected: (nodeID: NodeID) => source.isConnected(nodeID) };
   const tally = createTally(warpSet, {
     ...job,
-    outlooks: outlooksOf(warpSet, { ...job, ...deps, ...limits, isConnected: (nodeID) => source.isConnected(nodeID) }),
+    outlooks: outlooksOf(warpSet, { ...job, ...deps, ...limits, ...facts }),
     onChange: (index, standing) => progress.changed(index, standing),
   });
   progress.begin(tally);
@@ -132,6 +136,7 @@ export async function collectSignatures(
   const query = { sourceChainID: message.sourceChainID, message: message.bytes, justification };
   const queries = new ValidatorQueries({
     ...deps,
+    history,
     query,
     span: job.span,
     client,

@@ -1,4 +1,5 @@
 import type { Clock } from '../primitives/clock.ts';
+import { addTo } from '../primitives/counts.ts';
 import { FairLine } from '../primitives/fair-line.ts';
 
 /** What has more bytes is bounded by its bytes; of the rest, even `maxQueries` together have no more than some MiB. */
@@ -24,13 +25,19 @@ export interface QueryRoomOptions {
   readonly maxLargeBytes?: number;
 }
 
+/**
+ * No client has more than so many times the room that is free: two thirds where it is alone. One whose validators keep silent holds its room
+ * for seconds, and what others ask is answered in milliseconds, as long as there is some left.
+ */
+const CLIENT_SHARE_OF_FREE = 2;
+
 interface Lane {
   readonly max: number;
   taken: number;
+  /** Of each client that has some. */
+  readonly ofClients: Map<string, number>;
   /** Undefined is all who did not say who they are. */
   readonly waiting: FairLine<string | undefined, Waiting>;
-  /** Ends a query of cost 1, as all small ones are. */
-  readonly leave: () => void;
 }
 
 interface Waiting {
@@ -41,7 +48,7 @@ interface Waiting {
 /**
  * Bounds the queries that are under way over all requests: their number, the bytes of large ones, and how many begin in
  * one turn of the event loop. Queries for which there is no room wait: those of one client in the order of coming, and the clients take turns,
- * so that one whose validators keep silent holds up the others for one query and not for thousands. Large ones wait in a line of their own,
+ * so that one whose validators keep silent holds up the others for one query and not for thousands, nor takes all room. Large ones wait in a line of their own,
  * so that a flood of them does not hold up the small ones, which nearly all good ones are.
  */
 export class QueryRoom {
@@ -53,9 +60,11 @@ export class QueryRoom {
 
   constructor({ clock, maxQueries, maxLargeBytes = MAX_LARGE_BYTES }: QueryRoomOptions) {
     this.#clock = clock;
-    const none = () => ({ taken: 0, waiting: new FairLine<string | undefined, Waiting>() });
-    this.#small = { max: maxQueries, ...none(), leave: () => this.#leave(this.#small, 1) };
-    this.#large = { max: maxLargeBytes, ...none(), leave: () => this.#leave(this.#large, 1) };
+    const none = () => ({
+      ...{ taken: 0, ofClients: new Map<string, number>(), waiting: new FairLine<string | undefined, Waiting>() },
+    });
+    this.#small = { max: maxQueries, ...none() };
+    this.#large = { max: maxLargeBytes, ...none() };
   }
 
   /** What of the room is taken now, and how many queries wait for some. */
@@ -89,19 +98,19 @@ export class QueryRoom {
 
   #startWaiting(lane: Lane, mostInTurn = MAX_STARTED_A_TURN): void {
     for (;;) {
-      const { next } = lane.waiting;
-      if (next === undefined || lane.taken + next.cost > lane.max || this.#started >= mostInTurn) return;
-      lane.waiting.shift();
+      const next = lane.waiting.nextOf((client, { cost }) => hasShareFor(lane, client, cost));
+      if (next === undefined) return;
+      const { client, item } = next;
+      if (lane.taken + item.cost > lane.max || this.#started >= mostInTurn) return;
+      lane.waiting.shiftOf(client);
       this.#count();
-      lane.taken += next.cost;
-      const leave = next.cost === 1 ? lane.leave : () => this.#leave(lane, next.cost);
-      next.query().then(leave, leave);
+      take(lane, client, item.cost);
+      const leave = (): void => {
+        take(lane, client, -item.cost);
+        this.#startWaiting(lane);
+      };
+      item.query().then(leave, leave);
     }
-  }
-
-  #leave(lane: Lane, cost: number): void {
-    lane.taken -= cost;
-    this.#startWaiting(lane);
   }
 
   #count(): void {
@@ -114,4 +123,14 @@ export class QueryRoom {
       this.#startWaiting(this.#large);
     });
   }
+}
+
+function hasShareFor({ max, taken, ofClients }: Lane, client: string | undefined, cost: number): boolean {
+  const ofClient = client === undefined ? 0 : (ofClients.get(client) ?? 0);
+  return ofClient === 0 || ofClient + cost <= CLIENT_SHARE_OF_FREE * (max - taken - cost);
+}
+
+function take(lane: Lane, client: string | undefined, cost: number): void {
+  lane.taken += cost;
+  if (client !== undefined) addTo(lane.ofClients, client, cost);
 }

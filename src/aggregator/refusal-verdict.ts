@@ -11,7 +11,7 @@ type RefusalVerdict =
   | 'for good';
 
 /** Generic codes (avalanchego `network/p2p/error.go`). */
-const NO_HANDLER = -2;
+export const NO_HANDLER = -2;
 /** The node answers validators only; a later block may make one of us. */
 const NOT_A_VALIDATOR = -3;
 /**

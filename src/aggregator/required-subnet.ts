@@ -26,7 +26,7 @@ export interface RequiredSubnetOptions {
   readonly clock: Clock;
   readonly warn: SampledWarnings;
   readonly isConnected: (nodeID: NodeID) => boolean;
-  readonly track: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => void;
+  readonly keepConnected: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => void;
   /** Called after every reading of the set, whatever came of it. */
   readonly onRead: () => void;
   /** Percent of the weight that must be connected. */
@@ -103,7 +103,7 @@ export class RequiredSubnet {
   }
 
   async #refresh(signal: AbortSignal): Promise<void> {
-    const { validatorSets, clock, warn, track, onRead, refreshTimeoutMs } = this.#options;
+    const { validatorSets, clock, warn, keepConnected, onRead, refreshTimeoutMs } = this.#options;
     const { subnetID } = this;
     using deadline = startDeadline(clock, refreshTimeoutMs, 'reading the validator set', signal);
     try {
@@ -119,7 +119,7 @@ export class RequiredSubnet {
     }
     // The last known validators stay connected while the set cannot be read.
     if (this.#connected !== undefined) {
-      track(subnetID, new Set(this.#connected.warpSet.validators.flatMap(({ nodeIDs }) => nodeIDs)));
+      keepConnected(subnetID, new Set(this.#connected.warpSet.validators.flatMap(({ nodeIDs }) => nodeIDs)));
     }
     onRead();
   }

@@ -3,6 +3,7 @@ import type { L1ValidatorFunds } from '../pchain/validator-funds.ts';
 import type { NodeID, SubnetID } from '../primitives/ids.ts';
 import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
 import type { AnswerPast } from './answer-history.ts';
+import { NO_HANDLER } from './refusal-verdict.ts';
 
 /** All that is known of the validators of one subnet, as of the moment when it was asked for. */
 export interface SubnetView {
@@ -153,7 +154,8 @@ function findDoubt(past: AnswerPast | undefined): string | undefined {
     case 'invalid_signature':
       return 'its last signature was malformed';
     case 'refused':
-      return lastRefusal !== undefined && lastRefusal.code < 0
+      // A chain that signs nothing, as the X-Chain, is no fault of its nodes: they sign for the other chains of their subnet.
+      return lastRefusal !== undefined && lastRefusal.code < 0 && lastRefusal.code !== NO_HANDLER
         ? `it refused its last request with code ${lastRefusal.code}: ${lastRefusal.text}`
         : undefined;
   }

@@ -10,10 +10,11 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
 import { settingsOf } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
-import type { AnswerHistory } from './answer-history.ts';
+import type { AnswerHistories, AnswerHistory } from './answer-history.ts';
 import { createLookupTurns } from './lookup-turns.ts';
 import { ratio, readinessOf, type SubnetReadiness } from './required-subnet.ts';
 import type { SigningResolver } from './signing-resolver.ts';
+import type { SubnetPolicy } from './subnet-policy.ts';
 import { addUpWeights, assembleSubnetView, type SubnetView } from './subnet-view.ts';
 import type { Suspects } from './suspects.ts';
 import type { ValidatorConnections } from './validator-connections.ts';
@@ -54,12 +55,14 @@ export interface KnownSubnet extends SubnetReadiness {
 }
 
 export interface SubnetViewsOptions {
+  /** A view connects validators, as a request for a signature does: those of a subnet that may not be asked are left alone. */
+  readonly subnets: Pick<SubnetPolicy, 'requireAllowed'>;
   readonly resolver: Pick<SigningResolver, 'signersOf'>;
   readonly validatorSets: Pick<ValidatorSets<WarpSet>, 'newest'>;
   readonly connections: Pick<ValidatorConnections, 'track' | 'isConnected' | 'readiness'>;
   readonly peers: Pick<PeerNetwork, 'describe' | 'waitUntil'>;
   readonly funds: Pick<ValidatorFunds, 'fundsOf'>;
-  readonly history: Pick<AnswerHistory, 'pastOf'>;
+  readonly histories: { of(...args: Parameters<AnswerHistories['of']>): Pick<AnswerHistory, 'pastOf'> };
   readonly suspects: Pick<Suspects, 'has'>;
   readonly clock: Clock;
   readonly metrics: Metrics;
@@ -86,22 +89,25 @@ const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
 ]);
 
 export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
-  const { resolver, validatorSets, connections, peers, history, suspects, clock, readyQuorumNum } = options;
+  const { resolver, validatorSets, connections, peers, histories, subnets, suspects, clock, readyQuorumNum } = options;
 
   const turns = createLookupTurns(clock, MAX_AT_WORK, 'views of subnets');
-  const facts = {
-    peerOf: (nodeID: NodeID) => peers.describe(nodeID),
-    pastOf: (nodeID: NodeID) => history.pastOf(nodeID),
-    isSuspect: (publicKeyHex: string) => suspects.has(publicKeyHex),
+  const factsOf = (subnetID: SubnetID) => {
+    const history = histories.of(subnetID);
+    return {
+      peerOf: (nodeID: NodeID) => peers.describe(nodeID),
+      pastOf: (nodeID: NodeID) => history.pastOf(nodeID),
+      isSuspect: (publicKeyHex: string) => suspects.has(publicKeyHex),
+    };
   };
-  const weightsOf = (warpSet: WarpSet) =>
-    addUpWeights(warpSet, { ...facts, isConnected: (nodeID) => connections.isConnected(nodeID) });
+  const weightsOf = (subnetID: SubnetID, warpSet: WarpSet) =>
+    addUpWeights(warpSet, { ...factsOf(subnetID), isConnected: (nodeID) => connections.isConnected(nodeID) });
   const listed = new WeakMap<WarpSet, { readonly weight: bigint; readonly atMs: number }>();
-  function listedWeightOf(warpSet: WarpSet): bigint {
+  function listedWeightOf(subnetID: SubnetID, warpSet: WarpSet): bigint {
     const nowMs = clock.monotonicMs();
     const known = listed.get(warpSet);
     if (known !== undefined && nowMs - known.atMs < LISTED_MS) return known.weight;
-    const { connectedWeight: weight } = weightsOf(warpSet);
+    const { connectedWeight: weight } = weightsOf(subnetID, warpSet);
     listed.set(warpSet, { weight, atMs: nowMs });
     return weight;
   }
@@ -118,7 +124,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
         .filter(([subnetID, { totalWeight }]) => tracked.has(subnetID) && totalWeight > 0n)
         .map(([subnetID, warpSet]) => ({
           labels: { subnet_id: subnetID },
-          value: ratio(weightsOf(warpSet).signableWeight, warpSet.totalWeight),
+          value: ratio(weightsOf(subnetID, warpSet).signableWeight, warpSet.totalWeight),
         }));
     },
   );
@@ -136,6 +142,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
 
   return {
     async view({ subnetID, destinationChainID, ...request }, signal, client) {
+      subnets.requireAllowed(subnetID, 'subnetID');
       const { pChainHeight } = settingsOf({ ...request, destinationChainID });
       using _turn = await turns.take(client, signal);
       const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };
@@ -146,7 +153,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
       ]);
       return assembleSubnetView({
         ...signers,
-        ...facts,
+        ...factsOf(subnetID),
         ...{ subnetID, funds },
       });
     },
@@ -160,7 +167,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
         .map(([subnetID, warpSet]) => ({
           ...readinessOf(
             subnetID,
-            { weight: listedWeightOf(warpSet), totalWeight: warpSet.totalWeight },
+            { weight: listedWeightOf(subnetID, warpSet), totalWeight: warpSet.totalWeight },
             { readyQuorumNum },
           ),
           isTracked: false,
@@ -169,7 +176,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
     },
 
     weights() {
-      return validatorSets.newest().map(([subnetID, warpSet]) => ({ subnetID, ...weightsOf(warpSet) }));
+      return validatorSets.newest().map(([subnetID, warpSet]) => ({ subnetID, ...weightsOf(subnetID, warpSet) }));
     },
   };
 }

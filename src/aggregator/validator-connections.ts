@@ -61,7 +61,7 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
     },
     warn: createSampledWarnings(options.logger, clock),
     isConnected: (nodeID: NodeID) => network.isConnected(nodeID),
-    track: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => tracked.track(subnetID, nodeIDs),
+    keepConnected: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => tracked.prefer(subnetID, nodeIDs),
   };
   const required = new RequiredSubnets((subnetID) => new RequiredSubnet(subnetID, subnetOptions));
   function isRequired(subnetID: SubnetID): boolean {

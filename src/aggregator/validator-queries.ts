@@ -164,7 +164,8 @@ export class ValidatorQueries {
     history.observed(nodeID, outcome, tookMs);
     if (outcome.kind === 'signature' || outcome.kind === 'refused') onExcess(history.excessOf(nodeID, tookMs));
     if (outcome.kind === 'signature') history.answered(nodeID, tookMs);
-    else if (DOUBTFUL_OUTCOMES.has(outcome.kind)) history.failed(nodeID);
+    else if (outcome.kind === 'ignored') history.failed(nodeID);
+    else if (OUTCOMES_OF_THE_UNWELL.has(outcome.kind)) history.failedAltogether(nodeID);
   }
 
   #failed(validator: WarpValidator, attempts: number, failure: SignatureFailure): void {
@@ -208,4 +209,4 @@ function failureOf(standing: Standing | undefined): SignatureFailure | undefined
 }
 
 /** Signs of a node that others will have no luck with either. One that refuses may be right, and one not connected is not asked. */
-const DOUBTFUL_OUTCOMES: ReadonlySet<SignatureOutcome['kind']> = new Set(['silent', 'ignored', 'invalid_signature']);
+const OUTCOMES_OF_THE_UNWELL: ReadonlySet<SignatureOutcome['kind']> = new Set(['silent', 'invalid_signature']);

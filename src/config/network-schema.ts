@@ -122,8 +122,8 @@ const NetworkSchema = section(
     allowedSubnetIds: optional(
       Type.Array(SubnetId, {
         description:
-          'The subnets whose validators may be asked to sign, beside the primary network and `trackedSubnetIds`, for which they may ' +
-          'always be; others are answered 403. Without it all subnets may; `[]` is none but those.',
+          'The subnets whose validators may be connected and asked to sign, beside the primary network and `trackedSubnetIds`, whose ' +
+          'always may; requests for others are answered 403. Without it all subnets may; `[]` is none but those.',
         maxItems: 1_000,
         examples: [['2W9boARgCWL25z6pMFNtkCfNA5v28VGg9PmBgUJfuKndEdhrvw']],
       }),

@@ -298,7 +298,8 @@ const aggregation = section('Collecting signatures. Limits are those of each net
   }),
   maxQueriesInFlight: Count({
     default: 8_192,
-    description: 'Signature requests in flight to all validators, over all aggregations; further ones wait.',
+    description:
+      'Signature requests in flight to all validators, over all aggregations; further ones wait. One client alone has two thirds.',
     examples: [8_192],
   }),
   maxConcurrentQueries: Count({

@@ -1,7 +1,12 @@
 import type { BootstrapPeer } from '../p2p/peer-discovery.ts';
 import type { NodeApi } from '../pchain/node-api.ts';
 
-/** Where discovery starts: the peers set by hand, the API node itself, which does not list itself, and the peers it has. */
+/**
+ * Where discovery starts: the peers set by hand, the API node itself, which does not list itself, and the peers it has.
+ *
+ * @throws why the API does not answer, where nobody is found for it: so it is asked again within half a minute, and not as seldom as one
+ *   that has answered
+ */
 export async function findBootstrapPeers(
   api: Pick<NodeApi, 'getPeers' | 'getNodeID' | 'getNodeIP'>,
   setByHand: readonly BootstrapPeer[],
@@ -9,7 +14,10 @@ export async function findBootstrapPeers(
 ): Promise<BootstrapPeer[]> {
   const known = await Promise.allSettled([api.getPeers(signal), ownAddress(api, signal)]);
   signal.throwIfAborted();
-  return [...setByHand, ...known.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))];
+  const found = [...setByHand, ...known.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))];
+  const failed = known.find((result) => result.status === 'rejected');
+  if (found.length === 0 && failed !== undefined) throw failed.reason;
+  return found;
 }
 
 async function ownAddress(

@@ -1,6 +1,6 @@
 import { type Aggregator, createAggregator } from '../aggregator/aggregate.ts';
 import { createAggregatorMetrics } from '../aggregator/aggregator-metrics.ts';
-import { createAnswerHistory } from '../aggregator/answer-history.ts';
+import { createAnswerHistories } from '../aggregator/answer-history.ts';
 import { createL1Messages } from '../aggregator/l1-messages.ts';
 import { createMessageVerifier, type MessageVerifier } from '../aggregator/message-verifier.ts';
 import { createSigningResolver } from '../aggregator/signing-resolver.ts';
@@ -200,7 +200,7 @@ export function openNetworkParts(
     resolveTimeoutMs: network.apiTimeoutMs,
   };
   const learnt = {
-    history: createAnswerHistory(clock, options.aggregation.hedgeAfterMs),
+    histories: createAnswerHistories(clock, options.aggregation.hedgeAfterMs),
     suspects: createSuspects(clock),
   };
   const signatures = createMemorySignatureStore({
@@ -230,7 +230,7 @@ export function openNetworkParts(
   return {
     ...{ aggregator, peers, connections },
     subnets: createSubnetViews({
-      ...{ ...resolving, ...learnt, resolver, connections, peers, readyQuorumNum },
+      ...{ ...resolving, ...learnt, resolver, connections, peers, readyQuorumNum, subnets: policy },
       metrics: options.metrics,
     }),
     verifier: createMessageVerifier({ resolver, bls: options.bls, clock: options.clock }),
@@ -245,6 +245,7 @@ export function openNetworkParts(
     }),
     update({ trackedSubnetIDs, manuallyTrackedPeers }) {
       peersByHand = manuallyTrackedPeers;
+      peers.bootstrapAgain();
       policy.track(trackedSubnetIDs);
       connections.trackSubnets(trackedSubnetIDs);
     },

@@ -9,11 +9,12 @@ const CLIENT_NAME = 'avalanchego';
 /** Nobody can dial us. Nodes take this address for what it is, and pass it on to nobody. */
 const OWN_ADDRESS = { host: '0.0.0.0', port: 1 };
 
-/** What we say of ourselves on one network. Its address is signed once, which takes milliseconds. */
+/** What we say of ourselves on one network. Its address is signed once, which takes milliseconds, and again where the clock was set back. */
 export class OwnHandshake {
+  readonly #identity: Identity;
   readonly #networkID: number;
   readonly #clock: Clock;
-  readonly #address: SignedAddress;
+  #address: SignedAddress;
 
   constructor({
     identity,
@@ -24,10 +25,10 @@ export class OwnHandshake {
     readonly networkID: number;
     readonly clock: Clock;
   }) {
+    this.#identity = identity;
     this.#networkID = networkID;
     this.#clock = clock;
-    const unsigned = { ...OWN_ADDRESS, timestamp: BigInt(Math.floor(clock.now() / 1000)) };
-    this.#address = signAddress(identity, unsigned);
+    this.#address = this.#signAddress();
   }
 
   /**
@@ -36,6 +37,8 @@ export class OwnHandshake {
    * @param knownPeers the addresses that the peer need not send us
    */
   create(version: NodeVersion, knownPeers: KnownPeers): PeerMessageInit {
+    // A machine may start with a wrong clock: nodes refuse an address that is more than a minute ahead of theirs, and would for as long.
+    if (this.#address.timestamp > this.#nowSeconds()) this.#address = this.#signAddress();
     const value = createHandshake({
       networkID: this.#networkID,
       nowMs: this.#clock.now(),
@@ -48,5 +51,13 @@ export class OwnHandshake {
       allSubnets: true,
     });
     return { case: 'handshake', value };
+  }
+
+  #signAddress(): SignedAddress {
+    return signAddress(this.#identity, { ...OWN_ADDRESS, timestamp: this.#nowSeconds() });
+  }
+
+  #nowSeconds(): bigint {
+    return BigInt(Math.floor(this.#clock.now() / 1000));
   }
 }

@@ -12,6 +12,7 @@ import { chooseGossipSources, type SearchIntervals, searchIntervalMs } from './p
 import type { PeerLogger } from './peer-logger.ts';
 import type { PeerMetrics } from './peer-metrics.ts';
 import { parseClaimedIpPort, verifySignedAddress } from './signed-address.ts';
+import { VerificationBudget } from './verification-budget.ts';
 
 /** Where the API node or the operator says that a node is. */
 export interface BootstrapPeer extends Endpoint {
@@ -26,6 +27,7 @@ export interface PeerDiscoveryOptions {
   readonly book: AddressBook;
   readonly bootstrapPeers: (signal: AbortSignal) => Promise<readonly BootstrapPeer[]>;
   readonly gossipIntervals: SearchIntervals;
+  readonly dialsPerSecond: number;
   /** Whether a wanted node is not connected. */
   readonly isSearching: () => boolean;
   readonly readyPeers: () => readonly NodeID[];
@@ -63,6 +65,7 @@ export class PeerDiscovery {
   /** When each peer was asked that has not answered. A PeerList that nobody asked for is not worth its verifications. */
   readonly #asked = new Map<NodeID, number>();
   readonly #lastNews = new Map<NodeID, number>();
+  readonly #verifications: VerificationBudget;
   #bootstrap: { state: 'idle' | 'running'; lastAtMs: number; failures: number; succeeded: boolean } = {
     state: 'idle',
     lastAtMs: Number.NEGATIVE_INFINITY,
@@ -70,14 +73,22 @@ export class PeerDiscovery {
     succeeded: false,
   };
 
+  #isBootstrapOld = false;
+
   constructor(options: PeerDiscoveryOptions) {
     this.#options = options;
     this.#lastChangeMs = options.clock.monotonicMs();
+    this.#verifications = new VerificationBudget(options.dialsPerSecond, this.#lastChangeMs);
   }
 
   /** A node went missing or was found: the pauses between searches start short again. */
   searchEagerly(): void {
     this.#lastChangeMs = this.#options.clock.monotonicMs();
+  }
+
+  /** The first peers are others now: the next tick asks for them, whoever is connected. */
+  bootstrapAgain(): void {
+    this.#isBootstrapOld = true;
   }
 
   /** To be called a few times a second. */
@@ -117,7 +128,7 @@ export class PeerDiscovery {
   #take(nodeID: NodeID, peerList: PeerList): void {
     let news = 0;
     for (const claimed of peerList.claimedIpPorts.slice(0, MAX_PEER_LIST_ENTRIES)) {
-      const result = this.#takeClaim(claimed);
+      const result = this.#takeClaim(nodeID, claimed);
       this.#options.metrics.onAddress(result === 'first' ? 'new' : result);
       if (result === 'first') news += 1;
     }
@@ -127,11 +138,12 @@ export class PeerDiscovery {
     if (news > 0 && this.#options.isSearching()) this.#ask(1, this.#options.clock.monotonicMs());
   }
 
-  #takeClaim(claimed: ClaimedIpPort): 'first' | 'new' | 'known' | 'invalid' {
+  #takeClaim(peer: NodeID, claimed: ClaimedIpPort): 'first' | 'new' | 'known' | 'invalid' | 'skipped' {
     const { book, clock, onAddress } = this.#options;
     try {
       const address = parseClaimedIpPort(claimed);
       if (!book.isNews(address.nodeID, address.timestamp)) return 'known';
+      if (!this.#verifications.take(peer, clock.monotonicMs())) return 'skipped';
       verifySignedAddress(address, clock.now());
       const isFirst = book.signedEndpoint(address.nodeID) === undefined;
       book.addSigned(address.nodeID, address);
@@ -163,17 +175,22 @@ export class PeerDiscovery {
   }
 
   #bootstrapIfDue(nowMs: number): void {
-    const { state, lastAtMs, failures, succeeded } = this.#bootstrap;
-    if (state === 'running') return;
+    if (this.#bootstrap.state === 'running') return;
+    if (!this.#isBootstrapOld && !this.#isBootstrapDue(nowMs)) return;
+    this.#isBootstrapOld = false;
+    this.#bootstrap = { ...this.#bootstrap, state: 'running' };
+    void this.#askForBootstrapPeers();
+  }
+
+  #isBootstrapDue(nowMs: number): boolean {
+    const { lastAtMs, failures, succeeded } = this.#bootstrap;
     const { isSearching, readyPeers } = this.#options;
-    if (succeeded && !isSearching() && readyPeers().length > 0) return;
+    if (succeeded && !isSearching() && readyPeers().length > 0) return false;
     const waitMs =
       failures > 0
         ? backoffMs(failures, BOOTSTRAP_RETRY)
         : searchIntervalMs(nowMs - this.#lastChangeMs, BOOTSTRAP_INTERVALS);
-    if (nowMs - lastAtMs < waitMs) return;
-    this.#bootstrap = { ...this.#bootstrap, state: 'running' };
-    void this.#askForBootstrapPeers();
+    return nowMs - lastAtMs >= waitMs;
   }
 
   async #askForBootstrapPeers(): Promise<void> {

@@ -12,7 +12,7 @@ export interface PeerMetrics {
   /** Adds up only: call {@link publishBytes} now and then. Thousands of frames a second need not look up a label each. */
   onBytes(direction: 'sent' | 'received', count: number): void;
   publishBytes(): void;
-  onAddress(result: 'new' | 'known' | 'invalid'): void;
+  onAddress(result: 'new' | 'known' | 'invalid' | 'skipped'): void;
   onAppRequest(outcome: AppOutcome['kind'] | 'aborted', seconds: number): void;
 }
 
@@ -64,7 +64,7 @@ export function createPeerMetrics(metrics: Metrics, gauges: PeerGauges): PeerMet
   });
   const addresses = metrics.counter({
     name: 'peer_addresses_total',
-    help: 'Addresses received from peers, by result',
+    help: 'Addresses received from peers, by result: new, known, invalid, skipped as too many came at once',
     labels: ['result'],
   });
   const requests = metrics.histogram({

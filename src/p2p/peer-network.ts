@@ -63,6 +63,8 @@ export interface PeerNetwork extends AsyncDisposable {
    */
   want(name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred?: boolean): void;
   unwant(name: string): void;
+  /** Asks for first addresses anew, within a moment: those of the configuration have changed. */
+  bootstrapAgain(): void;
   /** Whether requests can be sent to the node now. */
   isConnected(nodeID: NodeID): boolean;
   /** Why a node is not connected, in some words for people; undefined while it is. */
@@ -165,6 +167,7 @@ class DialingPeerNetwork implements PeerNetwork {
       book: this.#book,
       bootstrapPeers: options.bootstrapPeers,
       gossipIntervals: { minMs: limits.minGossipIntervalMs, maxMs: limits.maxGossipIntervalMs },
+      dialsPerSecond: limits.dialsPerSecond,
       isSearching: () => this.#isWantedMissing(),
       readyPeers: () => [...this.#ready],
       send: (nodeID, payload) => void this.#open.get(nodeID)?.send(payload),
@@ -194,6 +197,10 @@ class DialingPeerNetwork implements PeerNetwork {
 
   unwant(name: string): void {
     this.#onWantedChange(this.#wanted.delete(name));
+  }
+
+  bootstrapAgain(): void {
+    this.#discovery.bootstrapAgain();
   }
 
   isConnected(nodeID: NodeID): boolean {

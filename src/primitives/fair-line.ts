@@ -22,14 +22,28 @@ export class FairLine<Client, Item> {
 
   /** What {@link shift} will take. */
   get next(): Item | undefined {
-    const [ofClient] = this.#ofClients.values();
-    return ofClient?.[0];
+    return this.nextOf(() => true)?.item;
+  }
+
+  /** The first one in line of a client that may have a turn. */
+  nextOf(
+    mayHave: (client: Client, item: Item) => boolean,
+  ): { readonly client: Client; readonly item: Item } | undefined {
+    for (const [client, [item]] of this.#ofClients) {
+      if (item !== undefined && mayHave(client, item)) return { client, item };
+    }
+    return undefined;
   }
 
   shift(): Item | undefined {
-    const [first] = this.#ofClients;
-    if (first === undefined) return undefined;
-    const [client, ofClient] = first;
+    const [first] = this.#ofClients.keys();
+    return this.#ofClients.size === 0 ? undefined : this.shiftOf(first as Client);
+  }
+
+  /** The first one of this client. */
+  shiftOf(client: Client): Item | undefined {
+    const ofClient = this.#ofClients.get(client);
+    if (ofClient === undefined) return undefined;
     const item = ofClient.shift();
     this.#size -= 1;
     this.#ofClients.delete(client);

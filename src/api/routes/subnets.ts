@@ -87,7 +87,7 @@ export function registerSubnets(server: Server, networks: readonly Network[]): v
           }),
         }),
         querystring: Type.Object({ ...HEIGHT_PARAMETERS, ...PAGES }),
-        response: { 200: SubnetViewBody, ...aggregationErrorResponses(400, 404, 500, 502, 503) },
+        response: { 200: SubnetViewBody, ...aggregationErrorResponses(400, 403, 404, 500, 502, 503) },
       },
       onRequest,
     },

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createAggregator } from '../../../src/aggregator/aggregate.ts';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
-import { createAnswerHistory } from '../../../src/aggregator/answer-history.ts';
+import { createAnswerHistories } from '../../../src/aggregator/answer-history.ts';
 import { createSubnetPolicy } from '../../../src/aggregator/subnet-policy.ts';
 import { createSuspects } from '../../../src/aggregator/suspects.ts';
 import { ApiError } from '../../../src/pchain/api-error.ts';
@@ -121,7 +121,7 @@ function createHarness() {
     funds: { soonInactive: async (_, signal) => state.funds(signal), knownSoonInactive: () => undefined },
     source,
     suspects: createSuspects(clock),
-    history: createAnswerHistory(clock, LIMITS.hedgeAfterMs),
+    histories: createAnswerHistories(clock, LIMITS.hedgeAfterMs),
     subnets: createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: undefined }),
     l1Messages: {
       ofTransaction: async () => FOUND,

@@ -8,7 +8,7 @@ import {
 import type { AggregationRequest } from '../../../src/aggregator/aggregation-request.ts';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
-import { createAnswerHistory } from '../../../src/aggregator/answer-history.ts';
+import { createAnswerHistories } from '../../../src/aggregator/answer-history.ts';
 import type { L1MessageRequest } from '../../../src/aggregator/l1-messages.ts';
 import type { ProgressListener } from '../../../src/aggregator/progress.ts';
 import { createSubnetPolicy } from '../../../src/aggregator/subnet-policy.ts';
@@ -182,7 +182,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
     funds: { soonInactive: async () => new Set(), knownSoonInactive: () => new Set() },
     l1Messages,
     suspects: createSuspects(clock),
-    history: createAnswerHistory(clock, LIMITS.hedgeAfterMs),
+    histories: createAnswerHistories(clock, LIMITS.hedgeAfterMs),
     subnets,
     source,
     store: parts.store ?? createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 }),

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
-import { createAnswerHistory } from '../../../src/aggregator/answer-history.ts';
+import { createAnswerHistories } from '../../../src/aggregator/answer-history.ts';
 import {
   type CollectionDeps,
   type CollectionJob,
@@ -86,6 +86,7 @@ export interface CollectOptions {
   readonly deps?: Partial<CollectionDeps>;
   readonly progress?: ProgressFeed;
   readonly turn?: CollectionJob['turn'];
+  readonly sourceSubnetID?: SubnetID;
 }
 
 /**
@@ -146,7 +147,7 @@ export function createFixture(options: FixtureOptions) {
     metrics: createAggregatorMetrics(createMetrics(registry), (subnetID) => subnetID === SUBNET_ID),
     limits,
     onExcess: () => undefined,
-    history: createAnswerHistory(clock, limits.hedgeAfterMs),
+    histories: createAnswerHistories(clock, limits.hedgeAfterMs),
     refusedChains: createRefusedChains(clock),
     room: roomFor(1_000),
     passes: new LongPasses(clock),
@@ -165,6 +166,7 @@ export function createFixture(options: FixtureOptions) {
         justification,
         signatureKey: signatureKey({ message, justification }),
         signingSubnetID: SUBNET_ID,
+        sourceSubnetID: options.sourceSubnetID ?? SUBNET_ID,
         warpSet,
         avoided: new Set(),
         client: undefined,

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { createAnswerHistory } from '../../../src/aggregator/answer-history.ts';
+import { createAnswerHistories } from '../../../src/aggregator/answer-history.ts';
 import { outlooksOf } from '../../../src/aggregator/outlook.ts';
 import { createRefusedChains } from '../../../src/aggregator/refused-chains.ts';
 import { createSuspects } from '../../../src/aggregator/suspects.ts';
-import { type NodeID, P_CHAIN_ID } from '../../../src/primitives/ids.ts';
+import { type NodeID, P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { createFixture } from './collection-fixture.ts';
 
 function createHarness(count: number, nodeCounts: readonly number[] = []) {
   const { warpSet } = createFixture({ weights: Array(count).fill(1), nodeCounts });
   const clock = new FakeClock();
-  const history = createAnswerHistory(clock, 500);
+  const history = createAnswerHistories(clock, 500).of(PRIMARY_NETWORK_ID);
   const suspects = createSuspects(clock);
   const validators = warpSet.validators.map(({ nodeIDs, publicKeyHex }) => ({ nodeIDs, publicKeyHex }));
   const nodeAt = (index: number, node = 0) => validators[index]?.nodeIDs[node] as (typeof validators)[0]['nodeIDs'][0];

@@ -67,34 +67,58 @@ test('large ones do not hold up small ones, and who finds room starts at once', 
   expect(started).toEqual(['a', 'b', 'small']);
 });
 
-test('is left to one client after the other where it is full, each in the order of coming', async () => {
-  const room = new QueryRoom({ clock: new FakeClock(), maxQueries: 4 });
+function createClients(room: QueryRoom, bytes = 100) {
   const started: string[] = [];
-  const ends: (() => void)[] = [];
-  const start = (client: string, number: number): void =>
-    room.start(
-      100,
-      () => {
-        started.push(`${client}${number}`);
-        return new Promise<void>((end) => void ends.push(end));
-      },
-      client,
-    );
-  for (let number = 0; number < 20; number += 1) start('a', number);
-  for (let number = 0; number < 3; number += 1) start('b', number);
-  start('c', 0);
-  expect(started).toEqual(['a0', 'a1', 'a2', 'a3']);
-  expect(room.usage().queries).toEqual({ used: 4, limit: 4, waiting: 20 });
-  for (let ended = 0; ended < 8; ended += 1) {
-    ends[ended]?.();
+  const ends = new Map<string, () => void>();
+  const start = (client: string, count: number): void => {
+    for (let number = 0; number < count; number += 1) {
+      const name = `${client}${number}`;
+      const query = () => {
+        started.push(name);
+        return new Promise<void>((end) => void ends.set(name, end));
+      };
+      room.start(bytes, query, client);
+    }
+  };
+  const end = async (name: string): Promise<void> => {
+    ends.get(name)?.();
     await settle();
-  }
-  expect(started.slice(4)).toEqual(['a4', 'b0', 'c0', 'a5', 'b1', 'a6', 'b2', 'a7']);
-  for (let ended = 8; ended < 24; ended += 1) {
-    ends[ended]?.();
-    await settle();
-  }
+  };
+  return { started, start, end };
+}
+
+test('is left to one client after the other where it is full, each in the order of coming', async () => {
+  const room = new QueryRoom({ clock: new FakeClock(), maxQueries: 6 });
+  const { started, start, end } = createClients(room);
+  for (const [client, count] of Object.entries({ a: 20, b: 3, c: 1 })) start(client, count);
+  expect(started).toEqual(['a0', 'a1', 'a2', 'a3', 'b0', 'c0']);
+  expect(room.usage().queries).toEqual({ used: 6, limit: 6, waiting: 18 });
+  for (let ended = 0; ended < 24; ended += 1) await end(started[ended] ?? '');
+  expect(started.slice(6, 12)).toEqual(['b1', 'a4', 'a5', 'b2', 'a6', 'a7']);
   expect([started.length, room.size]).toEqual([24, 0]);
+});
+
+test.each([
+  ['small', 100, { maxQueries: 300 }],
+  ['large', LARGE, { maxQueries: 300, maxLargeBytes: 300 * LARGE }],
+])('leaves a third of the room to others where all %s ones of one client meet silence', async (_, bytes, limits) => {
+  const turns: (() => void)[] = [];
+  const room = new QueryRoom({ clock: { afterTurn: (callback) => void turns.push(callback) }, ...limits });
+  const { started, start, end } = createClients(room, bytes);
+  const passTurns = (): void => {
+    for (let turn = turns.shift(); turn !== undefined; turn = turns.shift()) turn();
+  };
+  start('silent', 1_000);
+  passTurns();
+  expect(started).toHaveLength(200);
+  // Each of these is answered at once.
+  start('good', 400);
+  for (let answered = 0; answered < 400; answered += 1) {
+    passTurns();
+    await end(`good${answered}`);
+  }
+  expect(started.filter((name) => name.startsWith('good'))).toHaveLength(400);
+  expect(started).toHaveLength(600);
 });
 
 test('large ones begin also while small ones come faster than they can begin', () => {

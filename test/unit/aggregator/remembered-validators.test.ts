@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { createBlsService } from '../../../src/bls/aggregation.ts';
 import type { JobRunner } from '../../../src/bls/job-runner.ts';
+import { idFromBytes, type SubnetID } from '../../../src/primitives/ids.ts';
 import { createInlineRunner } from '../bls/inline-bls.ts';
 import { modelBackend } from '../bls/model-backend.ts';
 import { ANSWER_MS, createFixture, type Fixture, type TestValidator } from './collection-fixture.ts';
 import type { Behaviour } from './scripted-source.ts';
 
+const OTHER_SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(5), 'subnet');
+const IGNORED: Behaviour = () => ({ afterMs: 2_999, outcome: { kind: 'ignored' } });
 const SILENT: Behaviour = () => ({ afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'silent' } });
 
 function script({ source, validators }: Fixture, position: number, behaviour: Behaviour): void {
@@ -64,6 +67,21 @@ describe('a validator that did not answer', () => {
     const [first, ...others] = await inTurn(fixture, 10, { buffer: 33 });
     expect(first).toBe(3_000);
     expect(median(others)).toBe(ANSWER_MS);
+  });
+
+  test('about the chain of another subnet is asked as before about this one, and so are all that do not run that chain', async () => {
+    const fixture = createFixture({ weights: Array(20).fill(5) });
+    const { source, validators } = fixture;
+    const [sourceSubnetID, justification] = [OTHER_SUBNET, Uint8Array.of(1)];
+    for (const position of validators.keys()) script(fixture, position, IGNORED);
+    await fixture.finish(fixture.collect({ quorum: 67, sourceSubnetID, justification }), 40_000);
+    for (const position of validators.keys()) {
+      script(fixture, position, fixture.signs(validatorAt(fixture, position)));
+    }
+    source.calls.length = 0;
+    expect(await inTurn(fixture, 1)).toEqual([ANSWER_MS]);
+    // As many as the quorum needs, and no more.
+    expect(source.calls).toHaveLength(14);
   });
 
   test('is tried out beside the others now and then, and asked as before when it answers', async () => {

@@ -58,6 +58,12 @@ describe('a validator', () => {
     ['signed', past('signed'), 'signable', true],
     ['refused one message', past('refused', 0, { code: 1, text: 'unknown' }), 'signable', true],
     ['refuses every request', past('refused', 0, { code: -4, text: 'throttled' }), 'doubtful', true],
+    [
+      'is asked about a chain that signs nothing',
+      past('refused', 0, { code: -2, text: 'no handler' }),
+      'signable',
+      true,
+    ],
     ['gave no signature', past('invalid_signature'), 'doubtful', true],
     ['gave no answer', past('silent'), 'doubtful', false],
     ['drops our requests', past('ignored'), 'doubtful', false],

@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
+import { createSubnetPolicy } from '../../../src/aggregator/subnet-policy.ts';
 import { createSubnetViews } from '../../../src/aggregator/subnet-views.ts';
 import { ConnectionChanges } from '../../../src/p2p/connection-changes.ts';
 import type { Obstacle } from '../../../src/p2p/peer-view.ts';
@@ -26,7 +27,9 @@ function createHarness(...given: (Obstacle | undefined)[]) {
   const newest = [SUBNET, OTHER].map((subnetID) => [subnetID, warpSet] as const);
   const looks = { count: 0 };
   const asked = { signers: 0 };
+  const tracked: SubnetID[] = [];
   const views = createSubnetViews({
+    subnets: createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: [SUBNET] }),
     clock,
     readyQuorumNum: 67n,
     resolver: {
@@ -38,7 +41,10 @@ function createHarness(...given: (Obstacle | undefined)[]) {
     metrics: createMetrics(registry),
     validatorSets: { newest: () => newest },
     connections: {
-      track: () => 0,
+      track: (subnetID) => {
+        tracked.push(subnetID);
+        return 0;
+      },
       isConnected(nodeID) {
         looks.count += 1;
         return obstacles.has(nodeID) && obstacles.get(nodeID) === undefined;
@@ -54,7 +60,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
         throw new ApiError('unavailable', 'the API is down');
       },
     },
-    history: { pastOf: () => undefined },
+    histories: { of: () => ({ pastOf: () => undefined }) },
     suspects: { has: (publicKeyHex) => suspects.has(publicKeyHex) },
   });
   const state = { isThere: false };
@@ -68,8 +74,34 @@ function createHarness(...given: (Obstacle | undefined)[]) {
       state.isThere = true;
       return result;
     });
-  return { clock, registry, warpSet, suspects, changes, obstacles, state, view, viewFor, views, asked, newest, looks };
+  return {
+    clock,
+    registry,
+    warpSet,
+    suspects,
+    changes,
+    obstacles,
+    state,
+    view,
+    viewFor,
+    views,
+    asked,
+    tracked,
+    newest,
+    looks,
+  };
 }
+
+test('of a subnet that may not be asked for there is no view, and nobody is connected or looked up', async () => {
+  const { clock, views, asked, tracked } = createHarness(undefined, undefined);
+  const refused = { code: 'subnet_not_allowed', field: 'subnetID' };
+  await expect(views.view({ subnetID: OTHER }, never)).rejects.toMatchObject(refused);
+  expect([asked.signers, tracked]).toEqual([0, []]);
+  const viewed = views.view({ subnetID: SUBNET }, never);
+  await clock.advance(2_000);
+  expect((await viewed).subnetID).toBe(SUBNET);
+  expect(tracked).toEqual([SUBNET]);
+});
 
 test('the list adds up weights once a second, however often it is asked for, and has new sets at once', async () => {
   const { clock, views, obstacles, newest, looks } = createHarness(undefined, NOWHERE);

@@ -34,6 +34,11 @@ const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(3), 'chain');
 const REFRESH_MS = 60_000;
 const KEEP_MS = 600_000;
 
+/** The name under which those are wanted whom requests name. */
+function asked(subnetID: SubnetID): string {
+  return `${subnetID} asked for`;
+}
+
 function nodeOf(number: number): NodeID {
   return nodeIDFromBytes(new Uint8Array(20).fill(number));
 }
@@ -88,10 +93,12 @@ class FakePeerNetwork implements Pick<PeerNetwork, 'want' | 'unwant' | 'isConnec
   want(name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred = false): void {
     this.wanted.set(name, [...nodeIDs]);
     if (isPreferred) this.preferred.add(name);
+    else this.preferred.delete(name);
   }
 
   unwant(name: string): void {
     this.wanted.delete(name);
+    this.preferred.delete(name);
   }
 
   isConnected(nodeID: NodeID): boolean {
@@ -232,13 +239,13 @@ describe('whom it keeps connected', () => {
     const { network, connections, pass } = createHarness();
     await pass(0);
     connections.track(L1, new Set([7, 8].map(nodeOf)));
-    expect(network.wanted.get(L1)).toEqual([7, 8].map(nodeOf));
+    expect(network.wanted.get(asked(L1))).toEqual([7, 8].map(nodeOf));
     await pass(KEEP_MS - REFRESH_MS);
     connections.track(L1, new Set([nodeOf(8)]));
     await pass(2 * REFRESH_MS);
-    expect(network.wanted.get(L1)).toEqual([nodeOf(8)]);
+    expect(network.wanted.get(asked(L1))).toEqual([nodeOf(8)]);
     await pass(KEEP_MS);
-    expect(network.wanted.has(L1)).toBe(false);
+    expect(network.wanted.has(asked(L1))).toBe(false);
     // The tracked ones are there all the time.
     expect(network.wanted.get(SUBNET)).toEqual([nodeOf(4)]);
   });
@@ -264,9 +271,9 @@ describe('whom it keeps connected', () => {
     connections.track(subnetOf(0), new Set([nodeOf(9)]));
     await pass(REFRESH_MS);
     connections.track(subnetOf(1_000), new Set([nodeOf(9)]));
-    expect(network.wanted.has(subnetOf(1))).toBe(false);
-    for (const subnetID of [subnetOf(0), subnetOf(1_000), SUBNET, PRIMARY_NETWORK_ID]) {
-      expect(network.wanted.has(subnetID)).toBe(true);
+    expect(network.wanted.has(asked(subnetOf(1)))).toBe(false);
+    for (const name of [asked(subnetOf(0)), asked(subnetOf(1_000)), SUBNET, PRIMARY_NETWORK_ID]) {
+      expect(network.wanted.has(name)).toBe(true);
     }
     expect(network.wanted.size).toBe(1_002);
     expect([...network.preferred].toSorted()).toEqual([SUBNET, PRIMARY_NETWORK_ID].toSorted());
@@ -280,6 +287,39 @@ describe('whom it keeps connected', () => {
     for (let number = 0; number < 3_000; number += 1) connections.track(subnetOf(number), new Set([nodeOf(9)]));
     for (const subnetID of [SUBNET, PRIMARY_NETWORK_ID]) expect(network.wanted.has(subnetID)).toBe(true);
     expect(network.wanted.size).toBe(1_002);
+  });
+});
+
+describe('who is connected before all others', () => {
+  test('whom the operator has now, and not whom requests name of the same subnets, as at heights of years ago', async () => {
+    const { network, connections, pass } = createHarness();
+    await pass(0);
+    connections.track(PRIMARY_NETWORK_ID, new Set([1, 2, 7, 8].map(nodeOf)));
+    connections.track(SUBNET, new Set([nodeOf(9)]));
+    expect([...network.preferred].toSorted()).toEqual([SUBNET, PRIMARY_NETWORK_ID].toSorted());
+    expect(network.wanted).toEqual(
+      new Map([
+        [PRIMARY_NETWORK_ID, [1, 2, 3].map(nodeOf)],
+        [SUBNET, [nodeOf(4)]],
+        [asked(PRIMARY_NETWORK_ID), [7, 8].map(nodeOf)],
+        [asked(SUBNET), [nodeOf(9)]],
+      ]),
+    );
+    await pass(KEEP_MS + REFRESH_MS);
+    expect([...network.wanted.keys()].toSorted()).toEqual([SUBNET, PRIMARY_NETWORK_ID].toSorted());
+  });
+
+  test('no more those of a subnet that is not tracked any more, though they stay connected for a while', async () => {
+    const { clock, network, connections, pass } = createHarness();
+    await pass(0);
+    await clock.advance(100);
+    connections.trackSubnets([]);
+    await pass(REFRESH_MS);
+    expect([...network.preferred]).toEqual([PRIMARY_NETWORK_ID]);
+    expect(network.wanted.has(SUBNET)).toBe(false);
+    expect(network.wanted.get(asked(SUBNET))).toEqual([nodeOf(4)]);
+    // A request need not wait as for one that was never named before.
+    expect(connections.track(SUBNET, new Set([nodeOf(4)]))).toBe(0);
   });
 });
 

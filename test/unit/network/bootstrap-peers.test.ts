@@ -23,3 +23,10 @@ test('where the peers of the node are not known, the others are there', async ()
   const api = { ...ANSWERS, getPeers: noAnswer };
   expect(await findBootstrapPeers(api, [byHand], never)).toEqual([byHand, { nodeID, ...OWN }]);
 });
+
+test('where the API does not answer at all, that is a failure, unless there are peers set by hand', async () => {
+  const api = { getPeers: noAnswer, getNodeID: noAnswer, getNodeIP: noAnswer };
+  await expect(findBootstrapPeers(api, [], never)).rejects.toThrow('no answer');
+  expect(await findBootstrapPeers(api, [byHand], never)).toEqual([byHand]);
+  expect(await findBootstrapPeers({ ...ANSWERS, getPeers: async () => [] }, [], never)).toEqual([{ nodeID, ...OWN }]);
+});

@@ -343,6 +343,65 @@ describe('the network between its parts', () => {
     await network[Symbol.asyncDispose]();
   });
 
+  it('verifies so many new addresses of one peer, and those of others all the same', async () => {
+    const registry = new Registry();
+    const own = Array.from({ length: 64 }, () => createIdentity());
+    const found = createIdentity();
+    let given = 0;
+    const addressesOf = (identities: readonly Identity[], timestamp: number) => ({
+      claimedIpPorts: identities.map((identity) =>
+        encodeClaimedIpPort(signAddress(identity, { host: '10.0.0.9', port: 9_651, timestamp: BigInt(timestamp) })),
+      ),
+    });
+    const flooding = world.node({
+      host: '10.0.0.1',
+      onGetPeerList: (scripted) => {
+        given += 1;
+        scripted.send({ case: 'peerList', value: addressesOf(own, given) });
+      },
+    });
+    const honest = world.node({
+      host: '10.0.0.2',
+      onGetPeerList: (scripted) => scripted.send({ case: 'peerList', value: addressesOf([found], 1) }),
+    });
+    const nodes = [flooding, honest];
+    const network = world.network(nodes, { metrics: createMetrics(registry) });
+    network.want('l1', new Set([...nodes.map(({ nodeID }) => nodeID), found.nodeID]));
+    await world.clock.advance(10_000);
+    // Where all were verified, each answer would have brought 64.
+    expect(given).toBeGreaterThan(10);
+    const taken = Number(/peer_addresses_total\{result="new"\} (\d+)/.exec(await registry.metrics())?.[1]);
+    expect(taken).toBeGreaterThan(128);
+    expect(taken).toBeLessThanOrEqual(128 + 8 * 10 + 1);
+    expect(network.describe(found.nodeID).address).toEqual({ host: '10.0.0.9', port: 9_651 });
+    await network[Symbol.asyncDispose]();
+  });
+
+  it('asks for first peers anew when they are others, though nobody is missing, and once more where it is just asking', async () => {
+    const [early, late] = ['10.0.0.1', '10.0.0.2'].map((host) => world.node({ host })) as [MemoryNode, MemoryNode];
+    const answers: ((peers: MemoryNode[]) => void)[] = [];
+    const bootstrapPeers = () =>
+      new Promise<MemoryNode[]>((resolve) => void answers.push(resolve)).then((peers) =>
+        peers.map(({ endpoint }) => endpoint),
+      );
+    const network = world.network([], { bootstrapPeers });
+    network.want('l1', new Set([early.nodeID]));
+    await world.clock.advance(TICK_MS);
+    network.bootstrapAgain();
+    answers[0]?.([early]);
+    await world.clock.advance(TICK_MS);
+    expect(answers).toHaveLength(2);
+    answers[1]?.([early]);
+    await world.clock.advance(600_000);
+    expect(answers).toHaveLength(2);
+    network.bootstrapAgain();
+    await world.clock.advance(TICK_MS);
+    answers[2]?.([early, late]);
+    await world.clock.advance(TICK_MS);
+    expect(network.stats().knownAddresses).toBe(2);
+    await network[Symbol.asyncDispose]();
+  });
+
   it('asks for first peers with doubled pauses while the API fails', async () => {
     const asked: number[] = [];
     const network = world.network([], {

@@ -1,0 +1,53 @@
+import type { NodeID } from '../primitives/ids.ts';
+import { createLru } from '../primitives/lru.ts';
+
+/**
+ * For each dial that is earned. An address is worth a dial at most, and most that come are known; at 50 dials a second these are
+ * verifications for a seventh of one core.
+ */
+const PER_DIAL = 8;
+/** Of one peer: nodes send 15 addresses at a time, and mostly known ones. */
+const OF_PEER = { atOnce: 128, perSecond: 8 };
+/** All that are connected. */
+const MAX_PEERS = 20_000;
+
+interface Bucket {
+  tokens: number;
+  atMs: number;
+}
+
+/**
+ * How many signatures of addresses are verified: each takes a third of a millisecond. A peer can sign new addresses of its own nodes all the
+ * time, and fifty validators of a stranger's L1, each of which is dialled once a second for such an address and hands over 64 of them, would
+ * take a whole core. What is not verified is passed on by others, or later: peers send what our filter lacks.
+ */
+export class VerificationBudget {
+  readonly #perSecond: number;
+  readonly #all: Bucket;
+  readonly #ofPeers = createLru<NodeID, Bucket>(MAX_PEERS);
+
+  constructor(dialsPerSecond: number, nowMs: number) {
+    this.#perSecond = PER_DIAL * dialsPerSecond;
+    this.#all = { tokens: this.#perSecond, atMs: nowMs };
+  }
+
+  /** Takes one, where there is one left for what this peer has sent. */
+  take(peer: NodeID, nowMs: number): boolean {
+    let ofPeer = this.#ofPeers.get(peer);
+    if (ofPeer === undefined) {
+      ofPeer = { tokens: OF_PEER.atOnce, atMs: nowMs };
+      this.#ofPeers.set(peer, ofPeer);
+    }
+    refill(ofPeer, OF_PEER.atOnce, OF_PEER.perSecond, nowMs);
+    refill(this.#all, this.#perSecond, this.#perSecond, nowMs);
+    if (ofPeer.tokens < 1 || this.#all.tokens < 1) return false;
+    ofPeer.tokens -= 1;
+    this.#all.tokens -= 1;
+    return true;
+  }
+}
+
+function refill(bucket: Bucket, most: number, perSecond: number, nowMs: number): void {
+  bucket.tokens = Math.min(most, bucket.tokens + ((nowMs - bucket.atMs) / 1_000) * perSecond);
+  bucket.atMs = nowMs;
+}
