@@ -146,13 +146,25 @@ function readEnvironment(json: unknown, environment: Environment, named: Readonl
         value: parseVariable(text, setting.schema),
         source: `environment variable ${variable}`,
       });
-    } else if (setting === undefined && !named.has(variable)) {
+    } else if (setting === undefined && !named.has(variable) && !isOfKubernetes(variable, environment)) {
       unread.push(`${variable}: no setting has this variable; ${meantVariable(variable, json)}`);
     }
   }
   // A variable for part of an endpoint goes over one for the whole endpoint.
   overlays.sort((a, b) => a.path.length - b.path.length);
   return { overlays, unread };
+}
+
+/**
+ * Kubernetes tells each container of the services in its namespace by variables that begin with a service's name: where one is called
+ * `signature-aggregator`, all of these have our prefix. Of each there is the host, by which services are known here.
+ */
+function isOfKubernetes(variable: string, environment: Environment): boolean {
+  return Object.keys(environment).some((host) => {
+    const [, service] = /^(.+)_SERVICE_HOST$/.exec(host) ?? [];
+    if (service === undefined || !variable.startsWith(`${service}_`)) return false;
+    return /^(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_.+)?)$/.test(variable.slice(service.length + 1));
+  });
 }
 
 function meantVariable(variable: string, json: unknown): string {
