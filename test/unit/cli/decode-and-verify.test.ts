@@ -174,6 +174,10 @@ signed by 80.0 % of the weight (8000000000000000 of 10000000000000000); the quor
       ['verify', signedHex, '--p-chain', 'api.avax.network'],
       "--p-chain must be the address of a node's API, such as https://api.avax.network, is api.avax.network\n",
     ],
+    [
+      ['verify', signedHex, '--p-chain', 'https://me:secret@x'],
+      '--p-chain must not hold a user or a password, as they would not be sent\n',
+    ],
     [['verify', signedHex, '--p-chain', 'http://x', '--timeout', '0'], 'It must be a whole number from 1 to 86400.'],
     [['verify', '--set', setFile, '--file', dirname(setFile)], ' cannot be read: it is a folder\n'],
     [
