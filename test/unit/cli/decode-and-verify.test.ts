@@ -139,6 +139,12 @@ signed by 80.0 % of the weight (8000000000000000 of 10000000000000000); the quor
 
   const one = { index: 0, status: 'signable', weight: '5', publicKey: '00'.repeat(48), nodes: [] };
   const view = { subnetId: subnetID, pChainHeight: 1, totalWeight: '9', withoutKey: { weight: '1', count: 1 } };
+  test('reads files that begin with the mark of some editors', async () => {
+    const set = writeText('marked-set.json', `\ufeff${JSON.stringify(validators)}`);
+    const message = writeText('marked.hex', `\ufeff${signedHex}\r\n`);
+    expect(await runCommand(['verify', '--set', set, '--file', message])).toMatchObject({ code: 0, err: '' });
+  });
+
   test('exits with what it found where nobody reads to the end, as behind `grep -q`', async () => {
     const args = ['verify', '--set', setFile, '--file', signedFile];
     expect(await exitCodeWithoutReader(args, 'stdout')).toBe(0);
