@@ -5,7 +5,7 @@ export const EXIT = {
   no: 1,
   /** Arguments, input or configuration are wrong; the same call will always fail. */
   usage: 2,
-  /** Somebody who is needed cannot be reached, or has not got so far; the same call may do later. */
+  /** Somebody who is needed cannot be reached, or has not got so far, or the result cannot be written; the same call may do later. */
   later: 3,
   /** A bug. */
   bug: 70,

@@ -58,7 +58,8 @@ export async function readTextFile(path: string, maxBytes: number): Promise<stri
     throw usageFailure(`${path} cannot be read: ${WHY_UNREADABLE.get(code) ?? message}`, { cause: error });
   }
   const bytes = Buffer.concat(chunks);
-  if (bytes.length <= maxBytes) return bytes.toString('utf8');
+  // Without the mark that some editors put before UTF-8.
+  if (bytes.length <= maxBytes) return new TextDecoder().decode(bytes);
   throw usageFailure(`${path} is too long: it may have ${maxBytes} bytes`);
 }
 

@@ -174,10 +174,12 @@ function addServiceCommands(program: Command, onExit: OnExit): void {
     .description(
       'Print the NodeID that L1s with a list of allowed nodes have to list; makes the identity where there is none',
     );
-  addServiceOptions(identity).action(async (options: ServiceOptions) => {
-    const { runService } = await import('./service.ts');
-    onExit(await runService('identity', options));
-  });
+  identity
+    .option('--config <file>', 'the configuration of the service, which names the identity')
+    .action(async (options: Pick<ServiceOptions, 'config'>) => {
+      const { runService } = await import('./service.ts');
+      onExit(await runService('identity', options));
+    });
   const serve = program
     .command('serve', { isDefault: true })
     .description('Run the service, as npm start does')
@@ -265,10 +267,9 @@ function wholeNumber(max: number, min = 0): (text: string) => number {
 }
 
 function describeUnknown(word: string, program: Command): string {
-  const nearest = nearestName(
-    word,
-    program.commands.map((command) => command.name()),
-  );
+  const names = program.commands.map((command) => command.name());
+  if (names.includes(word)) return `the command stands before its options: ${program.name()} ${word} …`;
+  const nearest = nearestName(word, names);
   return `unknown command '${word}'${nearest === undefined ? '' : `\n(Did you mean ${nearest}?)`}`;
 }
 

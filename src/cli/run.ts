@@ -4,11 +4,14 @@ import { createProgram } from './program.ts';
 
 /** Does what the command line says, and returns the exit code. */
 export async function run(args: readonly string[], version: string): Promise<number> {
-  // Who reads only the beginning, as `head` does, has what they want.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(EXIT.done);
-    throw error;
+  process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    // Who reads only the beginning, as `head` does, has what they want; the exit code is still that of the answer.
+    if (code === 'EPIPE') return;
+    process.stderr.write(`standard output cannot be written: ${message}\n`);
+    process.exit(EXIT.later);
   });
+  // Where nobody can be told what is wrong, the exit code says it.
+  process.stderr.on('error', () => undefined);
   let exitCode: number = EXIT.done;
   const program = createProgram(version, (code) => {
     exitCode = code;

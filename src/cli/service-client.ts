@@ -5,7 +5,9 @@ import type { Dispatcher } from 'undici';
 import { AGGREGATION_EVENTS, type AggregationEvent, type AggregationEventKind } from '../api/progress-records.ts';
 import { readBody } from '../pchain/read-body.ts';
 import { openHttpPool } from '../primitives/http-port.ts';
+import { validateHeaderValue } from '../primitives/node-http.ts';
 import { Type } from '../primitives/schema.ts';
+import { parseAddress } from './address.ts';
 import { CommandFailure, EXIT, usageFailure } from './exit-codes.ts';
 import { chosenName } from './network-choice.ts';
 import { ServiceRefusal } from './service-refusal.ts';
@@ -31,12 +33,13 @@ export class ServiceClient implements AsyncDisposable {
   readonly #http: Dispatcher;
   readonly #signal: AbortSignal;
 
-  /** @throws {CommandFailure} where the URL is none */
+  /** @throws {CommandFailure} where the URL is none, or the key cannot be sent */
   constructor(options: ServiceClientOptions) {
-    const url = URL.parse(options.url);
-    if (url === null || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '') {
-      throw usageFailure(`--url must be the address of a service, such as http://127.0.0.1:8080, is ${options.url}`);
+    const url = parseAddress(options.url, '--url', 'the address of a service, such as http://127.0.0.1:8080');
+    if (url.search !== '' || url.hash !== '') {
+      throw usageFailure('--url must be an address without a query and without a fragment');
     }
+    requireSendable(options.apiKey);
     this.#options = options;
     this.#origin = url.origin;
     this.#base = url.pathname.replace(/\/+$/, '');
@@ -156,6 +159,17 @@ export class ServiceClient implements AsyncDisposable {
       EXIT.later,
       `${this.#origin} cannot be asked: ${reason}; give the address of a running service by --url, or do without one by --config`,
       { cause },
+    );
+  }
+}
+
+/** @throws {CommandFailure} whose message does not repeat the key */
+function requireSendable(apiKey = ''): void {
+  try {
+    validateHeaderValue('x-service-api-key', apiKey);
+  } catch {
+    throw usageFailure(
+      '--api-key, or WARP_API_KEY, has a character that no header may have, such as the end of a line',
     );
   }
 }

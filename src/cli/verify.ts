@@ -12,6 +12,7 @@ import { type InvalidReason, verifySignedMessage } from '../validators/verify-si
 import type { WarpSet } from '../validators/warp-set.ts';
 import { readPayload } from '../warp/reading.ts';
 import { encodeSignedMessage, type SignedMessage } from '../warp/signed-message.ts';
+import { parseAddress } from './address.ts';
 import { EXIT, type ExitCode, usageFailure } from './exit-codes.ts';
 import { describingFailures } from './failures.ts';
 import { type InputOptions, readHexInput } from './input.ts';
@@ -69,8 +70,8 @@ function requireOneSource({ set, pChain, subnet, height, destination, networkId 
   if (pChain !== undefined && networkId !== undefined) {
     throw usageFailure('--network-id is for --set; with --p-chain the API says which network it is of');
   }
-  if (pChain !== undefined && !/^https?:$/.test(URL.parse(pChain)?.protocol ?? '')) {
-    throw usageFailure(`--p-chain must be the address of a node's API, such as https://api.avax.network, is ${pChain}`);
+  if (pChain !== undefined) {
+    parseAddress(pChain, '--p-chain', "the address of a node's API, such as https://api.avax.network");
   }
 }
 

@@ -1,6 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from '../primitives/node-http.ts';
 import { Type } from '../primitives/schema.ts';
-import { maskedUrl } from './mask.ts';
+import { maskedBaseUrl } from './mask.ts';
 import { check, type Derived, optional } from './setting.ts';
 
 const SecretText = Type.String({ secret: 'always' });
@@ -10,7 +10,7 @@ const BaseUrl = check(
     description: 'Scheme, host and, where the API is served below one, a path.',
     allowed: 'a URL of http or https',
     secret: 'when wrong',
-    masked: maskedUrl,
+    masked: maskedBaseUrl,
     examples: ['https://api.avax.network'],
   }),
   (text, report) => {

@@ -104,8 +104,8 @@ export function explainForeignFile(json: unknown): ForeignFile | undefined {
 
 function explainGoFile(json: Readonly<Record<string, unknown>>): string[] {
   return Object.keys(json).flatMap((key) => {
-    const meaning = GO_KEYS[key];
-    return [`${key}: ${meaning ?? 'is nothing here'}`, ...innerKeys(json, key)];
+    const meaning = Object.hasOwn(GO_KEYS, key) ? GO_KEYS[key] : 'is nothing here';
+    return [`${key}: ${meaning}`, ...innerKeys(json, key)];
   });
 }
 

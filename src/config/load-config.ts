@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { nearestName } from '../primitives/nearest-name.ts';
 import { PUBLIC_NETWORKS } from '../primitives/networks.ts';
 import { withDefaults } from './defaults.ts';
@@ -6,6 +5,7 @@ import { expandTexts } from './expand-texts.ts';
 import { explainForeignFile, renamedVariable } from './foreign-formats.ts';
 import { parseSettings } from './parse-settings.ts';
 import { ConfigError, checkSettings, Problems } from './problems.ts';
+import { readJson } from './read-json.ts';
 import { SETTINGS, type Settings } from './schema.ts';
 import { isObject, type Path, partAt, pathText } from './setting.ts';
 import type { Config } from './settings.ts';
@@ -52,22 +52,6 @@ export function loadConfig(
   return path === undefined
     ? parseConfig(undefined, commandLine, environment)
     : parseConfig(readJson(path), commandLine, environment, path);
-}
-
-function readJson(path: string): unknown {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (cause) {
-    throw new ConfigError([`cannot read the configuration file ${path}: ${messageOf(cause)}`], { cause });
-  }
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    // Only the place: the parser's message quotes the text, which may hold a secret.
-    const place = /\(line \d+ column \d+\)/.exec(messageOf(cause))?.[0];
-    throw new ConfigError([`the configuration file ${path} is not JSON${place === undefined ? '' : ` ${place}`}`]);
-  }
 }
 
 /**
@@ -146,13 +130,25 @@ function readEnvironment(json: unknown, environment: Environment, named: Readonl
         value: parseVariable(text, setting.schema),
         source: `environment variable ${variable}`,
       });
-    } else if (setting === undefined && !named.has(variable)) {
+    } else if (setting === undefined && !named.has(variable) && !isOfKubernetes(variable, environment)) {
       unread.push(`${variable}: no setting has this variable; ${meantVariable(variable, json)}`);
     }
   }
   // A variable for part of an endpoint goes over one for the whole endpoint.
   overlays.sort((a, b) => a.path.length - b.path.length);
   return { overlays, unread };
+}
+
+/**
+ * Kubernetes tells each container of the services in its namespace by variables that begin with a service's name: where one is called
+ * `signature-aggregator`, all of these have our prefix. Of each there is the host, by which services are known here.
+ */
+function isOfKubernetes(variable: string, environment: Environment): boolean {
+  return Object.keys(environment).some((host) => {
+    const [, service] = /^(.+)_SERVICE_HOST$/.exec(host) ?? [];
+    if (service === undefined || !variable.startsWith(`${service}_`)) return false;
+    return /^(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_.+)?)$/.test(variable.slice(service.length + 1));
+  });
 }
 
 function meantVariable(variable: string, json: unknown): string {
@@ -212,8 +208,4 @@ function deepFreeze<T>(value: T): T {
     Object.freeze(value);
   }
   return value;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -5,3 +5,10 @@ export const MASK = '***';
 export function maskedUrl(text: string): string {
   return text.replace(/\/\/.*@/s, `//${MASK}@`).replace(/[?#].*$/s, `?${MASK}`);
 }
+
+/** The base URL of an API without what follows its host: a path may be a key as well, which some providers have there. */
+export function maskedBaseUrl(text: string): string {
+  const [, origin, rest] = /^(https?:\/\/[^/\\?#@]+)\/?(.*)$/is.exec(text) ?? [];
+  if (origin === undefined) return MASK;
+  return rest === '' ? text : `${origin}/${MASK}`;
+}

@@ -2,6 +2,8 @@ import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 
 /** Shorter values are no keys, and are part of many sentences. */
 const MIN_SECRET_LENGTH = 4;
+/** A part of a path, or of a value such as `Bearer …`, is a key of its own where it is as long as one. */
+const MIN_KEY_LENGTH = 16;
 
 /** Where an upstream is, and what of our own goes with every request to it. */
 export class EndpointAddress {
@@ -22,8 +24,9 @@ export class EndpointAddress {
       'accept-encoding': 'identity',
       ...Object.fromEntries(Object.entries(httpHeaders).map(([key, value]) => [key.toLowerCase(), value])),
     };
-    const values = [...Object.values(queryParameters), ...Object.values(httpHeaders)];
-    this.#secrets = [this.#ownQuery, this.#pathPrefix, ...values, ...values.map(encodeURIComponent)]
+    const values = [...url.searchParams.values(), ...Object.values(httpHeaders)];
+    const keys = [this.#pathPrefix, ...values].flatMap((text) => text.split(/[\s/]+/)).filter(isLongAsKey);
+    this.#secrets = [this.#ownQuery, this.#pathPrefix, ...values, ...values.map(encodeURIComponent), ...keys]
       .filter((text) => text.length >= MIN_SECRET_LENGTH)
       .toSorted((a, b) => b.length - a.length);
   }
@@ -38,4 +41,8 @@ export class EndpointAddress {
   redact(text: string): string {
     return this.#secrets.reduce((redacted, secret) => redacted.replaceAll(secret, '…'), text);
   }
+}
+
+function isLongAsKey(text: string): boolean {
+  return text.length >= MIN_KEY_LENGTH;
 }

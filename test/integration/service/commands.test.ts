@@ -128,6 +128,9 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
   test.each([
     [['--transaction', 'x', '--quorum', '1'], '--transaction has its message, validators and quorum'],
     [['--url', 'ftp://x', '00'], '--url must be the address of a service, such as http://127.0.0.1:8080, is ftp://x\n'],
+    [['--url', 'http://x?y', '00'], '--url must be an address without a query and without a fragment\n'],
+    [['--url', 'http://me:secret@x', '00'], '--url must not hold a user or a password, as they would not be sent\n'],
+    [['--api-key', 'secret\r', '00'], '--api-key, or WARP_API_KEY, has a character that no header may have'],
     [['--url', 'http://x', '--config', 'y', '00'], "option '--url <url>' cannot be used with option '--config <file>'"],
     [
       ['--config', '/does/not/exist', '--transaction', EMPTY_ID],
@@ -138,6 +141,7 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
     const { code, out, err } = await runCommand(['aggregate', ...args]);
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toContain(expected);
+    expect(err).not.toContain('secret');
   });
 });
 

@@ -48,6 +48,11 @@ describe.concurrent('npm start --', { timeout: 120_000 }, () => {
     }
   });
 
+  test('identity --help has no options of serve', async () => {
+    const { out } = await run('identity', '--help');
+    expect(out.match(/--[\w-]+/g)).toEqual(['--config', '--help']);
+  });
+
   test('--version prints the version', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
     expect(await run('--version')).toEqual({ code: 0, out: `${version}\n`, err: '' });
@@ -110,7 +115,12 @@ describe.concurrent('npm start --', { timeout: 120_000 }, () => {
     [['--zzz'], "unknown option '--zzz'\n"],
     [['serve', '--port'], "option '--port <n>' argument missing"],
     [['decod', '00'], "unknown command 'decod'\n(Did you mean decode?)\nSee warp-signature-aggregator --help\n"],
+    [
+      ['--config', 'a.json', 'identity'],
+      'the command stands before its options: warp-signature-aggregator identity …\n',
+    ],
     [['identity', 'extra'], "too many arguments for 'identity'"],
+    [['identity', '--port', '80'], "unknown option '--port'"],
     [
       ['--validators', '4'],
       'configuration: networks.local.embedded.validators (command line, --validators): must be a ',

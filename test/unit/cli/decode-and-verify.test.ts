@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { readingText } from '../../../src/cli/decode.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
 import { readWarpBytes } from '../../../src/warp/reading.ts';
 import { readCase, readCases, rpcResult } from '../../vectors/vectors.ts';
-import { runCommand, runOnTerminal } from './run-command.ts';
+import { exitCodeWithoutReader, runCommand, runOnTerminal } from './run-command.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'commands-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -139,6 +139,31 @@ signed by 80.0 % of the weight (8000000000000000 of 10000000000000000); the quor
 
   const one = { index: 0, status: 'signable', weight: '5', publicKey: '00'.repeat(48), nodes: [] };
   const view = { subnetId: subnetID, pChainHeight: 1, totalWeight: '9', withoutKey: { weight: '1', count: 1 } };
+  test('reads files that begin with the mark of some editors', async () => {
+    const set = writeText('marked-set.json', `\ufeff${JSON.stringify(validators)}`);
+    const message = writeText('marked.hex', `\ufeff${signedHex}\r\n`);
+    expect(await runCommand(['verify', '--set', set, '--file', message])).toMatchObject({ code: 0, err: '' });
+  });
+
+  test('exits with what it found where nobody reads to the end, as behind `grep -q`', async () => {
+    const args = ['verify', '--set', setFile, '--file', signedFile];
+    expect(await exitCodeWithoutReader(args, 'stdout')).toBe(0);
+    expect(await exitCodeWithoutReader([...args, '--quorum', '81'], 'stdout')).toBe(1);
+    expect(await exitCodeWithoutReader(['verify', '--set', setFile, 'zz'], 'stderr')).toBe(2);
+  });
+
+  test.runIf(process.platform === 'linux')(
+    'does not say that a message is not valid where a disk is full',
+    async () => {
+      const args = ['verify', '--set', setFile, '--file', signedFile];
+      const full = await runCommand(args, { stdout: openSync('/dev/full', 'w') });
+      expect(full).toMatchObject({
+        code: 3,
+        err: 'standard output cannot be written: ENOSPC: no space left on device, write\n',
+      });
+    },
+  );
+
   test.each([
     [
       ['verify', signedHex],
@@ -154,6 +179,10 @@ signed by 80.0 % of the weight (8000000000000000 of 10000000000000000); the quor
     [
       ['verify', signedHex, '--p-chain', 'api.avax.network'],
       "--p-chain must be the address of a node's API, such as https://api.avax.network, is api.avax.network\n",
+    ],
+    [
+      ['verify', signedHex, '--p-chain', 'https://me:secret@x'],
+      '--p-chain must not hold a user or a password, as they would not be sent\n',
     ],
     [['verify', signedHex, '--p-chain', 'http://x', '--timeout', '0'], 'It must be a whole number from 1 to 86400.'],
     [['verify', '--set', setFile, '--file', dirname(setFile)], ' cannot be read: it is a folder\n'],

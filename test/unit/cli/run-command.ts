@@ -17,11 +17,12 @@ export function runCommand(
     env = {},
     entry = START,
     cwd,
-  }: { input?: string; env?: Record<string, string>; entry?: string; cwd?: string } = {},
+    stdout = 'pipe',
+  }: { input?: string; env?: Record<string, string>; entry?: string; cwd?: string; stdout?: 'pipe' | number } = {},
 ): Promise<Ended> {
   return collect(
     spawn(process.execPath, [entry, ...args], {
-      ...{ env, stdio: ['pipe', 'pipe', 'pipe'] },
+      ...{ env, stdio: ['pipe', stdout, 'pipe'] },
       ...(cwd !== undefined && { cwd }),
     }),
     input,
@@ -39,6 +40,16 @@ export function runOnTerminal(args: readonly string[], env: Record<string, strin
     }),
     undefined,
   );
+}
+
+/** The code it exits with where the reader of that output leaves before anything is written. */
+export async function exitCodeWithoutReader(
+  args: readonly string[],
+  output: 'stdout' | 'stderr',
+): Promise<number | null> {
+  const child = spawn(process.execPath, [START, ...args], { env: {}, stdio: ['ignore', 'pipe', 'pipe'] });
+  child[output].destroy();
+  return (await collect(child, undefined)).code;
 }
 
 async function collect(child: ReturnType<typeof spawn>, input: string | undefined): Promise<Ended> {

@@ -1,8 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../../src/config/load-config.ts';
+import { readJson } from '../../../src/config/read-json.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
 import { BASE, configOf, FUJI, fileWith, problemsIn, problemsOf } from './config-fixture.ts';
 
@@ -480,10 +482,74 @@ describe('files', () => {
     ]);
     writeFileSync(config, '{"network": "secret", }');
     const [problem = ''] = problemsIn(() => loadConfig({}, variable));
-    expect(problem).toMatch(/^the configuration file .*config\.json is not JSON \(line 1 column \d+\)$/);
+    expect(problem).toMatch(/^the configuration file .*config\.json is not JSON \(line 1 column 23\)$/);
     writeFileSync(config, JSON.stringify(BASE));
     expect(loadConfig({ config, port: '9' }, {}).config).toMatchObject({ server: { port: 9 } });
     expect(loadConfig({}, variable).config.networks[0]?.name).toBe('fuji');
     expect(loadConfig({}, { SIGNATURE_AGGREGATOR_CONFIG: '' }).config.networks[0]?.name).toBe('local');
+  });
+
+  const written = (content: string | Uint8Array): string => {
+    const config = join(folder, 'written.json');
+    writeFileSync(config, content);
+    return config;
+  };
+  const problemsOfFile = (content: string | Uint8Array): readonly string[] =>
+    problemsIn(() => loadConfig({ config: written(content) }, {}));
+
+  test.each([
+    ['a mark before it', `\ufeff${JSON.stringify(BASE)}`],
+    ['lines as Windows ends them', JSON.stringify(BASE, undefined, 2).replaceAll('\n', '\r\n')],
+    [
+      'keys that are equal in different objects',
+      JSON.stringify({ ...BASE, server: { host: 'a' }, metrics: { host: 'b' } }),
+    ],
+  ])('are read with %s', (_, content) => {
+    expect(problemsOfFile(content)).toEqual([]);
+  });
+
+  test.each([
+    ['// a comment\n{"networks": "secret"}', '(line 1 column 1)'],
+    ['{\r\n  "networks": "secret", // a comment\r\n}', '(line 2 column 25)'],
+    ["{'networks': 'secret'}", '(line 1 column 2)'],
+    ['{"networks": secret}', '(line 1 column 14)'],
+    ['{"networks": [\n"secret",\n]}', '(line 3 column 1)'],
+    ['{"networks":\n}', '(line 2 column 1)'],
+    ['{"store": {"path": "C:\\data"}}', '(line 1 column 20)'],
+    ['{"server": {"port": 08080}}', '(line 1 column 21)'],
+    ['{"networks": "secret"', '(line 1 column 22)'],
+    ['{"networks": "secret\n"}', '(line 1 column 14)'],
+    ['{} {"networks": "secret"}', '(line 1 column 4)'],
+  ])('that are no JSON are told where: %j', (content, place) => {
+    expect(problemsOfFile(content)).toEqual([expect.stringMatching(/^the configuration file .* is not JSON /)]);
+    expect(problemsOfFile(content).join()).toContain(place);
+    expect(problemsOfFile(content).join()).not.toContain('secret');
+  });
+
+  test('in which a section stands twice are refused: the first would not count, and nobody would say so', () => {
+    const content =
+      '{\n  "access": {"apiKeys": []},\n  "networks": {},\n  "access": {"b": [{"c": 1, "c": "secret"}]}\n}';
+    const config = join(folder, 'written.json');
+    expect(problemsOfFile(content)).toEqual([
+      `the configuration file ${config} has "access" twice in one object (line 4 column 3)`,
+      `the configuration file ${config} has "c" twice in one object (line 4 column 29)`,
+    ]);
+  });
+
+  test('that have no text, or one that is not UTF-8', () => {
+    const config = join(folder, 'written.json');
+    expect(problemsOfFile(' \n')).toEqual([`the configuration file ${config} is empty`]);
+    expect(problemsOfFile(Buffer.from(`\ufeff${JSON.stringify(BASE)}`, 'utf16le'))).toEqual([
+      `the configuration file ${config} is not UTF-8`,
+    ]);
+  });
+
+  test('every JSON is read, as it is', () => {
+    fc.assert(
+      fc.property(fc.json(), fc.nat(4), (text, indent) => {
+        const value: unknown = JSON.parse(text);
+        expect(readJson(written(JSON.stringify(value, undefined, indent)))).toEqual(value);
+      }),
+    );
   });
 });

@@ -67,9 +67,10 @@ test("every key of the Go aggregator's file is answered with its name here", () 
 });
 
 test('one such key is enough, and one that nobody knows is said to be so', () => {
-  expect(problemsOf({ 'api-port': 1, colour: 2 })).toEqual([
+  expect(problemsOf({ 'api-port': 1, colour: 2, constructor: 3 })).toEqual([
     'api-port: is networks.NAME.goApi.apiPort here; server.port has the same path beside all others',
     'colour: is nothing here',
+    'constructor: is nothing here',
   ]);
 });
 

@@ -38,7 +38,7 @@ test('what stands for a secret is shown, and the secret is not', () => {
   const file = fileWith({ network: { pChainApi: [endpoint] }, store: { sharedUrl: 'redis://me:${KEY}@a.test/1' } });
   const { settings } = print(file, { KEY: 's3cr3t', HOST: 'p.test' });
   const shown = {
-    baseUrl: 'https://${HOST}/v1?***',
+    baseUrl: 'https://${HOST}/***',
     httpHeaders: { a: '${KEY}', b: '***' },
     queryParameters: { c: '***' },
   };
@@ -50,10 +50,19 @@ test('what stands for a secret is shown, and the secret is not', () => {
 
 test('no secret is printed, however it was given', () => {
   const texts = fc.record({ header: secret, query: secret, password: secret, variable: secret, url: secret });
+  // As some providers have it, and as URLs may be written, too.
+  const baseUrls = fc.constantFrom<(key: string) => string>(
+    (key) => `https://a.test/\${VARIABLE}/?key=${key}`,
+    (key) => `https://a.test/v3/${key}`,
+    (key) => `https://a.test/${key}/\${VARIABLE}`,
+    (key) => `HTTPS:\\\\a.test\\v3\\${key}`,
+    (key) => ` https://a.test/v3/${key}`,
+    (key) => `https:a.test/${key}`,
+  );
   fc.assert(
-    fc.property(texts, ({ header, query, password, variable, url }) => {
+    fc.property(texts, baseUrls, ({ header, query, password, variable, url }, baseUrl) => {
       const endpoint = {
-        baseUrl: `https://a.test/\${VARIABLE}/?key=${url}`,
+        baseUrl: baseUrl(url),
         httpHeaders: { 'x-key': header, authorization: 'Bearer ${VARIABLE}' },
         queryParameters: { token: query, other: '${VARIABLE}' },
       };

@@ -148,6 +148,28 @@ describe('a variable with our prefix that nobody reads', () => {
     expect(problemsOf(BASE, {}, { PATH: '/bin', SIGNATURE: 'x' })).toEqual([]);
   });
 
+  test.each(['', '_SERVICE', '_PORT', '_METRICS'])(
+    'may be one that Kubernetes sets for a service, as of its name + %j',
+    (more) => {
+      const service = `SIGNATURE_AGGREGATOR${more}`;
+      const ofKubernetes = {
+        [`${service}_SERVICE_HOST`]: '10.0.0.7',
+        [`${service}_SERVICE_PORT`]: '8080',
+        [`${service}_SERVICE_PORT_HTTP`]: '8080',
+        [`${service}_PORT`]: 'tcp://10.0.0.7:8080',
+        [`${service}_PORT_8080_TCP`]: 'tcp://10.0.0.7:8080',
+        [`${service}_PORT_8080_TCP_PROTO`]: 'tcp',
+        [`${service}_PORT_8080_TCP_PORT`]: '8080',
+        [`${service}_PORT_8080_TCP_ADDR`]: '10.0.0.7',
+      };
+      expect(problemsOf(BASE, {}, ofKubernetes)).toEqual([]);
+      const withTypo = { ...ofKubernetes, SIGNATURE_AGGREGATOR_SERVER_PORT: '1' };
+      expect(problemsOf(BASE, {}, withTypo)).toEqual([
+        'SIGNATURE_AGGREGATOR_SERVER_PORT: no setting has this variable; did you mean SIGNATURE_AGGREGATOR_SERVER__PORT?',
+      ]);
+    },
+  );
+
   test('JSON that is none is not shown', () => {
     const environment = { SIGNATURE_AGGREGATOR_UPSTREAM__METRICS: '{"httpHeaders":{"k":"secret"}' };
     const [problem = ''] = problemsOf(BASE, {}, environment);
