@@ -28,6 +28,7 @@ export interface PeerDiscoveryOptions {
   readonly bootstrapPeers: (signal: AbortSignal) => Promise<readonly BootstrapPeer[]>;
   readonly gossipIntervals: SearchIntervals;
   readonly dialsPerSecond: number;
+  readonly isWanted: (nodeID: NodeID) => boolean;
   /** Whether a wanted node is not connected. */
   readonly isSearching: () => boolean;
   readonly readyPeers: () => readonly NodeID[];
@@ -139,11 +140,13 @@ export class PeerDiscovery {
   }
 
   #takeClaim(peer: NodeID, claimed: ClaimedIpPort): 'first' | 'new' | 'known' | 'invalid' | 'skipped' {
-    const { book, clock, onAddress } = this.#options;
+    const { book, clock, isWanted, onAddress } = this.#options;
+    let isTaken = false;
     try {
       const address = parseClaimedIpPort(claimed);
       if (!book.isNews(address.nodeID, address.timestamp)) return 'known';
-      if (!this.#verifications.take(peer, clock.monotonicMs())) return 'skipped';
+      isTaken = this.#verifications.take(peer, isWanted(address.nodeID), clock.monotonicMs());
+      if (!isTaken) return 'skipped';
       verifySignedAddress(address, clock.now());
       const isFirst = book.signedEndpoint(address.nodeID) === undefined;
       book.addSigned(address.nodeID, address);
@@ -151,6 +154,7 @@ export class PeerDiscovery {
       return isFirst ? 'first' : 'new';
     } catch (error) {
       if (!(error instanceof ParseError)) throw error;
+      if (isTaken) this.#verifications.wasWrong(peer);
       return 'invalid';
     }
   }

@@ -168,6 +168,7 @@ class DialingPeerNetwork implements PeerNetwork {
       bootstrapPeers: options.bootstrapPeers,
       gossipIntervals: { minMs: limits.minGossipIntervalMs, maxMs: limits.maxGossipIntervalMs },
       dialsPerSecond: limits.dialsPerSecond,
+      isWanted: (nodeID) => this.#wanted.all.has(nodeID),
       isSearching: () => this.#isWantedMissing(),
       readyPeers: () => [...this.#ready],
       send: (nodeID, payload) => void this.#open.get(nodeID)?.send(payload),

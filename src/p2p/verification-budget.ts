@@ -8,6 +8,8 @@ import { createLru } from '../primitives/lru.ts';
 const PER_DIAL = 8;
 /** Of one peer: nodes send 15 addresses at a time, and mostly known ones. */
 const OF_PEER = { atOnce: 128, perSecond: 8 };
+/** Nodes verify what they pass on, so that a wrong one is hardly ever an accident. */
+const PRICE_OF_WRONG = 8;
 /** All that are connected. */
 const MAX_PEERS = 20_000;
 
@@ -19,31 +21,45 @@ interface Bucket {
 /**
  * How many signatures of addresses are verified: each takes a third of a millisecond. A peer can sign new addresses of its own nodes all the
  * time, and fifty validators of a stranger's L1, each of which is dialled once a second for such an address and hands over 64 of them, would
- * take a whole core. What is not verified is passed on by others, or later: peers send what our filter lacks.
+ * take a whole core. What is not verified is passed on by others, or later: peers send what our filter lacks. Nodes that are wanted have a share of
+ * their own, as large again: new addresses of nodes that nobody wants, of which strangers can make as many as they like, do not use it up.
  */
 export class VerificationBudget {
   readonly #perSecond: number;
-  readonly #all: Bucket;
+  readonly #ofWanted: Bucket;
+  readonly #ofOthers: Bucket;
   readonly #ofPeers = createLru<NodeID, Bucket>(MAX_PEERS);
 
   constructor(dialsPerSecond: number, nowMs: number) {
     this.#perSecond = PER_DIAL * dialsPerSecond;
-    this.#all = { tokens: this.#perSecond, atMs: nowMs };
+    this.#ofWanted = { tokens: this.#perSecond, atMs: nowMs };
+    this.#ofOthers = { tokens: this.#perSecond, atMs: nowMs };
   }
 
-  /** Takes one, where there is one left for what this peer has sent. */
-  take(peer: NodeID, nowMs: number): boolean {
+  /**
+   * Takes one, where there is one left for what this peer has sent.
+   *
+   * @param isWanted whether the node is whose address it is
+   */
+  take(peer: NodeID, isWanted: boolean, nowMs: number): boolean {
+    const shared = isWanted ? this.#ofWanted : this.#ofOthers;
     let ofPeer = this.#ofPeers.get(peer);
     if (ofPeer === undefined) {
       ofPeer = { tokens: OF_PEER.atOnce, atMs: nowMs };
       this.#ofPeers.set(peer, ofPeer);
     }
     refill(ofPeer, OF_PEER.atOnce, OF_PEER.perSecond, nowMs);
-    refill(this.#all, this.#perSecond, this.#perSecond, nowMs);
-    if (ofPeer.tokens < 1 || this.#all.tokens < 1) return false;
+    refill(shared, this.#perSecond, this.#perSecond, nowMs);
+    if (ofPeer.tokens < 1 || shared.tokens < 1) return false;
     ofPeer.tokens -= 1;
-    this.#all.tokens -= 1;
+    shared.tokens -= 1;
     return true;
+  }
+
+  /** What was taken for something of this peer has shown that it is wrong. */
+  wasWrong(peer: NodeID): void {
+    const ofPeer = this.#ofPeers.get(peer);
+    if (ofPeer !== undefined) ofPeer.tokens -= PRICE_OF_WRONG - 1;
   }
 }
 
