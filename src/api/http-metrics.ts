@@ -14,6 +14,7 @@ export class HttpMetrics implements RequestFollower {
   readonly #requests: Counter<'method' | 'route' | 'status'>;
   readonly #durations: Histogram<'route' | 'status_class'>;
   readonly #inFlight: Gauge;
+  readonly #internalErrors: Counter;
   /** By route, method and status: as many as the metrics have time series. */
   readonly #series = new LazyMap(
     (route: string) =>
@@ -33,14 +34,19 @@ export class HttpMetrics implements RequestFollower {
       buckets: DURATION_BUCKETS_SECONDS,
     });
     this.#inFlight = metrics.gauge({ name: 'http_requests_in_flight', help: 'Requests that are not answered yet' });
+    this.#internalErrors = metrics.counter({
+      name: 'http_internal_errors_total',
+      help: 'Requests that met with a bug of the service; the status 500 alone may be a missed quorum, or an answer of an upstream',
+    });
   }
 
   begin(): void {
     this.#inFlight.inc();
   }
 
-  over({ method, route }: FastifyRequest, _reply: FastifyReply, end: RequestEnd): void {
+  over({ method, route, errorCode }: FastifyRequest, _reply: FastifyReply, end: RequestEnd): void {
     this.#inFlight.dec();
+    if (errorCode === 'internal_error') this.#internalErrors.inc();
     // The pattern, of which there are as many as routes; the path of what has no route is any text of the client's.
     const path = route.url ?? NO_ROUTE;
     const status = end.isAnswered ? end.status : GONE;

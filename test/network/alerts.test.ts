@@ -32,7 +32,6 @@ const HEALTHY: Readonly<Record<string, Values>> = {
   [`${P}identity_contested{${NETWORK}}`]: { gauge: 0 },
   [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="signed"}`]: { perMinute: 600 },
   [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="insufficient_weight"}`]: { perMinute: 6 },
-  [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="internal_error"}`]: { perMinute: 0 },
   [`${P}aggregation_duration_seconds_bucket{${NETWORK},outcome="signed",le="0.1"}`]: { perMinute: 600 },
   [`${P}aggregation_duration_seconds_bucket{${NETWORK},outcome="signed",le="5"}`]: { perMinute: 600 },
   [`${P}aggregation_duration_seconds_bucket{${NETWORK},outcome="signed",le="+Inf"}`]: { perMinute: 600 },
@@ -43,6 +42,9 @@ const HEALTHY: Readonly<Record<string, Values>> = {
   [`${P}l1_index_highest_block{${NETWORK}}`]: { gauge: 9_990 },
   [`${P}bad_signers_total{${NETWORK}}`]: { perMinute: 0 },
   [`${P}http_requests_total{${HERE},method="GET",route="/openapi.json",status="200"}`]: { perMinute: 10 },
+  // A missed quorum, as the Go aggregator's API tells it.
+  [`${P}http_requests_total{${HERE},method="POST",route="/aggregate-signatures",status="500"}`]: { perMinute: 6 },
+  [`${P}http_internal_errors_total{${HERE}}`]: { perMinute: 0 },
   [`nodejs_eventloop_lag_p99_seconds{${HERE}}`]: { gauge: 0.01 },
   [`${P}bls_jobs_waiting{${HERE}}`]: { gauge: 2 },
   [`${P}bls_audits_total{${HERE},outcome="differed"}`]: { perMinute: 0 },
@@ -82,9 +84,7 @@ const FAULTS: Readonly<Record<string, Readonly<Record<string, Values>>>> = {
   },
   SignatureAggregatorIndexBehind: { [`${P}l1_index_highest_block{${NETWORK}}`]: { gauge: 9_000 } },
   SignatureAggregatorBadSigners: { [`${P}bad_signers_total{${NETWORK}}`]: { perMinute: 1 } },
-  SignatureAggregatorInternalErrors: {
-    [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="internal_error"}`]: { perMinute: 1 },
-  },
+  SignatureAggregatorInternalErrors: { [`${P}http_internal_errors_total{${HERE}}`]: { perMinute: 1 } },
   SignatureAggregatorEventLoopSlow: { [`nodejs_eventloop_lag_p99_seconds{${HERE}}`]: { gauge: 1 } },
   SignatureAggregatorBlsQueueLong: { [`${P}bls_jobs_waiting{${HERE}}`]: { gauge: 500 } },
   SignatureAggregatorWrongArithmetic: { [`${P}bls_audits_total{${HERE},outcome="differed"}`]: { perMinute: 1 } },
