@@ -1,4 +1,4 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -30,7 +30,7 @@ test('errors of our own classes are logged by their message, bugs with their sta
 });
 
 /** Runs in a process of its own, as its standard error is what the lines are written to. */
-function run(code: string, stderr: 'pipe' | number): ChildProcessByStdio<null, Readable, Readable | null> {
+function run(code: string, stderr: 'pipe' | number) {
   const logger = new URL('../../../src/telemetry/logger.ts', import.meta.url).href;
   const script = `const { createLogger } = await import(${JSON.stringify(logger)}); const logger = createLogger('info'); ${code}`;
   return spawn(process.execPath, ['--input-type=module', '--eval', script], {
@@ -55,7 +55,7 @@ describe('lines that cannot be written', () => {
       full,
     );
     closeSync(full);
-    const [said, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+    const [said, [code]] = await Promise.all([text(child.stdout as Readable), once(child, 'exit')]);
     expect([said, code]).toEqual(['alive', 0]);
   });
 
@@ -66,7 +66,7 @@ describe('lines that cannot be written', () => {
       process.stdout.write('logged');`,
       'pipe',
     );
-    await once(child.stdout, 'data');
+    await once(child.stdout as Readable, 'data');
     let read = 0;
     let lost = 0;
     for await (const line of createInterface({ input: child.stderr as Readable })) {
