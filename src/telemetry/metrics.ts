@@ -19,7 +19,10 @@ const PromHistogram = part<'Histogram'>('histogram');
 export interface Metrics {
   counter<Label extends string = never>(options: MetricOptions<Label>): Counter<Label>;
   gauge<Label extends string = never>(options: MetricOptions<Label>): Gauge<Label>;
-  /** A gauge whose values are asked for when the metrics are read. Time series that `read` no longer gives are gone. */
+  /**
+   * A gauge whose values are asked for when the metrics are read. Time series that `read` no longer gives are gone. Declared again with the same
+   * labels set, as by parts of a network that was opened anew, it asks the new one alone.
+   */
   readGauge<Label extends string = never>(options: MetricOptions<Label>, read: ReadGauge<Label>): void;
   histogram<Label extends string = never>(
     options: MetricOptions<Label> & { readonly buckets: readonly number[] },
@@ -164,7 +167,8 @@ class HeldValues {
 
 /** By names of metrics. What is held is one for each of the metric's time series, whoever asks for it and however often. */
 interface Declared {
-  readonly readers: Map<string, Reader[]>;
+  /** Then by the labels that are set, as JSON. */
+  readonly readers: Map<string, Map<string, Reader>>;
   /** By the labels of the time series, as JSON. */
   readonly held: Map<string, Map<string, { handOver(): void }>>;
 }
@@ -243,9 +247,9 @@ function bind(registry: Registry, declared: Declared, bound: Readonly<Record<str
       };
     },
     readGauge(options, read) {
-      const known = readers.get(options.name) ?? [];
+      const known = readers.get(options.name) ?? new Map<string, Reader>();
       readers.set(options.name, known);
-      known.push(() => {
+      known.set(JSON.stringify(bound), () => {
         const given = read();
         return typeof given === 'number'
           ? [{ labels: { ...bound }, value: given }]
@@ -258,7 +262,7 @@ function bind(registry: Registry, declared: Declared, bound: Readonly<Record<str
             ...declared,
             collect() {
               this.reset();
-              for (const reader of known) for (const { labels, value } of reader()) this.set(labels, value);
+              for (const reader of known.values()) for (const { labels, value } of reader()) this.set(labels, value);
             },
           }),
       );

@@ -113,6 +113,24 @@ describe('createMetrics', () => {
     ]);
   });
 
+  it('asks only who has declared a read gauge last with the same labels set: whoever was before is closed', async () => {
+    const registry = new Registry();
+    const options = { name: 'weight', help: 'Weight', labels: ['subnet'] as const };
+    for (const [network, subnet] of [
+      ['fuji', 'closed'],
+      ['mainnet', 'z'],
+      ['fuji', 'a'],
+    ] as const) {
+      createMetrics(registry)
+        .with({ network })
+        .readGauge(options, () => [{ labels: { subnet }, value: 1 }]);
+    }
+    expect(await seriesOf(registry)).toEqual([
+      'signature_aggregator_weight{network="fuji",subnet="a"} 1',
+      'signature_aggregator_weight{network="mainnet",subnet="z"} 1',
+    ]);
+  });
+
   it('reads a gauge without labels as a number', async () => {
     const registry = new Registry();
     createMetrics(registry).readGauge({ name: 'size', help: 'Size' }, () => 7);
