@@ -11,7 +11,7 @@ import type { WarpSet } from '../validators/warp-set.ts';
 import { settingsOf } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AnswerHistory } from './answer-history.ts';
-import { createLookupTurns } from './lookup-turns.ts';
+import { createLookupTurns, type LookupMetrics } from './lookup-turns.ts';
 import { ratio, readinessOf, type SubnetReadiness } from './required-subnet.ts';
 import type { SigningResolver } from './signing-resolver.ts';
 import { addUpWeights, assembleSubnetView, type SubnetView } from './subnet-view.ts';
@@ -63,12 +63,13 @@ export interface SubnetViewsOptions {
   readonly suspects: Pick<Suspects, 'has'>;
   readonly clock: Clock;
   readonly metrics: Metrics;
+  readonly lookupMetrics: LookupMetrics;
   readonly readyQuorumNum: bigint;
 }
 
 /**
- * The list has what is known of each set for so long: anybody may ask for it, at the price of what costs nothing, and to add up 12,000
- * validators takes tens of milliseconds.
+ * The list and the metrics have what is known of each set for so long: anybody may ask for them, at the price of what costs nothing, and to add
+ * up 12,000 validators takes tens of milliseconds.
  */
 const LISTED_MS = 1_000;
 /** Each may wait two seconds for connections; a few calls of the P-Chain API are what it costs beside that. */
@@ -88,7 +89,13 @@ const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
 export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
   const { resolver, validatorSets, connections, peers, history, suspects, clock, readyQuorumNum } = options;
 
-  const turns = createLookupTurns(clock, MAX_AT_WORK, 'views of subnets');
+  const turns = createLookupTurns({
+    clock,
+    metrics: options.lookupMetrics,
+    kind: 'view',
+    most: MAX_AT_WORK,
+    what: 'views of subnets',
+  });
   const facts = {
     peerOf: (nodeID: NodeID) => peers.describe(nodeID),
     pastOf: (nodeID: NodeID) => history.pastOf(nodeID),
@@ -96,14 +103,14 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
   };
   const weightsOf = (warpSet: WarpSet) =>
     addUpWeights(warpSet, { ...facts, isConnected: (nodeID) => connections.isConnected(nodeID) });
-  const listed = new WeakMap<WarpSet, { readonly weight: bigint; readonly atMs: number }>();
-  function listedWeightOf(warpSet: WarpSet): bigint {
+  const listed = new WeakMap<WarpSet, ReturnType<typeof weightsOf> & { readonly atMs: number }>();
+  function listedWeightsOf(warpSet: WarpSet): ReturnType<typeof weightsOf> {
     const nowMs = clock.monotonicMs();
     const known = listed.get(warpSet);
-    if (known !== undefined && nowMs - known.atMs < LISTED_MS) return known.weight;
-    const { connectedWeight: weight } = weightsOf(warpSet);
-    listed.set(warpSet, { weight, atMs: nowMs });
-    return weight;
+    if (known !== undefined && nowMs - known.atMs < LISTED_MS) return known;
+    const weights = { ...weightsOf(warpSet), atMs: nowMs };
+    listed.set(warpSet, weights);
+    return weights;
   }
   options.metrics.readGauge<'subnet_id'>(
     {
@@ -118,7 +125,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
         .filter(([subnetID, { totalWeight }]) => tracked.has(subnetID) && totalWeight > 0n)
         .map(([subnetID, warpSet]) => ({
           labels: { subnet_id: subnetID },
-          value: ratio(weightsOf(warpSet).signableWeight, warpSet.totalWeight),
+          value: ratio(listedWeightsOf(warpSet).signableWeight, warpSet.totalWeight),
         }));
     },
   );
@@ -160,7 +167,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
         .map(([subnetID, warpSet]) => ({
           ...readinessOf(
             subnetID,
-            { weight: listedWeightOf(warpSet), totalWeight: warpSet.totalWeight },
+            { weight: listedWeightsOf(warpSet).connectedWeight, totalWeight: warpSet.totalWeight },
             { readyQuorumNum },
           ),
           isTracked: false,
