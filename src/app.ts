@@ -139,6 +139,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const goListeners = await openGoListeners({
     ...{ registry, metrics, tracer, logger, clock },
     ...settings,
+    isStopping: () => isStopping,
     host: config.server.host,
     ports: config.networks.map(({ goApi }, index) => ({ ...goApi, network: networks[index] as ServedNetwork })),
   });
