@@ -74,7 +74,7 @@ export class WrongNetworks extends Error {
 export async function startApp({ config, logger, clock, random, onProgress }: AppOptions): Promise<App> {
   await using opened = new AsyncDisposableStack();
   const registry = new Registry();
-  declareProcessMetrics(registry);
+  declareProcessMetrics(registry, clock);
   const metrics = createMetrics(registry);
   const ports = { logger, clock, random, metrics };
   showBuild(metrics, config);
