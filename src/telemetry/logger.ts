@@ -25,17 +25,21 @@ export function createLogger(level: LogLevel): Logger {
   };
   const destination = pino.destination({ dest: 2, sync: false, ...BUFFER, maxLength: MAX_WAITING_BYTES });
   const logger = pino(options, destination);
-  const { flushSync } = destination;
+  const flushSync = destination.flushSync.bind(destination);
+  let isBroken = false;
   let lost = 0;
+  // At the end of the process. What cannot be written it would try to write for ever.
+  destination.flushSync = () => {
+    if (!isBroken) flushSync();
+  };
   destination.on('drop', () => {
     lost += 1;
   });
   destination.on('error', () => {
-    // At the end of the process it would try again for ever.
-    destination.flushSync = () => undefined;
+    isBroken = true;
   });
   destination.on('drain', () => {
-    destination.flushSync = flushSync;
+    isBroken = false;
     if (lost === 0) return;
     logger.warn({ lost }, 'lines of the log are lost: for too long they could not be written');
     lost = 0;

@@ -27,7 +27,7 @@ test('requests are counted by method, route and status, and what has no route ha
 test('a bug is counted as an internal error, and nothing else that has the status 500', async () => {
   const registry = new Registry();
   const answers = [new AggregatorError('insufficient_weight', 'too little weight signed'), new Error('a bug')];
-  const { aggregator } = scriptedAggregator(() => Promise.reject(answers.shift()));
+  const { aggregator } = scriptedAggregator(() => Promise.reject(answers.shift() as Error));
   const server = await createTestServer({ registry, aggregator });
   const chain = idFromBytes<BlockchainID>(new Uint8Array(32).fill(1), 'chain');
   const payload = { message: bytesToHex(createUnsignedMessage(5, chain, Uint8Array.of(1)).bytes) };
