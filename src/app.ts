@@ -74,7 +74,7 @@ export class WrongNetworks extends Error {
 export async function startApp({ config, logger, clock, random, onProgress }: AppOptions): Promise<App> {
   await using opened = new AsyncDisposableStack();
   const registry = new Registry();
-  declareProcessMetrics(registry);
+  declareProcessMetrics(registry, clock);
   const metrics = createMetrics(registry);
   const ports = { logger, clock, random, metrics };
   showBuild(metrics, config);
@@ -139,6 +139,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const goListeners = await openGoListeners({
     ...{ registry, metrics, tracer, logger, clock },
     ...settings,
+    isStopping: () => isStopping,
     host: config.server.host,
     ports: config.networks.map(({ goApi }, index) => ({ ...goApi, network: networks[index] as ServedNetwork })),
   });

@@ -17,6 +17,8 @@ export interface AggregatorMetrics {
   readonly admissionRefusals: Counter<'reason'>;
   /** Shows these numbers whenever the metrics are read. */
   showAdmission(read: AdmissionNumbers): void;
+  /** As {@link showAdmission}: how many of them are worked on, and how many wait for their turn. */
+  showLookups(kind: LookupKind, turns: { readonly taken: number; readonly waiting: number }): void;
   /** As {@link showAdmission}. */
   showQueryRoom(read: () => ReturnType<QueryRoom['usage']>): void;
   /** One more attempt at a validator of this share of the subnet's weight, or a signature that proved bad afterwards. */
@@ -31,6 +33,9 @@ export interface AdmissionNumbers {
   readonly workLimit: () => number;
   readonly atWork: () => number;
 }
+
+/** Work that is no aggregation: a view of a subnet, or a signed message to be verified. */
+export type LookupKind = 'view' | 'verify';
 
 /** How a request ended. An internal error is a bug of ours. */
 export type RequestOutcome = 'signed' | 'aborted' | 'internal_error' | AggregatorErrorCode;
@@ -73,6 +78,23 @@ export function createAggregatorMetrics(
     labels: ['outcome'],
     buckets: DURATION_BUCKETS_SECONDS,
   });
+  const lookups = new Map<LookupKind, { readonly taken: number; readonly waiting: number }>();
+  metrics.readGauge<'kind'>(
+    {
+      name: 'lookups_at_work',
+      help: 'Views of subnets (view) and messages to be verified (verify) that are worked on; the others wait for their turn',
+      labels: ['kind'],
+    },
+    () => Array.from(lookups, ([kind, { taken }]) => ({ labels: { kind }, value: taken })),
+  );
+  metrics.readGauge<'kind'>(
+    {
+      name: 'lookups_waiting',
+      help: 'Views of subnets (view) and messages to be verified (verify) that wait for their turn',
+      labels: ['kind'],
+    },
+    () => Array.from(lookups, ([kind, { waiting }]) => ({ labels: { kind }, value: waiting })),
+  );
   const stageSeries = new LazyMap((stage: AggregationStage) => stages.at({ stage }));
   const durationSeries = new LazyMap((outcome: RequestOutcome) => duration.at({ outcome }));
   return {
@@ -128,6 +150,7 @@ export function createAggregatorMetrics(
         atWork,
       );
     },
+    showLookups: (kind, turns) => void lookups.set(kind, turns),
     showQueryRoom(read) {
       metrics.readGauge(
         { name: 'queries_in_flight', help: 'Small signature requests that wait for answers' },

@@ -9,7 +9,7 @@ import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
 import { encodeSignedMessage, type SignedMessage } from '../warp/signed-message.ts';
 import { type AggregationRequest, settingsOf } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
-import { createLookupTurns } from './lookup-turns.ts';
+import { createLookupTurns, type LookupMetrics } from './lookup-turns.ts';
 import type { SigningResolver } from './signing-resolver.ts';
 
 /** Checks signed messages that others have made, as a destination chain would. */
@@ -54,13 +54,19 @@ export interface MessageVerifierOptions {
   readonly resolver: Pick<SigningResolver, 'resolve'>;
   readonly bls: BlsVerifier;
   readonly clock: Clock;
+  readonly metrics: LookupMetrics;
 }
 
 /** A check takes some 3 ms of a BLS thread: so many are what an aggregation waits for at most, some 25 ms on two threads. */
 const MAX_AT_WORK = 16;
 
-export function createMessageVerifier({ resolver, bls, clock }: MessageVerifierOptions): MessageVerifier {
-  const turns = createLookupTurns(clock, MAX_AT_WORK, 'messages to be verified');
+export function createMessageVerifier({ resolver, bls, clock, metrics }: MessageVerifierOptions): MessageVerifier {
+  const turns = createLookupTurns({
+    ...{ clock, metrics },
+    kind: 'verify',
+    most: MAX_AT_WORK,
+    what: 'messages to be verified',
+  });
   async function judge(
     { unsignedMessage, signature }: SignedMessage,
     expected: { readonly warpSet: WarpSet; readonly quorumNum: bigint },

@@ -301,9 +301,17 @@ function resultAt(pChainHeight: bigint, result: AggregationResult): AggregationR
   return result.pChainHeight === pChainHeight ? result : { ...result, pChainHeight };
 }
 
-/** Requests at different heights with the same validators share a collection; each is told its own height. */
+/**
+ * Requests at different heights with the same validators share a collection; each is told its own height. Those at the same height are told
+ * one state, so that what is made of it is made once: some 300 KB for 2,000 validators.
+ */
 function toldAt(pChainHeight: bigint, listener: ProgressListener): ProgressListener {
-  return (event) => listener(event.kind === 'state' ? { ...event, state: { ...event.state, pChainHeight } } : event);
+  return (event) =>
+    listener(
+      event.kind === 'state' && event.state.pChainHeight !== pChainHeight
+        ? { ...event, state: { ...event.state, pChainHeight } }
+        : event,
+    );
 }
 
 /** And a failure. */

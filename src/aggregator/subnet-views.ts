@@ -11,7 +11,7 @@ import type { WarpSet } from '../validators/warp-set.ts';
 import { settingsOf } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AnswerHistories, AnswerHistory } from './answer-history.ts';
-import { createLookupTurns } from './lookup-turns.ts';
+import { createLookupTurns, type LookupMetrics } from './lookup-turns.ts';
 import { ratio, readinessOf, type SubnetReadiness } from './required-subnet.ts';
 import type { SigningResolver } from './signing-resolver.ts';
 import type { SubnetPolicy } from './subnet-policy.ts';
@@ -66,12 +66,13 @@ export interface SubnetViewsOptions {
   readonly suspects: Pick<Suspects, 'has'>;
   readonly clock: Clock;
   readonly metrics: Metrics;
+  readonly lookupMetrics: LookupMetrics;
   readonly readyQuorumNum: bigint;
 }
 
 /**
- * The list has what is known of each set for so long: anybody may ask for it, at the price of what costs nothing, and to add up 12,000
- * validators takes tens of milliseconds.
+ * The list and the metrics have what is known of each set for so long: anybody may ask for them, at the price of what costs nothing, and to add
+ * up 12,000 validators takes tens of milliseconds.
  */
 const LISTED_MS = 1_000;
 /** Each may wait two seconds for connections; a few calls of the P-Chain API are what it costs beside that. */
@@ -91,7 +92,13 @@ const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
 export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
   const { resolver, validatorSets, connections, peers, histories, subnets, suspects, clock, readyQuorumNum } = options;
 
-  const turns = createLookupTurns(clock, MAX_AT_WORK, 'views of subnets');
+  const turns = createLookupTurns({
+    clock,
+    metrics: options.lookupMetrics,
+    kind: 'view',
+    most: MAX_AT_WORK,
+    what: 'views of subnets',
+  });
   const factsOf = (subnetID: SubnetID) => {
     const history = histories.of(subnetID);
     return {
@@ -102,14 +109,14 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
   };
   const weightsOf = (subnetID: SubnetID, warpSet: WarpSet) =>
     addUpWeights(warpSet, { ...factsOf(subnetID), isConnected: (nodeID) => connections.isConnected(nodeID) });
-  const listed = new WeakMap<WarpSet, { readonly weight: bigint; readonly atMs: number }>();
-  function listedWeightOf(subnetID: SubnetID, warpSet: WarpSet): bigint {
+  const listed = new WeakMap<WarpSet, ReturnType<typeof weightsOf> & { readonly atMs: number }>();
+  function listedWeightsOf(subnetID: SubnetID, warpSet: WarpSet): ReturnType<typeof weightsOf> {
     const nowMs = clock.monotonicMs();
     const known = listed.get(warpSet);
-    if (known !== undefined && nowMs - known.atMs < LISTED_MS) return known.weight;
-    const { connectedWeight: weight } = weightsOf(subnetID, warpSet);
-    listed.set(warpSet, { weight, atMs: nowMs });
-    return weight;
+    if (known !== undefined && nowMs - known.atMs < LISTED_MS) return known;
+    const weights = { ...weightsOf(subnetID, warpSet), atMs: nowMs };
+    listed.set(warpSet, weights);
+    return weights;
   }
   options.metrics.readGauge<'subnet_id'>(
     {
@@ -124,7 +131,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
         .filter(([subnetID, { totalWeight }]) => tracked.has(subnetID) && totalWeight > 0n)
         .map(([subnetID, warpSet]) => ({
           labels: { subnet_id: subnetID },
-          value: ratio(weightsOf(subnetID, warpSet).signableWeight, warpSet.totalWeight),
+          value: ratio(listedWeightsOf(subnetID, warpSet).signableWeight, warpSet.totalWeight),
         }));
     },
   );
@@ -167,7 +174,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
         .map(([subnetID, warpSet]) => ({
           ...readinessOf(
             subnetID,
-            { weight: listedWeightOf(subnetID, warpSet), totalWeight: warpSet.totalWeight },
+            { weight: listedWeightsOf(subnetID, warpSet).connectedWeight, totalWeight: warpSet.totalWeight },
             { readyQuorumNum },
           ),
           isTracked: false,

@@ -5,7 +5,7 @@ import { conversionOrigins } from '../pchain/p-chain-block.ts';
 import type { TransactionReader } from '../pchain/transaction-reader.ts';
 import type { IndexCoverage, ValidationIndex } from '../pchain/validation-index.ts';
 import { PRIMARY_NETWORK_ID, type SubnetID, type TxID, type ValidationID } from '../primitives/ids.ts';
-import type { Logger } from '../telemetry/logger.ts';
+import type { SampledWarnings } from '../telemetry/sampled-warnings.ts';
 import type { L1ValidatorRegistrationJustification } from '../warp/justification.ts';
 import { encodeL1Message, registrationValidationID } from '../warp/l1-message.ts';
 import { findConversionValidator } from './l1-justification.ts';
@@ -32,12 +32,12 @@ export interface ValidationOriginsOptions {
   readonly transactions: TransactionReader;
   /** Undefined if none is configured. */
   readonly dataApi: DataApi | undefined;
-  readonly logger: Logger;
+  readonly warn: SampledWarnings;
 }
 
 /** Three ways, the cheapest first: the index of P-Chain blocks, hashing, and the data API. */
 export function createValidationOrigins(options: ValidationOriginsOptions): ValidationOrigins {
-  const { index, transactions, dataApi, logger } = options;
+  const { index, transactions, dataApi, warn } = options;
 
   async function askDataApi(
     validationID: ValidationID,
@@ -49,7 +49,7 @@ export function createValidationOrigins(options: ValidationOriginsOptions): Vali
       txIDs = await dataApi.transactionsOf(validationID, signal);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      logger.warn({ err: error }, 'the data API could not be asked for a registration');
+      warn('data API', { err: error }, 'the data API could not be asked for a registration');
       return undefined;
     }
     for (const txID of txIDs) {

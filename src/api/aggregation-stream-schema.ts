@@ -21,7 +21,7 @@ const EVENT_EXAMPLES: AggregationEventData = {
     ...{
       network: 'fuji',
       signingSubnetId: SUBNET,
-      pChainHeight: '199',
+      pChainHeight: 199,
       quorumPercentage: 67,
       quorumPercentageBuffer: 0,
     },

@@ -109,7 +109,7 @@ function presentState(state: ProgressState, request: StreamedRequest): Aggregati
   const data: AggregationEventData['resolved'] = {
     network: request.network,
     signingSubnetId: state.signingSubnetID,
-    pChainHeight: String(state.pChainHeight),
+    pChainHeight: Number(state.pChainHeight),
     quorumPercentage: request.quorumPercentage,
     quorumPercentageBuffer: request.quorumPercentageBuffer,
     ...presentProgress(signedWeight, { totalWeight, neededWeight, targetWeight }),

@@ -58,7 +58,7 @@ const ResolvedData = Type.Object(
   {
     network: Type.String({ description: 'The name of the network that is asked' }),
     signingSubnetId: Type.String({ description: 'The subnet whose validators sign, in cb58' }),
-    pChainHeight: Type.String({ description: 'The P-Chain height whose validators are asked' }),
+    pChainHeight: Type.Integer({ description: 'The P-Chain height whose validators are asked' }),
     quorumPercentage: Type.Integer(),
     quorumPercentageBuffer: Type.Integer(),
     totalWeight: Weight,

@@ -3,6 +3,7 @@ import type { AggregatorError } from '../aggregator/aggregator-error.ts';
 import type { Clock } from '../primitives/clock.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { presentDetails } from './aggregation-details.ts';
+import { clientNetwork } from './client-network.ts';
 import type { ErrorCode } from './error-codes.ts';
 import type { RequestEnd, RequestFollower } from './follow-request.ts';
 import { traceOf } from './http-traces.ts';
@@ -55,7 +56,7 @@ export class RequestLog implements RequestFollower {
       ...(raw.headersSent && { status }),
       ...(!isAnswered && { clientGone: true }),
       durationMs: Math.round(durationMs * 10) / 10,
-      ...(request.apiKey !== undefined && { key: request.apiKey.name }),
+      ...whoAsked(request),
       units: request.units,
       ...(request.errorCode !== undefined && { code: request.errorCode }),
     }));
@@ -103,4 +104,12 @@ export class RequestLog implements RequestFollower {
     const omitted = budget.take();
     if (omitted !== undefined) to[level]({ ...fields(), ...(omitted > 0 && { omitted }) }, text);
   }
+}
+
+/** By the names that limits and shares go by, so that whoever floods the service is found. Who went at once may have no address. */
+function whoAsked(request: FastifyRequest): { readonly key?: string; readonly client?: string } {
+  const { apiKey } = request;
+  if (apiKey !== undefined) return { key: apiKey.name };
+  const { ip }: { readonly ip?: string | undefined } = request;
+  return ip === undefined ? {} : { client: clientNetwork(ip) };
 }

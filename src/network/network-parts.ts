@@ -232,8 +232,9 @@ export function openNetworkParts(
     subnets: createSubnetViews({
       ...{ ...resolving, ...learnt, resolver, connections, peers, readyQuorumNum, subnets: policy },
       metrics: options.metrics,
+      lookupMetrics: metrics,
     }),
-    verifier: createMessageVerifier({ resolver, bls: options.bls, clock: options.clock }),
+    verifier: createMessageVerifier({ ...{ resolver, clock, metrics }, bls: options.bls }),
     uptimes: createUptimeProofs({
       ...resolving,
       api: api.lookups,

@@ -6,6 +6,7 @@ import { SingleFlight } from '../primitives/single-flight.ts';
 import { StoreError, type ValidationStore } from '../store/validation-store.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { createSampledWarnings, type SampledWarnings } from '../telemetry/sampled-warnings.ts';
 import type { L1ValidatorRegistrationJustification } from '../warp/justification.ts';
 import { BlockRange, type BlockRangeLimits } from './block-range.ts';
 import type { NodeApi } from './node-api.ts';
@@ -78,12 +79,15 @@ class ReadingValidationIndex implements ValidationIndex {
   readonly #lookupReads = new SingleFlight<'up', void>();
   readonly #stopped = new AbortController();
   readonly #running: Promise<void>;
+  /** For lookups, of which there are as many as clients send. */
+  readonly #warn: SampledWarnings;
   /** Whether the last lookup that found nothing could not look everywhere: the store or the newest blocks could not be read. */
   #isLookupPartial = false;
 
   constructor(options: ValidationIndexOptions) {
     this.#options = options;
     this.#range = new BlockRange(options);
+    this.#warn = createSampledWarnings(options.logger, options.clock);
     declareIndexMetrics(options.metrics, this.#range);
     this.#loaded = this.#range.load();
     // A failure is seen by the reading below and by every lookup.
@@ -96,7 +100,7 @@ class ReadingValidationIndex implements ValidationIndex {
     validationID: ValidationID,
     signal: AbortSignal,
   ): Promise<L1ValidatorRegistrationJustification | undefined> {
-    const { store, logger } = this.#options;
+    const { store } = this.#options;
     try {
       await this.#loaded;
       const found = await store.originOf(validationID);
@@ -108,7 +112,7 @@ class ReadingValidationIndex implements ValidationIndex {
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       this.#isLookupPartial = true;
-      logger.error({ err: error }, 'a lookup in the index of L1 validations failed');
+      this.#warn('store', { err: error }, 'a lookup in the index of L1 validations failed');
       return undefined;
     }
   }
@@ -158,7 +162,7 @@ class ReadingValidationIndex implements ValidationIndex {
    * @returns whether they were read
    */
   async #readNewest(signal: AbortSignal): Promise<boolean> {
-    const { clock, logger } = this.#options;
+    const { clock } = this.#options;
     using deadline = startDeadline(clock, LOOKUP_READ_MS, 'reading the newest P-Chain blocks', signal);
     try {
       await this.#lookupReads.run('up', async (flight) => void (await this.#range.readUp(flight)), deadline.signal);
@@ -166,7 +170,7 @@ class ReadingValidationIndex implements ValidationIndex {
     } catch (error) {
       signal.throwIfAborted();
       if (!deadline.signal.aborted) {
-        logger.warn({ err: error }, 'could not read the newest P-Chain blocks for a lookup');
+        this.#warn('newest blocks', { err: error }, 'could not read the newest P-Chain blocks for a lookup');
       }
       return false;
     }

@@ -9,8 +9,13 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
  * second later a line is there in any case, and what is left is written when the process ends.
  */
 const BUFFER = { minLength: 4_096, periodicFlush: 100 };
+/** Lines wait where their reader stops reading, or the disk that they go to is full: minutes of a busy service. Further ones are lost. */
+const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 
-/** JSON lines on standard error, so that standard output stays free for what a person reads. */
+/**
+ * JSON lines on standard error, so that standard output stays free for what a person reads. That they cannot be written neither ends the
+ * service nor holds up its end; when they can be again, a line says how many are missing.
+ */
 export function createLogger(level: LogLevel): Logger {
   const options = {
     level,
@@ -18,7 +23,28 @@ export function createLogger(level: LogLevel): Logger {
     timestamp: pino.stdTimeFunctions.isoTime,
     serializers: { err: serializeError },
   };
-  return pino(options, pino.destination({ dest: 2, sync: false, ...BUFFER }));
+  const destination = pino.destination({ dest: 2, sync: false, ...BUFFER, maxLength: MAX_WAITING_BYTES });
+  const logger = pino(options, destination);
+  const flushSync = destination.flushSync.bind(destination);
+  let isBroken = false;
+  let lost = 0;
+  // At the end of the process. What cannot be written it would try to write for ever.
+  destination.flushSync = () => {
+    if (!isBroken) flushSync();
+  };
+  destination.on('drop', () => {
+    lost += 1;
+  });
+  destination.on('error', () => {
+    isBroken = true;
+  });
+  destination.on('drain', () => {
+    isBroken = false;
+    if (lost === 0) return;
+    logger.warn({ lost }, 'lines of the log are lost: for too long they could not be written');
+    lost = 0;
+  });
+  return logger;
 }
 
 /**

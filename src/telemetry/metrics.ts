@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type * as PromClient from 'prom-client';
+import type { Clock } from '../primitives/clock.ts';
 
 /** Part by part: prom-client's main file loads the API of OpenTelemetry too, for metrics that point to traces, and so 60 files more. */
 const load = createRequire(import.meta.url);
@@ -19,7 +20,10 @@ const PromHistogram = part<'Histogram'>('histogram');
 export interface Metrics {
   counter<Label extends string = never>(options: MetricOptions<Label>): Counter<Label>;
   gauge<Label extends string = never>(options: MetricOptions<Label>): Gauge<Label>;
-  /** A gauge whose values are asked for when the metrics are read. Time series that `read` no longer gives are gone. */
+  /**
+   * A gauge whose values are asked for when the metrics are read. Time series that `read` no longer gives are gone. Declared again with the same
+   * labels set, as by parts of a network that was opened anew, it asks the new one alone.
+   */
   readGauge<Label extends string = never>(options: MetricOptions<Label>, read: ReadGauge<Label>): void;
   histogram<Label extends string = never>(
     options: MetricOptions<Label> & { readonly buckets: readonly number[] },
@@ -73,19 +77,27 @@ export function createMetrics(registry: Registry): Metrics {
 
 /** Of the default metrics of prom-client, those that it takes from Node and the system. */
 const OF_PROCESS = [
-  ...['processStartTime', 'osMemoryHeap', 'processOpenFileDescriptors', 'processMaxFileDescriptors'],
-  ...['processResources', 'processHandles', 'processRequests'],
+  ...['processStartTime', 'osMemoryHeap', 'processMaxFileDescriptors'],
   ...['eventLoopLag', 'heapSizeAndUsed', 'heapSpacesSizeAndUsed', 'version', 'gc'],
 ];
+/**
+ * These count one by one what the process has open: some 25 ms of the event loop with 10,000 connections. Anybody may read the metrics, as often as
+ * they like, so each is counted at most so often.
+ */
+const OF_OPEN_THINGS = ['processOpenFileDescriptors', 'processResources', 'processHandles', 'processRequests'];
+const COUNT_EVERY_MS = 1_000;
 /** How often the event loop's delay is sampled. */
 const LOOP_PRECISION_MS = 10;
 
 /** Those of the process and of Node, under the names that everybody knows. */
-export function declareProcessMetrics(registry: Registry): void {
-  for (const name of OF_PROCESS) {
-    const declare = load(`prom-client/lib/metrics/${name}.js`) as (registry: Registry, options: object) => void;
-    declare(registry, { eventLoopMonitoringPrecision: LOOP_PRECISION_MS });
-  }
+export function declareProcessMetrics(registry: Registry, clock: Pick<Clock, 'monotonicMs'>): void {
+  const declare = (name: string): readonly string[] => {
+    const metric = load(`prom-client/lib/metrics/${name}.js`) as DefaultMetric;
+    metric(registry, { eventLoopMonitoringPrecision: LOOP_PRECISION_MS });
+    return metric.metricNames;
+  };
+  for (const name of OF_PROCESS) declare(name);
+  for (const name of OF_OPEN_THINGS.flatMap(declare)) countSeldom(registry.getSingleMetric(name) as Collecting, clock);
   const cpu = (name: string, help: string, micros: (usage: NodeJS.CpuUsage) => number): void => {
     const counter = new PromCounter({
       ...{ name, help, registers: [registry] },
@@ -102,6 +114,26 @@ export function declareProcessMetrics(registry: Registry): void {
     'Total user and system CPU time spent in seconds.',
     (usage) => usage.user + usage.system,
   );
+}
+
+interface DefaultMetric {
+  (registry: Registry, options: { readonly eventLoopMonitoringPrecision: number }): void;
+  readonly metricNames: readonly string[];
+}
+
+/** Undefined where the system does not tell. prom-client's types leave out what it calls before it reads a metric. */
+type Collecting = { collect: () => void } | undefined;
+
+/** In between, a gauge has the values that it was set to last. */
+function countSeldom(gauge: Collecting, clock: Pick<Clock, 'monotonicMs'>): void {
+  if (gauge === undefined) return;
+  const count = gauge.collect.bind(gauge);
+  let countedMs = Number.NEGATIVE_INFINITY;
+  gauge.collect = () => {
+    if (clock.monotonicMs() - countedMs < COUNT_EVERY_MS) return;
+    countedMs = clock.monotonicMs();
+    count();
+  };
 }
 
 /** For a command, which nobody asks for its metrics. */
@@ -164,7 +196,8 @@ class HeldValues {
 
 /** By names of metrics. What is held is one for each of the metric's time series, whoever asks for it and however often. */
 interface Declared {
-  readonly readers: Map<string, Reader[]>;
+  /** Then by the labels that are set, as JSON. */
+  readonly readers: Map<string, Map<string, Reader>>;
   /** By the labels of the time series, as JSON. */
   readonly held: Map<string, Map<string, { handOver(): void }>>;
 }
@@ -243,9 +276,9 @@ function bind(registry: Registry, declared: Declared, bound: Readonly<Record<str
       };
     },
     readGauge(options, read) {
-      const known = readers.get(options.name) ?? [];
+      const known = readers.get(options.name) ?? new Map<string, Reader>();
       readers.set(options.name, known);
-      known.push(() => {
+      known.set(JSON.stringify(bound), () => {
         const given = read();
         return typeof given === 'number'
           ? [{ labels: { ...bound }, value: given }]
@@ -258,7 +291,7 @@ function bind(registry: Registry, declared: Declared, bound: Readonly<Record<str
             ...declared,
             collect() {
               this.reset();
-              for (const reader of known) for (const { labels, value } of reader()) this.set(labels, value);
+              for (const reader of known.values()) for (const { labels, value } of reader()) this.set(labels, value);
             },
           }),
       );

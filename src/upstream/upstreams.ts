@@ -220,14 +220,15 @@ class ClientsOfUpstreams implements Upstreams {
 
   #record(
     upstream: UpstreamName,
-    { target, requestID }: UpstreamQuestion,
+    { target, requestID, span: { traceID } = NO_SPAN }: UpstreamQuestion,
     outcome: UpstreamOutcome,
     reason?: string,
   ): void {
     this.#metrics.requests.get(upstream).get(outcome).inc();
     if (reason === undefined || outcome === 'left') return;
     const [path] = target.split('?', 1);
-    this.#warn(`${upstream} ${outcome}`, { requestId: requestID, upstream, outcome, reason, path }, 'upstream failed');
+    const request = { requestId: requestID, ...(traceID !== undefined && { traceId: traceID }) };
+    this.#warn(`${upstream} ${outcome}`, { ...request, upstream, outcome, reason, path }, 'upstream failed');
   }
 }
 

@@ -29,6 +29,8 @@ export interface GoListenersOptions extends Omit<BareServerOptions, 'corsOrigins
   readonly ports: readonly GoPorts[];
   readonly registry: Registry;
   readonly metrics: Metrics;
+  /** About to end: requests are to be sent elsewhere. */
+  readonly isStopping?: () => boolean;
 }
 
 export interface GoListeners {
@@ -70,7 +72,7 @@ export async function openGoListeners(options: GoListenersOptions): Promise<GoLi
 }
 
 async function createApiServer(network: Network, options: GoListenersOptions): Promise<Server> {
-  const { access, metrics, clock } = options;
+  const { access, metrics, clock, isStopping = () => false } = options;
   const log = new RequestLog(options.logger, clock);
   const server = createBareServer(options, log, GO_ERROR_FORM);
   const checkRouteAccess = watchRouteAccess(server);
@@ -79,7 +81,7 @@ async function createApiServer(network: Network, options: GoListenersOptions): P
   registerBodyRoom(server, metrics);
   const isLimited = access !== undefined;
   await registerGoRoutes(server, { ...{ log, metrics, clock, isLimited }, networks: [network], withNames: false });
-  registerHealth(server, network, clock);
+  registerHealth(server, network, clock, isStopping);
   await server.ready();
   checkRouteAccess();
   return server;
@@ -99,18 +101,19 @@ const Health = Type.Object({
 });
 
 /** In the Go aggregator's form; whether it is up is decided as for `/health/ready/{network}`. */
-function registerHealth(server: Server, network: Network, clock: Clock): void {
+function registerHealth(server: Server, network: Network, clock: Clock, isStopping: () => boolean): void {
   server.get(
     '/health',
     { config: { access: OPERATIONS_ACCESS }, schema: { response: { 200: Health, 503: Health } } },
     async (_request, reply) => {
       const { status: networkStatus, reason } = network.readiness();
-      const isUp = isServing(networkStatus);
+      const stops = isStopping();
+      const isUp = isServing(networkStatus) && !stops;
       const status = isUp ? ('up' as const) : ('down' as const);
       const check = {
         status,
         timestamp: new Date(clock.now()).toISOString(),
-        ...(!isUp && { error: reason ?? networkStatus }),
+        ...(!isUp && { error: stops ? 'stopping' : (reason ?? networkStatus) }),
       };
       return reply.status(isUp ? 200 : 503).send({ status, details: { [CHECK]: check } });
     },

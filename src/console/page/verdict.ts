@@ -38,7 +38,7 @@ export function drawnSigners(result: VerificationResult): SigningProgress {
       data: {
         network: '',
         signingSubnetId: result.signingSubnetId,
-        pChainHeight: String(result.pChainHeight),
+        pChainHeight: result.pChainHeight,
         quorumPercentage: result.quorumPercentage,
         quorumPercentageBuffer: 0,
         totalWeight,

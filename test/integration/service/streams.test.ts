@@ -79,7 +79,7 @@ describe('streams', { timeout: TIMEOUT_MS }, () => {
         signedWeight: last.data.signedWeight,
         totalWeight: last.data.totalWeight,
         signingSubnetId: last.data.signingSubnetId,
-        pChainHeight: String(last.data.pChainHeight),
+        pChainHeight: last.data.pChainHeight,
       });
       expect(BigInt(view.signedWeight) >= BigInt(view.targetWeight)).toBe(true);
       const signers = view.validators.filter(({ status }) => status === 'signed').map(({ nodeIds }) => nodeIds[0]);

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { nextTurn, systemClock } from '../../../src/primitives/clock.ts';
+import { createLogLines } from '../../log-lines.ts';
 import { createMemorySpans } from '../../unit/telemetry/memory-spans.ts';
 import { sendJson } from './stand-in.ts';
 import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
@@ -35,6 +36,15 @@ test('requests that share a question to an upstream link to it, and one that the
   expect(service.standIn.arrivals.map(({ headers }) => headers['traceparent'])).toEqual([
     `00-${asked.spanContext().traceId}-${asked.spanContext().spanId}-01`,
   ]);
+});
+
+test('the line about an upstream that fails leads to the trace of the request', async () => {
+  const { logger, lines } = createLogLines();
+  await using failing = await startUpstreamService({ logger, tracer: spans.tracer });
+  failing.standIn.behaviour = (_request, response) => sendJson(response, 500, {});
+  await failing.get(LIST, { traceparent: `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01`, 'x-request-id': 'mine' });
+  const line = lines.find((each) => each.includes('upstream failed')) ?? '{}';
+  expect(JSON.parse(line)).toMatchObject({ requestId: 'mine', traceId: 'ab'.repeat(16) });
 });
 
 test('probes and scrapes have no spans, and what has no route has no path', async () => {

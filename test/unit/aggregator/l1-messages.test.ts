@@ -13,7 +13,6 @@ import {
   type SubnetID,
   type TxID,
 } from '../../../src/primitives/ids.ts';
-import { createLogger } from '../../../src/telemetry/logger.ts';
 import { conversionID } from '../../../src/warp/conversion-data.ts';
 import { encodeJustification, parseJustification } from '../../../src/warp/justification.ts';
 import { parseL1Message, registrationValidationID } from '../../../src/warp/l1-message.ts';
@@ -21,6 +20,7 @@ import { parseWarpPayload } from '../../../src/warp/payload.ts';
 import { encodeSignedMessage } from '../../../src/warp/signed-message.ts';
 import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { FakeClock } from '../../fake-clock.ts';
+import { createLogLines } from '../../log-lines.ts';
 import { testModel } from '../devnet/test-model.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -66,6 +66,7 @@ function createHarness() {
     if (state.failure !== undefined) throw state.failure;
     return answer();
   };
+  const log = createLogLines();
   const options: L1MessagesOptions = {
     networkID: model.networkID,
     api: {
@@ -116,7 +117,7 @@ function createHarness() {
       [Symbol.asyncDispose]: async () => undefined,
     },
     clock,
-    logger: createLogger('silent'),
+    logger: log.logger,
     timeoutMs: 5_000,
   };
   const messages: L1Messages = createL1Messages(options);
@@ -125,7 +126,7 @@ function createHarness() {
     if (error instanceof AggregatorError) return error;
     throw new Error('expected a failure', { cause: error });
   };
-  return { clock, state, messages, failure, of: ({ id }: { id: TxID }) => messages.ofTransaction(id, SIGNAL) };
+  return { clock, state, log, messages, failure, of: ({ id }: { id: TxID }) => messages.ofTransaction(id, SIGNAL) };
 }
 
 function contentOf({ message }: { message: { payload: Uint8Array; sourceChainID: BlockchainID } }) {
@@ -285,14 +286,16 @@ describe('the registration that a removal needs', () => {
     expect(await failure(of(REGISTERED_REMOVAL))).toMatchObject({ code: 'justification_not_found' });
   });
 
-  test('and a data API that fails is none', async () => {
-    const { state, of, failure } = createHarness();
+  test('and a data API that fails is none, which is said once a minute', async () => {
+    const { state, log, of, failure } = createHarness();
     state.dataApi = () => Promise.reject(new ApiError('unavailable', 'no answer'));
     expect(await failure(of(REGISTERED_REMOVAL))).toMatchObject({
       code: 'justification_not_found',
       field: 'transaction',
       message: `the registration of validation ${removedID}, which the message needs as its justification, was not found: P-Chain blocks 5 to 90 were read; give the justification by POST`,
     });
+    await failure(of(REGISTERED_REMOVAL));
+    expect(log.count('the data API could not be asked')).toBe(1);
   });
 
   test.each([

@@ -1,6 +1,9 @@
+import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
+import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
 import { createMessageVerifier } from '../../../src/aggregator/message-verifier.ts';
 import type { SignedVerdict } from '../../../src/bls/bls-jobs.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
 import { MESSAGE, SUBNET, validatorSet } from './aggregator-fixture.ts';
@@ -11,8 +14,10 @@ function createHarness() {
   const clock = new FakeClock();
   const warpSet = createWarpSet(validatorSet(10n));
   const checks: PromiseWithResolvers<SignedVerdict>[] = [];
+  const registry = new Registry();
   const verifier = createMessageVerifier({
     clock,
+    metrics: createAggregatorMetrics(createMetrics(registry)),
     resolver: {
       resolve: async () => ({
         ...{ signingSubnetID: SUBNET, sourceSubnetID: SUBNET, pChainHeight: 7n, warpSet, avoided: new Set() },
@@ -32,7 +37,12 @@ function createHarness() {
     report.catch(() => undefined);
     return report;
   };
-  return { clock, checks, verify };
+  const measured = async (name: string) =>
+    (await registry.getSingleMetric(`signature_aggregator_${name}`)?.get())?.values.map(({ labels, value }) => [
+      labels,
+      value,
+    ]);
+  return { clock, checks, verify, measured };
 }
 
 test('messages that one client has verified by the hundred do not stand before those of others', async () => {
@@ -57,17 +67,21 @@ test('messages that one client has verified by the hundred do not stand before t
 });
 
 test('who has waited too long is told to come again, and who has gone waits no more', async () => {
-  const { checks, verify, clock } = createHarness();
+  const { checks, verify, clock, measured } = createHarness();
   for (let time = 0; time < 8; time += 1) void verify('flood');
   const late = verify('flood');
   const leaver = new AbortController();
   const left = verify('flood', leaver.signal);
   await settle();
+  expect(await measured('lookups_at_work')).toEqual([[{ kind: 'verify' }, 8]]);
+  expect(await measured('lookups_waiting')).toEqual([[{ kind: 'verify' }, 2]]);
   const gone = new Error('gone');
   leaver.abort(gone);
   await expect(left).rejects.toBe(gone);
   await clock.advance(10_000);
   await expect(late).rejects.toMatchObject({ code: 'overloaded' });
+  expect(await measured('lookups_waiting')).toEqual([[{ kind: 'verify' }, 0]]);
+  expect(await measured('admission_refusals_total')).toEqual([[{ reason: 'late_lookup' }, 1]]);
   for (const check of checks) check.resolve('valid');
   await settle();
   expect(await Promise.race([verify('flood').then(() => 'done'), settle().then(() => 'begun')])).toBe('begun');

@@ -341,6 +341,16 @@ describe('an aggregation', () => {
     expect(events.map(([first]) => first?.kind === 'state' && first.state.pChainHeight)).toEqual(heights);
   });
 
+  test('tells all who wait at one height the same state, so that what they are sent is made once', async () => {
+    const { start, finish } = createHarness();
+    const events: ProgressEvent[][] = [[], []];
+    const results = events.map((told) => start({ pChainHeight: 98n }, undefined, (event) => told.push(event)));
+    await Promise.all(results.map(finish));
+    const [first, second] = events.map(([event]) => (event?.kind === 'state' ? event.state : undefined));
+    expect(first).toBeDefined();
+    expect(second).toBe(first);
+  });
+
   test('succeeds though its listener throws', async () => {
     const { start, finish } = createHarness();
     let calls = 0;

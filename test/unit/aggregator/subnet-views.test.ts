@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
+import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
 import { createSubnetPolicy } from '../../../src/aggregator/subnet-policy.ts';
 import { createSubnetViews } from '../../../src/aggregator/subnet-views.ts';
 import { ConnectionChanges } from '../../../src/p2p/connection-changes.ts';
@@ -39,6 +40,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
       },
     },
     metrics: createMetrics(registry),
+    lookupMetrics: createAggregatorMetrics(createMetrics(registry)),
     validatorSets: { newest: () => newest },
     connections: {
       track: (subnetID) => {
@@ -169,15 +171,21 @@ test('a view of a subnet that was asked for before waits for nobody, and balance
   ]);
 });
 
-test('of each tracked subnet, and no other, it is measured how much of its weight can sign', async () => {
-  const { registry, warpSet, suspects, obstacles } = createHarness(undefined, NOWHERE);
+test('of each tracked subnet, and no other, it is measured once a second how much of its weight can sign', async () => {
+  const { clock, registry, warpSet, suspects, obstacles, looks } = createHarness(undefined, NOWHERE);
   const ratios = async () =>
     (await registry.metrics()).match(/^signature_aggregator_signable_weight_ratio.*$/gm)?.map((line) => line.trim());
   const ofSubnet = (value: number) => [`signature_aggregator_signable_weight_ratio{subnet_id="${SUBNET}"} ${value}`];
   expect(await ratios()).toEqual(ofSubnet(0.5));
   obstacles.set(nodeOf(2), undefined);
+  const before = looks.count;
+  // Anybody may read the metrics, as often as they like.
+  expect(await ratios()).toEqual(ofSubnet(0.5));
+  expect(looks.count).toBe(before);
+  await clock.advance(1_000);
   expect(await ratios()).toEqual(ofSubnet(1));
   suspects.add(warpSet.validators[0]!.publicKeyHex);
+  await clock.advance(1_000);
   expect(await ratios()).toEqual(ofSubnet(0.5));
 });
 

@@ -159,7 +159,7 @@ describe('a stream', () => {
       {
         event: 'resolved',
         data: {
-          ...{ network: 'fuji', signingSubnetId: PRIMARY_NETWORK_ID, pChainHeight: '7', isVerifying: false },
+          ...{ network: 'fuji', signingSubnetId: PRIMARY_NETWORK_ID, pChainHeight: 7, isVerifying: false },
           ...{ quorumPercentage: 60, quorumPercentageBuffer: 7, signedWeight: '0', ...weights },
           validators: [
             { index: 0, weight: '1', ...validator },

@@ -1,9 +1,13 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { AggregatorError, type AggregatorErrorCode } from '../../../src/aggregator/aggregator-error.ts';
+import { openGoListeners } from '../../../src/api/compat/go-listeners.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
+import { systemClock } from '../../../src/primitives/clock.ts';
 import { type BlockchainID, idBytes, idFromBytes, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
 import { createMemoryLimitCounters } from '../../../src/store/limit-counters.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import {
@@ -298,4 +302,29 @@ test.each([PATH, `/testnet${PATH}`])('%s: a failure names the network in the log
   await post({ message: MESSAGE }, path);
   const failed = lines().filter(({ msg }) => msg === 'aggregation failed');
   expect(failed).toMatchObject([{ network: path === PATH ? 'fuji' : 'testnet', code: 'insufficient_weight' }]);
+});
+
+test('the health of a port of its own is down as soon as the service is about to stop, which still answers', async () => {
+  const registry = new Registry();
+  let stops = false;
+  const { urls, close } = await openGoListeners({
+    ...{ registry, metrics: createMetrics(registry), logger: createLogger('silent'), clock: systemClock },
+    ...{ host: '127.0.0.1', maxConnections: 10, drainTimeoutMs: 1_000 },
+    ports: [{ network: scriptedNetwork(), apiPort: 0 }],
+    isStopping: () => stops,
+  });
+  const health = async () => {
+    const response = await fetch(`${urls.get('fuji')?.api}/health`, { headers: { connection: 'close' } });
+    return { status: response.status, body: await response.json() };
+  };
+  try {
+    expect(await health()).toMatchObject({ status: 200, body: { status: 'up' } });
+    stops = true;
+    expect(await health()).toMatchObject({
+      status: 503,
+      body: { status: 'down', details: { 'signature-aggregator-health': { status: 'down', error: 'stopping' } } },
+    });
+  } finally {
+    await close();
+  }
 });

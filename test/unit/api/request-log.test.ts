@@ -87,6 +87,17 @@ describe('the access line', () => {
     expect(JSON.stringify(lines())).not.toMatch(/secret|0a0b/);
   });
 
+  test('has the address of a client without a key, as limits know it', async () => {
+    const { logger, lines } = recordingLogger('info');
+    const server = await createTestServer({ logger, access });
+    const ask = (remoteAddress: string, headers = {}) =>
+      server.inject({ method: 'POST', url: PATH, payload: PAYLOAD, remoteAddress, headers });
+    await ask('192.0.2.7');
+    await ask('2001:db8:1:2:3::4');
+    await ask('192.0.2.7', { 'x-service-api-key': 'a secret key' });
+    expect(lines().map(({ client, key }) => client ?? key)).toEqual(['192.0.2.7', '2001:db8:1:2::/64', 'of a test']);
+  });
+
   test('names the code of an error, and is written for what has no route', async () => {
     const { logger, lines } = recordingLogger('info');
     const server = await createTestServer({ logger, access });
@@ -136,7 +147,11 @@ describe('the access line', () => {
     await ended.promise;
     await server.close();
     const [line] = lines().filter(({ msg }) => msg === 'request');
-    expect(line).toMatchObject({ clientGone: true, route: expect.stringContaining('aggregateSignatures') });
+    expect(line).toMatchObject({
+      clientGone: true,
+      client: '127.0.0.1',
+      route: expect.stringContaining('aggregateSignatures'),
+    });
     expect(line).not.toHaveProperty('status');
   });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
+import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
 import { createMessageVerifier } from '../../../src/aggregator/message-verifier.ts';
 import { presentReport, type VerificationResult } from '../../../src/api/verification-record.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
@@ -10,6 +11,7 @@ import { judge, parseMessage } from '../../../src/cli/verify.ts';
 import { systemClock } from '../../../src/primitives/clock.ts';
 import { PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
 import { attempt, ParseError } from '../../../src/primitives/parse-error.ts';
+import { createUnreadMetrics } from '../../../src/telemetry/metrics.ts';
 import { encodeSignedMessage, parseSignedMessage, type SignedMessage } from '../../../src/warp/signed-message.ts';
 import { readCases, rpcResult } from '../../vectors/vectors.ts';
 import { createInlineBls } from '../bls/inline-bls.ts';
@@ -35,6 +37,7 @@ async function verdictOfService(bytes: Uint8Array, vector: SignedCase, quorumNum
   const verifier = createMessageVerifier({
     bls,
     clock: systemClock,
+    metrics: createAggregatorMetrics(createUnreadMetrics()),
     resolver: {
       async resolve(request) {
         if (request.message.networkID !== networkID) throw new AggregatorError('wrong_network', 'another');

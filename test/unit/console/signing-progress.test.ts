@@ -14,7 +14,7 @@ const validator = (index: number, weight: number, more: Partial<ValidatorRecord>
 const resolved = (validators: ValidatorRecord[], more: object = {}): AggregationEvent => ({
   event: 'resolved',
   data: {
-    ...{ network: 'local', signingSubnetId: 's', pChainHeight: '7', quorumPercentage: 67, quorumPercentageBuffer: 3 },
+    ...{ network: 'local', signingSubnetId: 's', pChainHeight: 7, quorumPercentage: 67, quorumPercentageBuffer: 3 },
     ...{
       totalWeight: '100',
       quorumWeight: '67',

@@ -8,13 +8,12 @@ import { ApiError } from '../../../src/pchain/api-error.ts';
 import {
   createValidationIndex,
   DEFAULT_INDEX_LIMITS,
-  type ValidationIndex,
   type ValidationIndexLimits,
 } from '../../../src/pchain/validation-index.ts';
 import { openValidationStore } from '../../../src/store/validation-store.ts';
-import { createLogger } from '../../../src/telemetry/logger.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { FakeClock } from '../../fake-clock.ts';
+import { createLogLines } from '../../log-lines.ts';
 import { originOf, registration, TestChain } from './test-chain.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -40,15 +39,16 @@ function open(
     limits = {},
     l1StartTime,
   }: { directory?: string; limits?: Partial<ValidationIndexLimits>; l1StartTime?: bigint } = {},
-): { index: ValidationIndex; clock: FakeClock; close: () => Promise<void>; metrics: () => Promise<string> } {
+) {
   const clock = new FakeClock();
   const store = openValidationStore({ directory, networkID: 1 });
   const registry = new Registry();
+  const log = createLogLines();
   const index = createValidationIndex({
     api: chain,
     store,
     clock,
-    logger: createLogger('silent'),
+    logger: log.logger,
     metrics: createMetrics(registry).with({ network: 'local' }),
     l1StartTime,
     limits: { ...DEFAULT_INDEX_LIMITS, lookback: undefined, maxBlocksPerSecond: 1_000, ...limits },
@@ -61,7 +61,7 @@ function open(
     store[Symbol.dispose]();
   };
   opened.push({ [Symbol.asyncDispose]: close });
-  return { index, clock, close, metrics: () => registry.metrics() };
+  return { index, clock, log, close, metrics: () => registry.metrics() };
 }
 
 function put(chain: TestChain, height: bigint, number: number) {
@@ -72,15 +72,19 @@ function put(chain: TestChain, height: bigint, number: number) {
 
 test('a store that cannot be read costs a lookup its answer, and is no verdict', async () => {
   const directory = folder();
-  const { index, clock, close } = open(new TestChain(3n), { directory });
+  const { index, clock, log, close } = open(new TestChain(3n), { directory });
   await clock.advance(LONG_MS);
   expect(index.coverage().isReading).toBe(false);
   const { validationID } = originOf(registration(1));
   const database = new DatabaseSync(join(directory, 'l1-validations-1.sqlite'));
   database.exec('DROP TABLE origins');
   database.close();
-  expect(await index.originOf(validationID, new AbortController().signal)).toBeUndefined();
+  for (let lookup = 0; lookup < 3; lookup += 1) {
+    expect(await index.originOf(validationID, new AbortController().signal)).toBeUndefined();
+  }
   expect(index.coverage().isReading).toBe(true);
+  // Clients decide how many lookups there are.
+  expect(log.count('a lookup in the index of L1 validations failed')).toBe(1);
   await close();
 });
 
@@ -183,12 +187,13 @@ describe('an API that fails', () => {
   test('costs no lookup its answer, but the answer its newest blocks', async () => {
     const chain = new TestChain(20n);
     const { validationID, justification } = put(chain, 5n, 1);
-    const { index, clock } = open(chain);
+    const { index, clock, log } = open(chain);
     await clock.advance(LONG_MS);
     chain.failure = () => new ApiError('unavailable', 'no answer');
     expect(await index.originOf(validationID, SIGNAL)).toEqual(justification);
     const { validationID: unknown } = originOf(registration(9));
-    expect(await index.originOf(unknown, SIGNAL)).toBeUndefined();
+    for (let lookup = 0; lookup < 3; lookup += 1) expect(await index.originOf(unknown, SIGNAL)).toBeUndefined();
+    expect(log.count('could not read the newest P-Chain blocks for a lookup')).toBe(1);
     // It may be in the newest blocks: that it is not there is no verdict.
     expect(index.coverage()).toEqual({ range: { from: 0n, to: 20n }, isReading: true });
     chain.failure = undefined;

@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { createMetrics, declareProcessMetrics } from '../../../src/telemetry/metrics.ts';
+import { FakeClock } from '../../fake-clock.ts';
 
 async function seriesOf(registry: Registry): Promise<string[]> {
   return (await registry.metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -113,6 +114,24 @@ describe('createMetrics', () => {
     ]);
   });
 
+  it('asks only who has declared a read gauge last with the same labels set: whoever was before is closed', async () => {
+    const registry = new Registry();
+    const options = { name: 'weight', help: 'Weight', labels: ['subnet'] as const };
+    for (const [network, subnet] of [
+      ['fuji', 'closed'],
+      ['mainnet', 'z'],
+      ['fuji', 'a'],
+    ] as const) {
+      createMetrics(registry)
+        .with({ network })
+        .readGauge(options, () => [{ labels: { subnet }, value: 1 }]);
+    }
+    expect(await seriesOf(registry)).toEqual([
+      'signature_aggregator_weight{network="fuji",subnet="a"} 1',
+      'signature_aggregator_weight{network="mainnet",subnet="z"} 1',
+    ]);
+  });
+
   it('reads a gauge without labels as a number', async () => {
     const registry = new Registry();
     createMetrics(registry).readGauge({ name: 'size', help: 'Size' }, () => 7);
@@ -131,7 +150,7 @@ describe('createMetrics', () => {
 
 it('the metrics of the process are the default ones of prom-client', async () => {
   const [ours, theirs] = [new Registry(), new Registry()];
-  declareProcessMetrics(ours);
+  declareProcessMetrics(ours, new FakeClock());
   collectDefaultMetrics({ register: theirs });
   const declared = async (registry: Registry) =>
     (await registry.getMetricsAsJSON()).map(({ name, help, type }) => `${name} ${type}: ${help}`).toSorted();
@@ -140,4 +159,32 @@ it('the metrics of the process are the default ones of prom-client', async () =>
   const [user, both] = [await value('process_cpu_user_seconds_total'), await value('process_cpu_seconds_total')];
   expect(user).toBeGreaterThan(0);
   expect(both).toBeGreaterThanOrEqual(user);
+});
+
+it('what the process has open is counted once a second, however often the metrics are read', async () => {
+  const [registry, clock] = [new Registry(), new FakeClock()];
+  declareProcessMetrics(registry, clock);
+  let counts = 0;
+  const { getActiveResourcesInfo } = process;
+  process.getActiveResourcesInfo = () => {
+    counts += 1;
+    return ['Timeout', 'TCPSocketWrap', 'Timeout'];
+  };
+  try {
+    const shown = async () =>
+      (await seriesOf(registry)).filter((line) => line.startsWith('nodejs_active_resources')).toSorted();
+    const expected = [
+      'nodejs_active_resources_total 3',
+      'nodejs_active_resources{type="TCPSocketWrap"} 1',
+      'nodejs_active_resources{type="Timeout"} 2',
+    ];
+    for (let reading = 0; reading < 10; reading += 1) expect(await shown()).toEqual(expected);
+    // By type, and in all.
+    expect(counts).toBe(2);
+    await clock.advance(1_000);
+    expect(await shown()).toEqual(expected);
+    expect(counts).toBe(4);
+  } finally {
+    process.getActiveResourcesInfo = getActiveResourcesInfo;
+  }
 });
