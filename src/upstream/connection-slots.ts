@@ -2,8 +2,11 @@ import { addTo } from '../primitives/counts.ts';
 
 /** Keep-alive connections to one upstream, and so the requests in flight there. */
 export const MAX_CONNECTIONS = 64;
-/** Of one subject: a chain whose requests all hang must leave connections to others. */
-const MAX_CONNECTIONS_OF_SUBJECT = 48;
+/**
+ * Connections that a subject may use for each one that stays free, as chains whose requests all hang must leave some to others: the
+ * first of them can have 48, the second 12 of the other 16, the third 3.
+ */
+const CONNECTIONS_FOR_EACH_FREE = 3;
 /** Streamed answers take as long as their readers: those must leave connections to others. */
 const MAX_STREAMS = 48;
 /** Of one client, which decides how slowly it reads: else one alone could have all long answers of others refused. */
@@ -21,7 +24,7 @@ interface Waiter {
 
 /**
  * Who may use one of the connections to an upstream, and who waits for one. Those who wait are served in the order in which they
- * came, except that requests for one subject cannot take all connections.
+ * came, except that a subject has fewer connections the fewer are left.
  */
 export class ConnectionSlots {
   #free = MAX_CONNECTIONS;
@@ -54,15 +57,16 @@ export class ConnectionSlots {
     return undefined;
   }
 
+  /** One that is free lets two go on at times: one of another subject, and then one of this subject, which has one less now. */
   release(subject: string): void {
     this.#free += 1;
     addTo(this.#held, subject, -1);
     for (const waiter of this.#waiting) {
+      if (this.#free === 0) return;
       if (!this.#isFreeFor(waiter.subject)) continue;
       this.#leave(waiter);
       this.#hold(waiter.subject);
       waiter.go();
-      return;
     }
   }
 
@@ -80,7 +84,7 @@ export class ConnectionSlots {
   }
 
   #isFreeFor(subject: string): boolean {
-    return this.#free > 0 && this.heldBy(subject) < MAX_CONNECTIONS_OF_SUBJECT;
+    return this.heldBy(subject) < CONNECTIONS_FOR_EACH_FREE * this.#free;
   }
 
   #hold(subject: string): void {

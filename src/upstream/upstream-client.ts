@@ -150,6 +150,7 @@ class PooledUpstreamClient implements UpstreamClient {
           isWaiting = true;
           await slot;
           isWaiting = false;
+          this.#admitFromLine(subject);
         }
         try {
           this.#dispatch(request, caller.span, exchange);
@@ -188,11 +189,21 @@ class PooledUpstreamClient implements UpstreamClient {
 
   #admit(subject: string): void {
     if (this.#slots.isFull(subject)) throw this.#busy('has too many requests waiting for a connection');
-    if (this.#subjects.isFailing(subject) && this.#slots.heldBy(subject) >= MAX_CONNECTIONS_OF_FAILING) {
-      throw this.#failing('failed repeatedly for requests like this one, of which only a few are sent', OPEN_MS);
-    }
+    if (this.#isBeyondFailing(subject, this.#slots.heldBy(subject))) throw this.#failingSubject();
     const waitMs = this.#breaker.admit();
     if (waitMs > 0) throw this.#failing('failed repeatedly and is left alone for a moment', waitMs);
+  }
+
+  /** What a request waited for may have failed meanwhile: then it is refused as one that comes now, and the next one has its connection. */
+  #admitFromLine(subject: string): void {
+    if (!this.#isBeyondFailing(subject, this.#slots.heldBy(subject) - 1)) return;
+    this.#slots.release(subject);
+    throw this.#failingSubject();
+  }
+
+  /** @param held connections that its other requests use */
+  #isBeyondFailing(subject: string, held: number): boolean {
+    return held >= MAX_CONNECTIONS_OF_FAILING && this.#subjects.isFailing(subject);
   }
 
   /** What the failure of a request says of the upstream, and of the subject it was about. */
@@ -293,6 +304,10 @@ class PooledUpstreamClient implements UpstreamClient {
 
   #busy(problem: string): UpstreamError {
     return new UpstreamError('upstream_overloaded', `the ${this.#name} ${problem}`, { retryAfterMs: BUSY_RETRY_MS });
+  }
+
+  #failingSubject(): UpstreamError {
+    return this.#failing('failed repeatedly for requests like this one, of which only a few are sent', OPEN_MS);
   }
 
   #failing(problem: string, retryAfterMs: number): UpstreamError {

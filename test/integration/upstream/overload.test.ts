@@ -10,8 +10,8 @@ import { startUpstreamService, type UpstreamService } from './upstream-service.t
 const CONNECTIONS = 64;
 const STREAMS = 48;
 const WAITING = 1_024;
-/** Of many chains: one chain may not take all connections. */
-const target = (name: number | string) => `/v1/chains/${1 + (Number(name) % 4)}/blocks/${name}`;
+/** Of many chains: few of them may not take all connections. */
+const target = (name: number | string) => `/v1/chains/${1 + (Number(name) % CONNECTIONS)}/blocks/${name}`;
 
 /** Requests that the upstream holds back until they are told to go on. */
 function holdBack({ standIn }: UpstreamService): ServerResponse[] {
@@ -46,7 +46,7 @@ test('who gets no connection in time is told so, and the upstream is not blamed'
         method: 'GET',
         target: `/held/${index}`,
         requestID: 'held',
-        subject: `${index % 2}`,
+        subject: `${index}`,
         timeoutMs: 60_000,
         departure: new Departure(),
       },
@@ -102,6 +102,40 @@ test('a chain that hangs leaves connections to the others, and is soon answered 
   expect((await service.get(hanging(1))).status).toBe(200);
   const healed = await Promise.all(Array.from({ length: 50 }, (_, index) => service.get(hanging(index))));
   expect(new Set(healed.map(({ status }) => status))).toEqual(new Set([200]));
+});
+
+test('two chains that hang leave connections to the others', async () => {
+  const clock = new FakeClock();
+  await using service = await startUpstreamService({ clock, settings: { timeoutMs: 10_000 } });
+  service.standIn.behaviour = (request, response) => {
+    if (request.url?.includes('/chains/666') !== true) sendJson(response, 200, {});
+  };
+  const hung = Array.from({ length: 200 }, (_, index) => service.get(`/v1/chains/666${index % 2}/blocks/${index}`));
+  await expect.poll(() => service.received()).toBe(200);
+  for (let index = 0; index < 10; index += 1) expect((await service.get(target(index))).status).toBe(200);
+  await clock.advance(10_000);
+  await Promise.all(hung);
+});
+
+test('requests that wait while their chain is found to hang are answered then, and not sent one after the other', async () => {
+  const clock = new FakeClock();
+  await using service = await startUpstreamService({ clock, settings: { timeoutMs: 10_000 } });
+  service.standIn.behaviour = (request, response) => {
+    if (request.url?.includes('/chains/666/') !== true) sendJson(response, 200, {});
+  };
+  const hanging = (index: number) => service.get(`/v1/chains/666/blocks/${index}`);
+  const first = Array.from({ length: 48 }, (_, index) => hanging(index));
+  await expect.poll(() => service.standIn.arrivals.length).toBe(48);
+  await clock.advance(5_000);
+  const waiting = Array.from({ length: 50 }, (_, index) => hanging(48 + index));
+  await expect.poll(() => service.received()).toBe(98);
+  await clock.advance(5_000);
+  await Promise.all(first);
+  // Those whose turn came with the first nine failures were sent.
+  const answered = await firstOf(waiting, 41);
+  expect(new Set(answered.map(({ body }) => body['code']))).toEqual(new Set(['upstream_failing']));
+  await clock.advance(5_000);
+  await Promise.all(waiting);
 });
 
 test('clients that leave the queue leave room in it', async () => {
