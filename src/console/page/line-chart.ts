@@ -105,7 +105,8 @@ function optionsOf(
     height: HEIGHT,
     legend: { show: false },
     cursor: { drag: { x: false, y: false } },
-    padding: [8, 8, 0, 0],
+    // On the right half of a time of day, which may stand at the end of the axis.
+    padding: [8, 20, 0, 0],
     scales: {
       x: { range: (_, from, to) => [Math.min(from, to - MIN_SPAN_SECONDS), to] },
       y: { range: (_, low, high) => [Math.min(0, low ?? 0), max ?? Math.max(1, (high ?? 1) * 1.1)] },
