@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Departure } from '../../../src/upstream/departure.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { sendJson } from './stand-in.ts';
@@ -161,21 +161,47 @@ test('clients that leave the queue leave room in it', async () => {
   await Promise.all(first);
 });
 
-test('beyond 1,024 that wait, the next one is refused at once', async () => {
-  await using service = await startUpstreamService({ settings: { timeoutMs: 60_000 } });
-  const held = holdBack(service);
-  const sockets = await Promise.all(
-    Array.from({ length: CONNECTIONS + WAITING }, (_, index) => ask(service, target(index))),
-  );
-  await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + WAITING);
-  await expect.poll(() => held.length).toBe(CONNECTIONS);
-  const { status, body, headers } = await service.get(target('777'));
-  expect([status, headers.get('retry-after'), body['message']]).toEqual([
-    503,
-    '1',
-    'the data API of EVM chains has too many requests waiting for a connection',
-  ]);
-  for (const socket of sockets) socket.destroy();
+// Any address of 127.0.0.0/8 can be one's own only there.
+describe.runIf(process.platform === 'linux')('of several clients', () => {
+  test('whoever has little waiting is served before the rest of who has much', async () => {
+    await using service = await startUpstreamService({ settings: { timeoutMs: 60_000 } });
+    const held = holdBack(service);
+    const flood = await Promise.all(
+      Array.from({ length: CONNECTIONS + WAITING / 2 }, (_, index) => ask(service, target(index), '127.0.0.2')),
+    );
+    await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + WAITING / 2);
+    await expect.poll(() => held.length).toBe(CONNECTIONS);
+    const next = service.get(target('7777'));
+    await expect.poll(() => service.received()).toBe(CONNECTIONS + WAITING / 2 + 1);
+    for (const response of held.slice(0, 2)) sendJson(response, 200, {});
+    await expect.poll(() => held.length).toBe(CONNECTIONS + 2);
+    expect(service.standIn.arrivals.slice(CONNECTIONS).map((arrival) => arrival.target)).toContain(target('7777'));
+    for (const response of held.slice(2)) sendJson(response, 200, {});
+    expect((await next).status).toBe(200);
+    for (const socket of flood) socket.destroy();
+  });
+
+  test('beyond 768 of one that wait, and 1,024 of all, the next one is refused at once', async () => {
+    await using service = await startUpstreamService({ settings: { timeoutMs: 60_000 } });
+    const held = holdBack(service);
+    const askAll = async (from: string, first: number, count: number) =>
+      Promise.all(Array.from({ length: count }, (_, index) => ask(service, target(first + index), from)));
+    const sockets = await askAll('127.0.0.2', 0, CONNECTIONS + 768);
+    await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + 768);
+    await expect.poll(() => held.length).toBe(CONNECTIONS);
+    const refused = await ask(service, target(7_776), '127.0.0.2');
+    await once(refused, 'readable');
+    expect(String(refused.read())).toContain('503 Service Unavailable');
+    sockets.push(...(await askAll('127.0.0.3', CONNECTIONS + 768, WAITING - 768)));
+    await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + WAITING + 1);
+    const { status, body, headers } = await service.get(target('7777'));
+    expect([status, headers.get('retry-after'), body['message']]).toEqual([
+      503,
+      '1',
+      'the data API of EVM chains has too many requests waiting for a connection',
+    ]);
+    for (const socket of sockets) socket.destroy();
+  });
 });
 
 test.runIf(process.platform === 'linux').each([0, 1_000_000])(
