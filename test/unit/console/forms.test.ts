@@ -2,6 +2,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { DecodedReading } from '../../../src/api/message-records.ts';
+import { spanOf } from '../../../src/console/page/chart-span.ts';
 import { adviceOn } from '../../../src/console/page/failure-advice.ts';
 import {
   ago,
@@ -43,6 +44,15 @@ const selectorOf = (signature: string) =>
   Buffer.from(keccak_256(new TextEncoder().encode(signature)))
     .toString('hex')
     .slice(0, 8);
+
+test.each<[string, number[], [number, number]]>([
+  ['none', [], [-600, 0]],
+  ['one', [5_000], [4_400, 5_000]],
+  ['a few', [4_900, 5_000], [4_400, 5_000]],
+  ['an hour', [1_400, 3_000, 5_000], [1_400, 5_000]],
+])('a chart shows ten minutes at least, and ends with its last time: %s', (_, times, span) => {
+  expect(spanOf(times)).toEqual(span);
+});
 
 describe('figures', () => {
   test('percentages are never rounded up', () => {
