@@ -24,8 +24,8 @@ test('uses 64 connections; who waits for one goes on in turn as soon as one is f
   await using service = await startUpstreamService({ settings: { timeoutMs: 60_000 } });
   const held = holdBack(service);
   const asked = Array.from({ length: CONNECTIONS + 3 }, (_, index) => service.get(target(index)));
-  await expect.poll(() => service.received()).toBe(CONNECTIONS + 3);
-  await expect.poll(() => held.length).toBe(CONNECTIONS);
+  await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + 3);
+  await expect.poll(() => held.length, { timeout: 10_000 }).toBe(CONNECTIONS);
   const arrivals = () => service.standIn.arrivals.slice(CONNECTIONS).map((arrival) => arrival.target);
   for (let freed = 0; freed < 3; freed += 1) {
     sendJson(held[freed] as ServerResponse, 200, {});
@@ -53,7 +53,7 @@ test('who gets no connection in time is told so, and the upstream is not blamed'
       undefined,
     ),
   );
-  await expect.poll(() => held.length).toBe(CONNECTIONS);
+  await expect.poll(() => held.length, { timeout: 10_000 }).toBe(CONNECTIONS);
   const waiting = await Promise.all(
     Array.from({ length: 30 }, (_, index) => service.get(`/v1/networks/fuji/validators?n=${index}`)),
   );
@@ -79,7 +79,7 @@ test('a chain that hangs leaves connections to the others, and is soon answered 
   };
   const hanging = (index: number) => `/v1/chains/666/blocks/${index}`;
   const hung = Array.from({ length: 100 }, (_, index) => service.get(hanging(index)));
-  await expect.poll(() => service.received()).toBe(100);
+  await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(100);
   for (let index = 0; index < 10; index += 1) expect((await service.get(target(index))).status).toBe(200);
   await clock.advance(10_000);
   expect(new Set((await Promise.all(hung)).map(({ status }) => status))).toEqual(new Set([503]));
@@ -111,7 +111,7 @@ test('two chains that hang leave connections to the others', async () => {
     if (request.url?.includes('/chains/666') !== true) sendJson(response, 200, {});
   };
   const hung = Array.from({ length: 200 }, (_, index) => service.get(`/v1/chains/666${index % 2}/blocks/${index}`));
-  await expect.poll(() => service.received()).toBe(200);
+  await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(200);
   for (let index = 0; index < 10; index += 1) expect((await service.get(target(index))).status).toBe(200);
   await clock.advance(10_000);
   await Promise.all(hung);
@@ -125,10 +125,10 @@ test('requests that wait while their chain is found to hang are answered then, a
   };
   const hanging = (index: number) => service.get(`/v1/chains/666/blocks/${index}`);
   const first = Array.from({ length: 48 }, (_, index) => hanging(index));
-  await expect.poll(() => service.standIn.arrivals.length).toBe(48);
+  await expect.poll(() => service.standIn.arrivals.length, { timeout: 10_000 }).toBe(48);
   await clock.advance(5_000);
   const waiting = Array.from({ length: 50 }, (_, index) => hanging(48 + index));
-  await expect.poll(() => service.received()).toBe(98);
+  await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(98);
   await clock.advance(5_000);
   await Promise.all(first);
   // Those whose turn came with the first nine failures were sent.
@@ -142,7 +142,7 @@ test('clients that leave the queue leave room in it', async () => {
   await using service = await startUpstreamService({ settings: { timeoutMs: 60_000 } });
   const held = holdBack(service);
   const first = Array.from({ length: CONNECTIONS }, (_, index) => service.get(target(index)));
-  await expect.poll(() => held.length).toBe(CONNECTIONS);
+  await expect.poll(() => held.length, { timeout: 10_000 }).toBe(CONNECTIONS);
   const left = 'upstream_requests_total{upstream="evm",outcome="left"}';
   for (let round = 1; round <= 3; round += 1) {
     const sockets = await Promise.all(Array.from({ length: WAITING / 2 }, (_, index) => ask(service, target(index))));
@@ -151,7 +151,7 @@ test('clients that leave the queue leave room in it', async () => {
     await expect.poll(() => service.metric(left), { timeout: 10_000 }).toBe((round * WAITING) / 2);
   }
   const next = service.get(target('777'));
-  await expect.poll(() => service.received()).toBe(CONNECTIONS + (3 * WAITING) / 2 + 1);
+  await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + (3 * WAITING) / 2 + 1);
   // Nobody who has left takes a turn.
   for (const response of held.splice(0)) sendJson(response, 200, {});
   await expect.poll(() => held.length).toBe(1);
@@ -170,9 +170,9 @@ describe.runIf(process.platform === 'linux')('of several clients', () => {
       Array.from({ length: CONNECTIONS + WAITING / 2 }, (_, index) => ask(service, target(index), '127.0.0.2')),
     );
     await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + WAITING / 2);
-    await expect.poll(() => held.length).toBe(CONNECTIONS);
+    await expect.poll(() => held.length, { timeout: 10_000 }).toBe(CONNECTIONS);
     const next = service.get(target('7777'));
-    await expect.poll(() => service.received()).toBe(CONNECTIONS + WAITING / 2 + 1);
+    await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + WAITING / 2 + 1);
     for (const response of held.slice(0, 2)) sendJson(response, 200, {});
     await expect.poll(() => held.length).toBe(CONNECTIONS + 2);
     expect(service.standIn.arrivals.slice(CONNECTIONS).map((arrival) => arrival.target)).toContain(target('7777'));
@@ -188,7 +188,7 @@ describe.runIf(process.platform === 'linux')('of several clients', () => {
       Promise.all(Array.from({ length: count }, (_, index) => ask(service, target(first + index), from)));
     const sockets = await askAll('127.0.0.2', 0, CONNECTIONS + 768);
     await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + 768);
-    await expect.poll(() => held.length).toBe(CONNECTIONS);
+    await expect.poll(() => held.length, { timeout: 10_000 }).toBe(CONNECTIONS);
     const refused = await ask(service, target(7_776), '127.0.0.2');
     await once(refused, 'readable');
     expect(String(refused.read())).toContain('503 Service Unavailable');
