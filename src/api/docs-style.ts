@@ -8,6 +8,7 @@ export const DOCS_STYLE = `
 .swagger-ui .topbar .download-url-wrapper .select-label > span::before { content: 'Read'; font-size: 16px; }
 .swagger-ui .info .title > span, .swagger-ui .info a.link[href*='/guides/'] { display: none; }
 .swagger-ui .info .title { overflow-wrap: anywhere; }
+.swagger-ui .renderedMarkdown { overflow-wrap: break-word; }
 .swagger-ui .renderedMarkdown table { display: block; overflow-x: auto; }
 .swagger-ui .renderedMarkdown pre { overflow-x: auto; }
 .swagger-ui .renderedMarkdown code { color: inherit; }

@@ -80,6 +80,11 @@ const ARRIVAL_CHECK_MS = 2_000;
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 /** Name and value of a header on every answer, so that browsers take our JSON for nothing else. */
 const NO_SNIFFING = ['x-content-type-options', 'nosniff'] as const;
+/**
+ * Of every answer whose route says nothing else. By RFC 9111, 4.2.2, a cache may keep a 200 or a 404 that says nothing for as long as it
+ * likes: some do for two minutes, some for a day, and a subnet's state or a transaction that is not found is another one a second later.
+ */
+const NO_STORE = ['cache-control', 'no-store'] as const;
 
 /** The HTTP server with all routes, not yet listening. */
 export async function createServer(options: ServerOptions): Promise<Server> {
@@ -224,7 +229,10 @@ export function createBareServer(
 }
 
 function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
-  reply.header(...NO_SNIFFING).header(REQUEST_ID_HEADER, request.id);
+  reply
+    .header(...NO_SNIFFING)
+    .header(...NO_STORE)
+    .header(REQUEST_ID_HEADER, request.id);
 }
 
 function registerMetrics(server: Server, registry: Registry, clock: Clock): void {

@@ -41,7 +41,7 @@ function sendRefusal(reply: FastifyReply, { status, headers }: UpstreamRefusal, 
 
 function sendSuccess(request: FastifyRequest, reply: FastifyReply, answer: UpstreamSuccess): FastifyReply {
   const { status, headers, body } = answer;
-  reply.status(status).headers(headers).header('cache-control', 'no-store');
+  reply.status(status).headers(headers);
   if (Buffer.isBuffer(body)) {
     return body.length === 0 ? reply.removeHeader('content-type').send() : reply.send(fitToSend(body));
   }

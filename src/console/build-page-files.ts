@@ -37,7 +37,7 @@ const LIBRARIES = [
 /** In `index.html`: where the modules are named that the first view needs, so that they are not found out one after the other. */
 const PRELOADS = '<!-- modules -->';
 /** Charts are of other views, and are asked for when one is opened. */
-const LATER = /^(?:line-chart|uplot)\.js$/;
+const LATER = /^(?:line-chart|chart-span|uplot)\.js$/;
 
 async function buildFiles(): Promise<BuiltFile[]> {
   const own = (await readdir(PAGE)).filter((file) => CONTENT_TYPES[extname(file)] !== undefined);

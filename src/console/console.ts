@@ -114,7 +114,7 @@ function registerActivity(server: Server, activity: Activity, clock: Clock): voi
     async (_request, reply) => {
       const { bytes, contentType } = await current();
       const untyped: FastifyReply = reply;
-      return untyped.header('cache-control', 'no-store').type(contentType).send(bytes);
+      return untyped.type(contentType).send(bytes);
     },
   );
 }

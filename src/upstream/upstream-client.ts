@@ -38,7 +38,7 @@ export interface UpstreamCaller {
   readonly span: Span;
   /** Whether the answer will be kept, and so is to be one buffer if it is not too long. */
   readonly isKept: boolean;
-  /** Whose slow reading it may share; undefined where nobody said. */
+  /** Whose place in the line and whose slow reading it may share; undefined where nobody said. */
   readonly client?: string | undefined;
 }
 
@@ -135,9 +135,9 @@ class PooledUpstreamClient implements UpstreamClient {
   /** One deadline is over both attempts, and over the body. All of it is one promise beside that of the exchange: most requests are short. */
   async request(request: UpstreamRequest, caller: UpstreamCaller): Promise<UpstreamResponse> {
     const { subject, timeoutMs } = request;
-    const { departure } = caller;
+    const { departure, client = '' } = caller;
     if (departure.reason !== undefined) throw departure.reason;
-    this.#admit(subject);
+    this.#admit(subject, client);
     let exchange = this.#createExchange(subject, caller);
     let isWaiting = false;
     const cancelDeadline = this.#clock.after(timeoutMs, () => exchange.abort(this.#tooLate(timeoutMs, isWaiting)));
@@ -145,11 +145,12 @@ class PooledUpstreamClient implements UpstreamClient {
     let answer: RawAnswer | undefined;
     try {
       for (let isRepeated = false; answer === undefined; isRepeated = true) {
-        const slot = this.#slots.take(subject, exchange.answer);
+        const slot = this.#slots.take(subject, client, exchange.answer);
         if (slot !== undefined) {
           isWaiting = true;
           await slot;
           isWaiting = false;
+          this.#admitFromLine(subject);
         }
         try {
           this.#dispatch(request, caller.span, exchange);
@@ -186,13 +187,23 @@ class PooledUpstreamClient implements UpstreamClient {
     await this.#http.destroy();
   }
 
-  #admit(subject: string): void {
-    if (this.#slots.isFull(subject)) throw this.#busy('has too many requests waiting for a connection');
-    if (this.#subjects.isFailing(subject) && this.#slots.heldBy(subject) >= MAX_CONNECTIONS_OF_FAILING) {
-      throw this.#failing('failed repeatedly for requests like this one, of which only a few are sent', OPEN_MS);
-    }
+  #admit(subject: string, client: string): void {
+    if (this.#slots.isFull(subject, client)) throw this.#busy('has too many requests waiting for a connection');
+    if (this.#isBeyondFailing(subject, this.#slots.heldBy(subject))) throw this.#failingSubject();
     const waitMs = this.#breaker.admit();
     if (waitMs > 0) throw this.#failing('failed repeatedly and is left alone for a moment', waitMs);
+  }
+
+  /** What a request waited for may have failed meanwhile: then it is refused as one that comes now, and the next one has its connection. */
+  #admitFromLine(subject: string): void {
+    if (!this.#isBeyondFailing(subject, this.#slots.heldBy(subject) - 1)) return;
+    this.#slots.release(subject);
+    throw this.#failingSubject();
+  }
+
+  /** @param held connections that its other requests use */
+  #isBeyondFailing(subject: string, held: number): boolean {
+    return held >= MAX_CONNECTIONS_OF_FAILING && this.#subjects.isFailing(subject);
   }
 
   /** What the failure of a request says of the upstream, and of the subject it was about. */
@@ -293,6 +304,10 @@ class PooledUpstreamClient implements UpstreamClient {
 
   #busy(problem: string): UpstreamError {
     return new UpstreamError('upstream_overloaded', `the ${this.#name} ${problem}`, { retryAfterMs: BUSY_RETRY_MS });
+  }
+
+  #failingSubject(): UpstreamError {
+    return this.#failing('failed repeatedly for requests like this one, of which only a few are sent', OPEN_MS);
   }
 
   #failing(problem: string, retryAfterMs: number): UpstreamError {

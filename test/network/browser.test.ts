@@ -173,10 +173,13 @@ describe('the page at /docs', () => {
     expect(await live.locator('.response-col_status').last().innerText()).toContain('201');
     const isWide = () => page.evaluate('document.documentElement.scrollWidth > window.innerWidth');
     expect(await isWide()).toBe(false);
-    await page.locator('.topbar select').selectOption({ label: 'Use it' });
-    await page.getByRole('heading', { name: 'Use it' }).waitFor();
-    await page.locator('.info table').first().waitFor();
-    expect(await isWide()).toBe(false);
+    const [, ...guides] = await page.locator('.topbar select option').allInnerTexts();
+    expect(guides).toContain('Runbook');
+    for (const guide of guides) {
+      await page.locator('.topbar select').selectOption({ label: guide });
+      await page.locator('.info .title', { hasText: guide }).waitFor();
+      expect(await isWide(), guide).toBe(false);
+    }
     expect(problems).toEqual([]);
   });
 });

@@ -255,12 +255,13 @@ describe.each(['light', 'dark'] as const)('for everybody, %s', (scheme) => {
     }
   });
 
-  test('360 pixels are enough, in every view', async () => {
-    await open({ scheme, width: 360 });
+  test.each([67, 80])('320 pixels are enough, in every view, with a quorum of %i percent', async (quorum) => {
+    await open({ scheme, width: 320 });
+    await page.getByLabel('Quorum', { exact: true }).fill(String(quorum));
     await fillViews();
     for (const view of VIEWS) {
       await openView(view);
-      expect(await page.evaluate('document.documentElement.scrollWidth'), view).toBe(360);
+      expect(await page.evaluate('document.documentElement.scrollWidth'), view).toBe(320);
     }
   });
 });

@@ -4,6 +4,23 @@ export function withoutPrefix(hex: string): string {
   return hex.startsWith('0x') || hex.startsWith('0X') ? hex.slice(2) : hex;
 }
 
+const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
+const ID_DIGITS = 64;
+const CHECKSUM_DIGITS = 8;
+
+/**
+ * An ID of 32 bytes with `0x`, from hex with it or from cb58; undefined where it has another length. The checksum of cb58 is left out
+ * unchecked: a misspelt ID is one that nobody has.
+ *
+ * @param id characters of base58, unless it starts with `0x`
+ */
+export function hexOfId(id: string): string | undefined {
+  if (id.startsWith('0x')) return id;
+  const number = Array.from(id).reduce((sum, digit) => sum * 58n + BigInt(BASE58.indexOf(digit)), 0n);
+  const hex = number.toString(16).padStart(ID_DIGITS + CHECKSUM_DIGITS, '0');
+  return hex.length === ID_DIGITS + CHECKSUM_DIGITS ? `0x${hex.slice(0, ID_DIGITS)}` : undefined;
+}
+
 /** @param hex an even number of digits */
 function bytesOfHex(hex: string): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(hex.length / 2);

@@ -1,6 +1,7 @@
 import { type ComponentChild, h } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
+import { spanOf } from './chart-span.ts';
 
 export interface ChartSeries {
   readonly name: string;
@@ -24,8 +25,6 @@ interface LineChartProps {
 }
 
 const HEIGHT = 190;
-/** Shown at least: a chart of the first seconds would be all noise. */
-const MIN_SPAN_SECONDS = 600;
 /** Fewer values than these are dots, as there is no line yet. */
 const FEW = 4;
 
@@ -105,9 +104,10 @@ function optionsOf(
     height: HEIGHT,
     legend: { show: false },
     cursor: { drag: { x: false, y: false } },
-    padding: [8, 8, 0, 0],
+    // On the right half of a time of day, which may stand at the end of the axis.
+    padding: [8, 20, 0, 0],
     scales: {
-      x: { range: (_, from, to) => [Math.min(from, to - MIN_SPAN_SECONDS), to] },
+      x: { range: ({ data }) => spanOf(data[0]) },
       y: { range: (_, low, high) => [Math.min(0, low ?? 0), max ?? Math.max(1, (high ?? 1) * 1.1)] },
     },
     axes: [

@@ -139,7 +139,7 @@ function fieldsOf(object: Record<string, unknown>, justification: string | undef
     destinationBlockchainId: textOf('destinationBlockchainId'),
     quorumPercentage: numberOf('quorumPercentage', 'quorum-percentage'),
     quorumPercentageBuffer: numberOf('quorumPercentageBuffer', 'quorum-percentage-buffer'),
-    pChainHeight: numberOf('pChainHeight', 'pchain-height'),
+    pChainHeight: numberOf('pChainHeight', 'pchain-height', 'p-chain-height'),
   };
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Body;
 }

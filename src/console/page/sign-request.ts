@@ -1,6 +1,7 @@
 import type { Static } from 'typebox';
 import type { DecodedReading } from '../../api/message-records.ts';
 import type { AggregationBody } from '../../api/parse-aggregation-request.ts';
+import { hexOfId } from './hex.ts';
 import type { PastedInput } from './pasted-input.ts';
 import { DEFAULT_QUORUM } from './quorum.ts';
 import type { SignRequest } from './snippets.ts';
@@ -44,8 +45,7 @@ export function decideRequest(
     case 'unreadable':
       return { why: pasted.reason };
     case 'id': {
-      if (options.idIs === 'subnet')
-        return { request: { kind: 'body', body: { justification: pasted.id, ...bodyOf(options, false) } } };
+      if (options.idIs === 'subnet') return decideSubnet(pasted.id, options);
       const destinationBlockchainId =
         options.at === 'destination' && options.destinationBlockchainId !== ''
           ? options.destinationBlockchainId
@@ -55,6 +55,14 @@ export function decideRequest(
     case 'bytes':
       return decideBytes(pasted.hex, reading, options);
   }
+}
+
+/** Its ID is a justification, which the API takes in hex. */
+function decideSubnet(id: string, options: SignOptions): Decision {
+  const justification = hexOfId(id);
+  return justification === undefined
+    ? { why: 'This is no ID of a subnet: one has 32 bytes.' }
+    : { request: { kind: 'body', body: { justification, ...bodyOf(options, false) } } };
 }
 
 function decideBytes(hex: string, reading: DecodedReading | undefined, options: SignOptions): Decision {

@@ -13,6 +13,8 @@ export function WeightBar({ signedWeight, quorumWeight, targetWeight, totalWeigh
   const quorum = ratioOf(quorumWeight, totalWeight);
   const target = ratioOf(targetWeight, totalWeight);
   const signed = ratioOf(signedWeight, totalWeight);
+  // Where there is room for the label: a phone has none for it to the right of most quorums.
+  const isLabelLeft = quorum > 0.5;
   const isReached = totalWeight > 0n && signedWeight >= quorumWeight;
   return h('div', { class: `weight-bar ${isReached ? 'reached' : ''}` }, [
     h(
@@ -37,8 +39,8 @@ export function WeightBar({ signedWeight, quorumWeight, targetWeight, totalWeigh
       h(
         'span',
         {
-          class: `bar-label ${quorum > 0.8 ? 'left' : ''}`,
-          style: quorum > 0.8 ? { right: `${(1 - quorum) * 100}%` } : { left: `${quorum * 100}%` },
+          class: `bar-label ${isLabelLeft ? 'left' : ''}`,
+          style: isLabelLeft ? { right: `${(1 - quorum) * 100}%` } : { left: `${quorum * 100}%` },
         },
         `${isReached ? '✓ ' : ''}quorum ${percentOf(quorumWeight, totalWeight)}`,
       ),

@@ -166,6 +166,12 @@ describe('the data API', () => {
     expect(requests[0]?.headers['x-glacier-api-key']).toBe('secret');
   });
 
+  test('takes no more of an answer than it asked for', async () => {
+    const txHash = readTransaction('ConvertSubnetToL1Tx').txID;
+    const { find } = await start(() => ({ text: JSON.stringify({ transactions: Array(1_000).fill({ txHash }) }) }));
+    expect(await find()).toHaveLength(10);
+  });
+
   test.each<[string, { status?: number; text: string } | undefined, string]>([
     ['a wrong key', { status: 403, text: '{}' }, 'invalid response'],
     ['too many requests', { status: 429, text: '{}' }, 'unavailable'],

@@ -237,6 +237,9 @@ test('the client’s address is that of the connection, or what a trusted proxy 
   expect(await remaining(behind.service, '1.1.1.1')).toBe('19');
   expect(await remaining(behind.service, '2.2.2.2')).toBe('19');
   expect(await remaining(behind.service, '9.9.9.9, 2.2.2.2')).toBe('18');
+  // Some proxies name the port, too.
+  expect(await remaining(behind.service, '1.1.1.1:4000')).toBe('18');
+  expect(await remaining(behind.service, '1.1.1.1:4001')).toBe('17');
   // One IPv6 customer has a /64.
   expect(await remaining(behind.service, '2001:db8::1')).toBe('19');
   expect(await remaining(behind.service, '2001:db8::2')).toBe('18');

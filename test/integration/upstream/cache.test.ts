@@ -121,6 +121,8 @@ describe('the cache', () => {
     service.standIn.behaviour = (_request, response) => sendJson(response, 404, { message: 'none' });
     const statuses = await Promise.all(Array.from({ length: 3 }, async () => (await service.get(BLOCK)).status));
     expect(statuses).toEqual([404, 404, 404]);
+    // Nor is anybody else to keep it.
+    expect((await service.get(LIST)).headers.get('cache-control')).toBe('no-store');
     service.standIn.behaviour = undefined;
     const { status, headers } = await service.get(BLOCK);
     expect([status, headers.get('cache-control')]).toEqual([200, 'public, max-age=86400, immutable']);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Departure } from '../../../src/upstream/departure.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { sendJson } from './stand-in.ts';
@@ -10,8 +10,8 @@ import { startUpstreamService, type UpstreamService } from './upstream-service.t
 const CONNECTIONS = 64;
 const STREAMS = 48;
 const WAITING = 1_024;
-/** Of many chains: one chain may not take all connections. */
-const target = (name: number | string) => `/v1/chains/${1 + (Number(name) % 4)}/blocks/${name}`;
+/** Of many chains: few of them may not take all connections. */
+const target = (name: number | string) => `/v1/chains/${1 + (Number(name) % CONNECTIONS)}/blocks/${name}`;
 
 /** Requests that the upstream holds back until they are told to go on. */
 function holdBack({ standIn }: UpstreamService): ServerResponse[] {
@@ -24,8 +24,8 @@ test('uses 64 connections; who waits for one goes on in turn as soon as one is f
   await using service = await startUpstreamService({ settings: { timeoutMs: 60_000 } });
   const held = holdBack(service);
   const asked = Array.from({ length: CONNECTIONS + 3 }, (_, index) => service.get(target(index)));
-  await expect.poll(() => service.received()).toBe(CONNECTIONS + 3);
-  await expect.poll(() => held.length).toBe(CONNECTIONS);
+  await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + 3);
+  await expect.poll(() => held.length, { timeout: 10_000 }).toBe(CONNECTIONS);
   const arrivals = () => service.standIn.arrivals.slice(CONNECTIONS).map((arrival) => arrival.target);
   for (let freed = 0; freed < 3; freed += 1) {
     sendJson(held[freed] as ServerResponse, 200, {});
@@ -46,14 +46,14 @@ test('who gets no connection in time is told so, and the upstream is not blamed'
         method: 'GET',
         target: `/held/${index}`,
         requestID: 'held',
-        subject: `${index % 2}`,
+        subject: `${index}`,
         timeoutMs: 60_000,
         departure: new Departure(),
       },
       undefined,
     ),
   );
-  await expect.poll(() => held.length).toBe(CONNECTIONS);
+  await expect.poll(() => held.length, { timeout: 10_000 }).toBe(CONNECTIONS);
   const waiting = await Promise.all(
     Array.from({ length: 30 }, (_, index) => service.get(`/v1/networks/fuji/validators?n=${index}`)),
   );
@@ -79,7 +79,7 @@ test('a chain that hangs leaves connections to the others, and is soon answered 
   };
   const hanging = (index: number) => `/v1/chains/666/blocks/${index}`;
   const hung = Array.from({ length: 100 }, (_, index) => service.get(hanging(index)));
-  await expect.poll(() => service.received()).toBe(100);
+  await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(100);
   for (let index = 0; index < 10; index += 1) expect((await service.get(target(index))).status).toBe(200);
   await clock.advance(10_000);
   expect(new Set((await Promise.all(hung)).map(({ status }) => status))).toEqual(new Set([503]));
@@ -104,11 +104,45 @@ test('a chain that hangs leaves connections to the others, and is soon answered 
   expect(new Set(healed.map(({ status }) => status))).toEqual(new Set([200]));
 });
 
+test('two chains that hang leave connections to the others', async () => {
+  const clock = new FakeClock();
+  await using service = await startUpstreamService({ clock, settings: { timeoutMs: 10_000 } });
+  service.standIn.behaviour = (request, response) => {
+    if (request.url?.includes('/chains/666') !== true) sendJson(response, 200, {});
+  };
+  const hung = Array.from({ length: 200 }, (_, index) => service.get(`/v1/chains/666${index % 2}/blocks/${index}`));
+  await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(200);
+  for (let index = 0; index < 10; index += 1) expect((await service.get(target(index))).status).toBe(200);
+  await clock.advance(10_000);
+  await Promise.all(hung);
+});
+
+test('requests that wait while their chain is found to hang are answered then, and not sent one after the other', async () => {
+  const clock = new FakeClock();
+  await using service = await startUpstreamService({ clock, settings: { timeoutMs: 10_000 } });
+  service.standIn.behaviour = (request, response) => {
+    if (request.url?.includes('/chains/666/') !== true) sendJson(response, 200, {});
+  };
+  const hanging = (index: number) => service.get(`/v1/chains/666/blocks/${index}`);
+  const first = Array.from({ length: 48 }, (_, index) => hanging(index));
+  await expect.poll(() => service.standIn.arrivals.length, { timeout: 10_000 }).toBe(48);
+  await clock.advance(5_000);
+  const waiting = Array.from({ length: 50 }, (_, index) => hanging(48 + index));
+  await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(98);
+  await clock.advance(5_000);
+  await Promise.all(first);
+  // Those whose turn came with the first nine failures were sent.
+  const answered = await firstOf(waiting, 41);
+  expect(new Set(answered.map(({ body }) => body['code']))).toEqual(new Set(['upstream_failing']));
+  await clock.advance(5_000);
+  await Promise.all(waiting);
+});
+
 test('clients that leave the queue leave room in it', async () => {
   await using service = await startUpstreamService({ settings: { timeoutMs: 60_000 } });
   const held = holdBack(service);
   const first = Array.from({ length: CONNECTIONS }, (_, index) => service.get(target(index)));
-  await expect.poll(() => held.length).toBe(CONNECTIONS);
+  await expect.poll(() => held.length, { timeout: 10_000 }).toBe(CONNECTIONS);
   const left = 'upstream_requests_total{upstream="evm",outcome="left"}';
   for (let round = 1; round <= 3; round += 1) {
     const sockets = await Promise.all(Array.from({ length: WAITING / 2 }, (_, index) => ask(service, target(index))));
@@ -117,7 +151,7 @@ test('clients that leave the queue leave room in it', async () => {
     await expect.poll(() => service.metric(left), { timeout: 10_000 }).toBe((round * WAITING) / 2);
   }
   const next = service.get(target('777'));
-  await expect.poll(() => service.received()).toBe(CONNECTIONS + (3 * WAITING) / 2 + 1);
+  await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + (3 * WAITING) / 2 + 1);
   // Nobody who has left takes a turn.
   for (const response of held.splice(0)) sendJson(response, 200, {});
   await expect.poll(() => held.length).toBe(1);
@@ -127,21 +161,47 @@ test('clients that leave the queue leave room in it', async () => {
   await Promise.all(first);
 });
 
-test('beyond 1,024 that wait, the next one is refused at once', async () => {
-  await using service = await startUpstreamService({ settings: { timeoutMs: 60_000 } });
-  const held = holdBack(service);
-  const sockets = await Promise.all(
-    Array.from({ length: CONNECTIONS + WAITING }, (_, index) => ask(service, target(index))),
-  );
-  await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + WAITING);
-  await expect.poll(() => held.length).toBe(CONNECTIONS);
-  const { status, body, headers } = await service.get(target('777'));
-  expect([status, headers.get('retry-after'), body['message']]).toEqual([
-    503,
-    '1',
-    'the data API of EVM chains has too many requests waiting for a connection',
-  ]);
-  for (const socket of sockets) socket.destroy();
+// Any address of 127.0.0.0/8 can be one's own only there.
+describe.runIf(process.platform === 'linux')('of several clients', () => {
+  test('whoever has little waiting is served before the rest of who has much', async () => {
+    await using service = await startUpstreamService({ settings: { timeoutMs: 60_000 } });
+    const held = holdBack(service);
+    const flood = await Promise.all(
+      Array.from({ length: CONNECTIONS + WAITING / 2 }, (_, index) => ask(service, target(index), '127.0.0.2')),
+    );
+    await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + WAITING / 2);
+    await expect.poll(() => held.length, { timeout: 10_000 }).toBe(CONNECTIONS);
+    const next = service.get(target('7777'));
+    await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + WAITING / 2 + 1);
+    for (const response of held.slice(0, 2)) sendJson(response, 200, {});
+    await expect.poll(() => held.length).toBe(CONNECTIONS + 2);
+    expect(service.standIn.arrivals.slice(CONNECTIONS).map((arrival) => arrival.target)).toContain(target('7777'));
+    for (const response of held.slice(2)) sendJson(response, 200, {});
+    expect((await next).status).toBe(200);
+    for (const socket of flood) socket.destroy();
+  });
+
+  test('beyond 768 of one that wait, and 1,024 of all, the next one is refused at once', async () => {
+    await using service = await startUpstreamService({ settings: { timeoutMs: 60_000 } });
+    const held = holdBack(service);
+    const askAll = async (from: string, first: number, count: number) =>
+      Promise.all(Array.from({ length: count }, (_, index) => ask(service, target(first + index), from)));
+    const sockets = await askAll('127.0.0.2', 0, CONNECTIONS + 768);
+    await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + 768);
+    await expect.poll(() => held.length, { timeout: 10_000 }).toBe(CONNECTIONS);
+    const refused = await ask(service, target(7_776), '127.0.0.2');
+    await once(refused, 'readable');
+    expect(String(refused.read())).toContain('503 Service Unavailable');
+    sockets.push(...(await askAll('127.0.0.3', CONNECTIONS + 768, WAITING - 768)));
+    await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + WAITING + 1);
+    const { status, body, headers } = await service.get(target('7777'));
+    expect([status, headers.get('retry-after'), body['message']]).toEqual([
+      503,
+      '1',
+      'the data API of EVM chains has too many requests waiting for a connection',
+    ]);
+    for (const socket of sockets) socket.destroy();
+  });
 });
 
 test.runIf(process.platform === 'linux').each([0, 1_000_000])(

@@ -26,6 +26,12 @@ describe('clientNetwork', () => {
     ['::2:3:4:5:6:7:8', '0:2:3:4::/64'],
     ['64:ff9b::1.2.3.4', '64:ff9b:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['1.2.3.4:5678', '1.2.3.4'],
+    ['[2001:db8::1]:5678', '2001:db8:0:0::/64'],
+    ['[2001:db8::1]', '2001:db8:0:0::/64'],
+    ['[::ffff:1.2.3.4]:5678', '1.2.3.4'],
+    ['[[::1]]:1', '[[::1]]:1'],
+    ['what: a proxy made up', 'what: a proxy made up'],
     ['what a proxy made up', 'what a proxy made up'],
   ])('%s is counted as %s', (ip, network) => {
     expect(clientNetwork(ip)).toBe(network);

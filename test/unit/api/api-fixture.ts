@@ -130,6 +130,7 @@ export function expectError(
   expect(Object.keys(ERROR_CODES)).toContain(body['code']);
   if (code !== undefined) expect(body['code']).toBe(code);
   expect(response.headers).toMatchObject({
+    'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     'x-request-id': expect.stringMatching(/^[\x21-\x7e]{1,128}$/),
   });

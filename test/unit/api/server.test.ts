@@ -20,6 +20,12 @@ test('/metrics are those of the registry', async () => {
   expect(response.body).toContain('reads_total 1');
 });
 
+test.each(['/health/live', '/health/ready', '/metrics'])('%s is not for caches to keep', async (path) => {
+  const server = await createTestServer();
+  const response = await server.inject(path);
+  expect([response.statusCode, response.headers['cache-control']]).toEqual([200, 'no-store']);
+});
+
 describe('several networks', () => {
   test('are asked for by any of their names', async () => {
     const fuji = scriptedAggregator();

@@ -2,6 +2,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { DecodedReading } from '../../../src/api/message-records.ts';
+import { spanOf } from '../../../src/console/page/chart-span.ts';
 import { adviceOn } from '../../../src/console/page/failure-advice.ts';
 import {
   ago,
@@ -33,6 +34,8 @@ import { curlOf, sdkOf } from '../../../src/console/page/snippets.ts';
 import { readTokenTransfer } from '../../../src/console/page/token-transfer.ts';
 import { squarify } from '../../../src/console/page/treemap.ts';
 import { HERE, verificationBody } from '../../../src/console/page/verification-body.ts';
+import { bytesToHex } from '../../../src/primitives/bytes.ts';
+import { encodeCb58 } from '../../../src/primitives/cb58.ts';
 import { quorumWeight } from '../../../src/validators/quorum.ts';
 
 const plain = (text: string) => text.replaceAll('\u00a0', ' ');
@@ -41,6 +44,15 @@ const selectorOf = (signature: string) =>
   Buffer.from(keccak_256(new TextEncoder().encode(signature)))
     .toString('hex')
     .slice(0, 8);
+
+test.each<[string, number[], [number, number]]>([
+  ['none', [], [-600, 0]],
+  ['one', [5_000], [4_400, 5_000]],
+  ['a few', [4_900, 5_000], [4_400, 5_000]],
+  ['an hour', [1_400, 3_000, 5_000], [1_400, 5_000]],
+])('a chart shows ten minutes at least, and ends with its last time: %s', (_, times, span) => {
+  expect(spanOf(times)).toEqual(span);
+});
 
 describe('figures', () => {
   test('percentages are never rounded up', () => {
@@ -278,9 +290,19 @@ describe('the request', () => {
     expect(decideRequest({ kind: 'id', id: 't' }, undefined, options)).toEqual({
       request: { kind: 'transaction', txHash: 't', destinationBlockchainId: 'd' },
     });
-    expect(decideRequest({ kind: 'id', id: 't' }, undefined, { ...DEFAULT_OPTIONS, idIs: 'subnet' })).toEqual({
-      request: { kind: 'body', body: { justification: 't', quorumPercentage: 67 } },
-    });
+  });
+
+  test('of a subnet has its ID in hex, as the API takes justifications', () => {
+    const decide = (id: string) => decideRequest({ kind: 'id', id }, undefined, { ...DEFAULT_OPTIONS, idIs: 'subnet' });
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (bytes) => {
+        const hex = `0x${bytesToHex(bytes)}`;
+        const expected = { request: { kind: 'body', body: { justification: hex, quorumPercentage: 67 } } };
+        expect([decide(encodeCb58(bytes)), decide(hex)]).toEqual([expected, expected]);
+      }),
+    );
+    const long = encodeCb58(new Uint8Array(33).fill(255));
+    expect(decide(long)).toEqual({ why: 'This is no ID of a subnet: one has 32 bytes.' });
   });
 
   test('of a payload alone there is none, and why', () => {

@@ -113,6 +113,13 @@ describe('JSON of this API', () => {
     });
   });
 
+  test.each(['pchain-height', 'p-chain-height'])('so does one of the Go aggregator, its height as %s', (name) => {
+    const body = { message: MESSAGE, 'signing-subnet-id': 'abc', 'quorum-percentage': 80, [name]: 7 };
+    expect(readPasted(JSON.stringify(body))).toMatchObject({
+      fields: { signingSubnetId: 'abc', quorumPercentage: 80, pChainHeight: 7 },
+    });
+  });
+
   test('so does the curl line of one', () => {
     const line = `curl -s http://127.0.0.1:8080/v1/x \\\n -H 'content-type: application/json' -d '{"message":"0x${MESSAGE}","quorumPercentage":50}'`;
     expect(readPasted(line)).toMatchObject({ hex: MESSAGE, source: 'request', fields: { quorumPercentage: 50 } });
