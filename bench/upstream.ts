@@ -6,18 +6,20 @@ import { startProcess, startService } from './processes.ts';
 /** Bytes of an answer: a block, a page of transactions, one with all its UTXOs. */
 const DEFAULT_SIZES = [1_000, 20_000, 200_000];
 const CONNECTIONS = 16;
+/** Of all processes: those of the same code differ for as long as they live, by what V8 compiles when. */
+const STARTS = 3;
 /**
- * Rounds over all targets in turns, to and fro, so that all have the same of a noisy machine; each ratio is the median of its
- * rounds'.
+ * Of each start, over all targets in turns, to and fro, so that all have the same of a noisy machine; each ratio is the median of its
+ * rounds'. They are many and short, as the same process is a quarter faster or slower from one second to the next.
  */
-const ROUNDS = 10;
+const ROUNDS = 24;
 /** Once idle after its start, a service collects all garbage, and V8 lets go of compiled code then: what was warm would be cold again. */
 const SETTLE_MS = 4_000;
 /** Until V8 has compiled what is hot: the service has more of that than the bare proxy, and is slow for longer. */
 const WARM_UP_MS = 5_000;
-const ROUND_MS = 1_000;
+const ROUND_MS = 250;
 /** Then one at a time, for what the proxy adds to an answer where nothing queues. */
-const LONE_ROUND_MS = 400;
+const LONE_ROUND_MS = 100;
 const CACHE_BYTES = 32 * 1024 * 1024;
 /** Rate limits are counted, and never reached. */
 const RATE_LIMIT = 10_000_000;
@@ -38,6 +40,13 @@ interface Round {
 }
 
 async function benchSize(size: number, report: (row: Row) => void): Promise<void> {
+  const rounds: Record<string, Round[]> = {};
+  for (let start = 0; start < STARTS; start += 1) await measureStart(size, rounds);
+  reportRounds(size, rounds, report);
+}
+
+/** Starts all processes, and adds their rounds to those of earlier starts. */
+async function measureStart(size: number, rounds: Record<string, Round[]>): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const start = async (...args: string[]) => opened.use(await startProcess(args)).announced;
   const { url: upstream } = await start('bench/upstream-stand-in.ts', String(size));
@@ -59,21 +68,29 @@ async function benchSize(size: number, report: (row: Row) => void): Promise<void
   };
 
   await sleep(SETTLE_MS);
-  for (const url of Object.values(targets)) await run(url, CONNECTIONS, WARM_UP_MS);
-  const rounds: Record<string, Round[]> = {};
+  const pools = Object.entries(targets).map(
+    ([name, url]) => [name, opened.adopt(new Pool(url, { connections: CONNECTIONS }), (pool) => pool.close())] as const,
+  );
+  for (const [, pool] of pools) await run(pool, CONNECTIONS, WARM_UP_MS);
   for (let round = 0; round < ROUNDS; round += 1) {
-    const inTurn = Object.entries(targets);
-    for (const [name, url] of round % 2 === 0 ? inTurn : inTurn.reverse()) {
-      (rounds[name] ??= []).push(await measure(url));
+    for (const [name, pool] of round % 2 === 0 ? pools : pools.toReversed()) {
+      (rounds[name] ??= []).push(await measure(pool));
     }
   }
+}
+
+function reportRounds(
+  size: number,
+  rounds: Readonly<Record<string, readonly Round[]>>,
+  report: (row: Row) => void,
+): void {
   const of = (name: string): readonly Round[] => rounds[name] ?? [];
   const loneP99 = (name: string): number =>
     quantile(
       of(name).flatMap(({ loneMs }) => loneMs),
       0.99,
     );
-  for (const name of Object.keys(targets)) {
+  for (const name of Object.keys(rounds)) {
     const ratios = of(name).map(({ perSecond }, index) => perSecond / (of('bare proxy')[index]?.perSecond ?? 1));
     const lone = of(name).flatMap(({ loneMs }) => loneMs);
     report({
@@ -88,9 +105,9 @@ async function benchSize(size: number, report: (row: Row) => void): Promise<void
   }
 }
 
-async function measure(url: string): Promise<Round> {
-  const together = await run(url, CONNECTIONS, ROUND_MS);
-  const lone = await run(url, 1, LONE_ROUND_MS);
+async function measure(pool: Pool): Promise<Round> {
+  const together = await run(pool, CONNECTIONS, ROUND_MS);
+  const lone = await run(pool, 1, LONE_ROUND_MS);
   return {
     perSecond: (together.each.length / together.tookMs) * 1_000,
     saturatedP99Ms: quantile(together.each, 0.99),
@@ -98,12 +115,12 @@ async function measure(url: string): Promise<Round> {
   };
 }
 
-async function run(url: string, connections: number, forMs: number): Promise<{ tookMs: number; each: number[] }> {
-  const pool = new Pool(url, { connections });
+/** @param clients that each send one request after the other */
+async function run(pool: Pool, clients: number, forMs: number): Promise<{ tookMs: number; each: number[] }> {
   const each: number[] = [];
   const startMs = performance.now();
   await Promise.all(
-    Array.from({ length: connections }, async () => {
+    Array.from({ length: clients }, async () => {
       while (performance.now() < startMs + forMs) {
         const askedMs = performance.now();
         // A hundred targets that come again: so a cache has something to do.
@@ -113,9 +130,7 @@ async function run(url: string, connections: number, forMs: number): Promise<{ t
       }
     }),
   );
-  const tookMs = performance.now() - startMs;
-  await pool.close();
-  return { tookMs, each };
+  return { tookMs: performance.now() - startMs, each };
 }
 
 /** Reads the answer and drops it as it comes: this process is to do as little as possible beside those that are measured. */
