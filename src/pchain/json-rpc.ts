@@ -2,6 +2,7 @@ import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import { backoffMs } from '../primitives/backoff.ts';
 import { type Clock, type Random, sleep } from '../primitives/clock.ts';
 import { DeadlineExceeded, startDeadline } from '../primitives/deadline.ts';
+import { EndpointAddress } from '../primitives/endpoint-address.ts';
 import { type HttpConnections, type OpenConnections, openHttpConnections } from '../primitives/http-connections.ts';
 import { mayStatusPass } from '../primitives/http-statuses.ts';
 import { ParseError } from '../primitives/parse-error.ts';
@@ -219,7 +220,7 @@ class HttpJsonRpcClient implements JsonRpcClient {
         if (attempt.status === 'answered') return attempt.result;
         if (attempt.status === 'rejected') throw attempt.error;
         health.failed(index);
-        this.#metrics.attemptFailures.inc({ endpoint: endpoint.host, reason: attempt.reason });
+        this.#metrics.attemptFailures.inc({ endpoint: endpoint.address.host, reason: attempt.reason });
         // The newest failure goes last: it decides the kind of the error.
         failures.delete(endpoint);
         failures.set(endpoint, attempt);
@@ -242,8 +243,8 @@ class HttpJsonRpcClient implements JsonRpcClient {
     try {
       const { statusCode, body } = await endpoint.http.request({
         method: 'POST',
-        path: `${endpoint.pathPrefix}${call.path}${endpoint.query}`,
-        headers: { ...endpoint.headers, ...currentSpan().headers },
+        path: endpoint.address.path(call.path),
+        headers: { ...endpoint.address.headers, 'content-type': 'application/json', ...currentSpan().headers },
         body: encodeExactJson({ jsonrpc: '2.0', id, method: call.method, params: call.params }),
         signal: deadline.signal,
       });
@@ -266,9 +267,11 @@ class HttpJsonRpcClient implements JsonRpcClient {
     try {
       const response = parseResponse(text, id);
       if (!('rejection' in response)) return { status: 'answered', result: call.parseResult(response.result) };
-      const { rejection } = response;
-      const words = `${rejection.message} (code ${rejection.code})`;
-      const detail = `${call.method}: rejected by ${endpoint.host}: ${words}`;
+      const { code } = response.rejection;
+      const message = endpoint.address.redact(response.rejection.message).slice(0, MAX_REJECTION_LENGTH);
+      const rejection = { code, message };
+      const words = `${message} (code ${code})`;
+      const detail = `${call.method}: rejected by ${endpoint.address.host}: ${words}`;
       const error = new ApiError('rejected', `${call.method}: rejected: ${words}`, { rejection, detail });
       return { status: 'rejected', error };
     } catch (cause) {
@@ -285,12 +288,8 @@ interface Target {
 }
 
 interface Endpoint {
-  /** For the log and for metrics, where the whole URL must not stand: paths and queries may hold keys. */
-  readonly host: string;
+  readonly address: EndpointAddress;
   readonly http: HttpConnections;
-  readonly pathPrefix: string;
-  readonly query: string;
-  readonly headers: Readonly<Record<string, string>>;
 }
 
 type Attempt<Result> =
@@ -312,25 +311,13 @@ interface AttemptFailure {
 
 /** The body of an HTTP error is read to be thrown away; if it is longer than this, the connection is closed instead. */
 const MAX_ERROR_BODY_BYTES = 65_536;
-/** Enough for every text of the node, and too little to fill logs. */
+/** Enough for every text of the node, and too little to fill logs. Clients may see it. */
 const MAX_REJECTION_LENGTH = 1_000;
 
-function openEndpoint(
-  { baseUrl, queryParameters, httpHeaders }: ApiEndpoint,
-  openHttp: OpenConnections,
-  limits: JsonRpcLimits,
-): Endpoint {
-  const url = new URL(baseUrl);
-  for (const [name, value] of Object.entries(queryParameters ?? {})) url.searchParams.append(name, value);
-  const headers = Object.entries(httpHeaders ?? {}).map(([name, value]) => [name.toLowerCase(), value]);
-  return {
-    host: url.host,
-    // The deadline of an attempt covers it from its connection on, and runs on the injected clock.
-    http: openHttp(url.origin, { connections: limits.maxConnections }),
-    pathPrefix: url.pathname.replace(/\/+$/, ''),
-    query: url.search,
-    headers: { ...Object.fromEntries(headers), 'content-type': 'application/json' },
-  };
+function openEndpoint(endpoint: ApiEndpoint, openHttp: OpenConnections, limits: JsonRpcLimits): Endpoint {
+  const address = new EndpointAddress(endpoint);
+  // The deadline of an attempt covers it from its connection on, and runs on the injected clock.
+  return { address, http: openHttp(address.origin, { connections: limits.maxConnections }) };
 }
 
 /** A JSON-RPC 2.0 response object. @throws {ParseError} */
@@ -343,7 +330,7 @@ function parseResponse(
   if ('error' in response && response.error !== null) {
     const { code, message } = readObject(response.error, 'error');
     if (typeof code !== 'number' || !Number.isSafeInteger(code)) throw new ParseError('error', 'has no integer code');
-    return { rejection: { code, message: readString(message, 'message of the error').slice(0, MAX_REJECTION_LENGTH) } };
+    return { rejection: { code, message: readString(message, 'message of the error') } };
   }
   // Only an error may lack the ID: the request could perhaps not be read.
   if (response.id !== id) throw new ParseError('response', 'is about another request');
@@ -370,5 +357,5 @@ function summarize(failures: ReadonlyMap<Endpoint, AttemptFailure>): string {
 
 /** For the log. */
 function summarizeByHost(failures: ReadonlyMap<Endpoint, AttemptFailure>): string {
-  return [...failures].map(([{ host }, { message, detail = message }]) => `${host}: ${detail}`).join('; ');
+  return [...failures].map(([{ address }, { message, detail = message }]) => `${address.host}: ${detail}`).join('; ');
 }

@@ -1,12 +1,12 @@
 import type { Dispatcher } from 'undici';
 import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import type { Clock } from '../primitives/clock.ts';
+import { EndpointAddress } from '../primitives/endpoint-address.ts';
 import type { OpenHttp } from '../primitives/http-port.ts';
 import type { Span } from '../telemetry/spans.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { ConnectionSlots, MAX_CONNECTIONS } from './connection-slots.ts';
 import type { Departure } from './departure.ts';
-import { EndpointAddress } from './endpoint-address.ts';
 import { Exchange, type ExchangeRules, type RawAnswer } from './exchange.ts';
 import { FailingSubjects } from './failing-subjects.ts';
 import {

@@ -267,6 +267,17 @@ describe('failover', () => {
     expect((await failure(ask(setup.client))).rejection).toEqual({ code: -32700, message: 'parse error' });
   });
 
+  it('takes our key out of a rejection that repeats it, also where the text is cut', async () => {
+    const key = '0a1b2c3d4e5f6a7b8c9d';
+    const message = `${'x'.repeat(990)} ${key}`;
+    await using api = await LocalApi.start(() => ({ error: { code: 1, message } }));
+    await using setup = setUp([], { endpoints: [{ baseUrl: `${api.baseUrl}/v3/${key}` }] });
+    const error = await failure(ask(setup.client, { maxResponseBytes: 10_000 }));
+    expect(error.rejection?.message).toBe(message.replace(key, '…'));
+    expect(`${error.message} ${error.detail}`).not.toContain(key.slice(0, 8));
+    expect(api.requests[0]?.url).toBe(`/v3/${key}/ext/bc/P`);
+  });
+
   it('cuts the text of a rejection', async () => {
     await using api = await LocalApi.start(() => ({ error: { code: 1, message: 'x'.repeat(100_000) } }));
     await using setup = setUp([api]);

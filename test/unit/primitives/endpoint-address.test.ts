@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { EndpointAddress } from '../../../src/upstream/endpoint-address.ts';
+import { EndpointAddress } from '../../../src/primitives/endpoint-address.ts';
 
 const KEY = '0a1b2c3d4e5f6a7b8c9d';
 

@@ -1,13 +1,15 @@
-import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
+import type { ApiEndpoint } from './api-endpoint.ts';
 
 /** Shorter values are no keys, and are part of many sentences. */
 const MIN_SECRET_LENGTH = 4;
 /** A part of a path, or of a value such as `Bearer …`, is a key of its own where it is as long as one. */
 const MIN_KEY_LENGTH = 16;
 
-/** Where an upstream is, and what of our own goes with every request to it. */
+/** Where an API is, and what of our own goes with every request to it. */
 export class EndpointAddress {
   readonly origin: string;
+  /** For the log and for metrics, where the whole URL must not stand: paths and queries may hold keys. */
+  readonly host: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly #pathPrefix: string;
   readonly #ownQuery: string;
@@ -17,6 +19,7 @@ export class EndpointAddress {
     const url = new URL(baseUrl);
     for (const [key, value] of Object.entries(queryParameters)) url.searchParams.append(key, value);
     this.origin = url.origin;
+    this.host = url.host;
     this.#pathPrefix = url.pathname.replace(/\/+$/, '');
     this.#ownQuery = url.search.slice(1);
     this.headers = {
@@ -37,7 +40,7 @@ export class EndpointAddress {
     return `${this.#pathPrefix}${target}${target.includes('?') ? '&' : '?'}${this.#ownQuery}`;
   }
 
-  /** Takes out of a text whatever of our own an upstream may repeat in a sentence about the URL or the headers that it got. */
+  /** Takes out of a text whatever of our own an API may repeat in a sentence about the URL or the headers that it got. */
   redact(text: string): string {
     return this.#secrets.reduce((redacted, secret) => redacted.replaceAll(secret, '…'), text);
   }
