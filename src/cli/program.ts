@@ -198,7 +198,8 @@ Without --config the service runs on an embedded network of its own: a P-Chain A
 peer-to-peer protocol, on loopback. Every other setting stands in the file or in a variable of the environment: see
 config/README.md.
 
-Signals: SIGTERM and SIGINT stop the service, a second one at once; SIGHUP has it read its configuration anew.
+Signals: SIGTERM and SIGINT stop the service, a second one at once; SIGHUP has it read its configuration anew, or stops it where its
+terminal was closed.
 ${examples([
   ['warp-signature-aggregator serve', ''],
   ['warp-signature-aggregator serve --config fuji.json --port 80', ''],

@@ -1,3 +1,5 @@
+import { closeSync, openSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import { ListenError } from '../api/listen-error.ts';
 import { type App, exampleNameOf, startApp, WrongNetworks } from '../app.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
@@ -16,7 +18,7 @@ import { PROCESS_MEMORY, settleMemory } from './settle-memory.ts';
 /** For what is closed after the last request. It takes a second or two unless something hangs. */
 const CLOSE_TIMEOUT_MS = 10_000;
 
-/** The reason for ending everything at SIGINT or SIGTERM. */
+/** The reason for ending everything at SIGINT or SIGTERM, or when the terminal is closed. */
 class Stopped extends Error {
   readonly signalName: NodeJS.Signals;
 
@@ -27,8 +29,10 @@ class Stopped extends Error {
 }
 
 interface Stop {
-  /** Aborts at the first SIGINT or SIGTERM, with {@link Stopped}. */
+  /** Aborts at the first SIGINT or SIGTERM, or by {@link hangUp}, with {@link Stopped}. */
   readonly signal: AbortSignal;
+  /** As SIGINT does, where it is not stopped already. */
+  hangUp(): void;
   /** How long closing may take from then on. After that the process ends regardless. */
   timeoutMs: number;
 }
@@ -36,7 +40,13 @@ interface Stop {
 /** A second signal, or a shutdown that hangs, ends the process at once. */
 function listenForStop(): Stop {
   const controller = new AbortController();
-  const stop: Stop = { signal: controller.signal, timeoutMs: CLOSE_TIMEOUT_MS };
+  const stop: Stop = {
+    signal: controller.signal,
+    hangUp() {
+      if (!controller.signal.aborted) onSignal('SIGHUP');
+    },
+    timeoutMs: CLOSE_TIMEOUT_MS,
+  };
   const onSignal = (signalName: NodeJS.Signals): void => {
     if (controller.signal.aborted) {
       process.stderr.write('ended at once, by a second signal\n');
@@ -51,6 +61,23 @@ function listenForStop(): Stop {
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
   return stop;
+}
+
+/**
+ * Whether the terminal at which somebody started this is closed since then, of which the system tells by SIGHUP, too: what goes on then holds
+ * its port, and nobody sees it. `nohup` and supervisors start without one.
+ */
+function watchTerminal(): () => boolean {
+  const isAtTerminal = isatty(0);
+  return () => {
+    if (!isAtTerminal) return false;
+    try {
+      closeSync(openSync('/dev/tty', 'r'));
+      return false;
+    } catch {
+      return true;
+    }
+  };
 }
 
 /**
@@ -77,7 +104,11 @@ async function serveUntilStopped(load: () => LoadedConfig, stop: Stop): Promise<
   const { signal } = stop;
   // Without a listener the signal ends the process; before there is anything to change there is nothing to do.
   let reload = async (): Promise<void> => undefined;
-  process.on('SIGHUP', () => void reload());
+  const isTerminalClosed = watchTerminal();
+  process.on('SIGHUP', () => {
+    if (isTerminalClosed()) stop.hangUp();
+    else void reload();
+  });
   const { config, written } = load();
   const { drainDelayMs, shutdownTimeoutMs } = config.server;
   stop.timeoutMs = drainDelayMs + shutdownTimeoutMs + CLOSE_TIMEOUT_MS;
