@@ -23,7 +23,8 @@ test.runIf(process.platform === 'linux')(
     }
     expect(url).toBeDefined();
     const socket = connect(Number(url?.port), url?.hostname);
-    await once(socket, 'connect');
+    socket.write(`GET /health/live HTTP/1.1\r\nhost: ${url?.host}\r\n\r\n`);
+    await once(socket, 'data');
     terminal.kill('SIGKILL');
     await once(socket.resume(), 'close');
     expect((await once(connect(Number(url?.port), url?.hostname), 'error'))[0]).toMatchObject({ code: 'ECONNREFUSED' });
