@@ -16,6 +16,17 @@ interface PendingJob {
   readonly reject: (error: unknown) => void;
 }
 
+/** All of this process that are loading their program. */
+const starting = new Set<JobThread>();
+
+/**
+ * Resolves when no thread is starting. V8 may end the whole process, by a signal of its own, where a thread is ended while it starts, also
+ * by the end of the process.
+ */
+export async function untilThreadsStarted(): Promise<void> {
+  await Promise.all(Array.from(starting, ({ started }) => started));
+}
+
 /**
  * A thread that does one job after the other. It sleeps until a number in shared memory changes, and not in an event loop: so it wakes
  * up sooner. Each result is on its way before the next job begins. The thread does not keep the process alive while it has no job.
@@ -44,6 +55,8 @@ export class JobThread {
     });
     loaded.catch(() => undefined); // An error of the thread, of which those hear that have a job.
     this.started = Promise.race([loaded, ended.promise]).catch(() => undefined);
+    starting.add(this);
+    void this.started.then(() => starting.delete(this));
     this.#worker.on('messageerror', (error) => this.#settle({ error }));
     this.#worker.unref();
   }

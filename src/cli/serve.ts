@@ -2,11 +2,12 @@ import { closeSync, openSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { ListenError } from '../api/listen-error.ts';
 import { type App, exampleNameOf, startApp, WrongNetworks } from '../app.ts';
+import { untilThreadsStarted } from '../bls/job-thread.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import { ConfigError } from '../config/problems.ts';
 import type { NetworkConfig } from '../config/settings.ts';
 import { IdentityError } from '../p2p/identity.ts';
-import { systemClock } from '../primitives/clock.ts';
+import { sleep, systemClock } from '../primitives/clock.ts';
 import { aborted } from '../primitives/deadline.ts';
 import { keepTickShape } from '../primitives/tick-shape.ts';
 import { StoreError } from '../store/validation-store.ts';
@@ -15,6 +16,8 @@ import { usageFailure } from './exit-codes.ts';
 import { createReload } from './reload.ts';
 import { PROCESS_MEMORY, settleMemory } from './settle-memory.ts';
 
+/** Threads start in a tenth of a second, and a person who wants the end at once does not wait for one that hangs. */
+const MAX_THREAD_START_MS = 1_000;
 /** For what is closed after the last request. It takes a second or two unless something hangs. */
 const CLOSE_TIMEOUT_MS = 10_000;
 
@@ -50,7 +53,8 @@ function listenForStop(): Stop {
   const onSignal = (signalName: NodeJS.Signals): void => {
     if (controller.signal.aborted) {
       process.stderr.write('ended at once, by a second signal\n');
-      process.exit(1);
+      void exitAtOnce();
+      return;
     }
     controller.abort(new Stopped(signalName));
     setTimeout(() => {
@@ -61,6 +65,12 @@ function listenForStop(): Stop {
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
   return stop;
+}
+
+/** With 1, and not by a signal of V8's: see {@link untilThreadsStarted}. */
+async function exitAtOnce(): Promise<never> {
+  await Promise.race([untilThreadsStarted(), sleep(systemClock, MAX_THREAD_START_MS)]);
+  process.exit(1);
 }
 
 /**

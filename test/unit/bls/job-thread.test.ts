@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { BlsJob } from '../../../src/bls/bls-jobs.ts';
-import { JobThread } from '../../../src/bls/job-thread.ts';
+import { JobThread, untilThreadsStarted } from '../../../src/bls/job-thread.ts';
 
 const jobOf = (name: number): BlsJob => ({ kind: 'hash', message: Uint8Array.of(name) });
 
@@ -79,4 +79,28 @@ test('a program that cannot be loaded is one that has started and is over', asyn
   await expect(job).rejects.toThrow('no backend');
   await thread.started;
   expect(thread.isOver).toBe(true);
+});
+
+test('whoever would end the process can wait until no thread is starting', async () => {
+  const gate = new Int32Array(new SharedArrayBuffer(4));
+  const program = `
+    import { parentPort, workerData } from 'node:worker_threads';
+    Atomics.wait(workerData.gate, 0, 0, 5000);
+    parentPort.postMessage('loaded');`;
+  const thread = new JobThread(new URL(`data:text/javascript,${encodeURIComponent(program)}`), {
+    workerData: { gate },
+  });
+  const order: string[] = [];
+  const both = Promise.all([
+    thread.started.then(() => order.push('started')),
+    untilThreadsStarted().then(() => order.push('none starts')),
+  ]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(order).toEqual([]);
+  Atomics.store(gate, 0, 1);
+  Atomics.notify(gate, 0);
+  await both;
+  expect(order).toEqual(['started', 'none starts']);
+  await untilThreadsStarted();
+  await thread.end();
 });
