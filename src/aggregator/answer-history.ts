@@ -119,14 +119,10 @@ class Entry implements AnswerRecord {
 
   fail(): void {
     this.failures += 1;
-    this.#waitForTrial();
+    this.putOffTrial();
   }
 
-  beginTrial(): void {
-    this.#waitForTrial();
-  }
-
-  #waitForTrial(): void {
+  putOffTrial(): void {
     this.nextTrialMs = this.#clock.monotonicMs() + trialIntervalMs(this.failures);
   }
 }
@@ -204,7 +200,7 @@ export function createAnswerHistories(clock: Clock, slowMs: number): AnswerHisto
       failed: (nodeID) => ofSubnet(nodeID).fail(),
       failedAltogether: (nodeID) => ofNode(nodeID).fail(),
       beginTrial(nodeID) {
-        for (const entry of [nodes.peek(nodeID), find(nodeID)]) if (entry?.isFresh) entry.beginTrial();
+        for (const entry of [nodes.peek(nodeID), find(nodeID)]) if (entry?.isFresh) entry.putOffTrial();
       },
       observed(nodeID, answer, afterMs) {
         if (answer.kind === 'not_sent') return;

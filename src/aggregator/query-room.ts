@@ -60,11 +60,8 @@ export class QueryRoom {
 
   constructor({ clock, maxQueries, maxLargeBytes = MAX_LARGE_BYTES }: QueryRoomOptions) {
     this.#clock = clock;
-    const none = () => ({
-      ...{ taken: 0, ofClients: new Map<string, number>(), waiting: new FairLine<string | undefined, Waiting>() },
-    });
-    this.#small = { max: maxQueries, ...none() };
-    this.#large = { max: maxLargeBytes, ...none() };
+    this.#small = emptyLane(maxQueries);
+    this.#large = emptyLane(maxLargeBytes);
   }
 
   /** What of the room is taken now, and how many queries wait for some. */
@@ -123,6 +120,10 @@ export class QueryRoom {
       this.#startWaiting(this.#large);
     });
   }
+}
+
+function emptyLane(max: number): Lane {
+  return { max, taken: 0, ofClients: new Map(), waiting: new FairLine() };
 }
 
 function hasShareFor({ max, taken, ofClients }: Lane, client: string | undefined, cost: number): boolean {

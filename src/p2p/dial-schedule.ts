@@ -11,6 +11,7 @@ import {
   type RedialLimits,
   YOUNG_DIAL_MS,
 } from './peer-decisions.ts';
+import { TokenBucket } from './token-bucket.ts';
 
 /** How often and how many nodes are dialled, and how long connections are kept that nobody wants. */
 export interface DialLimits extends RedialLimits {
@@ -99,14 +100,13 @@ export class DialSchedule {
   readonly #connecting = new Map<NodeID, number>();
   #openCount = 0;
   /** A dial costs one. They are earned by time, a second's worth at most. */
-  #tokens: number;
-  #tokensAtMs: number;
+  readonly #tokens: TokenBucket;
   #lacksRoom = false;
 
   constructor(options: DialScheduleOptions) {
     this.#options = options;
-    this.#tokens = options.limits.dialsPerSecond;
-    this.#tokensAtMs = options.nowMs;
+    const { dialsPerSecond: perSecond } = options.limits;
+    this.#tokens = new TokenBucket({ atOnce: perSecond, perSecond }, options.nowMs);
   }
 
   /** Connections that were dialled and are not ready yet. */
@@ -150,14 +150,12 @@ export class DialSchedule {
   /** The nodes to dial now, which count as dialled from here on. */
   takeDue(nowMs: number): NodeID[] {
     const { limits } = this.#options;
-    const earned = ((nowMs - this.#tokensAtMs) / 1000) * limits.dialsPerSecond;
-    this.#tokens = Math.min(limits.dialsPerSecond, this.#tokens + earned);
-    this.#tokensAtMs = nowMs;
+    const tokens = this.#tokens.left(nowMs);
     this.#lacksRoom = false;
     // Looking at all nodes is not worth it where none may be dialled.
-    if (this.#tokens < 1) return [];
+    if (tokens < 1) return [];
     const load = {
-      tokens: this.#tokens,
+      tokens,
       openCount: this.#openCount,
       connectingCount: this.#connecting.size,
       youngCount: this.#countYoung(nowMs),
@@ -166,8 +164,8 @@ export class DialSchedule {
     const budget = dialBudget(load, limits);
     const due = budget.total <= 0 ? [] : planDials(this.#candidates(budget.unwanted > 0, nowMs), budget, nowMs);
     const room = Math.min(budget.total, budget.others);
-    this.#lacksRoom = room < Math.floor(this.#tokens) && due.length >= room;
-    this.#tokens -= due.length;
+    this.#lacksRoom = room < Math.floor(tokens) && due.length >= room;
+    this.#tokens.spend(due.length);
     for (const nodeID of due) {
       const record = this.#record(nodeID, nowMs);
       record.isOpen = true;

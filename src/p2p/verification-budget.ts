@@ -1,5 +1,6 @@
 import type { NodeID } from '../primitives/ids.ts';
 import { createLru } from '../primitives/lru.ts';
+import { TokenBucket } from './token-bucket.ts';
 
 /**
  * For each dial that is earned. An address is worth a dial at most, and most that come are known; at 50 dials a second these are
@@ -13,11 +14,6 @@ const PRICE_OF_WRONG = 8;
 /** All that are connected. */
 const MAX_PEERS = 20_000;
 
-interface Bucket {
-  tokens: number;
-  atMs: number;
-}
-
 /**
  * How many signatures of addresses are verified: each takes a third of a millisecond. A peer can sign new addresses of its own nodes all the
  * time, and fifty validators of a stranger's L1, each of which is dialled once a second for such an address and hands over 64 of them, would
@@ -25,15 +21,14 @@ interface Bucket {
  * their own, as large again: new addresses of nodes that nobody wants, of which strangers can make as many as they like, do not use it up.
  */
 export class VerificationBudget {
-  readonly #perSecond: number;
-  readonly #ofWanted: Bucket;
-  readonly #ofOthers: Bucket;
-  readonly #ofPeers = createLru<NodeID, Bucket>(MAX_PEERS);
+  readonly #ofWanted: TokenBucket;
+  readonly #ofOthers: TokenBucket;
+  readonly #ofPeers = createLru<NodeID, TokenBucket>(MAX_PEERS);
 
   constructor(dialsPerSecond: number, nowMs: number) {
-    this.#perSecond = PER_DIAL * dialsPerSecond;
-    this.#ofWanted = { tokens: this.#perSecond, atMs: nowMs };
-    this.#ofOthers = { tokens: this.#perSecond, atMs: nowMs };
+    const perSecond = PER_DIAL * dialsPerSecond;
+    this.#ofWanted = new TokenBucket({ atOnce: perSecond, perSecond }, nowMs);
+    this.#ofOthers = new TokenBucket({ atOnce: perSecond, perSecond }, nowMs);
   }
 
   /**
@@ -45,25 +40,17 @@ export class VerificationBudget {
     const shared = isWanted ? this.#ofWanted : this.#ofOthers;
     let ofPeer = this.#ofPeers.get(peer);
     if (ofPeer === undefined) {
-      ofPeer = { tokens: OF_PEER.atOnce, atMs: nowMs };
+      ofPeer = new TokenBucket(OF_PEER, nowMs);
       this.#ofPeers.set(peer, ofPeer);
     }
-    refill(ofPeer, OF_PEER.atOnce, OF_PEER.perSecond, nowMs);
-    refill(shared, this.#perSecond, this.#perSecond, nowMs);
-    if (ofPeer.tokens < 1 || shared.tokens < 1) return false;
-    ofPeer.tokens -= 1;
-    shared.tokens -= 1;
+    if (ofPeer.left(nowMs) < 1 || shared.left(nowMs) < 1) return false;
+    ofPeer.spend(1);
+    shared.spend(1);
     return true;
   }
 
   /** What was taken for something of this peer has shown that it is wrong. */
   wasWrong(peer: NodeID): void {
-    const ofPeer = this.#ofPeers.get(peer);
-    if (ofPeer !== undefined) ofPeer.tokens -= PRICE_OF_WRONG - 1;
+    this.#ofPeers.get(peer)?.spend(PRICE_OF_WRONG - 1);
   }
-}
-
-function refill(bucket: Bucket, most: number, perSecond: number, nowMs: number): void {
-  bucket.tokens = Math.min(most, bucket.tokens + ((nowMs - bucket.atMs) / 1_000) * perSecond);
-  bucket.atMs = nowMs;
 }
