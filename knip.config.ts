@@ -3,17 +3,14 @@ import type { KnipConfig } from 'knip';
 const config: KnipConfig = {
   // Those ending in ! are the program itself; the rest is what develops it.
   entry: [
-    'src/main.ts!',
+    'src/{main.ts,start.js}!',
     'src/bls/bls-worker.ts!',
-    // Run by npm run generate, whose results are the program.
-    'src/bls/fused-code.ts!',
-    'src/console/build-page-files.ts!',
-    'src/console/page/app.ts!',
+    'src/console/page/app.tsx!',
     'bench/*.ts',
-    'scripts/{check,generate,pictures,settings-docs}.ts',
+    'scripts/{bundle-page,check,generate,pictures,settings-docs}.ts',
     'test/**/*.test.ts',
   ],
-  project: ['src/**/*.{ts,js}!', 'bench/**/*.ts', 'scripts/**/*.ts', 'test/**/*.ts'],
+  project: ['src/**/*.{ts,tsx,js}!', 'bench/**/*.ts', 'scripts/**/*.ts', 'test/**/*.ts'],
   // Every message of the protocol is generated, whether or not its parts are named elsewhere.
   ignore: ['src/*/gen/**'],
   // A type that an exported function speaks of is there to be named by whoever calls it.

@@ -4,7 +4,7 @@ import fastify from 'fastify';
 const [, , path = '', answer = ''] = process.argv;
 const server = fastify();
 server.post(path, (_request, reply) => {
-  reply.status(201).type('application/json; charset=utf-8').send(answer);
+  reply.status(201).type('application/json').send(answer);
 });
 console.log(JSON.stringify({ url: await server.listen({ host: '127.0.0.1', port: 0 }) }));
 process.stdin.on('end', () => process.exit(0)).resume();

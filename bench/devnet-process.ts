@@ -5,6 +5,7 @@ import { registerDevnetRoutes } from '../src/devnet/devnet-routes.ts';
 import { systemClock } from '../src/primitives/clock.ts';
 import type { NodeID } from '../src/primitives/ids.ts';
 import { createLogger } from '../src/telemetry/logger.ts';
+import { setBehaviour } from '../test/devnet/validator-faults.ts';
 import { misbehaviourFromSeed, type WeightedIndex } from '../test/faults/misbehaviour.ts';
 
 /** Which validators of the primary network misbehave: two that are slow, the heaviest, or a third of the weight in mixed ways. */
@@ -39,7 +40,7 @@ async function misbehave(how: Misbehaving, seed: number): Promise<void> {
             0.33,
           ),
         ].map(([index, { behaviour }]) => [index, behaviour] as const);
-  for (const [index, behaviour] of plan) devnet.validator(index).setBehaviour(behaviour);
+  for (const [index, behaviour] of plan) setBehaviour(devnet.validator(index), behaviour);
 }
 
 /** The heaviest first. */

@@ -30,9 +30,7 @@ async function measure(validators: number, how: string, seed: number): Promise<O
   const agent = new Agent();
   opened.defer(() => agent.close());
   const devnet = opened.use(await startDevnetProcess(validators, how, String(seed)));
-  const { url } = opened.use(
-    await startService({ network: { pChainApi: [{ baseUrl: devnet.apiUrl }], dialsPerSecond: 1_000 } }),
-  );
+  const { url } = opened.use(await startService({ network: { pChainApi: [{ baseUrl: devnet.apiUrl }] } }));
   await untilReady(url, agent);
   const post = (message: string): Promise<number> => postMessage(url, message, agent);
   const [first = '', ...others] = await newMessages(devnet.url, 1 + ROUNDS);

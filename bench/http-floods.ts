@@ -22,6 +22,10 @@ const FLOODS: Readonly<Record<string, Flood>> = {
   garbage: { kind: 'garbage', connections: 256, isOpen: true },
   unread: { kind: 'unread', connections: 64 },
   'half-sent': { kind: 'half-sent', connections: 10_000 },
+  'one-byte-chunks': { kind: 'one-byte-chunks', connections: 60 },
+  'long-one-byte-chunks': { kind: 'long-one-byte-chunks', connections: 14 },
+  'one-byte-segments': { kind: 'one-byte-segments', connections: 60 },
+  'unfinished-bodies': { kind: 'unfinished-bodies', connections: 4_000 },
   'hanging-p-chain': { kind: 'unknown-chains', connections: 256, isOpen: true, isPChainHanging: true },
 };
 /** Times what the machine can do. */

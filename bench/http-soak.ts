@@ -20,7 +20,7 @@ const LEAST_LEAK_BYTES = 16;
  * to no leak. The most is that of known answers, 20,000. Those let go of stay in its table until that is full, and then V8 makes it twice
  * as large, 0.9 MB more: that is after 32,768.
  */
-const SMALL_CACHES = { signatureCacheSize: 5_000, signatureCachePerSigner: 1_000, resultCacheBytes: 1024 * 1024 };
+const SMALL_CACHES = { signatureCacheSize: 5_000 };
 /**
  * Refused ones mostly wait, so that more of them fit beside each other. The mixed ones are there for V8, which compiles what runs often:
  * at the rate of the soak that would take an hour, and look like a leak.

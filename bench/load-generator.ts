@@ -6,8 +6,8 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import autocannon from 'autocannon';
 import { Pool } from 'undici';
-import { AGGREGATION_PATH, type Answers, type LoadJob, type LoadResult } from './load.ts';
-import { createBodies } from './load-requests.ts';
+import { AGGREGATION_PATH, type Answers, BODY_KINDS, type BodyKind, type LoadJob, type LoadResult } from './load.ts';
+import { createBodies, type RequestKind } from './load-requests.ts';
 import { quantile, round } from './statistics.ts';
 
 const TIMEOUT_S = 60;
@@ -192,9 +192,49 @@ async function hold({ url, connections, seconds, kind }: LoadJob): Promise<LoadR
   return tally.result(startedMs, Date.now());
 }
 
+/** Bodies over connections that are opened anew after each answer. */
+async function sendBodies({ url, connections, seconds }: LoadJob, kind: BodyKind): Promise<LoadResult> {
+  const { hostname, port } = new URL(url);
+  const { path, bytes, pieces } = BODY_KINDS[kind];
+  const coding = pieces === 'chunks' ? 'transfer-encoding: chunked' : `content-length: ${bytes + SURPLUS[pieces]}`;
+  const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${coding}\r\n\r\n`;
+  const body = pieces === 'chunks' ? `${'1\r\n[\r\n'.repeat(bytes)}0\r\n\r\n` : '['.repeat(bytes);
+  const tally = new Tally();
+  const startedMs = Date.now();
+  const untilMs = performance.now() + 1_000 * seconds;
+  const keep = async (): Promise<void> => {
+    while (performance.now() < untilMs) {
+      const socket = connect(Number(port), hostname).setNoDelay(true);
+      socket.on('error', () => undefined);
+      const sentMs = performance.now();
+      socket.once('data', (answer) => {
+        tally.add(Number(answer.toString('latin1', 9, 12)), performance.now() - sentMs);
+        socket.destroy();
+      });
+      const over = Promise.race([once(socket, 'close').catch(() => undefined), sleep(untilMs - performance.now())]);
+      socket.write(head);
+      if (pieces !== 'segments') socket.write(body);
+      for (let at = 0; pieces === 'segments' && at < bytes && !socket.destroyed; at += 1) {
+        socket.write('[');
+        if (at % SEGMENTS_AT_ONCE === 0) await sleep(1);
+      }
+      await over;
+      socket.destroy();
+      await sleep(100);
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, keep));
+  return tally.result(startedMs, Date.now());
+}
+
+/** Bytes that are declared and do not come. */
+const SURPLUS = { segments: 0, none: 1 } as const;
+const SEGMENTS_AT_ONCE = 100;
+
 async function run(job: LoadJob): Promise<LoadResult> {
   if (job.kind === 'unread' || job.kind === 'half-sent') return hold(job);
-  const nextBody = await createBodies(job.kind, job.devnetUrl);
+  if (job.kind in BODY_KINDS) return sendBodies(job, job.kind as BodyKind);
+  const nextBody = await createBodies(job.kind as RequestKind, job.devnetUrl);
   const { perSecond } = job;
   return perSecond === undefined ? closedLoop(job, nextBody) : openLoop({ ...job, perSecond }, nextBody);
 }

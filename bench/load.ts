@@ -3,12 +3,22 @@ import { startProcess } from './processes.ts';
 
 export const AGGREGATION_PATH = '/v1/signatureAggregator/fuji/aggregateSignatures';
 
+/** Bodies in pieces of one byte, each a chunk or a TCP segment, and long bodies that do not end. */
+export type BodyKind = keyof typeof BODY_KINDS;
+
+export const BODY_KINDS = {
+  'one-byte-chunks': { path: '/ext/bc/P', bytes: 98_000, pieces: 'chunks' },
+  'long-one-byte-chunks': { path: AGGREGATION_PATH, bytes: 577_000, pieces: 'chunks' },
+  'one-byte-segments': { path: '/ext/bc/P', bytes: 98_000, pieces: 'segments' },
+  'unfinished-bodies': { path: '/ext/bc/P', bytes: 100_000, pieces: 'none' },
+} as const;
+
 export interface LoadJob {
   readonly url: string;
   /** Where new messages come from. */
   readonly devnetUrl: string;
   /** `unread` pipelines long documents and reads none; `half-sent` begins requests and does not end them. */
-  readonly kind: RequestKind | 'unread' | 'half-sent';
+  readonly kind: RequestKind | BodyKind | 'unread' | 'half-sent';
   readonly connections: number;
   readonly seconds: number;
   /** Requests a second, whatever comes back: an open loop. Without it each connection waits for its answer: a closed loop. */

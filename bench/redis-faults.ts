@@ -51,7 +51,7 @@ const FAULTS: Readonly<Record<string, () => Promise<Fault>>> = {
     const [first, ...others] = cluster.nodes;
     const sharedNodes = others.map(({ port }) => `127.0.0.1:${port}`);
     return {
-      store: { sharedUrl: urlOf(first as RedisProcess), sharedKind: 'cluster', sharedNodes },
+      store: { sharedUrl: urlOf(first as RedisProcess), sharedNodes },
       begin: async () => first?.kill(),
       end: async () => first?.restart(),
       [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
@@ -78,7 +78,7 @@ async function measure(fault: Fault, validators: number): Promise<Omit<Row, 'nam
   opened.defer(() => agent.close());
   const devnet = opened.use(await startDevnetProcess(validators));
   const settings = {
-    network: { pChainApi: [{ baseUrl: devnet.apiUrl }], dialsPerSecond: 1_000 },
+    network: { pChainApi: [{ baseUrl: devnet.apiUrl }] },
     bls: { backend: 'native' },
     store: { ...fault.store, sharedSecret: 'the secret of a benchmark' },
   };

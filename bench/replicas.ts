@@ -28,7 +28,7 @@ async function benchSize(validators: number, backend: string, report: (row: Row)
   const redis = opened.use(await startRedis());
   const devnet = opened.use(await startDevnetProcess(validators));
   const settings = {
-    network: { pChainApi: [{ baseUrl: devnet.apiUrl }], dialsPerSecond: 1_000 },
+    network: { pChainApi: [{ baseUrl: devnet.apiUrl }] },
     bls: { backend },
     store: { sharedUrl: `redis://127.0.0.1:${redis.port}`, sharedSecret: 'the secret of a benchmark' },
   };

@@ -25,10 +25,7 @@ export async function startRig(
   const devnet = opened.use(await startDevnetProcess(validators));
   const pChain = opened.use(await startHangingProxy(devnet.apiUrl));
   const service = opened.use(
-    await startService(
-      { network: { pChainApi: [{ baseUrl: pChain.url }], dialsPerSecond: 1_000 }, ...sections },
-      nodeArgs,
-    ),
+    await startService({ network: { pChainApi: [{ baseUrl: pChain.url }] }, ...sections }, nodeArgs),
   );
   await untilReady(service.url);
   const closing = opened.move();
@@ -132,7 +129,7 @@ export async function readLiveHeap({ pid, url }: ServiceProcess): Promise<LiveHe
 }
 
 /** Arguments of Node. */
-export const COLLECTING: readonly string[] = ['--import', './bench/collect-on-signal.js'];
+export const COLLECTING: readonly string[] = ['--expose-gc', '--import', './bench/collect-on-signal.js'];
 
 /** @returns the value of a time series by its name and labels, 0 where there is none */
 async function readMetrics(url: string, dispatcher?: Agent): Promise<(series: string) => number> {

@@ -3,13 +3,13 @@ import type { Row } from './benchmark.ts';
 import { benchBls } from './bls.ts';
 import { benchConsole } from './console.ts';
 import { benchFaults } from './faults.ts';
-import { benchGoWay } from './go-way.ts';
 import { benchHttp } from './http.ts';
 import { benchHttpFloods } from './http-floods.ts';
 import { benchHttpSoak } from './http-soak.ts';
 import { benchL1Index } from './l1-index.ts';
 import { benchMemory } from './memory.ts';
 import { benchRedisFaults } from './redis-faults.ts';
+import { benchReference } from './reference.ts';
 import { benchRepeated } from './repeated.ts';
 import { benchReplicas } from './replicas.ts';
 import { benchService } from './service.ts';
@@ -31,7 +31,7 @@ const BENCHMARKS = {
     'http-soak': benchHttpSoak,
   },
   stream: benchStream,
-  'go-way': benchGoWay,
+  reference: benchReference,
   validators: benchValidators,
   workers: benchWorkers,
   console: benchConsole,

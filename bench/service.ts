@@ -32,8 +32,8 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
   const service = opened.use(
     await startService(
       {
-        network: { pChainApi: [{ baseUrl: devnet.apiUrl }], dialsPerSecond: 1_000 },
-        aggregation: { requestTimeoutMs: 60_000, peerTimeoutMs: 10_000, hedgeAfterMs: 10_000 },
+        network: { pChainApi: [{ baseUrl: devnet.apiUrl }] },
+        aggregation: { requestTimeoutMs: 60_000 },
       },
       ['--import', './bench/loop-delay.js'],
     ),
@@ -80,10 +80,10 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
   report({ name: name('after the run'), ...(await resources(url)) });
 }
 
-export async function untilReady(url: string, agent: Agent): Promise<void> {
+export async function untilReady(url: string, agent: Agent, path = '/health/ready'): Promise<void> {
   const deadlineMs = performance.now() + READY_TIMEOUT_MS;
   for (;;) {
-    const { statusCode, body } = await request(`${url}/health/ready`, { dispatcher: agent });
+    const { statusCode, body } = await request(`${url}${path}`, { dispatcher: agent });
     const text = await body.text();
     if (statusCode === 200) return;
     if (performance.now() > deadlineMs) throw new Error(`not ready after ${READY_TIMEOUT_MS} ms: ${text}`);

@@ -118,7 +118,7 @@ async function measureService(
   const devnet = opened.use(await startDevnetProcess(VALIDATORS));
   const { url, pid } = opened.use(
     await startService({
-      network: { pChainApi: [{ baseUrl: devnet.apiUrl }], dialsPerSecond: 1_000 },
+      network: { pChainApi: [{ baseUrl: devnet.apiUrl }] },
       bls: { backend, workers },
     }),
   );

@@ -1,7 +1,8 @@
 // node scripts/compile.ts: what `npm pack` puts into the package, as Node runs no TypeScript below node_modules.
 
-import { cpSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { writePage } from './bundle-page.ts';
 import { ROOT, run } from './checks/project.ts';
 
 // What is no more in src must not be in the package.
@@ -9,10 +10,10 @@ rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
 const { status, output } = run('tsc', ['--project', 'tsconfig.package.json']);
 // Where the compiled service looks for the guides that its page of the API has.
 for (const guides of ['README.md', 'docs']) cpSync(join(ROOT, guides), join(ROOT, 'dist', guides), { recursive: true });
-// Of the console, what no compiler makes.
-const PAGE = join('src', 'console', 'page');
-for (const file of readdirSync(join(ROOT, PAGE)).filter((name) => /\.(?:html|css|svg)$/.test(name))) {
-  cpSync(join(ROOT, PAGE, file), join(ROOT, 'dist', PAGE, file));
-}
+// The console's page is shipped as its bundle.
+await writePage(join(ROOT, 'dist', 'src', 'console', 'bundle'));
+// The launcher in place of the Go aggregator's binary is a shell script.
+const LAUNCHER = join('src', 'signature-aggregator');
+cpSync(join(ROOT, LAUNCHER), join(ROOT, 'dist', LAUNCHER));
 process.stdout.write(output);
 process.exitCode = status;

@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
-import { assembledCode } from './assembled-code.ts';
+import { assembledCode } from './bls/assembled-code.ts';
 import { dashboardFiles } from './dashboards/dashboard-files.ts';
 
 const ROOT = join(import.meta.dirname, '..');

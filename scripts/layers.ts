@@ -1,6 +1,7 @@
 /** The folders of src from the bottom up. A folder imports from those of lower rows only; the files of src itself tie them together. */
 const LEVELS: readonly (readonly string[])[] = [
   ['primitives'],
+  ['lib'],
   ['telemetry', 'warp'],
   ['bls'],
   ['validators'],

@@ -3,12 +3,14 @@
 //   check TAG           that the tag, package.json, CHANGELOG.md and the chart name the same version, and that nothing is uncommitted
 //   test                npm ci, the tests and all checks
 //   image NAME [--push] builds the image for both kinds of CPU; prints image=NAME, and digest=… where it was pushed
+//   archives            signature-aggregator_VERSION_linux_amd64.tar.gz and arm64 in .cache/release; prints their paths
 //   notes               what CHANGELOG.md says of the version
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buildArchives } from './release-archive.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const PLATFORMS = 'linux/amd64,linux/arm64';
@@ -107,12 +109,15 @@ function main([command, argument = '', option]: readonly string[]): void {
     case 'image':
       buildImage(argument, version, option === '--push');
       return;
+    case 'archives':
+      for (const path of buildArchives(join(ROOT, '.cache', 'release'))) console.log(path);
+      return;
     case 'notes':
       console.log(notesOf(version, changelog) ?? '');
       return;
     case undefined:
     default:
-      console.error('check TAG, test, image NAME [--push], or notes');
+      console.error('check TAG, test, image NAME [--push], archives, or notes');
       process.exitCode = 2;
   }
 }

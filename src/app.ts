@@ -7,6 +7,7 @@ import type { AggregationExamples } from './api/example-request.ts';
 import type { Server } from './api/http-server.ts';
 import { namingSettings } from './api/listen-error.ts';
 import { openMetricsServer } from './api/metrics-server.ts';
+import { RequestBodies } from './api/request-bodies.ts';
 import { createServer, type ServerOptions } from './api/server.ts';
 import { createBlsService } from './bls/aggregation.ts';
 import { backendShape } from './bls/load-backend.ts';
@@ -14,11 +15,10 @@ import { openWorkerPool } from './bls/worker-pool.ts';
 import type { Config, NetworkConfig } from './config/settings.ts';
 import { openConsole } from './console/console.ts';
 import type { Devnet } from './devnet/devnet.ts';
-import { type IdentityWatch, watchIdentity } from './network/identity-watch.ts';
+import { type IdentityWatch, USE_LAPSES_MS, watchIdentity } from './network/identity-watch.ts';
 import { createServedNetwork, type ServedNetwork } from './network/served-network.ts';
 import { createIdentity, findKeyFileProblem, type Identity } from './p2p/identity.ts';
 import { openIdentity } from './p2p/identity-folder.ts';
-import { IdentityFolderUse, USE_LAPSES_MS } from './p2p/identity-folder-use.ts';
 import type { ApiEndpoint } from './primitives/api-endpoint.ts';
 import { parseHex } from './primitives/bytes.ts';
 import { type Clock, type Random, sleep } from './primitives/clock.ts';
@@ -28,14 +28,16 @@ import { createMemoryLimitCounters } from './store/limit-counters.ts';
 import { createSharedLimitCounters } from './store/shared-limit-counters.ts';
 import type { SharedStore } from './store/shared-store.ts';
 import type { Logger } from './telemetry/logger.ts';
-import { createMetrics, declareProcessMetrics, type Metrics, Registry } from './telemetry/metrics.ts';
+import { createMetrics, type Metrics, ServiceRegistry } from './telemetry/metrics.ts';
 import { NO_TRACER, type Tracer } from './telemetry/spans.ts';
 import { createUpstreams, type Upstreams } from './upstream/upstreams.ts';
 
 export interface App extends AsyncDisposable {
+  /** Of the service's own API; without one, of the first network's Go API. */
   readonly url: string;
   readonly nodeID: NodeID;
-  readonly server: Server;
+  /** Undefined where the configuration leaves the service's own API out. */
+  readonly server: Server | undefined;
   /** Where networks have the Go aggregator's API and metrics on ports of their own, by the networks' names. */
   readonly goUrls: GoListeners['urls'];
   /** The embedded network, once it is up; undefined where none is configured. */
@@ -73,8 +75,7 @@ export class WrongNetworks extends Error {
 /** The composition root: everything it opens, it closes, in reverse order. It listens before any network is open. */
 export async function startApp({ config, logger, clock, random, onProgress }: AppOptions): Promise<App> {
   await using opened = new AsyncDisposableStack();
-  const registry = new Registry();
-  declareProcessMetrics(registry, clock);
+  const registry = new ServiceRegistry(clock);
   const metrics = createMetrics(registry);
   const ports = { logger, clock, random, metrics };
   showBuild(metrics, config);
@@ -108,50 +109,60 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
       }),
     ),
   );
-  const identityWatch = openIdentityWatch(opened, { config, identity, networks, store: shared?.store, ...ports });
+  const identityWatch = openIdentityWatch(opened, { identity, networks, store: shared?.store, ...ports });
   const { host, port } = config.metrics;
   // Opened before the server and closed after it: what happens while the service stops can be read to the end.
   const metricsServer =
     port === undefined ? undefined : opened.use(await openMetricsServer({ host, port, registry, clock }));
   let isStopping = false;
-  const consolePage = config.server.console
-    ? opened.use(
-        openConsole({
-          ...{ networks, registry, clock, version: packageJson.version },
-          hasDevnet: embedded !== undefined,
-          hasFigures: metricsServer === undefined,
-        }),
-      )
-    : undefined;
-  const server = await createServer({
-    ...{ networks, registry, metrics, tracer, logger, clock },
-    areMetricsElsewhere: metricsServer !== undefined,
-    state: { isStopping: () => isStopping, identityProblem: () => identityWatch.problem() },
-    version: packageJson.version,
-    ...settings,
-    ...(embedded && { examples: embedded.example }),
-    ...(consolePage && { startPage: consolePage.sendPage }),
-    registerMore(server) {
-      embedded?.registerRoutes(server);
-      consolePage?.registerRoutes(server);
-    },
-  });
+  const consolePage =
+    config.server.ownApi && config.server.console
+      ? opened.use(
+          openConsole({
+            ...{ networks, registry, clock, version: packageJson.version },
+            hasDevnet: embedded !== undefined,
+            hasFigures: metricsServer === undefined,
+          }),
+        )
+      : undefined;
+  const bodies = new RequestBodies({ clock, metrics });
+  const createOwnServer = () =>
+    createServer({
+      ...{ networks, registry, metrics, tracer, logger, clock, bodies },
+      areMetricsElsewhere: metricsServer !== undefined,
+      state: { isStopping: () => isStopping, identityProblem: () => identityWatch.problem() },
+      version: packageJson.version,
+      ...settings,
+      ...(embedded && { examples: embedded.example }),
+      ...(consolePage && { startPage: consolePage.sendPage }),
+      registerMore(server) {
+        embedded?.registerRoutes(server);
+        consolePage?.registerRoutes(server);
+      },
+    });
+  const server = config.server.ownApi ? await createOwnServer() : undefined;
   const goListeners = await openGoListeners({
-    ...{ registry, metrics, tracer, logger, clock },
+    ...{ registry, metrics, tracer, logger, clock, bodies },
     ...settings,
     isStopping: () => isStopping,
     host: config.server.host,
     ports: config.networks.map(({ goApi }, index) => ({ ...goApi, network: networks[index] as ServedNetwork })),
   });
   opened.defer(async () => {
-    logger.info('stopping: no more requests are taken');
     // Together, as each of them may take its whole time.
-    await Promise.all([server.close(), goListeners.close()]);
+    await Promise.all([server?.close(), goListeners.close()]);
   });
   const address = { host: config.server.host, port: config.server.port };
-  const url = await namingSettings({ host: 'server.host', port: 'server.port' }, () => server.listen(address));
+  const ownUrl =
+    server && (await namingSettings({ host: 'server.host', port: 'server.port' }, () => server.listen(address)));
+  const [firstGo] = goListeners.urls.values();
+  const url = ownUrl ?? firstGo?.api ?? firstGo?.metrics ?? '';
   const go = goListeners.urls.size > 0 && { go: Object.fromEntries(goListeners.urls) };
-  logger.info({ url, metricsUrl: metricsServer?.url, networks: networks.map(({ name }) => name), ...go }, 'listening');
+  opened.defer(() => logger.info('stopping: no more requests are taken'));
+  logger.info(
+    { url: ownUrl, metricsUrl: metricsServer?.url, networks: networks.map(({ name }) => name), ...go },
+    'listening',
+  );
   for (const network of networks) network.open();
   // Not before: on few cores it is the start of the service that would wait for them. Networks need them for requests only.
   blsThreads.start();
@@ -253,21 +264,18 @@ async function openShared(opened: AsyncDisposableStack, { store: { shared } }: C
 function openIdentityWatch(
   opened: AsyncDisposableStack,
   options: Ports & {
-    readonly config: Config;
     readonly identity: Identity;
     readonly networks: readonly ServedNetwork[];
     readonly store: SharedStore | undefined;
   },
 ): IdentityWatch {
-  const { config, identity, networks, store, clock } = options;
+  const { identity, networks, store, metrics } = options;
   const us = { replica: randomUUID(), description: `process ${process.pid} on ${hostname()}` };
-  const directory = config.identity?.directory;
   const { nodeID } = identity;
   return opened.use(
     watchIdentity({
       ...options,
-      folder: directory === undefined ? undefined : new IdentityFolderUse({ ...us, directory, clock }),
-      registration: store && registerIdentity({ ...us, store, nodeID, lapsesMs: USE_LAPSES_MS }),
+      registration: store && registerIdentity({ ...us, store, nodeID, metrics, lapsesMs: USE_LAPSES_MS }),
       peers: () =>
         networks.flatMap((network) => {
           const counts = network.peerCounts();
@@ -281,16 +289,16 @@ function openIdentityWatch(
 async function openTraces(
   opened: AsyncDisposableStack,
   { traces }: Config,
-  ports: { readonly logger: Logger; readonly clock: Clock; readonly random: Random; readonly metrics: Metrics },
+  ports: { readonly logger: Logger; readonly clock: Clock; readonly metrics: Metrics },
 ): Promise<Tracer> {
   for (const problem of traces.ignored) ports.logger.warn({ problem }, 'a variable of OpenTelemetry is ignored');
   if (traces.exported === undefined) return NO_TRACER;
   // Only where it is asked for: docs/traces.md says what it takes to load.
   const { openTraceSdk } = await import('./telemetry/trace-sdk.ts');
   const { sampling } = traces.exported;
-  const resource: Record<string, string> = { 'service.version': packageJson.version, ...traces.exported.resource };
-  const { tracer } = opened.use(openTraceSdk({ ...traces.exported, resource, ...ports }));
-  ports.logger.info({ service: resource['service.name'], ...sampling }, 'traces are exported');
+  const resource = { 'service.name': packageJson.name, 'service.version': packageJson.version };
+  const { tracer } = opened.use(openTraceSdk({ ...ports, resource, sampling }));
+  ports.logger.info(sampling, 'traces are exported');
   return tracer;
 }
 

@@ -125,8 +125,8 @@ const overview: Dashboard = {
           ],
         },
         usedOf(
-          'Places for aggregations',
-          'The limit follows what the machine can do in time. Requests beyond it get 503 overloaded.',
+          'Aggregations admitted',
+          'Aggregations that run or wait. Requests beyond the limit, or the share of a client or subnet, get 503 overloaded.',
           'short',
           `sum by (instance) (${P}aggregations_admitted{${NET}})`,
           `sum by (instance) (${P}aggregations_limit{${NET}})`,

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { GO_DIFFERENCES } from '../../test/go-api/differences.ts';
 import { filesUnder, GENERATED, ROOT, toProjectPath } from '../checks/project.ts';
 import { dependenciesOfLock, type Lock, type Manifest } from './dependencies-of-lock.ts';
 import { ERROR_CODES_FILE, errorCodesOfSource } from './error-codes-of-source.ts';
@@ -19,6 +20,7 @@ export const REFERENCES: Readonly<Record<string, () => Reference | Promise<Refer
   'error codes': errorCodesReference,
   routes: routesReference,
   dependencies: dependenciesReference,
+  'differences from the Go aggregator': goDifferencesReference,
 };
 
 /** The first cell of each row: what the document of that name in {@link REFERENCES} lists. */
@@ -118,6 +120,19 @@ function dependenciesReference(): Reference {
       head: ['Package', 'Licence', 'Installed'],
       rows: dependencies.map(({ name, licence, use }) => [name, licence, use]),
       sourceOf: () => 'package-lock.json',
+    },
+  };
+}
+
+function goDifferencesReference(): Reference {
+  return {
+    problems: [],
+    table: {
+      file: 'docs/switch-from-go.md',
+      subject: 'difference',
+      head: ['Request', 'Go aggregator', 'Here', 'Reason'],
+      rows: Object.entries(GO_DIFFERENCES).map(([name, { go, here, reason }]) => [name, go, here, reason]),
+      sourceOf: () => 'test/go-api/differences.ts',
     },
   };
 }

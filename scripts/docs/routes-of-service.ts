@@ -27,6 +27,8 @@ const SUMMARIES_OF_HIDDEN: ReadonlyMap<string, string> = new Map([
   ['GET /', 'What is served here, and where to go from here'],
   ['GET /console/{file}', 'The files of the console'],
   ['GET /console/facts', 'What the console has to know of its service: networks, version, what each error code means'],
+  ['GET /aggregate-signatures', 'The same with any other method, as the body decides'],
+  ['GET /{network}/aggregate-signatures', 'The same with any other method'],
   ['GET /v1/*', 'Any other lookup of the data API, passed on unchecked but for its form, unless `passUnknown` is off'],
 ]);
 
@@ -108,13 +110,14 @@ function readRoute({ method, url, schema, config }: RouteOptions): ServedRoute[]
 
 interface Price {
   readonly units: number;
+  readonly unitsIfCached?: number;
   readonly unitsPerKiB?: number;
   readonly unitsPer100Signers?: number;
 }
 
-function describeUnits({ units, unitsPerKiB, unitsPer100Signers }: Price): string {
+function describeUnits({ units, unitsIfCached, unitsPerKiB, unitsPer100Signers }: Price): string {
   return [
-    String(units),
+    unitsIfCached === undefined ? String(units) : `${units}, cached ${unitsIfCached}`,
     ...(unitsPerKiB === undefined ? [] : [`+${unitsPerKiB} per KiB`]),
     ...(unitsPer100Signers === undefined ? [] : [`+${unitsPer100Signers} per 100 validators`]),
   ].join(', ');

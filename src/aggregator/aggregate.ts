@@ -1,18 +1,20 @@
 import type { BlsService } from '../bls/aggregation.ts';
 import type { SubnetID } from '../primitives/ids.ts';
+import { SingleFlight } from '../primitives/single-flight.ts';
 import type { SharedWork } from '../store/shared-work.ts';
 import type { SignatureStore } from '../store/signature-store.ts';
 import { inSpan, NO_SPAN, type Span } from '../telemetry/spans.ts';
 import { warpSetHash } from '../validators/warp-set-hash.ts';
-import { Admission, type Place } from './admission.ts';
+import { Admission } from './admission.ts';
 import type { AggregationRequest, AggregationResult } from './aggregation-request.ts';
-import { AggregatorError, type AggregatorErrorCode } from './aggregator-error.ts';
+import { AggregatorError } from './aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from './aggregator-metrics.ts';
 import type { AnswerHistories } from './answer-history.ts';
 import type { CollectionLimits } from './collect-signatures.ts';
 import { type CompleteRequest, completeMessage, completeRequest } from './complete-request.ts';
-import { isRemembered } from './failure-memory.ts';
+import type { InvalidSigners } from './invalid-signers.ts';
 import type { L1Messages } from './l1-messages.ts';
+import type { Penalties } from './penalties.ts';
 import type { ProgressListener } from './progress.ts';
 import { requestKey } from './result-key.ts';
 import { SharedSigning } from './shared-signing.ts';
@@ -20,13 +22,9 @@ import type { SignatureSource } from './signature-source.ts';
 import { createSigningResolver, type Signing, type SigningResolverOptions } from './signing-resolver.ts';
 import { StageTimer } from './stage-timer.ts';
 import type { SubnetPolicy } from './subnet-policy.ts';
-import type { Suspects } from './suspects.ts';
 
 export interface AggregatorLimits extends CollectionLimits {
-  /**
-   * The most different aggregations under way at once, their lookups included; fewer where the machine cannot do so many. One more
-   * is refused as overloaded. Equal ones count once.
-   */
+  /** Different aggregations and lookups at a time, those that wait included. Equal ones count once. */
   readonly maxAggregationsInFlight: number;
   /** Signature requests in flight over all aggregations. */
   readonly maxQueriesInFlight: number;
@@ -44,9 +42,11 @@ export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolve
   /** What is done once among replicas; undefined where there are none. */
   readonly sharedWork?: SharedWork | undefined;
   readonly bls: BlsService;
-  readonly suspects: Suspects;
+  readonly suspects: InvalidSigners;
   readonly subnets: SubnetPolicy;
   readonly histories: AnswerHistories;
+  /** Shared with all other routes that look something up. */
+  readonly penalties: Penalties;
   readonly metrics: AggregatorMetrics;
   readonly limits: AggregatorLimits;
 }
@@ -54,7 +54,7 @@ export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolve
 export interface AggregateOptions {
   /** The caller's interest: when it aborts, only its own wait ends. Not asked for where there is nothing to wait for. */
   readonly signal: AbortSignal;
-  /** Names whoever asks, in any form; each has a fair share of what the service does. Undefined counts for nobody. */
+  /** Client ID for fair shares; undefined for internal requests. */
   readonly client?: string | undefined;
   /** Of the request that this is part of. By default nothing is traced. */
   readonly span?: Span;
@@ -63,14 +63,15 @@ export interface AggregateOptions {
    * answered from memory or failed before.
    */
   readonly onProgress?: ProgressListener | undefined;
+  /** Called before any work for an answer that is not cached; waited for. What it throws refuses the request. */
+  readonly onCacheMiss?: (() => Promise<void> | undefined) | undefined;
   /** Told how many validators may have to be asked, before any of them is; waited for. */
   readonly onSigners?: ((validators: number) => Promise<void> | undefined) | undefined;
 }
 
 export interface Aggregator {
   /**
-   * The signed message for a request: at once where it is in memory, and nobody has to wait for `onSigners`. Equal requests under
-   * way share one run.
+   * The signed message for a request: at once where it is in memory. Equal requests under way share one run.
    *
    * @throws {AggregatorError}, or the signal's reason; what is thrown at once is a promise that rejects, too
    */
@@ -78,17 +79,19 @@ export interface Aggregator {
 }
 
 export function createAggregator(options: AggregatorOptions): Aggregator {
-  const { metrics, clock, limits, subnets } = options;
+  const { metrics, clock, limits, subnets, penalties } = options;
   const admission = new Admission({
     ...{ clock, metrics, subnets },
     maxAggregationsInFlight: limits.maxAggregationsInFlight,
-    turnTimeoutMs: limits.requestTimeoutMs,
+    queueTimeoutMs: limits.requestTimeoutMs,
   });
   const signingResolver = createSigningResolver({ ...options, resolveTimeoutMs: limits.resolveTimeoutMs });
   const sharedSigning = new SharedSigning({
-    ...{ ...options, bls: admission.watch(options.bls) },
-    onExcess: (excessMs) => admission.answered(excessMs),
+    ...options,
+    admission,
+    observeDelay: (signal, delayMs) => admission.observeDelay(signal, delayMs),
   });
+  const lookups = new SingleFlight<string, Resolved>();
 
   /**
    * What is in memory of a request's message and signers, where that is all of it; nobody is waited for. With its answer of a moment ago it
@@ -109,56 +112,55 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     waiter: AggregateOptions,
   ): Promise<AggregationResult> {
     waiter.signal.throwIfAborted();
-    const key = requestKey(request);
-    const subnetID = recalled?.signing.signingSubnetID ?? knownSubnet(request);
-    using place = admission.enter({ key, client: waiter.client, subnetID });
-    try {
-      const result = await sign(recalled ?? (await resolve(request, waiter, place)), waiter, place);
-      admission.remember(key);
-      return result;
-    } catch (error) {
-      if (error instanceof AggregatorError && isRemembered(error)) admission.remember(key);
-      if (error instanceof AggregatorError && NOT_FOUND.has(error.code)) place.foundNothing();
-      throw error;
-    }
+    return sign(recalled ?? (await resolve(request, waiter)), waiter);
   }
 
   async function resolve(
     request: AggregationRequest,
-    { signal, span = NO_SPAN }: AggregateOptions,
-    place: Place,
+    { signal, client, span = NO_SPAN }: AggregateOptions,
   ): Promise<Resolved> {
     using _ = new StageTimer(clock, metrics, 'resolve');
-    return await inSpan(span.child('resolve'), async () => {
-      const complete = await completeRequest(request, options.l1Messages, signal);
-      const signing = await signingResolver.resolve(complete, signal, (subnetID) => {
-        subnets.requireAllowed(subnetID);
-        place.belongTo(subnetID);
-      });
+    const known = knownSubnet(request);
+    const find = async (until: AbortSignal): Promise<Resolved> => {
+      const complete = await completeRequest(request, options.l1Messages, until);
+      const signing = await signingResolver.resolve(complete, until, (subnetID) => subnets.requireAllowed(subnetID));
       return { complete, signing };
+    };
+    const admitAndFind = async (until: AbortSignal): Promise<Resolved> => {
+      using _permit = admission.admit({ client, subnetID: known ?? trackedSubnet(request) });
+      return await find(until);
+    };
+    return await inSpan(span.child('resolve'), () => {
+      // The proposed height and the validators at it are asked for once for all requests, most of which are then answered from a cache.
+      const isShared = known !== undefined && isAtProposedHeight(request);
+      if (isShared) return find(signal);
+      return lookups.run(
+        requestKey(request),
+        (flight) => (known === undefined ? penalties.lookUp(client, () => admitAndFind(flight)) : admitAndFind(flight)),
+        signal,
+      );
     });
   }
 
-  /** Whose validators will be asked, where that is known; one that may not be asked for costs nothing. */
+  /** The subnet whose validators will be asked, where chain and subnet are known. One that may not be asked costs nothing. */
   function knownSubnet(request: AggregationRequest): SubnetID | undefined {
     const { signingSubnetID: given } = request;
     if (given !== undefined) subnets.requireAllowed(given);
     const known = signingResolver.knownSigningSubnet(request);
     if (known !== undefined) subnets.requireAllowed(known);
-    // Whoever tracks a subnet knows that it is there.
-    return known ?? (given !== undefined && subnets.isTracked(given) ? given : undefined);
+    return known;
   }
 
-  async function sign(
-    { complete, signing: first }: Resolved,
-    waiter: AggregateOptions,
-    place: Place,
-  ): Promise<AggregationResult> {
+  function trackedSubnet({ signingSubnetID: given }: AggregationRequest): SubnetID | undefined {
+    return given !== undefined && subnets.isTracked(given) ? given : undefined;
+  }
+
+  async function sign({ complete, signing: first }: Resolved, waiter: AggregateOptions): Promise<AggregationResult> {
     const { signal, span = NO_SPAN } = waiter;
     await charge(first, waiter);
     let signing = first;
     for (let rebuilds = 0; ; rebuilds += 1) {
-      const { result, isNew } = await sharedSigning.sign(complete, signing, waiter, place);
+      const { result, isNew } = await sharedSigning.sign(complete, signing, waiter);
       // A known result took no time in which anything could change.
       if (!isNew || complete.pChainHeight !== 0n || rebuilds === MAX_REBUILDS) return result;
       const known = signing;
@@ -202,14 +204,17 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
       } catch (error) {
         return follow(waiter, startMs, () => Promise.reject(error));
       }
-      if (recalled === undefined) return follow(waiter, startMs, () => run(request, undefined, waiter));
+      const work = () => follow(waiter, startMs, () => run(request, recalled, waiter));
+      const admitAndWork = (): Promise<AggregationResult> => {
+        const admitted = waiter.onCacheMiss?.();
+        return admitted === undefined ? work() : admitted.then(work);
+      };
+      if (recalled === undefined) return admitAndWork();
       const tookS = (clock.monotonicMs() - startMs) / 1_000;
       metrics.observeStage('resolve', tookS);
       waiter.span?.child('resolve').end();
-      const { result, signing } = recalled;
-      if (result === undefined) return follow(waiter, startMs, () => run(request, recalled, waiter));
-      const told = charge(signing, waiter);
-      if (told !== undefined) return follow(waiter, startMs, () => told.then(() => result));
+      const { result } = recalled;
+      if (result === undefined) return admitAndWork();
       metrics.observeDuration('signed', tookS);
       return result;
     },
@@ -220,6 +225,10 @@ function charge({ warpSet }: Signing, { onSigners }: AggregateOptions): Promise<
   return onSigners?.(warpSet.validators.length);
 }
 
+function isAtProposedHeight({ pChainHeight = 0n, destinationChainID }: AggregationRequest): boolean {
+  return pChainHeight === 0n && destinationChainID === undefined;
+}
+
 interface Resolved {
   readonly complete: CompleteRequest;
   readonly signing: Signing;
@@ -228,14 +237,6 @@ interface Resolved {
 interface Recalled extends Resolved {
   readonly result: AggregationResult | undefined;
 }
-
-/** What had to be asked for, and is not there. */
-const NOT_FOUND: ReadonlySet<AggregatorErrorCode> = new Set<AggregatorErrorCode>([
-  'unknown_source_chain',
-  'unknown_subnet',
-  'unknown_transaction',
-  'unknown_validation',
-]);
 
 /** Sets change with some blocks, and a block takes seconds: a request follows two changes, and leaves a third to the caller. */
 const MAX_REBUILDS = 2;

@@ -83,14 +83,14 @@ export interface AggregatorErrorOptions {
  * How long a failure that may pass is remembered. Meanwhile, the same request is answered without asking anybody. Clients
  * try again after a second or less; a validator needs about that long to be reachable again, or to have the next block.
  */
-export const FAILURE_MEMORY_MS = 3_000;
+export const NEGATIVE_CACHE_MS = 3_000;
 
 /**
  * When to try again, for codes that pass with time: connections and the API need some seconds; blocks are still being read, or
  * the next epoch has to begin; and an overload is over as soon as one aggregation ends.
  */
 const RETRY_AFTER_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
-  insufficient_weight: FAILURE_MEMORY_MS,
+  insufficient_weight: NEGATIVE_CACHE_MS,
   not_connected: 5_000,
   network_unavailable: 5_000,
   p_chain_unavailable: 5_000,

@@ -1,9 +1,10 @@
+import type { FairSemaphore } from '../lib/concurrency/fair-semaphore.ts';
 import type { SubnetID } from '../primitives/ids.ts';
 import { LazyMap } from '../primitives/lazy-map.ts';
 import { type Counter, DURATION_BUCKETS_SECONDS, type Gauge, type Metrics } from '../telemetry/metrics.ts';
 import { isQuorumReached } from '../validators/quorum.ts';
 import type { AggregatorErrorCode } from './aggregator-error.ts';
-import type { QueryRoom } from './query-room.ts';
+import type { QueryConcurrency } from './query-concurrency.ts';
 import type { SignatureOutcome } from './signature-source.ts';
 
 export interface AggregatorMetrics {
@@ -18,20 +19,20 @@ export interface AggregatorMetrics {
   /** Shows these numbers whenever the metrics are read. */
   showAdmission(read: AdmissionNumbers): void;
   /** As {@link showAdmission}: how many of them are worked on, and how many wait for their turn. */
-  showLookups(kind: LookupKind, turns: { readonly taken: number; readonly waiting: number }): void;
+  showLookups(kind: LookupKind, running: Usage): void;
   /** As {@link showAdmission}. */
-  showQueryRoom(read: () => ReturnType<QueryRoom['usage']>): void;
+  showQueries(queries: Pick<QueryConcurrency, 'small' | 'large'>): void;
   /** One more attempt at a validator of this share of the subnet's weight, or a signature that proved bad afterwards. */
   countOutcome(outcome: ValidatorOutcome): void;
   observeStage(stage: AggregationStage, seconds: number): void;
   observeDuration(outcome: RequestOutcome, seconds: number): void;
 }
 
+type Usage = Pick<FairSemaphore, 'limit' | 'held' | 'queued'>;
+
 export interface AdmissionNumbers {
-  readonly limit: () => number;
-  readonly admitted: () => number;
-  readonly workLimit: () => number;
-  readonly atWork: () => number;
+  readonly admitted: Usage;
+  readonly running: Usage;
 }
 
 /** Work that is no aggregation: a view of a subnet, or a signed message to be verified. */
@@ -78,14 +79,14 @@ export function createAggregatorMetrics(
     labels: ['outcome'],
     buckets: DURATION_BUCKETS_SECONDS,
   });
-  const lookups = new Map<LookupKind, { readonly taken: number; readonly waiting: number }>();
+  const lookups = new Map<LookupKind, Usage>();
   metrics.readGauge<'kind'>(
     {
       name: 'lookups_at_work',
       help: 'Views of subnets (view) and messages to be verified (verify) that are worked on; the others wait for their turn',
       labels: ['kind'],
     },
-    () => Array.from(lookups, ([kind, { taken }]) => ({ labels: { kind }, value: taken })),
+    () => Array.from(lookups, ([kind, { held }]) => ({ labels: { kind }, value: held })),
   );
   metrics.readGauge<'kind'>(
     {
@@ -93,7 +94,7 @@ export function createAggregatorMetrics(
       help: 'Views of subnets (view) and messages to be verified (verify) that wait for their turn',
       labels: ['kind'],
     },
-    () => Array.from(lookups, ([kind, { waiting }]) => ({ labels: { kind }, value: waiting })),
+    () => Array.from(lookups, ([kind, { queued }]) => ({ labels: { kind }, value: queued })),
   );
   const stageSeries = new LazyMap((stage: AggregationStage) => stages.at({ stage }));
   const durationSeries = new LazyMap((outcome: RequestOutcome) => duration.at({ outcome }));
@@ -126,54 +127,57 @@ export function createAggregatorMetrics(
     }),
     admissionRefusals: metrics.counter<'reason'>({
       name: 'admission_refusals_total',
-      help: 'Requests refused as overloaded before they cost anything, by what was used up: all places, or a share of them',
+      help: 'Requests refused as overloaded before they cost anything, by what was used up: all permits, a share of them, or the points of a client',
       labels: ['reason'],
     }),
-    showAdmission({ limit, admitted, workLimit, atWork }) {
+    showAdmission({ admitted, running }) {
       metrics.readGauge(
         {
           name: 'aggregations_limit',
-          help: 'How many different aggregations are let in now, those that wait included',
+          help: 'The most different aggregations and lookups that may run or wait',
         },
-        limit,
+        () => admitted.limit,
       );
       metrics.readGauge(
-        { name: 'aggregations_admitted', help: 'Different aggregations under way, their lookups included' },
-        admitted,
+        { name: 'aggregations_admitted', help: 'Different aggregations and lookups that run or wait' },
+        () => admitted.held,
       );
       metrics.readGauge(
-        { name: 'aggregations_at_work_limit', help: 'How many aggregations the machine can work on at a time now' },
-        workLimit,
+        {
+          name: 'aggregations_at_work_limit',
+          help: 'The most aggregations that run at a time now, as the machine can do',
+        },
+        () => running.limit,
       );
       metrics.readGauge(
-        { name: 'aggregations_at_work', help: 'Aggregations that are worked on; the others wait for their turn' },
-        atWork,
+        { name: 'aggregations_at_work', help: 'Aggregations that run; the others wait' },
+        () => running.held,
       );
     },
-    showLookups: (kind, turns) => void lookups.set(kind, turns),
-    showQueryRoom(read) {
+    showLookups: (kind, running) => void lookups.set(kind, running),
+    showQueries({ small, large }) {
       metrics.readGauge(
         { name: 'queries_in_flight', help: 'Small signature requests that wait for answers' },
-        () => read().queries.used,
+        () => small.held,
       );
       metrics.readGauge(
         { name: 'queries_limit', help: 'The most small signature requests that may wait for answers' },
-        () => read().queries.limit,
+        () => small.limit,
       );
       metrics.readGauge(
         { name: 'large_queries_in_flight_bytes', help: 'Bytes of large signature requests that wait for answers' },
-        () => read().largeBytes.used,
+        () => large.held,
       );
       metrics.readGauge(
         {
           name: 'large_queries_limit_bytes',
           help: 'The most bytes of large signature requests that may wait for answers',
         },
-        () => read().largeBytes.limit,
+        () => large.limit,
       );
       metrics.readGauge(
         { name: 'queries_waiting', help: 'Signature requests that wait for room to be sent' },
-        () => read().queries.waiting + read().largeBytes.waiting,
+        () => small.queued + large.queued,
       );
     },
     countOutcome: ({ kind, subnetID, weight, totalWeight }) =>

@@ -44,12 +44,7 @@ export interface AnswerHistory {
   recordOf(nodeID: NodeID): AnswerRecord | undefined;
   /** It gave a signature, good or not, after so long. */
   answered(nodeID: NodeID, afterMs: number): void;
-  /**
-   * It answered in any way after so long.
-   *
-   * @returns how much longer that was than its least, which is what the way there and back takes: work stood in line meanwhile,
-   *   with us or with it
-   */
+  /** Returns how far an answer of any kind exceeded the node's minimum latency: what it waited, with us or with the node. */
   excessOf(nodeID: NodeID, afterMs: number): number;
   /** It should have given a signature by now, and has not; it may well do for the chains of other subnets. */
   failed(nodeID: NodeID): void;
@@ -70,7 +65,7 @@ const MAX_AGE_MS = 10 * 60_000;
 /** As in TCP (RFC 6298): steady, and yet at a new level after some ten answers. */
 const MEAN_GAIN = 1 / 8;
 const DEVIATION_GAIN = 1 / 4;
-/** With each answer: so the least rises where the way has become longer for good, in some thousands of answers. */
+/** With each answer: the least rises where the way has become longer for good, in some thousands of answers. */
 const LEAST_GROWTH = 1.0001;
 /** One that was only late once is soon back; one that stays silent costs a question a minute. */
 const FIRST_TRIAL_MS = 2_000;

@@ -1,4 +1,5 @@
 import type { BlsService } from '../bls/aggregation.ts';
+import type { EventLoopScheduler } from '../lib/concurrency/event-loop-scheduler.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
 import { type NodeID, P_CHAIN_ID, type SubnetID } from '../primitives/ids.ts';
@@ -7,23 +8,23 @@ import type { SignatureStore } from '../store/signature-store.ts';
 import type { Span } from '../telemetry/spans.ts';
 import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
+import type { ObserveDelay, RunPermit } from './admission.ts';
 import type { AggregatorMetrics, CountOutcome } from './aggregator-metrics.ts';
 import type { AnswerHistories } from './answer-history.ts';
 import { CollectedSignatures, CollectionOver, type VerifiedMessage } from './collected-signatures.ts';
-import type { LongPasses } from './long-passes.ts';
+import type { InvalidSigners } from './invalid-signers.ts';
+import { passOver } from './long-pass.ts';
 import { outlooksOf } from './outlook.ts';
+import type { Penalties } from './penalties.ts';
 import type { ProgressFeed } from './progress.ts';
+import type { QueryConcurrency } from './query-concurrency.ts';
 import { MAX_ASKED_AT_ONCE, planQueries, type QueryLimits, type QueryPlan } from './query-plan.ts';
-import type { QueryRoom } from './query-room.ts';
 import { weightRefusedForGood } from './refusal-verdict.ts';
-import type { RefusedChains } from './refused-chains.ts';
 import type { SignatureSource } from './signature-source.ts';
 import { StageTimer } from './stage-timer.ts';
 import { Survey } from './survey.ts';
-import type { Suspects } from './suspects.ts';
 import { createTally, summarizeTally, type TallySummary } from './tally.ts';
 import { ValidatorQueries } from './validator-queries.ts';
-import type { Turn } from './work-turns.ts';
 
 export interface CollectionLimits extends QueryLimits {
   /** Whole time of one collection. */
@@ -39,20 +40,19 @@ export interface CollectionDeps {
   readonly store: SignatureStore;
   readonly bls: BlsService;
   /** Over all requests. */
-  readonly suspects: Suspects;
+  readonly suspects: InvalidSigners;
   /** Over all requests. */
   readonly histories: AnswerHistories;
-  /** Told of each answer how much longer it took than that node's least. */
-  readonly onExcess: (excessMs: number) => void;
   /** Over all requests. */
-  readonly refusedChains: RefusedChains;
+  readonly penalties: Pick<Penalties, 'isDoubtful' | 'chargeUnsigned'>;
+  readonly observeDelay: ObserveDelay;
   readonly clock: Clock;
   readonly metrics: AggregatorMetrics;
   readonly limits: CollectionLimits;
-  /** Bounds the queries under way over all requests. */
-  readonly room: QueryRoom;
   /** Over all requests. */
-  readonly passes: LongPasses;
+  readonly queries: QueryConcurrency;
+  /** Over all requests: one pass over a large set in a turn of the event loop. */
+  readonly passes: EventLoopScheduler;
 }
 
 export interface CollectionJob {
@@ -70,10 +70,10 @@ export interface CollectionJob {
   readonly progress: ProgressFeed;
   /** By default nothing is traced. */
   readonly span?: Span;
-  /** Of those who asked, whose turn it is; undefined where nobody said. */
+  /** The client whose permit it is; undefined for internal requests. */
   readonly client: string | undefined;
-  /** The right to work, which others have while this collection only waits. */
-  readonly turn: Pick<Turn, 'rest' | 'resume'>;
+  /** Others have it while this collection only waits. */
+  readonly permit: Pick<RunPermit, 'rest' | 'resume'>;
 }
 
 export type CollectionOutcome =
@@ -101,9 +101,9 @@ export async function collectSignatures(
   deps: CollectionDeps,
   signal: AbortSignal,
 ): Promise<CollectionOutcome> {
-  const { source, bls, clock, limits, refusedChains, metrics, passes } = deps;
-  const { warpSet, message, justification, progress, client, turn } = job;
-  await passes.turn(warpSet.validators.length);
+  const { source, bls, clock, limits, penalties, metrics } = deps;
+  const { warpSet, message, justification, progress, client, permit } = job;
+  await passOver(warpSet, { ...deps, client });
   const history = deps.histories.of(job.sourceSubnetID);
   const facts = { history, isConnected: (nodeID: NodeID) => source.isConnected(nodeID) };
   const tally = createTally(warpSet, {
@@ -147,7 +147,7 @@ export async function collectSignatures(
     changes,
     over,
   });
-  const isCautious = isDoubtful(job, refusedChains);
+  const isCautious = isDoubtful(job, penalties);
   const isConnected = ({ nodeIDs }: WarpValidator): boolean => nodeIDs.some((nodeID) => source.isConnected(nodeID));
   const survey = new Survey(tally);
   let connectionChanges = 0;
@@ -159,7 +159,7 @@ export async function collectSignatures(
   let isResting = false;
   try {
     await signatures.takeKnown();
-    await passes.turn(warpSet.validators.length);
+    await passOver(warpSet, { ...deps, client });
     for (;;) {
       signal.throwIfAborted();
       const isTimeUp = deadline.signal.aborted;
@@ -168,7 +168,7 @@ export async function collectSignatures(
       const plan = planQueries(tally, view, limits, survey);
       if (isResting && isWork(plan)) {
         isResting = false;
-        await turn.resume(deadline.signal);
+        await permit.resume(deadline.signal);
         continue;
       }
       if (plan.kind === 'enough' || (isTimeUp && tally.signedWeight >= tally.neededWeight)) {
@@ -182,7 +182,6 @@ export async function collectSignatures(
         const summary = summarizeTally(tally, (validator) =>
           isConnected(validator) ? undefined : source.whyUnreachable(validator.nodeIDs[0] as NodeID),
         );
-        if (hasNobodySigned(summary)) refusedChains.refused(message.sourceChainID, client);
         return { kind: 'insufficient', summary, refusedForGood: weightRefusedForGood(tally, isPChainMessage) };
       }
       if (plan.ask.length > 0) stages.enter('collect');
@@ -191,11 +190,15 @@ export async function collectSignatures(
       if (plan.ask.length === MAX_ASKED_AT_ONCE) clock.afterTurn(changes.wake);
       if (plan.isIdle && !isResting) {
         isResting = true;
-        turn.rest();
+        permit.rest();
       }
       await changes.next(plan.wakeAtMs);
     }
   } finally {
+    if (tally.signedWeight === 0n) {
+      const bytes = message.bytes.length + justification.length;
+      penalties.chargeUnsigned(client, message.sourceChainID, queries.asked, bytes);
+    }
     stopListening();
     deadline.signal.removeEventListener('abort', changes.wake);
     ending.abort(OVER);
@@ -220,12 +223,8 @@ const MANY_BYTES = 1024 * 1024;
 /** Whether a few validators show first that anybody signs it: as others like it were refused, or as it is costly. */
 export function isDoubtful(
   { message, justification, warpSet, client }: Pick<CollectionJob, 'message' | 'justification' | 'warpSet' | 'client'>,
-  refusedChains: RefusedChains,
+  penalties: Pick<Penalties, 'isDoubtful'>,
 ): boolean {
   const bytes = (message.bytes.length + justification.length) * warpSet.validators.length;
-  return bytes > MANY_BYTES || refusedChains.isLikely(message.sourceChainID, client);
-}
-
-function hasNobodySigned({ signedWeight, outcomes: { refused } }: TallySummary): boolean {
-  return signedWeight === 0n && refused.count > 0;
+  return bytes > MANY_BYTES || penalties.isDoubtful(client, message.sourceChainID);
 }

@@ -1,4 +1,5 @@
 import type { BlsService } from '../bls/aggregation.ts';
+import type { EventLoopScheduler } from '../lib/concurrency/event-loop-scheduler.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
 import { ParseError } from '../primitives/parse-error.ts';
@@ -8,11 +9,12 @@ import { checkSigners } from '../validators/verify-signed-message.ts';
 import type { WarpValidator } from '../validators/warp-set.ts';
 import { encodeSignedMessage } from '../warp/signed-message.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
+import type { DelaySignal, ObserveDelay } from './admission.ts';
 import type { AggregatorMetrics, CountOutcome } from './aggregator-metrics.ts';
-import type { LongPasses } from './long-passes.ts';
+import type { InvalidSigners } from './invalid-signers.ts';
+import { passOver } from './long-pass.ts';
 import type { ProgressFeed } from './progress.ts';
 import type { SignatureFailure } from './signature-source.ts';
-import type { Suspects } from './suspects.ts';
 import type { Tally } from './tally.ts';
 
 export interface CollectedSignaturesOptions {
@@ -23,12 +25,14 @@ export interface CollectedSignaturesOptions {
   readonly tally: Tally;
   readonly sum: ReturnType<BlsService['startAggregation']>;
   readonly store: SignatureStore;
-  readonly suspects: Suspects;
+  readonly suspects: InvalidSigners;
   readonly metrics: AggregatorMetrics;
   readonly countOutcome: CountOutcome;
   readonly progress: ProgressFeed;
   readonly clock: Clock;
-  readonly passes: LongPasses;
+  readonly observeDelay: ObserveDelay;
+  readonly client: string | undefined;
+  readonly passes: EventLoopScheduler;
   /** When the collection's time is up, on the monotonic clock. */
   readonly deadlineMs: number;
   /** Woken when a signature that no search had cleared has been verified alone. */
@@ -116,7 +120,7 @@ export class CollectedSignatures {
     const isLast = tally.signedWeight + this.#weightComing >= tally.targetWeight;
     let outcome: Awaited<ReturnType<typeof sum.add>>;
     try {
-      outcome = await sum.add(validator, signature, isLast);
+      outcome = await this.#timed('bls_add', sum.add(validator, signature, isLast));
     } finally {
       this.#weightComing -= validator.weight;
     }
@@ -136,10 +140,10 @@ export class CollectedSignatures {
    * @param isTimeUp the deadline has passed: after one search, whoever it has not cleared is left out
    */
   async verify(isTimeUp: boolean): Promise<VerifiedMessage | undefined> {
-    const { message, tally, sum, quorumNum, progress, passes } = this.#options;
+    const { message, tally, sum, quorumNum, progress } = this.#options;
     progress.verifying();
-    const aggregate = await sum.aggregate();
-    await passes.turn(tally.warpSet.validators.length);
+    const aggregate = await this.#timed('bls_aggregate', sum.aggregate());
+    await passOver(tally.warpSet, this.#options);
     const signedMessage = encodeSignedMessage({ unsignedMessage: message, signature: aggregate });
     const { networkID } = message;
     const check = checkSigners(signedMessage, { networkID, warpSet: tally.warpSet, quorumNum });
@@ -154,6 +158,14 @@ export class CollectedSignatures {
     // The answer does not wait for it.
     void this.#keep(signers);
     return { signedMessage, signedWeight, signers };
+  }
+
+  async #timed<T>(signal: DelaySignal, work: Promise<T>): Promise<T> {
+    const { clock, observeDelay } = this.#options;
+    const startMs = clock.monotonicMs();
+    const result = await work;
+    observeDelay(signal, clock.monotonicMs() - startMs);
+    return result;
   }
 
   async #putBadAside(isTimeUp: boolean): Promise<void> {

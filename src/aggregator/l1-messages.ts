@@ -7,8 +7,8 @@ import type { ValidationIndex } from '../pchain/validation-index.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
 import type { TxID } from '../primitives/ids.ts';
+import { createThrottledWarnings } from '../telemetry/log-throttle.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
 import { createL1RequestBuilder, type L1MessageRequest } from './l1-request-builder.ts';
 import { createMessagesOfJustifications } from './messages-of-justifications.ts';
 import { createMessagesOfTransactions } from './messages-of-transactions.ts';
@@ -45,7 +45,7 @@ export interface L1MessagesOptions {
 export function createL1Messages(options: L1MessagesOptions): L1Messages {
   const { networkID, api, chains, directory, index, dataApi, clock, logger, timeoutMs } = options;
   const transactions = createTransactionReader(api, clock);
-  const warn = createSampledWarnings(logger, clock);
+  const warn = createThrottledWarnings(logger, clock);
   const origins = createValidationOrigins({ index, transactions, dataApi, warn });
   const toRequest = createL1RequestBuilder(networkID, directory);
   const ofTransaction = createMessagesOfTransactions({ api, chains, directory, transactions, origins, toRequest });

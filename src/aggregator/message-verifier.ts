@@ -9,8 +9,9 @@ import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
 import { encodeSignedMessage, type SignedMessage } from '../warp/signed-message.ts';
 import { type AggregationRequest, settingsOf } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
-import { createLookupTurns, type LookupMetrics } from './lookup-turns.ts';
-import type { SigningResolver } from './signing-resolver.ts';
+import { LookupLimit, type LookupMetrics } from './lookup-limit.ts';
+import type { Penalties } from './penalties.ts';
+import type { Signing, SigningResolver } from './signing-resolver.ts';
 
 /** Checks signed messages that others have made, as a destination chain would. */
 export interface MessageVerifier {
@@ -51,22 +52,19 @@ export const VERIFICATION_PROBLEMS = [
 ] as const satisfies readonly VerificationProblem[];
 
 export interface MessageVerifierOptions {
-  readonly resolver: Pick<SigningResolver, 'resolve'>;
+  readonly resolver: Pick<SigningResolver, 'known' | 'resolve'>;
   readonly bls: BlsVerifier;
   readonly clock: Clock;
   readonly metrics: LookupMetrics;
+  readonly penalties: Penalties;
 }
 
 /** A check takes some 3 ms of a BLS thread: so many are what an aggregation waits for at most, some 25 ms on two threads. */
 const MAX_AT_WORK = 16;
 
-export function createMessageVerifier({ resolver, bls, clock, metrics }: MessageVerifierOptions): MessageVerifier {
-  const turns = createLookupTurns({
-    ...{ clock, metrics },
-    kind: 'verify',
-    most: MAX_AT_WORK,
-    what: 'messages to be verified',
-  });
+export function createMessageVerifier(options: MessageVerifierOptions): MessageVerifier {
+  const { resolver, bls, clock, metrics, penalties } = options;
+  const running = new LookupLimit({ clock, metrics, kind: 'verify', limit: MAX_AT_WORK });
   async function judge(
     { unsignedMessage, signature }: SignedMessage,
     expected: { readonly warpSet: WarpSet; readonly quorumNum: bigint },
@@ -87,16 +85,17 @@ export function createMessageVerifier({ resolver, bls, clock, metrics }: Message
   }
 
   return {
-    async verify({ message, signingSubnetID, ...request }, signal, client) {
-      const settings = settingsOf({ ...request, signingSubnetID });
-      using _turn = await turns.take(client, signal);
-      const { destinationChainID } = request;
+    async verify({ message, signingSubnetID, ...given }, signal, client) {
+      const settings = settingsOf({ ...given, signingSubnetID });
+      using _permit = await running.acquire(client, signal);
+      const { destinationChainID } = given;
       const { unsignedMessage } = message;
       const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };
       const asked = { ...settings, destination, signingSubnetID };
-      const signing = await ofSignedMessage(
-        resolver.resolve({ ...asked, message: unsignedMessage, justification: new Uint8Array() }, signal),
-      );
+      const request = { ...asked, message: unsignedMessage, justification: new Uint8Array() };
+      const resolve = (): Promise<Signing> => resolver.resolve(request, signal);
+      const isKnown = resolver.known(request) !== undefined;
+      const signing = await ofSignedMessage(isKnown ? resolve() : penalties.lookUp(client, resolve));
       const { warpSet } = signing;
       const { quorumNum } = settings;
       const named = namedSigners(message.signature.signers, warpSet);

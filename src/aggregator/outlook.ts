@@ -1,7 +1,7 @@
 import type { NodeID } from '../primitives/ids.ts';
 import type { WarpSet, WarpValidator } from '../validators/warp-set.ts';
 import type { AnswerHistory, AnswerRecord } from './answer-history.ts';
-import type { Suspects } from './suspects.ts';
+import type { InvalidSigners } from './invalid-signers.ts';
 
 /** What one request may expect of one validator. */
 export interface Outlook {
@@ -20,11 +20,13 @@ export type OutlookKind =
   /** It failed lately, and it is its turn to be tried out beside the others, who are asked as if it were not there. */
   | 'on trial'
   /** It gave a bad signature. Verifying its next one costs as much as a whole request, so it is asked for the quorum only. */
-  | 'suspect';
+  | 'suspect'
+  /** Its signature may soon be worth nothing: it is asked where the quorum is out of reach without it. */
+  | 'avoided';
 
 export interface OutlookFacts {
   readonly history: Pick<AnswerHistory, 'recordOf'>;
-  readonly suspects: Pick<Suspects, 'has' | 'isTrialDue'>;
+  readonly suspects: Pick<InvalidSigners, 'has' | 'isTrialDue'>;
   /** Canonical indices of validators whose signatures may soon be worth nothing. */
   readonly avoided: ReadonlySet<number>;
   /** Where a validator's usual time is not known, and the most where it is. */
@@ -40,9 +42,9 @@ const DEVIATIONS = 4;
 const SLOW_FACTOR = 3;
 
 const RANKS = { trial: 0, expected: 1, slow: 2, doubtful: 3 };
-/** Their signatures are good, though perhaps not for long: after all others but the suspects. */
-const AVOIDED_RANK = 4;
-const SUSPECT_RANK = 8;
+const SUSPECT_RANK = 4;
+/** After all others. */
+const AVOIDED_RANK = 8;
 
 /**
  * What to expect of each validator of a set, by canonical index. At most one of them is on trial, so that noticing who is well
@@ -57,20 +59,21 @@ export function outlooksOf({ validators }: WarpSet, facts: OutlookFacts): readon
     const record = records[position];
     const hedgeAfterMs = hedgeOf(record, facts.hedgeAfterMs);
     const isSuspect = facts.suspects.has(publicKeyHex);
+    if (facts.avoided.has(index)) {
+      const usualRank = isSuspect ? SUSPECT_RANK : record?.isDoubtful ? RANKS.doubtful : RANKS.expected;
+      return { kind: 'avoided', hedgeAfterMs, rank: AVOIDED_RANK + usualRank };
+    }
     const isTrialDue = isSuspect ? facts.suspects.isTrialDue(publicKeyHex) : record?.isTrialDue === true;
     if (isTrialDue && !isTrialTaken) {
       isTrialTaken = true;
       return { kind: 'on trial', hedgeAfterMs, rank: RANKS.trial };
     }
-    const avoidedRank = facts.avoided.has(index) ? AVOIDED_RANK : 0;
-    if (isSuspect) return { kind: 'suspect', hedgeAfterMs, rank: SUSPECT_RANK + avoidedRank };
-    if (record?.isDoubtful) return { kind: 'doubtful', hedgeAfterMs, rank: RANKS.doubtful + avoidedRank };
+    if (isSuspect) return { kind: 'suspect', hedgeAfterMs, rank: SUSPECT_RANK };
+    if (record?.isDoubtful) return { kind: 'doubtful', hedgeAfterMs, rank: RANKS.doubtful };
     const isSlow = (record?.usual?.meanMs ?? 0) > slowAboveMs;
-    if (!isSlow && avoidedRank === 0) {
-      if (hedgeAfterMs === MIN_HEDGE_MS) return EXPECTED_SOON;
-      if (hedgeAfterMs === facts.hedgeAfterMs) return usual;
-    }
-    return { kind: 'expected', hedgeAfterMs, rank: (isSlow ? RANKS.slow : RANKS.expected) + avoidedRank };
+    if (isSlow) return { kind: 'expected', hedgeAfterMs, rank: RANKS.slow };
+    if (hedgeAfterMs === MIN_HEDGE_MS) return EXPECTED_SOON;
+    return hedgeAfterMs === facts.hedgeAfterMs ? usual : expectedAt(hedgeAfterMs);
   });
 }
 

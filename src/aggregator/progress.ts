@@ -1,9 +1,5 @@
 import type { NodeID, SubnetID } from '../primitives/ids.ts';
-import type { SignatureFailure } from './signature-source.ts';
-import type { Standing, Tally } from './tally.ts';
-
-/** What a validator did with the question. */
-export type ValidatorOutcome = { readonly kind: 'signed' } | SignatureFailure;
+import { knownOutcome, type Standing, type Tally, type ValidatorOutcome } from './tally.ts';
 
 /** What happens while signatures are collected, for those who follow it. */
 export type ProgressEvent =
@@ -12,7 +8,7 @@ export type ProgressEvent =
    * where the picture as a whole changes: bad signatures were found, or the validator set changed and collecting starts anew.
    */
   | { readonly kind: 'state'; readonly state: ProgressState }
-  /** A validator, by its canonical index, was asked. */
+  /** A validator, by its canonical index, was asked. One that has refused stays refused until it answers something else. */
   | { readonly kind: 'asked'; readonly index: number }
   /** What came of it; `signedWeight` is that of all who have signed by now. A validator that failed may be asked again. */
   | {
@@ -91,12 +87,10 @@ export class ProgressFeed {
   /** A validator's standing in the tally has changed. */
   changed(index: number, standing: Standing): void {
     if (this.#listeners.size === 0 || this.#tally === undefined) return;
-    if (standing.kind === 'asking') {
-      this.#emit({ kind: 'asked', index });
-      return;
-    }
-    const outcome = outcomeOf(standing);
-    if (outcome !== undefined) {
+    const outcome = knownOutcome(this.#tally, index);
+    if (outcome === undefined) {
+      if (standing.kind === 'asking') this.#emit({ kind: 'asked', index });
+    } else if (standing.kind !== 'queued' && standing.kind !== 'asking') {
       this.#emit({ kind: 'outcome', index, outcome, signedWeight: this.#tally.signedWeight });
     }
   }
@@ -133,14 +127,15 @@ export class ProgressFeed {
     }
   }
 
-  #state({ warpSet, standings, neededWeight, targetWeight, signedWeight }: Tally): ProgressState {
+  #state(tally: Tally): ProgressState {
+    const { warpSet, standings, neededWeight, targetWeight, signedWeight } = tally;
     const { signingSubnetID, pChainHeight } = this.#facts;
     return {
       ...{ signingSubnetID, pChainHeight, totalWeight: warpSet.totalWeight, neededWeight, targetWeight, signedWeight },
       isVerifying: this.#isVerifying,
       validators: warpSet.validators.map(({ index, nodeIDs, weight }): ValidatorProgress => {
         const standing = standings[index];
-        const outcome = standing && outcomeOf(standing);
+        const outcome = knownOutcome(tally, index);
         const isAsked = standing?.kind === 'asking' || standing?.kind === 'answered';
         return {
           ...{ index, nodeIDs, weight },
@@ -150,23 +145,5 @@ export class ProgressFeed {
         };
       }),
     };
-  }
-}
-
-const SIGNED: ValidatorOutcome = { kind: 'signed' };
-
-/** Undefined while there is none: an answer that is being decoded says nothing yet. */
-function outcomeOf(standing: Standing): ValidatorOutcome | undefined {
-  switch (standing.kind) {
-    case 'signed':
-      return SIGNED;
-    case 'failed':
-      return standing.failure;
-    case 'waiting':
-      return standing.lastFailure;
-    case 'queued':
-    case 'asking':
-    case 'answered':
-      return undefined;
   }
 }

@@ -1,6 +1,6 @@
 import type { WarpValidator } from '../validators/warp-set.ts';
 import { outlookIn } from './outlook.ts';
-import { MAX_STARTED_A_TURN } from './query-room.ts';
+import { MAX_STARTED_PER_TURN } from './query-concurrency.ts';
 import { judgeRefusal } from './refusal-verdict.ts';
 import type { SignatureFailure } from './signature-source.ts';
 import { isCountedOn, Survey, type SurveyLimits, type SurveyView } from './survey.ts';
@@ -57,7 +57,8 @@ export function planQueries(
   if (signedWeight >= targetWeight) return { kind: 'enough' };
   survey.update(view, limits);
   const unsigned = lookAtUnsigned(tally, survey);
-  const { possible, awaited, wakeAtMs } = survey.stillToCome(unsigned?.isHopeless === true);
+  const areRefusersLost = unsigned?.isHopeless === true;
+  const { possible, awaited, wakeAtMs } = survey.stillToCome(areRefusersLost);
 
   if (signedWeight + possible < neededWeight) return { kind: 'out of reach' };
   // What is beyond the quorum is a precaution: no time is spent on whoever is likely to give nothing.
@@ -75,7 +76,15 @@ export function planQueries(
   if (expected >= targetWeight || room <= 0) return { kind: 'go on', ask, wakeAtMs, isIdle: !isBusy };
   for (const validator of candidatesIn(tally, survey, unsigned)) {
     const outlook = outlookIn(tally.outlooks, validator);
-    if (expected >= (outlook.kind === 'suspect' ? neededWeight : targetWeight) || ask.length >= room) break;
+    const isForQuorumOnly = outlook.kind === 'suspect' || outlook.kind === 'avoided';
+    if (expected >= (isForQuorumOnly ? neededWeight : targetWeight) || ask.length >= room) break;
+    // Also where the others are late: an avoided validator signs only what has no quorum without it.
+    if (
+      outlook.kind === 'avoided' &&
+      signedWeight + possible - survey.possibleOfAvoided(areRefusersLost) >= neededWeight
+    ) {
+      break;
+    }
     // Changes of connections are told a moment later.
     if (!view.isConnected(validator)) continue;
     ask.push(validator);
@@ -86,7 +95,7 @@ export function planQueries(
 }
 
 /** The others would only wait for a later turn of the event loop. */
-export const MAX_ASKED_AT_ONCE = MAX_STARTED_A_TURN;
+export const MAX_ASKED_AT_ONCE = MAX_STARTED_PER_TURN;
 
 /** Validators that the message is shown to first where that is wise. One more round trip, where the first one signs. */
 const FIRST_WAVE = 3;

@@ -4,7 +4,7 @@ import { type Clock, sleep } from '../primitives/clock.ts';
 import { DeadlineExceeded, startDeadline } from '../primitives/deadline.ts';
 import type { NodeID, SubnetID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
-import type { SampledWarnings } from '../telemetry/sampled-warnings.ts';
+import type { ThrottledWarnings } from '../telemetry/log-throttle.ts';
 import { isQuorumReached } from '../validators/quorum.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
 import { ConnectedWeight } from './connected-weight.ts';
@@ -24,7 +24,7 @@ export interface SubnetReadiness {
 export interface RequiredSubnetOptions {
   readonly validatorSets: ValidatorSets<WarpSet>;
   readonly clock: Clock;
-  readonly warn: SampledWarnings;
+  readonly warn: ThrottledWarnings;
   readonly isConnected: (nodeID: NodeID) => boolean;
   readonly keepConnected: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => void;
   /** Called after every reading of the set, whatever came of it. */

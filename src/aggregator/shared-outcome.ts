@@ -7,10 +7,10 @@ import {
   type AggregationReport,
   AggregatorError,
   type AggregatorErrorCode,
-  FAILURE_MEMORY_MS,
+  NEGATIVE_CACHE_MS,
 } from './aggregator-error.ts';
 import type { CompleteRequest } from './complete-request.ts';
-import { memoryMsOf } from './failure-memory.ts';
+import { memoryMsOf } from './negative-cache.ts';
 import type { Signing } from './signing-resolver.ts';
 import { targetWeightOf } from './tally.ts';
 
@@ -36,7 +36,7 @@ const RESULT_LIFETIME_MS = 10 * 60_000;
 export function toShared(ending: Ending): SharedOutcome | undefined {
   if (ending.kind === 'signed') {
     // With a part of the buffer only, it is for those who wait for it now.
-    const ttlMs = ending.isTargetReached ? RESULT_LIFETIME_MS : FAILURE_MEMORY_MS;
+    const ttlMs = ending.isTargetReached ? RESULT_LIFETIME_MS : NEGATIVE_CACHE_MS;
     return { bytes: ending.result.signedMessage, ttlMs, isProven: true };
   }
   const ttlMs = memoryMsOf(ending.error);

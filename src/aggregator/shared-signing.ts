@@ -1,11 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import { JobsOverloaded } from '../bls/job-runner.ts';
+import { EventLoopScheduler } from '../lib/concurrency/event-loop-scheduler.ts';
 import { PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
 import type { SharedTask, SharedWork } from '../store/shared-work.ts';
 import { inSpan, NO_SPAN, type Span } from '../telemetry/spans.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
-import type { Place } from './admission.ts';
+import type { Admission } from './admission.ts';
 import type { AggregationResult } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import {
@@ -17,18 +18,19 @@ import {
 } from './collect-signatures.ts';
 import { describeFailure } from './collection-failure.ts';
 import type { CompleteRequest } from './complete-request.ts';
-import { createFailureMemory } from './failure-memory.ts';
-import { LongPasses } from './long-passes.ts';
+import { createNegativeCache } from './negative-cache.ts';
+import type { Penalties } from './penalties.ts';
 import { ProgressFeed, type ProgressListener } from './progress.ts';
-import { QueryRoom } from './query-room.ts';
-import { createRefusedChains } from './refused-chains.ts';
+import { QueryConcurrency } from './query-concurrency.ts';
 import { resultKey, signatureKey } from './result-key.ts';
 import { decodeFailure, type Ending, toShared, verifiedResult } from './shared-outcome.ts';
 import { encodeProgress, MirroredProgress } from './shared-progress.ts';
-import { SharedTurn } from './shared-turn.ts';
+import { SharedRun } from './shared-run.ts';
 import type { Signing } from './signing-resolver.ts';
 
-export interface SharedSigningOptions extends Omit<CollectionDeps, 'refusedChains' | 'room' | 'passes' | 'limits'> {
+export interface SharedSigningOptions extends Omit<CollectionDeps, 'queries' | 'passes' | 'limits'> {
+  readonly admission: Pick<Admission, 'admit' | 'run'>;
+  readonly penalties: Penalties;
   /** What is done once among replicas; undefined where there are none. */
   readonly sharedWork?: SharedWork | undefined;
   readonly limits: CollectionLimits & { readonly maxQueriesInFlight: number; readonly resultCacheBytes: number };
@@ -43,23 +45,23 @@ export class SharedSigning {
   readonly #collection: CollectionDeps;
   readonly #flights = new SingleFlight<string, Signed>();
   /** Of the flights: what all who wait for one have in common. */
-  readonly #works = new Map<string, Pick<Work, 'progress' | 'turn'>>();
+  readonly #works = new Map<string, Pick<Work, 'progress' | 'run'>>();
   /** Of the flights, where they are traced. */
   readonly #spans = new Map<string, Span>();
   readonly #results: LRUCache<string, AggregationResult>;
-  readonly #failures: ReturnType<typeof createFailureMemory>;
+  readonly #failures: ReturnType<typeof createNegativeCache>;
 
   constructor(options: SharedSigningOptions) {
     const { limits, clock } = options;
     this.#options = options;
-    const room = new QueryRoom({ clock, maxQueries: limits.maxQueriesInFlight });
-    options.metrics.showQueryRoom(() => room.usage());
-    this.#collection = { ...options, refusedChains: createRefusedChains(clock), room, passes: new LongPasses(clock) };
+    const queries = new QueryConcurrency({ clock, maxQueries: limits.maxQueriesInFlight });
+    options.metrics.showQueries(queries);
+    this.#collection = { ...options, queries, passes: new EventLoopScheduler(clock, 1) };
     this.#results = new LRUCache({
       maxSize: limits.resultCacheBytes,
       sizeCalculation: sizeOf,
     });
-    this.#failures = createFailureMemory(clock);
+    this.#failures = createNegativeCache(clock);
   }
 
   /** The signed message where it is in memory. */
@@ -70,8 +72,7 @@ export class SharedSigning {
   async sign(
     request: CompleteRequest,
     signing: Signing,
-    { signal, span = NO_SPAN, onProgress }: Waiter,
-    place: Place,
+    { signal, client, span = NO_SPAN, onProgress }: Waiter,
   ): Promise<Signed> {
     const { metrics } = this.#options;
     const { pChainHeight } = signing;
@@ -83,18 +84,17 @@ export class SharedSigning {
       metrics.rememberedFailures.inc({ code: failure.code });
       throw atHeight(failure, pChainHeight);
     }
-    place.requireSeat();
     const running = this.#flights.run(
       key,
       (flight) =>
-        this.#trace(key, signing, span, (own) => this.#fly(key, { request, signing, place, span: own }, flight)),
+        this.#trace(key, signing, span, (own) => this.#fly(key, { request, signing, client, span: own }, flight)),
       signal,
     );
     // The flight has begun, so what it has for all who wait exists, and so does its span.
     const shared = this.#spans.get(key);
     if (shared !== undefined) span.link(shared);
     const work = this.#works.get(key);
-    work?.turn.join(place);
+    work?.run.join(client);
     const unsubscribe = onProgress && work?.progress.subscribe(toldAt(pChainHeight, onProgress));
     try {
       const { result, isNew } = await running;
@@ -121,17 +121,17 @@ export class SharedSigning {
     }
   }
 
-  async #fly(key: string, { place, ...flight }: Flight, signal: AbortSignal): Promise<Signed> {
+  async #fly(key: string, { client, ...flight }: Flight, signal: AbortSignal): Promise<Signed> {
     const { request, signing } = flight;
-    place.requireCredit(request.message.sourceChainID);
-    const { source, sharedWork, bls } = this.#options;
-    const { refusedChains } = this.#collection;
+    const { source, sharedWork, bls, admission, penalties } = this.#options;
+    penalties.requireSignable(client, request.message.sourceChainID);
+    using _permit = admission.admit({ client, subnetID: signing.signingSubnetID });
     // Beside the question to the store: whether the message is there or has to be signed, its hash is needed, unless nobody signs it.
-    if (sharedWork !== undefined && !isDoubtful({ ...request, ...signing, client: place.client }, refusedChains)) {
+    if (sharedWork !== undefined && !isDoubtful({ ...request, ...signing, client }, penalties)) {
       bls.hashAhead(request.message.bytes);
     }
     const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
-    const shared = { progress, turn: new SharedTurn(place) };
+    const shared = { progress, run: new SharedRun(admission, client) };
     this.#works.set(key, shared);
     let isNew = false;
     const collect = (waitedMs: number): Promise<Ending> => {
@@ -166,17 +166,17 @@ export class SharedSigning {
 
   async #collect(key: string, work: Work, signal: AbortSignal): Promise<Ending> {
     const { request, signing, progress, waitedMs, span } = work;
-    const refusals = signing.warpSet.validators.length / 3;
-    using taken = await work.turn.take(request.message.sourceChainID, refusals, signal);
-    const { client, turn, credit } = taken;
+    const { sourceChainID } = request.message;
+    const check = (client: string | undefined): void => this.#options.penalties.requireSignable(client, sourceChainID);
+    using permit = await work.run.acquire(signing.signingSubnetID, check, signal);
     const job = {
       ...request,
       ...signing,
       signatureKey: signatureKey(request),
       progress,
-      client,
+      client: permit.client,
       span,
-      turn,
+      permit,
     };
     const { limits } = this.#collection;
     // Who has waited for another replica in vain has less time, but enough: the whole takes half as long again at most.
@@ -186,7 +186,6 @@ export class SharedSigning {
       { ...this.#collection, limits: { ...limits, requestTimeoutMs } },
       signal,
     );
-    credit.settle(refusalsOf(outcome));
     if (outcome.kind === 'insufficient') {
       const error = toError(request, signing, outcome);
       const connectedWeight = this.#connectedWeight(signing.warpSet);
@@ -235,6 +234,7 @@ export class SharedSigning {
 }
 
 interface Waiter {
+  readonly client?: string | undefined;
   readonly signal: AbortSignal;
   readonly span?: Span;
   readonly onProgress?: ProgressListener | undefined;
@@ -250,15 +250,15 @@ interface Work {
   readonly request: CompleteRequest;
   readonly signing: Signing;
   readonly progress: ProgressFeed;
-  readonly turn: SharedTurn;
+  readonly run: SharedRun;
   /** Of the flight. */
   readonly span: Span;
   readonly waitedMs: number;
 }
 
 interface Flight extends Pick<Work, 'request' | 'signing' | 'span'> {
-  /** Of whoever came first. */
-  readonly place: Place;
+  /** The first client. */
+  readonly client: string | undefined;
 }
 
 /** By each part's name: copying what has them takes longer than looking the key up. */
@@ -276,12 +276,6 @@ function toResult(
     totalWeight: warpSet.totalWeight,
     signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
   };
-}
-
-/** Of a message that nobody signed. */
-function refusalsOf(outcome: CollectionOutcome): number {
-  if (outcome.kind === 'signed' || outcome.summary.signedWeight > 0n) return 0;
-  return outcome.summary.outcomes.refused.count;
 }
 
 function toError(

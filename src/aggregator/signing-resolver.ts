@@ -25,7 +25,7 @@ export interface SigningResolverOptions {
 
 /** Finds out from the P-Chain who must sign a request's message, and at which height. */
 export interface SigningResolver {
-  /** The subnet whose validators will have to sign, where that is known without asking anybody. */
+  /** The subnet whose validators will have to sign, where neither it nor the message's chain has to be looked up. */
   knownSigningSubnet(request: AggregationRequest): SubnetID | undefined;
   /** As {@link resolve}, where nobody has to be asked for anything of it; undefined where somebody has to. */
   known(request: CompleteRequest): Signing | undefined;
@@ -53,12 +53,15 @@ export interface Signing extends SignersAtHeight {
 /** What decides at which height validators are looked for. */
 export type HeightChoice = Pick<CompleteRequest, 'pChainHeight' | 'destination'>;
 
-/** Who must sign, and whose bits mean whom. */
-export interface SignersAtHeight {
+interface SetAtHeight {
   readonly signingSubnetID: SubnetID;
   readonly pChainHeight: bigint;
   readonly warpSet: WarpSet;
-  /** Canonical indices. */
+}
+
+/** Who must sign, and whose bits mean whom. */
+export interface SignersAtHeight extends SetAtHeight {
+  /** Canonical indices of validators that sign only what has no quorum without them. */
   readonly avoided: ReadonlySet<number>;
 }
 
@@ -92,8 +95,10 @@ class PChainSigningResolver implements SigningResolver {
 
   knownSigningSubnet({ subject, signingSubnetID }: AggregationRequest): SubnetID | undefined {
     const { directory } = this.#options;
-    if (signingSubnetID !== undefined) return directory.isKnown(signingSubnetID) ? signingSubnetID : undefined;
-    return subject.kind === 'message' ? directory.knownSubnetOf(subject.message.sourceChainID) : undefined;
+    if (subject.kind !== 'message') return undefined;
+    const source = directory.knownSubnetOf(subject.message.sourceChainID);
+    if (source === undefined || signingSubnetID === undefined) return source;
+    return directory.isKnown(signingSubnetID) ? signingSubnetID : undefined;
   }
 
   known({ message, signingSubnetID: given, pChainHeight: pinned, destination }: CompleteRequest): Signing | undefined {
@@ -105,10 +110,11 @@ class PChainSigningResolver implements SigningResolver {
       return undefined;
     }
     const pChainHeight = pinned === 0n ? validatorSets.knownProposedHeight() : pinned;
-    const soonInactive = pinned === 0n ? funds.knownSoonInactive(signingSubnetID) : NO_NODES;
-    if (pChainHeight === undefined || soonInactive === undefined) return undefined;
+    if (pChainHeight === undefined) return undefined;
     const warpSet = validatorSets.known(signingSubnetID, pChainHeight);
     if (warpSet === undefined || warpSet.totalWeight === 0n) return undefined;
+    const soonInactive = funds.knownSoonInactive(signingSubnetID, warpSet);
+    if (soonInactive === undefined) return undefined;
     return { sourceSubnetID, signingSubnetID, pChainHeight, warpSet, avoided: indicesOf(warpSet, soonInactive) };
   }
 
@@ -144,7 +150,7 @@ class PChainSigningResolver implements SigningResolver {
       // Before its validators are asked for: anybody can make up an ID, and the node has an empty set for each.
       if (!(await directory.exists(signingSubnetID, signal))) throw unknownSubnet(signingSubnetID);
       onSubnet?.(signingSubnetID);
-      return { ...(await this.#chooseHeight(request, signingSubnetID, signal)), sourceSubnetID };
+      return { ...(await this.#chooseSigners(request, signingSubnetID, signal)), sourceSubnetID };
     } catch (error) {
       parent.throwIfAborted();
       throw fromApi(error, request, signal);
@@ -159,18 +165,24 @@ class PChainSigningResolver implements SigningResolver {
     const { signal } = deadline;
     try {
       if (!(await directory.exists(subnetID, signal))) throw unknownSubnet(subnetID);
-      return await this.#chooseHeight(at, subnetID, signal);
+      return await this.#chooseSigners(at, subnetID, signal);
     } catch (error) {
       parent.throwIfAborted();
       throw fromApi(error, at, signal);
     }
   }
 
+  async #chooseSigners(at: HeightChoice, signingSubnetID: SubnetID, signal: AbortSignal): Promise<SignersAtHeight> {
+    const found = await this.#chooseHeight(at, signingSubnetID, signal);
+    const soonInactive = await this.#findSoonInactive(signingSubnetID, found.warpSet, signal);
+    return { ...found, avoided: indicesOf(found.warpSet, soonInactive) };
+  }
+
   async #chooseHeight(
     { pChainHeight, destination }: HeightChoice,
     signingSubnetID: SubnetID,
     signal: AbortSignal,
-  ): Promise<SignersAtHeight> {
+  ): Promise<SetAtHeight> {
     const { validatorSets } = this.#options;
     const isPinned = pChainHeight !== 0n;
     if (isPinned) return this.#signingAt(signingSubnetID, pChainHeight, isPinned, signal);
@@ -179,11 +191,7 @@ class PChainSigningResolver implements SigningResolver {
       if (signing !== undefined) return signing;
     }
     const height = await validatorSets.proposedHeight(signal);
-    const [signing, soonInactive] = await Promise.all([
-      this.#signingAt(signingSubnetID, height, isPinned, signal),
-      this.#findSoonInactive(signingSubnetID, signal),
-    ]);
-    return { ...signing, avoided: indicesOf(signing.warpSet, soonInactive) };
+    return this.#signingAt(signingSubnetID, height, isPinned, signal);
   }
 
   async resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing> {
@@ -201,14 +209,14 @@ class PChainSigningResolver implements SigningResolver {
     pChainHeight: bigint,
     isPinned: boolean,
     signal: AbortSignal,
-  ): Promise<SignersAtHeight> {
+  ): Promise<SetAtHeight> {
     const { validatorSets } = this.#options;
     const warpSet = isPinned
       ? await validatorSets.atPinned(signingSubnetID, pChainHeight, signal)
       : await validatorSets.at(signingSubnetID, pChainHeight, signal);
     if (warpSet.totalWeight === 0n)
       throw await this.#withoutValidators(signingSubnetID, pChainHeight, isPinned, signal);
-    return { signingSubnetID, pChainHeight, warpSet, avoided: NOBODY };
+    return { signingSubnetID, pChainHeight, warpSet };
   }
 
   /** Undefined where the proposed height is to be used. */
@@ -216,12 +224,12 @@ class PChainSigningResolver implements SigningResolver {
     signingSubnetID: SubnetID,
     destination: Destination,
     signal: AbortSignal,
-  ): Promise<SignersAtHeight | undefined> {
+  ): Promise<SetAtHeight | undefined> {
     const { validatorSets } = this.#options;
     const height = await this.#epochHeight(destination, signal);
     if (height === undefined) return undefined;
     const warpSet = await validatorSets.at(signingSubnetID, height, signal);
-    if (warpSet.totalWeight > 0n) return { signingSubnetID, pChainHeight: height, warpSet, avoided: NOBODY };
+    if (warpSet.totalWeight > 0n) return { signingSubnetID, pChainHeight: height, warpSet };
     // The epoch began before the signing subnet had any validators, as right after a conversion: no message can pass in it.
     // At the proposed height there are some, and a message signed there will do once an epoch begins that has them.
     if (!destination.isRequired) return undefined;
@@ -257,11 +265,11 @@ class PChainSigningResolver implements SigningResolver {
   }
 
   /** Validators that may no longer be in the set when the message arrives. */
-  async #findSoonInactive(subnetID: SubnetID, signal: AbortSignal): Promise<ReadonlySet<NodeID>> {
+  async #findSoonInactive(subnetID: SubnetID, warpSet: WarpSet, signal: AbortSignal): Promise<ReadonlySet<NodeID>> {
     const { funds, clock } = this.#options;
     using deadline = startDeadline(clock, OPTIONAL_QUESTION_MS, 'asking for balances', signal);
     try {
-      return await funds.soonInactive(subnetID, deadline.signal);
+      return await funds.soonInactive(subnetID, warpSet, deadline.signal);
     } catch (error) {
       signal.throwIfAborted();
       // Where balances are not known, nobody is avoided.

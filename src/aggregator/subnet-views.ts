@@ -11,12 +11,13 @@ import type { WarpSet } from '../validators/warp-set.ts';
 import { settingsOf } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
 import type { AnswerHistories, AnswerHistory } from './answer-history.ts';
-import { createLookupTurns, type LookupMetrics } from './lookup-turns.ts';
+import type { InvalidSigners } from './invalid-signers.ts';
+import { LookupLimit, type LookupMetrics } from './lookup-limit.ts';
+import type { Penalties } from './penalties.ts';
 import { ratio, readinessOf, type SubnetReadiness } from './required-subnet.ts';
 import type { SigningResolver } from './signing-resolver.ts';
 import type { SubnetPolicy } from './subnet-policy.ts';
 import { addUpWeights, assembleSubnetView, type SubnetView } from './subnet-view.ts';
-import type { Suspects } from './suspects.ts';
 import type { ValidatorConnections } from './validator-connections.ts';
 
 /** What is known of subnets and their validators, before anybody asks for a signature. */
@@ -63,10 +64,11 @@ export interface SubnetViewsOptions {
   readonly peers: Pick<PeerNetwork, 'describe' | 'waitUntil'>;
   readonly funds: Pick<ValidatorFunds, 'fundsOf'>;
   readonly histories: { of(...args: Parameters<AnswerHistories['of']>): Pick<AnswerHistory, 'pastOf'> };
-  readonly suspects: Pick<Suspects, 'has'>;
+  readonly suspects: Pick<InvalidSigners, 'has'>;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly lookupMetrics: LookupMetrics;
+  readonly penalties: Penalties;
   readonly readyQuorumNum: bigint;
 }
 
@@ -92,13 +94,7 @@ const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
 export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
   const { resolver, validatorSets, connections, peers, histories, subnets, suspects, clock, readyQuorumNum } = options;
 
-  const turns = createLookupTurns({
-    clock,
-    metrics: options.lookupMetrics,
-    kind: 'view',
-    most: MAX_AT_WORK,
-    what: 'views of subnets',
-  });
+  const running = new LookupLimit({ clock, metrics: options.lookupMetrics, kind: 'view', limit: MAX_AT_WORK });
   const factsOf = (subnetID: SubnetID) => {
     const history = histories.of(subnetID);
     return {
@@ -151,9 +147,11 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
     async view({ subnetID, destinationChainID, ...request }, signal, client) {
       subnets.requireAllowed(subnetID, 'subnetID');
       const { pChainHeight } = settingsOf({ ...request, destinationChainID });
-      using _turn = await turns.take(client, signal);
+      using _permit = await running.acquire(client, signal);
       const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };
-      const signers = await ofSubnet(resolver.signersOf(subnetID, { pChainHeight, destination }, signal));
+      const find = () => resolver.signersOf(subnetID, { pChainHeight, destination }, signal);
+      const isKnown = validatorSets.newest().some(([known]) => known === subnetID);
+      const signers = await ofSubnet(isKnown ? find() : options.penalties.lookUp(client, find));
       const [funds] = await Promise.all([
         fundsOf(subnetID, signal),
         connectValidators(signers, { connections, peers, clock }, signal),

@@ -183,6 +183,20 @@ export class Survey {
     };
   }
 
+  /** The part of `possible` that avoided validators have, who are the last in the order of asking. */
+  possibleOfAvoided(areRefusersLost: boolean): bigint {
+    const { askingOrder, outlooks } = this.#tally;
+    let weight = 0n;
+    for (let place = askingOrder.length - 1; place >= 0; place -= 1) {
+      const validator = askingOrder[place] as WarpValidator;
+      if (outlookIn(outlooks, validator).kind !== 'avoided') break;
+      const flags = this.#flags[validator.index] as number;
+      const isLost = areRefusersLost && (flags & REFUSER) !== 0;
+      if (flags & POSSIBLE && !isLost) weight += validator.weight;
+    }
+    return weight;
+  }
+
   /** Only those sums that the change concerns: each sum is a new BigInt, and most changes concern one or two of six. */
   #countWeights({ weight }: WarpValidator, before: number, after: number): void {
     const changed = before ^ after;
@@ -216,9 +230,9 @@ function isBoth(flags: number, flag: number): boolean {
   return (flags & REFUSER) !== 0 && (flags & flag) !== 0;
 }
 
-/** Suspects are, too: no more of them are asked than the quorum needs. */
+/** Invalid signers and avoided ones are, too: no more of them are asked than the quorum needs. */
 export function isCountedOn({ kind }: Outlook): boolean {
-  return kind === 'expected' || kind === 'suspect';
+  return kind === 'expected' || kind === 'suspect' || kind === 'avoided';
 }
 
 function shareOf(

@@ -31,6 +31,8 @@ export interface Tally {
   readonly targetWeight: bigint;
   /** By canonical index. */
   readonly standings: readonly Standing[];
+  /** The refusal of each that has answered nothing else since, by canonical index. */
+  readonly refusals: readonly (SignatureFailure | undefined)[];
   readonly signedWeight: bigint;
   /** What may be expected of each, by canonical index. */
   readonly outlooks: readonly Outlook[];
@@ -55,9 +57,11 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, outlook
   const standings: Standing[] = warpSet.validators.map(() => UNTRIED);
   const rankOf = ({ index }: WarpValidator): number => outlooks[index]?.rank ?? 0;
   const changes: number[] = [];
+  const refusals: (SignatureFailure | undefined)[] = [];
   let signedWeight = 0n;
   return {
     warpSet,
+    refusals,
     outlooks,
     // A quorum of 0 still needs somebody's signature: nothing can be the signature of nobody.
     neededWeight: atLeastOne(quorumWeight(quorumNum, warpSet.totalWeight)),
@@ -75,11 +79,40 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, outlook
       if (standings[index]?.kind === 'signed') signedWeight -= validator.weight;
       if (next.kind === 'signed') signedWeight += validator.weight;
       standings[index] = next;
+      refusals[index] = refusalAfter(next, refusals[index]);
       changes.push(index);
       onChange?.(index, next);
     },
   };
 }
+
+/** Silence and a lost connection are no answers: a refusal stands until there is another answer. */
+function refusalAfter(next: Standing, before: SignatureFailure | undefined): SignatureFailure | undefined {
+  if (next.kind === 'signed' || next.kind === 'answered' || (next.kind === 'waiting' && next.attempts === 0)) {
+    return undefined;
+  }
+  const failure = failureOf(next);
+  if (failure?.kind === 'refused') return failure;
+  return failure?.kind === 'invalid_signature' ? undefined : before;
+}
+
+/** The failure of the last attempt that has ended. */
+export function failureOf(standing: Standing | undefined): SignatureFailure | undefined {
+  if (standing?.kind === 'failed') return standing.failure;
+  return standing?.kind === 'waiting' ? standing.lastFailure : undefined;
+}
+
+/** What a validator did, as far as is known: its last answer, or why there is none. */
+export function knownOutcome({ standings, refusals }: Tally, index: number): ValidatorOutcome | undefined {
+  const standing = standings[index];
+  if (standing?.kind === 'signed') return SIGNED;
+  return refusals[index] ?? failureOf(standing);
+}
+
+/** What a validator did with the question. */
+export type ValidatorOutcome = { readonly kind: 'signed' } | SignatureFailure;
+
+const SIGNED: ValidatorOutcome = { kind: 'signed' };
 
 /** See {@link Tally.targetWeight}. */
 export function targetWeightOf(
@@ -173,7 +206,7 @@ export function summarizeTally(
 
   for (const validator of heaviestFirst(warpSet)) {
     const { weight, index, nodeIDs } = validator;
-    const outcome = outcomeOf(tally.standings[index] ?? UNTRIED, () => whyUnreachable(validator));
+    const outcome = knownOutcome(tally, index) ?? untilKnown(tally.standings[index], () => whyUnreachable(validator));
     addTo(counts[outcome.kind], weight);
     if (outcome.kind === 'signed') continue;
     if (missing.length < MAX_MISSING) {
@@ -210,25 +243,13 @@ export function summarizeTally(
 /** Its turn did not come. */
 const NO_ROOM: SignatureFailure = { kind: 'not_sent', reason: 'too much is being asked of validators at once' };
 
-type Outcome = SignatureFailure | { readonly kind: 'signed' | 'unanswered' | 'not_asked' };
+type UntilKnown = SignatureFailure | { readonly kind: 'unanswered' | 'not_asked' };
 
-function outcomeOf(standing: Standing, whyUnreachable: () => string | undefined): Outcome {
-  switch (standing.kind) {
-    case 'signed':
-      return { kind: 'signed' };
-    case 'queued':
-      return NO_ROOM;
-    case 'asking':
-    case 'answered':
-      return { kind: 'unanswered' };
-    case 'failed':
-      return standing.failure;
-    case 'waiting': {
-      if (standing.lastFailure !== undefined) return standing.lastFailure;
-      const reason = whyUnreachable();
-      return reason === undefined ? { kind: 'not_asked' } : { kind: 'unreachable', reason };
-    }
-  }
+function untilKnown(standing: Standing | undefined, whyUnreachable: () => string | undefined): UntilKnown {
+  if (standing?.kind === 'queued') return NO_ROOM;
+  if (standing?.kind === 'asking' || standing?.kind === 'answered') return { kind: 'unanswered' };
+  const reason = whyUnreachable();
+  return reason === undefined ? { kind: 'not_asked' } : { kind: 'unreachable', reason };
 }
 
 function addTo(total: { weight: bigint; count: number }, weight: bigint): void {

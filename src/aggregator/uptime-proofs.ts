@@ -1,10 +1,10 @@
+import { FairSemaphore } from '../lib/concurrency/fair-semaphore.ts';
 import type { PeerNetwork } from '../p2p/peer-network.ts';
 import { unlessRefused } from '../pchain/api-error.ts';
 import type { NodeApi } from '../pchain/node-api.ts';
 import type { SubnetDirectory } from '../pchain/subnet-directory.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
-import { FairRoom } from '../primitives/fair-room.ts';
 import type { BlockchainID, NodeID, SubnetID, ValidationID } from '../primitives/ids.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
 import { quorumWeight } from '../validators/quorum.ts';
@@ -14,8 +14,11 @@ import { createUptimeMessage } from '../warp/validator-uptime.ts';
 import type { AggregateOptions, Aggregator } from './aggregate.ts';
 import { type AggregationRequest, type AggregationResult, settingsOf } from './aggregation-request.ts';
 import { AggregatorError } from './aggregator-error.ts';
+import type { AggregatorMetrics } from './aggregator-metrics.ts';
+import { overloaded } from './overloaded.ts';
 import { asPChainFailure } from './p-chain-failure.ts';
-import { QueryRoom } from './query-room.ts';
+import type { Penalties } from './penalties.ts';
+import { QueryConcurrency } from './query-concurrency.ts';
 import type { SignatureOutcome } from './signature-source.ts';
 import type { SignersAtHeight, SigningResolver } from './signing-resolver.ts';
 import type { SubnetPolicy } from './subnet-policy.ts';
@@ -55,6 +58,8 @@ export interface UptimeProofsOptions {
   readonly connections: Pick<ValidatorConnections, 'track' | 'isConnected' | 'requestSignature'>;
   readonly peers: Pick<PeerNetwork, 'describe' | 'waitUntil'>;
   readonly aggregator: Aggregator;
+  readonly penalties: Penalties;
+  readonly metrics: Pick<AggregatorMetrics, 'admissionRefusals'>;
   readonly clock: Clock;
   readonly resolveTimeoutMs: number;
 }
@@ -71,28 +76,25 @@ const MAX_QUERIES = 512;
 const MAX_REPAIRS = 3;
 
 export function createUptimeProofs(options: UptimeProofsOptions): UptimeProofs {
-  const { clock } = options;
+  const { clock, penalties } = options;
   const searches = new SingleFlight<string, UptimeProof>();
-  const seats = new FairRoom(MAX_SEARCHES);
-  const room = new QueryRoom({ clock, maxQueries: MAX_QUERIES });
+  const running = new FairSemaphore({ clock, limit: MAX_SEARCHES, keyShare: 1 });
+  const queries = new QueryConcurrency({ clock, maxQueries: MAX_QUERIES });
   return {
     async prove(request, { signal, client }) {
       const { quorumNum, pChainHeight } = settingsOf(request);
       const { validationID, uptimeChainID = '', destinationChainID = '' } = request;
       const key = [validationID, uptimeChainID, quorumNum, pChainHeight, destinationChainID].join('|');
       const work = async (flight: AbortSignal): Promise<UptimeProof> => {
-        using seat = new DisposableStack();
-        const giveBack = seats.take(client, 1);
-        if (giveBack === undefined) {
-          throw new AggregatorError(
-            'overloaded',
-            `of the ${MAX_SEARCHES} searches for uptimes that there may be too many are under way, of this client or of all`,
-          );
+        using permit = running.tryAcquire({ key: client });
+        if (permit === undefined) {
+          const text = `too many of the ${MAX_SEARCHES} searches for uptimes are running, of this client or of all`;
+          throw overloaded(options.metrics.admissionRefusals, 'share', text);
         }
-        seat.defer(giveBack);
         using deadline = startDeadline(clock, SEARCH_TIMEOUT_MS, 'searching for the highest uptime', flight);
         try {
-          return await search(options, request, { room, client, signal: deadline.signal });
+          const context = { queries, client, signal: deadline.signal };
+          return await penalties.lookUp(client, () => search(options, request, context));
         } catch (error) {
           flight.throwIfAborted();
           if (!deadline.signal.aborted) throw error;
@@ -107,7 +109,7 @@ export function createUptimeProofs(options: UptimeProofsOptions): UptimeProofs {
 }
 
 interface SearchContext {
-  readonly room: QueryRoom;
+  readonly queries: QueryConcurrency;
   readonly client: string | undefined;
   readonly signal: AbortSignal;
 }
@@ -251,7 +253,7 @@ class UptimeQuestions {
   async #ask(uptime: bigint, indices: readonly number[]): Promise<void> {
     const { networkID, connections } = this.#options;
     const { validationID, uptimeChainID, signers } = this.#subject;
-    const { room, client, signal } = this.#context;
+    const { queries, client, signal } = this.#context;
     const message = createUptimeMessage(networkID, uptimeChainID, {
       kind: 'ValidatorUptime',
       validationID,
@@ -267,7 +269,7 @@ class UptimeQuestions {
           signal.throwIfAborted();
           return connections.requestSignature(nodeID, query, { timeoutMs: ANSWER_TIMEOUT_MS, signal });
         };
-        const outcome = await room.run(query.appBytes.length, question, client);
+        const outcome = await queries.run(query.appBytes.length, question, client);
         this.#update(index, whatItSays(outcome, uptime));
       }),
     );

@@ -5,7 +5,7 @@ import { conversionOrigins } from '../pchain/p-chain-block.ts';
 import type { TransactionReader } from '../pchain/transaction-reader.ts';
 import type { IndexCoverage, ValidationIndex } from '../pchain/validation-index.ts';
 import { PRIMARY_NETWORK_ID, type SubnetID, type TxID, type ValidationID } from '../primitives/ids.ts';
-import type { SampledWarnings } from '../telemetry/sampled-warnings.ts';
+import type { ThrottledWarnings } from '../telemetry/log-throttle.ts';
 import type { L1ValidatorRegistrationJustification } from '../warp/justification.ts';
 import { encodeL1Message, registrationValidationID } from '../warp/l1-message.ts';
 import { findConversionValidator } from './l1-justification.ts';
@@ -32,7 +32,7 @@ export interface ValidationOriginsOptions {
   readonly transactions: TransactionReader;
   /** Undefined if none is configured. */
   readonly dataApi: DataApi | undefined;
-  readonly warn: SampledWarnings;
+  readonly warn: ThrottledWarnings;
 }
 
 /** Three ways, the cheapest first: the index of P-Chain blocks, hashing, and the data API. */

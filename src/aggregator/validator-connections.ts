@@ -3,9 +3,9 @@ import type { ValidatorSets } from '../pchain/validator-sets.ts';
 import { type Clock, sleep } from '../primitives/clock.ts';
 import type { NodeID, SubnetID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
+import { createThrottledWarnings } from '../telemetry/log-throttle.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
 import type { WarpSet } from '../validators/warp-set.ts';
 import { parseSignatureResponse } from '../warp/signature-request.ts';
 import { RequiredSubnet, type SubnetReadiness } from './required-subnet.ts';
@@ -59,7 +59,7 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
     onRead: () => {
       for (const listener of readinessListeners) listener();
     },
-    warn: createSampledWarnings(options.logger, clock),
+    warn: createThrottledWarnings(options.logger, clock),
     isConnected: (nodeID: NodeID) => network.isConnected(nodeID),
     keepConnected: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => tracked.prefer(subnetID, nodeIDs),
   };

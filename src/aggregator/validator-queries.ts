@@ -4,14 +4,15 @@ import type { WakeUp } from '../primitives/wake-up.ts';
 import { NO_SPAN, type Span, within } from '../telemetry/spans.ts';
 import type { WarpValidator } from '../validators/warp-set.ts';
 import { encodeSignatureRequest } from '../warp/signature-request.ts';
+import type { ObserveDelay } from './admission.ts';
 import type { AggregatorMetrics, CountOutcome } from './aggregator-metrics.ts';
 import type { AnswerHistory } from './answer-history.ts';
 import { type CollectedSignatures, CollectionOver } from './collected-signatures.ts';
+import type { InvalidSigners } from './invalid-signers.ts';
+import { LARGE_QUERY_BYTES, type QueryConcurrency } from './query-concurrency.ts';
 import { afterFailure, type QueryLimits } from './query-plan.ts';
-import { LARGE_QUERY_BYTES, type QueryRoom } from './query-room.ts';
 import type { SignatureFailure, SignatureOutcome, SignatureQuery, SignatureSource } from './signature-source.ts';
-import type { Suspects } from './suspects.ts';
-import type { Standing, Tally } from './tally.ts';
+import { failureOf, type Standing, type Tally } from './tally.ts';
 
 export interface ValidatorQueriesOptions {
   readonly query: Omit<SignatureQuery, 'appBytes'>;
@@ -20,21 +21,20 @@ export interface ValidatorQueriesOptions {
   readonly signatures: CollectedSignatures;
   readonly source: SignatureSource;
   readonly history: AnswerHistory;
-  readonly suspects: Suspects;
+  readonly suspects: InvalidSigners;
   readonly metrics: AggregatorMetrics;
   readonly countOutcome: CountOutcome;
   readonly clock: Clock;
   /** Of the collection. */
   readonly span?: Span | undefined;
-  /** Told of each answer how much longer it took than that node's least. */
-  readonly onExcess: (excessMs: number) => void;
+  readonly observeDelay: ObserveDelay;
   readonly limits: QueryLimits & {
     /** Time of one attempt at one node. */
     readonly peerTimeoutMs: number;
   };
-  /** Bounds the queries under way over all requests. */
-  readonly room: QueryRoom;
-  /** Whose they are, for its share of the room; undefined where nobody said. */
+  /** Over all requests. */
+  readonly queries: QueryConcurrency;
+  /** Client ID for its share; undefined for internal requests. */
   readonly client: string | undefined;
   /** Woken after every answer. */
   readonly changes: WakeUp;
@@ -47,6 +47,8 @@ export class ValidatorQueries {
   readonly #options: ValidatorQueriesOptions;
   readonly #timesAsked = new Map<NodeID, number>();
   #encoded: SignatureQuery | undefined;
+  /** Queries that were sent. */
+  asked = 0;
 
   constructor(options: ValidatorQueriesOptions) {
     this.#options = options;
@@ -54,7 +56,7 @@ export class ValidatorQueries {
 
   /** Asks one of the validator's connected nodes: one that it was not asked through yet, if there is one. */
   ask(validator: WarpValidator): void {
-    const { tally, room, client, changes, span = NO_SPAN } = this.#options;
+    const { tally, queries, client, changes, span = NO_SPAN } = this.#options;
     const before = tally.standings[validator.index];
     const attempts = (before?.kind === 'waiting' ? before.attempts : 0) + 1;
     const nodeID = this.#nextNode(validator);
@@ -70,7 +72,7 @@ export class ValidatorQueries {
       if (isQueued) changes.wake();
       return answer;
     };
-    room.start(this.#query.appBytes.length, begin, client);
+    queries.start(this.#query.appBytes.length, begin, client);
     isQueued = true;
   }
 
@@ -155,14 +157,17 @@ export class ValidatorQueries {
     const lateAtMs = sentAtMs + (outlook?.hedgeAfterMs ?? limits.hedgeAfterMs);
     tally.set(index, { kind: 'asking', lateAtMs, attempts });
     metrics.signatureRequests.inc();
+    this.asked += 1;
     return { isTrial, lateAtMs, sentAtMs };
   }
 
   /** Remembers how the node answered. */
   #learn(nodeID: NodeID, outcome: SignatureOutcome, tookMs: number): void {
-    const { history, onExcess } = this.#options;
+    const { history, observeDelay } = this.#options;
     history.observed(nodeID, outcome, tookMs);
-    if (outcome.kind === 'signature' || outcome.kind === 'refused') onExcess(history.excessOf(nodeID, tookMs));
+    if (outcome.kind === 'signature' || outcome.kind === 'refused') {
+      observeDelay('answers', history.excessOf(nodeID, tookMs));
+    }
     if (outcome.kind === 'signature') history.answered(nodeID, tookMs);
     else if (outcome.kind === 'ignored') history.failed(nodeID);
     else if (OUTCOMES_OF_THE_UNWELL.has(outcome.kind)) history.failedAltogether(nodeID);
@@ -201,11 +206,6 @@ async function traced(
     span.set('outcome', word);
     span.end();
   }
-}
-
-function failureOf(standing: Standing | undefined): SignatureFailure | undefined {
-  if (standing?.kind === 'failed') return standing.failure;
-  return standing?.kind === 'waiting' ? standing.lastFailure : undefined;
 }
 
 /** Signs of a node that others will have no luck with either. One that refuses may be right, and one not connected is not asked. */

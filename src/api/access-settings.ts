@@ -1,4 +1,5 @@
-import type { AccessOptions, ApiKey } from './access.ts';
+import type { AccessOptions } from './access.ts';
+import type { ApiKey } from './api-keys.ts';
 
 /** Who may use the service, where that can change while it runs: a request is judged by what holds when it comes. */
 export class AccessSettings implements AccessOptions {

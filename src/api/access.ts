@@ -1,23 +1,14 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LazyMap } from '../primitives/lazy-map.ts';
-import type { LimitCounters, Usage } from '../store/limit-counters.ts';
+import type { LimitCounters } from '../store/limit-counters.ts';
 import type { Counter, Metrics } from '../telemetry/metrics.ts';
-import { clientNetwork } from './client-network.ts';
+import { type ApiKey, judgeApiKey, readApiKey } from './api-keys.ts';
 // Says that requests have a `route`.
 import type {} from './follow-request.ts';
-import { badRequest, HttpError, rateLimited } from './http-error.ts';
+import { badRequest, type HttpError, rateLimited } from './http-error.ts';
 import type { Server } from './http-server.ts';
+import { type Allowance, after, type Charge, RateLimiter } from './rate-limiter.ts';
 import type { RouteGroup } from './route-access.ts';
-
-export interface ApiKey {
-  /** In metrics, in logs and in the counters that replicas share; tells nothing of the key itself. */
-  readonly name: string;
-  /** SHA-256 of the key. */
-  readonly sha256: Uint8Array;
-  readonly unitsPerMinute: number;
-  readonly routes: readonly RouteGroup[];
-}
 
 export interface AccessOptions {
   /** Where there are none, clients' keys are ignored: they may be meant for the API that this service stands in for. */
@@ -29,16 +20,8 @@ export interface AccessOptions {
   readonly limits: LimitCounters;
 }
 
-const WINDOW_MS = 60_000;
-/** The second is the first by its other name; an empty one counts as none. */
-const KEY_HEADERS = ['x-service-api-key', 'x-glacier-api-key'] as const;
-/** Longer texts are no keys of ours, and hashing them would only cost time. */
-const MAX_KEY_LENGTH = 512;
-
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Undefined where the client sent none, or one that is not known. */
-    apiKey: ApiKey | undefined;
     /** What the request has cost so far. */
     units: number;
     /** Undefined where access is free. */
@@ -62,7 +45,7 @@ export function registerAccess(server: Server, options: AccessOptions | undefine
     // What has no route declares nothing, and its 404 is free.
     if (access === undefined || access.group === 'operations') return done();
     request.accessGate = gate;
-    const refusal = gate.admit(request, reply, access.group, access.units);
+    const refusal = gate.admit(request, reply, access.group, access.unitsIfCached ?? access.units);
     if (refusal instanceof Promise) refusal.then(done, done);
     else done(refusal);
   });
@@ -96,19 +79,10 @@ export function chargeAfterwards(
   return units > 0 ? request.accessGate?.chargeAfterwards(request, reply, units) : undefined;
 }
 
-/** Whoever sent a request, by its key or else by its address, as a name for whatever is counted or shared by clients. */
-export function clientOf({ apiKey, ip }: Client): string {
-  return apiKey === undefined ? `address:${clientNetwork(ip ?? '')}` : `key:${apiKey.name}`;
-}
-
-interface Client extends Pick<FastifyRequest, 'apiKey'> {
-  /** Undefined where the client has gone: its connection has no address any more, whatever Fastify's types say. */
-  readonly ip: string | undefined;
-}
-
 /** Decides who may come in, and keeps the account of units. */
 class AccessGate {
   readonly #options: AccessOptions;
+  readonly #limiter: RateLimiter;
   readonly #counted: Counter<'key' | 'routes'>;
   /** By name of the key and group of the routes. */
   readonly #series = new LazyMap(
@@ -117,6 +91,7 @@ class AccessGate {
 
   constructor(options: AccessOptions, metrics: Metrics) {
     this.#options = options;
+    this.#limiter = new RateLimiter(options.limits);
     this.#counted = metrics.counter({
       name: 'access_units_total',
       help: 'Units that requests cost, answered or refused, by the name of the API key; empty without one',
@@ -135,30 +110,26 @@ class AccessGate {
   /** @returns why it may not come in; a promise where other replicas have to be asked */
   admit(request: FastifyRequest, reply: FastifyReply, group: RouteGroup, units: number): Refusal | Promise<Refusal> {
     const { apiKeys } = this.#options;
-    const given = apiKeys.length > 0 ? givenKey(request) : undefined;
-    const isChecked = given !== undefined;
-    request.apiKey = typeof given === 'string' ? findKey(apiKeys, given) : undefined;
-    // Before the key is judged: trying keys out costs its address what any request costs.
-    const refusal = this.#charge(request, reply, group, units);
-    return isChecked ? after(refusal, (first) => first ?? judgeKey(request.apiKey, group)) : refusal;
+    const { isGiven, apiKey } = apiKeys.length > 0 ? readApiKey(request, apiKeys) : NO_KEY;
+    request.apiKey = apiKey;
+    const refusal = isGiven ? judgeApiKey(apiKey, group) : undefined;
+    // Trying keys out costs its address what any request costs.
+    const limited = this.#charge(request, reply, { group, units, advice: 'it takes an API key with a higher limit' });
+    return refusal === undefined ? limited : after(limited, () => refusal);
   }
 
   async chargeMore(request: FastifyRequest, reply: FastifyReply, units: number, advice: string): Promise<void> {
     const { access } = request.route.config;
     if (access === undefined || access.group === 'operations') return;
-    const limit = this.#limitOf(request);
-    const total = request.units + units;
-    // No later minute would have room for it: 429 would make its client come again for ever.
-    if (limit !== undefined && total > limit) {
-      throw badRequest(`this request costs ${total} units, more than the ${limit} of a minute: ${advice}`);
-    }
-    const refusal = await this.#charge(request, reply, access.group, units);
+    const refusal = await this.#charge(request, reply, { group: access.group, units, advice });
     if (refusal !== undefined) throw refusal;
   }
 
   async chargeAfterwards(request: FastifyRequest, reply: FastifyReply, units: number): Promise<void> {
     const { access } = request.route.config;
-    if (access !== undefined && access.group !== 'operations') await this.#take(request, reply, access.group, units);
+    if (access === undefined || access.group === 'operations') return;
+    const charge = this.#count(request, access.group, units);
+    if (charge !== undefined) showLimit(reply, charge, await this.#limiter.takeAfterwards(request, charge));
   }
 
   /** Units in a minute; undefined where nothing is limited. */
@@ -167,63 +138,49 @@ class AccessGate {
     return unitsPerMinute === undefined ? undefined : (apiKey?.unitsPerMinute ?? unitsPerMinute);
   }
 
-  #charge(request: FastifyRequest, reply: FastifyReply, group: RouteGroup, units: number): Refusal | Promise<Refusal> {
-    const taken = this.#take(request, reply, group, units);
-    if (taken === undefined) return undefined;
-    return after(taken, (account) => {
-      if (account.used <= account.limit) return undefined;
-      const hint = request.apiKey === undefined ? '; an API key raises the limit' : '';
-      return rateLimited(`more than ${account.limit} units in a minute${hint}`, account.leftMs);
+  /** @param charge its advice is for a request that no minute has units for */
+  #charge(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { group, units, advice }: { readonly group: RouteGroup; readonly units: number; readonly advice: string },
+  ): Refusal | Promise<Refusal> {
+    const most = this.#limitOf(request);
+    const total = request.units + units;
+    // No later minute has room for it: with 429 its client would come again for ever.
+    if (most !== undefined && total > most) {
+      return badRequest(`this request costs ${total} units, more than the ${most} of a minute: ${advice}`);
+    }
+    const charge = this.#count(request, group, units);
+    if (charge === undefined) return undefined;
+    return after(this.#limiter.take(request, charge), (allowance) => {
+      showLimit(reply, charge, allowance);
+      if (allowance.refusal === undefined) return undefined;
+      const { text, retryAfterMs } = allowance.refusal;
+      return rateLimited(request.apiKey === undefined ? `${text}; an API key raises the limit` : text, retryAfterMs);
     });
   }
 
-  /** @returns what the client has used of its minute; undefined where nothing is limited */
-  #take(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    group: RouteGroup,
-    units: number,
-  ): Account | Promise<Account> | undefined {
-    const { apiKey } = request;
+  /** Counts what a request costs, also if it is then refused. Returns what is to be taken; undefined where nothing is limited. */
+  #count(request: FastifyRequest, group: RouteGroup, units: number): Charge | undefined {
     request.units += units;
     this.#series
-      .get(apiKey?.name ?? '')
+      .get(request.apiKey?.name ?? '')
       .get(group)
       .inc(units);
-    const limit = this.#limitOf(request);
-    if (limit === undefined) return undefined;
-    return after(this.#options.limits.add(`units:${clientOf(request)}`, units, WINDOW_MS), ({ used, leftMs }) => {
-      // One by one: Fastify looks each key of an object up.
-      reply.header('x-ratelimit-limit', limit);
-      reply.header('x-ratelimit-remaining', Math.max(0, limit - used));
-      reply.header('x-ratelimit-reset', Math.ceil(leftMs / 1_000));
-      return { limit, used, leftMs };
-    });
+    const unitsPerMinute = this.#limitOf(request);
+    return unitsPerMinute === undefined ? undefined : { units, unitsPerMinute, total: request.units };
   }
 }
+
+const NO_KEY = { isGiven: false, apiKey: undefined };
 
 type Refusal = HttpError | undefined;
 
-interface Account extends Usage {
-  readonly limit: number;
-}
-
-/** Goes on at once with what is there, so that a request that nobody else has to be asked about waits for nothing. */
-function after<T, R>(value: T | Promise<T>, use: (value: T) => R): R | Promise<R> {
-  return value instanceof Promise ? value.then(use) : use(value);
-}
-
-function givenKey({ headers }: FastifyRequest): string | string[] | undefined {
-  return KEY_HEADERS.map((name) => headers[name]).find((text) => text !== undefined && text !== '');
-}
-
-function judgeKey(key: ApiKey | undefined, group: RouteGroup): Refusal {
-  if (key === undefined) {
-    return new HttpError('unauthorized', 'the API key is not known here; requests without a key are answered too');
-  }
-  if (key.routes.includes(group)) return undefined;
-  const allowed = key.routes.join(', ');
-  return new HttpError('forbidden', `the API key is for routes of ${allowed} only, and this one is of ${group}`);
+function showLimit(reply: FastifyReply, { unitsPerMinute }: Charge, { remaining, resetMs }: Allowance): void {
+  // One by one: Fastify looks each key of an object up.
+  reply.header('x-ratelimit-limit', unitsPerMinute);
+  reply.header('x-ratelimit-remaining', remaining);
+  reply.header('x-ratelimit-reset', Math.ceil(resetMs / 1_000));
 }
 
 function limitsOf({ apiKeys, unitsPerMinute }: AccessOptions) {
@@ -232,15 +189,4 @@ function limitsOf({ apiKeys, unitsPerMinute }: AccessOptions) {
     labels: { key: name },
     value,
   }));
-}
-
-/** Compares with every key, each in constant time, so that the time it takes tells nothing. */
-function findKey(apiKeys: readonly ApiKey[], text: string): ApiKey | undefined {
-  if (text.length > MAX_KEY_LENGTH) return undefined;
-  const hash = createHash('sha256').update(text).digest();
-  let found: ApiKey | undefined;
-  for (const key of apiKeys) {
-    if (timingSafeEqual(key.sha256, hash)) found = key;
-  }
-  return found;
 }

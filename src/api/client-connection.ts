@@ -3,21 +3,20 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../primitives/clock.ts';
 
 /**
- * Requests of one connection that are handled at a time; the others that it has pipelined wait, and no more are read. Browsers and
- * pools send one after the other, and whoever pipelines gains nothing from more. An answer is under way until the client's side
- * has taken it, so this bounds unread output, too: no answer that is held as a whole has more than some MB.
+ * Bytes that Node's parser gets at a time. Each request in them is parsed at once, in some 20 µs and 3 KB: those of a whole read, 64 KiB,
+ * would hold up the event loop for 50 ms.
  */
-export const MAX_UNDER_WAY = 16;
+const PARSED_AT_ONCE_BYTES = 2 * 1024;
+/** Memory of a pipelined request that waits: Node's two objects for it, and its headers. */
+const WAITING_REQUEST_BYTES = 3 * 1024;
 
 export interface ClientConnectionOptions {
   readonly clock: Clock;
   readonly listener: RequestListener<typeof IncomingMessage, typeof ServerResponse>;
-  /** Begins to handle a request, now or as soon as it is its client's turn. */
-  readonly begin: (handle: () => void) => void;
-  /** Told of each response that is over, sent or given up. */
-  readonly onOver?: (connection: ClientConnection) => void;
-  /** Told after all that may have changed how much is waiting or unread here. */
+  /** Called whenever more or less may be held for the connection. */
   readonly onChange: (connection: ClientConnection) => void;
+  /** Called when a response is over, sent or given up. */
+  readonly onOver: (connection: ClientConnection) => void;
 }
 
 interface Arrival {
@@ -25,55 +24,52 @@ interface Arrival {
   readonly response: ServerResponse & { req: IncomingMessage };
 }
 
-/** One client's connection: which of its requests are handled, which wait, and what of the answers it has not taken yet. */
+/**
+ * One client's connection. Its requests are handled one after the other, as in Go's net/http: the next one begins when the client's side
+ * has taken the answer before it. While one waits, nothing more is read or parsed: a connection has at most the requests of
+ * {@link PARSED_AT_ONCE_BYTES}, and two reads of the socket, 128 KiB, that are not parsed.
+ */
 export class ClientConnection {
   readonly socket: Socket;
+  /** The address block that it is from. A proxy's connections are the proxy's. */
+  readonly address: string;
+  /** When its last response was over. */
+  idleSinceMs: number;
   readonly #options: ClientConnectionOptions;
-  readonly #handled = new Set<ServerResponse>();
   readonly #waiting: Arrival[] = [];
-  readonly #changed = (): void => this.#options.onChange(this);
-  #isTurnDue = false;
-  #isHeld = false;
+  #current: ServerResponse | undefined;
 
-  constructor(socket: Socket, options: ClientConnectionOptions) {
+  constructor(socket: Socket, address: string, options: ClientConnectionOptions) {
     this.socket = socket;
+    this.address = address;
     this.#options = options;
-    // Node resumes the connection by itself whenever it is done with a request.
+    this.idleSinceMs = options.clock.monotonicMs();
+    this.#parseInPieces();
+    // Node resumes a connection whenever it is done with a request.
     socket.on('resume', () => {
-      if (this.#waiting.length > 0 || this.#isHeld) socket.pause();
+      if (this.#waiting.length > 0) socket.pause();
     });
-  }
-
-  /** Requests that came and were not handled yet; one chunk of input has up to some three thousand of them. */
-  get waiting(): number {
-    return this.#waiting.length;
   }
 
   /** Responses that are not over yet, in the order of their requests. */
   get responses(): ServerResponse[] {
-    return [...this.#handled, ...this.#waiting.map(({ response }) => response)];
+    const waiting = this.#waiting.map(({ response }) => response);
+    return this.#current === undefined ? waiting : [this.#current, ...waiting];
   }
 
   get isIdle(): boolean {
-    return this.#handled.size === 0 && this.#waiting.length === 0;
+    return this.#current === undefined && this.#waiting.length === 0;
   }
 
-  /** Bytes of answers that this process holds, as the client has not taken them. */
-  get unreadBytes(): number {
-    let bytes = this.socket.writableLength;
-    // Those of the first are the connection's.
-    for (const response of this.#handled) if (response.socket === null) bytes += response.writableLength;
-    return bytes;
+  /** Bytes of memory for answers that the client has not taken, and for requests that wait or are not parsed. */
+  get heldBytes(): number {
+    const { writableLength, readableLength } = this.socket;
+    return writableLength + readableLength + this.#waiting.length * WAITING_REQUEST_BYTES;
   }
 
-  /** Bytes that the system has taken; what it has taken, it sends as fast as the client reads. */
-  get takenBytes(): number {
-    return this.socket.bytesWritten - this.socket.writableLength;
-  }
-
-  /** Handles a request, at once or when it is its turn. */
+  /** Handles a request, at once or behind those before it. */
   take(request: IncomingMessage, response: Arrival['response']): void {
-    if (this.#waiting.length === 0 && this.#handled.size < MAX_UNDER_WAY) {
+    if (this.isIdle) {
       this.#handle({ request, response });
       return;
     }
@@ -82,58 +78,51 @@ export class ClientConnection {
     this.#options.onChange(this);
   }
 
-  /** Reads nothing more, however little waits here, until it is told to read on. */
-  hold(): void {
-    this.#isHeld = true;
-    this.socket.pause();
-  }
-
-  letGo(): void {
-    this.#isHeld = false;
-    if (this.#waiting.length === 0) this.#readOn();
-  }
-
-  /** Ends it at once: what waits is not handled any more. */
-  breakOff(): void {
+  /** Ends it at once, without the requests that wait. */
+  destroy(): void {
     this.#waiting.length = 0;
     this.socket.destroy();
-    this.#options.onChange(this);
+  }
+
+  #parseInPieces(): void {
+    const { socket } = this;
+    const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[];
+    if (parse === undefined) return;
+    socket.off('data', parse);
+    socket.on('data', (bytes: Buffer) => {
+      parse(bytes.subarray(0, PARSED_AT_ONCE_BYTES));
+      // Node resumes the connection at the end of each request.
+      if (this.#waiting.length > 0) socket.pause();
+      if (bytes.length <= PARSED_AT_ONCE_BYTES || socket.destroyed) return;
+      // Comes again as the next data, at once or when the connection is resumed.
+      socket.unshift(bytes.subarray(PARSED_AT_ONCE_BYTES));
+      this.#options.onChange(this);
+    });
   }
 
   #handle({ request, response }: Arrival): void {
-    this.#handled.add(response);
-    // Its last bytes have been written, to the connection or where it waits for its turn. Each of the two comes once.
-    response.on('prefinish', this.#changed);
-    response.on('close', () => this.#over(response));
-    const { begin, listener } = this.#options;
-    begin(() => {
-      if (!this.socket.destroyed) listener(request, response);
-    });
-    this.#options.onChange(this);
+    this.#current = response;
+    const { listener, onChange } = this.#options;
+    // The whole answer is in the socket's buffer now.
+    response.once('prefinish', () => onChange(this));
+    response.once('close', () => this.#over());
+    listener(request, response);
   }
 
-  #over(response: ServerResponse): void {
-    this.#handled.delete(response);
-    this.#changed();
-    this.#options.onOver?.(this);
-    this.#handleNextTurn();
+  #over(): void {
+    const { clock, onChange, onOver } = this.#options;
+    this.#current = undefined;
+    this.idleSinceMs = clock.monotonicMs();
+    onChange(this);
+    onOver(this);
+    // Other connections are served between two requests of one.
+    if (this.#waiting.length > 0) clock.afterTurn(() => this.#handleNext());
   }
 
-  /** After a turn of the event loop: however much one client pipelines, others have their turn in between. */
-  #handleNextTurn(): void {
-    if (this.#waiting.length === 0 || this.#isTurnDue) return;
-    this.#isTurnDue = true;
-    this.#options.clock.afterTurn(() => {
-      this.#isTurnDue = false;
-      for (const arrival of this.#waiting.splice(0, MAX_UNDER_WAY - this.#handled.size)) this.#handle(arrival);
-      this.#options.onChange(this);
-      if (this.#waiting.length === 0) this.#readOn();
-    });
-  }
-
-  #readOn(): void {
-    // Where Node has paused the connection for its own reasons, it resumes it by itself; its parser is paused until then.
-    const { _paused: isPausedByNode } = this.socket as Socket & { readonly _paused?: boolean };
-    if (isPausedByNode !== true && !this.#isHeld && !this.socket.destroyed) this.socket.resume();
+  #handleNext(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined || this.socket.destroyed) return;
+    if (this.#waiting.length === 0) this.socket.resume();
+    this.#handle(next);
   }
 }

@@ -51,3 +51,11 @@ function groupsOf(part: string): number[] {
     return [a * 256 + b, c * 256 + d];
   });
 }
+
+const CLIENT_IPV6 = /^(\w+:\w+:\w+):\w+::\/64$/;
+
+/** Returns the /48 of an IPv6 client network, which is what one site gets (RFC 6177); undefined for any other. */
+export function siteNetwork(network: string): string | undefined {
+  const prefix = CLIENT_IPV6.exec(network)?.[1];
+  return prefix && `${prefix}::/48`;
+}

@@ -23,22 +23,19 @@ const PREFLIGHT_HEADERS = {
 
 /**
  * Lets pages of other origins use all routes, errors included. A preflight is answered before anything else: it needs no key,
- * costs no units, and does not depend on the path, so that a page can read the 404 of a path without a route. Any other OPTIONS
- * request is a 404.
+ * costs no units, and does not depend on the path, so that a page can read the 404 of a path without a route.
  *
  * @param origins as browsers send them; `*` alone is all; none is no CORS
  */
 export function registerCors(server: Server, origins: readonly string[]): void {
   if (origins.length === 0) return;
   server.addHook('onRequest', (request, reply, done) => {
-    const isOptions = request.method === 'OPTIONS';
-    if (isOptions && !isPreflight(request)) return done(noSuchRoute(request));
     allowOrigin(origins, request, reply);
     reply.header('access-control-expose-headers', EXPOSED_HEADERS);
-    if (isOptions) reply.status(204).headers(PREFLIGHT_HEADERS).send();
+    if (isPreflight(request)) reply.status(204).headers(PREFLIGHT_HEADERS).send();
     else done();
   });
-  // For all paths, so that the hook runs for them. It has answered before.
+  // For all paths, so that the hook runs for them. It has answered preflights before.
   server.options('*', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, (request) => {
     throw noSuchRoute(request);
   });
@@ -56,6 +53,6 @@ export function allowOrigin(origins: readonly string[], request: FastifyRequest,
   }
 }
 
-function isPreflight({ headers }: FastifyRequest): boolean {
-  return headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
+function isPreflight({ method, headers }: FastifyRequest): boolean {
+  return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
 }

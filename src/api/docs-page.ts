@@ -1,18 +1,20 @@
-import fastify, { type FastifyInstance } from 'fastify';
+import fastify, { type FastifyInstance, type RouteOptions } from 'fastify';
 import { once } from '../primitives/once.ts';
 import { splitTarget } from './canonical-target.ts';
 import { DOCS_ICON, DOCS_STYLE } from './docs-style.ts';
 import { createDocumentBytes, type DocumentBytes, sendDocument } from './document-bytes.ts';
-import { type Guide, readGuides } from './guides.ts';
+import type { AggregationExamples } from './example-request.ts';
+import { readGuides } from './guides.ts';
 import type { Server } from './http-server.ts';
+import { describeDocument } from './openapi-document.ts';
+import type { Document } from './openapi-shape.ts';
+import { PLAIN_SERIALIZER } from './plain-serializer.ts';
 import { OPERATIONS_ACCESS } from './route-access.ts';
-import { LAZY_COMPILERS } from './schema-compilers.ts';
 
-/** Everything comes from this service. The page needs nothing inline, and may ask nobody else. */
+/** Everything comes from this service. The page needs nothing inline but the style of its logo, and may ask no other host. */
 const CONTENT_SECURITY_POLICY = {
   'default-src': ["'none'"],
   'script-src': ["'self'"],
-  // The page's bar has one style of its own, with its logo.
   'style-src': ["'self'", "'sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w='"],
   'img-src': ["'self'", 'data:'],
   'connect-src': ["'self'"],
@@ -21,87 +23,93 @@ const CONTENT_SECURITY_POLICY = {
   'frame-ancestors': ["'none'"],
 };
 
-/** Where the page is. */
+const DOCUMENT = '/openapi.json';
 const PREFIX = '/docs';
-
-/** The files of the page have such names; all else a path may say would be another name for one of them, or for none. */
+/** Any other path is a second name of a file, or the name of none. */
 const FILE_PATH = /^(?:\/[\w-]+(?:\.[\w-]+)*)+\/?$/;
+const HIDDEN = { schema: { hide: true } };
 
-const ROUTE = { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } };
-
-export interface PageDocuments {
-  /** As the page shows it. */
-  page(): Promise<DocumentBytes>;
-  yaml(): Promise<DocumentBytes>;
+export interface OpenApiOptions {
+  /** Whether keys and rate limits count. */
+  readonly isLimited: boolean;
+  /** Requests that can be tried; undefined while, or where, there are none. */
+  readonly example: () => AggregationExamples | undefined;
 }
 
-/** A page to read the OpenAPI document, and the guides beside it. All of it is loaded when somebody first looks. */
-export function registerDocsPage(server: Server, documents: PageDocuments): void {
-  const readAll = once(() => new Map(readGuides().map((guide) => [guide.slug, documentOf(guide)])));
-  server.get(`${PREFIX}/json`, ROUTE, async (request, reply) => sendDocument(request, reply, await documents.page()));
-  server.get(`${PREFIX}/yaml`, ROUTE, async (request, reply) => sendDocument(request, reply, await documents.yaml()));
-  server.get<{ Params: { slug: string } }>(`${PREFIX}/guides/:slug.json`, ROUTE, async (request, reply) => {
-    const guide = readAll().get(request.params.slug);
-    if (guide === undefined) return reply.callNotFound();
-    return sendDocument(request, reply, guide);
-  });
-  const find = createFileFinder();
-  for (const url of [PREFIX, `${PREFIX}/*`]) {
-    server.get(url, ROUTE, async (request, reply) => {
+/** Serves the OpenAPI document of all routes that are registered after it, and a page to read it and the guides. */
+export function registerOpenApi(server: Server, { isLimited, example }: OpenApiOptions): void {
+  const routes: RouteOptions[] = [];
+  server.addHook('onRoute', (route) => void routes.push(route));
+  let hasExample = false;
+  let find: FindFile | undefined;
+  for (const url of [DOCUMENT, PREFIX, `${PREFIX}/*`]) {
+    server.get(url, { config: { access: OPERATIONS_ACCESS }, ...HIDDEN }, async (request, reply) => {
+      const found = hasExample ? undefined : example();
+      hasExample ||= found !== undefined;
+      if (find === undefined || found !== undefined) {
+        find = createFileFinder(once(() => openSite(routes, describeDocument(isLimited, found))));
+      }
       const { path } = splitTarget(request.url);
-      const found = FILE_PATH.test(path) ? await find(path) : undefined;
-      if (found === undefined) return reply.callNotFound();
-      if ('location' in found) return reply.redirect(found.location);
-      return sendDocument(request, reply.header('content-security-policy', found.policy), found.document);
+      const file = FILE_PATH.test(path) ? await find(path) : undefined;
+      if (file === undefined) return reply.callNotFound();
+      if ('location' in file) return reply.redirect(file.location);
+      if (file.policy !== undefined) reply.header('content-security-policy', file.policy);
+      return sendDocument(request, reply, file.document);
     });
   }
 }
 
-type Found = { readonly document: DocumentBytes; readonly policy: string } | { readonly location: string } | undefined;
+type File = { readonly document: DocumentBytes; readonly policy: string | undefined } | { readonly location: string };
+type FindFile = (path: string) => Promise<File | undefined>;
 
-/** Each file is read once, and then kept: some 20 files of 2.5 MB together, of which the largest would be held whole for each request. */
-function createFileFinder(): (path: string) => Promise<Found> {
-  const open = once(openPage);
-  const files = new Map<string, Promise<Found>>();
-
-  async function read(path: string): Promise<Found> {
-    const page = await open();
-    const { statusCode, headers, rawPayload } = await page.inject({ method: 'GET', url: path });
-    if (statusCode === 404) return undefined;
-    if (headers.location !== undefined) return { location: headers.location };
-    if (statusCode !== 200) throw new Error(`the page of the API answers with the status ${statusCode}`);
-    const document = createDocumentBytes(rawPayload, String(headers['content-type']));
-    return { document, policy: String(headers['content-security-policy']) };
-  }
+/** Reads each file once and keeps it: some 20 files of 5 MB together, which would be made anew for each request. */
+function createFileFinder(open: () => Promise<FastifyInstance>): FindFile {
+  const files = new Map<string, ReturnType<FindFile>>();
   return async (path) => {
-    const reading = files.get(path) ?? read(path);
+    const reading = files.get(path) ?? open().then((site) => readFile(site, path));
     files.set(path, reading);
-    let found: Found;
-    try {
-      found = await reading;
-      return found;
-    } finally {
-      // Of paths without a file there is no end, and whoever meets an error asks again.
-      if (found === undefined) files.delete(path);
-    }
+    // Paths without a file are without number, and an error may pass.
+    const forget = (): void => void files.delete(path);
+    reading.then((file) => file ?? forget(), forget);
+    return reading;
   };
 }
 
-function documentOf({ document }: Guide): DocumentBytes {
-  return createDocumentBytes(JSON.stringify(document), 'application/json; charset=utf-8');
+async function readFile(site: FastifyInstance, url: string): Promise<File | undefined> {
+  const { statusCode, headers, rawPayload } = await site.inject({ method: 'GET', url });
+  if (statusCode === 404) return undefined;
+  if (headers.location !== undefined) return { location: headers.location };
+  if (statusCode !== 200) throw new Error(`the page of the API answers with the status ${statusCode}`);
+  const policy = headers['content-security-policy'] as string | undefined;
+  // JSON has no charset.
+  const type = String(headers['content-type']).replace('application/json; charset=utf-8', 'application/json');
+  return { document: createDocumentBytes(rawPayload, type), policy };
 }
 
-/** A server of its own, as routes cannot be added to one that listens. It never does: requests are handed to it. */
-async function openPage(): Promise<FastifyInstance> {
-  const [{ default: fastifySwagger }, { default: fastifySwaggerUi }] = await Promise.all([
+/** A server that never listens, as the plugins are loaded only when the first request for the page comes. */
+async function openSite(
+  routes: readonly RouteOptions[],
+  description: ReturnType<typeof describeDocument>,
+): Promise<FastifyInstance> {
+  const [{ default: swagger }, { default: swaggerUi }] = await Promise.all([
     import('@fastify/swagger'),
     import('@fastify/swagger-ui'),
   ]);
-  const guides = readGuides().map(({ name, slug }) => ({ name, url: `${PREFIX}/guides/${slug}.json` }));
-  const page = fastify({ schemaController: { compilersFactory: LAZY_COMPILERS } });
-  // The page's plugin asks for it; the documents come from the other server.
-  await page.register(fastifySwagger);
-  await page.register(fastifySwaggerUi, {
+  const site = fastify({ exposeHeadRoutes: false });
+  // The routes are described, not called.
+  site.setValidatorCompiler(() => () => true).setSerializerCompiler(PLAIN_SERIALIZER);
+  await site.register(swagger, description);
+  for (const { method, url, schema, config } of routes) {
+    if (method === 'HEAD' || schema?.hide === true) continue;
+    site.route({ method, url, ...(schema && { schema }), ...(config && { config }), handler: () => undefined });
+  }
+  site.get(DOCUMENT, HIDDEN, () => site.swagger());
+  const guides = readGuides().map(({ name, slug, document }) => {
+    const url = `${PREFIX}/guides/${slug}.json`;
+    site.get(url, HIDDEN, () => document);
+    return { name, url };
+  });
+  await site.register(swaggerUi, {
     routePrefix: PREFIX,
     staticCSP: CONTENT_SECURITY_POLICY,
     theme: {
@@ -119,7 +127,17 @@ async function openPage(): Promise<FastifyInstance> {
       // With a list of documents, the page's bar has no field for documents of other hosts.
       urls: [{ name: 'Reference', url: `${PREFIX}/json` }, ...guides],
     },
+    transformSpecification: (document) => preferPlainAnswer(document as Document) as typeof document,
   });
-  await page.ready();
-  return page;
+  await site.ready();
+  return site;
+}
+
+/** The page asks for the first answer that is described: that is to be the plain one, not the stream of events. */
+function preferPlainAnswer(document: Document): Document {
+  for (const operation of Object.values(document.paths ?? {}).flatMap((operations) => Object.values(operations))) {
+    const { '200': stream, ...others } = operation.responses;
+    if (stream?.content?.['text/event-stream'] !== undefined) operation.responses = { ...others, '2XX': stream };
+  }
+  return document;
 }

@@ -5,26 +5,29 @@ import { Server as HttpServer } from '../primitives/node-http.ts';
 import type { ClientConnection } from './client-connection.ts';
 import { type BreakOffReason, ClientConnections } from './client-connections.ts';
 
+/** A client that takes no byte of its answer for so long is not coming back for it. */
+const READ_TIMEOUT_MS = 60_000;
+
 export interface DrainOptions {
   readonly clock: Clock;
-  /** Of clients, at a time. Beyond them an idle one ends for each new one, and where none is idle, the new one. */
+  /** Connections of clients. Beyond them each new one ends an idle one; where none is idle, the new one ends. */
   readonly maxConnections: number;
-  /** Requests that are under way when the server closes have this long; then their connections break. */
+  /** Requests under way when the server closes have this long; then their connections are broken off. */
   readonly drainTimeoutMs: number;
-  /** Told how many requests that befalls, if it does. */
+  /** Called with the number of requests that are broken off at the end of that time. */
   readonly onTimeout: (requests: number) => void;
-  /** Told of each connection that is broken off for what its client has under way or does not read. */
+  /** Called for each connection that is broken off for what its client does. */
   readonly onBreakOff: (reason: BreakOffReason) => void;
 }
 
 /**
- * An HTTP server whose `close` loses no answer and does not wait for clients. Node's own breaks connections over which the
- * end of an answer is still being sent, and waits for those that become idle later until their keep-alive time is over.
+ * An HTTP server whose `close` loses no answer and does not wait for clients. Node's own breaks connections over which the end of an
+ * answer is still being sent, and waits for those that become idle later until their keep-alive time is over.
  */
 export class DrainingServer extends HttpServer {
   readonly #options: DrainOptions;
   readonly #connections: ClientConnections;
-  /** Connections whose end waits for their answers. */
+  /** Connections that end when their answers are sent. */
   readonly #awaited = new WeakSet<Socket>();
   #isClosing = false;
 
@@ -32,20 +35,18 @@ export class DrainingServer extends HttpServer {
     // A request without Host is refused by the service, in its error form, and not by Node.
     super({ ...httpOptions, requireHostHeader: false });
     this.#options = options;
-    this.#connections = new ClientConnections({
-      ...options,
-      listener,
-      onOver: (connection) => this.#answered(connection),
-    });
+    const onOver = ({ socket, isIdle }: ClientConnection): void => {
+      if (this.#isClosing && isIdle && socket.writable) socket.destroySoon();
+    };
+    this.#connections = new ClientConnections({ ...options, listener, onOver });
+    this.setTimeout(READ_TIMEOUT_MS, (socket) => this.#onInactive(socket));
     this.on('connection', (socket: Socket) => this.#connections.open(socket));
     this.on('request', (request, response) => {
-      const connection = this.#connections.get(request.socket);
-      // It was broken off while what it had sent was being parsed.
-      if (connection === undefined) return;
-      if (this.#isClosing) endConnectionWith(response);
-      connection.take(request, response);
+      if (this.#isClosing) announceClose(response);
+      // Undefined where the connection was broken off while its bytes were being parsed.
+      this.#connections.get(request.socket)?.take(request, response);
     });
-    // Node would end the connection without a word.
+    // Node would end the connection without an answer.
     this.on('connect', (_request, socket) =>
       this.emit('clientError', new Error('CONNECT is for proxies, and this is none'), socket),
     );
@@ -54,25 +55,25 @@ export class DrainingServer extends HttpServer {
   }
 
   /**
-   * For what is written over a connection beside the answers: acts once, when the requests that came before have their answers.
-   * Where part of an answer is on its way, and nothing else may be written into it, the connection is broken off instead.
+   * Calls `act` once, when the requests that came before over this connection have their answers. What comes after is dropped. Where part of an answer is sent, the
+   * connection is broken off instead: nothing else may be written into it.
    */
   afterAnswers(socket: Socket, act: () => void): void {
+    socket.removeAllListeners('data');
     const responses = this.#connections.get(socket)?.responses ?? [];
-    // What is wrong with a request's own body is its answer.
+    // A request whose own body is malformed has no other answer.
     const last = responses.findLast(({ req }) => req.complete);
     if (responses.some(({ headersSent }) => headersSent)) {
       socket.destroy();
     } else if (last === undefined) {
       act();
     } else if (!this.#awaited.has(socket)) {
-      // More bytes that are no request may follow meanwhile.
       this.#awaited.add(socket);
       last.once('close', act);
     }
   }
 
-  /** For answers that are written bit by bit: what their clients have not read counts at once. */
+  /** Counts what an answer that is written bit by bit has in the socket's buffer. */
   measure(socket: Socket): void {
     const connection = this.#connections.get(socket);
     if (connection !== undefined) this.#connections.measure(connection);
@@ -87,7 +88,6 @@ export class DrainingServer extends HttpServer {
     });
     return super.close((error) => {
       cancel();
-      this.#connections.stop();
       callback?.(error);
     });
   }
@@ -97,17 +97,19 @@ export class DrainingServer extends HttpServer {
     for (const { socket, responses } of this.#connections) {
       const last = responses.at(-1);
       if (last === undefined) socket.destroySoon();
-      else endConnectionWith(last);
+      else announceClose(last);
     }
   }
 
-  /** While the server closes, a connection ends with its last answer, also where that had begun before. */
-  #answered({ socket, isIdle }: ClientConnection): void {
-    if (this.#isClosing && isIdle && socket.writable) socket.destroySoon();
+  /** Nothing was read or sent for as long as Node's timeout: the read timeout, or the keep-alive timeout between requests. */
+  #onInactive(socket: Socket): void {
+    const connection = this.#connections.get(socket);
+    if (connection === undefined || connection.isIdle) socket.destroy();
+    else if (socket.writableLength > 0) this.#connections.breakOff(connection, 'does not read');
   }
 }
 
-/** Tells the client, too: it would lose the next request otherwise. */
-function endConnectionWith(response: ServerResponse): void {
+/** Makes the connection end with this response, and lets the client know, which would lose its next request otherwise. */
+function announceClose(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('connection', 'close');
 }

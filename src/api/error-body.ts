@@ -6,13 +6,18 @@ import { ERROR_CODES, type ErrorCode, type ErrorOrigin, type ErrorStatus } from 
 
 /** The one form of every error answer: the specification's three fields, and beside them what programs can act on. */
 export interface ErrorBody {
-  /** A list only where an upstream sent one. */
+  /** A list where an upstream sent one, and on the routes of the metrics service. */
   readonly message: string | readonly string[];
   readonly statusCode: number;
   /** The reason phrase of the status. */
   readonly error: string;
   readonly code: ErrorCode;
   readonly details?: unknown;
+}
+
+/** The metrics service's errors have lists of texts, by its specification, whichever side they come from. */
+export function messageFor(url: string, message: string | readonly string[]): string | readonly string[] {
+  return /^\/v1\/avg_tps(?:[/?]|$)/.test(url) ? [message].flat() : message;
 }
 
 export function createErrorBody(
@@ -32,10 +37,13 @@ export function createErrorBody(
 
 /** Schemas of the error answers of a route that passes requests on. */
 export function errorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {
-  const message = Type.Union([Type.String(), Type.Array(Type.String())], {
-    description: 'What is wrong, and what is allowed; a list where the upstream sent one',
-  });
-  return describeErrors(statuses, ['upstream', 'api'], 'Error', { message });
+  return describeErrors(statuses, ['upstream', 'api'], 'Error', PASSED);
+}
+
+/** Schemas of the error answers of a route of the metrics service. */
+export function metricsErrorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {
+  const message = Type.Array(Type.String(), { description: 'What is wrong, and what is allowed' });
+  return describeErrors(statuses, ['upstream', 'api'], 'MetricsError', { message });
 }
 
 /** Schemas of the error answers of an aggregation route. */
@@ -51,12 +59,24 @@ export function plainErrorResponses(...statuses: readonly ErrorStatus[]): Record
   return describeErrors(statuses, ['api'], 'PlainError', PLAIN);
 }
 
-/** The same of one that takes large bodies, which may find no room. */
-export function largeBodyErrorResponses(): Record<number, TSchema> {
+/** The 503 of such a route where it has a body. */
+export function bodyErrorResponses(): Record<number, TSchema> {
   return describeErrors([503], ['body'], 'PlainError', PLAIN);
 }
 
+/** The 503 of a route that passes a body on. */
+export function passedBodyErrorResponses(): Record<number, TSchema> {
+  return describeErrors([503], ['upstream', 'api', 'body'], 'BodyError', PASSED);
+}
+
+const PASSED = {
+  message: Type.Union([Type.String(), Type.Array(Type.String())], {
+    description: 'What is wrong, and what is allowed; a list where the upstream sent one',
+  }),
+};
 const PLAIN = { message: Type.String({ description: 'What is wrong, and what is allowed' }) };
+
+const EXAMPLE_MESSAGE = 'what is wrong, and what is allowed';
 
 function describeErrors(
   statuses: readonly ErrorStatus[],
@@ -64,6 +84,7 @@ function describeErrors(
   name: string,
   { message, ...more }: { readonly message: TSchema } & Record<string, TSchema>,
 ): Record<number, TSchema> {
+  const isList = 'items' in message;
   return Object.fromEntries(
     statuses.map((statusCode) => {
       const codes = codesOf(statusCode, origins);
@@ -83,7 +104,7 @@ function describeErrors(
           // The OpenAPI document has it once, under this name.
           title: `${name}${statusCode}`,
           description: codes.map((code) => ERROR_CODES[code].meaning).join('; or: '),
-          examples: [{ message: 'what is wrong, and what is allowed', statusCode, error, code: codes[0] }],
+          examples: [{ message: isList ? [EXAMPLE_MESSAGE] : EXAMPLE_MESSAGE, statusCode, error, code: codes[0] }],
         },
       );
       return [statusCode, schema];

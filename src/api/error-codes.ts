@@ -10,6 +10,7 @@ export type ApiErrorCode =
   | 'rate_limited'
   | 'body_too_large'
   | 'unsupported_media_type'
+  | 'unsupported_transfer_coding'
   | 'headers_too_large'
   | 'request_timeout'
   | 'upstream_error'
@@ -19,7 +20,7 @@ export type ApiErrorCode =
 export type ErrorCode = AggregatorErrorCode | UpstreamErrorCode | ApiErrorCode;
 
 /** Every status of an error that this service raises itself. */
-export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 413 | 415 | 429 | 431 | 500 | 502 | 503;
+export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 413 | 415 | 429 | 431 | 500 | 501 | 502 | 503;
 
 /**
  * Whether the same request may be sent again:
@@ -30,8 +31,7 @@ export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 413 | 415 | 429 | 431 | 
 export type RetryAdvice = 'never' | 'after_change' | 'may_pass';
 
 /**
- * The part of the service that raises a code: `api` is on every route, `body` on those that take large bodies, the others only where they
- * are asked.
+ * The part of the service that raises a code: `api` is on every route, `body` on those with a body, the others only where they are asked.
  */
 export type ErrorOrigin = 'aggregator' | 'upstream' | 'api' | 'body';
 
@@ -188,7 +188,7 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
     raisedBy: ['aggregator', 'body'],
     status: 503,
     meaning:
-      'As much is under way as the service can do, or as is the share of one client or subnet; too many bytes wait to be sent; or a client has asked too often for what does not exist',
+      'As much is under way as the service can do, or as is the share of one client or subnet; too many bytes wait to be sent, or have arrived and are not answered; or a client has asked too often for what does not exist',
     retry: 'may_pass',
     action: 'Ask again after Retry-After',
   },
@@ -297,6 +297,13 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
     meaning: 'The body is not declared as JSON',
     retry: 'never',
     action: 'Send JSON with the header content-type: application/json',
+  },
+  unsupported_transfer_coding: {
+    raisedBy: ['api'],
+    status: 501,
+    meaning: 'The body has a transfer coding other than chunked',
+    retry: 'never',
+    action: 'Send the body as it is, or in chunks',
   },
   headers_too_large: {
     raisedBy: ['api'],

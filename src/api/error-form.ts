@@ -1,5 +1,5 @@
 import type { RequestField } from '../aggregator/aggregator-error.ts';
-import { createErrorBody } from './error-body.ts';
+import { createErrorBody, messageFor } from './error-body.ts';
 import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 import { FIELD_NAMES } from './parse-aggregation-request.ts';
 
@@ -16,7 +16,8 @@ export interface ErrorForm {
   /** How its clients spell the parts of a request. */
   readonly fieldNames: Readonly<Record<RequestField, string>>;
   statusOf(code: ErrorCode): number;
-  bodyOf(answer: ErrorAnswer, statusCode: number): unknown;
+  /** @param url of the request; undefined where that is not known */
+  bodyOf(answer: ErrorAnswer, statusCode: number, url?: string): unknown;
 }
 
 /** That of all routes that stand for nobody else's. */
@@ -26,5 +27,6 @@ export const OWN_ERROR_FORM: ErrorForm = {
     const { status } = ERROR_CODES[code];
     return status === 'as_upstream' ? 502 : status;
   },
-  bodyOf: ({ code, message, details }, statusCode) => createErrorBody(code, statusCode, message, details),
+  bodyOf: ({ code, message, details }, statusCode, url = '') =>
+    createErrorBody(code, statusCode, messageFor(url, message), details),
 };

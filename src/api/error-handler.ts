@@ -6,6 +6,7 @@ import { ERROR_CODES } from './error-codes.ts';
 import { type ErrorAnswer, type ErrorForm, OWN_ERROR_FORM } from './error-form.ts';
 import { encodeEvent } from './event-stream.ts';
 import { ClientGone, HttpError, noSuchRoute } from './http-error.ts';
+import { JSON_TYPE } from './json-type.ts';
 import type { RequestLog } from './request-log.ts';
 import { describeValidation, MISSING_BODY } from './validation-text.ts';
 
@@ -31,15 +32,17 @@ export function createErrorHandler(log: RequestLog, form: ErrorForm = OWN_ERROR_
     else if (error instanceof AggregatorError && (statusCode >= 500 || error.report !== undefined))
       log.aggregationFailed(request, error);
     else if (statusCode < 500) log.refused(request, code, message);
-    const body = form.bodyOf(answer, statusCode);
+    const body = form.bodyOf(answer, statusCode, request.url);
     if (eventStream?.hasBegun) {
       request.endStatus = statusCode;
       eventStream.end(encodeEvent({ event: 'error', data: body }));
       return;
     }
     if (retryAfterMs !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfterMs / 1_000)));
+    // A proxy before this service may see another end of such a body.
+    if (code === 'unsupported_transfer_coding') reply.header('connection', 'close');
     // As a text: a route's schema of this status must not decide which fields are sent.
-    reply.status(statusCode).type('application/json; charset=utf-8').send(JSON.stringify(body));
+    reply.status(statusCode).type(JSON_TYPE).send(JSON.stringify(body));
   };
 }
 
@@ -70,12 +73,9 @@ function answerTo(error: FastifyError, request: FastifyRequest, { fieldNames }: 
 /** Fastify's own errors before a handler runs, in words that name what is allowed. */
 function answerToFastify({ code, message }: FastifyError, request: FastifyRequest): ErrorAnswer {
   switch (code) {
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return {
-        code: 'body_too_large',
-        message: `body is larger than the ${request.route.bodyLimit} bytes allowed here`,
-      };
+    case 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE':
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      if (request.is404) return noSuchRoute(request);
       return {
         code: 'unsupported_media_type',
         message: 'body must be JSON, with the header content-type: application/json',

@@ -42,7 +42,14 @@ function readGuide(markdown: string, chapter?: string): { readonly title: string
   const [, ...parts] = `\n${markdown}`.split(`\n${level}`);
   const part = chapter === undefined ? parts[0] : parts.find((one) => one.startsWith(`${chapter}\n`));
   const [title = '', ...lines] = (part ?? '').split('\n');
-  return { title, text: lines.join('\n').trim() };
+  // The page would take a table right after a comment for a part of it.
+  return {
+    title,
+    text: lines
+      .filter((line) => !line.startsWith('<!--'))
+      .join('\n')
+      .trim(),
+  };
 }
 
 /** The page takes each line break as one; in the files they only keep lines short. */

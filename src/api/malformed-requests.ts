@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { STATUS_CODES } from '../primitives/node-http.ts';
 import type { ErrorCode } from './error-codes.ts';
 import type { ErrorForm } from './error-form.ts';
+import { JSON_TYPE } from './json-type.ts';
 import { REQUEST_ID_HEADER } from './request-id.ts';
 import type { RequestLog } from './request-log.ts';
 
@@ -45,7 +46,7 @@ export function answerMalformed(
   const lines = Object.entries({
     ...headers,
     [REQUEST_ID_HEADER]: requestID,
-    'content-type': 'application/json; charset=utf-8',
+    'content-type': JSON_TYPE,
     'content-length': String(Buffer.byteLength(body)),
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`);

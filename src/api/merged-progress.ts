@@ -1,4 +1,5 @@
-import type { ProgressEvent, ProgressState, ValidatorOutcome } from '../aggregator/progress.ts';
+import type { ProgressEvent, ProgressState } from '../aggregator/progress.ts';
+import type { ValidatorOutcome } from '../aggregator/tally.ts';
 import type { AggregationEvent, AggregationEventData } from './progress-records.ts';
 
 /** What the events say beside what the aggregator tells. */

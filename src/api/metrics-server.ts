@@ -3,7 +3,9 @@ import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { type Clock, nextTurn } from '../primitives/clock.ts';
 import { createServer as createHttpServer } from '../primitives/node-http.ts';
+import { OWN_ERROR_FORM } from './error-form.ts';
 import { namingSettings } from './listen-error.ts';
+import { findHeaderProblem } from './request-headers.ts';
 
 /** A few monitoring systems, each with a connection or two. */
 const MAX_CONNECTIONS = 32;
@@ -36,6 +38,12 @@ export interface MetricsServerOptions {
 export async function openMetricsServer({ host, port, registry, clock }: MetricsServerOptions): Promise<MetricsServer> {
   const text = createMetricsText(registry, clock);
   const server = createHttpServer({ requestTimeout: REQUEST_ARRIVAL_TIMEOUT_MS }, (request, response) => {
+    const problem = findHeaderProblem(request);
+    if (problem !== undefined) {
+      const headers = { 'content-type': 'text/plain', connection: 'close' };
+      response.writeHead(OWN_ERROR_FORM.statusOf(problem.code), headers).end(`${problem.message}\n`);
+      return;
+    }
     const path = request.url?.split('?', 1)[0];
     if (path !== '/metrics' || (request.method !== 'GET' && request.method !== 'HEAD')) {
       response.writeHead(404, { 'content-type': 'text/plain' }).end('only GET /metrics is here\n');

@@ -1,17 +1,11 @@
-import fastify, { type RouteOptions } from 'fastify';
-import { once } from '../primitives/once.ts';
-import { registerDocsPage } from './docs-page.ts';
-import { createDocumentBytes, type DocumentBytes, sendDocument } from './document-bytes.ts';
-import { addExamples, addServedExamples, operationsOf } from './document-examples.ts';
+import type { SwaggerOptions } from '@fastify/swagger';
+import { addExamples } from './document-examples.ts';
 import { plainErrorResponses } from './error-body.ts';
 import type { ErrorStatus } from './error-codes.ts';
 import type { AggregationExamples } from './example-request.ts';
-import type { Server } from './http-server.ts';
-import type { Document, Operation, Response } from './openapi-shape.ts';
-import { describeForReading } from './reading-document.ts';
+import { type Document, type Operation, operationsOf, type Response } from './openapi-shape.ts';
 import { REQUEST_ID_HEADER } from './request-id.ts';
-import { MAX_UNITS_OF_SIGNERS, OPERATIONS_ACCESS, type RouteAccess } from './route-access.ts';
-import { LAZY_COMPILERS } from './schema-compilers.ts';
+import { MAX_UNITS_OF_SIGNERS, type RouteAccess } from './route-access.ts';
 
 /** In the order of the page; what has no entry here comes after. */
 const TAGS = [
@@ -27,47 +21,42 @@ const TAGS = [
 /** Headers of answers, each with what it says. */
 const HEADERS = {
   [REQUEST_ID_HEADER]: header('string', "The request's name in the service's log: the client's own, or one made here"),
-  'retry-after': header('integer', 'Seconds until the same request may be made again; missing where nobody knows'),
+  'retry-after': header(
+    ['integer', 'string'],
+    'Seconds until the same request may be made again; missing where that is not known. With the code `upstream_error` it is ' +
+      "the upstream's, which may be a date",
+  ),
   etag: header('string', 'Names this answer: sent as If-None-Match, it makes an answer that is still the same a 304'),
   age: header('integer', 'Seconds since the upstream gave this answer'),
   'cache-control': header('string', 'How long this answer may be kept; no-store where the service keeps none itself'),
-  'x-ratelimit-limit': header('integer', 'Units in a minute'),
-  'x-ratelimit-remaining': header('integer', 'Units that are left'),
-  'x-ratelimit-reset': header('integer', 'Seconds until all units are there again'),
+  'x-ratelimit-limit': limitHeader('Units in a minute, which may be used at once and come back evenly'),
+  'x-ratelimit-remaining': limitHeader('Units that may be used now'),
+  'x-ratelimit-reset': limitHeader(
+    'Seconds until all units are there again: 60 at most, and more only after work that cost more than was left',
+  ),
+  deprecation: header('string', "The upstream's: since when the route is deprecated"),
+  sunset: header('string', "The upstream's: when the route ends"),
 };
 type HeaderName = keyof typeof HEADERS;
 const CACHE_HEADERS: readonly HeaderName[] = ['etag', 'age', 'cache-control'];
 const LIMIT_HEADERS: readonly HeaderName[] = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
 
-function header(type: 'integer' | 'string', description: string) {
+function header(type: string | readonly string[], description: string) {
   return { description, schema: { type } };
 }
 
-export interface OpenApiOptions {
-  /** Whether keys and rate limits count. */
-  readonly isLimited: boolean;
-  /** Requests that can be tried; undefined while, or where, there are none. */
-  readonly example: () => AggregationExamples | undefined;
+function limitHeader(ofService: string) {
+  const ofUpstream =
+    "as the upstream sends it about this service's key, in its own unit, and missing where it does not";
+  return {
+    description: `${ofService}, for the client of this service. A 429 with the code \`upstream_error\` has it ${ofUpstream}`,
+    schema: { type: 'integer', minimum: 0 },
+  };
 }
 
-/** The OpenAPI document of all routes that are registered after it, and a page to read it. */
-export function registerOpenApi(server: Server, { isLimited, example }: OpenApiOptions): void {
-  const routes: RouteOptions[] = [];
-  server.addHook('onRoute', (route) => void routes.push(route));
-  const document = createDocument(() => describeRoutes(routes, isLimited), example);
-  registerDocsPage(server, document);
-  server.get(
-    '/openapi.json',
-    { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } },
-    async (request, reply) => sendDocument(request, reply, await document.json()),
-  );
-}
-
-/** Loads what makes the document, and makes it. That belongs to a server, and to one that does not listen: so it has one of its own. */
-async function describeRoutes(routes: readonly RouteOptions[], isLimited: boolean): Promise<Document> {
-  const { default: fastifySwagger } = await import('@fastify/swagger');
-  const described = fastify({ exposeHeadRoutes: false, schemaController: { compilersFactory: LAZY_COMPILERS } });
-  await described.register(fastifySwagger, {
+/** @param isLimited whether there are API keys and rate limits */
+export function describeDocument(isLimited: boolean, examples: AggregationExamples | undefined): SwaggerOptions {
+  return {
     openapi: {
       openapi: '3.1.0',
       info: {
@@ -88,64 +77,20 @@ async function describeRoutes(routes: readonly RouteOptions[], isLimited: boolea
     },
     transformObject(object) {
       const complete = 'openapiObject' in object ? object.openapiObject : object.swaggerObject;
-      completeDocument(complete as Document, isLimited);
+      completeDocument(complete as Document, isLimited, examples);
       return complete;
-    },
-  });
-  for (const { method, url, schema, config } of routes) {
-    if (method === 'HEAD') continue;
-    described.route({ method, url, ...(schema && { schema }), ...(config && { config }), handler: () => undefined });
-  }
-  await described.ready();
-  return described.swagger() as Document;
-}
-
-/** The document in bytes, made when it is first asked for, and once more when there is an example for it. */
-function createDocument(describe: () => Promise<Document>, example: OpenApiOptions['example']) {
-  const described = once(describe);
-  let made: { json?: DocumentBytes; yaml?: DocumentBytes; page?: DocumentBytes } = {};
-  let hasExample = false;
-
-  async function current(): Promise<{ readonly document: Document; readonly known: typeof made }> {
-    const document = await described();
-    const found = hasExample ? undefined : example();
-    if (found !== undefined) {
-      hasExample = true;
-      addServedExamples(document, found);
-      made = {};
-    }
-    return { document, known: made };
-  }
-  return {
-    async json(): Promise<DocumentBytes> {
-      const { document, known } = await current();
-      known.json ??= createDocumentBytes(JSON.stringify(document), 'application/json; charset=utf-8');
-      return known.json;
-    },
-    /** For people, on the page. */
-    async page(): Promise<DocumentBytes> {
-      const { document, known } = await current();
-      const shown = (): Document => describeForReading(structuredClone(document));
-      known.page ??= createDocumentBytes(JSON.stringify(shown()), 'application/json; charset=utf-8');
-      return known.page;
-    },
-    async yaml(): Promise<DocumentBytes> {
-      const { document, known } = await current();
-      // Any JSON is YAML, too.
-      known.yaml ??= createDocumentBytes(JSON.stringify(document, null, 2), 'application/x-yaml');
-      return known.yaml;
     },
   };
 }
 
-function completeDocument(document: Document, isLimited: boolean): void {
+function completeDocument(document: Document, isLimited: boolean, examples: AggregationExamples | undefined): void {
   for (const operation of operationsOf(document)) {
     sortParameters(operation);
     // A route that says itself what may be wrong with its body is in another form, and takes any media type.
     const isBodyOpen = operation.requestBody !== undefined && operation.responses['413'] === undefined;
     addResponses(operation, plainErrorResponses(400, 408, 431, ...(isBodyOpen ? BODY_ERRORS : [])));
   }
-  addExamples(document);
+  addExamples(document, examples);
   document.components = { ...document.components, headers: HEADERS };
   if (isLimited) describeAccess(document);
   // Last, as every answer has its headers, those added above too.
@@ -154,7 +99,7 @@ function completeDocument(document: Document, isLimited: boolean): void {
 }
 
 /** What any route with a body may answer. */
-const BODY_ERRORS: readonly ErrorStatus[] = [413, 415];
+const BODY_ERRORS: readonly ErrorStatus[] = [413, 415, 501];
 
 /** Adds answers that the route does not list itself, as they do not come from it. */
 function addResponses({ responses }: Operation, added: Readonly<Record<string, object>>): void {
@@ -167,7 +112,7 @@ function addResponses({ responses }: Operation, added: Readonly<Record<string, o
   }
 }
 
-/** Schemas of answers that have a title stand once in the document: those of errors are the same on every route. */
+/** Schemas that have a title stand once in the document: those of errors are the same on every route. */
 function shareSchemas(document: Document): void {
   const schemas: Record<string, object> = {};
   const share = (schema: unknown): unknown => {
@@ -181,8 +126,10 @@ function shareSchemas(document: Document): void {
     schemas[title] = shared;
     return { $ref: `#/components/schemas/${title}` };
   };
-  for (const { responses } of operationsOf(document)) {
-    for (const media of Object.values(responses).flatMap(({ content = {} }) => Object.values(content))) {
+  for (const { requestBody, responses } of operationsOf(document)) {
+    for (const media of [requestBody, ...Object.values(responses)].flatMap((one) =>
+      Object.values(one?.content ?? {}),
+    )) {
       if (media.schema !== undefined) media.schema = share(media.schema) as object;
     }
   }
@@ -196,11 +143,17 @@ function sortParameters(operation: Operation): void {
   operation.parameters = [...inPath, ...operation.parameters.filter((parameter) => parameter.in !== 'path')];
 }
 
-/** What may be answered by 304 may be kept, and what failed here may be asked for again. */
+/** Adds the headers that depend on the status: an upstream's refusal keeps its `retry-after`, and its limits where it is a 429. */
 function describeHeaders(operation: Operation): void {
-  const { responses } = operation;
+  const { responses, 'x-access': access } = operation;
+  const isPassedOn = access?.group === 'data' || access?.group === 'rpc';
   for (const [status, response] of Object.entries(responses)) {
-    addHeaders(response, [REQUEST_ID_HEADER, ...(Number(status) >= 500 ? ['retry-after' as const] : [])]);
+    const hasRetry = Number(status) >= (isPassedOn ? 400 : 500);
+    addHeaders(response, [REQUEST_ID_HEADER, ...(hasRetry ? ['retry-after' as const] : [])]);
+  }
+  if (isPassedOn) {
+    addHeaders(responses['429'], LIMIT_HEADERS);
+    addHeaders(responses['200'], ['deprecation', 'sunset']);
   }
   if (responses['304'] === undefined) return;
   for (const status of ['200', '304']) addHeaders(responses[status], CACHE_HEADERS);
@@ -246,13 +199,14 @@ function describeAccess(document: Document): void {
   }
 }
 
-function describePrice({ units, unitsPerKiB, unitsPer100Signers }: RouteAccess): string {
+function describePrice({ units, unitsIfCached, unitsPerKiB, unitsPer100Signers }: RouteAccess): string {
   const more = [
     ...(unitsPerKiB === undefined ? [] : [`${unitsPerKiB} for each full KiB of message and justification together`]),
     ...(unitsPer100Signers === undefined
       ? []
       : [`${unitsPer100Signers} for each full 100 validators of the set that signs (${MAX_UNITS_OF_SIGNERS} at most)`]),
   ];
-  const price = `${units} ${units === 1 ? 'unit' : 'units'}`;
+  const cached = unitsIfCached === undefined ? '' : `, or ${unitsIfCached} where the answer is cached`;
+  const price = `${units} ${units === 1 ? 'unit' : 'units'}${cached}`;
   return more.length === 0 ? price : `${price}, and on top of it ${more.join(' and ')},`;
 }

@@ -2,7 +2,7 @@ import type { RouteAccess } from './route-access.ts';
 
 /** The parts of an OpenAPI document that are read or changed here. */
 
-export const METHODS = ['get', 'post'] as const;
+const METHODS = ['get', 'post'] as const;
 
 export interface Operation {
   readonly operationId?: string;
@@ -14,7 +14,9 @@ export interface Operation {
     example?: unknown;
     examples?: Record<string, object>;
   }[];
-  requestBody?: { content?: Record<string, { example?: object; examples?: Record<string, object> }> };
+  requestBody?: {
+    content?: Record<string, { schema?: object; example?: object; examples?: Record<string, object> }>;
+  };
   'x-access'?: RouteAccess;
   description?: string;
   security?: object[];
@@ -34,4 +36,8 @@ export interface Document {
     schemas?: Record<string, object>;
   };
   paths?: Record<string, Partial<Record<(typeof METHODS)[number], Operation>>>;
+}
+
+export function operationsOf({ paths = {} }: Document): Operation[] {
+  return Object.values(paths).flatMap((operations) => METHODS.flatMap((method) => operations[method] ?? []));
 }

@@ -32,6 +32,8 @@ const MAX_JUSTIFICATION_LENGTH = 24 * 1024;
 
 const NO_JUSTIFICATION = new Uint8Array();
 
+const HEIGHT = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 };
+
 const DESTINATION_DESCRIPTION =
   'The blockchain that will verify the message, in hex or cb58: validators at the P-Chain height of its current epoch sign';
 
@@ -41,21 +43,23 @@ export const AGGREGATION_BODY_LIMIT = 2 * (MAX_UNSIGNED_MESSAGE_LENGTH + MAX_JUS
 export const AggregationBody = Type.Object(
   {
     message: Type.Optional(
-      Type.String({ description: 'The unsigned Warp message in hex, with an optional 0x prefix' }),
+      Type.String({
+        description: 'The unsigned Warp message in hex, with an optional 0x prefix; an empty text counts as none',
+      }),
     ),
     justification: Type.Optional(
       Type.String({
         description:
           'What validators need to sign some P-Chain messages, in hex with an optional 0x prefix. Without a message: a subnet ' +
           "ID asks for the message of the subnet's conversion to an L1; an L1ValidatorRegistrationJustification, or a " +
-          'RegisterL1Validator payload, for the message that the validation is over. Beside a message an empty text counts as none',
+          'RegisterL1Validator payload, for the message that the validation is over. An empty text counts as none',
       }),
     ),
     signingSubnetId: Type.Optional(
       Type.String({
         description:
           'The subnet whose validators sign, in hex or cb58; the default is the subnet of the source chain, and without a ' +
-          "message the subnet that validates the chain of the L1's validator manager",
+          "message the subnet that validates the chain of the L1's validator manager. An empty text counts as none",
       }),
     ),
     quorumPercentage: Type.Optional(
@@ -75,12 +79,10 @@ export const AggregationBody = Type.Object(
       }),
     ),
     pChainHeight: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: Number.MAX_SAFE_INTEGER,
-        default: 0,
-        description: 'The P-Chain height whose validators sign; 0 is the proposed height',
-      }),
+      Type.Integer({ ...HEIGHT, description: 'The P-Chain height whose validators sign; 0 is the proposed height' }),
+    ),
+    pchainHeight: Type.Optional(
+      Type.Integer({ ...HEIGHT, description: 'The same as pChainHeight, as the Go SDK spells it' }),
     ),
     destinationBlockchainId: Type.Optional(Type.String({ description: DESTINATION_DESCRIPTION })),
   },
@@ -100,13 +102,13 @@ export const TransactionQuery = Type.Object(
 
 /** What a POST asks for. @throws {HttpError} naming the field */
 export function parseAggregationRequest(body: Static<typeof AggregationBody>): AggregationRequest {
-  const { signingSubnetId, quorumPercentage, quorumPercentageBuffer, pChainHeight, destinationBlockchainId } = body;
+  const { signingSubnetId, quorumPercentage, quorumPercentageBuffer, destinationBlockchainId } = body;
   return {
     subject: parseSubject(body),
-    signingSubnetID: parseOptionalID<SubnetID>('signingSubnetId', signingSubnetId),
+    signingSubnetID: parseOptionalID<SubnetID>('signingSubnetId', signingSubnetId || undefined),
     quorumNum: toBigInt(quorumPercentage),
     quorumBuffer: toBigInt(quorumPercentageBuffer),
-    pChainHeight: toBigInt(pChainHeight),
+    pChainHeight: toBigInt(heightOf(body)),
     destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', destinationBlockchainId),
   };
 }
@@ -123,17 +125,18 @@ export function parseTransactionRequest(
   };
 }
 
-/** @throws {HttpError} naming the field */
-export function parseSubject({
-  message,
-  justification: given,
-}: Pick<Static<typeof AggregationBody>, 'message' | 'justification'>): Subject {
-  if (message === undefined && given === undefined) {
-    throw badRequest('message is missing: either message or justification must be given');
+/** @throws {HttpError} where the spellings differ */
+function heightOf({ pChainHeight, pchainHeight }: Static<typeof AggregationBody>): number | undefined {
+  if (pChainHeight && pchainHeight && pChainHeight !== pchainHeight) {
+    throw badRequest('pChainHeight and pchainHeight are the same setting by two names, and must not differ');
   }
+  return pchainHeight || pChainHeight;
+}
+
+function parseSubject({ message, justification: given }: Static<typeof AggregationBody>): Subject {
+  if (!message && !given) throw badRequest('message is missing: either message or justification must be given');
   const justification = given ? parseField('justification', given, () => parseJustification(given)) : NO_JUSTIFICATION;
-  if (message === undefined) return { kind: 'justification', justification };
-  if (message === '') throw badRequest('message is empty: give it in hex, or leave it out and give a justification');
+  if (!message) return { kind: 'justification', justification };
   return { kind: 'message', message: parseField('message', message, () => parseMessage(message)), justification };
 }
 
@@ -148,7 +151,8 @@ const parsedMessages = new LRUCache<string, UnsignedMessage>({
   sizeCalculation: ({ bytes }, text) => text.length + 2 * bytes.length + 512,
 });
 
-function parseMessage(text: string): UnsignedMessage {
+/** @throws {ParseError} */
+export function parseMessage(text: string): UnsignedMessage {
   const known = parsedMessages.get(text);
   if (known !== undefined) return known;
   const message = parseNewMessage(text);

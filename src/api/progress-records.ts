@@ -14,6 +14,7 @@ import { SignedMessageBody } from './signed-message-record.ts';
  *   changed. Late joiners begin with one.
  * - Events of a kind are merged where many come at once, or where the client reads slowly. So an `answer` may be of a validator
  *   that no `asked` has named; and one that failed may be asked again.
+ * - A validator that has refused stays `refused` until it answers something else, also while it is asked again.
  */
 
 const Weight = Type.String({ description: 'A decimal number, which may exceed 2^53' });
@@ -75,7 +76,11 @@ const ResolvedData = Type.Object(
 
 const AskedData = Type.Object(
   { validators: Type.Array(Index) },
-  { title: 'AskedEvent', description: 'Validators that were asked' },
+  {
+    title: 'AskedEvent',
+    description:
+      'Validators that were asked, without those that have refused: they stay `refused` until another answer',
+  },
 );
 
 const AnswerData = Type.Object(

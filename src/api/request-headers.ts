@@ -7,7 +7,11 @@ export function findHeaderProblem(request: IncomingMessage): HttpError | undefin
   // Node reads HTTP/0.9 and 2.0 as if they were 1.1.
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return badRequest('HTTP/1.1 and HTTP/1.0 are spoken here');
   if (url === '*' && method !== 'OPTIONS') return badRequest('the target * is for OPTIONS only');
-  const { expect, 'content-encoding': coding = 'identity' } = headers;
+  const { expect, 'content-encoding': coding = 'identity', 'transfer-encoding': transferCoding = 'chunked' } = headers;
+  // Node takes any list that ends with chunked, and undoes only that (RFC 9112, 6.1).
+  if (transferCoding.toLowerCase() !== 'chunked') {
+    return new HttpError('unsupported_transfer_coding', 'the header transfer-encoding may only be chunked');
+  }
   if (method === 'POST' && coding.toLowerCase() !== 'identity') {
     return new HttpError(
       'unsupported_media_type',

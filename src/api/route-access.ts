@@ -3,6 +3,8 @@ export interface RouteAccess {
   readonly group: RouteGroup | 'operations';
   /** Of a client's units in a minute. */
   readonly units: number;
+  /** The price in place of `units` of an answer that is cached. */
+  readonly unitsIfCached?: number;
   /** On top of it, for each full KiB of what a request brings for others to be sent. */
   readonly unitsPerKiB?: number;
   /** On top of it, for each full hundred of validators that may have to be asked or are shown, at most {@link MAX_UNITS_OF_SIGNERS} in all. */
@@ -19,6 +21,7 @@ export type RouteGroup = 'aggregation' | 'data' | 'rpc';
 export const AGGREGATION_ACCESS = {
   group: 'aggregation',
   units: 10,
+  unitsIfCached: 1,
   unitsPer100Signers: 1,
 } satisfies RouteAccess;
 /** Above all sets that there are; nobody's request is to cost all that a minute has. */

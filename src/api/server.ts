@@ -3,15 +3,15 @@ import fastify, { type FastifyReply, type FastifyRequest, LogController } from '
 import type { Registry } from 'prom-client';
 import type { Network } from '../network/network.ts';
 import type { Clock } from '../primitives/clock.ts';
+import { createThrottledWarnings } from '../telemetry/log-throttle.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
 import { NO_TRACER, type Tracer } from '../telemetry/spans.ts';
 import { type AccessOptions, registerAccess } from './access.ts';
-import { registerBodyRoom } from './body-room.ts';
 import { unescapeColons } from './canonical-target.ts';
 import { registerGoRoutes } from './compat/go-routes.ts';
 import { allowOrigin, registerCors } from './cors.ts';
+import { registerOpenApi } from './docs-page.ts';
 import { DrainingServer } from './draining-server.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from './error-form.ts';
 import { createErrorHandler, handleNotFound, MAX_PARAM_LENGTH } from './error-handler.ts';
@@ -20,13 +20,13 @@ import { followRequest } from './follow-request.ts';
 import { HttpMetrics } from './http-metrics.ts';
 import type { Server } from './http-server.ts';
 import { HttpTraces } from './http-traces.ts';
+import { dropJsonCharset } from './json-type.ts';
 import { answerMalformed } from './malformed-requests.ts';
 import { createMetricsText } from './metrics-server.ts';
-import { registerOpenApi } from './openapi-document.ts';
+import { RequestBodies } from './request-bodies.ts';
 import { findHeaderProblem } from './request-headers.ts';
 import { REQUEST_ID_HEADER, requestIDOf } from './request-id.ts';
 import { RequestLog } from './request-log.ts';
-import { RequestLogger } from './request-logger.ts';
 import { watchRouteAccess } from './required-access.ts';
 import { OPERATIONS_ACCESS } from './route-access.ts';
 import { registerAggregateSignatures } from './routes/aggregate-signatures.ts';
@@ -36,7 +36,7 @@ import { registerStartPage, type SendPage } from './routes/start-page.ts';
 import { registerSubnets } from './routes/subnets.ts';
 import { registerUpstreamRoutes, type UpstreamRouteOptions } from './routes/upstream.ts';
 import { registerUptime } from './routes/uptime.ts';
-import { LAZY_COMPILERS } from './schema-compilers.ts';
+import { scheduleRequests } from './schedule-requests.ts';
 
 export interface ServerOptions {
   /** At least one. None has to be up: each answers for itself whether it is. */
@@ -61,6 +61,8 @@ export interface ServerOptions {
   readonly clock: Clock;
   /** Of clients, at a time. */
   readonly maxConnections: number;
+  /** Shared by all listeners of the process; by default the server has its own. */
+  readonly bodies?: RequestBodies;
   /** When the server closes, requests under way have this long. */
   readonly drainTimeoutMs: number;
   /** Requests that can be tried on the page of the API, once there are some; the default is one of a public network. */
@@ -101,7 +103,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     example: options.examples ?? (() => publicExample(names)),
   });
   registerAccess(server, access, metrics);
-  registerBodyRoom(server, metrics);
+  scheduleRequests(server, clock);
   registerAggregateSignatures(server, networks, clock);
   await registerGoRoutes(server, {
     ...{ networks, log, metrics, clock },
@@ -123,7 +125,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 
 export type BareServerOptions = Pick<
   ServerOptions,
-  'logger' | 'clock' | 'metrics' | 'tracer' | 'maxConnections' | 'drainTimeoutMs' | 'access' | 'corsOrigins'
+  'logger' | 'clock' | 'metrics' | 'tracer' | 'maxConnections' | 'bodies' | 'drainTimeoutMs' | 'access' | 'corsOrigins'
 >;
 
 /** Without routes: how connections, errors and bodies are handled, and requests followed. */
@@ -141,17 +143,16 @@ export function createBareServer(
     access,
     corsOrigins = [],
     tracer = NO_TRACER,
+    bodies = new RequestBodies({ clock, metrics }),
   } = options;
   const trustedProxies = access?.trustedProxies ?? [];
-  const warnings = createSampledWarnings(logger, clock);
+  const warnings = createThrottledWarnings(logger, clock);
   const handleError = createErrorHandler(log, form);
   const httpMetrics = new HttpMetrics(metrics);
   const httpTraces = new HttpTraces(tracer);
   const followers = [log, httpMetrics, httpTraces];
   const follow = (request: FastifyRequest, reply: FastifyReply): void => {
     request.route = request.routeOptions;
-    request.log = new RequestLogger(logger, request.id);
-    reply.log = request.log;
     httpMetrics.begin();
     httpTraces.begin(request);
     followRequest(request, reply, clock, followers);
@@ -198,22 +199,30 @@ export function createBareServer(
       setCommonHeaders(request, reply);
       follow(request, reply);
       allowOrigin(corsOrigins, request, reply);
+      reply.serializer(String); // no onSend hook runs, and without a serializer Fastify adds a charset
       handleError(error, request, reply);
     },
     // Unknown fields are refused, and so is "67" for 67: input that is corrected silently hides mistakes from those who make them.
-    // The schemas are constants of this code, and tests compile them all: that they are schemas need not be checked at each start.
+    // The schemas are constants, which tests compile with validation: it is not repeated at each start.
     ajv: {
       customOptions: {
         ...{ removeAdditional: false, coerceTypes: false, useDefaults: false },
         ...{ validateSchema: false, meta: false },
       },
     },
-    schemaController: { compilersFactory: LAZY_COMPILERS },
   }).withTypeProvider<TypeBoxTypeProvider>();
   server.setErrorHandler(handleError);
   server.setNotFoundHandler(handleNotFound);
+  // Before a request waits for its turn.
+  server.server.prependListener('request', (request, response) => {
+    bodies.receive(request, response);
+  });
+  server.decorate('bodies', bodies);
   // Bodies are JSON; Fastify would take plain text too, and then find that it is no object.
-  server.removeContentTypeParser('text/plain');
+  server.removeAllContentTypeParsers();
+  const parseJson = server.getDefaultJsonParser('error', 'error');
+  const parser = bodies.parser((request, text, done) => void parseJson(request, text, done));
+  server.addContentTypeParser('application/json', parser);
   server.decorateRequest('route');
   server.decorateRequest('errorCode', undefined);
   server.decorateRequest('endStatus', undefined);
@@ -223,6 +232,12 @@ export function createBareServer(
   server.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
     follow(request, reply);
+    // A request that tests inject comes from no listener.
+    bodies.receive(request.raw, reply.raw);
+    done();
+  });
+  server.addHook('onSend', (_request, reply, _payload, done) => {
+    dropJsonCharset(reply);
     done();
   });
   return server;

@@ -2,7 +2,7 @@ import type { Static } from 'typebox';
 import type { AggregationResult } from '../aggregator/aggregation-request.ts';
 import { bytesToHex } from '../primitives/bytes.ts';
 import { Type } from '../primitives/schema.ts';
-import { SIGNED_EXAMPLE } from './answer-examples.ts';
+import { SIGNED_EXAMPLE } from './document-examples.ts';
 
 export const SignedMessageBody = Type.Object(
   {

@@ -1,12 +1,11 @@
 import { isUtf8 } from 'node:buffer';
-import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { STATUS_CODES } from '../primitives/node-http.ts';
-import type { BodyPieces } from '../upstream/exchange.ts';
 import type { CachedResponse } from '../upstream/response-cache.ts';
-import { isStream, type UpstreamRefusal, type UpstreamSuccess } from '../upstream/upstream-answer.ts';
+import { LIMIT_HEADERS, type UpstreamRefusal, type UpstreamSuccess } from '../upstream/upstream-answer.ts';
 import type { UpstreamAnswer } from '../upstream/upstreams.ts';
-import { createErrorBody } from './error-body.ts';
+import { createErrorBody, messageFor } from './error-body.ts';
+import { JSON_TYPE } from './json-type.ts';
 
 /** Longer bodies stay bytes: decoding them would cost more than it saves. */
 const MAX_TEXT_BYTES = 4 * 1024;
@@ -21,7 +20,11 @@ export function sendUpstreamAnswer(request: FastifyRequest, reply: FastifyReply,
     case 'refusal': {
       const { status, message = `the upstream answered: ${STATUS_CODES[status] ?? status}` } = answer;
       request.errorCode = 'upstream_error';
-      return sendRefusal(reply, answer, JSON.stringify(createErrorBody('upstream_error', status, message)));
+      return sendRefusal(
+        reply,
+        answer,
+        JSON.stringify(createErrorBody('upstream_error', status, messageFor(request.url, message))),
+      );
     }
   }
 }
@@ -34,9 +37,9 @@ export function sendRpcAnswer(request: FastifyRequest, reply: FastifyReply, answ
 }
 
 function sendRefusal(reply: FastifyReply, { status, headers }: UpstreamRefusal, json: string): FastifyReply {
-  const { 'retry-after': retryAfter } = headers;
-  if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
-  return reply.status(status).type('application/json; charset=utf-8').send(json);
+  // The limit that was reached is the upstream's: ours beside it, or in place of what it leaves out, would mislead.
+  if (status === 429) for (const name of LIMIT_HEADERS) reply.removeHeader(name);
+  return reply.headers(headers).status(status).type(JSON_TYPE).send(json);
 }
 
 function sendSuccess(request: FastifyRequest, reply: FastifyReply, answer: UpstreamSuccess): FastifyReply {
@@ -45,21 +48,10 @@ function sendSuccess(request: FastifyRequest, reply: FastifyReply, answer: Upstr
   if (Buffer.isBuffer(body)) {
     return body.length === 0 ? reply.removeHeader('content-type').send() : reply.send(fitToSend(body));
   }
-  if (request.method === 'HEAD') {
-    // Node leaves the body of an answer to HEAD out by itself; but a stream would first be read to its end.
-    if (isStream(body)) body.destroy();
-    return reply.send();
-  }
-  return isStream(body) ? reply.send(body) : sendPieces(reply, body);
-}
-
-/** In one write with the headers, past Fastify: for that they would have to be joined, or be a stream. */
-function sendPieces(reply: FastifyReply, pieces: BodyPieces): FastifyReply {
-  const { raw } = reply.hijack();
-  raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders);
-  for (const piece of pieces) raw.write(piece);
-  raw.end();
-  return reply;
+  if (request.method !== 'HEAD') return reply.send(body);
+  // Node leaves the body of an answer to HEAD out by itself; but a stream would first be read to its end.
+  body.destroy();
+  return reply.send();
 }
 
 function sendCached(request: FastifyRequest, reply: FastifyReply, cached: CachedResponse): FastifyReply {

@@ -1,6 +1,5 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { nextTurn, systemClock } from '../primitives/clock.ts';
-import { collectAllGarbage } from '../primitives/collect-garbage.ts';
 import { type BlsJob, runBlsJob } from './bls-jobs.ts';
 import type { JobOutcome, JobThreadData } from './job-thread.ts';
 import { type BackendName, loadBackend } from './load-backend.ts';
@@ -16,7 +15,6 @@ lowerThreadPriority();
 const backend = await loadBackend(name);
 // Done at the start, when no request waits for this thread.
 warmUp(backend);
-collectAllGarbage();
 port.postMessage('loaded');
 void doJobs();
 

@@ -23,7 +23,7 @@ import {
   sub,
   sub2,
 } from './field.ts';
-import { FP_BYTES } from './field-choice.ts';
+import { FP_BYTES } from './fused-field.ts';
 import type { CompiledFormula } from './run-formulas.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { BLS_PUBLIC_KEY_LENGTH } from '../primitives/bls-lengths.ts';
 import { g1Curve } from './curve.ts';
 import { add, allocate, constant, isLarger, mul, setBytes, setOne, square, squareRoot, sub } from './field.ts';
-import { FP_BYTES } from './field-choice.ts';
+import { FP_BYTES } from './fused-field.ts';
 import { type Decoding, splitEncoding } from './point-encoding.ts';
 
 /** G1 of BLS12-381: y² = x³ + 4 over the base field, and its encoding. */

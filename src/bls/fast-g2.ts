@@ -20,7 +20,7 @@ import {
   sub,
   sub2,
 } from './field.ts';
-import { FP_BYTES } from './field-choice.ts';
+import { FP_BYTES } from './fused-field.ts';
 import { type Decoding, encodeInfinity, setFlags, splitEncoding } from './point-encoding.ts';
 
 /** G2 of BLS12-381: y² = x³ + 4(1 + i) over the extension field, its encoding, its subgroup, its cofactor. */

@@ -23,7 +23,7 @@ import {
   setOne,
   sub,
 } from './field.ts';
-import { FP_BYTES } from './field-choice.ts';
+import { FP_BYTES } from './fused-field.ts';
 
 /**
  * The optimal ate pairing of BLS12-381 with the formulas of @noble/curves on the memory of `field.ts`. The order of steps here is that

@@ -1,6 +1,5 @@
 /**
- * Arithmetic of the base field of BLS12-381 and of its quadratic extension as a WebAssembly module:
- * `fused-field.ts`, or `integer-field.ts` where the machine cannot run that.
+ * Arithmetic of the base field of BLS12-381 and of its quadratic extension as a WebAssembly module: `fused-field.ts`.
  *
  * Elements stand in the module's memory, in Montgomery form: as their products by R. They are not fully reduced. Public keys and
  * signatures are not secret, so nothing here needs to run in constant time.

@@ -1,7 +1,7 @@
 import { hexToBytes } from '@noble/hashes/utils.js';
 import { BLS_PUBLIC_KEY_LENGTH } from '../primitives/bls-lengths.ts';
-import { createFieldModule, FP_BYTES } from './field-choice.ts';
 import { FIELD_ORDER, FORMULA_MEMORY_BYTES } from './field-module.ts';
+import { createFieldModule, FP_BYTES } from './fused-field.ts';
 
 /**
  * Elements of the base field and of its quadratic extension, in the memory of one instance of {@link createFieldModule}. An
@@ -19,9 +19,8 @@ export const COEFFICIENT_BYTES = BLS_PUBLIC_KEY_LENGTH;
 const R = field.radix;
 const PIECE_BITS = field.pieceBits;
 
-/** Where the memory of `compiled-formulas.ts` begins. */
-export const FORMULA_MEMORY = field.firstFree;
-let allocated = FORMULA_MEMORY + FORMULA_MEMORY_BYTES;
+/** The memory of `compiled-formulas.ts` comes first. */
+let allocated = field.firstFree + FORMULA_MEMORY_BYTES;
 
 /** Zeroed memory that is never freed: only for what lives as long as the process. */
 export function allocate(bytes: number): number {

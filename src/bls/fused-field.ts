@@ -6,23 +6,23 @@ import { instantiate } from './wasm-instance.ts';
 /**
  * The arithmetic of `field-module.ts` on vectors of two floating-point numbers: two elements at a time, or the two coefficients of one of
  * the extension. It needs a processor that adds to a product without rounding it before, as all have that are younger than 2013 or so;
- * it is then three times as fast as `integer-field.ts`, which has to do elsewhere.
+ * `plain-backend.ts` runs elsewhere.
  *
- * An element is 8 limbs of 50 bits: `fused-reduction.ts`.
+ * An element is 8 limbs of 50 bits: `scripts/bls/fused-reduction.ts`.
  */
-export const FUSED_FIELD_BYTES = LIMBS * LIMB_BYTES;
+export const FP_BYTES = LIMBS * LIMB_BYTES;
 
 /** For the reader and writer of elements: a limb is two pieces. */
 const PIECE_BITS = 25;
 
 /** Compiles the module and starts an instance, with memory of its own. */
-export function createFusedField(): FieldModule {
-  // The exports are what `fused-code.ts` assembles.
+export function createFieldModule(): FieldModule {
+  // The exports are what `scripts/bls/fused-code.ts` assembles.
   const made = instantiate(Buffer.from(FUSED_FIELD, 'base64')) as Made;
   const limbs = new Float64Array(made.memory.buffer);
   return {
     ...made,
-    elementBytes: FUSED_FIELD_BYTES,
+    elementBytes: FP_BYTES,
     firstFree: CONSTANT_BYTES,
     radix: 1n << BigInt(LIMB_BITS * LIMBS),
     pieceBits: PIECE_BITS,

@@ -2,7 +2,7 @@ import { FIELD_ORDER } from './field-module.ts';
 
 /**
  * Elements of the fused field as they stand in the memory: 8 limbs of 50 bits, little-endian, each a whole number in 8 bytes.
- * `fused-reduction.ts` says within which bounds.
+ * `scripts/bls/fused-reduction.ts` says within which bounds.
  */
 export const LIMB_BITS = 50;
 export const LIMBS = 8;

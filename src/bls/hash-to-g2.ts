@@ -22,8 +22,8 @@ import {
   squareRoots2,
   sub2,
 } from './field.ts';
-import { FP_BYTES } from './field-choice.ts';
 import { FIELD_ORDER } from './field-module.ts';
+import { FP_BYTES } from './fused-field.ts';
 
 /**
  * hash_to_curve of the suite BLS12381G2_XMD:SHA-256_SSWU_RO_ (RFC 9380, section 8.8.2) on top of `field.ts`. It gives the same

@@ -1,5 +1,5 @@
 import type { BlsBackend } from './bls-backend.ts';
-import { FP_BYTES } from './field-choice.ts';
+import { FP_BYTES, isFused } from './fused-field.ts';
 
 export const BACKEND_NAMES = ['noble', 'native'] as const;
 export type BackendName = (typeof BACKEND_NAMES)[number];
@@ -12,7 +12,10 @@ export type BackendName = (typeof BACKEND_NAMES)[number];
 export async function loadBackend(name: BackendName): Promise<BlsBackend> {
   switch (name) {
     case 'noble':
-      return (await import('./noble-backend.ts')).nobleBackend;
+      // Our arithmetic needs WebAssembly with a fused multiply-add.
+      return isFused()
+        ? (await import('./noble-backend.ts')).nobleBackend
+        : (await import('./plain-backend.ts')).plainBackend;
     case 'native':
       return (await import('./native-backend.ts')).loadNativeBackend();
   }
@@ -27,6 +30,5 @@ export async function loadBackend(name: BackendName): Promise<BlsBackend> {
 export async function backendShape(
   name: BackendName,
 ): Promise<Pick<BlsBackend, 'packedPublicKeyBytes' | 'hashesWhenVerifying'>> {
-  // Three coordinates. It is the one that runs everywhere.
-  return name === 'noble' ? { packedPublicKeyBytes: 3 * FP_BYTES } : loadBackend(name);
+  return name === 'noble' && isFused() ? { packedPublicKeyBytes: 3 * FP_BYTES } : loadBackend(name);
 }

@@ -29,7 +29,7 @@ import {
   setOne12,
 } from './fast-pairing.ts';
 import { allocate, allocateMany, copy, loadWords, setBigint } from './field.ts';
-import { FP_BYTES } from './field-choice.ts';
+import { FP_BYTES } from './fused-field.ts';
 import { hashToG2 } from './hash-to-g2.ts';
 import { linesOf, MAX_PREPARED } from './message-lines.ts';
 import type { Decoding } from './point-encoding.ts';

@@ -1,4 +1,3 @@
-import type { AssembledFormulas, OperationName } from './compile-formulas.ts';
 import {
   add,
   addPair,
@@ -15,7 +14,7 @@ import {
   subPair,
   subPairLoose,
 } from './field.ts';
-import { FP_BYTES } from './field-choice.ts';
+import { FP_BYTES } from './fused-field.ts';
 import { instantiate } from './wasm-instance.ts';
 
 /** Results must not overlap with inputs. */
@@ -24,7 +23,17 @@ export type CompiledFormula = (...addresses: number[]) => void;
 const OPERATIONS = {
   ...{ add, sub, mul, square, invert, mulParts2, squareParts2 },
   ...{ addPair, subPair, addPairLoose, subPairLoose, mulPair, squarePair },
-} satisfies Record<OperationName, unknown>;
+};
+export type OperationName = keyof typeof OPERATIONS;
+
+/** Functions of formulas, for one place in the memory. */
+export interface AssembledFormulas {
+  /** A module that exports them by their names. */
+  readonly wasm: Uint8Array<ArrayBuffer>;
+  /** What they find in the memory: elements that stand one after the other from an address on. */
+  readonly constants: readonly bigint[];
+  readonly constantsAt: number;
+}
 
 /** Functions of formulas on the memory of `field.ts`, where they were assembled for. */
 export function runFormulas<Name extends string>({

@@ -8,7 +8,7 @@ declare const WebAssembly: {
 export const IMPORTS = 'imports';
 
 /**
- * Compiles and starts a module that `wasm-assembly.ts` has assembled.
+ * Compiles and starts a module that `scripts/bls/wasm-assembly.ts` has assembled.
  *
  * @param imports the functions that it imports, by name
  * @returns the exports: the functions by their names, and the memory

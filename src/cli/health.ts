@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { loadConfig } from '../config/load-config.ts';
 import { openHttpPool } from '../primitives/http-port.ts';
+import { GO_AGGREGATOR, goApiPort } from './go-aggregator.ts';
 import { parseServiceArguments } from './service-options.ts';
 
 /** Of a service that is alive it takes a millisecond. */
@@ -62,10 +63,18 @@ export function argumentsFor(args: readonly string[], read: (pid: string) => rea
 
 /** Where the service that is started with these arguments says that it is alive. */
 export function liveUrl(args: readonly string[]): string {
-  const { host, port } = loadConfig(parseServiceArguments(args)).config.server;
-  if (port === 0) throw new Error('server.port is 0: nobody but the service knows which port it has got');
+  if (args[0] === GO_AGGREGATOR) return `http://127.0.0.1:${goApiPort(args.slice(1))}/metrics`;
+  const { server, networks } = loadConfig(parseServiceArguments(args)).config;
+  const { host } = server;
+  const [goPort] = networks.flatMap(({ goApi }) => goApi.apiPort ?? goApi.metricsPort ?? []);
+  const port = server.ownApi ? server.port : goPort;
+  if (port === undefined || port === 0) {
+    throw new Error(
+      `${server.ownApi ? 'server.port' : 'the port of goApi'} is 0: only the service knows which port it has got`,
+    );
+  }
   const own: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' };
-  return `http://${own[host] ?? (host.includes(':') ? `[${host}]` : host)}:${port}/health/live`;
+  return `http://${own[host] ?? (host.includes(':') ? `[${host}]` : host)}:${port}${server.ownApi ? '/health/live' : '/metrics'}`;
 }
 
 function readCommandLine(pid: string): readonly string[] {

@@ -180,6 +180,20 @@ function addServiceCommands(program: Command, onExit: OnExit): void {
       const { runService } = await import('./service.ts');
       onExit(await runService('identity', options));
     });
+  program
+    .command('convert')
+    .description('Print the configuration that means the same as a file of the Go signature aggregator')
+    .argument('<file>', 'what signature-aggregator has as --config-file')
+    .action(async (file: string) => {
+      const { convert } = await import('./convert.ts');
+      onExit(await convert(file));
+    })
+    .addHelpText(
+      'after',
+      `
+The info API that the file names is asked for the network ID. Keys without a counterpart are explained on standard error.
+${examples([['warp-signature-aggregator convert signature-aggregator.json > config.json', '']])}`,
+    );
   const serve = program
     .command('serve', { isDefault: true })
     .description('Run the service, as npm start does')

@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 import { CommandFailure, EXIT } from './exit-codes.ts';
+import { GO_AGGREGATOR, runGoAggregator } from './go-aggregator.ts';
 import { createProgram } from './program.ts';
 
 /** Does what the command line says, and returns the exit code. */
@@ -12,6 +13,7 @@ export async function run(args: readonly string[], version: string): Promise<num
   });
   // Where nobody can be told what is wrong, the exit code says it.
   process.stderr.on('error', () => undefined);
+  if (args[0] === GO_AGGREGATOR) return runGoAggregator(args.slice(1), version);
   let exitCode: number = EXIT.done;
   const program = createProgram(version, (code) => {
     exitCode = code;

@@ -1,4 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import { isatty } from 'node:tty';
 import { ListenError } from '../api/listen-error.ts';
 import { type App, exampleNameOf, startApp, WrongNetworks } from '../app.ts';
@@ -9,12 +10,10 @@ import type { NetworkConfig } from '../config/settings.ts';
 import { IdentityError } from '../p2p/identity.ts';
 import { sleep, systemClock } from '../primitives/clock.ts';
 import { aborted } from '../primitives/deadline.ts';
-import { keepTickShape } from '../primitives/tick-shape.ts';
 import { StoreError } from '../store/validation-store.ts';
-import { createLogger, type Logger } from '../telemetry/logger.ts';
+import { createLogger, flushLog, type Logger } from '../telemetry/logger.ts';
 import { usageFailure } from './exit-codes.ts';
 import { createReload } from './reload.ts';
-import { PROCESS_MEMORY, settleMemory } from './settle-memory.ts';
 
 /** Threads start in a tenth of a second, and a person who wants the end at once does not wait for one that hangs. */
 const MAX_THREAD_START_MS = 1_000;
@@ -90,27 +89,40 @@ function watchTerminal(): () => boolean {
   };
 }
 
+export interface ServeOptions {
+  /** Called before anything else is logged. */
+  readonly onStart?: (logger: Logger) => void;
+  /** Changes the text of an error that ends the service. */
+  readonly describe?: (text: string) => string;
+}
+
 /**
  * Runs the service until it is stopped, and returns the exit code. It is 1 for every failure that the configuration has no part in.
  *
  * @throws {CommandFailure}, {@link ConfigError}, {@link IdentityError}
  */
-export async function serve(load: () => LoadedConfig): Promise<number> {
-  keepTickShape();
+export async function serve(
+  load: () => LoadedConfig,
+  { onStart = () => undefined, describe = (text) => text }: ServeOptions = {},
+): Promise<number> {
   try {
-    await serveUntilStopped(load, listenForStop());
+    await serveUntilStopped(load, listenForStop(), onStart);
     return 0;
   } catch (error) {
     if (error instanceof Stopped) return 0;
     if (error instanceof ConfigError || error instanceof IdentityError) throw error;
     if (error instanceof WrongNetworks) throw usageFailure(`configuration: ${error.message}`, { cause: error });
     if (error instanceof StoreError) throw usageFailure(`store: ${error.message}`, { cause: error });
-    process.stderr.write(`could not run: ${describeError(error)}\n`);
+    process.stderr.write(`could not run: ${describe(describeError(error))}\n`);
     return 1;
   }
 }
 
-async function serveUntilStopped(load: () => LoadedConfig, stop: Stop): Promise<void> {
+async function serveUntilStopped(
+  load: () => LoadedConfig,
+  stop: Stop,
+  onStart: (logger: Logger) => void,
+): Promise<void> {
   const { signal } = stop;
   // Without a listener the signal ends the process; before there is anything to change there is nothing to do.
   let reload = async (): Promise<void> => undefined;
@@ -123,6 +135,10 @@ async function serveUntilStopped(load: () => LoadedConfig, stop: Stop): Promise<
   const { drainDelayMs, shutdownTimeoutMs } = config.server;
   stop.timeoutMs = drainDelayMs + shutdownTimeoutMs + CLOSE_TIMEOUT_MS;
   const logger = createLogger(config.log.level);
+  // Why the service ends is the last line.
+  using flushed = new DisposableStack();
+  flushed.defer(() => flushLog(logger));
+  onStart(logger);
   await using app = await startApp({
     config,
     logger,
@@ -134,7 +150,6 @@ async function serveUntilStopped(load: () => LoadedConfig, stop: Stop): Promise<
   const ended = Promise.race([aborted(signal), app.failed]);
   const prepared = prepareConsole(app, logger, signal);
   prepared.catch(() => undefined); // It was stopped before.
-  settleMemory(app, PROCESS_MEMORY, systemClock, signal).catch(() => undefined); // It was stopped before.
   const network = config.networks.find(({ embedded }) => embedded !== undefined);
   if (network !== undefined) await Promise.race([ended, welcome(app, network, prepared)]);
   await ended;
@@ -149,6 +164,8 @@ async function serveUntilStopped(load: () => LoadedConfig, stop: Stop): Promise<
  */
 async function prepareConsole(app: App, logger: Logger, signal: AbortSignal): Promise<void> {
   await app.untilReady(signal);
+  // Node writes it at the end of a process only, and some tools end this one with SIGKILL at every run.
+  flushCompileCache();
   try {
     await app.prepareConsole();
   } catch (error) {

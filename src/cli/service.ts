@@ -31,8 +31,12 @@ function summary({ config: { networks, server, access, upstream, store } }: Load
     return more.length > 0 ? `${name} (${more.join(', ')})` : name;
   });
   const endpoints = Object.keys(upstream.endpoints);
+  const ports = [
+    ...(server.ownApi ? [server.port] : []),
+    ...networks.flatMap(({ goApi }) => [goApi.apiPort ?? [], goApi.metricsPort ?? []].flat()),
+  ];
   return [
-    `serves ${names.join(' and ')} on ${server.host} port ${server.port}`,
+    `serves ${names.join(' and ')} on ${server.host} port ${ports.join(', ')}`,
     `upstreams ${endpoints.length > 0 ? endpoints.join(', ') : 'none'}`,
     access.unitsPerMinute === 0 ? 'no rate limit' : `${access.unitsPerMinute} units per minute and address`,
     `${access.apiKeys.length} API keys`,

@@ -1,4 +1,6 @@
-import { isObject, partAt } from './setting.ts';
+import { isGoFile } from './go-file.ts';
+import { removedSetting } from './removed-settings.ts';
+import { isObject } from './setting.ts';
 import { variableName } from './variables.ts';
 
 /** A key that a file of another format has, and what it is called here. */
@@ -8,31 +10,6 @@ interface Renamed {
 }
 
 const NETWORK = 'networks.NAME';
-
-/** Keys of the Go aggregator's configuration file (icm-services, signature-aggregator/config). */
-const GO_KEYS: Readonly<Record<string, string>> = {
-  'log-level': 'is log.level here',
-  'p-chain-api': `is ${NETWORK}.pChainApi here, a list of such objects`,
-  'info-api': `is ${NETWORK}.infoApi here, a list of such objects, and may be left out where it is the P-Chain API's`,
-  'api-port': `is ${NETWORK}.goApi.apiPort here; server.port has the same path beside all others`,
-  'metrics-port': `is ${NETWORK}.goApi.metricsPort here, with the same names; ours are at /metrics on server.port`,
-  'signature-cache-size': 'is aggregation.signatureCacheSize here, and counts signatures',
-  'allow-private-ips': `is ${NETWORK}.allowPrivateAddresses here`,
-  'tracked-subnet-ids': `is ${NETWORK}.trackedSubnetIds here`,
-  'manually-tracked-peers': `is ${NETWORK}.manuallyTrackedPeers here, objects {nodeId, address} in place of {id, ip}`,
-  'tls-cert-path': 'is identity.certificatePath here',
-  'tls-key-path': 'is identity.privateKeyPath here',
-  'max-p-chain-lookback': `is ${NETWORK}.l1Index.lookback here, the blocks that are read for the registrations of L1 validators`,
-  'validator-refresh-period-seconds': `is ${NETWORK}.validatorRefreshMs here, in milliseconds`,
-};
-/** Keys below these. */
-const GO_INNER_KEYS: Readonly<Record<string, string>> = {
-  'base-url': 'is baseUrl here',
-  'query-parameters': 'is queryParameters here',
-  'http-headers': 'is httpHeaders here',
-  id: 'is nodeId here',
-  ip: 'is address here',
-};
 
 /** Keys of this service's own files before they had sections. */
 const FLAT_KEYS: readonly Renamed[] = [
@@ -78,17 +55,17 @@ export interface ForeignFile {
   readonly lines: readonly string[];
 }
 
-/**
- * A line for each key of a file in the Go aggregator's format, or in this service's own before it had sections; undefined for other
- * files. Values are not looked at.
- */
+/** What to do with a file in the Go aggregator's format, or in this service's own before it had sections; undefined for other files. */
 export function explainForeignFile(json: unknown): ForeignFile | undefined {
   if (!isObject(json) || Object.hasOwn(json, 'networks')) return undefined;
   const keys = Object.keys(json);
-  if (keys.some((key) => Object.hasOwn(GO_KEYS, key))) {
+  if (isGoFile(json)) {
     return {
-      heading: 'this is a file of the Go signature aggregator; its keys have other names here',
-      lines: explainGoFile(json),
+      heading: 'this is a file of the Go signature aggregator',
+      lines: [
+        'to run it as it is: signature-aggregator --config-file FILE',
+        'to print it in the form of this service: warp-signature-aggregator convert FILE',
+      ],
     };
   }
   const renamed = new Map(FLAT_KEYS.map(({ from, to }) => [from, to]));
@@ -97,29 +74,20 @@ export function explainForeignFile(json: unknown): ForeignFile | undefined {
   const lines = keys.map((key) => {
     if (key === 'network') return `network: is a key of networks now: {"networks": {"${name}": {…}}}`;
     const to = renamed.get(key)?.replace(NETWORK, `networks.${name}`);
-    return `${key}: ${to === undefined ? 'is as it was' : `is ${to} now`}`;
+    return `${key}: ${to === undefined ? 'is as it was' : nowCalled(to, to)}`;
   });
   return { heading: 'this file is of an older form; settings are in sections now', lines };
 }
 
-function explainGoFile(json: Readonly<Record<string, unknown>>): string[] {
-  return Object.keys(json).flatMap((key) => {
-    const meaning = Object.hasOwn(GO_KEYS, key) ? GO_KEYS[key] : 'is nothing here';
-    return [`${key}: ${meaning}`, ...innerKeys(json, key)];
-  });
+function nowCalled(setting: string, text: string): string {
+  const removed = removedSetting(setting.split('.'));
+  return removed === undefined ? `is ${text} now` : `is gone: ${removed}`;
 }
 
-function innerKeys(json: unknown, key: string): string[] {
-  const value = partAt(json, [key]);
-  const objects = (Array.isArray(value) ? value : [value]).filter(isObject);
-  const inner = new Set(objects.flatMap((object) => Object.keys(object)));
-  return [...inner]
-    .filter((name) => Object.hasOwn(GO_INNER_KEYS, name))
-    .map((name) => `${key}.${name}: ${GO_INNER_KEYS[name]}`);
-}
-
-/** The variable that has taken the place of one that was read before settings had sections. */
+/** What has become of a variable that was read before settings had sections. */
 export function renamedVariable(variable: string): string | undefined {
   const renamed = FLAT_KEYS.find(({ from }) => variableName([from]) === variable);
-  return renamed && variableName(renamed.to.split('.')).replace('NETWORKS__NAME__', 'NETWORKS__<NAME>__');
+  if (renamed === undefined) return undefined;
+  const { to } = renamed;
+  return `it ${nowCalled(to, variableName(to.split('.')).replace('NETWORKS__NAME__', 'NETWORKS__<NAME>__'))}`;
 }

@@ -6,6 +6,7 @@ import { explainForeignFile, renamedVariable } from './foreign-formats.ts';
 import { parseSettings } from './parse-settings.ts';
 import { ConfigError, checkSettings, Problems } from './problems.ts';
 import { readJson } from './read-json.ts';
+import { removedVariable } from './removed-settings.ts';
 import { SETTINGS, type Settings } from './schema.ts';
 import { isObject, type Path, partAt, pathText } from './setting.ts';
 import type { Config } from './settings.ts';
@@ -152,8 +153,10 @@ function isOfKubernetes(variable: string, environment: Environment): boolean {
 }
 
 function meantVariable(variable: string, json: unknown): string {
+  const removed = removedVariable(variable);
+  if (removed !== undefined) return `it is gone: ${removed}`;
   const renamed = renamedVariable(variable);
-  if (renamed !== undefined) return `it is ${renamed} now`;
+  if (renamed !== undefined) return renamed;
   const networks = new Set([...Object.keys(networksOf(json)), ...PUBLIC_NETWORKS.map(({ name }) => name), 'local']);
   const [, network] = /^NETWORKS__([A-Z][A-Z0-9_]*?)__/.exec(variable.slice(PREFIX.length)) ?? [];
   if (network !== undefined) networks.add(network.toLowerCase().replaceAll('_', '-'));

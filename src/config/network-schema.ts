@@ -105,12 +105,6 @@ const NetworkSchema = section(
           '`httpHeaders`.',
       ),
     ),
-    apiTimeoutMs: DurationMs({
-      default: 5_000,
-      description:
-        'Longest time for all that one request asks the P-Chain API; a single attempt at one base URL has four fifths of it.',
-      examples: [5_000],
-    }),
     trackedSubnetIds: Type.Array(SubnetId, {
       default: [],
       description:
@@ -144,18 +138,6 @@ const NetworkSchema = section(
         value: isOwn,
       },
     }),
-    dialsPerSecond: Type.Integer({
-      description:
-        'Most connections to validators started in a second; each costs both sides some milliseconds of TLS.',
-      minimum: 1,
-      maximum: 10_000,
-      examples: [100],
-      derived: {
-        text: '`1000` on an embedded network, else `100`',
-        // The validators of an embedded network are nobody else's load, and a person waits for them.
-        value: ({ network }: Surroundings) => (partAt(network?.settings, ['embedded']) === undefined ? 100 : 1_000),
-      },
-    }),
     validatorRefreshMs: DurationMs({
       default: 60_000,
       description:
@@ -176,37 +158,13 @@ const NetworkSchema = section(
       {
         apiPort: optional(
           GoPort(
-            "Where `POST /aggregate-signatures` and `/health` are for this network; the Go aggregator's own is 8080.",
+            "Where `/aggregate-signatures`, `/health` and `/metrics` are for this network; the Go aggregator's own is 8080.",
             8081,
           ),
         ),
-        metricsPort: optional(
-          GoPort("Where `/metrics` has this network's metrics by the Go aggregator's names; its own is 8081.", 8082),
-        ),
+        metricsPort: optional(GoPort('The same once more, as in the Go aggregator, whose own is 8081.', 8082)),
       },
     ),
-    l1Index: section('The index of L1 validations, which the removal of an L1 validator needs.', {
-      lookback: Type.Integer({
-        default: 10_000,
-        description:
-          'Without `store.path`: how many P-Chain blocks below the newest are read at each start for the registrations of L1 ' +
-          'validators. The default is half a day of mainnet, read in some minutes.',
-        minimum: 0,
-        maximum: 10_000_000,
-        examples: [10_000],
-      }),
-      blocksPerSecond: Type.Integer({
-        description:
-          "Most P-Chain blocks read for that index in a second, so that a public API stands it; a node of one's own gives hundreds.",
-        minimum: 1,
-        maximum: 100_000,
-        examples: [50],
-        derived: {
-          text: "`1000` on a network of one's own, else `50`",
-          value: (surroundings: Surroundings) => (isOwn(surroundings) ? 1_000 : 50),
-        },
-      }),
-    }),
   },
   { check: checkNetwork },
 );

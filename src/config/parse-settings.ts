@@ -1,10 +1,18 @@
 import { join } from 'node:path';
 import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../primitives/ids.ts';
+import { publicNetworkNamed } from '../primitives/networks.ts';
 import { type HostAndPort, parseRedisUrl, type RedisAddress, type RedisServers } from '../primitives/redis-address.ts';
 import { parsePeerAddress } from './peer-address.ts';
 import type { NetworkSettings, Settings } from './schema.ts';
-import type { Config, IdentityConfig, NetworkConfig, StoreConfig, UpstreamConfig } from './settings.ts';
+import type {
+  AggregationConfig,
+  Config,
+  IdentityConfig,
+  NetworkConfig,
+  StoreConfig,
+  UpstreamConfig,
+} from './settings.ts';
 
 /** What the rest of the service is handed: settings that were checked, with their texts parsed. */
 export function parseSettings(settings: Settings): Omit<Config, 'traces'> {
@@ -18,8 +26,8 @@ export function parseSettings(settings: Settings): Omit<Config, 'traces'> {
       apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: key.sha256.toLowerCase() })),
     },
     identity: parseIdentity(identity),
-    bls,
-    aggregation,
+    bls: { ...bls, auditPercentage: 1 },
+    aggregation: parseAggregation(aggregation),
     store: parseStore(store),
     upstream: parseUpstream(upstream),
     networks: Object.entries(networks).map(([name, network]) => parseNetwork(name, network)),
@@ -43,6 +51,26 @@ function parseIdentity({
   return { directory, certificatePath, privateKeyPath };
 }
 
+/** Small caches do not pay. */
+const LEAST_RESULT_CACHE_BYTES = 1024 * 1024;
+
+function parseAggregation(aggregation: Settings['aggregation']): AggregationConfig {
+  const { signatureCacheSize } = aggregation;
+  return {
+    ...aggregation,
+    // Nodes take no longer deadlines than 10 s.
+    peerTimeoutMs: 3_000,
+    hedgeAfterMs: 500,
+    connectTimeoutMs: 5_000,
+    maxAggregationsInFlight: 256,
+    maxQueriesInFlight: 8_192,
+    maxConcurrentQueries: 2_048,
+    // So that no flood of messages of one L1 pushes out all others.
+    signatureCachePerSigner: Math.ceil(signatureCacheSize / 20),
+    resultCacheBytes: Math.max(LEAST_RESULT_CACHE_BYTES, 80 * signatureCacheSize),
+  };
+}
+
 function parseStore(store: Settings['store']): StoreConfig {
   const { path, sharedUrl, sharedKeyPrefix: keyPrefix, sharedSecret: secret } = store;
   if (sharedUrl === undefined) return { path, shared: undefined };
@@ -50,16 +78,10 @@ function parseStore(store: Settings['store']): StoreConfig {
 }
 
 function parseRedisServers(store: Settings['store'], address: RedisAddress): RedisServers {
-  const { sharedKind: kind, sharedNodes, sharedMaster: master, sharedSentinelPassword: sentinelPassword } = store;
+  const { sharedNodes, sharedMaster: master, sharedSentinelPassword: sentinelPassword } = store;
   const nodes = [{ host: address.host, port: address.port }, ...sharedNodes.map(parseNode)];
-  switch (kind) {
-    case 'single':
-      return { ...address, kind };
-    case 'cluster':
-      return { ...address, kind, nodes };
-    case 'sentinel':
-      return { ...address, kind, sentinels: nodes, master, sentinelPassword };
-  }
+  if (master !== undefined) return { ...address, kind: 'sentinel', sentinels: nodes, master, sentinelPassword };
+  return sharedNodes.length > 0 ? { ...address, kind: 'cluster', nodes } : { ...address, kind: 'single' };
 }
 
 function parseNode(text: string): HostAndPort {
@@ -71,6 +93,8 @@ function parseNode(text: string): HostAndPort {
 function parseUpstream({ dataApi, metrics, nodeRpc, ...rest }: Settings['upstream']): UpstreamConfig {
   return {
     ...rest,
+    maxRpcBatch: 20,
+    maxResponseBytes: 64 * 1024 * 1024,
     endpoints: {
       ...(dataApi.mainnet && { mainnet: dataApi.mainnet }),
       ...(dataApi.fuji && { fuji: dataApi.fuji }),
@@ -81,12 +105,26 @@ function parseUpstream({ dataApi, metrics, nodeRpc, ...rest }: Settings['upstrea
   };
 }
 
+/** For all that one request asks the P-Chain API. */
+const API_TIMEOUT_MS = 5_000;
+/** Half a day of mainnet, read in some minutes. */
+const INDEX_LOOKBACK = 10_000n;
+
+/** Whether an API is at a private address, or at a name without a domain, as a node of one's own is. */
+function isNear({ baseUrl }: ApiEndpoint): boolean {
+  const { hostname } = new URL(baseUrl);
+  return /^([^.:]+|\[(::1|f[cd].*)\]|(127|10|192\.168|172\.(1[6-9]|2\d|3[01]))\.[\d.]+)$/.test(hostname);
+}
+
 function parseNetwork(name: string, network: NetworkSettings): NetworkConfig {
-  const { trackedSubnetIds, allowedSubnetIds, manuallyTrackedPeers, readyQuorumPercentage, l1Index, ...rest } = network;
+  const { trackedSubnetIds, allowedSubnetIds, manuallyTrackedPeers, readyQuorumPercentage, ...rest } = network;
   const none: readonly ApiEndpoint[] = [];
+  const isPublic = publicNetworkNamed(name) !== undefined;
   return {
     ...rest,
     name,
+    apiTimeoutMs: API_TIMEOUT_MS,
+    dialsPerSecond: isPublic ? 100 : 1_000,
     embedded: network.embedded,
     pChainApi: network.pChainApi ?? none,
     infoApi: network.infoApi ?? none,
@@ -99,7 +137,10 @@ function parseNetwork(name: string, network: NetworkSettings): NetworkConfig {
       return { nodeID: parseNodeID(nodeId), ...parsed };
     }),
     readyQuorumNum: BigInt(readyQuorumPercentage),
-    l1Index: { lookback: BigInt(l1Index.lookback), blocksPerSecond: l1Index.blocksPerSecond },
+    l1Index: {
+      lookback: INDEX_LOOKBACK,
+      blocksPerSecond: isPublic && !network.pChainApi?.every(isNear) ? 50 : 1_000,
+    },
   };
 }
 

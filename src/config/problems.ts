@@ -1,4 +1,5 @@
 import { nearestName } from '../primitives/nearest-name.ts';
+import { removedSetting } from './removed-settings.ts';
 import { isObject, type Path, partAt, pathText, type SettingSchema } from './setting.ts';
 
 /** What is wrong with the configuration, in words for the person who wrote it: all of it at once. */
@@ -130,8 +131,10 @@ function checkProperties(schema: SettingSchema, value: Record<string, unknown>, 
   for (const key of Object.keys(value)) {
     const inner = Object.hasOwn(properties, key) ? properties[key] : undefined;
     const at = [...path, key];
-    if (inner === undefined) problems.add(at, `there is no such setting; ${suggestion(key, known)}`);
-    else checkSettings(inner, value[key], at, problems);
+    const advice = removedSetting(at);
+    if (inner !== undefined) checkSettings(inner, value[key], at, problems);
+    else if (advice !== undefined) problems.add(at, `there is no such setting any more; ${advice}`);
+    else problems.add(at, `there is no such setting; ${suggestion(key, known)}`);
   }
   for (const key of required) {
     const inner = properties[key];

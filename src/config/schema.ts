@@ -52,6 +52,12 @@ const server = section('How clients reach the service.', {
     maximum: 65_535,
     examples: [8080],
   }),
+  ownApi: Type.Boolean({
+    default: true,
+    description:
+      "Whether the service's own API listens on `port`. Without it only the ports of `goApi` are taken, as by the Go aggregator's binary.",
+    examples: [false],
+  }),
   corsOrigins: check(
     Type.Array(Origin, {
       default: ['*'],
@@ -172,7 +178,7 @@ const ApiKey = Type.Object(
 const access = section('Who may use the service, and how much of it.', {
   unitsPerMinute: Type.Integer({
     description:
-      'Units for each client address in a minute: an aggregation costs 10, 1 more for each full KiB of message and ' +
+      'Units for each client address (of IPv6, for each /64, and eight times as many for each /48) in a minute; they may be used at once, and come back evenly. An aggregation costs 10, or 1 where its answer is cached, 1 more for each full KiB of message and ' +
       'justification, and 1 more for each full 100 validators of the set that signs (20 at most); a call of the node 2, each of a batch; any other lookup 1; health, metrics and the documents nothing. A ' +
       'request that costs more than what is left is 429, one that costs more than the whole limit 400. 0 is no limit, for keys neither.',
     minimum: 0,
@@ -255,14 +261,6 @@ const bls = section('What verifies BLS signatures, and on how many threads.', {
       value: () => Math.max(1, availableParallelism() - 1),
     },
   }),
-  auditPercentage: Type.Integer({
-    default: 1,
-    description:
-      'Percentage of verdicts of `noble` that are checked again, after they were given, by @noble/curves without our own arithmetic: each takes some 50 ms of a thread. At the first difference, that decides from then on.',
-    minimum: 0,
-    maximum: 100,
-    examples: [10],
-  }),
 });
 
 const aggregation = section('Collecting signatures. Limits are those of each network.', {
@@ -271,58 +269,12 @@ const aggregation = section('Collecting signatures. Limits are those of each net
     description: 'Longest time for collecting the signatures of one message, after its validators are known.',
     examples: [10_000],
   }),
-  peerTimeoutMs: Type.Integer({
-    default: 3_000,
-    description: 'Longest time for one answer of one validator, in milliseconds; nodes take no longer deadlines.',
-    minimum: 1,
-    maximum: 10_000,
-    examples: [3_000],
-  }),
-  hedgeAfterMs: DurationMs({
-    default: 500,
-    description:
-      'When a validator counts as slow, and the next ones are asked beside it; sooner where it usually answers sooner.',
-    examples: [500],
-  }),
-  connectTimeoutMs: DurationMs({
-    default: 5_000,
-    description: 'How long after a validator was first named a request waits for its connection.',
-    examples: [5_000],
-  }),
-  maxAggregationsInFlight: Count({
-    default: 256,
-    description:
-      'The most different aggregations let in at once; fewer, measured as it runs, where the machine cannot do so many. A few of them ' +
-      'are worked on at a time, the others wait for their turn. One more is answered 503. One client alone, by its key or address, gets two thirds of them, one subnet four fifths.',
-    examples: [256],
-  }),
-  maxQueriesInFlight: Count({
-    default: 8_192,
-    description:
-      'Signature requests in flight to all validators, over all aggregations; further ones wait. One client alone has two thirds.',
-    examples: [8_192],
-  }),
-  maxConcurrentQueries: Count({
-    default: 2_048,
-    description: 'Signature requests in flight for one aggregation.',
-    examples: [2_048],
-  }),
   signatureCacheSize: Count({
     default: 200_000,
-    description: "Validators' signatures kept in memory, at about 300 bytes each.",
+    description:
+      "Validators' signatures kept in memory, at about 300 bytes each; of one validator a twentieth of them. Signed messages kept for " +
+      'equal requests take 80 bytes for each of these, but at least 1 MiB.',
     examples: [200_000],
-  }),
-  signatureCachePerSigner: Count({
-    default: 10_000,
-    description: 'The same for one validator, so that no flood of messages of one L1 pushes out all others.',
-    examples: [10_000],
-  }),
-  resultCacheBytes: Type.Integer({
-    default: 16 * 1024 * 1024,
-    description: 'Memory for signed messages kept for equal requests.',
-    minimum: 1_024,
-    maximum: 2 ** 34,
-    examples: [16_777_216],
   }),
 });
 
@@ -371,13 +323,17 @@ function checkOrigins(origins: readonly string[], report: Report): void {
   }
 }
 
-/** Each needs a port of its own; 0 is any free one. The metrics may have a host of their own. */
+/** Each listener needs a port of its own; 0 is any free one. The metrics may have a host of their own. */
 function checkPorts(settings: object, report: Report): void {
   const ofGo = Object.keys(networksOf(settings)).flatMap((name) =>
     ['apiPort', 'metricsPort'].map((key) => ['networks', name, 'goApi', key]),
   );
+  const hasOwnApi = partAt(settings, ['server', 'ownApi']) !== false;
+  if (!hasOwnApi && ofGo.every((path) => partAt(settings, path) === undefined)) {
+    report('must be true where no network has ports of goApi, as nothing would listen', ['server', 'ownApi']);
+  }
   const owners = new Map<unknown, string>();
-  for (const path of [['server', 'port'], ['metrics', 'port'], ...ofGo]) {
+  for (const path of [...(hasOwnApi ? [['server', 'port']] : []), ['metrics', 'port'], ...ofGo]) {
     const port = partAt(settings, path);
     if (port === undefined || port === 0) continue;
     const owner = owners.get(port);

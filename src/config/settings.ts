@@ -24,6 +24,8 @@ export type LogLevelName = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trac
 export interface ServerConfig {
   readonly host: string;
   readonly port: number;
+  /** Whether anything listens on `port`; if not, the networks have ports of `goApi`. */
+  readonly ownApi: boolean;
   /** Origins of pages that may use the service from a browser, as browsers write them; `*` alone is all. */
   readonly corsOrigins: readonly string[];
   /** Of clients, at a time. */
@@ -96,20 +98,8 @@ export interface SharedStoreConfig {
 
 /** By the standard variables of OpenTelemetry. */
 export interface TracesConfig {
-  /** Undefined: nothing is traced. */
-  readonly exported:
-    | {
-        /** Where to, with the path. */
-        readonly url: string;
-        readonly headers: Readonly<Record<string, string>>;
-        readonly timeoutMs: number;
-        readonly isCompressed: boolean;
-        /** `service.name` among them. */
-        readonly resource: Readonly<Record<string, string>>;
-        /** `ratio` is of the traces that begin here, from 0 to 1. */
-        readonly sampling: { readonly ratio: number; readonly isParentBased: boolean };
-      }
-    | undefined;
+  /** Undefined: nothing is traced. `ratio` is of the traces that begin here, from 0 to 1. */
+  readonly exported: { readonly sampling: { readonly ratio: number; readonly isParentBased: boolean } } | undefined;
   /** A line for each value that cannot be used. */
   readonly ignored: readonly string[];
 }

@@ -49,24 +49,10 @@ export const UpstreamSchema = section(
       maxItems: 200,
       examples: [['platform.getHeight', 'platform.getTx']],
     }),
-    maxRpcBatch: Type.Integer({
-      default: 20,
-      description: 'Most calls in one JSON-RPC batch, whose body has at most 100 KiB.',
-      minimum: 1,
-      maximum: 1_000,
-      examples: [20],
-    }),
     timeoutMs: DurationMs({
       default: 10_000,
       description: 'Longest time for one answer with its body; the list of blockchains has three times as long.',
       examples: [10_000],
-    }),
-    maxResponseBytes: Type.Integer({
-      default: 64 * 1024 * 1024,
-      description: 'Longest answer passed on.',
-      minimum: 1_024,
-      maximum: 2 ** 31,
-      examples: [67_108_864],
     }),
     cacheBytes: Type.Integer({
       default: 32 * 1024 * 1024,

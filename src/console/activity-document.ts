@@ -1,4 +1,5 @@
 import { createDocumentBytes, type DocumentBytes } from '../api/document-bytes.ts';
+import { JSON_TYPE } from '../api/json-type.ts';
 import type { Clock } from '../primitives/clock.ts';
 import type { ActivityBody } from './activity-record.ts';
 
@@ -14,7 +15,7 @@ export function createActivityDocument(read: () => Promise<ActivityBody>, clock:
 
   async function make(): Promise<DocumentBytes> {
     try {
-      return createDocumentBytes(JSON.stringify(await read()), 'application/json; charset=utf-8');
+      return createDocumentBytes(JSON.stringify(await read()), JSON_TYPE);
     } catch (error) {
       // Whoever asks next tries again.
       last = undefined;

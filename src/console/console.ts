@@ -3,6 +3,7 @@ import { createDocumentBytes, sendDocument } from '../api/document-bytes.ts';
 import { ERROR_CODES } from '../api/error-codes.ts';
 import { publicExample } from '../api/example-request.ts';
 import type { Server } from '../api/http-server.ts';
+import { JSON_TYPE } from '../api/json-type.ts';
 import { OPERATIONS_ACCESS } from '../api/route-access.ts';
 import type { SendPage } from '../api/routes/start-page.ts';
 import type { Clock } from '../primitives/clock.ts';
@@ -89,7 +90,7 @@ function registerFacts(server: Server, options: FactsOptions): void {
       ...(!hasDevnet && example && { example }),
       errorCodes: ERROR_CODES,
     } satisfies ConsoleFacts),
-    'application/json; charset=utf-8',
+    JSON_TYPE,
   );
   server.get('/console/facts', { config, schema: { hide: true } }, async (request, reply) =>
     sendDocument(request, reply, document),

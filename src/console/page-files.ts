@@ -1,15 +1,18 @@
-import { fork } from 'node:child_process';
-import { extname } from 'node:path';
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createDocumentBytes, type DocumentBytes, sendDocument } from '../api/document-bytes.ts';
 import { once } from '../primitives/once.ts';
-import type { BuiltFile } from './build-page-files.ts';
+import type { BundledFile } from './bundle-page.ts';
 
-/** What the page consists of, made once: some 40 files, 100 KB compressed and 400 KB not. */
+/** The page's files by the name under which they are requested: about 100 KB compressed. */
 export interface PageFiles {
-  /** Has them made, if nobody has asked for one yet. @throws where they cannot be made, which is tried again when one is asked for */
+  /** Loads the files if they are not loaded yet. @throws where they cannot be made; the next request tries again */
   make(): Promise<void>;
-  /** Undefined where there is no such file. */
+  /** Returns undefined if there is no such file. */
   file(name: string): Promise<PageFile | undefined>;
 }
 
@@ -18,16 +21,25 @@ export interface PageFile {
   readonly gzip: DocumentBytes;
 }
 
-export function createPageFiles(build: () => Promise<readonly BuiltFile[]> = buildInProcess): PageFiles {
-  const load = once(async (): Promise<ReadonlyMap<string, PageFile>> => {
-    const built = await build();
-    return new Map(
-      built.map(({ name, contentType, bytes, gzip }) => [
-        name,
-        { plain: createDocumentBytes(bytes, contentType), gzip: createDocumentBytes(gzip, contentType) },
-      ]),
-    );
-  });
+/** The bundle that the package and the image hold (`scripts/bundle-page.ts`); a checkout has none, and bundles at run time. */
+const BUNDLE = join(import.meta.dirname, 'bundle');
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.js': 'text/javascript; charset=utf-8',
+};
+
+/** @param read returns all files, uncompressed */
+export function createPageFiles(read: () => Promise<readonly BundledFile[]> = readPage): PageFiles {
+  const load = once(
+    async (): Promise<ReadonlyMap<string, PageFile>> =>
+      new Map(
+        await Promise.all(
+          (await read()).map(async ({ name, bytes }) => [name, await compressed(name, bytes)] as const),
+        ),
+      ),
+  );
   return {
     async make() {
       await load();
@@ -36,36 +48,23 @@ export function createPageFiles(build: () => Promise<readonly BuiltFile[]> = bui
   };
 }
 
-/** Compressed for all who take it, which browsers do. */
+async function readPage(): Promise<readonly BundledFile[]> {
+  if (!existsSync(BUNDLE)) return (await import('./bundle-page.ts')).bundlePage();
+  const names = await readdir(BUNDLE);
+  return Promise.all(names.map(async (name) => ({ name, bytes: await readFile(join(BUNDLE, name)) })));
+}
+
+async function compressed(name: string, bytes: Uint8Array): Promise<PageFile> {
+  const contentType = CONTENT_TYPES[extname(name)] ?? 'application/octet-stream';
+  const packed = await promisify(gzip)(bytes, { level: 9 });
+  return { plain: createDocumentBytes(bytes, contentType), gzip: createDocumentBytes(packed, contentType) };
+}
+
+/** Sends the compressed bytes to clients that accept gzip, as browsers do. */
 export function sendPageFile(request: FastifyRequest, reply: FastifyReply, file: PageFile): FastifyReply {
   const vary = reply.getHeader('vary'); // by origin, where origins are listed
   reply.header('vary', vary === undefined ? 'Accept-Encoding' : `${String(vary)}, Accept-Encoding`);
   const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$|\s))/.test(String(request.headers['accept-encoding'] ?? ''));
   if (!takesGzip) return sendDocument(request, reply, file.plain);
   return sendDocument(request, reply.header('content-encoding', 'gzip'), file.gzip);
-}
-
-/** It takes half a second. Whoever waits for one that hangs learns of it. */
-const MAX_BUILD_MS = 30_000;
-
-/**
- * In a process of its own, as a thread would leave 20 MB with this one. `--disable-warning`: that the stripping of types is experimental in
- * Node 24 would stand in the log as a line that is no JSON.
- */
-function buildInProcess(): Promise<readonly BuiltFile[]> {
-  const program = new URL(`build-page-files${extname(import.meta.filename)}`, import.meta.url);
-  return new Promise((resolve, reject) => {
-    const child = fork(program, {
-      ...{ serialization: 'advanced', execArgv: ['--disable-warning=ExperimentalWarning'] },
-      ...{ timeout: MAX_BUILD_MS, killSignal: 'SIGKILL' },
-    });
-    // The service may stop meanwhile.
-    child.unref();
-    child.channel?.unref();
-    child.once('message', (files) => resolve(files as unknown as readonly BuiltFile[]));
-    child.once('error', reject);
-    child.once('disconnect', () =>
-      reject(new Error('the process that makes the files of the console ended without them')),
-    );
-  });
 }

@@ -1,10 +1,9 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
-import { LRUCache } from 'lru-cache';
 import { BloomFilter } from '../p2p/bloom-filter.ts';
 import type { AppRequest } from '../p2p/gen/p2p_pb.js';
 import { compareNodeVersions, createHandshake, type NodeVersion } from '../p2p/handshake.ts';
-import type { Identity } from '../p2p/identity.ts';
+import { createIdentityContext, type Identity } from '../p2p/identity.ts';
 import { type SignedAddress, signAddress } from '../p2p/signed-address.ts';
 import type { Clock } from '../primitives/clock.ts';
 import type { BlockchainID, NodeID, SubnetID } from '../primitives/ids.ts';
@@ -12,22 +11,16 @@ import { idBytes, PRIMARY_NETWORK_ID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { encodeSignatureResponse } from '../warp/signature-request.ts';
-import type { UnsignedMessage } from '../warp/unsigned-message.ts';
-import { sendAnswer } from './answer-faults.ts';
 import type { AppRequestJudge, Verdict } from './app-request-judge.ts';
-import type { Behaviour } from './behaviour.ts';
-import { falseAddresses } from './false-addresses.ts';
 import type { GossipPool } from './gossip-pool.ts';
 import type { KeyRing } from './key-ring.ts';
-import { signAs } from './signing-faults.ts';
-import { type Refusal, THROTTLED, UNEXPECTED } from './signing-rules.ts';
-import { createTlsContext } from './tls-faults.ts';
 import {
   type ConnectedPeer,
   type ConnectionHost,
   type PeerListRequest,
   ValidatorConnection,
 } from './validator-connection.ts';
+import type { ClaimedAddress, ValidatorAnswer, ValidatorHooks } from './validator-hooks.ts';
 
 /** What all validators of the embedded network share. */
 export interface ValidatorSurroundings {
@@ -60,22 +53,6 @@ export const CLIENT_NAME = 'avalanchego';
 const MINIMUM_COMPATIBLE_VERSION: NodeVersion = { major: 1, minor: 14, patch: 0 };
 /** TCP connections to one validator: a test has a few clients, and nobody else comes to the loopback interface. */
 const MAX_CONNECTIONS = 256;
-/** The first release with Warp messages of which nodes of today are sure that it is too old. */
-const OLD_VERSION: NodeVersion = { major: 1, minor: 9, patch: 0 };
-const NOT_TLS = Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n');
-/** What shows on new connections only: those that stand are closed. */
-const SHOWN_ON_CONNECTING: ReadonlySet<Behaviour['kind']> = new Set([
-  'not admitting',
-  'hanging TLS',
-  'garbage TLS',
-  'wrong certificate',
-  'malformed certificate',
-  'old version',
-  'lying about addresses',
-]);
-/** Messages of which a lagging validator counts its refusals. */
-const MAX_LAGGING_MESSAGES = 10_000;
-
 /** The filter of known addresses that a node sends. It is empty here, as these validators ask nobody for addresses. */
 const NO_KNOWN_PEERS = {
   filter: BloomFilter.create(1, 0.01, (length) => new Uint8Array(length)).encode(),
@@ -100,16 +77,7 @@ export class DevnetValidator implements ConnectionHost {
   readonly #connections = new Set<ValidatorConnection>();
   /** By the NodeID of the peer: a node keeps one connection to each. */
   readonly #admitted = new Map<NodeID, ValidatorConnection>();
-  /** How often a lagging validator refused each message. Such a cache takes its memory at once, so only lagging ones have one. */
-  #refusedBefore: LRUCache<string, number> | undefined;
-  #behaviour: Behaviour = { kind: 'normal' };
-  /** Answers that a slow validator has delayed. */
-  #delayed = 0;
-  /** Whether a validator that is to leave at the first request has done so. */
-  #hasLeft = false;
-  #leaving: Promise<void> | undefined;
-  /** The second node with this identity. */
-  #twin: DevnetValidator | undefined;
+  #hooks: ValidatorHooks = {};
   #context: SecureContext | undefined;
   #server: Server | undefined;
   #address: SignedAddress | undefined;
@@ -163,17 +131,28 @@ export class DevnetValidator implements ConnectionHost {
     return this.#appRequestCount;
   }
 
-  setBehaviour(behaviour: Behaviour): void {
-    this.#behaviour = behaviour;
-    this.#refusedBefore = behaviour.kind === 'lagging' ? new LRUCache({ max: MAX_LAGGING_MESSAGES }) : undefined;
-    this.#delayed = 0;
+  get connections(): readonly ValidatorConnection[] {
+    return [...this.#connections];
+  }
+
+  get identity(): Identity {
+    return this.#role.identity;
+  }
+
+  get keys(): KeyRing {
+    return this.#surroundings.keys;
+  }
+
+  setHooks(hooks: ValidatorHooks): void {
+    this.#hooks = hooks;
     this.#context = undefined;
-    this.#hasLeft = false;
-    for (const connection of [...this.#connections]) {
-      if (behaviour.kind === 'frozen') connection.freeze();
-      else connection.thaw();
-      if (SHOWN_ON_CONNECTING.has(behaviour.kind)) connection.close(`the validator is ${behaviour.kind}`);
-    }
+  }
+
+  /** A second node with this identity and keys, not yet started; its address will be the newer one. */
+  createTwin(): DevnetValidator {
+    const twin = new DevnetValidator(this.index, this.#surroundings, this.#role);
+    twin.#address = this.#address;
+    return twin;
   }
 
   /** @param port 0 for any free one */
@@ -205,7 +184,7 @@ export class DevnetValidator implements ConnectionHost {
 
   /** Closes the port and all connections, as the end of the process would. */
   async stop(): Promise<void> {
-    await this.#leaving;
+    await this.#hooks.stop?.();
     await this.#close();
   }
 
@@ -216,9 +195,6 @@ export class DevnetValidator implements ConnectionHost {
   }
 
   async #close(): Promise<void> {
-    const twin = this.#twin;
-    this.#twin = undefined;
-    await twin?.stop();
     const server = this.#server;
     if (server === undefined) return;
     this.#server = undefined;
@@ -229,18 +205,14 @@ export class DevnetValidator implements ConnectionHost {
   }
 
   #accept(socket: Socket): void {
-    if (this.#behaviour.kind === 'garbage TLS') {
-      socket.on('error', () => undefined);
-      socket.end(NOT_TLS, () => socket.destroy());
-      return;
-    }
-    const isHeld = this.#behaviour.kind === 'frozen' || this.#behaviour.kind === 'hanging TLS';
-    this.#connections.add(new ValidatorConnection(this, socket, isHeld));
+    const { accept, isFrozen = false } = this.#hooks;
+    if (accept === undefined) this.#connections.add(new ValidatorConnection(this, socket, isFrozen));
+    else accept(socket);
   }
 
   secureContext(): SecureContext {
     // Made at the first connection: so 2,000 validators start sooner, and those that nobody connects to cost nothing.
-    this.#context ??= createTlsContext(this.#role.identity, this.#behaviour);
+    this.#context ??= this.#hooks.secureContext?.() ?? createIdentityContext(this.#role.identity);
     return this.#context;
   }
 
@@ -248,7 +220,7 @@ export class DevnetValidator implements ConnectionHost {
     return createHandshake({
       networkID: this.networkID,
       nowMs: this.clock.now(),
-      version: this.#behaviour.kind === 'old version' ? OLD_VERSION : NODE_VERSION,
+      version: this.#hooks.version ?? NODE_VERSION,
       clientName: CLIENT_NAME,
       address: this.address,
       blsSignature: this.#surroundings.handshakeSignature,
@@ -259,7 +231,7 @@ export class DevnetValidator implements ConnectionHost {
   }
 
   admits(nodeID: NodeID, connection: ValidatorConnection): boolean {
-    if (this.#behaviour.kind === 'not admitting' || nodeID === this.nodeID || this.#admitted.has(nodeID)) return false;
+    if (this.#hooks.admitsNobody || nodeID === this.nodeID || this.#admitted.has(nodeID)) return false;
     this.#admitted.set(nodeID, connection);
     return true;
   }
@@ -278,28 +250,22 @@ export class DevnetValidator implements ConnectionHost {
     const tracked = new Set(handshake.trackedSubnets.map((subnet) => Buffer.from(subnet).toString('hex')));
     const isTracked = (subnetID: SubnetID): boolean =>
       subnetID === PRIMARY_NETWORK_ID || tracked.has(Buffer.from(idBytes(subnetID)).toString('hex'));
-    const isLying = this.#behaviour.kind === 'lying about addresses';
-    const claims = this.#surroundings.gossip.pick({
-      except: [this.nodeID, nodeID],
-      // A liar has something to tell of everybody, whatever the peer knows.
-      knownPeers: isLying ? undefined : query.knownPeers,
-      isWanted: (subnetIDs) => query.allSubnets || subnetIDs.some(isTracked),
-    });
-    if (!isLying) return { claimedIpPorts: claims };
-    return { claimedIpPorts: falseAddresses(claims, { ...this.address, identity: this.#role.identity }) };
+    const pick = (all: boolean): ClaimedAddress[] =>
+      this.#surroundings.gossip.pick({
+        except: [this.nodeID, nodeID],
+        knownPeers: all ? undefined : query.knownPeers,
+        isWanted: (subnetIDs) => query.allSubnets || subnetIDs.some(isTracked),
+      });
+    return { claimedIpPorts: this.#hooks.peerList?.(pick) ?? pick(false) };
   }
 
   appRequest(connection: ValidatorConnection, request: AppRequest): void {
     this.#appRequestCount += 1;
-    const behaviour = this.#behaviour;
-    if (behaviour.kind === 'silent' || this.#leaves()) return;
     const runs = (chainID: BlockchainID): boolean => this.#role.blockchainIDs.has(chainID);
     const { judge } = this.#surroundings;
     const answer = (): void => this.#answer(connection, request, judge.judge(request, runs, this.nodeID));
-    if (behaviour.kind === 'slow' && this.#delayed < (behaviour.answers ?? Number.POSITIVE_INFINITY)) {
-      this.#delayed += 1;
-      connection.after(behaviour.delayMs, answer);
-    } else answer();
+    if (this.#hooks.request === undefined) answer();
+    else this.#hooks.request(connection, answer);
   }
 
   closed(connection: ValidatorConnection): void {
@@ -311,51 +277,23 @@ export class DevnetValidator implements ConnectionHost {
 
   #answer(connection: ValidatorConnection, request: AppRequest, verdict: Verdict): void {
     if (verdict === undefined) return;
-    const refusal = verdict.kind === 'refuse' ? verdict.refusal : this.#refusalOf(verdict.message);
+    const refusal = verdict.kind === 'refuse' ? verdict.refusal : this.#hooks.refuse?.(verdict.message);
     const { chainId, requestId } = request;
     if (refusal !== undefined) {
       const value = { chainId, requestId, errorCode: refusal.code, errorMessage: refusal.message };
-      sendAnswer(connection, { case: 'appError', value }, this.#behaviour);
+      this.#send(connection, { case: 'appError', value });
     } else if (verdict.kind === 'sign') {
       const { keys } = this.#surroundings;
-      const signature = signAs(this.#behaviour, keys, this.#role.keyIndex, verdict.message.bytes);
+      const { bytes } = verdict.message;
+      const signature = this.#hooks.sign?.(bytes) ?? keys.sign(this.#role.keyIndex, bytes);
       const value = { chainId, requestId, appBytes: encodeSignatureResponse(signature) };
-      sendAnswer(connection, { case: 'appResponse', value }, this.#behaviour);
+      this.#send(connection, { case: 'appResponse', value });
     }
   }
 
-  /** Why it does not sign a message that a healthy validator would sign; undefined where it signs. */
-  #refusalOf(message: UnsignedMessage): Refusal | undefined {
-    const behaviour = this.#behaviour;
-    if (behaviour.kind === 'refusing') {
-      return { code: behaviour.code ?? THROTTLED, message: behaviour.message ?? 'throttled' };
-    }
-    if (behaviour.kind !== 'lagging') return undefined;
-    const refusals = this.#refusedBefore?.get(message.id) ?? 0;
-    if (refusals >= behaviour.refusals) return undefined;
-    this.#refusedBefore?.set(message.id, refusals + 1);
-    return { code: UNEXPECTED, message: 'the message is not known yet' };
-  }
-
-  /** Whether it leaves instead of answering: at the first request after it was told to. */
-  #leaves(): boolean {
-    const { kind } = this.#behaviour;
-    if ((kind !== 'moving' && kind !== 'twin') || this.#hasLeft) return false;
-    this.#hasLeft = true;
-    this.#leaving = (kind === 'moving' ? this.restart() : this.#bringUpTwin()).catch((error: unknown) => {
-      this.logger.warn({ nodeID: this.nodeID, err: error }, 'embedded validator: cannot come up elsewhere');
-    });
-    return true;
-  }
-
-  async #bringUpTwin(): Promise<void> {
-    const twin = new DevnetValidator(this.index, this.#surroundings, this.#role);
-    twin.setBehaviour({ kind: 'silent' });
-    // So that the twin's address is the newer one.
-    twin.#address = this.#address;
-    await twin.start();
-    this.#twin = twin;
-    for (const connection of [...this.#connections]) connection.close('its twin has come up');
+  #send(connection: ValidatorConnection, answer: ValidatorAnswer): void {
+    if (this.#hooks.send === undefined) connection.send(answer, 'zstd');
+    else this.#hooks.send(connection, answer);
   }
 }
 

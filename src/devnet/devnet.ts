@@ -14,7 +14,6 @@ import {
 import type { Logger } from '../telemetry/logger.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 import { createAppRequestJudge } from './app-request-judge.ts';
-import type { Behaviour } from './behaviour.ts';
 import { DevnetValidator } from './devnet-validator.ts';
 import { createExamples, type Example, emitExamples } from './examples.ts';
 import { GossipPool } from './gossip-pool.ts';
@@ -28,8 +27,7 @@ import {
   type ModelNode,
   type NetworkModel,
 } from './network-model.ts';
-import type { ApiBehaviour } from './node-api-faults.ts';
-import { createNodeApiServer } from './node-api-server.ts';
+import { createNodeApiServer, type NodeApiHooks } from './node-api-server.ts';
 import { createSeededRandom } from './seeded-random.ts';
 
 export interface DevnetOptions {
@@ -42,12 +40,8 @@ export interface DevnetOptions {
   readonly onProgress?: (done: number, total: number) => void;
   /** An IP address: 127.0.0.1 by default. */
   readonly host?: string;
-  readonly faults?: DevnetFaults;
-}
-
-export interface DevnetFaults {
-  /** How validators act from their start on, by their index. */
-  readonly behaviours?: ReadonlyMap<number, Behaviour>;
+  /** Called before the validators start. */
+  readonly prepare?: (validators: readonly DevnetValidator[]) => void;
   /** Pairs of validators of which the second has the first one's BLS key. */
   readonly sharedBlsKeys?: readonly (readonly [number, number])[];
   /** Indices of primary validators that registered no BLS key: their weight counts, but nobody can sign for it. */
@@ -57,14 +51,14 @@ export interface DevnetFaults {
 /** The API of one node. */
 export interface DevnetApi {
   readonly url: string;
-  setBehaviour(behaviour: ApiBehaviour): void;
+  setHooks(hooks: NodeApiHooks): void;
 }
 
 /** The embedded network: a P-Chain and info API over HTTP, and validators that speak the real peer-to-peer protocol. */
 export interface Devnet extends AsyncDisposable {
   /** Base URL of the API of the first validator. */
   readonly apiUrl: string;
-  /** The same, with what it can be told to do. */
+  /** The same, with its hooks. */
   readonly api: DevnetApi;
   /** One more URL of the same network. */
   openApi(): Promise<DevnetApi>;
@@ -141,7 +135,7 @@ const MAX_LISTED_PEERS = 32;
 
 /** @throws where a port or a file descriptor cannot be had; nothing is left open then */
 export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
-  const { validators: primaryCount, seed = DEFAULT_SEED, clock, logger, onProgress, faults } = options;
+  const { validators: primaryCount, seed = DEFAULT_SEED, clock, logger, onProgress } = options;
   if (!Number.isInteger(primaryCount) || primaryCount < MIN_PRIMARY_NODES || primaryCount > MAX_VALIDATORS) {
     throw new RangeError(
       `the embedded network has ${MIN_PRIMARY_NODES} to ${MAX_VALIDATORS} validators, not ${primaryCount}`,
@@ -152,7 +146,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   // One key more for the L1 validator whose node does not run.
   const keys = await createKeyRing({ count: runningCount + 1, seed });
   const identities = await createIdentities(runningCount, clock);
-  const keyIndices = assignKeys(runningCount, faults?.sharedBlsKeys ?? []);
+  const keyIndices = assignKeys(runningCount, options.sharedBlsKeys ?? []);
   const nodes = identities.map(({ nodeID }, index) => ({
     nodeID,
     publicKey: at(keys.publicKeys, at(keyIndices, index)),
@@ -164,11 +158,11 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
     primaryNodes: nodes.slice(0, primaryCount),
     l1OnlyNodes: nodes.slice(primaryCount),
     inactiveNode,
-    keyless: new Set(faults?.keyless?.map((index) => at(nodes, index).nodeID)),
+    keyless: new Set(options.keyless?.map((index) => at(nodes, index).nodeID)),
   });
 
   const validators = createValidators({ options, model, keys, seed, identities, keyIndices });
-  for (const [index, behaviour] of faults?.behaviours ?? []) at(validators, index).setBehaviour(behaviour);
+  options.prepare?.(validators);
   opened.defer(async () => {
     await Promise.all(validators.map((validator) => validator.stop()));
   });
@@ -182,13 +176,13 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
     await Promise.all(servers.map((server) => server.close()));
   });
   const openApi = async (): Promise<DevnetApi> => {
-    let behaviour: ApiBehaviour = { kind: 'normal' };
-    const server = createNodeApiServer(subject, () => behaviour);
+    let hooks: NodeApiHooks = {};
+    const server = createNodeApiServer(subject, () => hooks);
     servers.push(server);
     return {
       url: await server.listen({ host: options.host ?? DEFAULT_HOST, port: 0 }),
-      setBehaviour: (next) => {
-        behaviour = next;
+      setHooks: (next) => {
+        hooks = next;
       },
     };
   };

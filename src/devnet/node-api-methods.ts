@@ -14,6 +14,7 @@ import {
   type TxID,
   type ValidationID,
 } from '../primitives/ids.ts';
+import { createWarpSet, type WarpSet } from '../validators/warp-set.ts';
 import { CLIENT_NAME, type DevnetValidator, NODE_VERSION } from './devnet-validator.ts';
 import type { KeyRing } from './key-ring.ts';
 import { type NetworkModel, OWNER } from './network-model.ts';
@@ -45,6 +46,28 @@ const VM_IDS = {
   avm: 'jvYyfQTxGMJLuGWa55kdP2p2zSUYsQ5Raupu4TW34ZAUBAbtq',
   'subnet-evm': 'srEXiWaHuhNyGwPUi444Tu47ZEDwxTWrbQiuD7FmgSAQ6X7Dy',
 };
+const ACTIVE = '2020-12-05T05:00:00Z';
+/** What a network of no known ID has by default (avalanchego `upgrade/upgrade.go`). */
+const UPGRADES = {
+  apricotPhase1Time: ACTIVE,
+  apricotPhase2Time: ACTIVE,
+  apricotPhase3Time: ACTIVE,
+  apricotPhase4Time: ACTIVE,
+  apricotPhase4MinPChainHeight: 0,
+  apricotPhase5Time: ACTIVE,
+  apricotPhasePre6Time: ACTIVE,
+  apricotPhase6Time: ACTIVE,
+  apricotPhasePost6Time: ACTIVE,
+  banffTime: ACTIVE,
+  cortinaTime: ACTIVE,
+  cortinaXChainStopVertexID: P_CHAIN_ID,
+  durangoTime: ACTIVE,
+  etnaTime: ACTIVE,
+  fortunaTime: ACTIVE,
+  graniteTime: ACTIVE,
+  graniteEpochDuration: 30_000_000_000,
+  heliconTime: '9999-12-01T00:00:00Z',
+};
 const NETWORK_START = 1_791_000_000n;
 const YEAR_SECONDS = 31_536_000n;
 const L1_BALANCE = 1_000_000_000n;
@@ -55,6 +78,7 @@ export function createPlatformMethods({ model, seed }: NodeApiSubject): Readonly
     'platform.getHeight': () => ({ height: String(model.height()) }),
     'platform.getProposedHeight': () => ({ height: String(model.proposedHeight()) }),
     'platform.getValidatorsAt': (params) => getValidatorsAt(model, params),
+    'platform.getAllValidatorsAt': (params) => getAllValidatorsAt(model, params),
     'platform.getCurrentValidators': (params) => {
       const subnetID = readSubnetID(params);
       const wanted = new Set(readNodeIDs(params));
@@ -168,6 +192,7 @@ export function createInfoMethods({
       const nodePOP = { publicKey: hex(node.publicKey), proofOfPossession: hex(proofOfPossession) };
       return { nodeID: node.nodeID, nodePOP };
     },
+    'info.upgrades': () => UPGRADES,
     'info.getNodeIP': () => ({ ip: addressText(node) }),
     'info.peers': (params) => {
       const wanted = new Set(readNodeIDs(params));
@@ -210,22 +235,52 @@ export function createInfoMethods({
 
 function getValidatorsAt(model: NetworkModel, params: JsonObject): unknown {
   const subnetID = readSubnetID(params);
-  const { height: wanted = 0 } = params;
-  const height = wanted === 'proposed' ? model.proposedHeight() : readU64(wanted, 'height');
-  const current = model.height();
-  if (height > current) {
-    const reason = `current P-chain height (${current}) < requested P-Chain height (${height})`;
-    throw new MethodError(
-      `failed to get validator set at ${height}: failed to fetch validator set at unfinalized height with SubnetID = ${subnetID}: ${reason}`,
-    );
-  }
+  const height = readHeight(model, params, 'validator set', ` with SubnetID = ${subnetID}`);
   const entries = model
     .validatorsAt(subnetID, height)
     .map(({ nodeID, publicKey, weight }): [NodeID, unknown] => [
       nodeID,
       { publicKey: publicKey === undefined ? null : hex(publicKey), weight: String(weight) },
     ]);
-  // A node writes its map in the order of the keys' text.
+  return inTextOrder(entries);
+}
+
+/** The canonical sets of all subnets with validators (avalanchego `snow/validators/warp.go`). */
+function getAllValidatorsAt(model: NetworkModel, params: JsonObject): unknown {
+  const height = readHeight(model, params, 'validator sets');
+  const sets = [PRIMARY_NETWORK_ID, model.l1.subnetID].map((subnetID): [SubnetID, WarpSet] => [
+    subnetID,
+    createWarpSet(model.validatorsAt(subnetID, height)),
+  ]);
+  const entries = sets
+    .filter(([, { totalWeight }]) => totalWeight > 0n)
+    .map(([subnetID, { validators, totalWeight }]): [SubnetID, unknown] => [
+      subnetID,
+      {
+        validators: validators.map(({ publicKey, weight, nodeIDs }) => ({
+          publicKey: hex(publicKey),
+          weight: String(weight),
+          nodeIDs,
+        })),
+        totalWeight: String(totalWeight),
+      },
+    ]);
+  return { validatorSets: inTextOrder(entries) };
+}
+
+function readHeight(model: NetworkModel, params: JsonObject, what: string, subject = ''): bigint {
+  const { height: wanted = 0 } = params;
+  const height = wanted === 'proposed' ? model.proposedHeight() : readU64(wanted, 'height');
+  const current = model.height();
+  if (height <= current) return height;
+  const reason = `current P-chain height (${current}) < requested P-Chain height (${height})`;
+  throw new MethodError(
+    `failed to get ${what} at ${height}: failed to fetch validator set at unfinalized height${subject}: ${reason}`,
+  );
+}
+
+/** A node writes a map in the order of the keys' text. */
+function inTextOrder(entries: readonly [string, unknown][]): Readonly<Record<string, unknown>> {
   return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 

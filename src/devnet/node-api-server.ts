@@ -1,9 +1,10 @@
+import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance } from 'fastify';
 import { encodeExactJson, parseExactJson } from '../pchain/exact-json.ts';
 import { type JsonObject, readObject } from '../pchain/json-fields.ts';
 import { P_CHAIN_ID } from '../primitives/ids.ts';
 import { ParseError } from '../primitives/parse-error.ts';
-import { type ApiBehaviour, answerAs, delayAs, endlessAnswer, modelAs } from './node-api-faults.ts';
+import type { NetworkModel } from './network-model.ts';
 import {
   createAvmMethods,
   createInfoMethods,
@@ -22,22 +23,28 @@ const SERVER_ERROR = -32000;
 /** A list of 2,000 NodeIDs fits. */
 const BODY_LIMIT = 256 * 1024;
 
+/** Replaces parts of what the API does. Tests make it fail and lie by it. */
+export interface NodeApiHooks {
+  readonly see?: (model: NetworkModel) => NetworkModel;
+  /** Gives what is sent in place of the usual response, as JSON or as a stream; undefined breaks the connection. */
+  readonly respond?: (respondAsUsual: () => unknown, signal: AbortSignal) => Promise<unknown>;
+}
+
 /**
  * The API of one node, as far as an aggregator or a wallet of its L1 needs it: the P-Chain on `/ext/bc/P` and `/ext/P`, info on
  * `/ext/info`, the X-Chain's transactions, and the epoch of each chain. A method's error has the HTTP status 200, as a node's has.
  */
-export function createNodeApiServer(
-  truth: NodeApiSubject,
-  behaviour: () => ApiBehaviour = () => ({ kind: 'normal' }),
-): FastifyInstance {
-  const subject = { ...truth, model: modelAs(truth.model, behaviour) };
-  const serve = (path: string, methods: Readonly<Record<string, Method>>): void => {
+export function createNodeApiServer(subject: NodeApiSubject, hooks: () => NodeApiHooks = () => ({})): FastifyInstance {
+  const serve = (path: string, create: (subject: NodeApiSubject) => Readonly<Record<string, Method>>): void => {
+    const methods = create(subject);
     server.post(path, async (request, reply) => {
-      const now = behaviour();
-      if (!(await delayAs(now, truth.clock, closing.signal))) return request.raw.destroy();
+      const { see, respond } = hooks();
+      const seen = see === undefined ? methods : create({ ...subject, model: see(subject.model) });
+      const respondAsUsual = (): unknown => answer(seen, typeof request.body === 'string' ? request.body : '');
+      const response = respond === undefined ? respondAsUsual() : await respond(respondAsUsual, closing.signal);
+      if (response === undefined) return request.raw.destroy();
       reply.header('content-type', 'application/json; charset=utf-8');
-      if (now.kind === 'huge') return reply.send(endlessAnswer());
-      return encodeExactJson(answerAs(now, answer(methods, typeof request.body === 'string' ? request.body : '')));
+      return response instanceof Readable ? reply.send(response) : encodeExactJson(response);
     });
   };
   const closing = new AbortController();
@@ -46,13 +53,12 @@ export function createNodeApiServer(
   server.removeAllContentTypeParsers();
   // As text, so that integers beyond 2^53 keep their digits.
   server.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
-  const platform = createPlatformMethods(subject);
-  for (const path of ['/ext/bc/P', '/ext/P']) serve(path, platform);
-  serve('/ext/info', createInfoMethods(subject));
+  for (const path of ['/ext/bc/P', '/ext/P']) serve(path, createPlatformMethods);
+  serve('/ext/info', createInfoMethods);
   const { xChainID, cChain, l1Chain } = subject.model;
-  for (const path of ['/ext/bc/X', `/ext/bc/${xChainID}`]) serve(path, createAvmMethods(subject));
+  for (const path of ['/ext/bc/X', `/ext/bc/${xChainID}`]) serve(path, createAvmMethods);
   const chains = [P_CHAIN_ID, 'P', xChainID, 'X', cChain.blockchainID, 'C', l1Chain.blockchainID];
-  for (const chain of chains) serve(`/ext/bc/${chain}/proposervm`, createProposervmMethods(subject));
+  for (const chain of chains) serve(`/ext/bc/${chain}/proposervm`, createProposervmMethods);
   return server;
 }
 

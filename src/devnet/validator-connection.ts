@@ -75,7 +75,7 @@ export class ValidatorConnection {
   #tls: TLSSocket | undefined;
   #state: State = { phase: 'tls' };
   #isFrozen: boolean;
-  #isTrickling = false;
+  #isTaken = false;
   #isPingUnanswered = false;
   #lastReceivedMs: number;
 
@@ -123,23 +123,11 @@ export class ValidatorConnection {
     this.#write(bytes);
   }
 
-  /** From here on, one byte of these at a time; what else there would be to say is left out, as they never end in practice. */
-  trickle(bytes: Uint8Array, everyMs: number): void {
-    if (this.#isTrickling) return;
-    this.#isTrickling = true;
-    const next = (index: number): void => {
-      if (index === bytes.length) return;
-      this.#tls?.write(bytes.subarray(index, index + 1));
-      this.after(everyMs, () => next(index + 1));
-    };
-    next(0);
-  }
-
-  /** Ends the connection once these bytes are on their way; at once where there are none. */
-  end(bytes?: Uint8Array): void {
-    if (this.#state.phase === 'closed' || this.#tls === undefined || bytes === undefined)
-      return this.close('it ends here');
-    this.#tls.end(bytes, () => this.close('it ends here'));
+  /** Hands out the socket, to which the connection writes nothing any more; undefined where there is none, or it was taken. */
+  takeSocket(): TLSSocket | undefined {
+    if (this.#state.phase === 'closed' || this.#isTaken) return undefined;
+    this.#isTaken = true;
+    return this.#tls;
   }
 
   /** Runs the callback after a delay, unless the connection ends before. */
@@ -281,7 +269,7 @@ export class ValidatorConnection {
   }
 
   #write(frame: Uint8Array): void {
-    if (this.#state.phase === 'closed' || this.#isFrozen || this.#isTrickling || this.#tls === undefined) return;
+    if (this.#state.phase === 'closed' || this.#isFrozen || this.#isTaken || this.#tls === undefined) return;
     this.#tls.write(frame);
     if (this.#tls.writableLength > MAX_QUEUED_BYTES) this.close('the peer does not read');
   }

@@ -1,15 +1,16 @@
 import { isIdentityContested } from '../p2p/identity-conflict.ts';
-import { type IdentityUse, LOOK_INTERVAL_MS } from '../p2p/identity-folder-use.ts';
 import { type Clock, sleep } from '../primitives/clock.ts';
 import type { IdentityRegistration } from '../store/identity-registration.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { PeerCounts } from './served-network.ts';
 
+export const LOOK_INTERVAL_MS = 5_000;
+/** A registration that is not renewed for so long is of a process that has ended: it renews at each look. */
+export const USE_LAPSES_MS = 3 * LOOK_INTERVAL_MS;
+
 /** What each way of looking says of others under our NodeID. */
 export interface IdentitySigns {
-  /** Who else has a mark in the folder of the identity. */
-  readonly inFolder: string | undefined;
   /** Who else is registered in the store that replicas share. */
   readonly inStore: string | undefined;
   /** How the nodes of each open network take our connections. */
@@ -24,11 +25,8 @@ export interface IdentityProblem {
 }
 
 /** The surest sign first. */
-export function findIdentityProblem({ inFolder, inStore, peers }: IdentitySigns): IdentityProblem | undefined {
+export function findIdentityProblem({ inStore, peers }: IdentitySigns): IdentityProblem | undefined {
   const advice = 'give each replica an identity of its own, or end the other process';
-  if (inFolder !== undefined) {
-    return { text: `another process uses the same identity.directory: ${advice}`, other: inFolder };
-  }
   if (inStore !== undefined) {
     return { text: `another replica has registered the same NodeID in the shared store: ${advice}`, other: inStore };
   }
@@ -40,8 +38,6 @@ export function findIdentityProblem({ inFolder, inStore, peers }: IdentitySigns)
 }
 
 export interface IdentityWatchOptions {
-  /** Undefined where the identity has no folder of its own. */
-  readonly folder: IdentityUse | undefined;
   /** Undefined where replicas share no store. */
   readonly registration: IdentityRegistration | undefined;
   readonly peers: () => IdentitySigns['peers'];
@@ -57,7 +53,7 @@ export interface IdentityWatch extends AsyncDisposable {
 
 /** Looks all the time: the second process may start long after us, and may end. It closes what it was given. */
 export function watchIdentity(options: IdentityWatchOptions): IdentityWatch {
-  const { folder, registration, peers, clock, logger, metrics } = options;
+  const { registration, peers, clock, logger, metrics } = options;
   const stopped = new AbortController();
   let problem: IdentityProblem | undefined;
   metrics.readGauge(
@@ -66,10 +62,10 @@ export function watchIdentity(options: IdentityWatchOptions): IdentityWatch {
   );
 
   async function look(): Promise<void> {
-    const [inFolder, inStore] = await Promise.all([folder?.look(), registration?.look()]);
+    const inStore = await registration?.look();
     if (stopped.signal.aborted) return;
     const before = problem;
-    problem = findIdentityProblem({ inFolder, inStore, peers: peers() });
+    problem = findIdentityProblem({ inStore, peers: peers() });
     // Counts of nodes change all the time: a line is written when the problem comes or goes.
     if (problem !== undefined && before === undefined) {
       logger.warn({ reason: problem.text, other: problem.other }, 'the NodeID is used by another process too');
@@ -95,7 +91,7 @@ export function watchIdentity(options: IdentityWatchOptions): IdentityWatch {
     async [Symbol.asyncDispose]() {
       stopped.abort(new Error('the service stops'));
       await working;
-      await Promise.all([folder?.[Symbol.asyncDispose](), registration?.[Symbol.asyncDispose]()]);
+      await registration?.[Symbol.asyncDispose]();
     },
   };
 }

@@ -1,12 +1,13 @@
 import { type Aggregator, createAggregator } from '../aggregator/aggregate.ts';
 import { createAggregatorMetrics } from '../aggregator/aggregator-metrics.ts';
 import { createAnswerHistories } from '../aggregator/answer-history.ts';
+import { createInvalidSigners } from '../aggregator/invalid-signers.ts';
 import { createL1Messages } from '../aggregator/l1-messages.ts';
 import { createMessageVerifier, type MessageVerifier } from '../aggregator/message-verifier.ts';
+import { Penalties } from '../aggregator/penalties.ts';
 import { createSigningResolver } from '../aggregator/signing-resolver.ts';
 import { createSubnetPolicy } from '../aggregator/subnet-policy.ts';
 import { createSubnetViews, type SubnetViews } from '../aggregator/subnet-views.ts';
-import { createSuspects } from '../aggregator/suspects.ts';
 import { createUptimeProofs, type UptimeProofs } from '../aggregator/uptime-proofs.ts';
 import { createValidatorConnections, type ValidatorConnections } from '../aggregator/validator-connections.ts';
 import type { BlsService, BlsVerifier } from '../bls/aggregation.ts';
@@ -201,7 +202,8 @@ export function openNetworkParts(
   };
   const learnt = {
     histories: createAnswerHistories(clock, options.aggregation.hedgeAfterMs),
-    suspects: createSuspects(clock),
+    suspects: createInvalidSigners(clock),
+    penalties: new Penalties(clock, metrics),
   };
   const signatures = createMemorySignatureStore({
     clock,
@@ -234,9 +236,9 @@ export function openNetworkParts(
       metrics: options.metrics,
       lookupMetrics: metrics,
     }),
-    verifier: createMessageVerifier({ ...{ resolver, clock, metrics }, bls: options.bls }),
+    verifier: createMessageVerifier({ ...{ ...learnt, resolver, clock, metrics }, bls: options.bls }),
     uptimes: createUptimeProofs({
-      ...resolving,
+      ...{ ...resolving, ...learnt, metrics },
       api: api.lookups,
       subnets: policy,
       resolver,

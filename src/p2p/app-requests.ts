@@ -49,13 +49,13 @@ export interface RequestTarget {
 }
 
 export interface AppRequestsHooks {
-  /** Calls back when all that has come by now is handled. */
-  readonly afterAll: (callback: () => void) => void;
+  /** Called before a request counts as unanswered: handles what has come from the node by now. */
+  readonly beforeTimeout: (nodeID: NodeID) => void;
   /** Hears how each request ended, and after how long. */
   readonly onEnd: (kind: AppOutcome['kind'] | 'aborted', ms: number) => void;
 }
 
-const NO_HOOKS: AppRequestsHooks = { afterAll: (callback) => callback(), onEnd: () => undefined };
+const NO_HOOKS: AppRequestsHooks = { beforeTimeout: () => undefined, onEnd: () => undefined };
 
 /** The requests that end with one signal, which hears of one listener for all: it looks at each for every one that is added. */
 interface SharedSignal {
@@ -113,7 +113,7 @@ class PendingRequest implements Awaited {
 export class AppRequests {
   readonly #clock: Clock;
   readonly #maxPending: number;
-  readonly #afterAll: AppRequestsHooks['afterAll'];
+  readonly #beforeTimeout: AppRequestsHooks['beforeTimeout'];
   readonly #onEnd: AppRequestsHooks['onEnd'];
   /** Of each node the one sent last, which knows those before: there is mostly one, and a map for it would be larger than itself. */
   readonly #pending = new Map<NodeID, PendingRequest>();
@@ -126,10 +126,10 @@ export class AppRequests {
   /** A fan-out asks many nodes about one chain: its bytes are decoded once. */
   #lastChain: { id: BlockchainID; bytes: Uint8Array } | undefined;
 
-  constructor(clock: Clock, maxPending: number, { afterAll, onEnd }: AppRequestsHooks = NO_HOOKS) {
+  constructor(clock: Clock, maxPending: number, { beforeTimeout, onEnd }: AppRequestsHooks = NO_HOOKS) {
     this.#clock = clock;
     this.#maxPending = maxPending;
-    this.#afterAll = afterAll;
+    this.#beforeTimeout = beforeTimeout;
     this.#onEnd = onEnd;
   }
 
@@ -199,12 +199,11 @@ export class AppRequests {
   onDue(request: PendingRequest): void {
     this.#leaveDeadlines(request);
     // After a pause of this process a timer fires before what has come meanwhile is read: the node was not late, we were.
-    this.#clock.afterTurn(() =>
-      this.#afterAll(() => {
-        if (!this.#isPending(request)) return;
-        this.#settle(request, { kind: request.isAlive?.() === true ? 'ignored' : 'silent' });
-      }),
-    );
+    this.#clock.afterTurn(() => {
+      this.#beforeTimeout(request.nodeID);
+      if (!this.#isPending(request)) return;
+      this.#settle(request, { kind: request.isAlive?.() === true ? 'ignored' : 'silent' });
+    });
   }
 
   #add(request: PendingRequest): void {

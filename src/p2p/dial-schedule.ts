@@ -1,3 +1,4 @@
+import { TokenBucket } from '../lib/concurrency/token-bucket.ts';
 import type { Random } from '../primitives/clock.ts';
 import type { NodeID } from '../primitives/ids.ts';
 import { MIN_TURNED_AWAY, TURNED_AWAY_MS } from './identity-conflict.ts';
@@ -11,7 +12,6 @@ import {
   type RedialLimits,
   YOUNG_DIAL_MS,
 } from './peer-decisions.ts';
-import { TokenBucket } from './token-bucket.ts';
 
 /** How often and how many nodes are dialled, and how long connections are kept that nobody wants. */
 export interface DialLimits extends RedialLimits {
@@ -106,7 +106,7 @@ export class DialSchedule {
   constructor(options: DialScheduleOptions) {
     this.#options = options;
     const { dialsPerSecond: perSecond } = options.limits;
-    this.#tokens = new TokenBucket({ atOnce: perSecond, perSecond }, options.nowMs);
+    this.#tokens = new TokenBucket({ capacity: perSecond, perSecond }, options.nowMs);
   }
 
   /** Connections that were dialled and are not ready yet. */

@@ -1,3 +1,5 @@
+import { PenaltyBucket } from '../lib/concurrency/penalty-bucket.ts';
+import { TokenBucket } from '../lib/concurrency/token-bucket.ts';
 import { backoffMs } from '../primitives/backoff.ts';
 import type { Clock, Random } from '../primitives/clock.ts';
 import { startDeadline } from '../primitives/deadline.ts';
@@ -12,7 +14,6 @@ import { chooseGossipSources, type SearchIntervals, searchIntervalMs } from './p
 import type { PeerLogger } from './peer-logger.ts';
 import type { PeerMetrics } from './peer-metrics.ts';
 import { parseClaimedIpPort, verifySignedAddress } from './signed-address.ts';
-import { VerificationBudget } from './verification-budget.ts';
 
 /** Where the API node or the operator says that a node is. */
 export interface BootstrapPeer extends Endpoint {
@@ -54,6 +55,20 @@ const BOOTSTRAP_RETRY = { baseMs: 1_000, maxMs: 30_000 };
 const BOOTSTRAP_TIMEOUT_MS = 30_000;
 
 /**
+ * Verifications of addresses for each dial that is allowed. One takes a third of a millisecond, so at 50 dials a second they take at
+ * most a seventh of one core. A peer can sign new addresses of its own nodes all the time; what is not verified comes again later.
+ */
+const VERIFICATIONS_PER_DIAL = 8;
+/** For longer than a second, however many dials are allowed: a quarter of one core. */
+const MAX_VERIFICATIONS_PER_SECOND = 800;
+/** Verifications of what one peer sent: nodes send 15 addresses at a time, and mostly known ones. */
+const OF_PEER = { capacity: 128, perSecond: 8 };
+/** Nodes verify what they pass on, so that a wrong signature is hardly ever an accident. */
+const POINTS_OF_WRONG = 8;
+/** All peers that are connected. */
+const MAX_PEERS = 20_000;
+
+/**
  * Finds out where nodes are: from the API for a start, then from the signed addresses that peers pass on. Fills the
  * {@link AddressBook} and has no other effect; it dials nobody.
  */
@@ -66,7 +81,9 @@ export class PeerDiscovery {
   /** When each peer was asked that has not answered. A PeerList that nobody asked for is not worth its verifications. */
   readonly #asked = new Map<NodeID, number>();
   readonly #lastNews = new Map<NodeID, number>();
-  readonly #verifications: VerificationBudget;
+  readonly #penalties: PenaltyBucket;
+  /** Wanted nodes have a bucket of their own, which addresses that anybody can make up do not empty. */
+  readonly #verifications: { readonly wanted: TokenBucket; readonly others: TokenBucket };
   #bootstrap: { state: 'idle' | 'running'; lastAtMs: number; failures: number; succeeded: boolean } = {
     state: 'idle',
     lastAtMs: Number.NEGATIVE_INFINITY,
@@ -79,7 +96,14 @@ export class PeerDiscovery {
   constructor(options: PeerDiscoveryOptions) {
     this.#options = options;
     this.#lastChangeMs = options.clock.monotonicMs();
-    this.#verifications = new VerificationBudget(options.dialsPerSecond, this.#lastChangeMs);
+    this.#penalties = new PenaltyBucket({ ...OF_PEER, clock: options.clock, maxKeys: MAX_PEERS });
+    const perSecond = VERIFICATIONS_PER_DIAL * options.dialsPerSecond;
+    const createBucket = () =>
+      new TokenBucket(
+        { capacity: perSecond, perSecond: Math.min(perSecond, MAX_VERIFICATIONS_PER_SECOND) },
+        this.#lastChangeMs,
+      );
+    this.#verifications = { wanted: createBucket(), others: createBucket() };
   }
 
   /** A node went missing or was found: the pauses between searches start short again. */
@@ -145,8 +169,11 @@ export class PeerDiscovery {
     try {
       const address = parseClaimedIpPort(claimed);
       if (!book.isNews(address.nodeID, address.timestamp)) return 'known';
-      isTaken = this.#verifications.take(peer, isWanted(address.nodeID), clock.monotonicMs());
-      if (!isTaken) return 'skipped';
+      const bucket = isWanted(address.nodeID) ? this.#verifications.wanted : this.#verifications.others;
+      if (this.#penalties.level(peer) >= 1 || bucket.left(clock.monotonicMs()) < 1) return 'skipped';
+      bucket.spend(1);
+      this.#penalties.charge(peer, 1);
+      isTaken = true;
       verifySignedAddress(address, clock.now());
       const isFirst = book.signedEndpoint(address.nodeID) === undefined;
       book.addSigned(address.nodeID, address);
@@ -154,7 +181,7 @@ export class PeerDiscovery {
       return isFirst ? 'first' : 'new';
     } catch (error) {
       if (!(error instanceof ParseError)) throw error;
-      if (isTaken) this.#verifications.wasWrong(peer);
+      if (isTaken) this.#penalties.charge(peer, POINTS_OF_WRONG - 1);
       return 'invalid';
     }
   }

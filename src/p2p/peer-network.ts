@@ -1,3 +1,4 @@
+import { EventLoopScheduler } from '../lib/concurrency/event-loop-scheduler.ts';
 import type { Clock, Random } from '../primitives/clock.ts';
 import type { BlockchainID, NodeID } from '../primitives/ids.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -8,7 +9,6 @@ import type { Dial } from './dial.ts';
 import { DialSchedule } from './dial-schedule.ts';
 import type { NodeVersion } from './handshake.ts';
 import type { Identity } from './identity.ts';
-import { MessageTurns } from './message-turns.ts';
 import type { PeerMessageInit } from './messages.ts';
 import { OwnHandshake } from './own-handshake.ts';
 import { Peer, type PeerEvents, type PeerOptions, type PeerState } from './peer.ts';
@@ -101,6 +101,8 @@ const TICK_MS = 250;
  * theirs after twelve seconds, and there are twenty between the time of a ping and the end of a connection.
  */
 const MAX_PINGS_PER_TICK = 256;
+/** Messages handled in one turn of the event loop, over all peers. One takes some 30 µs, and hundreds come after a pause of this process. */
+const MAX_MESSAGES_PER_TURN = 32;
 /** The filter of a Handshake may be this old: it only saves bytes there. */
 const FILTER_MAX_AGE_MS = 60_000;
 
@@ -127,7 +129,6 @@ class DialingPeerNetwork implements PeerNetwork {
 
   constructor(options: PeerNetworkOptions) {
     const { clock, identity, logger, networkID, random } = options;
-    const turns = new MessageTurns(clock);
     const limits: PeerLimits = { ...DEFAULT_PEER_LIMITS, ...options.limits };
     this.#options = options;
     this.nodeID = identity.nodeID;
@@ -136,7 +137,7 @@ class DialingPeerNetwork implements PeerNetwork {
       dial: options.dial ?? createTlsDial(identity),
       networkID,
       limits,
-      turns,
+      scheduler: new EventLoopScheduler(clock, MAX_MESSAGES_PER_TURN),
       events: this.#peerEvents(),
     };
     this.#handshake = new OwnHandshake({ identity, networkID, clock });
@@ -149,7 +150,7 @@ class DialingPeerNetwork implements PeerNetwork {
       pendingRequests: () => this.#requests.size,
     });
     this.#requests = new AppRequests(clock, limits.maxPendingRequests, {
-      afterAll: (callback) => turns.afterAll(callback),
+      beforeTimeout: (nodeID) => this.#open.get(nodeID)?.handleReceived(),
       onEnd: (kind, ms) => this.#metrics.onAppRequest(kind, ms / 1_000),
     });
     this.#wanted = new WantedNodes(this.nodeID);

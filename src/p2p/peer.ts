@@ -1,3 +1,4 @@
+import type { EventLoopScheduler } from '../lib/concurrency/event-loop-scheduler.ts';
 import { concatBytes } from '../primitives/bytes.ts';
 import type { Clock } from '../primitives/clock.ts';
 import type { NodeID } from '../primitives/ids.ts';
@@ -9,7 +10,6 @@ import type { Connection, Dial } from './dial.ts';
 import { encodeFrame, encodeFrameStart } from './frames.ts';
 import type { AppError, AppResponse, Handshake, PeerList } from './gen/p2p_pb.js';
 import { type PeerIntroduction, parseHandshake } from './handshake.ts';
-import type { MessageTurns } from './message-turns.ts';
 import { encodeMessage, type PeerMessageInit, parseMessage } from './messages.ts';
 import { PacedInbox } from './paced-inbox.ts';
 
@@ -92,8 +92,8 @@ export interface PeerOptions {
   readonly networkID: number;
   readonly limits: ConnectionLimits;
   readonly events: PeerEvents;
-  /** Over all peers. */
-  readonly turns: MessageTurns;
+  /** Shared by all peers. */
+  readonly scheduler: EventLoopScheduler;
 }
 
 export interface PeerEvents {
@@ -162,7 +162,8 @@ export class Peer {
     });
     this.#inbox = new PacedInbox({
       clock: this.#clock,
-      turns: options.turns,
+      scheduler: options.scheduler,
+      key: nodeID,
       handle: (payload, payloadMs) => this.#handlePayload(payload, payloadMs),
       onBroken: (error) => this.#onBroken(error),
       source: this.#connection,
@@ -197,6 +198,11 @@ export class Peer {
     this.#pingCount += 1;
     const number = this.#pingCount;
     return () => this.#pongCount >= number;
+  }
+
+  /** Handles now what has come and waits for its turn, before a request is taken for unanswered. */
+  handleReceived(): void {
+    this.#inbox.drain();
   }
 
   close(cause: CloseCause, reason: string): void {
@@ -368,7 +374,7 @@ export class Peer {
   }
 
   #onEnd(reason: string | undefined): void {
-    this.#inbox.finish();
+    this.handleReceived();
     const { state } = this;
     switch (state.kind) {
       case 'dialing':

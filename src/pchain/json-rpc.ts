@@ -64,7 +64,7 @@ export interface JsonRpcCall<Result> {
   /** Bigints are sent as JSON integers. */
   readonly params: Readonly<Record<string, unknown>>;
   /** Integers beyond 2^53 come as bigints. May throw {@link ParseError}; then the next endpoint is asked. */
-  readonly parseResult: (result: unknown) => Result;
+  readonly parseResult: (result: unknown, response: string) => Result;
   /** Longest response body read, in bytes. */
   readonly maxResponseBytes: number;
   /** Only an idempotent call is sent a second time, to any endpoint. */
@@ -266,7 +266,7 @@ class HttpJsonRpcClient implements JsonRpcClient {
     }
     try {
       const response = parseResponse(text, id);
-      if (!('rejection' in response)) return { status: 'answered', result: call.parseResult(response.result) };
+      if (!('rejection' in response)) return { status: 'answered', result: call.parseResult(response.result, text) };
       const { code } = response.rejection;
       const message = endpoint.address.redact(response.rejection.message).slice(0, MAX_REJECTION_LENGTH);
       const rejection = { code, message };

@@ -54,6 +54,10 @@ const TRANSACTION_NAMES: ReadonlyMap<number, string> = new Map([
   [37, 'SetL1ValidatorWeightTx'],
   [38, 'IncreaseL1ValidatorBalanceTx'],
   [39, 'DisableL1ValidatorTx'],
+  // Since Helicon, as of v1.15.0.
+  [40, 'AddAutoRenewedValidatorTx'],
+  [41, 'SetAutoRenewedValidatorConfigTx'],
+  [42, 'RewardAutoRenewedValidatorTx'],
 ]);
 
 const TRANSFER_INPUT = 5;

@@ -27,6 +27,7 @@ import {
 } from './json-fields.ts';
 import type { JsonRpcClient } from './json-rpc.ts';
 import { type PChainBlock, parsePChainBlock } from './p-chain-block.ts';
+import { requireUniqueNames } from './unique-names.ts';
 
 /**
  * The calls of a node's P-Chain and info API that an aggregator needs, every answer checked and typed. All are reads,
@@ -170,7 +171,7 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeA
     method: string,
     params: Readonly<Record<string, unknown>>,
     maxResponseBytes: number,
-    parseResult: (result: unknown) => Result,
+    parseResult: (result: unknown, response: string) => Result,
     signal: AbortSignal,
   ): Promise<Result> =>
     pChain.call({ path: P_CHAIN_PATH, method, params, maxResponseBytes, parseResult, idempotent: true, signal });
@@ -186,7 +187,10 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeA
     getHeight: (signal) => callPChain('platform.getHeight', {}, SCALAR_BYTES, parseHeight, signal),
     getProposedHeight: (signal) => callPChain('platform.getProposedHeight', {}, SCALAR_BYTES, parseHeight, signal),
     getValidatorsAt: (subnetID, height, signal) => {
-      const parseResult = (result: unknown): Validator[] => parseValidatorsAt(result, readValidator);
+      const parseResult = (result: unknown, response: string): Validator[] => {
+        requireUniqueNames(response, 'validator set');
+        return parseValidatorsAt(result, readValidator);
+      };
       return callPChain('platform.getValidatorsAt', { subnetID, height }, LIST_BYTES, parseResult, signal);
     },
     getCurrentValidators: (subnetID, signal) => {

@@ -1,14 +1,13 @@
+import { GrowingBuffer } from '../primitives/growing-buffer.ts';
 import { ParseError } from '../primitives/parse-error.ts';
 
 /** The whole body as text. @throws {ParseError} where it is longer than allowed; its connection is closed then */
 export async function readBody(body: AsyncIterable<Buffer>, maxBytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const bytes = new GrowingBuffer();
   for await (const chunk of body) {
-    length += chunk.length;
     // Leaving the loop destroys the body, and with it the connection.
-    if (length > maxBytes) throw new ParseError('response', `has more than ${maxBytes} bytes`);
-    chunks.push(chunk);
+    if (bytes.length + chunk.length > maxBytes) throw new ParseError('response', `has more than ${maxBytes} bytes`);
+    bytes.append(chunk, maxBytes);
   }
-  return Buffer.concat(chunks, length).toString('utf8');
+  return bytes.take().toString('utf8');
 }

@@ -4,9 +4,9 @@ import { startDeadline } from '../primitives/deadline.ts';
 import type { ValidationID } from '../primitives/ids.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
 import { StoreError, type ValidationStore } from '../store/validation-store.ts';
+import { createThrottledWarnings, type ThrottledWarnings } from '../telemetry/log-throttle.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { createSampledWarnings, type SampledWarnings } from '../telemetry/sampled-warnings.ts';
 import type { L1ValidatorRegistrationJustification } from '../warp/justification.ts';
 import { BlockRange, type BlockRangeLimits } from './block-range.ts';
 import type { NodeApi } from './node-api.ts';
@@ -80,14 +80,14 @@ class ReadingValidationIndex implements ValidationIndex {
   readonly #stopped = new AbortController();
   readonly #running: Promise<void>;
   /** For lookups, of which there are as many as clients send. */
-  readonly #warn: SampledWarnings;
+  readonly #warn: ThrottledWarnings;
   /** Whether the last lookup that found nothing could not look everywhere: the store or the newest blocks could not be read. */
   #isLookupPartial = false;
 
   constructor(options: ValidationIndexOptions) {
     this.#options = options;
     this.#range = new BlockRange(options);
-    this.#warn = createSampledWarnings(options.logger, options.clock);
+    this.#warn = createThrottledWarnings(options.logger, options.clock);
     declareIndexMetrics(options.metrics, this.#range);
     this.#loaded = this.#range.load();
     // A failure is seen by the reading below and by every lookup.

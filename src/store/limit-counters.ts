@@ -6,16 +6,21 @@ import { createLru } from '../primitives/lru.ts';
  * process alone counts is there at once.
  */
 export interface LimitCounters {
-  /** Adds to what was used in the current window. If there is none, a new one starts. */
-  add(key: string, cost: number, windowMs: number): Usage | Promise<Usage>;
+  /**
+   * Adds a cost to the backlog of a key, unless the backlog would exceed the maximum. A backlog of n nanoseconds is worked off in n nanoseconds.
+   *
+   * @param costNs an integer; a negative one gives a cost back, down to an empty backlog
+   * @param maxNs an integer
+   */
+  take(key: string, costNs: number, maxNs: number): Backlog | Promise<Backlog>;
   /** Claims something that may be done once in `ttlMs`. Of many claims at the same time, one is granted. */
   claim(key: string, ttlMs: number): Promise<Claim>;
 }
 
-export interface Usage {
-  readonly used: number;
-  /** Until the window ends. */
-  readonly leftMs: number;
+export interface Backlog {
+  /** Whether the cost is part of it. */
+  readonly isTaken: boolean;
+  readonly ns: number;
 }
 
 export type Claim = GrantedClaim | { readonly isGranted: false; readonly leftMs: number };
@@ -26,8 +31,8 @@ export interface GrantedClaim {
   giveBack(): Promise<void>;
 }
 
-/** Clients remembered, in some MB. The least recent one is forgotten, which only gives it its units back. */
-const MAX_WINDOWS = 50_000;
+/** Backlogs remembered, in some MB. The least recent one is forgotten, which only gives its client the units back. */
+const MAX_BACKLOGS = 50_000;
 /**
  * Claims remembered, in some MB. If there are more before they end, as one address can make in 17 minutes under the default limit,
  * the oldest are forgotten, and what they were for can be claimed once more. A shared store forgets none.
@@ -35,18 +40,19 @@ const MAX_WINDOWS = 50_000;
 const MAX_CLAIMS = 50_000;
 
 export function createMemoryLimitCounters(clock: Clock): LimitCounters {
-  const windows = createLru<string, { used: number; readonly endsMs: number }>(MAX_WINDOWS);
+  /** When each backlog is empty; GCRA calls it the theoretical arrival time. */
+  const emptyAtNs = createLru<string, number>(MAX_BACKLOGS);
   const claims = createLru<string, { readonly endsMs: number }>(MAX_CLAIMS);
   return {
-    add(key, cost, windowMs) {
-      const nowMs = clock.monotonicMs();
-      let window = windows.get(key);
-      if (window === undefined || window.endsMs <= nowMs) {
-        window = { used: 0, endsMs: nowMs + windowMs };
-        windows.set(key, window);
-      }
-      window.used += cost;
-      return { used: window.used, leftMs: window.endsMs - nowMs };
+    take(key, costNs, maxNs) {
+      // An integer, so that sums and differences are exact.
+      const nowNs = Math.floor(clock.monotonicMs() * 1e6);
+      const beforeNs = Math.max(0, (emptyAtNs.get(key) ?? 0) - nowNs);
+      const ns = Math.max(0, beforeNs + costNs);
+      if (ns > maxNs) return { isTaken: false, ns: beforeNs };
+      if (ns > 0) emptyAtNs.set(key, nowNs + ns);
+      else emptyAtNs.delete(key);
+      return { isTaken: true, ns };
     },
     async claim(key, ttlMs) {
       const nowMs = clock.monotonicMs();

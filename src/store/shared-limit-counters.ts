@@ -1,16 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import type { LimitCounters, Usage } from './limit-counters.ts';
+import type { Backlog, LimitCounters } from './limit-counters.ts';
 import type { SharedStore } from './shared-store.ts';
 
-/** Adds, and lets the first addition set the end of the window. Returns what was used, and the milliseconds left. */
-const ADD_SCRIPT = `
-local used = redis.call('INCRBY', KEYS[1], ARGV[1])
+/**
+ * Takes from the backlog of a key, in nanoseconds: the key's time to live, less what the value says, which is the part of its last millisecond.
+ * So the server's clock is the only one. A value without an end, or that is no number, is no backlog.
+ */
+const TAKE_SCRIPT = `
 local left = redis.call('PTTL', KEYS[1])
-if left < 0 then
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
-  left = tonumber(ARGV[2])
-end
-return {used, left}`;
+local part = tonumber(redis.call('GET', KEYS[1]) or '')
+local before = 0
+if left > 0 and part and part >= 0 then before = math.max(0, left * 1000000 - part) end
+local backlog = math.max(0, before + tonumber(ARGV[1]))
+if backlog > tonumber(ARGV[2]) then return {0, before} end
+local ms = math.max(1, math.ceil(backlog / 1000000))
+redis.call('SET', KEYS[1], ms * 1000000 - backlog, 'PX', ms)
+return {1, backlog}`;
 
 /** Returns nothing if the claim is granted, else how many milliseconds the other claim has left. */
 const CLAIM_SCRIPT = `
@@ -28,11 +33,14 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`;
  */
 export function createSharedLimitCounters(store: SharedStore, own: LimitCounters): LimitCounters {
   return {
-    async add(key, cost, windowMs) {
-      const alone = await own.add(key, cost, windowMs);
-      const args = [String(cost), String(windowMs)];
-      const together = await store.ask(async (redis) => readUsage(await redis.run(ADD_SCRIPT, key, args)));
-      return together ?? alone;
+    async take(key, costNs, maxNs) {
+      const alone = await own.take(key, costNs, maxNs);
+      const args = [String(costNs), String(maxNs)];
+      const together = await store.ask(async (redis) => readBacklog(await redis.run(TAKE_SCRIPT, key, args)));
+      if (together === undefined) return alone;
+      // A cost that all replicas together refuse is not this one's either.
+      if (alone.isTaken && !together.isTaken) await own.take(key, -costNs, Number.MAX_SAFE_INTEGER);
+      return together;
     },
     async claim(key, ttlMs) {
       const ownClaim = await own.claim(key, ttlMs);
@@ -57,14 +65,14 @@ export function createSharedLimitCounters(store: SharedStore, own: LimitCounters
   };
 }
 
-/** @throws if this is not an answer of {@link ADD_SCRIPT}: then the server cannot be counted with */
-function readUsage(reply: unknown): Usage {
-  const [used, leftMs] = Array.isArray(reply) ? (reply as unknown[]) : [];
-  if (typeof used !== 'number' || typeof leftMs !== 'number') throw new Error('the answer is not one of the script');
-  return { used, leftMs };
+/** @throws if this is not an answer of {@link TAKE_SCRIPT}: then the server cannot be counted with */
+function readBacklog(reply: unknown): Backlog {
+  const [isTaken, ns] = Array.isArray(reply) ? (reply as unknown[]) : [];
+  if (typeof isTaken !== 'number' || typeof ns !== 'number') throw new Error('the answer is not one of the script');
+  return { isTaken: isTaken === 1, ns };
 }
 
-/** Null if there is nothing to wait for. @throws as {@link readUsage} */
+/** Null if there is nothing to wait for. @throws as {@link readBacklog} */
 function readLeftMs(reply: unknown): number | null {
   if (reply === null) return null;
   if (typeof reply !== 'number') throw new Error('the answer is not one of the script');

@@ -38,8 +38,8 @@ const CONNECT_TIMEOUT_MS = 2_000;
 const RECONNECT_PAUSES = { baseMs: 250, maxMs: 5_000 };
 /** Shows at once whether scripts run and keys can be written: some users may not, and a full or a read-only server cannot. */
 const TRY_SCRIPT = "return redis.call('SET', KEYS[1], '', 'PX', 1000)";
-/** What a server says of a value that no replica has put there: of another kind, or no number that can be added to. */
-const NOT_OURS = /WRONGTYPE|value is not an integer|would overflow/;
+/** A server's error for a value of another kind, which no replica has put there. */
+const NOT_OURS = /WRONGTYPE/;
 /** Keys that are tried in a cluster: so many that hardly a node has none of them. */
 const CLUSTER_TRIES = 32;
 
@@ -126,6 +126,7 @@ class RedisSharedStore implements SharedStore {
       const tried = this.#tryOut(link);
       // A server that speaks another protocol causes an error event, and the promise of the connection never settles.
       await Promise.race([tried, broken]);
+      this.#closing.signal.throwIfAborted();
     } catch (error) {
       if (link !== undefined) destroy(link);
       if (!this.#closing.signal.aborted) this.#wait(reasonOf(deadline.signal.aborted ? deadline.signal.reason : error));

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { ByteWriter } from '../primitives/byte-writer.ts';
 import { concatBytes, equalBytes } from '../primitives/bytes.ts';
 import { type Clock, sleep } from '../primitives/clock.ts';
+import { createThrottledWarnings, type ThrottledWarnings } from '../telemetry/log-throttle.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { createSampledWarnings, type SampledWarnings } from '../telemetry/sampled-warnings.ts';
 import type { Seal } from './seal.ts';
 import type { SharedValues } from './shared-values.ts';
 
@@ -95,12 +95,12 @@ type Found =
 class LeasedWork implements SharedWork {
   readonly #options: SharedWorkOptions;
   readonly #runs: ReturnType<typeof declareSharedWorkMetrics>;
-  readonly #warn: SampledWarnings;
+  readonly #warn: ThrottledWarnings;
 
   constructor(options: SharedWorkOptions) {
     this.#options = options;
     this.#runs = declareSharedWorkMetrics(options.metrics);
-    this.#warn = createSampledWarnings(options.logger, options.clock);
+    this.#warn = createThrottledWarnings(options.logger, options.clock);
   }
 
   async run<Outcome>(key: string, task: SharedTask<Outcome>, signal: AbortSignal): Promise<Outcome> {

@@ -47,6 +47,12 @@ export function createLogger(level: LogLevel): Logger {
   return logger;
 }
 
+/** Writes the lines that wait, for what is written beside the log. */
+export function flushLog(logger: Logger): void {
+  const { [pino.symbols.streamSym]: stream } = logger as unknown as Record<symbol, { flushSync(): void }>;
+  stream?.flushSync();
+}
+
 /**
  * Errors of our own classes say in their message, and in the `detail` that clients do not see, what the operator needs: an API
  * that is down must not fill the log with stacks. The language's own errors are bugs, and nothing helps like their stack.

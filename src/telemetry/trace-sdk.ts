@@ -1,4 +1,12 @@
-import { resourceFromAttributes } from '@opentelemetry/resources';
+import { DiagLogLevel, diag } from '@opentelemetry/api';
+import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import {
+  detectResources,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceNameEnvDetector,
+} from '@opentelemetry/resources';
 import {
   AlwaysOffSampler,
   AlwaysOnSampler,
@@ -7,26 +15,28 @@ import {
   type ReadableSpan,
   type Sampler,
   type SpanLimits,
-  type SpanProcessor,
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import { sleep } from '../primitives/clock.ts';
-import type { Counter, Metrics } from './metrics.ts';
-import { OtlpExporter, type OtlpExporterOptions } from './otlp-exporter.ts';
+import { type Clock, sleep } from '../primitives/clock.ts';
+import { createThrottledWarnings } from './log-throttle.ts';
+import type { Logger } from './logger.ts';
+import type { Metrics } from './metrics.ts';
 import { createTracer } from './recorded-spans.ts';
 import type { Tracer } from './spans.ts';
 
 export interface TraceSampling {
-  /** Of the traces that begin here, from 0 to 1. */
+  /** Share of the traces that begin here, from 0 to 1. */
   readonly ratio: number;
-  /** Whether a trace that did not begin here is kept where its beginner keeps it; else the ratio decides of each. */
+  /** Whether a caller's decision to keep its trace goes before the ratio. */
   readonly isParentBased: boolean;
 }
 
-export interface TraceSdkOptions extends Omit<OtlpExporterOptions, 'spans'> {
+export interface TraceSdkOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
   readonly metrics: Metrics;
-  /** What the spans are of: `service.name` and more. */
+  /** Defaults; `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` go before. */
   readonly resource: Readonly<Record<string, string>>;
   readonly sampling: TraceSampling;
 }
@@ -36,16 +46,10 @@ export interface TraceSdk extends AsyncDisposable {
   readonly tracer: Tracer;
 }
 
-/**
- * Ended and not yet sent, those on their way included: some seconds of spans at a hundred aggregations with 20 validators a second.
- * One takes about 1 KB, and has texts of 16 KiB at most by the limits below. Further ones are dropped.
- */
+/** Spans that have ended and are not yet sent, about 1 KB each. Further ones are dropped. */
 const MAX_SPANS = 8_192;
-/** A request of some 150 KB. */
-const MAX_BATCH = 512;
-/** An operator who looks for a request finds it after this long. */
 const BATCH_DELAY_MS = 2_000;
-/** For what is left when the service stops: one answer of a healthy collector, and no reason to hold the process up longer. */
+/** Bounds the flush when the service stops. */
 const LAST_FLUSH_MS = 2_000;
 
 /** Longer texts are cut: peers and upstreams choose some of them. */
@@ -58,97 +62,94 @@ const SPAN_LIMITS: SpanLimits = {
   eventCountLimit: 0,
 };
 
-/** Loaded only where traces are configured: see docs/traces.md for what it costs. */
-export function openTraceSdk(options: TraceSdkOptions): TraceSdk {
-  const { clock, logger, metrics, timeoutMs } = options;
-  const spans = metrics.counter<'outcome'>({
+/** Exports traces as the `OTEL_*` variables of the environment say. Loaded only where they are configured. */
+export function openTraceSdk({ clock, logger, metrics, resource, sampling }: TraceSdkOptions): TraceSdk {
+  const outcomes = metrics.counter<'outcome'>({
     name: 'trace_spans_total',
     help: 'Spans of traces by what became of them: exported, failed to be, or dropped as too many were waiting',
     labels: ['outcome'],
   });
   // There from the start, so that the first loss is seen as one.
-  for (const outcome of ['failed', 'dropped']) spans.inc({ outcome }, 0);
-  const exporter = new OtlpExporter({ ...options, spans });
+  for (const outcome of ['failed', 'dropped']) outcomes.inc({ outcome }, 0);
+  const warn = createThrottledWarnings(logger, clock);
+  const stopped = new AbortController();
+  const exporter = createExporter(logger, stopped.signal);
+  let held = 0;
   const batches = new BatchSpanProcessor({
     exporter: {
-      export: (batch, done) =>
-        exporter.export(batch, (result) => {
-          bounded.sent(batch.length);
-          done(result);
-        }),
+      export(spans: ReadableSpan[], done: (result: ExportResult) => void) {
+        exporter.export(spans, ({ code, error }) => {
+          held -= spans.length;
+          outcomes.inc({ outcome: code === ExportResultCode.SUCCESS ? 'exported' : 'failed' }, spans.length);
+          if (code !== ExportResultCode.SUCCESS) {
+            warn('export', { reason: describe(error), spans: spans.length }, 'traces could not be exported');
+          }
+          done({ code });
+        });
+      },
       shutdown: () => exporter.shutdown(),
     },
-    // Ours are dropped before, and counted.
     maxQueueSize: MAX_SPANS,
-    maxExportBatchSize: MAX_BATCH,
     scheduledDelayMillis: BATCH_DELAY_MS,
-    // The exporter ends by itself before.
-    exportTimeoutMillis: 2 * timeoutMs,
   });
-  const bounded = new BoundedSpans(batches, spans);
   const provider = new TracerProvider({
-    resource: resourceFromAttributes({ ...options.resource }),
-    sampler: createSampler(options.sampling),
+    resource: resourceFromAttributes({ ...resource }).merge(
+      detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] }),
+    ),
+    sampler: createSampler(sampling),
     spanLimits: SPAN_LIMITS,
-    spanProcessors: [bounded],
+    spanProcessors: [
+      {
+        onStart: () => undefined,
+        onEnd(span) {
+          if (held >= MAX_SPANS) return outcomes.inc({ outcome: 'dropped' });
+          held += 1;
+          batches.onEnd(span);
+        },
+        forceFlush: () => batches.forceFlush(),
+        shutdown: () => batches.shutdown(),
+      },
+    ],
   });
   return {
-    tracer: createTracer(provider.getTracer(options.resource['service.name'] ?? '')),
+    tracer: createTracer(provider.getTracer(resource['service.name'] ?? '')),
     async [Symbol.asyncDispose]() {
       const ended = new AbortController();
       // Where one batch fails, the others may still be on their way.
-      const flushed = provider
-        .shutdown()
-        .catch(() => undefined)
-        .then(() => exporter.shutdown())
-        .then(() => true);
+      const flushed = provider.shutdown().catch(() => exporter.forceFlush());
       const late = sleep(clock, LAST_FLUSH_MS, ended.signal).then(
-        () => false,
-        () => true,
+        () => logger.warn({ timeoutMs: LAST_FLUSH_MS }, 'the last traces are lost: sending them took too long'),
+        () => undefined,
       );
-      const isFlushed = await Promise.race([flushed, late]);
+      await Promise.race([flushed, late]);
       ended.abort();
-      if (!isFlushed) logger.warn({ timeoutMs: LAST_FLUSH_MS }, 'the last traces are lost: sending them took too long');
-      await exporter[Symbol.asyncDispose]();
+      stopped.abort();
     },
   };
 }
 
-/** Bounds the spans that wait or are on their way, as the batches bound only those that wait. */
-class BoundedSpans implements SpanProcessor {
-  readonly #batches: SpanProcessor;
-  readonly #dropped: Counter<'outcome'>;
-  #held = 0;
+/** @param stopped aborts further attempts */
+function createExporter(logger: Logger, stopped: AbortSignal): OTLPTraceExporter {
+  const ignore = (): void => undefined;
+  const warn = (problem: string): void => logger.warn({ problem }, 'a variable of OpenTelemetry is ignored');
+  diag.setLogger({ error: ignore, warn, info: ignore, debug: ignore, verbose: ignore }, DiagLogLevel.WARN);
+  const exporter = new OTLPTraceExporter({
+    // Asked for before each attempt.
+    async headers() {
+      stopped.throwIfAborted();
+      return {};
+    },
+  });
+  diag.disable();
+  return exporter;
+}
 
-  constructor(batches: SpanProcessor, dropped: Counter<'outcome'>) {
-    this.#batches = batches;
-    this.#dropped = dropped;
-  }
-
-  onStart(): void {
-    // A span counts when it has ended: until then, those bound it that do the work.
-  }
-
-  onEnd(span: ReadableSpan): void {
-    if (this.#held >= MAX_SPANS) {
-      this.#dropped.inc({ outcome: 'dropped' });
-      return;
-    }
-    this.#held += 1;
-    this.#batches.onEnd(span);
-  }
-
-  sent(spans: number): void {
-    this.#held -= spans;
-  }
-
-  forceFlush(): Promise<void> {
-    return this.#batches.forceFlush();
-  }
-
-  shutdown(): Promise<void> {
-    return this.#batches.shutdown();
-  }
+/** Leaves out the message, in which the address may stand, and a key in it. */
+function describe(error: Error | undefined): string {
+  if (error === undefined) return 'failure';
+  const { code }: { readonly code?: unknown } = error as object;
+  if (typeof code === 'number') return `HTTP status ${code}`;
+  return typeof code === 'string' ? code : error.name;
 }
 
 export function createSampler({ ratio, isParentBased }: TraceSampling): Sampler {

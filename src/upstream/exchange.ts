@@ -1,25 +1,19 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { GARBAGE_ROOM } from '../primitives/garbage-room.ts';
+import { GrowingBuffer } from '../primitives/growing-buffer.ts';
 
 /** An answer as it comes off the connection, informational ones left out. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /**
-   * Whole and at its end up to {@link ExchangeRules.maxWholeBytes}: a buffer, or the pieces in which a longer one came. Beyond that a
-   * stream, which has to be read to the end or destroyed.
-   */
-  readonly body: Buffer | BodyPieces | Readable;
+  /** Whole up to {@link ExchangeRules.maxWholeBytes}; beyond that a stream, which has to be read to the end or destroyed. */
+  readonly body: Buffer | Readable;
 }
 
-export type BodyPieces = readonly Buffer[];
-
-/** A shorter body is joined: the copy is a matter of microseconds, and one buffer is less work for all that comes after. */
-const MAX_JOINED_BYTES = 64 * 1024;
-/** Sockets are read by 64 KB. An upstream that sends crumbs has them joined, as each would cost more to write than to copy. */
-const MAX_PIECES = 16;
+/** Bytes of a streamed body that wait for its reader before no more is read from the upstream. */
+const MAX_WAITING_BYTES = 64 * 1024;
+const NO_BYTES = Buffer.alloc(0);
 
 /** Those of one upstream, for all of its exchanges. */
 export interface ExchangeRules {
@@ -31,12 +25,10 @@ export interface ExchangeRules {
   readonly findProblem: (status: number, headers: IncomingHttpHeaders) => Error | undefined;
   /** The error of a body beyond `maxBytes`. */
   readonly tooLong: () => Error;
-  /** Whether one more body may be streamed; where it says yes, that body counts as a stream until {@link onOver}. */
+  /** Whether one more body may be streamed; then the exchange holds a permit for it. */
   readonly takeStream: (exchange: Exchange) => boolean;
   /** The error of a body that would be streamed, and may not be. */
   readonly noStream: () => Error;
-  /** Called once, when the connection is free again. */
-  readonly onOver: (exchange: Exchange) => void;
 }
 
 /**
@@ -44,41 +36,36 @@ export interface ExchangeRules {
  * signals of undici's `request` cost more than everything else that is done for a short answer.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
-  /** What it is about. */
-  readonly subject: string;
-  /** Who asks. */
+  /** Client ID, for its share of streamed answers. */
   readonly client: string;
+  /** Permits that the exchange holds until it is over: of its connection, and of its stream. */
+  readonly permits = new DisposableStack();
   /** Rejects with undici's error, one of {@link ExchangeRules}, or the reason of {@link abort}. */
   readonly answer: Promise<RawAnswer>;
   readonly #rules: ExchangeRules;
-  readonly #isKept: boolean;
   readonly #resolve: (answer: RawAnswer) => void;
   readonly #reject: (reason: unknown) => void;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
-  #chunks: Buffer[] = [];
+  /** The first piece of what has not been handed on, while it is the only one: a short body is not copied. */
+  #first: Buffer | undefined;
+  /** All pieces where there are more, copied, as an upstream may send one byte in each. */
+  #pieces: GrowingBuffer | undefined;
   #length = 0;
+  #isWhole = false;
   #stream: Readable | undefined;
+  #isStreamRead = false;
+  #isHandOverDue = false;
   #failure: Error | undefined;
 
-  /** @param isKept whether a whole body is needed as one buffer, however long */
-  constructor(
-    rules: ExchangeRules,
-    { subject, client, isKept }: { readonly subject: string; readonly client: string; readonly isKept: boolean },
-  ) {
+  constructor(rules: ExchangeRules, client: string) {
     this.#rules = rules;
-    this.subject = subject;
     this.client = client;
-    this.#isKept = isKept;
     const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>();
     this.answer = promise;
     this.#resolve = resolve;
     this.#reject = reject;
-  }
-
-  get isStreaming(): boolean {
-    return this.#stream !== undefined;
   }
 
   /** Ends the exchange at any stage: before it is connected, before its answer, or in the middle of a streamed body. */
@@ -109,44 +96,89 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#length > this.#rules.maxBytes) {
       // Where the status has gone out already, only a broken connection can tell the client.
       this.abort(this.#rules.tooLong());
-    } else if (this.#stream === undefined) {
-      this.#chunks.push(chunk);
-      if (this.#length <= this.#rules.maxWholeBytes) return;
+      return;
+    }
+    this.#receive(chunk);
+    if (this.#stream !== undefined) {
+      this.#handOverSoon(controller);
+    } else if (this.#length > this.#rules.maxWholeBytes) {
       if (this.#rules.takeStream(this)) this.#startStream(controller);
       else this.abort(this.#rules.noStream());
-    } else if (!this.#stream.push(chunk)) {
-      controller.pause();
     }
   }
 
   onResponseEnd(): void {
     this.#controller = undefined;
-    GARBAGE_ROOM.countBody(this.#length);
+    this.#isWhole = true;
     if (this.#stream === undefined) {
-      this.#resolve({ status: this.#status, headers: this.#headers, body: this.#whole() });
+      this.#resolve({ status: this.#status, headers: this.#headers, body: this.#take() ?? NO_BYTES });
     } else {
-      this.#stream.push(null);
+      this.#handOver();
     }
-    this.#rules.onOver(this);
+    this.permits.dispose();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     this.#controller = undefined;
     this.#reject(error);
     this.#stream?.destroy(error);
-    this.#rules.onOver(this);
+    this.permits.dispose();
   }
 
-  #whole(): Buffer | BodyPieces {
-    const [chunks, length] = [this.#chunks, this.#length];
-    if (chunks.length === 1 && chunks[0] !== undefined) return chunks[0];
-    const isJoined = this.#isKept || length <= MAX_JOINED_BYTES || chunks.length > MAX_PIECES;
-    return isJoined ? Buffer.concat(chunks, length) : chunks;
+  #receive(chunk: Buffer): void {
+    if (this.#pieces === undefined && this.#first === undefined) {
+      this.#first = chunk;
+      return;
+    }
+    if (this.#pieces === undefined) {
+      const length = Number(this.#headers['content-length'] ?? 0);
+      this.#pieces = new GrowingBuffer(length <= this.#rules.maxWholeBytes ? length : 0);
+      if (this.#first !== undefined) this.#pieces.append(this.#first);
+      this.#first = undefined;
+    }
+    this.#pieces.append(chunk);
+  }
+
+  #take(): Buffer | undefined {
+    const bytes = this.#pieces?.take() ?? this.#first;
+    this.#pieces = undefined;
+    this.#first = undefined;
+    return bytes;
+  }
+
+  /** Small pieces that came in one read of the connection go on as one. */
+  #handOverSoon(controller: Dispatcher.DispatchController): void {
+    if ((this.#pieces ?? this.#first ?? NO_BYTES).length >= MAX_WAITING_BYTES) {
+      if (!this.#handOver()) controller.pause();
+    } else if (!this.#isHandOverDue) {
+      this.#isHandOverDue = true;
+      queueMicrotask(() => {
+        this.#isHandOverDue = false;
+        this.#handOver();
+      });
+    }
+  }
+
+  /** @returns whether the stream's reader waited for it */
+  #handOver(): boolean {
+    if (!this.#isStreamRead) return false;
+    const bytes = this.#take();
+    if (bytes !== undefined || this.#isWhole) {
+      this.#isStreamRead = false;
+      this.#stream?.push(bytes ?? null);
+    }
+    return true;
   }
 
   #startStream(controller: Dispatcher.DispatchController): void {
     const stream = new Readable({
-      read: () => controller.resume(),
+      // It is read when its queue is empty, so that a slow reader's pieces wait here and not one by one there.
+      highWaterMark: 1,
+      read: () => {
+        this.#isStreamRead = true;
+        this.#handOver();
+        controller.resume();
+      },
       destroy: (error, callback) => {
         // Nobody reads the rest, which may be long: the connection is closed.
         this.#controller?.abort(error ?? new Error('nobody reads the rest of the answer'));
@@ -156,7 +188,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
     // If it breaks after its reader has gone, nobody else listens for its error.
     stream.on('error', () => undefined);
     this.#stream = stream;
-    for (const chunk of this.#chunks.splice(0)) stream.push(chunk);
     controller.pause();
     this.#resolve({ status: this.#status, headers: this.#headers, body: stream });
   }

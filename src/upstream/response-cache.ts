@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../primitives/clock.ts';
 import { SingleFlight } from '../primitives/single-flight.ts';
-import { Departure } from './departure.ts';
 import { isStream, type UpstreamRefusal, type UpstreamResponse, type UpstreamSuccess } from './upstream-answer.ts';
 import { UpstreamError } from './upstream-error.ts';
 
@@ -73,16 +72,16 @@ export class ResponseCache {
   async get(
     key: string,
     policy: CachePolicy,
-    fetch: (departure: Departure, isKept: boolean) => Promise<UpstreamResponse>,
-    departure: Departure,
+    fetch: (signal: AbortSignal, isKept: boolean) => Promise<UpstreamResponse>,
+    signal: AbortSignal,
   ): Promise<CachedResponse | UpstreamResponse> {
     const entry = this.#entries.get(key);
     if (entry !== undefined && this.#ageOf(entry) < entry.freshMs) return this.#present(entry);
-    if (this.#long.has(key)) return fetch(departure, false);
+    if (this.#long.has(key)) return fetch(signal, false);
     const fetched = await this.#flights.run(
       key,
-      async (flightSignal) => this.#fetch(key, policy, () => fetch(Departure.by(flightSignal), true)),
-      departure.signal,
+      async (flightSignal) => this.#fetch(key, policy, () => fetch(flightSignal, true)),
+      signal,
     );
     switch (fetched.kind) {
       case 'kept':
@@ -91,7 +90,7 @@ export class ResponseCache {
         return fetched.response;
       case 'too long':
         // A stream cannot be shared: each client reads at its own pace.
-        return fetch(departure, false);
+        return fetch(signal, false);
     }
   }
 

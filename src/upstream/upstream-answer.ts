@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { BodyPieces, RawAnswer } from './exchange.ts';
-import { isJson, MAX_SCANNED_BYTES } from './json-scan.ts';
+import type { RawAnswer } from './exchange.ts';
 import { findRefusalWords, type RefusalWords } from './refusal-words.ts';
 
 /** What an upstream answered: a success, or an error of its own. */
@@ -12,12 +11,9 @@ export interface UpstreamSuccess {
   readonly kind: 'success';
   /** 2xx. */
   readonly status: number;
-  /** Those of {@link PASSED_HEADERS} that the upstream sent, and the length of what is no buffer, where it is known. */
+  /** Those of {@link CONTENT_HEADERS} that the upstream sent, and the length of a stream, where it is known. */
   readonly headers: Readonly<Record<string, string>>;
-  /**
-   * A buffer where the body is short or will be kept, or the pieces in which it came: then it is complete, and either looks like JSON
-   * or is empty. A stream where it is longer; whoever does not read it to the end must destroy it.
-   */
+  /** A buffer is complete, and either looks like JSON or is empty. A stream has to be read to the end or destroyed. */
   readonly body: RawAnswer['body'];
 }
 
@@ -26,27 +22,27 @@ export interface UpstreamRefusal extends RefusalWords {
   readonly kind: 'refusal';
   /** 4xx or 5xx. */
   readonly status: number;
+  /** `retry-after`, and those of {@link LIMIT_HEADERS} of a 429. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
- * Headers of an answer that say something about its content. All others are dropped: those about the upstream's own connection,
- * cookies, its rate limits (ours count here), and names of what runs there.
+ * Headers of a success that describe its content. All others are dropped: those about the upstream's own connection, cookies, names
+ * of what runs there, and its rate limits, which are of our key and so of all clients together.
  */
-const PASSED_HEADERS = ['content-type', 'retry-after', 'deprecation', 'sunset'];
+const CONTENT_HEADERS = ['content-type', 'deprecation', 'sunset'];
+/** Headers of a 429 that describe the limit which was reached: the upstream's, for our key. */
+export const LIMIT_HEADERS = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'] as const;
 
+/** A longer text is not parsed: this much takes 50 µs of the event loop. */
+const MAX_PARSED_BYTES = 16 * 1024;
 /** Bytes at both ends of a longer text that are looked at. */
 const END_BYTES = 64;
 
 const JSON_TYPE = /^application\/(json|[\w.-]+\+json)\s*(;|$)/i;
 
 export function isStream(body: RawAnswer['body']): body is Readable {
-  return !Buffer.isBuffer(body) && !isPieces(body);
-}
-
-/** `Array.isArray` does not narrow a list that is read only. */
-function isPieces(body: RawAnswer['body']): body is BodyPieces {
-  return Array.isArray(body);
+  return !Buffer.isBuffer(body);
 }
 
 /**
@@ -62,21 +58,18 @@ export function findHeadProblem(status: number, headers: IncomingHttpHeaders): s
 
 /** What is wrong with the body of a success. Only a POST, or a 204, may be answered with nothing. */
 export function findBodyProblem(method: 'GET' | 'POST', { status, headers, body }: RawAnswer): string | undefined {
-  if (Buffer.isBuffer(body) && body.length === 0 && (status === 204 || method === 'POST')) return undefined;
+  if (!isStream(body) && body.length === 0 && (status === 204 || method === 'POST')) return undefined;
   if (!JSON_TYPE.test(headers['content-type'] ?? '')) return 'did not answer with JSON';
   if (isStream(body)) return undefined;
-  const isGood =
-    Buffer.isBuffer(body) && body.length <= MAX_SCANNED_BYTES
-      ? isUtf8(body) && isJson(body)
-      : looksLikeJson(Buffer.isBuffer(body) ? [body] : body);
+  const isGood = body.length <= MAX_PARSED_BYTES ? isUtf8(body) && isJson(body.toString('utf8')) : looksLikeJson(body);
   return isGood ? undefined : 'answered with broken JSON';
 }
 
 export function presentSuccess({ status, headers, body }: RawAnswer): UpstreamSuccess {
-  const passed = pickPassed(headers);
+  const passed = pick(headers, CONTENT_HEADERS);
+  const { 'content-length': length } = headers;
   // A client cannot know the length of a stream otherwise, and chunks are more work for both.
-  const length = isPieces(body) ? String(lengthOf(body)) : headers['content-length'];
-  if (!Buffer.isBuffer(body) && length !== undefined) passed['content-length'] = length;
+  if (isStream(body) && length !== undefined) passed['content-length'] = length;
   return { kind: 'success', status, headers: passed, body };
 }
 
@@ -86,31 +79,39 @@ export function presentRefusal(
   redact: (text: string) => string,
 ): UpstreamRefusal {
   const text = Buffer.isBuffer(body) ? body.toString('utf8') : '';
-  return { kind: 'refusal', status, headers: pickPassed(headers), ...findRefusalWords(text, redact) };
+  return { kind: 'refusal', status, headers: pickRetry(status, headers), ...findRefusalWords(text, redact) };
 }
 
-function pickPassed(headers: IncomingHttpHeaders): Record<string, string> {
-  const passed: Record<string, string> = {};
-  for (const name of PASSED_HEADERS) {
+function pickRetry(status: number, headers: IncomingHttpHeaders): Record<string, string> {
+  const limits = status === 429 ? Object.entries(pick(headers, LIMIT_HEADERS)) : [];
+  const integers = limits.filter(([, value]) => /^\d+$/.test(value));
+  return { ...pick(headers, ['retry-after']), ...Object.fromEntries(integers) };
+}
+
+function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {
+  const picked: Record<string, string> = {};
+  for (const name of names) {
     const value = headers[name];
-    if (typeof value === 'string') passed[name] = value;
+    if (typeof value === 'string') picked[name] = value;
   }
-  return passed;
+  return picked;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Of a longer text only both ends are looked at: they tell JSON from a page of HTML, and from what was cut off. */
-function looksLikeJson(pieces: BodyPieces): boolean {
-  let [start, end] = ['', ''];
-  for (let index = 0; start.length < END_BYTES && index < pieces.length; index += 1) {
-    start += pieces[index]?.toString('latin1', 0, END_BYTES - start.length);
-  }
-  for (let index = pieces.length - 1; end.length < END_BYTES && index >= 0; index -= 1) {
-    const piece = pieces[index];
-    end = `${piece?.toString('latin1', Math.max(0, piece.length - END_BYTES + end.length))}${end}`;
-  }
-  return ['{}', '[]'].includes(start.trimStart().slice(0, 1) + end.trimEnd().slice(-1));
-}
-
-function lengthOf(pieces: BodyPieces): number {
-  return pieces.reduce((length, piece) => length + piece.length, 0);
+function looksLikeJson(body: Buffer): boolean {
+  const start = body.toString('latin1', 0, END_BYTES).trimStart().slice(0, 1);
+  const end = body
+    .toString('latin1', body.length - END_BYTES)
+    .trimEnd()
+    .slice(-1);
+  return ['{}', '[]'].includes(start + end);
 }

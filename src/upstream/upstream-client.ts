@@ -1,14 +1,12 @@
 import type { Dispatcher } from 'undici';
+import { type Claim, FairSemaphore, type Permit, SemaphoreRejection } from '../lib/concurrency/fair-semaphore.ts';
 import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { EndpointAddress } from '../primitives/endpoint-address.ts';
 import type { OpenHttp } from '../primitives/http-port.ts';
 import type { Span } from '../telemetry/spans.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
-import { ConnectionSlots, MAX_CONNECTIONS } from './connection-slots.ts';
-import type { Departure } from './departure.ts';
 import { Exchange, type ExchangeRules, type RawAnswer } from './exchange.ts';
-import { FailingSubjects } from './failing-subjects.ts';
 import {
   findBodyProblem,
   findHeadProblem,
@@ -23,7 +21,7 @@ export interface UpstreamRequest {
   readonly method: 'GET' | 'POST';
   /** Path and query, sent below the base URL byte for byte. */
   readonly target: string;
-  /** What it is about: a chain, or a list that is of no chain. Failures of one subject do not count against others. */
+  /** The chain that it is about, or a list that is of no chain. */
   readonly subject: string;
   /** JSON. */
   readonly body?: string | undefined;
@@ -33,12 +31,11 @@ export interface UpstreamRequest {
 
 /** For whom a request is sent. */
 export interface UpstreamCaller {
-  readonly departure: Departure;
+  /** Aborts when the answer is no longer needed. */
+  readonly signal: AbortSignal;
   /** The upstream gets its trace context. */
   readonly span: Span;
-  /** Whether the answer will be kept, and so is to be one buffer if it is not too long. */
-  readonly isKept: boolean;
-  /** Whose place in the line and whose slow reading it may share; undefined where nobody said. */
+  /** Client ID for fair queueing; undefined for internal requests. */
   readonly client?: string | undefined;
 }
 
@@ -46,7 +43,7 @@ export interface UpstreamCaller {
 export interface UpstreamClient extends AsyncDisposable {
   /** Whether the upstream is left alone because it is down. */
   readonly isCircuitOpen: boolean;
-  /** @throws {UpstreamError}, or the reason of the caller's departure */
+  /** @throws {UpstreamError}, or the signal's reason */
   request(request: UpstreamRequest, caller: UpstreamCaller): Promise<UpstreamResponse>;
 }
 
@@ -76,16 +73,22 @@ const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_FAILURES = 10;
 /** About as long as a restart takes, and not long to wait after one. */
 const OPEN_MS = 5_000;
-/** Connections for a subject that fails: one could hang, and the other one shows whether it works again. */
-const MAX_CONNECTIONS_OF_FAILING = 2;
+/** Keep-alive connections to one upstream, and so the requests in flight there. */
+const MAX_CONNECTIONS = 64;
+/** One chain gets half of the connections, a second one half of the rest: chains that hang leave some to others. */
+const CHAIN_SHARE = 1;
+/** Requests that wait for a connection, and those of one chain or client. */
+const MAX_QUEUED = 1_024;
+const MAX_QUEUED_OF_ONE = 768;
+/** Streamed answers take as long as their readers, and leave connections to others. */
+const MAX_STREAMS = 48;
+/** One client, which may read slowly, gets half of the streams. */
+const STREAM_CLIENT_SHARE = 1;
 /** A busy upstream, or busy connections to it, may be free a moment later. */
 const BUSY_RETRY_MS = 1_000;
 
 /** Causes of a GET's failure after which it is sent once more: the connection was there, and broke. */
 const BROKEN_CONNECTION = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
-
-/** What gateways say of the service behind them, and services of themselves. Any other error is about what was asked. */
-const UNHEALTHY_STATUSES = new Set([502, 503, 504]);
 
 export function createUpstreamClient(options: UpstreamClientOptions): UpstreamClient {
   return new PooledUpstreamClient(options);
@@ -96,8 +99,8 @@ class PooledUpstreamClient implements UpstreamClient {
   readonly #clock: Clock;
   readonly #address: EndpointAddress;
   readonly #breaker: CircuitBreaker;
-  readonly #subjects = new FailingSubjects();
-  readonly #slots = new ConnectionSlots();
+  readonly #connections: FairSemaphore;
+  readonly #streams: FairSemaphore;
   readonly #maxResponseBytes: number;
   readonly #rules: ExchangeRules;
   readonly #http: Dispatcher;
@@ -108,6 +111,11 @@ class PooledUpstreamClient implements UpstreamClient {
     this.#address = new EndpointAddress(endpoint);
     this.#maxResponseBytes = maxResponseBytes;
     this.#rules = this.#createRules();
+    this.#connections = new FairSemaphore({
+      ...{ clock, limit: MAX_CONNECTIONS, keyShare: Number.POSITIVE_INFINITY },
+      ...{ maxQueued: MAX_QUEUED, maxQueuedPerKey: () => MAX_QUEUED_OF_ONE },
+    });
+    this.#streams = new FairSemaphore({ clock, limit: MAX_STREAMS, keyShare: STREAM_CLIENT_SHARE });
     this.#breaker = new CircuitBreaker({
       clock,
       maxFailures: MAX_FAILURES,
@@ -135,50 +143,49 @@ class PooledUpstreamClient implements UpstreamClient {
   /** One deadline is over both attempts, and over the body. All of it is one promise beside that of the exchange: most requests are short. */
   async request(request: UpstreamRequest, caller: UpstreamCaller): Promise<UpstreamResponse> {
     const { subject, timeoutMs } = request;
-    const { departure, client = '' } = caller;
-    if (departure.reason !== undefined) throw departure.reason;
-    this.#admit(subject, client);
-    let exchange = this.#createExchange(subject, caller);
+    const { signal, client = '' } = caller;
+    signal.throwIfAborted();
+    this.#admit();
+    let exchange = this.#createExchange(caller);
     let isWaiting = false;
     const cancelDeadline = this.#clock.after(timeoutMs, () => exchange.abort(this.#tooLate(timeoutMs, isWaiting)));
-    departure.onLeave = (reason) => exchange.abort(reason);
+    const onAbort = (): void => exchange.abort(signal.reason);
+    signal.addEventListener('abort', onAbort);
+    const release = (): void => {
+      cancelDeadline();
+      signal.removeEventListener('abort', onAbort);
+    };
     let answer: RawAnswer | undefined;
     try {
       for (let isRepeated = false; answer === undefined; isRepeated = true) {
-        const slot = this.#slots.take(subject, client, exchange.answer);
-        if (slot !== undefined) {
+        const permit = this.#acquire({ subject, client }, exchange);
+        if (permit instanceof Promise) {
           isWaiting = true;
-          await slot;
+          exchange.permits.use(await permit);
           isWaiting = false;
-          this.#admitFromLine(subject);
-        }
+        } else exchange.permits.use(permit);
         try {
           this.#dispatch(request, caller.span, exchange);
           answer = await exchange.answer;
         } catch (error) {
-          const mayRepeat = request.method === 'GET' && !isRepeated && BROKEN_CONNECTION.has(codeOf(error));
+          const isBroken = BROKEN_CONNECTION.has(codeOf(error)) && !signal.aborted;
+          const mayRepeat = request.method === 'GET' && !isRepeated && isBroken;
           if (!mayRepeat) throw error;
-          exchange = this.#createExchange(subject, caller);
+          exchange = this.#createExchange(caller);
         }
       }
       const response = this.#present(request, answer);
       this.#breaker.answered();
-      if (UNHEALTHY_STATUSES.has(response.status)) this.#subjects.failed(subject);
-      else this.#subjects.succeeded(subject);
       return response;
     } catch (error) {
-      const failure = departure.reason ?? (error instanceof UpstreamError ? error : this.#failure(error));
-      this.#judge(subject, failure);
+      const failure = signal.aborted ? signal.reason : error instanceof UpstreamError ? error : this.#failure(error);
+      this.#judge(failure);
       throw failure;
     } finally {
       if (answer === undefined || !isStream(answer.body)) {
-        cancelDeadline();
-        departure.onLeave = undefined;
+        release();
       } else {
-        answer.body.once('close', () => {
-          cancelDeadline();
-          departure.onLeave = undefined;
-        });
+        answer.body.once('close', release);
       }
     }
   }
@@ -187,38 +194,39 @@ class PooledUpstreamClient implements UpstreamClient {
     await this.#http.destroy();
   }
 
-  #admit(subject: string, client: string): void {
-    if (this.#slots.isFull(subject, client)) throw this.#busy('has too many requests waiting for a connection');
-    if (this.#isBeyondFailing(subject, this.#slots.heldBy(subject))) throw this.#failingSubject();
+  #admit(): void {
     const waitMs = this.#breaker.admit();
     if (waitMs > 0) throw this.#failing('failed repeatedly and is left alone for a moment', waitMs);
   }
 
-  /** What a request waited for may have failed meanwhile: then it is refused as one that comes now, and the next one has its connection. */
-  #admitFromLine(subject: string): void {
-    if (!this.#isBeyondFailing(subject, this.#slots.heldBy(subject) - 1)) return;
-    this.#slots.release(subject);
-    throw this.#failingSubject();
+  /** Acquires a connection, or gives up waiting for one when the exchange is aborted. */
+  #acquire({ subject, client }: { subject: string; client: string }, exchange: Exchange): Permit | Promise<Permit> {
+    const claim = { key: client, groups: [{ name: subject, share: CHAIN_SHARE }] };
+    const permit = this.#connections.queued === 0 ? this.#connections.tryAcquire(claim) : undefined;
+    if (permit !== undefined) return permit;
+    const aborted = new AbortController();
+    exchange.answer.catch((reason: unknown) => aborted.abort(reason));
+    return this.#wait(claim, aborted.signal);
   }
 
-  /** @param held connections that its other requests use */
-  #isBeyondFailing(subject: string, held: number): boolean {
-    return held >= MAX_CONNECTIONS_OF_FAILING && this.#subjects.isFailing(subject);
+  async #wait(claim: Claim, signal: AbortSignal): Promise<Permit> {
+    try {
+      return await this.#connections.acquire(claim, signal);
+    } catch (error) {
+      if (!(error instanceof SemaphoreRejection)) throw error;
+      throw this.#busy('has too many requests waiting for a connection');
+    }
   }
 
-  /** What the failure of a request says of the upstream, and of the subject it was about. */
-  #judge(subject: string, error: unknown): void {
+  /** What the failure of a request says of the upstream. */
+  #judge(error: unknown): void {
     if (!(error instanceof UpstreamError)) {
       this.#breaker.abandoned(); // the client left
     } else if (error.code === 'upstream_invalid_answer') {
       this.#breaker.answered();
     } else if (error.code === 'upstream_timeout' || error.code === 'upstream_unreachable') {
-      if (neverConnected(error)) {
-        this.#breaker.notConnected();
-      } else {
-        this.#breaker.unanswered();
-        this.#subjects.failed(subject);
-      }
+      if (neverConnected(error)) this.#breaker.notConnected();
+      else this.#breaker.unanswered();
     } else {
       this.#breaker.abandoned(); // it was never sent
     }
@@ -230,8 +238,8 @@ class PooledUpstreamClient implements UpstreamClient {
       : new UpstreamError('upstream_timeout', `the ${this.#name} did not answer within ${timeoutMs} ms`);
   }
 
-  #createExchange(subject: string, { isKept, client = '' }: UpstreamCaller): Exchange {
-    return new Exchange(this.#rules, { subject, client, isKept });
+  #createExchange({ client = '' }: UpstreamCaller): Exchange {
+    return new Exchange(this.#rules, client);
   }
 
   #createRules(): ExchangeRules {
@@ -243,12 +251,8 @@ class PooledUpstreamClient implements UpstreamClient {
         return problem === undefined ? undefined : this.#invalid(problem);
       },
       tooLong: () => this.#invalid(`sent more than the ${this.#maxResponseBytes} bytes allowed`),
-      takeStream: ({ client }) => this.#slots.takeStream(client),
+      takeStream: ({ client, permits }) => permits.use(this.#streams.tryAcquire({ key: client })) !== undefined,
       noStream: () => this.#busy('has too many long answers under way, of this client or of all'),
-      onOver: ({ subject, client, isStreaming }) => {
-        if (isStreaming) this.#slots.returnStream(client);
-        this.#slots.release(subject);
-      },
     };
   }
 
@@ -304,10 +308,6 @@ class PooledUpstreamClient implements UpstreamClient {
 
   #busy(problem: string): UpstreamError {
     return new UpstreamError('upstream_overloaded', `the ${this.#name} ${problem}`, { retryAfterMs: BUSY_RETRY_MS });
-  }
-
-  #failingSubject(): UpstreamError {
-    return this.#failing('failed repeatedly for requests like this one, of which only a few are sent', OPEN_MS);
   }
 
   #failing(problem: string, retryAfterMs: number): UpstreamError {

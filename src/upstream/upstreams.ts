@@ -3,11 +3,10 @@ import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
 import type { Clock } from '../primitives/clock.ts';
 import { type OpenHttp, openHttpPool } from '../primitives/http-port.ts';
 import { LazyMap } from '../primitives/lazy-map.ts';
+import { createThrottledWarnings } from '../telemetry/log-throttle.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { DURATION_BUCKETS_SECONDS, type Metrics } from '../telemetry/metrics.ts';
-import { createSampledWarnings } from '../telemetry/sampled-warnings.ts';
 import { NO_SPAN, type Span } from '../telemetry/spans.ts';
-import type { Departure } from './departure.ts';
 import { type CachedResponse, type CachePolicy, ResponseCache } from './response-cache.ts';
 import { isStream, type UpstreamResponse } from './upstream-answer.ts';
 import { createUpstreamClient, type UpstreamClient, type UpstreamRequest } from './upstream-client.ts';
@@ -50,7 +49,7 @@ export interface Upstreams extends AsyncDisposable {
   update(endpoints: UpstreamsOptions['endpoints']): void;
   /**
    * @param policy where the answer may be an earlier one
-   * @throws {UpstreamError}, or the reason of the caller's departure
+   * @throws {UpstreamError}, or the signal's reason
    */
   request(name: UpstreamName, request: UpstreamQuestion, policy: CachePolicy | undefined): Promise<UpstreamAnswer>;
 }
@@ -60,7 +59,8 @@ export interface UpstreamQuestion extends UpstreamRequest {
   readonly requestID: string;
   /** Whoever asks, for its share of what clients may hold up; undefined where nobody said. */
   readonly client?: string;
-  readonly departure: Departure;
+  /** Aborts when the client has gone. */
+  readonly signal: AbortSignal;
   /** Without it, nothing is traced. */
   readonly span?: Span;
 }
@@ -73,14 +73,23 @@ export function createUpstreams(options: UpstreamsOptions): Upstreams {
   return upstreams;
 }
 
+/** An upstream at one address. */
+interface OpenUpstream {
+  readonly name: UpstreamName;
+  readonly endpoint: ApiEndpoint;
+  readonly client: UpstreamClient;
+  /** Different for each address that the upstream has had, so that answers of an earlier one are never found in the cache. */
+  readonly cachePrefix: string;
+}
+
 class ClientsOfUpstreams implements Upstreams {
   readonly #options: UpstreamsOptions;
-  readonly #clients = new Map<UpstreamName, UpstreamClient>();
-  readonly #endpoints = new Map<UpstreamName, ApiEndpoint>();
+  readonly #open = new Map<UpstreamName, OpenUpstream>();
+  #opened = 0;
   /** Clients of earlier addresses, until they are closed, with what calls that off. */
   readonly #retired = new Map<UpstreamClient, () => void>();
   readonly #cache: ResponseCache | undefined;
-  readonly #warn: ReturnType<typeof createSampledWarnings>;
+  readonly #warn: ReturnType<typeof createThrottledWarnings>;
   readonly #metrics: ReturnType<typeof declareMetrics>;
   /** Of what is being asked and will be kept, by the cache's keys. */
   readonly #spans = new Map<string, Span>();
@@ -88,16 +97,15 @@ class ClientsOfUpstreams implements Upstreams {
   constructor(options: UpstreamsOptions) {
     const { clock, logger, cacheBytes } = options;
     this.#options = options;
-    this.#warn = createSampledWarnings(logger, clock);
+    this.#warn = createThrottledWarnings(logger, clock);
     this.#cache = cacheBytes === 0 ? undefined : new ResponseCache({ clock, maxBytes: cacheBytes });
-    this.#metrics = declareMetrics(options.metrics, this.#clients);
+    this.#metrics = declareMetrics(options.metrics, this.#open);
   }
 
   open(name: UpstreamName, endpoint: ApiEndpoint): void {
     const { clock, logger, maxResponseBytes, openHttp = openHttpPool } = this.#options;
     const { role } = UPSTREAMS[name];
-    if (this.#clients.has(name)) throw new Error(`the ${role} is open already`);
-    this.#endpoints.set(name, endpoint);
+    if (this.#open.has(name)) throw new Error(`the ${role} is open already`);
     const onCircuit = (isOpen: boolean): void => {
       if (isOpen) {
         logger.warn({ upstream: name }, 'an upstream is down and is left alone; now and then one request tries it');
@@ -105,20 +113,18 @@ class ClientsOfUpstreams implements Upstreams {
         logger.info({ upstream: name }, 'an upstream that was down answers again');
       }
     };
-    this.#clients.set(
-      name,
-      createUpstreamClient({ name: role, endpoint, clock, openHttp, maxResponseBytes, onCircuit }),
-    );
+    const client = createUpstreamClient({ name: role, endpoint, clock, openHttp, maxResponseBytes, onCircuit });
+    this.#opened += 1;
+    this.#open.set(name, { name, endpoint, client, cachePrefix: `${name} ${this.#opened}` });
   }
 
   update(endpoints: UpstreamsOptions['endpoints']): void {
-    for (const [name, before] of [...this.#endpoints]) {
-      const [endpoint, client] = [endpoints[name], this.#clients.get(name)];
-      const isSame = JSON.stringify(endpoint) === JSON.stringify(before);
-      if (endpoint === undefined || client === undefined || isSame) continue;
-      this.#clients.delete(name);
-      this.open(name, endpoint);
-      this.#retire(client);
+    for (const before of [...this.#open.values()]) {
+      const endpoint = endpoints[before.name];
+      if (endpoint === undefined || JSON.stringify(endpoint) === JSON.stringify(before.endpoint)) continue;
+      this.#open.delete(before.name);
+      this.open(before.name, endpoint);
+      this.#retire(before.client);
     }
   }
 
@@ -132,51 +138,49 @@ class ClientsOfUpstreams implements Upstreams {
   }
 
   request(name: UpstreamName, question: UpstreamQuestion, policy: CachePolicy | undefined): Promise<UpstreamAnswer> {
-    const client = this.#clients.get(name);
-    if (client === undefined) return Promise.reject(notConfigured(name));
+    const upstream = this.#open.get(name);
+    if (upstream === undefined) return Promise.reject(notConfigured(name));
     return this.#cache === undefined || policy === undefined
-      ? this.#ask(name, client, question, question.departure)
-      : this.#askOrRemember(name, client, question, this.#cache, policy);
+      ? this.#ask(upstream, question, question.signal)
+      : this.#askOrRemember(upstream, question, this.#cache, policy);
   }
 
   async #askOrRemember(
-    name: UpstreamName,
-    client: UpstreamClient,
+    upstream: OpenUpstream,
     question: UpstreamQuestion,
     cache: ResponseCache,
     policy: CachePolicy,
   ): Promise<UpstreamAnswer> {
     let isAsked = false;
-    const key = `${name} ${question.target}`;
+    const key = `${upstream.cachePrefix} ${question.target}`;
     const answering = cache.get(
       key,
       policy,
-      (departure, isKept) => {
+      (signal, isKept) => {
         isAsked = true;
-        return this.#ask(name, client, question, departure, isKept ? key : undefined);
+        return this.#ask(upstream, question, signal, isKept ? key : undefined);
       },
-      question.departure,
+      question.signal,
     );
     // The question, which several requests may share, is under way already.
     const shared = this.#spans.get(key);
     if (shared !== undefined) question.span?.link(shared);
     const answer = await answering;
-    if (!isAsked) this.#metrics.cacheHits.get(name).inc();
+    if (!isAsked) this.#metrics.cacheHits.get(upstream.name).inc();
     return answer;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const cancel of this.#retired.values()) cancel();
-    const clients = [...this.#clients.values(), ...this.#retired.keys()];
+    const clients = [...Array.from(this.#open.values(), ({ client }) => client), ...this.#retired.keys()];
     await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()));
   }
 
   /** @param key where the answer is kept, and other requests may share it */
   async #ask(
-    name: UpstreamName,
-    client: UpstreamClient,
+    { name, client }: OpenUpstream,
     request: UpstreamQuestion,
-    departure: Departure,
+    signal: AbortSignal,
     key?: string,
   ): Promise<UpstreamResponse> {
     const { clock } = this.#options;
@@ -185,10 +189,7 @@ class ClientsOfUpstreams implements Upstreams {
     const span = whole === NO_SPAN ? NO_SPAN : whole.child(`upstream ${name}`, 'client');
     if (key !== undefined && span.isRecorded) this.#spans.set(key, span);
     try {
-      const response = await client.request(request, {
-        ...{ departure, span, isKept: key !== undefined },
-        client: request.client,
-      });
+      const response = await client.request(request, { signal, span, client: request.client });
       span.set('http.response.status_code', response.status);
       this.#recordResponse(name, request, response);
       return response;
@@ -243,7 +244,7 @@ function describeStreamEnd({ readableEnded, errored }: Readable): readonly [Upst
 /** `refused` is a 4xx, `failed` a 5xx, `left` a client that did not wait. */
 type UpstreamOutcome = UpstreamErrorCode | 'ok' | 'refused' | 'failed' | 'left';
 
-function declareMetrics(metrics: Metrics, clients: ReadonlyMap<UpstreamName, UpstreamClient>) {
+function declareMetrics(metrics: Metrics, open: ReadonlyMap<UpstreamName, OpenUpstream>) {
   metrics.readGauge<'upstream'>(
     {
       name: 'upstream_circuit_open',
@@ -251,7 +252,10 @@ function declareMetrics(metrics: Metrics, clients: ReadonlyMap<UpstreamName, Ups
       labels: ['upstream'],
     },
     () =>
-      Array.from(clients, ([upstream, { isCircuitOpen }]) => ({ labels: { upstream }, value: Number(isCircuitOpen) })),
+      Array.from(open.values(), ({ name, client }) => ({
+        labels: { upstream: name },
+        value: Number(client.isCircuitOpen),
+      })),
   );
   const requests = metrics.counter<'upstream' | 'outcome'>({
     name: 'upstream_requests_total',

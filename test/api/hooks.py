@@ -87,8 +87,19 @@ def message_of(body: dict) -> str:
     error = body.get("error")
     if isinstance(error, dict):
         return error.get("message", "")
+    message = body.get("message")
+    # The metrics service's errors have a list.
+    if isinstance(message, list):
+        return " ".join(message)
     # The Go aggregator's form has nothing else.
-    return str(body.get("message", error or ""))
+    return str(message or error or "")
+
+
+def without_go_words(message):
+    """The Go aggregator's words come before ours in its API."""
+    for words in ("failed to aggregate signatures. error: ", "failed to collect a threshold of signatures: "):
+        message = message.removeprefix(words)
+    return message
 
 
 @schemathesis.check
@@ -96,9 +107,12 @@ def explained_refusal(ctx, response, case):
     """A request that fits the document is refused for one of the reasons above only."""
     if response.status_code != 400 or case.meta is None or not case.meta.generation.mode.is_positive:
         return
-    message = message_of(body_of(response))
+    message = without_go_words(message_of(body_of(response)))
     # Numbers in a URL are written in digits alone, so that every server reads them alike.
     if re.search(r" must be an? (integer|number) ", message) and re.search(r"=[\d.]+e[-+%\d]", response.request.url):
+        return
+    # As in Go, a height has no fraction and no exponent, which JSON Schema cannot say of an integer.
+    if message.endswith("without fraction and exponent"):
         return
     assert EXPLAINED.search(message), f"a request that fits the document was refused, for no explained reason: {message}"
 
@@ -109,8 +123,7 @@ def explained_server_error(ctx, response, case):
     if response.status_code < 500:
         return
     body = body_of(response)
-    # The Go aggregator's words come before ours.
-    message = message_of(body).removeprefix("failed to collect a threshold of signatures: ")
+    message = without_go_words(message_of(body))
     assert response.status_code == 500 and message.startswith("failed to collect a threshold of stake"), f"failed: {message}"
     # The Go aggregator's form has nothing else.
     if "code" in body:
@@ -145,6 +158,9 @@ def error_form(ctx, response, case):
 @schemathesis.check
 def unlisted_method(ctx, response, case):
     """A path that exists for another method only is a 404, as the document says: there is no 405."""
+    # The Go aggregator takes every method, and so does its API here.
+    if case.path.endswith("/aggregate-signatures"):
+        return
     scenario = getattr(getattr(case.meta and case.meta.phase.data, "scenario", None), "name", None)
     if scenario != "UNSPECIFIED_HTTP_METHOD" or response.request.method in ("HEAD", "OPTIONS"):
         return

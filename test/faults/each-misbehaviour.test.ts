@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Behaviour } from '../../src/devnet/behaviour.ts';
+import type { Behaviour } from '../devnet/behaviour.ts';
 import { behavioursOf, outcomesOf, startFaultWorld } from './fault-world.ts';
 import { MISBEHAVIOURS, misbehaviourFromSeed } from './misbehaviour.ts';
 

@@ -1,9 +1,10 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { expect } from 'vitest';
-import type { Behaviour } from '../../src/devnet/behaviour.ts';
 import type { Devnet } from '../../src/devnet/devnet.ts';
 import { bytesToHex, parseHex } from '../../src/primitives/bytes.ts';
 import type { Validator } from '../../src/validators/validator.ts';
+import type { Behaviour } from '../devnet/behaviour.ts';
+import { setBehaviour } from '../devnet/validator-faults.ts';
 import {
   type Answer,
   type RunningService,
@@ -105,5 +106,5 @@ export function outcomesOf({ body }: Answer): { name: string; weight: bigint }[]
 }
 
 function tell(devnet: Devnet, plan: Plan): void {
-  for (const [index, behaviour] of plan) devnet.validator(index).setBehaviour(behaviour);
+  for (const [index, behaviour] of plan) setBehaviour(devnet.validator(index), behaviour);
 }

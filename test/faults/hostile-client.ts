@@ -127,7 +127,7 @@ export function expectErrorForm({ status, headers, body }: RawAnswer): void {
   expect(Object.keys(parsed).filter((key) => key !== 'details')).toEqual(['message', 'statusCode', 'error', 'code']);
   expect(parsed['statusCode']).toBe(status);
   expect(headers).toMatchObject({
-    'content-type': 'application/json; charset=utf-8',
+    'content-type': 'application/json',
     'x-content-type-options': 'nosniff',
     'x-request-id': expect.stringMatching(/^[\x21-\x7e]{1,128}$/),
   });

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
@@ -44,9 +45,13 @@ function collect(socket: Socket): () => Buffer {
 test(
   'many that send a head or a body and never end it hold nobody up, and are told that they are late',
   async () => {
-    const { server } = service.running.app.server;
+    const server = service.running.app.server?.server as Server;
     const before = { requestTimeout: server.requestTimeout, headersTimeout: server.headersTimeout };
-    expect(before).toEqual({ requestTimeout: 30_000, headersTimeout: 30_000 });
+    expect({ ...before, timeout: server.timeout }).toEqual({
+      requestTimeout: 30_000,
+      headersTimeout: 30_000,
+      timeout: 60_000,
+    });
     const late = await openMany(60);
     const answers = late.map((socket, index) => {
       const isBody = index % 2 === 0;
@@ -114,6 +119,27 @@ test(
     }
     await service.expectUnharmed();
     expect(sockets.length).toBeGreaterThan(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'twelve connections that pipeline and take no answers stop no other connection of their address',
+  async () => {
+    const server = service.running.app.server!.server;
+    const stopped: Promise<unknown>[] = [];
+    const onConnection = (served: Socket): void => void stopped.push(once(served, 'pause'));
+    server.on('connection', onConnection);
+    for (const socket of await openMany(12)) {
+      socket.pause();
+      socket.write(request('GET /openapi.json', KEPT).repeat(1_700));
+    }
+    await Promise.all(stopped);
+    server.off('connection', onConnection);
+    const [probe] = await openMany(1);
+    const answer = once(probe!, 'data');
+    probe!.write(request('GET /health/live', KEPT));
+    expect(String((await answer)[0])).toMatch(/^HTTP\/1\.1 200 OK/);
   },
   TIMEOUT_MS,
 );

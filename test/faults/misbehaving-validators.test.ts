@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Behaviour } from '../../src/devnet/behaviour.ts';
+import type { Behaviour } from '../devnet/behaviour.ts';
+import { setBehaviour } from '../devnet/validator-faults.ts';
 import { type Answer, type RunningService, startService } from '../integration/service/running-service.ts';
 
 const TIMEOUT_MS = 30_000;
@@ -7,7 +8,8 @@ const VALIDATORS = 10;
 
 /** Short, so that what depends on them is quick; what they mean is tested under virtual time with the aggregator. */
 const SETTINGS = {
-  aggregation: { peerTimeoutMs: 500, hedgeAfterMs: 100, requestTimeoutMs: 4_000, connectTimeoutMs: 1_000 },
+  aggregation: { requestTimeoutMs: 4_000 },
+  internals: { aggregation: { peerTimeoutMs: 500, hedgeAfterMs: 100, connectTimeoutMs: 1_000 } },
 };
 
 describe('a service whose validators misbehave', { timeout: TIMEOUT_MS }, () => {
@@ -18,12 +20,12 @@ describe('a service whose validators misbehave', { timeout: TIMEOUT_MS }, () => 
   afterAll(async () => {
     await service[Symbol.asyncDispose]();
   });
-  beforeEach(() => setBehaviour({ kind: 'normal' }, everyIndex()));
+  beforeEach(() => setBehaviours({ kind: 'normal' }, everyIndex()));
 
   const everyIndex = () => Array.from({ length: VALIDATORS }, (_, index) => index);
 
-  function setBehaviour(behaviour: Behaviour, indices: readonly number[]): void {
-    for (const index of indices) service.devnet.validator(index).setBehaviour(behaviour);
+  function setBehaviours(behaviour: Behaviour, indices: readonly number[]): void {
+    for (const index of indices) setBehaviour(service.devnet.validator(index), behaviour);
   }
 
   function aggregate(quorumPercentage: number): Promise<Answer> {
@@ -49,24 +51,24 @@ describe('a service whose validators misbehave', { timeout: TIMEOUT_MS }, () => 
     { kind: 'garbage signature', length: 95 },
     { kind: 'slow', delayMs: 2_000 },
   ])('reaches half of the weight in spite of two that are $kind', async (behaviour) => {
-    setBehaviour(behaviour, [0, 1]);
+    setBehaviours(behaviour, [0, 1]);
     await expectSigned(await aggregate(50), 50);
   });
 
   test('waits for validators whose chain lags behind', async () => {
-    setBehaviour({ kind: 'lagging', refusals: 1 }, everyIndex());
+    setBehaviours({ kind: 'lagging', refusals: 1 }, everyIndex());
     await expectSigned(await aggregate(100), 100);
   });
 
   test('names those with a wrong signature where all are needed', async () => {
-    setBehaviour({ kind: 'wrong signature' }, [3, 7]);
+    setBehaviours({ kind: 'wrong signature' }, [3, 7]);
     const answer = await aggregate(100);
     expect(answer.status).toBe(500);
     expect(outcome(answer, 'invalid_signature').count).toBe(2);
   });
 
   test('counts the silent, who answer pings all the same', async () => {
-    setBehaviour({ kind: 'silent' }, [0, 5]);
+    setBehaviours({ kind: 'silent' }, [0, 5]);
     const answer = await aggregate(100);
     expect(answer.status).toBe(500);
     // The first one that is out of time decides; the other one may still be waited for then.
@@ -76,14 +78,14 @@ describe('a service whose validators misbehave', { timeout: TIMEOUT_MS }, () => 
   });
 
   test('reports the code and text of those that refuse', async () => {
-    setBehaviour({ kind: 'refusing', code: -4, message: 'throttled' }, everyIndex());
+    setBehaviours({ kind: 'refusing', code: -4, message: 'throttled' }, everyIndex());
     const answer = await aggregate(67);
     expect(answer.status).toBe(500);
     expect(answer.body['message']).toContain('throttled (code -4)');
   });
 
   test('fails a message that nobody will sign within a moment, for good, and after one round of questions', async () => {
-    setBehaviour({ kind: 'refusing', code: -2, message: 'no handler' }, everyIndex());
+    setBehaviours({ kind: 'refusing', code: -2, message: 'no handler' }, everyIndex());
     const message = service.devnet.emitMessages(1)[0];
     const requests = 'signature_aggregator_signature_requests_total';
     const before = await service.metric(requests);
@@ -100,7 +102,7 @@ describe('a service whose validators misbehave', { timeout: TIMEOUT_MS }, () => 
   });
 
   test('answers at once again with the failure of a moment ago, and says when to come back', async () => {
-    setBehaviour({ kind: 'refusing', code: -4, message: 'throttled' }, everyIndex());
+    setBehaviours({ kind: 'refusing', code: -4, message: 'throttled' }, everyIndex());
     const message = service.devnet.emitMessages(1)[0];
     const first = await service.post({ message });
     const requests = 'signature_aggregator_signature_requests_total';
@@ -112,7 +114,7 @@ describe('a service whose validators misbehave', { timeout: TIMEOUT_MS }, () => 
   });
 
   test('gives what reaches the quorum at the deadline where the buffer cannot be had', async () => {
-    setBehaviour({ kind: 'silent' }, [0]);
+    setBehaviours({ kind: 'silent' }, [0]);
     const message = service.devnet.emitMessages(1)[0];
     await expectSigned(await service.post({ message, quorumPercentage: 50, quorumPercentageBuffer: 50 }), 50);
   });

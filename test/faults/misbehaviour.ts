@@ -1,6 +1,6 @@
-import type { Behaviour } from '../../src/devnet/behaviour.ts';
 import { createSeededRandom } from '../../src/devnet/seeded-random.ts';
 import type { Random } from '../../src/primitives/clock.ts';
+import type { Behaviour } from '../devnet/behaviour.ts';
 
 /** One way to misbehave. */
 export interface Misbehaviour {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Devnet, DevnetApi } from '../../src/devnet/devnet.ts';
-import type { ApiBehaviour } from '../../src/devnet/node-api-faults.ts';
 import { parseHex } from '../../src/primitives/bytes.ts';
 import { type Clock, systemClock } from '../../src/primitives/clock.ts';
+import { type ApiBehaviour, setApiBehaviour } from '../devnet/node-api-faults.ts';
 import {
   type Answer,
   type RunningService,
@@ -52,10 +52,11 @@ function jumpingClock(): Clock & { jump(ms: number): void } {
 async function start(hasSecond: boolean): Promise<World> {
   let second: DevnetApi | undefined;
   let truth: CanonicalSet | undefined;
-  const network = { apiTimeoutMs: hasSecond ? TWO_URLS_TIMEOUT_MS : API_TIMEOUT_MS };
+  const network = {};
+  const internals = { network: { apiTimeoutMs: hasSecond ? TWO_URLS_TIMEOUT_MS : API_TIMEOUT_MS } };
   const [devnetClock, clock] = [jumpingClock(), jumpingClock()];
   const service = await startService(VALIDATORS, {
-    settings: { network, clock },
+    settings: { network, internals, clock },
     devnetClock,
     async prepare(devnet) {
       if (hasSecond) {
@@ -95,7 +96,7 @@ const USELESS: readonly ApiBehaviour[] = [
 describe.concurrent('a P-Chain API', { timeout: TIMEOUT_MS }, () => {
   test.for(USELESS)('that is $kind: the second URL has the answer', async (behaviour) => {
     await using world = await start(true);
-    world.devnet.api.setBehaviour(behaviour);
+    setApiBehaviour(world.devnet.api, behaviour);
     world.passBlock();
     const answer = await world.ask();
     expect(world.isSigned(answer, world.truth), JSON.stringify(answer.body)).toBe(true);
@@ -105,22 +106,22 @@ describe.concurrent('a P-Chain API', { timeout: TIMEOUT_MS }, () => {
     'that is $kind, and the only one: a clear failure in time, and all is well after it',
     async (behaviour) => {
       await using world = await start(false);
-      world.devnet.api.setBehaviour(behaviour);
+      setApiBehaviour(world.devnet.api, behaviour);
       world.passBlock();
       const failure = await world.ask();
       expect(failure.status, JSON.stringify(failure.body)).toBeGreaterThanOrEqual(502);
       expect(failure.body['code']).toMatch(/^p_chain_(unavailable|invalid)$/);
       expect(failure.tookMs).toBeLessThan(FAILURE_MS);
-      world.devnet.api.setBehaviour({ kind: 'normal' });
+      setApiBehaviour(world.devnet.api, { kind: 'normal' });
       expect(world.isSigned(await world.ask(), world.truth)).toBe(true);
     },
   );
 
   test('that lags behind the one before, which is gone: what is signed is right, or there is a 503', async () => {
     await using world = await start(true);
-    world.second?.setBehaviour({ kind: 'behind', blocks: 30 });
+    setApiBehaviour(world.second as DevnetApi, { kind: 'behind', blocks: 30 });
     expect(world.isSigned(await world.ask(), world.truth)).toBe(true);
-    world.devnet.api.setBehaviour({ kind: 'down' });
+    setApiBehaviour(world.devnet.api, { kind: 'down' });
     const meanwhile = await world.ask();
     if (meanwhile.status !== 503) expect(world.isSigned(meanwhile, world.truth)).toBe(true);
     world.passBlock();
@@ -129,7 +130,7 @@ describe.concurrent('a P-Chain API', { timeout: TIMEOUT_MS }, () => {
 
   test('whose heights go backwards: every message is signed', async () => {
     await using world = await start(false);
-    world.devnet.api.setBehaviour({ kind: 'backwards' });
+    setApiBehaviour(world.devnet.api, { kind: 'backwards' });
     for (let round = 0; round < 3; round += 1) {
       world.passBlock();
       expect(world.isSigned(await world.ask(), world.truth)).toBe(true);
@@ -138,7 +139,7 @@ describe.concurrent('a P-Chain API', { timeout: TIMEOUT_MS }, () => {
 
   test('of two that disagree: the first one is believed', async () => {
     await using world = await start(true);
-    world.second?.setBehaviour({ kind: 'other set' });
+    setApiBehaviour(world.second as DevnetApi, { kind: 'other set' });
     for (let round = 0; round < 3; round += 1) {
       world.passBlock();
       expect(world.isSigned(await world.ask(), world.truth)).toBe(true);
@@ -147,10 +148,10 @@ describe.concurrent('a P-Chain API', { timeout: TIMEOUT_MS }, () => {
 
   test('whose sets change between calls: what is signed is right for one of them', async () => {
     await using world = await start(false);
-    world.devnet.api.setBehaviour({ kind: 'other set' });
+    setApiBehaviour(world.devnet.api, { kind: 'other set' });
     const { subnetID } = world.devnet.subnets.primary;
     const other = toCanonicalSet(await validatorsAt(world.devnet.apiUrl, subnetID));
-    world.devnet.api.setBehaviour({ kind: 'changing set' });
+    setApiBehaviour(world.devnet.api, { kind: 'changing set' });
     for (let round = 0; round < 4; round += 1) {
       world.passBlock();
       const answer = await world.ask();
@@ -163,7 +164,7 @@ describe.concurrent('a P-Chain API', { timeout: TIMEOUT_MS }, () => {
   // SECURITY.md says so: the P-Chain API is trusted for validator sets.
   test('that lies about a set gets a message that destinations refuse: against that there is no defence', async () => {
     await using world = await start(false);
-    world.devnet.api.setBehaviour({ kind: 'other set' });
+    setApiBehaviour(world.devnet.api, { kind: 'other set' });
     world.passBlock();
     const answer = await world.ask();
     expect(answer.status).toBe(201);

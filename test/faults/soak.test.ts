@@ -139,7 +139,7 @@ test(
   async () => {
     const logger = createLogger('silent');
     await using devnet = await startDevnet({ validators: VALIDATORS, clock: systemClock, logger });
-    const local = { aliases: ['fuji'], pChainApi: [{ baseUrl: devnet.apiUrl }], dialsPerSecond: 1_000 };
+    const local = { aliases: ['fuji'], pChainApi: [{ baseUrl: devnet.apiUrl }] };
     await using service = await startServiceChild({ networks: { local }, server: { port: 0 } }, [INSPECT_FLAG]);
     const url = await service.url();
     await expect.poll(async () => (await service.get('/health/ready')).status, { timeout: 30_000 }).toBe(200);

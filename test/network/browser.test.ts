@@ -143,7 +143,7 @@ describe('the page at /docs', () => {
     await row('pageSize').waitFor();
     expect(await row('pageSize').innerText()).toMatch(/Default value : 10\s[^]*minimum: 1\s+maximum: 100/);
     expect(await row('network').innerText()).toContain('Available values : mainnet, fuji, testnet');
-    expect(await validators.locator('tr.response[data-code="default"]').innerText()).toContain('retry-after');
+    expect(await validators.locator('tr.response[data-code="429"]').innerText()).toContain('retry-after');
 
     await validators.getByRole('button', { name: 'Try it out' }).click();
     await row('network').locator('select').selectOption('fuji');
@@ -162,7 +162,7 @@ describe('the page at /docs', () => {
     const aggregation = operation('aggregateSignatures');
     await aggregation.locator('.opblock-summary').click();
     expect(await aggregation.locator('.examples-select').first().innerText()).toContain('C-Chain message');
-    expect(await aggregation.locator('tr.response').count()).toBe(3);
+    expect(await aggregation.locator('tr.response').first().getAttribute('data-code')).toBe('201');
     await aggregation.getByRole('button', { name: 'Try it out' }).click();
     // The example is of the public network that has this network's alias.
     const [message] = service.devnet.emitMessages(1);
@@ -218,7 +218,7 @@ describe('a page of an origin that is allowed', () => {
     const count = ({ method }: { method?: string }) => {
       if (method === 'OPTIONS') preflights += 1;
     };
-    service.app.server.server.on('request', count);
+    service.app.server?.server.on('request', count);
     await open(pages.origin);
     for (const message of service.devnet.emitMessages(3)) {
       const seen = await fetchIn(page, `${service.app.url}${AGGREGATION}`, {
@@ -231,7 +231,7 @@ describe('a page of an origin that is allowed', () => {
       // The key's own, not the address's: the key has arrived.
       expect(Number(seen.headers['x-ratelimit-remaining'])).toBeLessThan(1_000);
     }
-    service.app.server.server.off('request', count);
+    service.app.server?.server.off('request', count);
     expect(preflights).toBe(1);
     const unknown = await fetchIn(page, `${service.app.url}${LIST}`, { headers: { 'x-service-api-key': 'unknown' } });
     expect(unknown.status).toBe(401);
@@ -240,7 +240,7 @@ describe('a page of an origin that is allowed', () => {
   test('reads when to come again after too many requests', async () => {
     await using limited = await startUpstreamService({
       corsOrigins: [pages.origin],
-      access: { apiKeys: [], unitsPerMinute: 5, trustedProxies: [] },
+      access: { apiKeys: [], unitsPerMinute: 1, trustedProxies: [] },
     });
     await open(pages.origin);
     expect((await fetchIn(page, `${limited.url}${LIST}`)).status).toBe(200);
@@ -251,7 +251,7 @@ describe('a page of an origin that is allowed', () => {
     });
     expect(refused.status).toBe(429);
     expect(JSON.parse(refused.body)).toMatchObject({ statusCode: 429, error: 'Too Many Requests' });
-    expect(refused.headers).toMatchObject({ 'x-ratelimit-limit': '5', 'x-ratelimit-remaining': '0' });
+    expect(refused.headers).toMatchObject({ 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0' });
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
     expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(60);
   });

@@ -65,7 +65,7 @@ const transactions = TRANSACTION_NAMES.map(readTransaction);
 
 test('the vectors are 17 files', () => {
   const captured = readdirSync(join(import.meta.dirname, '..', 'vectors')).filter(
-    (file) => file.endsWith('.json') && !file.startsWith('ids-'),
+    (file) => file.endsWith('.json') && !file.startsWith('ids-') && file !== 'go-aggregator.json',
   );
   expect(captured).toHaveLength(17);
   expect(captured.toSorted()).toEqual(

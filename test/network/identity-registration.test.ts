@@ -4,10 +4,12 @@ import { parseConfig } from '../../src/config/load-config.ts';
 import type { NodeID } from '../../src/primitives/ids.ts';
 import { registerIdentity } from '../../src/store/identity-registration.ts';
 import { openSharedStore, type SharedStore } from '../../src/store/shared-store.ts';
-import { createMetrics } from '../../src/telemetry/metrics.ts';
+import { createMetrics, METRIC_PREFIX } from '../../src/telemetry/metrics.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { createLogLines } from '../log-lines.ts';
 import { type RedisProcess, startRedis } from './redis-process.ts';
+
+const IGNORED = `${METRIC_PREFIX}identity_registrations_ignored_total`;
 
 async function openStore({ port }: RedisProcess) {
   const networks = { local: { pChainApi: [{ baseUrl: 'http://127.0.0.1' }] } };
@@ -26,6 +28,7 @@ test('of two replicas with one NodeID the second is told, until the first has le
   const register = (replica: string, nodeID: string) =>
     registerIdentity({
       ...{ store, replica, description: `process of ${replica}`, lapsesMs: 60_000 },
+      metrics: createMetrics(new Registry()),
       nodeID: nodeID as NodeID,
     });
   const [first, second, other] = [register('a', 'NodeID-1'), register('b', 'NodeID-1'), register('c', 'NodeID-2')];
@@ -38,7 +41,7 @@ test('of two replicas with one NodeID the second is told, until the first has le
   expect(await first.look()).toBe('process of b');
   // A registration that nobody renews ends by itself.
   const brief = registerIdentity({
-    ...{ store, replica: 'd', description: 'd', lapsesMs: 1 },
+    ...{ store, replica: 'd', description: 'd', lapsesMs: 1, metrics: createMetrics(new Registry()) },
     nodeID: 'NodeID-3' as NodeID,
   });
   const late = register('e', 'NodeID-3');
@@ -47,7 +50,7 @@ test('of two replicas with one NodeID the second is told, until the first has le
   expect(await brief.look()).toBe('process of e');
 });
 
-test('of what somebody else has put in its place, little is read, and as long as it is there it counts as another', async () => {
+test('a value that no replica has written is no other replica: it is counted, little of it is read, and ours takes its place', async () => {
   await using redis = await startRedis();
   using store = await openStore(redis);
   const answers: unknown[] = [];
@@ -65,12 +68,28 @@ test('of what somebody else has put in its place, little is read, and as long as
       ),
   };
   const nodeID = 'NodeID-1' as NodeID;
-  const own = { store: watched, nodeID, replica: 'a', description: 'process of a', lapsesMs: 60_000 };
+  const registry = new Registry();
+  const metrics = createMetrics(registry);
+  const own = { store: watched, nodeID, replica: 'a', description: 'process of a', lapsesMs: 60_000, metrics };
+  const first = registerIdentity(own);
+  const second = registerIdentity({ ...own, replica: 'b', metrics: createMetrics(new Registry()) });
   const plant = (value: string) =>
     store.ask((link) => link.run("return redis.call('SET', KEYS[1], ARGV[1])", `identity:${nodeID}`, [value]));
+  const ignored = async () => /ignored_total (\d+)/.exec(await registry.getSingleMetricAsString(IGNORED))?.[1];
   await plant('x'.repeat(1024 * 1024));
-  expect(await registerIdentity(own).look()).toBe('another one');
-  expect(answers).toEqual([Buffer.from('x'.repeat(513))]);
+  expect(await first.look()).toBeUndefined();
+  expect(answers).toEqual([Buffer.from('x'.repeat(513)), null]);
+  expect(await ignored()).toBe('1');
+  expect(await second.look()).toBe('process of a');
   await plant('');
-  expect(await registerIdentity(own).look()).toBeUndefined();
+  expect(await first.look()).toBeUndefined();
+  await plant('a \n{"level":50}');
+  expect(await first.look()).toBeUndefined();
+  expect(await ignored()).toBe('2');
+  // A value of another kind is left alone, and the store goes on.
+  await store.ask((link) =>
+    link.run("redis.call('DEL', KEYS[1]) return redis.call('RPUSH', KEYS[1], 'x')", `identity:${nodeID}`, []),
+  );
+  expect(await first.look()).toBeUndefined();
+  expect(await store.ask(async () => 'connected')).toBe('connected');
 });

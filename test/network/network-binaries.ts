@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 /** Go is not installed: the one reason for which the tests on a real network may be skipped. */
@@ -28,7 +28,8 @@ const PROGRESS_INTERVAL_MS = 15_000;
 const MAX_OUTPUT_CHARACTERS = 8_000;
 
 /**
- * Builds the node, its subnet-evm plugin and our own helper. Go's cache makes every build but the first one quick.
+ * Builds the node, its subnet-evm plugin and our own helper. Go's cache makes every build but the first one quick. A node of another
+ * version and its plugins are taken from the environment, by the names that avalanchego's own tools have for them.
  *
  * @throws {GoMissingError} where there is no `go` to call.
  */
@@ -36,25 +37,21 @@ export async function buildNetworkBinaries(
   report: (line: string) => void,
   signal: AbortSignal,
 ): Promise<NetworkBinaries> {
-  const pluginDir = join(BUILD_DIR, 'plugins');
+  const { AVALANCHEGO_PATH: givenNode, AVAGO_PLUGIN_DIR: givenPlugins } = process.env;
+  const ownPluginDir = join(BUILD_DIR, 'plugins');
+  const pluginDir = givenPlugins === undefined ? ownPluginDir : resolve(givenPlugins);
   const binaries = {
-    avalanchego: join(BUILD_DIR, 'avalanchego'),
+    avalanchego: givenNode === undefined ? join(BUILD_DIR, 'avalanchego') : resolve(givenNode),
     pluginDir,
     testnet: join(BUILD_DIR, 'testnet'),
     stakingKeysDir: join(await avalanchegoModuleDir(signal), 'staking', 'local'),
   };
-  await mkdir(pluginDir, { recursive: true });
-  await goBuild(
-    { module: MODULE_DIR, packagePath: 'github.com/ava-labs/avalanchego/main', output: binaries.avalanchego },
-    report,
-    signal,
-  );
-  await goBuild(
-    { module: MODULE_DIR, packagePath: './cmd/subnet-evm', output: join(pluginDir, SUBNET_EVM_ID) },
-    report,
-    signal,
-  );
-  await goBuild({ module: MODULE_DIR, packagePath: './cmd/testnet', output: binaries.testnet }, report, signal);
+  await mkdir(ownPluginDir, { recursive: true });
+  const build = (packagePath: string, output: string): Promise<void> =>
+    goBuild({ module: MODULE_DIR, packagePath, output }, report, signal);
+  if (givenNode === undefined) await build('github.com/ava-labs/avalanchego/main', binaries.avalanchego);
+  if (givenPlugins === undefined) await build('./cmd/subnet-evm', join(pluginDir, SUBNET_EVM_ID));
+  await build('./cmd/testnet', binaries.testnet);
   return binaries;
 }
 

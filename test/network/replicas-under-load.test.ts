@@ -6,6 +6,7 @@ import { systemClock } from '../../src/primitives/clock.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { verifySignedMessage } from '../../src/validators/verify-signed-message.ts';
 import { createWarpSet } from '../../src/validators/warp-set.ts';
+import { setBehaviour } from '../devnet/validator-faults.ts';
 import { validatorsAt } from '../integration/service/running-service.ts';
 import { type ServiceChild, startServiceChild } from '../integration/service/service-child.ts';
 import { type RedisProcess, startRedis } from './redis-process.ts';
@@ -29,7 +30,8 @@ let replicas: ServiceChild[];
 beforeAll(async () => {
   redis = await startRedis();
   devnet = await startDevnet({ validators: VALIDATORS, clock: systemClock, logger: createLogger('silent') });
-  for (const index of devnet.nodeIDs.keys()) devnet.validator(index).setBehaviour({ kind: 'slow', delayMs: ANSWER_MS });
+  for (const index of devnet.nodeIDs.keys())
+    setBehaviour(devnet.validator(index), { kind: 'slow', delayMs: ANSWER_MS });
   replicas = await Promise.all(Array.from({ length: REPLICAS }, startReplica));
 }, TIMEOUT_MS);
 const started = new AsyncDisposableStack();
@@ -43,7 +45,7 @@ afterAll(async () => {
 async function startReplica(): Promise<ServiceChild> {
   const replica = started.use(
     await startServiceChild({
-      networks: { local: { aliases: ['fuji'], pChainApi: [{ baseUrl: devnet.apiUrl }], dialsPerSecond: 1_000 } },
+      networks: { local: { aliases: ['fuji'], pChainApi: [{ baseUrl: devnet.apiUrl }] } },
       server: { port: 0, drainDelayMs: 300 },
       bls: { backend: 'native' },
       store: { sharedUrl: `redis://127.0.0.1:${redis.port}`, sharedSecret: 'the secret of the replicas' },

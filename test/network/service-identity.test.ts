@@ -30,7 +30,7 @@ async function until(isReached: () => Promise<boolean>, timeoutMs: number): Prom
   }
 }
 
-test('without a store or a folder in common the second one notices by how nodes treat it, and the first stays connected', async () => {
+test('without a store in common the second one notices by how nodes treat it, and the first stays connected', async () => {
   await using cleanup = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'identity-'));
   cleanup.defer(() => rm(directory, { recursive: true }));

@@ -53,6 +53,8 @@ const EPOCH_REMAINING_MS = 8_000;
 const EXPIRY_TIMEOUT_MS = 60_000;
 /** 10 AVAX keep a validator active for the better part of a year. */
 const BALANCE = 10_000_000_000n;
+/** One below what is left out. */
+const LOW_BALANCE = 2_047n;
 
 /** Bytes of a SubnetToL1Conversion, with which its Warp message ends. */
 const CONVERSION_LENGTH = 38;
@@ -120,6 +122,37 @@ test('the removal of a registered validator', async () => {
     400,
     /^txHash: the L1 validator whose weight transaction \S+ set was removed/,
   );
+});
+
+test('a validator with less than 2,048 nAVAX signs only what has no quorum without it', async () => {
+  const { subnetID, conversion, l1ChainID, nodes } = network();
+  const { nodeID } = nodes[1] as NetworkNode;
+  const validationID = conversion.validationIDs[nodeID] as string;
+  const messages: string[] = [];
+  for (const payload of ['0x11', '0x12', '0x13', '0x14']) {
+    messages.push((await emitMessage(network(), l1ChainID, payload)).message);
+  }
+  await network().onChain('disableL1Validator', { validationID });
+  // It pays for less than four seconds, and counts as active until the next block.
+  await network().onChain('increaseL1ValidatorBalance', { validationID, balance: LOW_BALANCE });
+  const height = await pChainHeight();
+
+  // The other three have 800 of 1,000.
+  for (const [index, more] of [{}, { quorumPercentageBuffer: 33 }, { quorumPercentage: 80 }].entries()) {
+    const request = { message: messages[index] as string, quorumPercentage: 67, ...more };
+    for (const at of [{ pChainHeight: Number(height) }, {}, { destinationBlockchainId: P_CHAIN_ID }]) {
+      const answer = await service.aggregate({ ...request, ...at });
+      expect(answer).toMatchObject({ status: 201 });
+      expect(answer.body.signers).not.toContain(nodeID);
+    }
+  }
+  const [, , , last] = messages as [string, string, string, string];
+  const needed = await service.aggregate({ message: last, quorumPercentage: 81, pChainHeight: Number(height) });
+  await expectSigned(network(), needed, { message: last, subnetID, height, quorum: 81 });
+  expect(needed.body.signers).toContain(nodeID);
+  const without = await service.aggregate({ message: last, pChainHeight: Number(height) });
+  expect(without.body.signers).not.toContain(nodeID);
+  await network().onChain('increaseL1ValidatorBalance', { validationID, balance: BALANCE });
 });
 
 test('the removal of a validator of the conversion', async () => {

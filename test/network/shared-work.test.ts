@@ -38,7 +38,7 @@ async function startReplicas(count: number, store: object, clock: Clock = system
   await using opened = new AsyncDisposableStack();
   const logs = Array.from({ length: count }, createLogLines);
   const settings = (index: number) => ({
-    ...{ store, bls: BLS, aggregation: AGGREGATION, clock },
+    ...{ store, bls: BLS, internals: { aggregation: AGGREGATION }, clock },
     logger: logs[index]!.logger,
   });
   const first = opened.use(await startService(VALIDATORS, { settings: settings(0) }));
@@ -304,7 +304,7 @@ test('a Redis Cluster: its keys are placed, and a node that is taken over costs 
   await using cluster = await startRedisCluster();
   const [first, ...others] = cluster.nodes.map(({ port }) => `127.0.0.1:${port}`);
   const store = {
-    ...{ sharedUrl: `redis://${first}`, sharedKind: 'cluster', sharedNodes: others },
+    ...{ sharedUrl: `redis://${first}`, sharedNodes: others },
     sharedSecret: SECRET,
   };
   await using replicas = await startReplicas(2, store);
@@ -335,7 +335,7 @@ test('behind a sentinel: the server that takes over is found, and no request fai
   await using watched = await startRedisWithSentinel('aggregator');
   // The first one that is asked is not there.
   const store = {
-    ...{ sharedUrl: 'redis://127.0.0.1:1', sharedKind: 'sentinel', sharedMaster: 'aggregator' },
+    ...{ sharedUrl: 'redis://127.0.0.1:1', sharedMaster: 'aggregator' },
     ...{ sharedNodes: [`127.0.0.1:${watched.sentinel.port}`], sharedSecret: SECRET },
   };
   await using replicas = await startReplicas(2, store);

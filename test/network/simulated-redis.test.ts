@@ -1,3 +1,4 @@
+import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../src/primitives/clock.ts';
 import { registerIdentity } from '../../src/store/identity-registration.ts';
@@ -6,6 +7,7 @@ import { openRedisLink } from '../../src/store/redis-link.ts';
 import { createSharedLimitCounters } from '../../src/store/shared-limit-counters.ts';
 import type { SharedStore } from '../../src/store/shared-store.ts';
 import { createSharedValues } from '../../src/store/shared-values.ts';
+import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { Draws } from '../simulation/draws.ts';
 import { simulatedIdentity } from '../simulation/simulated-identity.ts';
 import { SimulatedRedis } from '../simulation/simulated-redis.ts';
@@ -17,6 +19,7 @@ const OPERATIONS = 250;
 const LONG_MS = 600_000;
 /** What is left of a time may have passed in one of them. */
 const TICK_MS = 30_000;
+const TICK_NS = 30e9;
 
 /** The simulated one answers at once. */
 const AT_ONCE: Clock = {
@@ -30,7 +33,8 @@ const AT_ONCE: Clock = {
 /** Times that are left are told to half a minute. */
 function rough(reply: unknown): unknown {
   if (Array.isArray(reply)) return reply.map(rough);
-  return typeof reply === 'number' && reply > TICK_MS ? Math.round(reply / TICK_MS) : reply;
+  if (typeof reply !== 'number' || reply <= TICK_MS) return reply;
+  return Math.round(reply / (reply > TICK_NS ? TICK_NS : TICK_MS));
 }
 
 test('the Redis of the simulation answers the scripts of the service as a real one does', async () => {
@@ -65,7 +69,7 @@ test('the Redis of the simulation answers the scripts of the service as a real o
   const values = createSharedValues(store, 'scope:');
   const identities = ['one', 'other'].map((replica) =>
     registerIdentity({
-      ...{ store, replica, description: 'a process', lapsesMs: LONG_MS },
+      ...{ store, replica, description: 'a process', lapsesMs: LONG_MS, metrics: createMetrics(new Registry()) },
       nodeID: simulatedIdentity(1).nodeID,
     }),
   );
@@ -90,7 +94,7 @@ test('the Redis of the simulation answers the scripts of the service as a real o
         });
         break;
       case 'add':
-        await counters.add(`limit ${key}`, draws.int(1, 5), LONG_MS);
+        await counters.take(`limit ${key}`, draws.int(-3, 5) * 2 * TICK_NS, 20 * TICK_NS);
         break;
       case 'claim': {
         const claim = await counters.claim(`claim ${key}`, LONG_MS);

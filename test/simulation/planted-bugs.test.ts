@@ -161,18 +161,9 @@ const BUGS: readonly Bug[] = [
     /aggregations_admitted is \d+/,
     (original) => ({
       Admission: class extends original.Admission {
-        override enter(request: Parameters<InstanceType<Limits['Admission']>['enter']>[0]) {
-          const place = super.enter(request);
-          return {
-            client: place.client,
-            turn: place.turn.bind(place),
-            belongTo: place.belongTo.bind(place),
-            foundNothing: place.foundNothing.bind(place),
-            takeCredit: place.takeCredit.bind(place),
-            requireCredit: place.requireCredit.bind(place),
-            requireSeat: place.requireSeat.bind(place),
-            [Symbol.dispose]: () => undefined,
-          };
+        override admit(request: Parameters<InstanceType<Limits['Admission']>['admit']>[0]) {
+          super.admit(request);
+          return { release: () => undefined, [Symbol.dispose]: () => undefined };
         }
       },
     }),

@@ -29,13 +29,20 @@ export function compileRedisScript(source: string): RedisScript {
     const scope: Scope = new Map<string, unknown>([
       ['KEYS', keys],
       ['ARGV', args],
-      ['tonumber', (text: unknown) => Number(text)],
+      ['tonumber', toNumber],
+      ['math', { ceil: Math.ceil, max: Math.max }],
       ['redis', { call: (name: string, ...rest: unknown[]) => call(name, rest.map(String)) }],
     ]);
     return toReply(run(scope)?.returned);
   };
   scripts.set(source, script);
   return script;
+}
+
+/** Of decimal numbers. Of any other text there is none. */
+function toNumber(value: unknown): number | undefined {
+  const number = String(value).trim() === '' ? Number.NaN : Number(value);
+  return Number.isNaN(number) ? undefined : number;
 }
 
 /** As Redis turns Lua's values into its own. */
@@ -47,7 +54,7 @@ function toReply(value: unknown): Reply {
   return value as Reply;
 }
 
-const TOKEN = /\s*(?:(\d+)|([A-Za-z_]\w*)|'([^']*)'|(==|~=|<=|>=|[-+<>=#(){}[\],.]))/y;
+const TOKEN = /\s*(?:(\d+)|([A-Za-z_]\w*)|'([^']*)'|(==|~=|<=|>=|[-+*/<>=#(){}[\],.]))/y;
 const KEYWORDS: ReadonlySet<string> = new Set(['then', 'else', 'elseif', 'end']);
 
 type Token =
@@ -160,12 +167,23 @@ class Parser {
   }
 
   #sum(): Eval {
-    let left = this.#unary();
+    let left = this.#product();
     for (;;) {
       const factor = this.#take('+') ? 1 : this.#take('-') ? -1 : 0;
       if (factor === 0) return left;
-      const [first, second] = [left, this.#unary()];
+      const [first, second] = [left, this.#product()];
       left = (scope) => Number(first(scope)) + factor * Number(second(scope));
+    }
+  }
+
+  #product(): Eval {
+    let left = this.#unary();
+    for (;;) {
+      const isDivision = this.#take('/');
+      if (!isDivision && !this.#take('*')) return left;
+      const [first, second] = [left, this.#unary()];
+      left = (scope) =>
+        isDivision ? Number(first(scope)) / Number(second(scope)) : Number(first(scope)) * Number(second(scope));
     }
   }
 

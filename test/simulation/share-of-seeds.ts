@@ -1,10 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { type Bls, describeFailure, openSimulator, type Simulator } from './run-seeds.ts';
 
-/** Over all shares; each takes some ten milliseconds. */
-const SCHEDULES = Number(process.env['SIMULATION_SCHEDULES'] ?? 10_000);
-/** Of replicas: 5,005 of them have three. */
-const REPLICA_SCHEDULES = Number(process.env['SIMULATION_SCHEDULES'] ?? 5_460);
+/** Over all shares. */
+const SCHEDULES = Number(process.env['SIMULATION_SCHEDULES'] ?? inject('schedules'));
+const REPLICA_SCHEDULES = Number(process.env['SIMULATION_SCHEDULES'] ?? inject('replicaSchedules'));
 /** Where the seeds start. The same in each run, unless others are asked for. */
 const FIRST = Number(process.env['SIMULATION_FIRST'] ?? 1);
 /** One in so many runs over a real backend: a check of the model, which takes ten times as long. */
@@ -14,6 +13,7 @@ const REAL_REPLICAS_EVERY = 500;
 const MAX_FAILURES = 5;
 /** So few schedules may not show all that there is. */
 const MANY = 1_000;
+const MANY_OF_REPLICAS = 600;
 
 interface Share {
   readonly share: number;
@@ -62,7 +62,7 @@ export function testReplicaShare(share: number, shares: number): void {
       ...{ share, shares, schedules: REPLICA_SCHEDULES },
       run: (simulator, seed) => simulator.runReplicas(seed, backendOf(seed, REAL_REPLICAS_EVERY)),
     });
-    if (REPLICA_SCHEDULES < MANY) return;
+    if (REPLICA_SCHEDULES < MANY_OF_REPLICAS) return;
     expect([...sharedWork].toSorted()).toEqual(['alone', 'found', 'ours', 'refused', 'taken_over', 'waited']);
   }, 900_000);
 }

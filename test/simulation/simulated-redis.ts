@@ -270,15 +270,6 @@ export class SimulatedRedis {
         write(value, px < 0 ? Number.POSITIVE_INFINITY : Number(options[px + 1]));
         return { ok: 'OK' };
       }
-      case 'PEXPIRE':
-        if (entry !== undefined && typeof entry.value === 'string') write(entry.value, Number(args[0]));
-        return entry === undefined ? 0 : 1;
-      case 'INCRBY': {
-        if (!/^(-?\d{1,15})?$/.test(text())) throw new ErrorReply('ERR value is not an integer or out of range');
-        const sum = Number(text()) + Number(args[0]);
-        write(String(sum), (entry?.endsMs ?? Number.POSITIVE_INFINITY) - nowMs);
-        return sum;
-      }
       case 'DEL':
         // Allowed where it is full.
         this.#refuseWriting(replica, name);

@@ -45,14 +45,13 @@ const CLOSING_MS = 1_000;
 /** The job of a thread that nobody waits for any more, and one before it in the same thread. */
 const JOBS_UNDER_WAY = 2;
 /** A failure is the answer to equal requests for so long. */
-const FAILURE_MEMORY_MS = 5_000;
+const NEGATIVE_CACHE_MS = 5_000;
 /** For commands to the store that are not answered: a few in a row, before it counts as away. */
 const STORE_MS = 1_500;
 /** What one answer of it may take, and some more. */
 const STORE_ANSWER_MS = 250;
 /** Until all that replicas have sent to the store is there. */
 const STORE_SETTLES_MS = 100;
-const LIMIT_WINDOW_MS = 600_000;
 const BUG_CODES: ReadonlySet<string> = new Set(['internal_error']);
 
 const LEFT: Outcome = { kind: 'left' };
@@ -229,7 +228,7 @@ export class World {
     for (let attempt = 0; ; attempt += 1) {
       const running = this.#serving(request);
       running.requests.add(request);
-      const counting = this.#store?.useLimit(running.service.limits, LIMIT_WINDOW_MS);
+      const counting = this.#store?.useLimit(running.service.limits);
       await Promise.race([counting, running.process.killed]);
       const isAnswered = await this.#askReplica(door, request, number, { running, attempt });
       running.requests.delete(request);
@@ -445,7 +444,7 @@ export class World {
     if (!this.apis.every(({ isPerfect }) => isPerfect) || plan.blsMs[1] > 5) return false;
     if (requestTimeoutMs < 10_000 || maxConcurrentQueries < 20 || maxQueriesInFlight < 20) return false;
     const lastFailedMs = this.#failedMs.get(message.message.id);
-    const memoryMs = this.#store?.canPutBack === true ? Number.POSITIVE_INFINITY : FAILURE_MEMORY_MS;
+    const memoryMs = this.#store?.canPutBack === true ? Number.POSITIVE_INFINITY : NEGATIVE_CACHE_MS;
     if (lastFailedMs !== undefined && this.time.nowMs - lastFailedMs < memoryMs) return false;
     // Another request for it may have begun before the validators were there, and may fail for both.
     const sets = request.height === 0n ? ledger.setsOf(subnetID) : [this.#setAtNow(subnetID, request.height)];
@@ -486,12 +485,8 @@ export class World {
   /** When all requests are answered, nothing of them is left. */
   async #expectQuiet(): Promise<void> {
     await this.time.turn(3);
-    // A question to the shared store is not broken off: it has its own, short deadline.
-    if (this.#store !== undefined) {
-      const isQuiet = () =>
-        this.#services.every(({ invariants, process }) => process.isKilled || invariants.openCollections === 0);
-      await this.time.runUntil(this.time.nowMs + STORE_ANSWER_MS, isQuiet);
-    }
+    // A command to the shared store is not aborted: it has its own, short deadline, and its aggregation stays admitted until then.
+    if (this.#store !== undefined) await this.time.runUntil(this.time.nowMs + STORE_ANSWER_MS);
     for (const { service, invariants, process } of this.#services) {
       if (process.isKilled) continue;
       if (invariants.openCollections > 0)

@@ -4,18 +4,18 @@ import { Type } from '../../primitives/schema.ts';
 import { ERROR_CODES, type ErrorCode } from '../error-codes.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from '../error-form.ts';
 
-/** With these words the Go aggregator begins, or consists of, what it says; some of its clients look for them. */
+/** How the Go aggregator begins everything that goes wrong after a request was read. */
+const GO_FAILURE = 'failed to aggregate signatures. error';
+/** With these words its messages begin; some of its clients look for them. */
 const GO_WORDS: Readonly<Partial<Record<ErrorCode, string>>> = {
-  insufficient_weight: 'failed to collect a threshold of signatures',
-  signing_refused: 'failed to collect a threshold of signatures',
-  not_connected: 'failed to connect to a threshold of stake',
+  insufficient_weight: `${GO_FAILURE}: failed to collect a threshold of signatures`,
+  signing_refused: `${GO_FAILURE}: failed to collect a threshold of signatures`,
+  not_connected: `${GO_FAILURE}: failed to connect to a threshold of stake`,
   body_too_large: 'Request body too large',
 };
-/** Of everything else that goes wrong after a request was read. */
-const GO_WORDS_FOR_THE_REST = 'failed to aggregate signatures';
 
 /** What the Go aggregator has no status for keeps ours: keys, limits, and requests that do not arrive as they should. */
-const KEPT_STATUSES: ReadonlySet<number> = new Set([401, 403, 408, 413, 429, 431]);
+const KEPT_STATUSES: ReadonlySet<number> = new Set([401, 403, 408, 413, 429, 431, 501]);
 
 /**
  * `{"error": …}` under the Go aggregator's statuses: 400 for what the caller can correct, 500 for what went wrong here. A network
@@ -37,7 +37,7 @@ export const GO_ERROR_FORM: ErrorForm = {
     return status < 500 ? 400 : 500;
   },
   bodyOf({ code, message }) {
-    const words = GO_WORDS[code] ?? (isOfAggregation(code) ? GO_WORDS_FOR_THE_REST : undefined);
+    const words = GO_WORDS[code] ?? (isOfAggregation(code) ? GO_FAILURE : undefined);
     return { error: words === undefined ? message : `${words}: ${message}` };
   },
 };

@@ -4,7 +4,6 @@ import type { Clock } from '../../primitives/clock.ts';
 import { Type } from '../../primitives/schema.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { registerAccess } from '../access.ts';
-import { registerBodyRoom } from '../body-room.ts';
 import type { Server } from '../http-server.ts';
 import { namingSettings } from '../listen-error.ts';
 import { findHeaderProblem } from '../request-headers.ts';
@@ -12,6 +11,7 @@ import { RequestLog } from '../request-log.ts';
 import { watchRouteAccess } from '../required-access.ts';
 import { OPERATIONS_ACCESS } from '../route-access.ts';
 import { isServing } from '../routes/health.ts';
+import { scheduleRequests } from '../schedule-requests.ts';
 import { type BareServerOptions, createBareServer } from '../server.ts';
 import { GO_ERROR_FORM } from './go-error-form.ts';
 import { goMetricsText } from './go-metrics.ts';
@@ -40,7 +40,7 @@ export interface GoListeners {
   close(): Promise<void>;
 }
 
-/** The Go aggregator's API and metrics on ports of their own, for each network that has some. */
+/** The Go aggregator's ports, for each network that has some. */
 export async function openGoListeners(options: GoListenersOptions): Promise<GoListeners> {
   const servers: Server[] = [];
   const urls = new Map<string, { api?: string; metrics?: string }>();
@@ -57,10 +57,10 @@ export async function openGoListeners(options: GoListenersOptions): Promise<GoLi
       const setting = `networks.${network.name}.goApi`;
       const url: { api?: string; metrics?: string } = {};
       if (apiPort !== undefined) {
-        url.api = await listen(await createApiServer(network, options), apiPort, `${setting}.apiPort`);
+        url.api = await listen(await createGoServer(network, options), apiPort, `${setting}.apiPort`);
       }
       if (metricsPort !== undefined) {
-        url.metrics = await listen(createMetricsServer(network, options), metricsPort, `${setting}.metricsPort`);
+        url.metrics = await listen(await createGoServer(network, options), metricsPort, `${setting}.metricsPort`);
       }
       if (apiPort !== undefined || metricsPort !== undefined) urls.set(network.name, url);
     }
@@ -71,17 +71,19 @@ export async function openGoListeners(options: GoListenersOptions): Promise<GoLi
   return { urls, close };
 }
 
-async function createApiServer(network: Network, options: GoListenersOptions): Promise<Server> {
+/** All paths of the Go aggregator, which has each of them on both of its ports. */
+async function createGoServer(network: Network, options: GoListenersOptions): Promise<Server> {
   const { access, metrics, clock, isStopping = () => false } = options;
   const log = new RequestLog(options.logger, clock);
   const server = createBareServer(options, log, GO_ERROR_FORM);
   const checkRouteAccess = watchRouteAccess(server);
   server.addHook('onRequest', ({ raw }, _reply, done) => done(findHeaderProblem(raw)));
   registerAccess(server, access, metrics);
-  registerBodyRoom(server, metrics);
+  scheduleRequests(server, clock);
   const isLimited = access !== undefined;
   await registerGoRoutes(server, { ...{ log, metrics, clock, isLimited }, networks: [network], withNames: false });
   registerHealth(server, network, clock, isStopping);
+  registerMetrics(server, network, options.registry);
   await server.ready();
   checkRouteAccess();
   return server;
@@ -120,11 +122,8 @@ function registerHealth(server: Server, network: Network, clock: Clock, isStoppi
   );
 }
 
-function createMetricsServer(network: Network, options: GoListenersOptions): Server {
-  const server = createBareServer(options, new RequestLog(options.logger, options.clock), GO_ERROR_FORM);
-  const access = OPERATIONS_ACCESS;
-  server.get('/metrics', { config: { access } }, async (_request, reply) =>
-    reply.type('text/plain; version=0.0.4; charset=utf-8').send(await goMetricsText(options.registry, network.name)),
+function registerMetrics(server: Server, network: Network, registry: Registry): void {
+  server.get('/metrics', { config: { access: OPERATIONS_ACCESS } }, async (_request, reply) =>
+    reply.type('text/plain; version=0.0.4; charset=utf-8').send(await goMetricsText(registry, network.name)),
   );
-  return server;
 }

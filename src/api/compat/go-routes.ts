@@ -1,21 +1,20 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Static } from 'typebox';
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import type { Network } from '../../network/network.ts';
 import { bytesToHex } from '../../primitives/bytes.ts';
 import type { Clock } from '../../primitives/clock.ts';
+import { METHODS } from '../../primitives/node-http.ts';
 import { Type } from '../../primitives/schema.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { createErrorHandler } from '../error-handler.ts';
-import { badRequest } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
+import { JSON_TYPE } from '../json-type.ts';
 import { createNetworkOfPath } from '../network-of-path.ts';
 import { AGGREGATION_BODY_LIMIT } from '../parse-aggregation-request.ts';
 import type { RequestLog } from '../request-log.ts';
 import { MESSAGE_AGGREGATION_ACCESS } from '../route-access.ts';
 import { chargeForSize, Waiter } from '../routes/aggregate-signatures.ts';
-import { describeValidation } from '../validation-text.ts';
 import { GO_ERROR_FORM, goErrorResponses } from './go-error-form.ts';
-import { GoAggregationBody, parseGoRequest } from './parse-go-request.ts';
+import { GoAggregationBody, parseGoRequest, readGoBody } from './parse-go-request.ts';
 
 export interface GoRoutesOptions {
   /** At least one. The first is the one of the path without a network. */
@@ -51,13 +50,13 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
   const common = {
     config: { access: MESSAGE_AGGREGATION_ACCESS },
     bodyLimit: AGGREGATION_BODY_LIMIT,
-    attachValidation: true,
+    // The schemas are for the document: the body is checked where it is read, and the network's name before.
+    validatorCompiler: () => () => true,
   };
   const schema = { tags: ['Go aggregator'], body: GoAggregationBody };
 
   async function answer(request: FastifyRequest, reply: FastifyReply, asked: Network) {
-    if (request.validationError !== undefined) throw describeWrongBody(request);
-    const body = request.body as Static<typeof GoAggregationBody>;
+    const body = readGoBody(request.body as string);
     await chargeForSize(request, reply, body);
     const startMs = options.clock.monotonicMs();
     const { signedMessage } = await asked.aggregator.aggregate(parseGoRequest(body), new Waiter(request, reply));
@@ -67,39 +66,47 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
 
   await server.register(async (scope: Server) => {
     scope.setErrorHandler(createErrorHandler(log, GO_ERROR_FORM));
-    readAnyBodyAsJson(scope);
-    scope.post(
-      GO_PATH,
-      {
-        ...common,
-        config: { ...common.config, network: first.name },
-        schema: {
-          ...schema,
-          operationId: 'goAggregateSignatures',
-          summary: "The Go aggregator's API, for the first network of the configuration",
-          response: { 200: SignedMessageBody, ...goErrorResponses(...statuses) },
-        },
-        onRequest: async () => recorders.get(first)?.asked(),
+    readAnyBody(scope);
+    route(scope, {
+      ...common,
+      url: GO_PATH,
+      config: { ...common.config, network: first.name },
+      schema: {
+        ...schema,
+        operationId: 'goAggregateSignatures',
+        summary: "The Go aggregator's API, for the first network of the configuration",
+        response: { 200: SignedMessageBody, ...goErrorResponses(...statuses) },
       },
-      (request, reply) => answer(request, reply, first),
-    );
+      onRequest: async () => recorders.get(first)?.asked(),
+      handler: (request, reply) => answer(request, reply, first),
+    });
     if (!options.withNames) return;
-    scope.post(
-      `/:network${GO_PATH}`,
-      {
-        ...common,
-        schema: {
-          ...schema,
-          operationId: 'goAggregateSignaturesOfNetwork',
-          summary: "The Go aggregator's API, for a network by its name",
-          params: Type.Object({ network }),
-          response: { 200: SignedMessageBody, ...goErrorResponses(...statuses, 404) },
-        },
-        onRequest: async (request) => recorders.get(networkOf(request))?.asked(),
+    route(scope, {
+      ...common,
+      url: `/:network${GO_PATH}`,
+      schema: {
+        ...schema,
+        operationId: 'goAggregateSignaturesOfNetwork',
+        summary: "The Go aggregator's API, for a network by its name",
+        params: Type.Object({ network }),
+        response: { 200: SignedMessageBody, ...goErrorResponses(...statuses, 404) },
       },
-      (request, reply) => answer(request, reply, networkOf(request)),
-    );
+      onRequest: async (request) => recorders.get(networkOf(request))?.asked(),
+      handler: (request, reply) => answer(request, reply, networkOf(request)),
+    });
   });
+}
+
+/** Those that may have a route: a CONNECT never becomes a request. */
+const OTHER_METHODS = METHODS.filter((method) => method !== 'POST' && method !== 'CONNECT');
+
+/** Go's mux looks at no method. The document has the one that clients use. */
+function route(scope: Server, options: Omit<RouteOptions, 'method'>): void {
+  for (const method of OTHER_METHODS) {
+    if (!scope.supportedMethods.includes(method)) scope.addHttpMethod(method);
+  }
+  scope.route({ ...options, method: 'POST' });
+  scope.route({ ...options, method: OTHER_METHODS, schema: { hide: true } });
 }
 
 /** What the Go aggregator counts of its requests, as metrics of ours; of both listeners together. */
@@ -121,26 +128,26 @@ function createRecorder({ name }: Network, { metrics }: Pick<GoRoutesOptions, 'm
   };
 }
 
-/** Whatever the media type says, as `curl --data` sends another one and works there. Null is the same as nothing. */
-function readAnyBodyAsJson(scope: Server): void {
-  scope.removeAllContentTypeParsers();
-  scope.addContentTypeParser('*', { parseAs: 'string' }, (_request, text, done) => {
-    try {
-      done(null, withoutNulls(JSON.parse(String(text))));
-    } catch (cause) {
-      done(badRequest('Could not decode request body: it is not valid JSON', { cause }));
-    }
+/**
+ * Gives the body of every method as a text. The Go aggregator looks at no media type, and `curl --data` sends another one; Fastify
+ * would refuse one that is malformed, and parses no body of a GET.
+ */
+function readAnyBody(scope: Server): void {
+  const readText = scope.bodies.parser((request, text, done) => {
+    request.body = text;
+    done(null);
   });
-}
-
-function withoutNulls(body: unknown): unknown {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
-}
-
-function describeWrongBody(request: FastifyRequest): Error {
-  const validation = request.validationError?.validation ?? [];
-  const isOfQuorum = validation[0]?.instancePath.startsWith('/quorum') === true && validation[0].keyword !== 'type';
-  const words = isOfQuorum ? 'Invalid quorum number' : 'Could not decode request body';
-  return badRequest(`${words}: ${describeValidation(validation, 'body', request)}`);
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  scope.addHook('onRequest', ({ headers }, _reply, done) => {
+    headers['content-type'] = JSON_TYPE;
+    done();
+  });
+  scope.addHook('preValidation', (request, reply, done) =>
+    readText(request, undefined, (error) => {
+      // The rest of the body may still come.
+      if (error !== null) reply.header('connection', 'close');
+      done(error ?? undefined);
+    }),
+  );
 }

@@ -1,81 +1,193 @@
-import type { Static } from 'typebox';
-import { type AggregationRequest, DEFAULT_QUORUM_NUM } from '../../aggregator/aggregation-request.ts';
+import { type AggregationRequest, DEFAULT_QUORUM_NUM, type Subject } from '../../aggregator/aggregation-request.ts';
 import { parseHex } from '../../primitives/bytes.ts';
 import { parseId, type SubnetID } from '../../primitives/ids.ts';
 import { Type } from '../../primitives/schema.ts';
 import { badRequest, HttpError } from '../http-error.ts';
-import { parseJustification, parseSubject } from '../parse-aggregation-request.ts';
+import { parseJustification, parseMessage } from '../parse-aggregation-request.ts';
 import { parseField, parseOptionalID } from '../parse-fields.ts';
+import { type GoMember, readGoObject } from './go-json.ts';
+
+/** `ProposedHeight` of avalanchego's `vms/platformvm/api`. */
+const PROPOSED_HEIGHT = 2n ** 64n - 1n;
 
 const HEIGHT = {
   minimum: 0,
-  maximum: Number.MAX_SAFE_INTEGER,
-  description: 'The P-Chain height whose validators sign; 0, the default, is the proposed height',
+  maximum: Number(PROPOSED_HEIGHT),
+  description: 'The P-Chain height whose validators sign; 0, the default, and 2^64 - 1 are the proposed height',
 };
 
-/** Null is the same as nothing, and is taken out before the body is checked. */
 const text = (options: object) => Type.Optional(Type.Unsafe<string>({ type: ['string', 'null'], ...options }));
 const integer = (options: object) => Type.Optional(Type.Unsafe<number>({ type: ['integer', 'null'], ...options }));
 
-/** The Go aggregator's request. It takes fields that it does not know, and counts an empty text, 0 and null as left out. */
-export const GoAggregationBody = Type.Object({
-  message: text({
+/** The Go aggregator's request, for the document: {@link readGoBody} checks it. */
+export const GoAggregationBody = Type.Object(
+  {
+    message: text({
+      description:
+        'The unsigned Warp message in hex, with an optional 0x prefix; or the data of the log in which the Warp precompile emitted it',
+    }),
+    justification: text({
+      description: 'In hex, with an optional 0x prefix. Either this or the message must be given',
+    }),
+    'signing-subnet-id': text({
+      description:
+        'The subnet whose validators sign, in cb58, or in hex with 0x; the default is that of the source chain',
+    }),
+    'quorum-percentage': integer({
+      minimum: 0,
+      maximum: 100,
+      description: `Percentage of the signing subnet's weight that must sign; the default, also for 0, is ${DEFAULT_QUORUM_NUM}`,
+    }),
+    'quorum-percentage-buffer': integer({
+      minimum: 0,
+      maximum: 100,
+      description: 'Percentage tried for beyond the quorum; the two add up to at most 100',
+    }),
+    'pchain-height': integer(HEIGHT),
+    'p-chain-height': integer({ ...HEIGHT, description: 'The same by its other name' }),
+  },
+  {
     description:
-      'The unsigned Warp message in hex, with an optional 0x prefix; or the data of the log in which the Warp precompile emitted it',
-  }),
-  justification: text({ description: 'In hex, with an optional 0x prefix. Either this or the message must be given' }),
-  'signing-subnet-id': text({
-    description:
-      'The subnet whose validators sign, in cb58, or in hex with 0x; the default is that of the source chain',
-  }),
-  'quorum-percentage': integer({
-    minimum: 0,
-    maximum: 100,
-    description: `Percentage of the signing subnet's weight that must sign; the default, also for 0, is ${DEFAULT_QUORUM_NUM}`,
-  }),
-  'quorum-percentage-buffer': integer({
-    minimum: 0,
-    maximum: 100,
-    description: 'Percentage tried for beyond the quorum; the two add up to at most 100',
-  }),
-  'pchain-height': integer(HEIGHT),
-  'p-chain-height': integer({ ...HEIGHT, description: 'The same by its other name' }),
-});
+      'Names are matched without regard to case, and are also accepted as the aggregation route spells them (`signingSubnetId`). ' +
+      'Other fields are ignored. An empty text, 0 and null are the same as a field that is left out',
+  },
+);
 
-/** @throws {HttpError} that begins with the words that the Go aggregator has for it */
-export function parseGoRequest(body: Static<typeof GoAggregationBody>): AggregationRequest {
-  const message = unwrapLogData(body.message ?? '');
-  const justification = body.justification ?? '';
-  const subnet = body['signing-subnet-id'] || undefined;
-  inGoWords('Could not decode message', () => parseField('message', message, () => parseHex(message, 'message')));
-  inGoWords('Could not decode justification', () =>
-    parseField('justification', justification, () => parseJustification(justification)),
-  );
-  if (isEmptyOrZeros(message) && isEmptyOrZeros(justification)) {
-    throw badRequest('Must provide either message or justification');
+/** A request as it was sent. An empty text and 0 are "not given". */
+export interface GoBody {
+  readonly message: string;
+  readonly justification: string;
+  readonly subnetID: string;
+  readonly quorum: bigint;
+  readonly buffer: bigint;
+  readonly height: bigint;
+}
+
+interface Field {
+  readonly type: 'string' | 'bigint';
+  /** The first is the Go aggregator's. */
+  readonly spellings: readonly string[];
+}
+
+const FIELDS = {
+  message: { type: 'string', spellings: ['message'] },
+  justification: { type: 'string', spellings: ['justification'] },
+  subnetID: { type: 'string', spellings: ['signing-subnet-id', 'signingSubnetId'] },
+  quorum: { type: 'bigint', spellings: ['quorum-percentage', 'quorumPercentage'] },
+  buffer: { type: 'bigint', spellings: ['quorum-percentage-buffer', 'quorumPercentageBuffer'] },
+  height: { type: 'bigint', spellings: ['pchain-height', 'p-chain-height', 'pChainHeight'] },
+} as const satisfies Record<keyof GoBody, Field>;
+
+interface Spelling {
+  readonly spelling: string;
+  readonly type: Field['type'];
+  /** Folds case as Go does, where a long s is an s and the sign of the kelvin a k. */
+  readonly folded: RegExp;
+}
+
+const SPELLINGS = new Map(
+  Object.values(FIELDS).flatMap(({ type, spellings }) =>
+    spellings.map((spelling): [string, Spelling] => [
+      spelling,
+      { spelling, type, folded: new RegExp(`^${spelling}$`, 'iu') },
+    ]),
+  ),
+);
+
+/** Reads a body as the Go aggregator does. @throws {HttpError} that begins with its words */
+export function readGoBody(body: string): GoBody {
+  if (body === '') throw badRequest('Could not decode request body');
+  const given = new Map<string, string | bigint>();
+  for (const [name, value] of readMembers(body)) {
+    const known = SPELLINGS.get(name) ?? findFolded(name);
+    // Of equal names the last one counts, but null changes nothing.
+    if (known === undefined || value === null) continue;
+    const { spelling, type } = known;
+    if (typeof value !== type) {
+      const wanted = type === 'string' ? 'a string' : 'an integer from 0 to 2^64 - 1, without fraction and exponent';
+      throw badRequest(`Could not decode request body: ${spelling} must be ${wanted}`);
+    }
+    given.set(spelling, value as string | bigint);
   }
+  const text = ({ spellings }: Field) => (onlyOne(spellings, given) ?? '') as string;
+  const integer = ({ spellings }: Field) => (onlyOne(spellings, given) ?? 0n) as bigint;
   return {
-    subject: inGoWords('Error unpacking warp message', () =>
-      parseSubject({ ...(!isEmptyOrZeros(message) && { message }), justification }),
-    ),
-    signingSubnetID: inGoWords('Error parsing signing subnet ID', () => parseSubnetID(subnet)),
-    quorumNum: givenNumber(body['quorum-percentage']),
-    quorumBuffer: givenNumber(body['quorum-percentage-buffer']),
-    pChainHeight: givenNumber(heightOf(body)),
+    message: text(FIELDS.message),
+    justification: text(FIELDS.justification),
+    subnetID: text(FIELDS.subnetID),
+    quorum: integer(FIELDS.quorum),
+    buffer: integer(FIELDS.buffer),
+    height: integer(FIELDS.height),
   };
 }
 
-function heightOf(body: Static<typeof GoAggregationBody>): number | undefined {
-  const { 'pchain-height': height, 'p-chain-height': other } = body;
-  if (height && other && height !== other) {
-    throw badRequest('pchain-height and p-chain-height are the same setting by two names, and must not differ');
+/** Folding case changes no length. A body may have very many names that are not known. */
+function findFolded(name: string): Spelling | undefined {
+  for (const known of SPELLINGS.values()) {
+    if (known.spelling.length === name.length && known.folded.test(name)) return known;
   }
-  return height || other;
+  return undefined;
 }
 
-/** Undefined for 0, which stands for the default there. */
-function givenNumber(value: number | undefined): bigint | undefined {
-  return value ? BigInt(value) : undefined;
+function readMembers(body: string): readonly GoMember[] {
+  try {
+    return readGoObject(body);
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw cause;
+    throw badRequest('Could not decode request body: it does not begin with a JSON object', { cause });
+  }
+}
+
+/** The value that is not empty. @throws {HttpError} where two differ */
+function onlyOne(spellings: readonly string[], given: ReadonlyMap<string, string | bigint>) {
+  const [first, ...others] = spellings.filter((spelling) => given.get(spelling));
+  const other = others.find((spelling) => given.get(spelling) !== given.get(first as string));
+  if (other !== undefined) {
+    throw badRequest(
+      `Could not decode request body: ${first} and ${other} are the same setting by two names, and must not differ`,
+    );
+  }
+  return first === undefined ? undefined : given.get(first);
+}
+
+/** @throws {HttpError} that begins with the words that the Go aggregator has for it */
+export function parseGoRequest(body: GoBody): AggregationRequest {
+  const quorumNum = body.quorum === 0n ? undefined : body.quorum;
+  const subject = parseSubject(body);
+  const total = (quorumNum ?? DEFAULT_QUORUM_NUM) + body.buffer;
+  if (body.quorum > 100n) {
+    throw badRequest(`Invalid quorum number: quorum-percentage must be an integer from 0 to 100`);
+  }
+  if (total > 100n) {
+    throw badRequest(
+      `Invalid quorum buffer number: it and quorum-percentage add up to ${total}, at most 100 are allowed`,
+    );
+  }
+  return {
+    subject,
+    signingSubnetID: inGoWords('Error parsing signing subnet ID', () => parseSubnetID(body.subnetID || undefined)),
+    quorumNum,
+    quorumBuffer: body.buffer === 0n ? undefined : body.buffer,
+    pChainHeight: body.height === 0n || body.height === PROPOSED_HEIGHT ? undefined : body.height,
+  };
+}
+
+function parseSubject(body: GoBody): Subject {
+  const text = unwrapLogData(body.message);
+  inGoWords('Could not decode message', () => parseField('message', text, () => parseHex(text, 'message')));
+  const isJustificationAlone = isEmptyOrZeros(text) && !isEmptyOrZeros(body.justification);
+  const message = isJustificationAlone ? undefined : inGoWords('Error unpacking warp message', () => unpack(text));
+  const justification = inGoWords('Could not decode justification', () =>
+    parseField('justification', body.justification, () => parseJustification(body.justification)),
+  );
+  if (message === undefined) return { kind: 'justification', justification };
+  if (isEmptyOrZeros(text)) throw badRequest('Must provide either message or justification');
+  return { kind: 'message', message, justification };
+}
+
+function unpack(text: string) {
+  if (text === '') throw badRequest('either message or justification must be given');
+  return parseField('message', text, () => parseMessage(text));
 }
 
 function isEmptyOrZeros(hex: string): boolean {

@@ -6,11 +6,13 @@ import type { Network } from '../../network/network.ts';
 import type { Clock } from '../../primitives/clock.ts';
 import { Type } from '../../primitives/schema.ts';
 import type { Span } from '../../telemetry/spans.ts';
-import { chargeAfterwards, chargeMore, clientOf } from '../access.ts';
+import { chargeAfterwards, chargeMore } from '../access.ts';
 import { AggregationStream } from '../aggregation-stream.ts';
 import { AGGREGATION_STREAM } from '../aggregation-stream-schema.ts';
+import { clientOf } from '../client-identity.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';
+import { JSON_TYPE } from '../json-type.ts';
 import { createNetworkOfPath } from '../network-of-path.ts';
 import {
   AGGREGATION_BODY_LIMIT,
@@ -112,7 +114,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
 }
 
 function sendSigned(reply: FastifyReply, result: AggregationResult): void {
-  reply.status(201).type('application/json; charset=utf-8').send(signedMessageJson(result));
+  reply.status(201).type(JSON_TYPE).send(signedMessageJson(result));
 }
 
 /** Whoever waits for the answer, and pays for the validators that may have to be asked. An answer from memory needs little of it. */
@@ -140,6 +142,10 @@ export class Waiter implements AggregateOptions {
     return this.#request.span;
   }
 
+  get onCacheMiss(): NonNullable<AggregateOptions['onCacheMiss']> {
+    return () => chargeMore(this.#request, this.#reply, UNITS_OF_WORK, 'it takes an API key with a higher limit');
+  }
+
   get onSigners(): NonNullable<AggregateOptions['onSigners']> {
     return (validators) => {
       const units = unitsForSigners(AGGREGATION_ACCESS, validators);
@@ -147,6 +153,9 @@ export class Waiter implements AggregateOptions {
     };
   }
 }
+
+/** What an answer that is not cached costs on top. */
+const UNITS_OF_WORK = AGGREGATION_ACCESS.units - AGGREGATION_ACCESS.unitsIfCached;
 
 /** Charges for a long message and justification, by their digits alone, before anything is made of them. @throws {HttpError} */
 export function chargeForSize(

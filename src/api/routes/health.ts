@@ -4,8 +4,8 @@ import { Type } from '../../primitives/schema.ts';
 import { plainErrorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';
 import { createNetworkOfPath } from '../network-of-path.ts';
+import { PLAIN_SERIALIZER } from '../plain-serializer.ts';
 import { OPERATIONS_ACCESS } from '../route-access.ts';
-import { PLAIN_SERIALIZER } from '../schema-compilers.ts';
 
 const Status = Type.Enum(['starting', 'up', 'degraded', 'down', 'stopping'], {
   type: 'string',

@@ -14,10 +14,11 @@ import {
 } from '../../warp/reading.ts';
 import type { SignedMessage } from '../../warp/signed-message.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
-import { clientOf } from '../access.ts';
-import { aggregationErrorResponses, largeBodyErrorResponses, plainErrorResponses } from '../error-body.ts';
+import { clientOf } from '../client-identity.ts';
+import { aggregationErrorResponses, bodyErrorResponses, plainErrorResponses } from '../error-body.ts';
 import { badRequest } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
+import { JSON_TYPE } from '../json-type.ts';
 import { DecodedReading, presentReading } from '../message-records.ts';
 import { createNetworkOfPath } from '../network-of-path.ts';
 import { AggregationBody } from '../parse-aggregation-request.ts';
@@ -72,7 +73,6 @@ const DecodeResult = Type.Object(
 export type DecodeResult = Static<typeof DecodeResult>;
 
 /** Fastify names the type of an answer only where it serializes it itself. */
-const JSON_TYPE = 'application/json; charset=utf-8';
 
 /**
  * Routes that tell of a message what it says, and whether it is good. Their answers have unions, of which a serializer made from the
@@ -126,7 +126,7 @@ export function registerMessages(server: Server, networks: readonly Network[]): 
         description: 'Nobody is asked for it: it is answered while the network cannot be reached, too.',
         params: Type.Object({ network }),
         body: DecodeBody,
-        response: { 200: DecodeResult, ...plainErrorResponses(400, 404, 500), ...largeBodyErrorResponses() },
+        response: { 200: DecodeResult, ...plainErrorResponses(400, 404, 500), ...bodyErrorResponses() },
       },
       onRequest,
     },

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Network } from '../../network/network.ts';
 import { createDocumentBytes, sendDocument } from '../document-bytes.ts';
 import type { Server } from '../http-server.ts';
+import { JSON_TYPE } from '../json-type.ts';
 import { OPERATIONS_ACCESS } from '../route-access.ts';
 
 const NAME = 'Warp signature aggregator';
@@ -18,10 +19,7 @@ export function registerStartPage(
   sendPage?: SendPage,
 ): void {
   const names = networks.flatMap(({ pathNames }) => pathNames);
-  const json = createDocumentBytes(
-    JSON.stringify({ name: NAME, version, networks: names, links: LINKS }),
-    'application/json; charset=utf-8',
-  );
+  const json = createDocumentBytes(JSON.stringify({ name: NAME, version, networks: names, links: LINKS }), JSON_TYPE);
   const html = createDocumentBytes(page(names, version), 'text/html; charset=utf-8');
   server.get('/', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, async (request, reply) => {
     const vary = reply.getHeader('vary'); // by origin, where origins are listed

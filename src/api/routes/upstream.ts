@@ -3,23 +3,23 @@ import type { TSchema } from 'typebox';
 import { publicNetworkNamed } from '../../primitives/networks.ts';
 import { Type } from '../../primitives/schema.ts';
 import type { LimitCounters } from '../../store/limit-counters.ts';
-import { Departure } from '../../upstream/departure.ts';
 import type { CachePolicy } from '../../upstream/response-cache.ts';
 import { isStream } from '../../upstream/upstream-answer.ts';
 import { mayHaveArrived } from '../../upstream/upstream-error.ts';
 import type { UpstreamAnswer, UpstreamName, Upstreams } from '../../upstream/upstreams.ts';
-import { chargeMore, clientOf } from '../access.ts';
+import { chargeMore } from '../access.ts';
 import { findTargetProblem, splitTarget } from '../canonical-target.ts';
 import { checkParameters, type Parameters } from '../check-parameters.ts';
-import { dataApiExample } from '../data-api-examples.ts';
+import { clientOf } from '../client-identity.ts';
 import { DATA_NETWORKS } from '../data-api-parameters.ts';
-import { errorResponses } from '../error-body.ts';
+import { errorResponses, metricsErrorResponses, passedBodyErrorResponses } from '../error-body.ts';
 import { badRequest, ClientGone, type HttpError, noSuchRoute, rateLimited, unknownNetwork } from '../http-error.ts';
 import type { Server } from '../http-server.ts';
+import { JSON_TYPE } from '../json-type.ts';
+import { PLAIN_SERIALIZER } from '../plain-serializer.ts';
 import { DATA_ACCESS, RPC_ACCESS } from '../route-access.ts';
 import { type CheckedCalls, checkRpcCalls, RpcCallError, type RpcLimits } from '../rpc-calls.ts';
 import { rpcResponses, rpcSchema } from '../rpc-schema.ts';
-import { PLAIN_SERIALIZER } from '../schema-compilers.ts';
 import {
   canonicalChainId,
   REINDEX_PARAMS,
@@ -41,7 +41,9 @@ export interface UpstreamRouteOptions {
   readonly rpc: RpcLimits;
 }
 
-const ERRORS = errorResponses(400, 401, 403, 404, 429, 500, 502, 503);
+const STATUSES = [400, 401, 403, 404, 429, 500, 502, 503] as const;
+const ERRORS = errorResponses(...STATUSES);
+const METRICS_ERRORS = metricsErrorResponses(...STATUSES);
 /** A full batch of 20 calls that ask for the UTXOs of a hundred addresses each. */
 const RPC_BODY_LIMIT = 100 * 1024;
 /** Requests that the specification does not name: what each of them is about is not known. */
@@ -59,7 +61,10 @@ export async function registerUpstreamRoutes(server: Server, options: UpstreamRo
     scope.setSerializerCompiler(PLAIN_SERIALIZER);
     // Calls are parsed by checkRpcCalls, which keeps their numbers as they are written.
     scope.removeContentTypeParser('application/json');
-    scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+    scope.addContentTypeParser(
+      'application/json',
+      scope.bodies.parser((_request, text, done) => done(null, text)),
+    );
 
     const ask = createAsk(upstreams, timeoutMs);
     for (const endpoint of UPSTREAM_ENDPOINTS) registerEndpoint(scope, endpoint, ask);
@@ -90,9 +95,9 @@ type Ask = (request: FastifyRequest, reply: FastifyReply, question: Question) =>
  */
 function createAsk(upstreams: Upstreams, timeoutMs: number): Ask {
   return async (request, reply, { upstream, subject, patience = 1, cache, body }) => {
-    const departure = new Departure();
-    if (reply.raw.destroyed) departure.leave(new ClientGone());
-    request.onGone = () => departure.leave(new ClientGone());
+    const gone = new AbortController();
+    if (reply.raw.destroyed) gone.abort(new ClientGone());
+    request.onGone = () => gone.abort(new ClientGone());
     const answer = await upstreams.request(
       upstream,
       {
@@ -102,7 +107,7 @@ function createAsk(upstreams: Upstreams, timeoutMs: number): Ask {
         client: clientOf(request),
         subject,
         timeoutMs: timeoutMs * patience,
-        departure,
+        signal: gone.signal,
         span: request.span,
         body,
       },
@@ -116,6 +121,7 @@ function createAsk(upstreams: Upstreams, timeoutMs: number): Ask {
 
 function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, ask: Ask): void {
   const { path, params, query, response, rules, findConflict, cache, patience } = endpoint;
+  const isMetrics = endpoint.service === 'metrics service';
   const schema: FastifySchema = {
     operationId: endpoint.operationId,
     tags: [endpoint.tag],
@@ -124,13 +130,9 @@ function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, a
     params,
     querystring: query,
     response: {
-      200: {
-        ...response,
-        description: 'As the upstream answers',
-        examples: [dataApiExample(response, endpoint.tag === 'Primary network')],
-      },
+      200: { ...response, description: 'As the upstream answers' },
       304: Type.Null({ description: 'What If-None-Match names is still the answer' }),
-      ...ERRORS,
+      ...(isMetrics ? METRICS_ERRORS : ERRORS),
     },
   };
   for (const method of ['GET', 'HEAD'] as const) {
@@ -146,7 +148,7 @@ function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, a
         const ofPath = request.params as Parameters;
         const conflict = findConflict?.(request.query as Parameters, ofPath);
         if (conflict !== undefined) throw badRequest(conflict.join(' '));
-        const upstream = endpoint.service === 'metrics service' ? 'metrics' : upstreamOf(ofPath['network']);
+        const upstream = isMetrics ? 'metrics' : upstreamOf(ofPath['network']);
         const subject = String(ofPath['chainId'] ?? ofPath['blockchainId'] ?? endpoint.operationId);
         const answer = await ask(request, reply, { upstream, subject, cache: cache(ofPath), patience });
         return sendUpstreamAnswer(request, reply, answer);
@@ -176,7 +178,7 @@ function registerReindex(scope: Server, ask: Ask, limits: LimitCounters): void {
     tags: ['EVM chains'],
     summary: "Index a token's metadata again, at most once an hour",
     params: REINDEX_PARAMS,
-    response: { 201: Type.Null({ description: 'No body' }), ...ERRORS },
+    response: { 201: Type.Null({ description: 'The upstream took the request; no body' }), ...ERRORS },
   };
   scope.route({
     method: 'POST',
@@ -197,8 +199,13 @@ function registerReindex(scope: Server, ask: Ask, limits: LimitCounters): void {
       }
       try {
         const answer = await ask(request, reply, { upstream: 'evm', subject: chain });
-        if (answer.kind === 'refusal') await claim.giveBack();
-        return await sendUpstreamAnswer(request, reply, answer);
+        if (answer.kind === 'refusal') {
+          await claim.giveBack();
+          return await sendUpstreamAnswer(request, reply, answer);
+        }
+        // The specification has an empty body, and clients know no other status than 201.
+        if (answer.kind === 'success' && isStream(answer.body)) answer.body.destroy();
+        return await reply.status(201).send();
       } catch (error) {
         // The token may be reindexed though the answer was late, broke off, or was not waited for. Then it stays claimed: else
         // clients could have it reindexed again and again by leaving each time.
@@ -218,7 +225,7 @@ function registerNodeRpc(scope: Server, ask: Ask, limits: RpcLimits): void {
     schema: {
       ...rpcSchema(limits, RPC_BODY_LIMIT),
       params: RPC_PARAMS,
-      response: { ...ERRORS, ...rpcResponses(ERRORS) },
+      response: { ...ERRORS, ...passedBodyErrorResponses(), ...rpcResponses(limits, ERRORS) },
     },
     // The body's schema is there for the document; the check itself names fields of single calls.
     validatorCompiler: (route) => (values) => {
@@ -229,7 +236,7 @@ function registerNodeRpc(scope: Server, ask: Ask, limits: RpcLimits): void {
       const calls = readCalls(request.body, limits);
       if (calls instanceof RpcCallError) {
         request.errorCode = 'invalid_request';
-        return reply.status(calls.status).type('application/json; charset=utf-8').send(calls.toJson());
+        return reply.status(calls.status).type(JSON_TYPE).send(calls.toJson());
       }
       await chargeMore(request, reply, (calls.count - 1) * RPC_ACCESS.units, 'send it in parts');
       const { chain } = request.params as { readonly chain: string };

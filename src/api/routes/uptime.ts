@@ -2,7 +2,7 @@ import { DEFAULT_QUORUM_NUM } from '../../aggregator/aggregation-request.ts';
 import type { Network } from '../../network/network.ts';
 import type { BlockchainID, ValidationID } from '../../primitives/ids.ts';
 import { Type } from '../../primitives/schema.ts';
-import { clientOf } from '../access.ts';
+import { clientOf } from '../client-identity.ts';
 import { aggregationErrorResponses } from '../error-body.ts';
 import type { Server } from '../http-server.ts';
 import { createNetworkOfPath } from '../network-of-path.ts';

@@ -1,12 +1,13 @@
 import { bls12_381 } from '@noble/curves/bls12-381.js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Behaviour } from '../../../src/devnet/behaviour.ts';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
 import type { DevnetValidator } from '../../../src/devnet/devnet-validator.ts';
 import { concatBytes } from '../../../src/primitives/bytes.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { encodeSignatureRequest, parseSignatureResponse } from '../../../src/warp/signature-request.ts';
 import type { UnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import type { Behaviour } from '../../devnet/behaviour.ts';
+import { faultOptions, setBehaviour } from '../../devnet/validator-faults.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { DevnetClient } from './devnet-client.ts';
 
@@ -22,10 +23,8 @@ let lastRequestID = -1;
 
 async function start(behaviour?: Behaviour): Promise<void> {
   clock = new FakeClock();
-  const faults = behaviour && { behaviours: new Map([[1, behaviour]]) };
-  devnet = cleanup.use(
-    await startDevnet({ validators: 3, clock, logger: createLogger('silent'), ...(faults && { faults }) }),
-  );
+  const faults = faultOptions(behaviour && { behaviours: new Map([[1, behaviour]]) });
+  devnet = cleanup.use(await startDevnet({ validators: 3, clock, logger: createLogger('silent'), ...faults }));
   validator = devnet.validator(1);
   message = devnet.emit('C', Buffer.from('hello'));
 }
@@ -76,7 +75,7 @@ test('refusing: with -4, or as told', async () => {
   await start({ kind: 'refusing' });
   const client = await connect();
   expect(await outcomeOf(client)).toBe(-4);
-  validator.setBehaviour({ kind: 'refusing', code: 500, message: 'no' });
+  setBehaviour(validator, { kind: 'refusing', code: 500, message: 'no' });
   ask(client);
   const { message: answer } = await client.next('appError');
   expect(answer.value).toMatchObject({ errorCode: 500, errorMessage: 'no' });
@@ -134,12 +133,12 @@ test('lagging: refuses the first requests for each message', async () => {
 test('not admitting: disconnects who is there, and who comes after TLS', async () => {
   await start();
   const before = await connect();
-  validator.setBehaviour({ kind: 'not admitting' });
+  setBehaviour(validator, { kind: 'not admitting' });
   await before.ended;
   const after = await DevnetClient.connect(validator, clock);
   await after.ended;
   await expect(after.next('handshake')).rejects.toThrow('ended');
-  validator.setBehaviour({ kind: 'normal' });
+  setBehaviour(validator, { kind: 'normal' });
   expect(await outcomeOf(await connect())).toBe('signed');
 });
 
@@ -147,13 +146,13 @@ describe('frozen', () => {
   test('says nothing to its peers, and takes up all of it when it thaws', async () => {
     await start();
     const client = await connect();
-    validator.setBehaviour({ kind: 'frozen' });
+    setBehaviour(validator, { kind: 'frozen' });
     const requestID = ask(client);
     // Time enough for the validator to have dropped a silent peer, were it alive; and no ping comes either.
     await clock.advance(60_000);
     expect(validator.appRequestCount).toBe(0);
     expect(client.isEnded).toBe(false);
-    validator.setBehaviour({ kind: 'normal' });
+    setBehaviour(validator, { kind: 'normal' });
     expect((await client.next('appResponse')).message.value.requestId).toBe(requestID);
   });
 
@@ -169,7 +168,7 @@ describe('frozen', () => {
     await other.client.roundTrip();
     other.client[Symbol.dispose]();
     expect(isDone).toBe(false);
-    validator.setBehaviour({ kind: 'normal' });
+    setBehaviour(validator, { kind: 'normal' });
     const { client } = await connecting;
     cleanup.use(client);
     expect(await outcomeOf(client)).toBe('signed');
@@ -193,8 +192,8 @@ test('a validator that stops ends its connections and its port; restarted, it si
 
 test('two that share a BLS key sign the same', async () => {
   clock = new FakeClock();
-  const faults = { sharedBlsKeys: [[0, 1]] } as const;
-  devnet = cleanup.use(await startDevnet({ validators: 3, clock, logger: createLogger('silent'), faults }));
+  const sharedBlsKeys = [[0, 1]] as const;
+  devnet = cleanup.use(await startDevnet({ validators: 3, clock, logger: createLogger('silent'), sharedBlsKeys }));
   expect(devnet.validator(1).publicKey).toEqual(devnet.validator(0).publicKey);
   validator = devnet.validator(1);
   message = devnet.emit('C', Buffer.from('hello'));

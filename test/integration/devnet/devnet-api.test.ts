@@ -25,7 +25,7 @@ beforeAll(async () => {
       validators: 40,
       clock,
       logger: createLogger('silent'),
-      faults: { sharedBlsKeys: [[5, 6]], keyless: [7] },
+      ...{ sharedBlsKeys: [[5, 6]], keyless: [7] },
     }),
   );
   const endpoints = [{ baseUrl: devnet.apiUrl }];
@@ -68,6 +68,7 @@ describe('answers have the shape of those of a real node', () => {
     'info.getNodeID',
     'info.getNodeIP',
     'info.peers',
+    'info.upgrades',
   ]);
 
   /** What a value is made of: every list and every object by NodeID by the shape of its elements. */
@@ -199,6 +200,46 @@ describe('the client of this project gets', () => {
     const unknown = parseId<BlockchainID>('4xtnnYnTvVL5crF5oofsj1Dk44xUVTFkDc7PWVnkho74ZRC7c', 'chain');
     await expect(api.validatedBy(unknown, SIGNAL)).rejects.toMatchObject({ kind: 'rejected' });
     await expect(api.getTx(unknown as string as TxID, SIGNAL)).rejects.toMatchObject({ kind: 'rejected' });
+  });
+});
+
+describe('the canonical sets of all subnets, in the form of a node', () => {
+  async function warpSets(height: unknown): Promise<Record<string, WarpSet>> {
+    const { result } = await call('/ext/bc/P', 'platform.getAllValidatorsAt', { height });
+    return (result as { validatorSets: Record<string, WarpSet> }).validatorSets;
+  }
+
+  interface WarpSet {
+    readonly validators: readonly { publicKey: string; weight: string; nodeIDs: string[] }[];
+    readonly totalWeight: string;
+  }
+
+  test.each(['proposed', 201, '201'])('at height %s', async (height) => {
+    const sets = await warpSets(height);
+    const { subnetID } = devnet.subnets.l1;
+    expect(Object.keys(sets)).toEqual([PRIMARY_NETWORK_ID, subnetID].toSorted());
+    for (const id of [PRIMARY_NETWORK_ID, subnetID]) {
+      const { validators, totalWeight } = createWarpSet(await api.getValidatorsAt(id, 'proposed', SIGNAL));
+      expect(sets[id]).toEqual({
+        validators: validators.map(({ publicKeyHex, weight, nodeIDs }) => ({
+          publicKey: `0x${publicKeyHex}`,
+          weight: String(weight),
+          nodeIDs,
+        })),
+        totalWeight: String(totalWeight),
+      });
+    }
+  });
+
+  test('without a subnet that has no validators yet, and at no height beyond the last', async () => {
+    expect(Object.keys(await warpSets(99))).toEqual([PRIMARY_NETWORK_ID]);
+    const height = await api.getHeight(SIGNAL);
+    expect(await call('/ext/bc/P', 'platform.getAllValidatorsAt', { height: 999 })).toMatchObject({
+      error: {
+        code: -32000,
+        message: `failed to get validator sets at 999: failed to fetch validator set at unfinalized height: current P-chain height (${height}) < requested P-Chain height (999)`,
+      },
+    });
   });
 });
 

@@ -329,6 +329,22 @@ describe('answers', () => {
     expect(validators.map(({ weight }) => weight)).toEqual([2n ** 64n - 1n, 2n ** 64n - 1n, 1n]);
   });
 
+  it.each([
+    ['twice', `"${NODE_ID}":{"publicKey":null,"weight":"2"}`],
+    ['twice with the same fields', `"${NODE_ID}":{"publicKey":null,"weight":"1"}`],
+    ['again in escaped characters', `"\\u004e${NODE_ID.slice(1)}" : {"publicKey":null,"weight":"2"}`],
+    ['again after a text with quotes', `"x":"\\\\\\"{","${NODE_ID}":null`],
+  ])('with a NodeID %s are refused, and name it', async (_, again) => {
+    await using setup = await setUp(({ id }) => ({
+      status: 200,
+      text: `{"jsonrpc":"2.0","id":${id},"result":{"${NODE_ID}":{"publicKey":null,"weight":"1"},${again}}}`,
+    }));
+    await expect(getValidatorsAt(setup.node)).rejects.toMatchObject({
+      kind: 'invalid response',
+      message: `platform.getValidatorsAt: validator set: has "${NODE_ID}" twice`,
+    });
+  });
+
   it('of a subnet that is no L1 have no conversion, on nodes old and new', async () => {
     const empty = '11111111111111111111111111111111LpoYY';
     const results = [

@@ -1,6 +1,7 @@
 import pLimit from 'p-limit';
 import { expect, test } from 'vitest';
-import type { Behaviour } from '../../../src/devnet/behaviour.ts';
+import type { Behaviour } from '../../devnet/behaviour.ts';
+import { setBehaviour } from '../../devnet/validator-faults.ts';
 import { createLogLines } from '../../log-lines.ts';
 import { startService } from './running-service.ts';
 
@@ -24,7 +25,7 @@ test(
     const good = devnet.emitMessages(20);
     const failing = devnet.emitMessages(1)[0] as string;
     for (const message of good) expect((await service.post({ message })).status).toBe(201);
-    for (const [index, behaviour] of refusing) devnet.validator(index).setBehaviour(behaviour);
+    for (const [index, behaviour] of refusing) setBehaviour(devnet.validator(index), behaviour);
 
     const headers = (id: string) => ({ 'x-request-id': id, 'x-service-api-key': KEY });
     const sendOther = (index: number) => {

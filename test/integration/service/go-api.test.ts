@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type App, startApp } from '../../../src/app.ts';
 import { parseConfig } from '../../../src/config/load-config.ts';
-import type { Behaviour } from '../../../src/devnet/behaviour.ts';
 import type { Devnet } from '../../../src/devnet/devnet.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
 import { systemClock } from '../../../src/primitives/clock.ts';
 import { idBytes } from '../../../src/primitives/ids.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
+import type { Behaviour } from '../../devnet/behaviour.ts';
+import { setBehaviour } from '../../devnet/validator-faults.ts';
 import { GO_METRIC_TYPES } from '../../go-metric-types.ts';
 import { type RunningService, startService } from './running-service.ts';
 
@@ -84,38 +85,22 @@ describe("the Go aggregator's ports", { timeout: TIMEOUT_MS }, () => {
     }
   });
 
-  test('take a height by either name, a subnet in either form, and fields they do not know', async () => {
-    const l1 = devnet.subnets.l1.subnetID;
-    const height = Number((await service.post({ message: newMessage() })).body['pChainHeight']);
-    for (const fields of [
-      { 'pchain-height': height },
-      { 'p-chain-height': height },
-      { 'signing-subnet-id': l1 },
-      { 'signing-subnet-id': `0x${bytesToHex(idBytes(l1))}` },
-      { 'some-thing': { else: true }, 'quorum-percentage': 0 },
-    ]) {
-      expect(await post({ message: newMessage(), ...fields })).toMatchObject({ status: 200 });
+  test('have the subnet sign that is named, in either spelling', async () => {
+    const { subnetID } = devnet.subnets.l1;
+    for (const name of ['signing-subnet-id', 'Signing-Subnet-Id', 'signingSubnetId']) {
+      for (const value of [subnetID, `0x${bytesToHex(idBytes(subnetID))}`]) {
+        const { body } = await post({ message: newMessage(), [name]: value });
+        const signed = { status: 200, headers: new Headers(), body: { signedMessage: body['signed-message'] } };
+        expect(await service.verify(signed, { subnetID, quorum: 67 })).toMatchObject({ kind: 'valid' });
+      }
     }
   });
 
-  test('say what is the caller’s mistake with 400, and what is not with 500', async () => {
+  test('charge 10 units for a new message, and 1 for a cached answer', async () => {
+    await using limited = await service.another({ access: { unitsPerMinute: 20 } });
     const message = newMessage();
-    const unknown = bytesToHex(devnet.unknownMessage('C', new TextEncoder().encode('never emitted')).bytes);
-    const nobody = `0x${'ee'.repeat(32)}`;
-    const expected: readonly (readonly [object, number, RegExp])[] = [
-      [
-        { message, 'signing-subnet-id': nobody },
-        400,
-        /^failed to aggregate signatures: signing-subnet-id: .*no subnet/,
-      ],
-      [{ message, 'pchain-height': 10_000_000 }, 400, /^failed to aggregate signatures: pchain-height: /],
-      [{ message: message.replace(/01{64}|(?<=^(0x)?.{12})[0-9a-f]{64}/, 'ee'.repeat(32)) }, 400, /source chain/],
-      [{ message, 'quorum-percentage': 90, 'quorum-percentage-buffer': 20 }, 400, /^quorum-percentage-buffer: /],
-      [{ message: unknown }, 500, /^failed to collect a threshold of signatures: .*signature weight is insufficient/],
-    ];
-    for (const [body, status, error] of expected) {
-      expect(await post(body)).toEqual({ status, body: { error: expect.stringMatching(error) } });
-    }
+    const left = async (path?: string) => (await limited.post({ message }, path)).headers.get('x-ratelimit-remaining');
+    expect([await left(PATH), await left(PATH), await left()]).toEqual(['10', '9', '8']);
   });
 
   test('never serve a signature got with a justification to a request without it', async () => {
@@ -126,10 +111,17 @@ describe("the Go aggregator's ports", { timeout: TIMEOUT_MS }, () => {
   });
 
   test('have the health in its form', async () => {
-    const response = await fetch(`${url.api}/health`);
-    expect(response.status).toBe(200);
-    const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
-    expect(await response.json()).toEqual({ status: 'up', details: { [CHECK]: { status: 'up', timestamp } } });
+    for (const at of [url.api, url.metrics]) {
+      const response = await fetch(`${at}/health`);
+      expect(response.status).toBe(200);
+      const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+      expect(await response.json()).toEqual({ status: 'up', details: { [CHECK]: { status: 'up', timestamp } } });
+    }
+  });
+
+  test('have every path on both of them', async () => {
+    expect((await fetch(`${url.api}/metrics`)).status).toBe(200);
+    expect(await postTo(`${url.metrics}${PATH}`, { message: newMessage() })).toMatchObject({ status: 200 });
   });
 
   test('have its metrics by their names and types, and no others', async () => {
@@ -155,7 +147,7 @@ describe("the Go aggregator's ports", { timeout: TIMEOUT_MS }, () => {
   });
 
   test('know nothing else, in its form', async () => {
-    for (const at of [`${url.api}/v1/signatureAggregator/fuji/aggregateSignatures`, `${url.metrics}/health`]) {
+    for (const at of [`${url.api}/v1/signatureAggregator/fuji/aggregateSignatures`, `${url.metrics}/health/live`]) {
       const response = await fetch(at);
       expect(response.status).toBe(404);
       expect(await response.json()).toEqual({ error: expect.stringMatching(/^no route GET \S+ at this port$/) });
@@ -184,14 +176,16 @@ test(
       expect(response.status).toBe(503);
       const details = { [CHECK]: { status: 'down', timestamp: expect.any(String), error: expect.stringMatching(/./) } };
       expect(await response.json()).toEqual({ status: 'down', details });
+      const probe = await fetch(`${fuji?.api}${PATH}`);
+      expect([probe.status, await probe.text()]).toEqual([400, '{"error":"Could not decode request body"}']);
       const message = `000000000005${'00'.repeat(32)}00000000`;
       const failed = await postTo(`${fuji?.api}${PATH}`, { message, 'pchain-height': 5 });
       expect(failed).toEqual({
         status: 500,
-        body: { error: expect.stringMatching(/^failed to aggregate signatures: /) },
+        body: { error: expect.stringMatching(/^failed to aggregate signatures\. error: /) },
       });
       const figures = await scrape(`${fuji?.metrics}/metrics`);
-      expect([figures.value('agg_sigs_req_count'), figures.value('failures_to_get_validator_set')]).toEqual([1, 1]);
+      expect([figures.value('agg_sigs_req_count'), figures.value('failures_to_get_validator_set')]).toEqual([2, 1]);
       // Each port has the figures of its own network.
       expect(app.goUrls.get('own')?.api).toBeUndefined();
       const own = await scrape(`${app.goUrls.get('own')?.metrics}/metrics`);
@@ -211,7 +205,8 @@ test(
     await using service = await startService(7, {
       settings: {
         network: { goApi: { metricsPort: 0 } },
-        aggregation: { peerTimeoutMs: 300, hedgeAfterMs: 100, requestTimeoutMs: 3_000 },
+        aggregation: { requestTimeoutMs: 3_000 },
+        internals: { aggregation: { peerTimeoutMs: 300, hedgeAfterMs: 100 } },
       },
     });
     const { devnet, app } = service;
@@ -221,7 +216,7 @@ test(
       ['failures_sending_to_node', { kind: 'disconnecting', when: 'before' }],
     ];
     for (const [name, behaviour] of kinds) {
-      devnet.validator(0).setBehaviour(behaviour);
+      setBehaviour(devnet.validator(0), behaviour);
       const answer = await service.post({ message: devnet.emitMessages(1)[0], quorumPercentage: 100 });
       expect(answer.status).toBeGreaterThanOrEqual(500);
       const figures = await scrape(`${app.goUrls.get('local')?.metrics}/metrics`);
@@ -259,7 +254,7 @@ test(
     expect(await service.post(ofL1)).toMatchObject({ status: 403, body: { code: 'subnet_not_allowed' } });
     expect(await postTo(`${service.app.url}${PATH}`, { message, 'signing-subnet-id': l1.subnetID })).toEqual({
       status: 403,
-      body: { error: expect.stringMatching(/^failed to aggregate signatures: signing-subnet-id: /) },
+      body: { error: expect.stringMatching(/^failed to aggregate signatures\. error: signing-subnet-id: /) },
     });
     await using other = await service.another({ network: { allowedSubnetIds: [l1.subnetID] } });
     expect(await other.post(ofL1)).toMatchObject({ status: 201 });

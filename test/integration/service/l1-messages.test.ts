@@ -251,11 +251,15 @@ describe('POST with a justification and no message', { timeout: TIMEOUT_MS }, ()
     'justification: without a message it must be the 32 bytes of a subnet ID, an L1ValidatorRegistrationJustification, a ' +
     'RegisterL1Validator payload, or the Warp message that holds such a payload';
   test.each([
-    ['nothing', ''],
     ['text', bytesToHex(Buffer.from('hello'))],
     ['33 bytes', '00'.repeat(33)],
   ])('%s is refused with 400 that says what is accepted', async (_, justification) => {
     expectError(await service.post({ justification }), 400, ACCEPTED);
+  });
+
+  test('an empty one counts as left out', async () => {
+    const missing = 'message is missing: either message or justification must be given';
+    expectError(await service.post({ justification: '' }), 400, missing);
   });
 
   test('a Warp message that holds something else is refused with 400', async () => {
@@ -342,12 +346,13 @@ describe('without the blocks that hold a registration', { timeout: TIMEOUT_MS },
     });
     await new Promise<void>((resolve) => dataApi.listen(0, '127.0.0.1', resolve));
     const { port } = dataApi.address() as AddressInfo;
-    const l1Index = { lookback: 0 };
+    const internals = { network: { l1Index: { lookback: 0n, blocksPerSecond: 1_000 } } };
     try {
       // The same network, as seen from two services that read no block but the newest.
-      await using without = await service.another({ network: { l1Index } });
+      await using without = await service.another({ internals });
       await using helped = await service.another({
-        network: { l1Index, dataApi: { baseUrl: `http://127.0.0.1:${port}/data/` } },
+        internals,
+        network: { dataApi: { baseUrl: `http://127.0.0.1:${port}/data/` } },
       });
       const path = `${PATH}/${exampleTxID('SetL1ValidatorWeightTx that removes a registered validator')}`;
       // Until its first block is read it says so, and that it may know later.

@@ -2,7 +2,8 @@ import { type App, startApp } from '../../../src/app.ts';
 import type { BlsBackend } from '../../../src/bls/bls-backend.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
 import { parseConfig } from '../../../src/config/load-config.ts';
-import { type Devnet, type DevnetFaults, startDevnet } from '../../../src/devnet/devnet.ts';
+import type { AggregationConfig, Config, NetworkConfig } from '../../../src/config/settings.ts';
+import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
 import { parseExactJson } from '../../../src/pchain/exact-json.ts';
 import { parseHex } from '../../../src/primitives/bytes.ts';
 import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
@@ -11,6 +12,7 @@ import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
 import { type Verification, verifySignedMessage } from '../../../src/validators/verify-signed-message.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
+import { type DevnetFaults, faultOptions } from '../../devnet/validator-faults.ts';
 
 const POST_PATH = '/v1/signatureAggregator/fuji/aggregateSignatures';
 const START_TIMEOUT_MS = 30_000;
@@ -21,9 +23,26 @@ export interface Answer {
   readonly body: Record<string, unknown>;
 }
 
-/** As they stand in a configuration file, but for the logger; `network` are those of the one network that is served. */
+/** Parts of the configuration that no file has, in place of the fixed ones; `network` are those of each network. */
+export interface Internals {
+  readonly aggregation?: Partial<AggregationConfig>;
+  readonly bls?: Partial<Config['bls']>;
+  readonly network?: Partial<NetworkConfig>;
+}
+
+export function withInternals(config: Config, { aggregation, bls, network }: Internals): Config {
+  return {
+    ...config,
+    aggregation: { ...config.aggregation, ...aggregation },
+    bls: { ...config.bls, ...bls },
+    networks: config.networks.map((one) => ({ ...one, ...network })),
+  };
+}
+
+/** As they stand in a configuration file, but for `internals` and the logger; `network` are those of the one network that is served. */
 export interface ServiceSettings {
   readonly network?: object;
+  readonly internals?: Internals;
   readonly access?: object;
   readonly aggregation?: object;
   readonly bls?: object;
@@ -73,7 +92,7 @@ export async function startService(
 ): Promise<RunningService> {
   await using opened = new AsyncDisposableStack();
   const logger = createLogger('silent');
-  const devnet = opened.use(await startDevnet({ validators, clock, logger, ...(faults && { faults }) }));
+  const devnet = opened.use(await startDevnet({ validators, clock, logger, ...faultOptions(faults) }));
   await prepare?.(devnet);
   const { app, get, post, metric } = opened.use(await serve(devnet, settings));
   const closing = opened.move();
@@ -106,6 +125,7 @@ async function serve(
   {
     network,
     server,
+    internals = {},
     logger = createLogger('silent'),
     clock = systemClock,
     environment = {},
@@ -117,11 +137,12 @@ async function serve(
   const local = {
     aliases: ['mainnet', 'fuji', 'testnet'],
     pChainApi: [{ baseUrl: devnet.apiUrl }],
-    dialsPerSecond: 1_000,
     ...network,
   };
   const { config } = parseConfig({ networks: { local }, server: { port: 0, ...server }, ...sections }, {}, environment);
-  const app = opened.use(await startApp({ config, logger, clock, random: Math.random }));
+  const app = opened.use(
+    await startApp({ config: withInternals(config, internals), logger, clock, random: Math.random }),
+  );
   await app.untilReady(starting);
   const closing = opened.move();
 

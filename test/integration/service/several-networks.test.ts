@@ -10,7 +10,7 @@ import { FakeClock } from '../../fake-clock.ts';
 import { createLogLines } from '../../log-lines.ts';
 import { LocalApi } from '../pchain/local-api.ts';
 import { sendJson, startStandIn } from '../upstream/stand-in.ts';
-import type { Answer } from './running-service.ts';
+import { type Answer, type Internals, withInternals } from './running-service.ts';
 
 const TIMEOUT_MS = 30_000;
 const silent = createLogger('silent');
@@ -46,9 +46,9 @@ async function startStoppable(target: string) {
   };
 }
 
-function start(networks: object, logger: Logger, clock: Clock = systemClock): Promise<App> {
+function start(networks: object, logger: Logger, clock: Clock = systemClock, internals: Internals = {}): Promise<App> {
   const { config } = parseConfig({ networks, server: { port: 0 }, access: { unitsPerMinute: 0 } }, {}, {});
-  return startApp({ config, logger, clock, random: Math.random });
+  return startApp({ config: withInternals(config, internals), logger, clock, random: Math.random });
 }
 
 async function ask({ url }: App, path: string, body?: object): Promise<Answer> {
@@ -80,7 +80,7 @@ describe('one process with the embedded network and another one beside it', { ti
     app = await start(
       {
         first: { embedded: { validators: 6 }, aliases: ['fuji', 'testnet'] },
-        second: { pChainApi: [{ baseUrl: secondApi.baseUrl }], aliases: ['twin'], dialsPerSecond: 1_000 },
+        second: { pChainApi: [{ baseUrl: secondApi.baseUrl }], aliases: ['twin'] },
       },
       log.logger,
     );
@@ -231,12 +231,13 @@ describe('networks that cannot be served', { timeout: TIMEOUT_MS }, () => {
     const [log, clock] = [createLogLines(), new FakeClock()];
     await using app = await start(
       {
-        // Answers take the machine's own time, and none of the clock's.
-        one: { pChainApi: [{ baseUrl: one.baseUrl }], apiTimeoutMs: 60_000 },
-        two: { pChainApi: [{ baseUrl: two.baseUrl }], apiTimeoutMs: 60_000 },
+        one: { pChainApi: [{ baseUrl: one.baseUrl }] },
+        two: { pChainApi: [{ baseUrl: two.baseUrl }] },
       },
       log.logger,
       clock,
+      // Answers take the machine's own time, and none of the clock's.
+      { network: { apiTimeoutMs: 60_000 } },
     );
     let failure: unknown;
     app.failed.catch((error: unknown) => {

@@ -22,9 +22,9 @@ const SPY = `
   }
 `;
 
-/** What each is for: the document and its page, schemas, upstreams, traces, replicas, pairings in another thread, the embedded network. */
+/** What each is for: the document and its page, upstreams, traces, replicas, pairings in another thread, the embedded network. */
 const LATER =
-  /@fastify\/(?:swagger|static|ajv)|\/(?:yaml|ajv|fast-json-stringify\/index)\b|undici|@opentelemetry|@redis|@noble\/curves|src\/devnet\//;
+  /@fastify\/(?:swagger|static)|\/yaml\b|esbuild|undici|@opentelemetry\/(?!api)|@redis|@noble\/curves|src\/devnet\//;
 
 async function loadedBy(...paths: string[]): Promise<string[]> {
   await using service = await startServiceChild(

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AggregationEvent, AggregationEventData, ValidatorRecord } from '../../../src/api/progress-records.ts';
+import { setBehaviour } from '../../devnet/validator-faults.ts';
 import { type RunningService, startService } from './running-service.ts';
 
 /** Whatever the validators do, a test's request settles by the service's own deadlines, which are shorter. */
@@ -15,7 +16,7 @@ type Resolved = AggregationEventData['resolved'];
 let service: RunningService;
 beforeAll(async () => {
   service = await startService(VALIDATORS, {
-    settings: { aggregation: { requestTimeoutMs: 3_000, peerTimeoutMs: 1_000 } },
+    settings: { aggregation: { requestTimeoutMs: 3_000 }, internals: { aggregation: { peerTimeoutMs: 1_000 } } },
   });
 }, TIMEOUT_MS);
 afterAll(async () => {
@@ -105,9 +106,9 @@ describe('streams', { timeout: TIMEOUT_MS }, () => {
 
   test('name who kept the quorum from being reached', async () => {
     const silent = [0, 1, 2, 3, 4, 5].map((index) => service.devnet.validator(index));
-    for (const validator of silent) validator.setBehaviour({ kind: 'silent' });
+    for (const validator of silent) setBehaviour(validator, { kind: 'silent' });
     const events = await stream(POST_PATH, { message: newMessage() });
-    for (const validator of silent) validator.setBehaviour({ kind: 'normal' });
+    for (const validator of silent) setBehaviour(validator, { kind: 'normal' });
     const last = events.at(-1);
     expect(last).toMatchObject({ event: 'error', data: { statusCode: 500, code: 'insufficient_weight' } });
     const view = follow(events);
@@ -121,7 +122,7 @@ describe('streams', { timeout: TIMEOUT_MS }, () => {
 
   test('whose only client leaves end the collection', async () => {
     const silent = Array.from({ length: VALIDATORS }, (_, index) => service.devnet.validator(index));
-    for (const validator of silent) validator.setBehaviour({ kind: 'silent' });
+    for (const validator of silent) setBehaviour(validator, { kind: 'silent' });
     const body = JSON.stringify({ message: newMessage() });
     const socket = connect(Number(new URL(service.app.url).port), '127.0.0.1');
     const head = `POST ${POST_PATH} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\ncontent-type: application/json`;
@@ -131,6 +132,6 @@ describe('streams', { timeout: TIMEOUT_MS }, () => {
     const aborted = 'signature_aggregator_aggregation_duration_seconds_count{outcome="aborted"}';
     while ((await service.metric(aborted).catch(() => 0)) === 0) await new Promise(setImmediate);
     expect(await service.metric('signature_aggregator_aggregations_in_flight')).toBe(0);
-    for (const validator of silent) validator.setBehaviour({ kind: 'normal' });
+    for (const validator of silent) setBehaviour(validator, { kind: 'normal' });
   });
 });

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { openTraceSdk, type TraceSdk } from '../../../src/telemetry/trace-sdk.ts';
 import { FakeClock } from '../../fake-clock.ts';
@@ -13,25 +13,22 @@ const MAX_BATCH = 512;
 let receiver: OtlpReceiver;
 beforeEach(async () => {
   receiver = await startOtlpReceiver();
+  vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', receiver.url);
+  vi.stubEnv('OTEL_EXPORTER_OTLP_HEADERS', 'authorization=Bearer%20secret');
 });
 afterEach(async () => {
+  vi.unstubAllEnvs();
   await receiver[Symbol.asyncDispose]();
 });
 
-function open(more: { readonly isCompressed?: boolean } = {}) {
+function open() {
   const clock = new FakeClock();
   const log = createLogLines();
   const registry = new Registry();
   const sdk = openTraceSdk({
-    url: `${receiver.url}/v1/traces`,
-    headers: { authorization: 'Bearer secret' },
-    timeoutMs: 10_000,
-    isCompressed: false,
-    resource: { 'service.name': 'under-test' },
+    resource: { 'service.name': 'under-test', 'service.version': '1.2.3' },
     sampling: { ratio: 1, isParentBased: true },
-    random: () => 0.5,
     ...{ clock, logger: log.logger, metrics: createMetrics(registry) },
-    ...more,
   });
   const spans = async (outcome: string) =>
     (await registry.getSingleMetric('signature_aggregator_trace_spans_total')?.get())?.values.find(
@@ -49,53 +46,50 @@ async function until(condition: () => Promise<boolean> | boolean): Promise<void>
 }
 
 describe('the export of traces', () => {
-  test.each([false, true])('sends what is left when the service stops; compressed: %s', async (isCompressed) => {
-    const { sdk, spans, log, registry } = open({ isCompressed });
+  test.each(['none', 'gzip'])('sends what is left when the service stops; compression: %s', async (compression) => {
+    vi.stubEnv('OTEL_EXPORTER_OTLP_COMPRESSION', compression);
+    const { sdk, spans, log, registry } = open();
     // The first loss is a step from 0, and not the first value.
     const lines = (await registry.getSingleMetricAsString('signature_aggregator_trace_spans_total')).split('\n');
     expect(lines.filter((line) => line.endsWith(' 0'))).toHaveLength(2);
     make(sdk, 3);
     await sdk[Symbol.asyncDispose]();
     expect(receiver.spans).toHaveLength(3);
+    expect(receiver.spans[0]?.resource).toMatchObject({ 'service.name': 'under-test', 'service.version': '1.2.3' });
     expect(receiver.requests).toMatchObject([
       {
         path: '/v1/traces',
         headers: { authorization: 'Bearer secret', 'content-type': 'application/x-protobuf' },
       },
     ]);
-    expect(receiver.requests[0]?.headers['content-encoding']).toBe(isCompressed ? 'gzip' : undefined);
+    expect(receiver.requests[0]?.headers['content-encoding']).toBe(compression === 'gzip' ? 'gzip' : undefined);
     expect(await spans('exported')).toBe(3);
     expect(log.lines).toEqual([]);
   });
 
-  test('waits at the end for what is on its way', async () => {
-    const { sdk, clock } = open();
-    receiver.status = 503;
-    make(sdk, MAX_BATCH);
-    await until(() => receiver.requests.length === 1 && clock.pendingTimers === 2);
-    receiver.status = 200;
-    const closing = sdk[Symbol.asyncDispose]();
-    await clock.advance(500);
-    await closing;
-    expect(receiver.spans).toHaveLength(MAX_BATCH);
+  test('takes the variables for what the spans are of', async () => {
+    vi.stubEnv('OTEL_SERVICE_NAME', 'named');
+    vi.stubEnv('OTEL_RESOURCE_ATTRIBUTES', 'service.name=other,deployment.environment.name=prod%2C1');
+    const { sdk } = open();
+    make(sdk, 1);
+    await sdk[Symbol.asyncDispose]();
+    expect(receiver.spans[0]?.resource).toEqual({
+      'service.name': 'named',
+      'service.version': '1.2.3',
+      'deployment.environment.name': 'prod,1',
+    });
   });
 
-  test('tries again what may pass, at most four times within the deadline, and not what does not pass', async () => {
-    const { sdk, clock, spans } = open();
-    receiver.status = 503;
-    make(sdk, MAX_BATCH);
-    for (let attempt = 1; attempt <= 4; attempt += 1) {
-      await until(() => receiver.requests.length === attempt);
-      if (attempt < 4) await until(() => clock.pendingTimers === 2);
-      await clock.advance(2_000);
-    }
-    await until(async () => (await spans('failed')) === MAX_BATCH);
+  test('waits at the end for all batches, and counts those that fail', async () => {
+    const { sdk, spans } = open();
     receiver.status = 400;
     make(sdk, MAX_BATCH);
-    await until(async () => (await spans('failed')) === 2 * MAX_BATCH);
-    expect(receiver.requests).toHaveLength(5);
+    await until(() => receiver.requests.length === 1);
+    receiver.status = 200;
+    make(sdk, 2 * MAX_BATCH);
     await sdk[Symbol.asyncDispose]();
-    expect(clock.pendingTimers).toBe(0);
+    expect(receiver.spans).toHaveLength(2 * MAX_BATCH);
+    expect([await spans('exported'), await spans('failed')]).toEqual([2 * MAX_BATCH, MAX_BATCH]);
   });
 
   test('says once a minute that it fails, without address or key', async () => {
@@ -126,8 +120,30 @@ describe('the export of traces', () => {
     const closing = sdk[Symbol.asyncDispose]();
     await clock.advance(2_000);
     await closing;
-    expect(await spans('failed')).toBe(MAX_SPANS);
     expect(log.count('the last traces are lost')).toBe(1);
     expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('asks a collector that fails no more once the service has stopped', async () => {
+    const { sdk, clock, spans } = open();
+    receiver.status = 503;
+    make(sdk, 3);
+    const closing = sdk[Symbol.asyncDispose]();
+    await until(() => receiver.requests.length === 1);
+    await clock.advance(2_000);
+    await closing;
+    await until(async () => (await spans('failed')) === 3);
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  test('names a variable that cannot be used, and sends no header that cannot be sent', async () => {
+    vi.stubEnv('OTEL_EXPORTER_OTLP_TIMEOUT', '-1');
+    vi.stubEnv('OTEL_EXPORTER_OTLP_HEADERS', 'a=%0d%0asecret');
+    const { sdk, spans, log } = open();
+    expect(log.lines.join('')).toContain('OTEL_EXPORTER_OTLP_TIMEOUT');
+    make(sdk, 3);
+    await sdk[Symbol.asyncDispose]();
+    expect(await spans('failed')).toBe(3);
+    expect(log.lines.join('')).not.toContain('secret');
   });
 });

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { setBehaviour } from '../../devnet/validator-faults.ts';
 import { createLogLines } from '../../log-lines.ts';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../../otlp-receiver.ts';
 import { sendJson, startStandIn } from '../upstream/stand-in.ts';
@@ -17,6 +18,7 @@ beforeEach(async () => {
   receiver = await startOtlpReceiver();
 });
 afterEach(async () => {
+  vi.unstubAllEnvs();
   await receiver[Symbol.asyncDispose]();
 });
 
@@ -29,8 +31,11 @@ function only(name: string): ReceivedSpan {
 const isChildOf = (parent: ReceivedSpan) => (span: ReceivedSpan) =>
   span.parentID === parent.spanID && span.traceID === parent.traceID;
 
-function environment(more: Record<string, string> = {}) {
-  return { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_SERVICE_NAME: 'under-test', ...more };
+/** The SDK reads the environment of the process. */
+function environment() {
+  const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_SERVICE_NAME: 'under-test' };
+  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+  return variables;
 }
 
 /** Until every span is sent. */
@@ -45,7 +50,7 @@ describe('traces', () => {
       const log = createLogLines();
       const service = await startService(VALIDATORS, {
         // Audits are no part of the request that brought them about.
-        settings: { environment: environment(), logger: log.logger, bls: { auditPercentage: 100 } },
+        settings: { environment: environment(), logger: log.logger, internals: { bls: { auditPercentage: 100 } } },
       });
       const [message] = service.devnet.emitMessages(1);
       const answer = await service.post({ message }, undefined, { traceparent: TRACEPARENT, 'x-request-id': 'req-1' });
@@ -96,13 +101,13 @@ describe('traces', () => {
       const service = await startService(VALIDATORS, { settings: { environment: environment() } });
       const [message] = service.devnet.emitMessages(1);
       for (let index = 0; index < VALIDATORS; index += 1) {
-        service.devnet.validator(index).setBehaviour({ kind: 'frozen' });
+        setBehaviour(service.devnet.validator(index), { kind: 'frozen' });
       }
       const answers = [service.post({ message }), service.post({ message })];
       // From then on both wait for the flight.
       while ((await resolved(service)) < 2);
       for (let index = 0; index < VALIDATORS; index += 1) {
-        service.devnet.validator(index).setBehaviour({ kind: 'normal' });
+        setBehaviour(service.devnet.validator(index), { kind: 'normal' });
       }
       for (const { status } of await Promise.all(answers)) expect(status).toBe(201);
       await stop(service);

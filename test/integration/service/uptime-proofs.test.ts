@@ -3,6 +3,7 @@ import { parseHex } from '../../../src/primitives/bytes.ts';
 import type { ValidationID } from '../../../src/primitives/ids.ts';
 import { readPayload } from '../../../src/warp/reading.ts';
 import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
+import { setBehaviour } from '../../devnet/validator-faults.ts';
 import { type Answer, type RunningService, startService } from './running-service.ts';
 
 const TIMEOUT_MS = 30_000;
@@ -69,12 +70,12 @@ describe('GET /v1/signatureAggregator/fuji/validations/{validationId}/uptime', {
     const index = service.devnet.nodeIDs.indexOf(
       service.devnet.l1Validators().find(({ weight }) => weight === 100n)?.nodeID as (typeof service.devnet.nodeIDs)[0],
     );
-    service.devnet.validator(index).setBehaviour({ kind: 'wrong signature' });
+    setBehaviour(service.devnet.validator(index), { kind: 'wrong signature' });
     try {
       // 75 % are 683: with the one that lies about everything there were 700 by the figures, and without it 500.
       expect((await prove(validationID, '?quorumPercentage=75')).body).toMatchObject({ uptimeSeconds: 500 });
     } finally {
-      service.devnet.validator(index).setBehaviour({ kind: 'normal' });
+      setBehaviour(service.devnet.validator(index), { kind: 'normal' });
     }
   });
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ApiEndpoint } from '../../../src/primitives/api-endpoint.ts';
 import { movableClock } from './movable-clock.ts';
-import { sendJson } from './stand-in.ts';
+import { sendJson, startStandIn } from './stand-in.ts';
 import { TX_ID } from './stand-in-records.ts';
 import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
 
@@ -187,5 +188,69 @@ describe('the cache', () => {
       expect([headers.get('cache-control'), headers.get('etag')]).toEqual(['no-store', null]);
     }
     expect(bare.standIn.arrivals).toHaveLength(2);
+  });
+});
+
+describe('an upstream whose address changes while the service runs', () => {
+  const NAMES = ['mainnet', 'fuji', 'evm', 'metrics', 'node'] as const;
+  const everywhere = (endpoint: ApiEndpoint) => Object.fromEntries(NAMES.map((name) => [name, endpoint]));
+
+  test('serves nothing that the old address answered, of whatever age', async () => {
+    await using moved = await startStandIn();
+    moved.behaviour = (_request, response) => sendJson(response, 200, { blockHash: 'of the new address' });
+    const targets = [BLOCK, LIST, ...CHANGING_SLOWLY];
+    for (const target of targets) await service.get(target);
+    expect(arrivals()).toBe(targets.length);
+    service.upstreams.update(everywhere({ baseUrl: moved.baseUrl }));
+    for (const target of targets) {
+      expect((await service.get(target)).body).toEqual({ blockHash: 'of the new address' });
+      expect((await service.get(target)).headers.get('age')).toBe('0');
+    }
+    expect([arrivals(), moved.arrivals.length]).toEqual([targets.length, targets.length]);
+  });
+
+  test('shares no answer that the old address still owes, nor keeps it', async () => {
+    await using moved = await startStandIn();
+    moved.behaviour = (_request, response) => sendJson(response, 200, { blockHash: 'new' });
+    const arrived = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
+    service.standIn.behaviour = (_request, response) => {
+      arrived.resolve();
+      void answer.promise.then(() => sendJson(response, 200, { blockHash: 'old' }));
+    };
+    const early = service.get(BLOCK);
+    await arrived.promise;
+    service.upstreams.update(everywhere({ baseUrl: moved.baseUrl }));
+    expect((await service.get(BLOCK)).body).toEqual({ blockHash: 'new' });
+    answer.resolve();
+    expect((await early).body).toEqual({ blockHash: 'old' });
+    expect((await service.get(BLOCK)).body).toEqual({ blockHash: 'new' });
+    expect([arrivals(), moved.arrivals.length]).toEqual([1, 1]);
+  });
+
+  test('sends the new address nothing of the old one: no header, query or path', async () => {
+    await using moved = await startStandIn();
+    const old = {
+      baseUrl: `${service.standIn.baseUrl}/old-path`,
+      httpHeaders: { 'x-old-key': 'old-secret', 'x-shared': 'old-value' },
+      queryParameters: { token: 'old-token' },
+    };
+    service.upstreams.update(everywhere(old));
+    const call = { jsonrpc: '2.0', id: 1, method: 'platform.getHeight' };
+    await service.get(LIST);
+    await service.post('/ext/bc/P', call);
+    expect(service.standIn.arrivals.map(({ headers }) => headers['x-old-key'])).toEqual(['old-secret', 'old-secret']);
+    service.upstreams.update(everywhere({ baseUrl: moved.baseUrl, httpHeaders: { 'x-shared': 'new-value' } }));
+    await service.get(LIST);
+    await service.post('/ext/bc/P', call);
+    expect(moved.arrivals.map(({ target, headers }) => [target, headers['x-shared']])).toEqual([
+      [LIST, 'new-value'],
+      ['/ext/bc/P', 'new-value'],
+    ]);
+    expect(JSON.stringify(moved.arrivals)).not.toContain('old');
+    // With its headers alone, an address is another one.
+    service.upstreams.update(everywhere({ baseUrl: moved.baseUrl }));
+    await service.get(LIST);
+    expect(moved.arrivals.map(({ headers }) => headers['x-shared'])).toEqual(['new-value', 'new-value', undefined]);
   });
 });

@@ -29,6 +29,12 @@ async function ask({ url }: UpstreamService, method: string, target: string, hea
   return { status: response.status, headers: response.headers, text, cors: Object.fromEntries(cors) };
 }
 
+/** Asks as often as the limit allows, and once more. */
+async function askUntilLimited(service: UpstreamService, headers?: Record<string, string>) {
+  for (let asked = 0; asked < 10; asked += 1) await ask(service, 'POST', AGGREGATION, headers);
+  return ask(service, 'POST', AGGREGATION, headers);
+}
+
 const EXPOSED =
   'retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, etag, age, deprecation, sunset, x-request-id';
 const FOR_ALL = { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED };
@@ -59,7 +65,7 @@ test('where all origins are allowed, every answer says so to everybody, errors i
   const keyed = (key: string) => ({ ...from, 'x-service-api-key': key });
   expect(await ask(service, 'GET', DATA, keyed('unknown'))).toMatchObject({ status: 401, cors: FOR_ALL });
   expect(await ask(service, 'POST', AGGREGATION, keyed('secret'))).toMatchObject({ status: 403, cors: FOR_ALL });
-  expect(await ask(service, 'POST', AGGREGATION, from)).toMatchObject({ status: 429, cors: FOR_ALL });
+  expect(await askUntilLimited(service, from)).toMatchObject({ status: 429, cors: FOR_ALL });
 });
 
 test.each([
@@ -95,7 +101,7 @@ test('a preflight needs no key and costs nothing, whatever its path', async () =
   expect(service.standIn.arrivals).toEqual([]);
   expect((await ask(service, 'GET', DATA)).headers.get('x-ratelimit-remaining')).toBe('9');
   // Beyond the limit, too: the page is to read the 429 itself.
-  expect((await ask(service, 'POST', AGGREGATION)).status).toBe(429);
+  expect((await askUntilLimited(service)).status).toBe(429);
   expect((await ask(service, 'OPTIONS', AGGREGATION, asked)).status).toBe(204);
 });
 

@@ -16,7 +16,8 @@ let service: UpstreamService;
 let cacheBytes = 0;
 beforeEach(async () => {
   service = await startUpstreamService({
-    settings: { timeoutMs: TIMEOUT_MS, maxResponseBytes: MAX_RESPONSE_BYTES, cacheBytes },
+    settings: { timeoutMs: TIMEOUT_MS, cacheBytes },
+    internals: { maxResponseBytes: MAX_RESPONSE_BYTES },
     clock,
   });
 });
@@ -33,7 +34,7 @@ async function expectAnswer(status: number, message: RegExp, code: string, targe
     code,
   });
   expect(answer.status).toBe(status);
-  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  expect(answer.headers.get('content-type')).toBe('application/json');
   return answer;
 }
 
@@ -41,6 +42,20 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
   beforeAll(() => {
     cacheBytes = bytes;
   });
+
+  // As a text, as bytes, in pieces, and as a stream.
+  test.each([10, 10_000, 100_000, 600_000])(
+    'JSON of %i bytes comes without the charset of the upstream',
+    async (length) => {
+      service.standIn.behaviour = (_request, response) => {
+        response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' });
+        response.write('"');
+        setImmediate(() => response.end(`${'x'.repeat(length)}"`));
+      };
+      const { headers } = await service.get(`/v1/chains/1/blocks/${length}`);
+      expect(headers.get('content-type')).toBe('application/json');
+    },
+  );
 
   describe('errors of the upstream keep their status and get the one form', () => {
     test.each<[number, string, string, string | string[], string]>([
@@ -85,7 +100,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
           response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '7' }).end(text);
         const answer = await service.post('/ext/bc/P', { jsonrpc: '2.0', id: 1, method: 'platform.getHeight' });
         expect([answer.status, answer.text, answer.headers.get('retry-after')]).toEqual([status, text, '7']);
-        expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+        expect(answer.headers.get('content-type')).toBe('application/json');
       }
       service.standIn.behaviour = (_request, response) => sendJson(response, 500, { message: 'the gateway is tired' });
       const answer = await service.post('/ext/bc/P', { jsonrpc: '2.0', id: 1, method: 'platform.getHeight' });
@@ -102,6 +117,69 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       };
       const { status, headers } = await service.get(TARGET);
       expect([status, headers.get('retry-after')]).toEqual([429, '17']);
+    });
+
+    test('429 of the upstream has its limits in place of ours', async () => {
+      await using limited = await startUpstreamService({
+        settings: { cacheBytes },
+        access: { apiKeys: [], unitsPerMinute: 3, trustedProxies: [] },
+      });
+      const refuse = (ofUpstream: Record<string, string>): void => {
+        limited.standIn.behaviour = (_request, response) => {
+          for (const [name, value] of Object.entries(ofUpstream)) response.setHeader(name, value);
+          sendJson(response, 429, { message: 'slow down', statusCode: 429, error: 'Too Many Requests' });
+        };
+      };
+      const ask = async () => {
+        const { status, headers, body } = await limited.get(TARGET);
+        const limits = ['limit', 'remaining', 'reset'].map((name) => headers.get(`x-ratelimit-${name}`));
+        return [status, body['code'], ...limits, headers.get('retry-after')];
+      };
+      refuse({
+        ...{ 'x-ratelimit-limit': '8000', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '41' },
+        ...{ 'retry-after': '17', 'x-ratelimit-policy': 'secret', 'set-cookie': 'a=b' },
+      });
+      const { headers } = await limited.get(TARGET);
+      expect([headers.get('x-ratelimit-policy'), headers.get('set-cookie')]).toEqual([null, null]);
+      expect(await ask()).toEqual([429, 'upstream_error', '8000', '0', '41', '17']);
+      // What it leaves out is not filled with ours.
+      refuse({ 'x-ratelimit-reset': 'soon' });
+      expect(await ask()).toEqual([429, 'upstream_error', null, null, null, null]);
+      expect(await ask()).toEqual([429, 'rate_limited', '3', '0', expect.stringMatching(/^\d+$/), expect.any(String)]);
+    });
+
+    test('its limits are not those of any other answer', async () => {
+      await using limited = await startUpstreamService({
+        access: { apiKeys: [], unitsPerMinute: 3, trustedProxies: [] },
+      });
+      for (const status of [200, 404, 503]) {
+        limited.standIn.behaviour = (_request, response) => {
+          for (const name of ['limit', 'remaining', 'reset']) response.setHeader(`x-ratelimit-${name}`, '99');
+          response.setHeader('retry-after', '17');
+          sendJson(response, status, {});
+        };
+        const { headers } = await limited.get(TARGET);
+        expect([status, headers.get('x-ratelimit-limit')]).toEqual([status, '3']);
+        expect([status, headers.get('retry-after')]).toEqual([status, status === 200 ? null : '17']);
+      }
+    });
+
+    test.each([
+      [400, '/v1/avg_tps/foo', 'invalid_request'],
+      [400, '/v1/avg_tps/0', 'invalid_request'],
+      [400, '/v1/avg_tps/1/', 'invalid_request'],
+      [429, '/v1/avg_tps/1', 'upstream_error'],
+      [502, '/v1/avg_tps/2', 'upstream_invalid_answer'],
+    ])('a %i of the metrics service has its message in a list: %s', async (status, target, code) => {
+      service.standIn.behaviour = (_request, response) => {
+        if (status === 429) sendJson(response, 429, { message: 'slow down', statusCode: 429, error: 'x' });
+        else response.writeHead(200, { 'content-type': 'text/html' }).end('<p>');
+      };
+      const answer = await service.get(target);
+      expect(answer.body).toMatchObject({ statusCode: status, code, message: [expect.stringMatching(/./)] });
+      expect(answer.status).toBe(status);
+      const { body } = await service.get(`/v1/avg_tps/${'1'.repeat(2_000)}`);
+      expect(body['message']).toEqual([expect.stringContaining('no route')]);
     });
 
     test('an endless error is an error, and ends', async () => {
@@ -260,14 +338,19 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       await expectAnswer(502, /did not answer with JSON/, 'upstream_invalid_answer');
     });
 
-    test.each(['{"a":', '{"a":1}}', '<html>', `{"a":"${'x'.repeat(50_000)}"`, `[${'1,'.repeat(25_000)}1}`])(
-      'broken JSON: 502 (%#)',
-      async (body) => {
-        service.standIn.behaviour = (_request, response) =>
-          response.writeHead(200, { 'content-type': 'application/json' }).end(body);
-        await expectAnswer(502, /answered with broken JSON/, 'upstream_invalid_answer');
-      },
-    );
+    test.each([
+      '{"a":',
+      '{"a":1}}',
+      '<html>',
+      '\ufeff{}',
+      Buffer.from([0x22, 0xff, 0x22]),
+      `{"a":"${'x'.repeat(50_000)}"`,
+      `[${'1,'.repeat(25_000)}1}`,
+    ])('broken JSON: 502 (%#)', async (body) => {
+      service.standIn.behaviour = (_request, response) =>
+        response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+      await expectAnswer(502, /answered with broken JSON/, 'upstream_invalid_answer');
+    });
 
     test('huge headers: 502', async () => {
       service.standIn.behaviour = (_request, response) => {
@@ -414,6 +497,28 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       await expect(left).rejects.toThrow();
       await expect.poll(() => closed).toBe(true);
     });
+
+    test('a client that leaves during the second attempt takes that with it, too', async () => {
+      // So long that only the client ends it.
+      await using patient = await startUpstreamService({ settings: { timeoutMs: 60_000, cacheBytes } });
+      const closed = Promise.withResolvers<void>();
+      const arrived = Promise.withResolvers<void>();
+      patient.standIn.behaviour = (request, response) => {
+        if (patient.standIn.arrivals.length === 1) {
+          request.socket.destroy();
+          return;
+        }
+        response.on('close', () => closed.resolve());
+        arrived.resolve();
+      };
+      const leaving = new AbortController();
+      const left = fetch(`${patient.url}${TARGET}`, { signal: leaving.signal });
+      left.catch(() => undefined);
+      await arrived.promise;
+      leaving.abort();
+      await closed.promise;
+      await expect.poll(() => patient.metric('upstream_requests_total{upstream="evm",outcome="left"}')).toBe(1);
+    });
   });
 });
 
@@ -431,7 +536,8 @@ describe('an upstream that is not configured', () => {
     const { status, body, headers } = await bare.get(target);
     expect([status, headers.get('retry-after')]).toEqual([503, null]);
     expect(body['code']).toBe('upstream_not_configured');
-    expect(body['message']).toMatch(new RegExp(`the setting ${setting.replaceAll('.', '\\.')} is missing`));
+    // A list from the metrics service.
+    expect(String(body['message'])).toMatch(new RegExp(`the setting ${setting.replaceAll('.', '\\.')} is missing`));
     const rpc = await bare.post('/ext/bc/P', { jsonrpc: '2.0', id: 1, method: 'platform.getHeight' });
     expect([rpc.status, rpc.body['message']]).toEqual([503, expect.stringContaining('upstream.nodeRpc')]);
   });

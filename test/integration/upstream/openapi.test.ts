@@ -1,7 +1,10 @@
 import { bech32 } from '@scure/base';
+import type { TSchema } from 'typebox';
+import Schema from 'typebox/schema';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PARAMETER_FORMATS } from '../../../src/api/parameter-formats.ts';
 import { UPSTREAM_ENDPOINTS } from '../../../src/api/upstream-endpoints.ts';
+import { sendJson } from './stand-in.ts';
 import { ANSWERS, NODE_ID, TX_ID } from './stand-in-records.ts';
 import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
 
@@ -241,7 +244,7 @@ describe('/openapi.json', () => {
         }
         continue;
       }
-      const withBody = operation.requestBody === undefined ? [] : [413, 415];
+      const withBody = operation.requestBody === undefined ? [] : [413, 415, 501];
       // Reading a message asks nobody who could fail; but a large one may find no room.
       const ofOthers = operation.operationId === 'decodeMessage' ? [503] : [502, 503];
       expect(errors.map(([status]) => Number(status))).toEqual(
@@ -360,21 +363,20 @@ describe('/openapi.json', () => {
   test('names the methods of the node that are let through, and the form of the chain', async () => {
     const operation = operationOf('callNode');
     const body = operation.requestBody?.content?.['application/json'].schema;
-    const named = body?.anyOf?.[0]?.properties?.['method']?.anyOf ?? [];
-    const methods = named.flatMap((each) => each.enum ?? []);
+    const calls = (body?.anyOf?.[0]?.anyOf ?? []).map(resolve);
+    const methods = calls.flatMap(({ properties }) => properties?.['method']?.enum ?? []);
     expect(methods).toContain('platform.getCurrentValidators');
     // By the specification's table.
-    expect(named.filter(({ deprecated }) => deprecated).map((each) => [each.enum?.[0], each.description])).toEqual(
-      expect.arrayContaining([
-        ['avm.getAllBalances', 'Deprecated as of avalanchego v1.9.12'],
-        ['avm.getBalance', 'Deprecated as of avalanchego v1.9.12'],
-        ['avm.getTxStatus', 'Deprecated as of avalanchego v1.10.0'],
-        ['platform.getBalance', 'Deprecated as of avalanchego v1.9.12'],
-        ['platform.getBlockchains', 'Deprecated as of avalanchego v1.9.12'],
-      ]),
-    );
+    const deprecated = calls.filter((each) => each.deprecated);
+    expect(deprecated.map(({ properties, description }) => [properties?.['method']?.enum?.[0], description])).toEqual([
+      ['avm.getAllBalances', 'Deprecated as of avalanchego v1.9.12'],
+      ['avm.getBalance', 'Deprecated as of avalanchego v1.9.12'],
+      ['avm.getTxStatus', 'Deprecated as of avalanchego v1.10.0'],
+      ['platform.getBalance', 'Deprecated as of avalanchego v1.9.12'],
+      ['platform.getBlockchains', 'Deprecated as of avalanchego v1.9.12'],
+    ]);
     // One call or a list of them, and the same for the answer.
-    expect(body?.anyOf?.map(({ type }) => type)).toEqual(['object', 'array']);
+    expect(body?.anyOf?.[1]).toMatchObject({ type: 'array', items: body?.anyOf?.[0] });
     const answer = operation.responses['200']?.content?.['application/json'].schema;
     expect(answer?.anyOf?.map((one) => resolve(one).type)).toEqual(['object', 'array']);
     expect(Object.keys(resolve(answer?.anyOf?.[0]).properties ?? {})).toEqual(['jsonrpc', 'id', 'result', 'error']);
@@ -392,13 +394,15 @@ describe('/openapi.json', () => {
     const caching = ['age', 'cache-control', 'etag'];
     for (const { path, operation } of operations()) {
       const isCached = operation.operationId in ANSWERS;
+      const isPassedOn = isCached || ['reindexNftToken', 'callNode'].includes(operation.operationId);
       expect([operation.operationId, '304' in operation.responses]).toEqual([operation.operationId, isCached]);
       expect((operation.parameters ?? []).some(({ name }) => name === 'if-none-match')).toBe(isCached);
       for (const [status, { headers = {} }] of Object.entries(operation.responses)) {
         const expected = [
           ...(/^\/(?:health|console)/.test(path) ? [] : limits),
           ...(isCached && ['200', '304'].includes(status) ? caching : []),
-          ...(status === '429' || Number(status) >= 500 ? ['retry-after'] : []),
+          ...(status === '429' || Number(status) >= (isPassedOn ? 400 : 500) ? ['retry-after'] : []),
+          ...(isPassedOn && status === '200' ? ['deprecation', 'sunset'] : []),
           'x-request-id',
         ];
         expect([operation.operationId, status, Object.keys(headers).toSorted()]).toEqual([
@@ -420,6 +424,10 @@ describe('/openapi.json', () => {
       settings: { cacheBytes: 1_000_000 },
     });
     const target = '/v1/networks/fuji/validators';
+    limited.standIn.behaviour = (_request, response) => {
+      response.setHeader('deprecation', '@1688169599').setHeader('sunset', 'Sun, 30 Jun 2030 23:59:59 GMT');
+      sendJson(response, 200, ANSWERS.listValidators);
+    };
     const answer = await limited.get(target);
     expect(answer.status).toBe(200);
     const names = Object.keys(operationOf('listValidators').responses['200']?.headers ?? {});
@@ -428,6 +436,67 @@ describe('/openapi.json', () => {
     expect(refused.status).toBe(429);
     const ofRefusal = Object.keys(operationOf('listValidators').responses['429']?.headers ?? {});
     expect(ofRefusal.filter((name) => !refused.headers.has(name))).toEqual([]);
+  });
+
+  test('describes the headers of a refusal by the upstream, with and without limits of our own', async () => {
+    const described = { ...document.components } as {
+      headers: Record<string, { schema: TSchema; description: string }>;
+    };
+    for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']) {
+      expect(described.headers[name]?.description).toMatch(/client of this service.*upstream_error.*the upstream/);
+    }
+    await using unlimited = await startUpstreamService();
+    const bare = (await unlimited.get('/openapi.json')).body as unknown as typeof document;
+    for (const [asked, { paths }] of [
+      [service, document],
+      [unlimited, bare],
+    ] as const) {
+      asked.standIn.behaviour = (_request, response) => {
+        for (const name of ['limit', 'remaining', 'reset']) response.setHeader(`x-ratelimit-${name}`, '99');
+        response.setHeader('retry-after', 'Sun, 30 Jun 2030 23:59:59 GMT');
+        sendJson(response, 429, { message: 'slow down' });
+      };
+      for (const [target, path] of [
+        ['/v1/networks/fuji/validators', '/v1/networks/{network}/validators'],
+        ['/v1/avg_tps/1', '/v1/avg_tps/{chainId}'],
+      ] as const) {
+        const { status, headers, body } = await asked.get(target);
+        expect([status, body['code']]).toEqual([429, 'upstream_error']);
+        const names = Object.keys(paths[path]?.['get']?.responses['429']?.headers ?? {});
+        const sent = [...headers.keys()].filter((name) => /^x-ratelimit|^retry-after$|^x-request-id$/.test(name));
+        expect(sent.toSorted()).toEqual(names.toSorted());
+        for (const name of names) {
+          const text = headers.get(name) ?? '';
+          const value = /^\d+$/.test(text) ? Number(text) : text;
+          expect([name, Schema.Compile(described.headers[name]!.schema).Check(value)]).toEqual([name, true]);
+        }
+      }
+      asked.standIn.behaviour = undefined;
+    }
+  });
+
+  test('describes the errors of the metrics service with a list, and those of others with a text too', async () => {
+    for (const [target, operationId] of [
+      ['/v1/avg_tps/foo', 'getAverageTps'],
+      ['/v1/networks/fuji/validators?pageSize=x', 'listValidators'],
+    ] as const) {
+      const { status, body } = await service.get(target);
+      const schema = resolve(operationOf(operationId).responses[status]?.content?.['application/json'].schema);
+      expect([operationId, Schema.Compile(schema as TSchema).Errors(body)]).toEqual([operationId, [true, []]]);
+    }
+    const { properties } = resolve(operationOf('getAverageTps').responses['400']?.content?.['application/json'].schema);
+    expect(properties?.['message']).toMatchObject({ type: 'array', items: { type: 'string' } });
+  });
+
+  test('describes of a reindexing what is answered: 201, no body', async () => {
+    const token = `/v1/chains/43114/nfts/collections/${EVM_ADDRESS}/tokens/1:reindex`;
+    service.standIn.behaviour = (_request, response) => sendJson(response, 200, {});
+    const { status, text } = await service.post(token);
+    service.standIn.behaviour = undefined;
+    expect([status, text]).toEqual([201, '']);
+    const { responses } = operationOf('reindexNftToken');
+    expect(Object.keys(responses).filter((each) => Number(each) < 400)).toEqual(['201']);
+    expect(responses['201']?.content).toBeUndefined();
   });
 
   test.each(Object.entries(ANSWERS))('describes each field of %s, and no other', (operationId, answer) => {
@@ -484,7 +553,7 @@ test('/docs is a page that needs no other host', async () => {
     // Unread, it would hold its connection.
     await answer.arrayBuffer();
   }
-  // The page has the same operations; what may go wrong is one block of each.
+  // The page has the same operations.
   const shown = (await (await fetch(`${service.url}/docs/json`)).json()) as typeof document;
   expect(Object.keys(shown.paths)).toEqual(Object.keys(document.paths));
 });

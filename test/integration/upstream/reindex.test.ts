@@ -30,6 +30,27 @@ function send(service: UpstreamService): Socket {
   return socket;
 }
 
+test.each([
+  [200, 'application/json', '{"indexed":true}'],
+  [201, 'application/json', '{}'],
+  [202, 'text/plain', ''],
+  [204, 'text/plain', ''],
+])('an upstream that answers %i %s is answered on as documented: 201 and no body', async (status, type, body) => {
+  await using service = await start();
+  service.standIn.behaviour = (_request, response) => {
+    response.writeHead(status, { 'content-type': type }).end(body === '' ? undefined : body);
+  };
+  const answer = await service.post(TARGET);
+  expect([answer.status, answer.text, answer.headers.get('content-type')]).toEqual([201, '', null]);
+});
+
+test('an upstream that answers a reindexing with a long body has its connection back', async () => {
+  await using service = await start();
+  service.standIn.behaviour = (_request, response) => sendJson(response, 200, { text: 'x'.repeat(600_000) });
+  expect((await service.post(TARGET)).status).toBe(201);
+  expect(await statusesOf(service, 1)).toEqual([429]);
+});
+
 /** The C-Chain of mainnet by each of its names: its ID in cb58, and the same 32 bytes in hex. */
 const C_CHAIN = '0427d4b22a2a78bcddd456742caf91b56badbff985ee19aef14573e7343fd652';
 const C_CHAINS = [

@@ -2,6 +2,7 @@ import { Registry } from 'prom-client';
 import type { AccessOptions } from '../../../src/api/access.ts';
 import { createServer } from '../../../src/api/server.ts';
 import { parseConfig } from '../../../src/config/load-config.ts';
+import type { UpstreamConfig } from '../../../src/config/settings.ts';
 import { openConsole } from '../../../src/console/console.ts';
 import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
 import { createMemoryLimitCounters, type LimitCounters } from '../../../src/store/limit-counters.ts';
@@ -34,6 +35,8 @@ export interface UpstreamService extends AsyncDisposable {
 export interface UpstreamServiceOptions {
   /** Settings below `upstream` of the configuration, over a stand-in for every upstream. */
   readonly settings?: object;
+  /** Of the same section, what no file has. */
+  readonly internals?: Partial<UpstreamConfig>;
   readonly clock?: Clock;
   readonly corsOrigins?: readonly string[];
   /** By default nobody is limited. */
@@ -61,6 +64,7 @@ export function upstreamSettings({ baseUrl }: StandIn, settings: object = {}): o
 /** The service's HTTP server before a stand-in of every upstream; nothing is aggregated. */
 export async function startUpstreamService({
   settings = {},
+  internals = {},
   clock = systemClock,
   corsOrigins = [],
   access,
@@ -71,7 +75,8 @@ export async function startUpstreamService({
   await using opened = new AsyncDisposableStack();
   const standIn = opened.use(await startStandIn());
   const networks = { local: { pChainApi: [{ baseUrl: standIn.baseUrl }] } };
-  const { upstream } = parseConfig({ networks, upstream: upstreamSettings(standIn, settings) }, {}, {}).config;
+  const { config } = parseConfig({ networks, upstream: upstreamSettings(standIn, settings) }, {}, {});
+  const upstream = { ...config.upstream, ...internals };
   const registry = new Registry();
   const metrics = createMetrics(registry);
   const upstreams = opened.use(createUpstreams({ ...upstream, clock, logger, metrics }));

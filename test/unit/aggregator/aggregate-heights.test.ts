@@ -4,8 +4,9 @@ import { createAggregator } from '../../../src/aggregator/aggregate.ts';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
 import { createAnswerHistories } from '../../../src/aggregator/answer-history.ts';
+import { createInvalidSigners } from '../../../src/aggregator/invalid-signers.ts';
+import { Penalties } from '../../../src/aggregator/penalties.ts';
 import { createSubnetPolicy } from '../../../src/aggregator/subnet-policy.ts';
-import { createSuspects } from '../../../src/aggregator/suspects.ts';
 import { ApiError } from '../../../src/pchain/api-error.ts';
 import {
   type BlockchainID,
@@ -64,6 +65,7 @@ interface RequestOptions {
   /** Instead of a message. */
   readonly byTransaction?: boolean;
   readonly quorumNum?: bigint;
+  readonly quorumBuffer?: bigint;
   readonly pChainHeight?: bigint;
   readonly destinationChainID?: BlockchainID;
 }
@@ -89,6 +91,7 @@ function createHarness() {
     funds: async (_signal: AbortSignal): Promise<ReadonlySet<NodeID>> => new Set(),
     heightFailure: undefined as Error | undefined,
   };
+  const metrics = createAggregatorMetrics(createMetrics(new Registry()));
   const aggregator = createAggregator({
     networkID: NETWORK_ID,
     directory: {
@@ -118,9 +121,9 @@ function createHarness() {
       newest: () => [],
     },
     epochs: { heightOf: async (_, signal) => state.epoch(signal) },
-    funds: { soonInactive: async (_, signal) => state.funds(signal), knownSoonInactive: () => undefined },
+    funds: { soonInactive: async (_, __, signal) => state.funds(signal), knownSoonInactive: () => undefined },
     source,
-    suspects: createSuspects(clock),
+    suspects: createInvalidSigners(clock),
     histories: createAnswerHistories(clock, LIMITS.hedgeAfterMs),
     subnets: createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: undefined }),
     l1Messages: {
@@ -130,7 +133,8 @@ function createHarness() {
     store: createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 }),
     bls: createInlineBls(modelBackend),
     clock,
-    metrics: createAggregatorMetrics(createMetrics(new Registry())),
+    metrics,
+    penalties: new Penalties(clock, metrics),
     limits: {
       ...LIMITS,
       maxAggregationsInFlight: 10,
@@ -195,9 +199,10 @@ test('a height that the client names is asked for as one, and no other', async (
 });
 
 describe('a destination', () => {
-  test('is signed for at the height of its epoch', async () => {
+  test.each([true, false])('is signed for at the height of its epoch (asked for: %s)', async (isRequired) => {
     const { aggregate } = createHarness();
-    expect(await aggregate(asked(true))).toMatchObject({ pChainHeight: EPOCH, totalWeight: 100n, signedWeight: 75n });
+    const expected = { pChainHeight: EPOCH, totalWeight: 100n, signedWeight: 75n };
+    expect(await aggregate(asked(isRequired))).toMatchObject(expected);
   });
 
   test.each([true, false])('without epochs at the proposed height (asked for: %s)', async (isRequired) => {
@@ -280,12 +285,38 @@ describe('validators about to run out of balance', () => {
     expect(await signersOf(aggregate())).toEqual(new Set([node(1), node(2), node(3), node(4)]));
   });
 
-  test('are asked at a pinned height and at that of an epoch, where they stay in the set', async () => {
+  test('are not asked at a pinned height and at that of an epoch either', async () => {
     const { state, aggregate } = createHarness();
-    state.funds = async () => new Set([node(1), node(2)]);
-    expect((await signersOf(aggregate({ pChainHeight: PROPOSED }))).has(node(1))).toBe(true);
-    state.sets.set(EPOCH, setOf(90n, 5n, 5n));
-    expect(await signersOf(aggregate(asked(true)))).toEqual(new Set([node(1)]));
+    for (const height of [PROPOSED, EPOCH]) state.sets.set(height, setOf(40n, 30n, 30n, 30n));
+    state.funds = async () => new Set([node(1)]);
+    for (const more of [{ pChainHeight: PROPOSED }, asked(true), asked(false)]) {
+      expect(await signersOf(aggregate({ quorumNum: 60n, ...more }))).toEqual(new Set([node(2), node(3), node(4)]));
+    }
+  });
+
+  test('are not asked for a buffer', async () => {
+    const { state, aggregate } = createHarness();
+    state.sets.set(PROPOSED, setOf(40n, 30n, 30n, 30n));
+    state.funds = async () => new Set([node(1)]);
+    const result = aggregate({ quorumNum: 60n, quorumBuffer: 40n });
+    expect(await signersOf(result)).toEqual(new Set([node(2), node(3), node(4)]));
+  });
+
+  test('are not asked while the others are late, and are when they have failed', async () => {
+    const { state, aggregate, source } = createHarness();
+    state.sets.set(PROPOSED, setOf(40n, 30n, 30n, 30n));
+    state.funds = async () => new Set([node(1)]);
+    const [, second] = signers;
+    const signs = (afterMs: number) => {
+      source.add(node(2), ({ message }) => ({
+        afterMs,
+        outcome: { kind: 'signature', signature: second?.sign(message) ?? expect.fail('no signer') },
+      }));
+    };
+    signs(2 * LIMITS.hedgeAfterMs);
+    expect(await signersOf(aggregate({ quorumNum: 60n }))).toEqual(new Set([node(2), node(3), node(4)]));
+    signs(LIMITS.peerTimeoutMs + 1);
+    expect(await signersOf(aggregate({ quorumNum: 60n }))).toEqual(new Set([node(1), node(3), node(4)]));
   });
 
   test('get no signed message out of the cache that they signed before', async () => {

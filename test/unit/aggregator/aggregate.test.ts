@@ -401,7 +401,7 @@ describe('what fails', () => {
     await expectFailure(
       'insufficient_weight',
       'failed to collect a threshold of stake: signature weight is insufficient: 67*100 > 100*0 ' +
-        '(refused by 3: message not found (code 1))',
+        '(refused by 4: message not found (code 1))',
       {},
       ({ source }) => {
         for (const { nodeID } of signers) {
@@ -446,7 +446,8 @@ describe('what fails', () => {
 
 describe('bounds', () => {
   test('one more aggregation than allowed is refused, an equal one is not', async () => {
-    const { start, finish, failure, leftovers } = createHarness();
+    const { start, finish, failure, leftovers } = createHarness({ maxAggregationsInFlight: 2 });
+    await finish(start({ message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(99)) }));
     const messages = [1, 2, 3].map((byte) => createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(byte)));
     const [first, second, third] = messages as [UnsignedMessage, UnsignedMessage, UnsignedMessage];
     const running = [start({ message: first }), start({ message: second })];
@@ -455,7 +456,7 @@ describe('bounds', () => {
     const error = await failure({ message: third });
     expect([error.code, error.message]).toEqual([
       'overloaded',
-      '2 aggregations are under way, which is all this service takes at once',
+      'too many requests of all clients are running or waiting',
     ]);
     for (const result of [...running, equal]) expect((await finish(result)).signedWeight).toBe(70n);
     expect((await finish(start({ message: third }))).signedWeight).toBe(70n);

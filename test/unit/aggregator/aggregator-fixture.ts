@@ -9,10 +9,11 @@ import type { AggregationRequest } from '../../../src/aggregator/aggregation-req
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
 import { createAnswerHistories } from '../../../src/aggregator/answer-history.ts';
+import { createInvalidSigners } from '../../../src/aggregator/invalid-signers.ts';
 import type { L1MessageRequest } from '../../../src/aggregator/l1-messages.ts';
+import { Penalties } from '../../../src/aggregator/penalties.ts';
 import type { ProgressListener } from '../../../src/aggregator/progress.ts';
 import { createSubnetPolicy } from '../../../src/aggregator/subnet-policy.ts';
-import { createSuspects } from '../../../src/aggregator/suspects.ts';
 import { ApiError } from '../../../src/pchain/api-error.ts';
 import { createSubnetDirectory } from '../../../src/pchain/subnet-directory.ts';
 import { createValidatorSets } from '../../../src/pchain/validator-sets.ts';
@@ -51,7 +52,7 @@ export const UNKNOWN_SUBNET = id<SubnetID>(6);
 
 export const LIMITS: AggregatorLimits = {
   ...COLLECTION_LIMITS,
-  maxAggregationsInFlight: 2,
+  maxAggregationsInFlight: 4,
   maxQueriesInFlight: 100,
   resolveTimeoutMs: 5_000,
   resultCacheBytes: 10_000,
@@ -174,6 +175,8 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
   /** How long the BLS threads let each sum wait. */
   const bls = { delayMs: 0, hashedAhead: 0 };
   const inline = createInlineBls(modelBackend);
+  const metrics = createAggregatorMetrics(createMetrics(registry));
+  const penalties = new Penalties(clock, metrics);
   const aggregator = createAggregator({
     networkID: NETWORK_ID,
     directory: createSubnetDirectory(api, clock),
@@ -181,7 +184,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
     epochs: { heightOf: async () => undefined },
     funds: { soonInactive: async () => new Set(), knownSoonInactive: () => new Set() },
     l1Messages,
-    suspects: createSuspects(clock),
+    suspects: createInvalidSigners(clock),
     histories: createAnswerHistories(clock, LIMITS.hedgeAfterMs),
     subnets,
     source,
@@ -203,7 +206,8 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
       verifySigned: (signed, signal) => inline.verifySigned(signed, signal),
     },
     clock,
-    metrics: createAggregatorMetrics(createMetrics(registry)),
+    metrics,
+    penalties,
     limits: { ...LIMITS, ...limits },
   });
 
@@ -268,6 +272,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
     registry,
     l1Messages,
     bls,
+    penalties,
     start,
     startFor,
     finish,

@@ -1,7 +1,8 @@
 import { bls12_381 } from '@noble/curves/bls12-381.js';
 import { describe, expect, test } from 'vitest';
-import type { CollectionOutcome } from '../../../src/aggregator/collect-signatures.ts';
+import type { CollectionDeps, CollectionOutcome } from '../../../src/aggregator/collect-signatures.ts';
 import { describeFailure, reachableWeight } from '../../../src/aggregator/collection-failure.ts';
+import type { ProgressEvent } from '../../../src/aggregator/progress.ts';
 import { signatureKey } from '../../../src/aggregator/result-key.ts';
 import type { SignatureOutcome } from '../../../src/aggregator/signature-source.ts';
 import type { TallySummary } from '../../../src/aggregator/tally.ts';
@@ -9,6 +10,7 @@ import { SIGNATURE_DST } from '../../../src/bls/bls-backend.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
 import type { Clock } from '../../../src/primitives/clock.ts';
 import { P_CHAIN_ID } from '../../../src/primitives/ids.ts';
+import { METRIC_PREFIX } from '../../../src/telemetry/metrics.ts';
 import { encodeSignatureRequest } from '../../../src/warp/signature-request.ts';
 import { createInlineBls } from '../bls/inline-bls.ts';
 import { createModelSigner, modelBackend } from '../bls/model-backend.ts';
@@ -120,7 +122,7 @@ describe('whom it asks', () => {
     expect(own.source.mostInFlight).toBe(2);
     expect(atMs).toBe(4 * ANSWER_MS);
     const shared = createFixture({ weights: Array(9).fill(10) });
-    await shared.finish(shared.collect({ quorum: 67, deps: { room: shared.roomFor(3) } }));
+    await shared.finish(shared.collect({ quorum: 67, deps: { queries: shared.queriesFor(4) } }));
     expect(shared.source.mostInFlight).toBe(3);
     expect(shared.leftovers()).toEqual(NOTHING_LEFT);
   });
@@ -224,7 +226,7 @@ describe('validators that refuse', () => {
         return refuses(2)(...of);
       });
     }
-    const turn = {
+    const permit = {
       rest: () => void events.push('rest'),
       resume: async () => {
         events.push('resume');
@@ -232,7 +234,7 @@ describe('validators that refuse', () => {
         events.push('resumed');
       },
     };
-    await fixture.finish(fixture.collect({ quorum: 67, turn }));
+    await fixture.finish(fixture.collect({ quorum: 67, permit }));
     const again = ['rest', 'resume', 'resumed', 'asked'];
     expect(events).toEqual(['asked', ...again, ...again]);
   });
@@ -240,11 +242,11 @@ describe('validators that refuse', () => {
   test('are told of at the deadline, though there is no turn for what is left to do', async () => {
     const fixture = createFixture({ weights: [50, 30, 20] });
     for (const position of [0, 1, 2]) script(fixture, position, refuses(2));
-    const turn = {
+    const permit = {
       rest: () => undefined,
       resume: (until: AbortSignal) => new Promise<void>((resolve) => until.addEventListener('abort', () => resolve())),
     };
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67, turn }));
+    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67, permit }));
     expect(atMs).toBe(LIMITS.requestTimeoutMs);
     expect(summaryOf(value).signedWeight).toBe(0n);
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
@@ -719,7 +721,7 @@ describe('requests for which there is no room', () => {
   test('among all that are under way wait for it, and count as not sent where they wait in vain', async () => {
     const fixture = createFixture({ weights: [60, 40], limits: { requestTimeoutMs: 1_000 } });
     script(fixture, 0, SILENT);
-    const { value } = await fixture.finish(fixture.collect({ quorum: 67, deps: { room: fixture.roomFor(1) } }));
+    const { value } = await fixture.finish(fixture.collect({ quorum: 67, deps: { queries: fixture.queriesFor(1) } }));
     expect(summaryOf(value).outcomes).toMatchObject({
       unanswered: { weight: 60n },
       not_sent: { weight: 40n, count: 1 },
@@ -732,7 +734,9 @@ describe('requests for which there is no room', () => {
     for (const [position, validator] of fixture.validators.entries()) {
       script(fixture, position, fixture.signs(validator, 400));
     }
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67, deps: { room: fixture.roomFor(2) } }));
+    const { value, atMs } = await fixture.finish(
+      fixture.collect({ quorum: 67, deps: { queries: fixture.queriesFor(2) } }),
+    );
     expect(fixture.signersOf(value, 67)).toEqual([0, 1, 2, 3]);
     expect(fixture.asked()).toEqual([0, 1, 2, 3]);
     expect(atMs).toBe(800);
@@ -807,7 +811,7 @@ describe("the caller's abort", () => {
 
   test('leaves answers undecoded that nobody needs any more, and queries unsent', async () => {
     const fixture = createFixture({ weights: [40, 30, 30] });
-    const room = fixture.roomFor(2);
+    const queries = fixture.queriesFor(2);
     const busy = Promise.withResolvers<void>();
     let decoded = 0;
     const backend = {
@@ -821,7 +825,7 @@ describe("the caller's abort", () => {
     const result = fixture.collect({
       quorum: 100,
       signal: caller.signal,
-      deps: { room, bls: createInlineBls(backend, busy.promise) },
+      deps: { queries, bls: createInlineBls(backend, busy.promise) },
     });
     await drain();
     await fixture.clock.advance(100);
@@ -831,7 +835,76 @@ describe("the caller's abort", () => {
     await drain();
     expect(decoded).toBe(0);
     expect(fixture.asked()).toEqual([0, 1]);
-    expect(room.size).toBe(0);
+    expect([queries.small.held, queries.small.queued]).toEqual([0, 0]);
+  });
+});
+
+describe('in the tick in which the collection ends', () => {
+  /** Two of three make the quorum; the third one is asked too, for the buffer, and is held back until the end. */
+  async function expectNothingAfter(
+    late: (fixture: Fixture) => { readonly deps?: Partial<CollectionDeps>; arrive(): void },
+  ) {
+    const fixture = createFixture({ weights: [40, 30, 30] });
+    const { deps = {}, arrive } = late(fixture);
+    const { source } = fixture;
+    const listen = source.onConnectionChange.bind(source);
+    // The first thing that a collection does at its end.
+    source.onConnectionChange = (listener) => {
+      const stop = listen(listener);
+      return () => {
+        arrive();
+        stop();
+      };
+    };
+    const progress = fixture.createFeed();
+    const events: ProgressEvent[] = [];
+    progress.subscribe((event) => events.push(event));
+    const { value } = await fixture.finish(fixture.collect({ quorum: 60, buffer: 40, progress, deps }));
+    await drain();
+    expect(fixture.signersOf(value, 60)).toEqual([0, 1]);
+    expect(value).toMatchObject({ signedWeight: 70n, isTargetReached: false });
+    expect(events.at(-1)).toEqual({ kind: 'verifying' });
+    const counted = await fixture.registry.getSingleMetric(`${METRIC_PREFIX}validator_outcomes_total`)?.get();
+    expect(counted?.values.reduce((sum, each) => sum + each.value, 0)).toBe(2);
+  }
+
+  test.each(['signature', 'refusal'])('a %s changes nothing any more', async (kind) => {
+    await expectNothingAfter(({ source, validators, message }) => {
+      const [, , third] = validators as [TestValidator, TestValidator, TestValidator];
+      const answer = Promise.withResolvers<SignatureOutcome>();
+      const ask = source.requestSignature.bind(source);
+      source.requestSignature = (nodeID, ...rest) =>
+        nodeID === third.nodeIDs[0] ? answer.promise : ask(nodeID, ...rest);
+      const outcome: SignatureOutcome =
+        kind === 'refusal'
+          ? { kind: 'refused', code: 2, text: 'not found' }
+          : { kind: 'signature', signature: third.sign(message.bytes) };
+      return { arrive: () => answer.resolve(outcome) };
+    });
+  });
+
+  test('a signature that has just been decoded changes nothing any more', async () => {
+    await expectNothingAfter(({ deps: { bls }, validators, warpSet }) => {
+      const third = warpSet.validators.find(({ publicKeyHex }) => publicKeyHex === validators[2]?.publicKeyHex);
+      const decoded = Promise.withResolvers<void>();
+      return {
+        arrive: () => decoded.resolve(),
+        deps: {
+          bls: {
+            ...bls,
+            startAggregation(...options) {
+              const sum = bls.startAggregation(...options);
+              return {
+                ...sum,
+                add: (signer, ...more) =>
+                  signer.index === third?.index ? decoded.promise.then(() => 'added') : sum.add(signer, ...more),
+                [Symbol.dispose]: () => sum[Symbol.dispose](),
+              };
+            },
+          },
+        },
+      };
+    });
   });
 });
 

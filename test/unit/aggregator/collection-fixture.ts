@@ -8,13 +8,13 @@ import {
   type CollectionOutcome,
   collectSignatures,
 } from '../../../src/aggregator/collect-signatures.ts';
-import { LongPasses } from '../../../src/aggregator/long-passes.ts';
+import { createInvalidSigners } from '../../../src/aggregator/invalid-signers.ts';
+import { Penalties } from '../../../src/aggregator/penalties.ts';
 import { ProgressFeed } from '../../../src/aggregator/progress.ts';
-import { QueryRoom } from '../../../src/aggregator/query-room.ts';
-import { createRefusedChains } from '../../../src/aggregator/refused-chains.ts';
+import { QueryConcurrency } from '../../../src/aggregator/query-concurrency.ts';
 import { signatureKey } from '../../../src/aggregator/result-key.ts';
-import { createSuspects } from '../../../src/aggregator/suspects.ts';
 import type { BlsBackend } from '../../../src/bls/bls-backend.ts';
+import { EventLoopScheduler } from '../../../src/lib/concurrency/event-loop-scheduler.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
 import {
   type BlockchainID,
@@ -37,6 +37,9 @@ import { type Behaviour, ScriptedSource } from './scripted-source.ts';
 const NETWORK_ID = 1337;
 const CHAIN_ID = idFromBytes<BlockchainID>(new Uint8Array(32).fill(3), 'chain');
 export const SUBNET_ID = idFromBytes<SubnetID>(new Uint8Array(32).fill(4), 'subnet');
+
+/** The client of all collections. */
+const CLIENT = 'client';
 
 export const LIMITS: CollectionLimits = {
   requestTimeoutMs: 10_000,
@@ -85,7 +88,7 @@ export interface CollectOptions {
   readonly signal?: AbortSignal;
   readonly deps?: Partial<CollectionDeps>;
   readonly progress?: ProgressFeed;
-  readonly turn?: CollectionJob['turn'];
+  readonly permit?: CollectionJob['permit'];
   readonly sourceSubnetID?: SubnetID;
 }
 
@@ -136,21 +139,22 @@ export function createFixture(options: FixtureOptions) {
     return ({ message }) => ({ afterMs, outcome: { kind: 'signature', signature: validator.sign(message) } });
   }
 
-  const roomFor = (maxQueries: number): QueryRoom => new QueryRoom({ clock, maxQueries });
+  const queriesFor = (maxQueries: number): QueryConcurrency => new QueryConcurrency({ clock, maxQueries });
 
+  const metrics = createAggregatorMetrics(createMetrics(registry), (subnetID) => subnetID === SUBNET_ID);
   const deps: CollectionDeps = {
     source,
     store,
     bls: createInlineBls(backend),
-    suspects: createSuspects(clock),
+    suspects: createInvalidSigners(clock),
     clock,
-    metrics: createAggregatorMetrics(createMetrics(registry), (subnetID) => subnetID === SUBNET_ID),
+    metrics,
     limits,
-    onExcess: () => undefined,
     histories: createAnswerHistories(clock, limits.hedgeAfterMs),
-    refusedChains: createRefusedChains(clock),
-    room: roomFor(1_000),
-    passes: new LongPasses(clock),
+    penalties: new Penalties(clock, metrics),
+    observeDelay: () => undefined,
+    queries: queriesFor(1_000),
+    passes: new EventLoopScheduler(clock, 1),
   };
 
   function createFeed(): ProgressFeed {
@@ -169,9 +173,9 @@ export function createFixture(options: FixtureOptions) {
         sourceSubnetID: options.sourceSubnetID ?? SUBNET_ID,
         warpSet,
         avoided: new Set(),
-        client: undefined,
+        client: CLIENT,
         progress: options.progress ?? createFeed(),
-        turn: options.turn ?? { rest: () => undefined, resume: async () => undefined },
+        permit: options.permit ?? { rest: () => undefined, resume: async () => undefined },
         quorumNum: BigInt(quorum),
         quorumBuffer: BigInt(buffer),
       },
@@ -236,7 +240,7 @@ export function createFixture(options: FixtureOptions) {
     validators,
     warpSet,
     deps,
-    roomFor,
+    queriesFor,
     createFeed,
     collect,
     finish,

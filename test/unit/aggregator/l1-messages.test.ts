@@ -22,6 +22,7 @@ import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { createLogLines } from '../../log-lines.ts';
 import { testModel } from '../devnet/test-model.ts';
+import { HELICON_TRANSACTIONS } from '../pchain/helicon-transactions.ts';
 
 const SIGNAL = new AbortController().signal;
 const UNKNOWN_TX = idFromBytes<TxID>(new Uint8Array(32).fill(9), 'txID');
@@ -199,6 +200,21 @@ describe('of a transaction', () => {
       message: expect.stringMatching(message),
     });
   });
+
+  test.each([...HELICON_TRANSACTIONS, { name: 'transaction of the unknown type 43', hex: '00000000002b' }])(
+    '$name has no message',
+    async ({ name, hex }) => {
+      const { state, of, failure } = createHarness();
+      state.bytes = Buffer.from(hex, 'hex');
+      expect(await failure(of(CONVERSION))).toMatchObject({
+        code: 'no_message_in_transaction',
+        field: 'transaction',
+        message: expect.stringMatching(
+          new RegExp(`^transaction \\w+ is an? ${name}, which carries no Warp message: messages are of `),
+        ),
+      });
+    },
+  );
 
   test('the weight of a validator that was removed since', async () => {
     const { of, failure } = createHarness();

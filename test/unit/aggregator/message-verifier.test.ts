@@ -1,7 +1,9 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
+import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
 import { createMessageVerifier } from '../../../src/aggregator/message-verifier.ts';
+import { Penalties } from '../../../src/aggregator/penalties.ts';
 import type { SignedVerdict } from '../../../src/bls/bls-jobs.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
@@ -13,15 +15,26 @@ const never = new AbortController().signal;
 function createHarness() {
   const clock = new FakeClock();
   const warpSet = createWarpSet(validatorSet(10n));
+  const signing = {
+    signingSubnetID: SUBNET,
+    sourceSubnetID: SUBNET,
+    pChainHeight: 7n,
+    warpSet,
+    avoided: new Set<number>(),
+  };
+  const resolving = { calls: 0, isKnown: false, isMissing: false };
   const checks: PromiseWithResolvers<SignedVerdict>[] = [];
   const registry = new Registry();
+  const metrics = createAggregatorMetrics(createMetrics(registry));
   const verifier = createMessageVerifier({
-    clock,
-    metrics: createAggregatorMetrics(createMetrics(registry)),
+    ...{ clock, metrics, penalties: new Penalties(clock, metrics) },
     resolver: {
-      resolve: async () => ({
-        ...{ signingSubnetID: SUBNET, sourceSubnetID: SUBNET, pChainHeight: 7n, warpSet, avoided: new Set() },
-      }),
+      known: () => (resolving.isKnown ? signing : undefined),
+      async resolve() {
+        resolving.calls += 1;
+        if (!resolving.isKnown && resolving.isMissing) throw new AggregatorError('unknown_source_chain', 'unknown');
+        return signing;
+      },
     },
     bls: {
       verifySigned() {
@@ -42,7 +55,7 @@ function createHarness() {
       labels,
       value,
     ]);
-  return { clock, checks, verify, measured };
+  return { clock, checks, resolving, verify, measured };
 }
 
 test('messages that one client has verified by the hundred do not stand before those of others', async () => {
@@ -86,4 +99,24 @@ test('who has waited too long is told to come again, and who has gone waits no m
   await settle();
   expect(await Promise.race([verify('flood').then(() => 'done'), settle().then(() => 'begun')])).toBe('begun');
   expect(checks).toHaveLength(9);
+});
+
+test('messages of thousands of unknown chains cause few lookups, and those of known chains are verified', async () => {
+  const { checks, resolving, verify } = createHarness();
+  resolving.isMissing = true;
+  const codes = new Map<string, number>();
+  for (let count = 0; count < 2_000; count += 1) {
+    const code = await verify('flood').then(
+      () => 'verified',
+      (error: AggregatorError) => error.code,
+    );
+    codes.set(code, (codes.get(code) ?? 0) + 1);
+  }
+  expect([resolving.calls, ...codes]).toEqual([64, ['unknown_source_chain', 64], ['overloaded', 1_936]]);
+  await expect(verify('other')).rejects.toMatchObject({ code: 'unknown_source_chain' });
+  resolving.isKnown = true;
+  const good = verify('flood');
+  await settle();
+  checks[0]?.resolve('valid');
+  expect((await good).problem).toBeUndefined();
 });

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createAnswerHistories } from '../../../src/aggregator/answer-history.ts';
+import { createInvalidSigners } from '../../../src/aggregator/invalid-signers.ts';
 import { outlooksOf } from '../../../src/aggregator/outlook.ts';
-import { createRefusedChains } from '../../../src/aggregator/refused-chains.ts';
-import { createSuspects } from '../../../src/aggregator/suspects.ts';
-import { type NodeID, P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
+import { type NodeID, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
 import { FakeClock } from '../../fake-clock.ts';
 import { createFixture } from './collection-fixture.ts';
 
@@ -11,7 +10,7 @@ function createHarness(count: number, nodeCounts: readonly number[] = []) {
   const { warpSet } = createFixture({ weights: Array(count).fill(1), nodeCounts });
   const clock = new FakeClock();
   const history = createAnswerHistories(clock, 500).of(PRIMARY_NETWORK_ID);
-  const suspects = createSuspects(clock);
+  const suspects = createInvalidSigners(clock);
   const validators = warpSet.validators.map(({ nodeIDs, publicKeyHex }) => ({ nodeIDs, publicKeyHex }));
   const nodeAt = (index: number, node = 0) => validators[index]?.nodeIDs[node] as (typeof validators)[0]['nodeIDs'][0];
   const keyAt = (index: number) => validators[index]?.publicKeyHex ?? '';
@@ -27,13 +26,14 @@ function order(outlooks: ReturnType<typeof outlooksOf>): number[] {
 }
 
 describe('what to expect of validators', () => {
-  test('the expected first, then the slow, the doubtful, those to be avoided, and suspects last', () => {
+  test('the expected first, then the slow, the doubtful, suspects, and those to be avoided last', () => {
     const { history, suspects, nodeAt, keyAt, outlooks } = createHarness(6);
     for (const index of [3, 4, 5]) history.answered(nodeAt(index), 20);
     history.answered(nodeAt(2), 300);
     history.failed(nodeAt(1));
     suspects.add(keyAt(0));
-    expect(order(outlooks({ avoided: new Set([3]) }))).toEqual([4, 5, 2, 1, 3, 0]);
+    expect(order(outlooks({ avoided: new Set([3]) }))).toEqual([4, 5, 2, 1, 0, 3]);
+    expect(order(outlooks({ avoided: new Set([0, 1, 3]) }))).toEqual([4, 5, 2, 3, 1, 0]);
     expect(outlooks().map(({ kind }) => kind)).toEqual(['suspect', 'doubtful', ...Array(4).fill('expected')]);
   });
 
@@ -67,6 +67,7 @@ describe('what to expect of validators', () => {
     expect(onTrial()).toEqual([]);
     await clock.advance(2_000);
     expect(onTrial()).toEqual([1]);
+    expect(outlooks({ avoided: new Set([1]) }).map(({ kind }) => kind)).toEqual(['suspect', 'avoided', 'on trial']);
     history.beginTrial(nodeAt(1));
     expect(onTrial()).toEqual([2]);
     history.beginTrial(nodeAt(2));
@@ -97,26 +98,4 @@ describe('what to expect of validators', () => {
     const isConnected = (nodeID: NodeID): boolean => nodeID === nodeAt(0, 0);
     expect(outlooks({ isConnected })[0]?.kind).toBe('doubtful');
   });
-});
-
-test('a chain is one of refused messages after several of them in a short time, and for a while', async () => {
-  const clock = new FakeClock();
-  const chains = createRefusedChains(clock);
-  for (let i = 0; i < 2; i += 1) chains.refused(P_CHAIN_ID, undefined);
-  expect(chains.isLikely(P_CHAIN_ID, undefined)).toBe(false);
-  chains.refused(P_CHAIN_ID, undefined);
-  expect(chains.isLikely(P_CHAIN_ID, undefined)).toBe(true);
-  await clock.advance(10_000);
-  expect(chains.isLikely(P_CHAIN_ID, undefined)).toBe(false);
-});
-
-test('a client whose messages of a chain are refused makes only its own next ones suspect, until many clients do', () => {
-  const chains = createRefusedChains(new FakeClock());
-  for (let i = 0; i < 1_000; i += 1) chains.refused(P_CHAIN_ID, 'flood');
-  expect(chains.isLikely(P_CHAIN_ID, 'flood')).toBe(true);
-  expect(chains.isLikely(P_CHAIN_ID, 'good')).toBe(false);
-  for (let client = 0; client < 14; client += 1) {
-    for (let i = 0; i < 3; i += 1) chains.refused(P_CHAIN_ID, `client ${client}`);
-    expect(chains.isLikely(P_CHAIN_ID, 'good')).toBe(client >= 8);
-  }
 });

@@ -106,8 +106,8 @@ describe('a collection', () => {
         },
       ]),
     );
+    // It counts as refused until it answers something else.
     expect(events.slice(5)).toEqual([
-      { kind: 'asked', index: light },
       { kind: 'outcome', index: light, outcome: { kind: 'signed' }, signedWeight: 100n },
       { kind: 'verifying' },
     ]);
@@ -256,6 +256,23 @@ describe('a feed', () => {
     tally.set(1, { kind: 'waiting', notBeforeMs: 1, attempts: 1, lastFailure: failure });
     const { validators } = stateOf(feed);
     for (const validator of validators) expect(validator).toMatchObject({ status: failure.kind, outcome: failure });
+  });
+
+  test('shows a validator that refused as refused while it is asked again, and after it is silent', () => {
+    const { feed, tally } = createFeed();
+    feed.begin(tally);
+    const events = recorder(feed);
+    const refusal: SignatureFailure = { kind: 'refused', code: 1, text: 'unknown' };
+    tally.set(0, { kind: 'waiting', notBeforeMs: 1, attempts: 1, lastFailure: refusal });
+    for (const standing of [
+      { kind: 'queued', attempts: 2 },
+      { kind: 'asking', lateAtMs: 0, attempts: 2 },
+      { kind: 'failed', failure: { kind: 'silent' } },
+    ] as const) {
+      tally.set(0, standing);
+      expect(stateOf(feed).validators[0]).toMatchObject({ status: 'refused', outcome: refusal });
+      expect(withoutConnections(replay(events))).toEqual(stateOf(feed));
+    }
   });
 
   test('makes no event and takes no state while nobody listens', () => {

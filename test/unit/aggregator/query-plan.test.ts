@@ -44,7 +44,8 @@ const outlook = fc.constantFrom<Outlook>(
   { ...UNKNOWN, hedgeAfterMs: 120, rank: 2 },
   { ...UNKNOWN, kind: 'doubtful', rank: 3 },
   { ...UNKNOWN, kind: 'on trial', rank: 0 },
-  { ...UNKNOWN, kind: 'suspect', rank: 8 },
+  { ...UNKNOWN, kind: 'suspect', rank: 4 },
+  { ...UNKNOWN, kind: 'avoided', rank: 9 },
 );
 
 const NOW = 10_000;
@@ -121,12 +122,13 @@ function stand({ validators, connectDeadlineMs }: State, index: number) {
   const isAsking = progress.kind === 'asking' || progress.kind === 'queued';
   const maySign = isAsking || progress.kind === 'answered' || (isWaiting && (!isDue || isConnected || mayConnect));
   return {
+    outlook,
     mayBeAsked: isDue && isConnected,
     maySign,
     isAwaited:
       (maySign && (progress.kind === 'answered' || outlook.kind === 'expected')) ||
       (outlook.kind === 'on trial' && (isFresh || (isDue && isConnected))),
-    isCountedOn: progress.kind === 'answered' || (isFresh && ['expected', 'suspect'].includes(outlook.kind)),
+    isCountedOn: progress.kind === 'answered' || (isFresh && ['expected', 'suspect', 'avoided'].includes(outlook.kind)),
     isAsking,
   };
 }
@@ -162,10 +164,15 @@ describe('planQueries', () => {
           at(a).outlook.rank < at(b).outlook.rank ||
           (at(a).outlook.rank === at(b).outlook.rank && at(a).weight > at(b).weight);
         const countsAs = (index: number): bigint =>
-          ['expected', 'suspect'].includes(at(index).outlook.kind) ? at(index).weight : 0n;
-        // Nobody asks a suspect for a buffer.
-        const goalFor = (index: number): bigint =>
-          at(index).outlook.kind === 'suspect' ? tally.neededWeight : tally.targetWeight;
+          ['expected', 'suspect', 'avoided'].includes(at(index).outlook.kind) ? at(index).weight : 0n;
+        const reachable =
+          tally.signedWeight + weightOf(state, ({ maySign, outlook }) => maySign && outlook.kind !== 'avoided');
+        // Suspects are not asked for a buffer, and avoided validators for nothing that the others may sign.
+        const goalFor = (index: number): bigint => {
+          const { kind } = at(index).outlook;
+          if (kind === 'avoided' && reachable >= tally.neededWeight) return 0n;
+          return kind === 'suspect' || kind === 'avoided' ? tally.neededWeight : tally.targetWeight;
+        };
         const last = planned.ask.at(-1)?.index ?? -1;
         const left = candidates.filter((index) => !asked.has(index));
         expect(asked.size === 0 || left.every((index) => !comesBefore(index, last))).toBe(true);

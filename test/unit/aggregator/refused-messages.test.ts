@@ -51,7 +51,7 @@ describe('a message that all validators refuse', () => {
 
   test('where many were refused lately, is found out by a third of the weight in widening waves', async () => {
     const fixture = createRefusing();
-    for (let i = 0; i < 3; i += 1) await request(fixture);
+    await Promise.all(Array.from({ length: 5 }, () => request(fixture)));
     const { value, queries } = await request(fixture);
     expect(value.kind).toBe('insufficient');
     expect(waves(fixture).slice(0, 5)).toEqual([3, 3, 6, 12, 24]);
@@ -105,7 +105,7 @@ describe('a good message', () => {
 
   test('among many refused ones waits for one round trip more, and as before a while later', async () => {
     const fixture = createRefusing();
-    for (let i = 0; i < 5; i += 1) await request(fixture);
+    await Promise.all(Array.from({ length: 5 }, () => request(fixture)));
     signAll(fixture);
     expect(await request(fixture)).toMatchObject({ value: { kind: 'signed' }, tookMs: 2 * ANSWER_MS });
     await fixture.clock.advance(30_000);

@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
+import type { AggregatorLimits } from '../../../src/aggregator/aggregate.ts';
 import type { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import type { ProgressEvent } from '../../../src/aggregator/progress.ts';
 import { createSeal } from '../../../src/store/seal.ts';
@@ -17,22 +18,22 @@ import { createMemorySharedValues } from '../store/memory-shared-values.ts';
 import { CHAIN, createHarness, MESSAGE, NETWORK_ID, nodeOf, validatorSet } from './aggregator-fixture.ts';
 import { drain } from './collection-fixture.ts';
 
+/** A validator may take longer than a whole collection. */
+const PATIENT = { peerTimeoutMs: 60_000 };
+
 /** Aggregators that share their work, each with validators of its own to ask, so that it is seen who asks. */
-function createReplicas(secret: string | null = 'the secret of the replicas') {
+function createReplicas(secret: string | null = 'the secret of the replicas', limits: Partial<AggregatorLimits> = {}) {
   const clock = new FakeClock();
   const values = createMemorySharedValues(clock);
   const seal = createSeal(secret ?? undefined, 'test:');
   const open = () => {
     const own = createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 });
     const ports = { clock, logger: createLogLines().logger, metrics: createMetrics(new Registry()) };
-    return createHarness(
-      {},
-      {
-        clock,
-        store: createSharedSignatureStore(own, values, seal),
-        sharedWork: createSharedWork({ values, seal, ...ports }),
-      },
-    );
+    return createHarness(limits, {
+      clock,
+      store: createSharedSignatureStore(own, values, seal),
+      sharedWork: createSharedWork({ values, seal, ...ports }),
+    });
   };
   return { clock, values, one: open(), other: open() };
 }
@@ -123,14 +124,37 @@ describe('replicas', () => {
     for (const number of [1, 2, 3, 4]) {
       one.source.add(nodeOf(number), () => ({ afterMs: 1, outcome: { kind: 'refused', code: 2, text: 'not found' } }));
     }
-    for (let number = 1; number <= 5; number += 1) {
-      await one.failure({ message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(9, number)) });
-    }
-    // That of the message above, and of three others.
-    expect(one.bls.hashedAhead).toBe(4);
+    const refuse = (number: number) =>
+      one.finish(
+        one
+          .startFor('client', { message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(9, number)) })
+          .catch(() => undefined),
+      );
+    await refuse(1);
+    expect(one.bls.hashedAhead).toBe(2);
+    one.penalties.chargeUnsigned('client', CHAIN, 500, 300);
+    await refuse(2);
+    expect(one.bls.hashedAhead).toBe(2);
     const alone = createHarness();
     await alone.finish(alone.start());
     expect(alone.bls.hashedAhead).toBe(0);
+  });
+
+  test.each([
+    ['what is left of the time', 4_000, 10_000],
+    ['at least half of the time', 8_000, 8_000 + 10_000 / 2],
+  ])('that take over from another have %s', async (_, leavesAtMs, endsAtMs) => {
+    const { clock, one, other } = createReplicas(undefined, PATIENT);
+    for (const harness of [one, other]) harness.silence(1, 2);
+    const leaver = new AbortController();
+    const left = one.start({}, leaver.signal);
+    await drain();
+    clock.after(leavesAtMs, () => leaver.abort(new Error('gone')));
+    expect((await failureOf(other)).code).toBe('insufficient_weight');
+    await expect(left).rejects.toThrow('gone');
+    expect(asked(other)).toBeGreaterThan(0);
+    // A replica looks at another's work ten times a second.
+    expect(Math.floor(clock.monotonicMs() / 100) * 100).toBe(endsAtMs);
   });
 
   test('do the work alone where the store is away', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type ResultKeyParts, resultKey, signatureKey } from '../../../src/aggregator/result-key.ts';
-import { collectGarbage } from '../../../src/primitives/collect-garbage.ts';
+import type { AggregationRequest } from '../../../src/aggregator/aggregation-request.ts';
+import { type ResultKeyParts, requestKey, resultKey, signatureKey } from '../../../src/aggregator/result-key.ts';
 import {
   type BlockchainID,
   idFromBytes,
@@ -11,6 +11,7 @@ import {
 } from '../../../src/primitives/ids.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { collectGarbage } from '../../collect-garbage.ts';
 
 const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(1), 'chain');
 const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(2), 'subnet');
@@ -63,6 +64,47 @@ test('two requests have the same key exactly if everything that the answer depen
       for (const name of Object.keys(a) as (keyof Parts)[]) {
         const changed = { ...a, [name]: b[name] } as Parts;
         expect(resultKey(make(changed)) === resultKey(make(a))).toBe(text(changed) === text(a));
+      }
+    }),
+  );
+});
+
+test('a message object that was asked about before has the keys of a new one', () => {
+  fc.assert(
+    fc.property(parts, parts, (a, b) => {
+      const plain = { ...a, justification: new Uint8Array(), avoided: [] };
+      const { message } = make(plain);
+      // Equal texts share a message, so that requests of any settings come with the same object.
+      const { payload: _, networkID: __, ...settings } = b;
+      for (const name of Object.keys(settings) as (keyof typeof settings)[]) {
+        resultKey({ ...make(plain), message });
+        const changed = { ...plain, [name]: b[name] };
+        expect(resultKey({ ...make(changed), message })).toBe(resultKey(make(changed)));
+      }
+    }),
+  );
+});
+
+test('requests have the same key exactly if they say the same', () => {
+  const requests = fc.record({
+    payload: fc.nat(2),
+    justification: fc.uint8Array({ maxLength: 2 }),
+    signingSubnetID: fc.constantFrom(undefined, PRIMARY_NETWORK_ID, SUBNET),
+    quorumNum: fc.bigInt(0n, 50n),
+    quorumBuffer: fc.bigInt(0n, 50n),
+    pChainHeight: fc.constantFrom(0n, 7n, 8n),
+  });
+  type Request = typeof requests extends fc.Arbitrary<infer T> ? T : never;
+  const request = ({ payload, justification, ...settings }: Request): AggregationRequest => ({
+    subject: { kind: 'message', message: createUnsignedMessage(1, CHAIN, Uint8Array.of(payload)), justification },
+    ...settings,
+  });
+  fc.assert(
+    fc.property(requests, requests, (a, b) => {
+      expect(requestKey(request(a))).toBe(requestKey(request({ ...a })));
+      for (const name of Object.keys(a) as (keyof Request)[]) {
+        const changed = { ...a, [name]: b[name] } as Request;
+        expect(requestKey(request(changed)) === requestKey(request(a))).toBe(text(changed) === text(a));
       }
     }),
   );

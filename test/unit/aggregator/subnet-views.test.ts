@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
+import { Penalties } from '../../../src/aggregator/penalties.ts';
 import { createSubnetPolicy } from '../../../src/aggregator/subnet-policy.ts';
 import { createSubnetViews } from '../../../src/aggregator/subnet-views.ts';
 import { ConnectionChanges } from '../../../src/p2p/connection-changes.ts';
@@ -29,6 +30,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
   const looks = { count: 0 };
   const asked = { signers: 0 };
   const tracked: SubnetID[] = [];
+  const lookupMetrics = createAggregatorMetrics(createMetrics(registry));
   const views = createSubnetViews({
     subnets: createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: [SUBNET] }),
     clock,
@@ -40,7 +42,8 @@ function createHarness(...given: (Obstacle | undefined)[]) {
       },
     },
     metrics: createMetrics(registry),
-    lookupMetrics: createAggregatorMetrics(createMetrics(registry)),
+    lookupMetrics,
+    penalties: new Penalties(clock, lookupMetrics),
     validatorSets: { newest: () => newest },
     connections: {
       track: (subnetID) => {

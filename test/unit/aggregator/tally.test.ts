@@ -165,6 +165,41 @@ describe('summarizeTally', () => {
     );
   });
 
+  describe('a validator that has refused', () => {
+    const refusal: SignatureFailure = { kind: 'refused', code: 1, text: 'unknown' };
+    const waiting = (lastFailure: SignatureFailure): Standing => ({
+      ...{ kind: 'waiting', notBeforeMs: 9, attempts: 1, lastFailure },
+    });
+    const outcomeAfter = (...standings: readonly Standing[]) => {
+      const tally = createPlainTally(setOf([1n]), { quorumNum: 67n, quorumBuffer: 0n });
+      for (const each of standings) tally.set(0, each);
+      return summarizeTally(tally, () => 'no address').missing[0];
+    };
+
+    test.each<[string, Standing]>([
+      ['waits for room', { kind: 'queued', attempts: 2 }],
+      ['is asked again', { kind: 'asking', lateAtMs: 0, attempts: 2 }],
+      ['is silent when asked again', { kind: 'failed', failure: { kind: 'silent' } }],
+      ['lost its connection', waiting({ kind: 'unreachable', reason: 'closed' })],
+    ])('has refused, though it %s', (_, later) => {
+      expect(outcomeAfter(waiting(refusal), later)).toMatchObject({ outcome: 'refused', code: 1, text: 'unknown' });
+    });
+
+    test.each<[string, string, readonly Standing[]]>([
+      ['another refusal', 'refused', [waiting({ ...refusal, code: 2 })]],
+      ['a signature to be decoded', 'unanswered', [{ kind: 'answered' }]],
+      [
+        'a bad signature',
+        'invalid_signature',
+        [{ kind: 'failed', failure: { kind: 'invalid_signature', reason: 'x' } }],
+      ],
+    ])('has not any more after %s', (_, outcome, later) => {
+      const missing = outcomeAfter(waiting(refusal), ...later);
+      expect(missing).toMatchObject({ outcome });
+      expect(missing?.code).not.toBe(1);
+    });
+  });
+
   test('tells reasons apart by code and by text, the heaviest first', () => {
     const tally = createPlainTally(setOf([1n, 2n, 4n, 8n]), { quorumNum: 67n, quorumBuffer: 0n });
     const refusals: [number, string][] = [

@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { AggregationRequest, AggregationResult } from '../../../src/aggregator/aggregation-request.ts';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
+import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
+import { Penalties } from '../../../src/aggregator/penalties.ts';
 import type { SignatureOutcome } from '../../../src/aggregator/signature-source.ts';
 import { createSubnetPolicy } from '../../../src/aggregator/subnet-policy.ts';
 import { createUptimeProofs, type UptimeProofsOptions } from '../../../src/aggregator/uptime-proofs.ts';
 import { MAX_UPTIME_QUESTIONS } from '../../../src/aggregator/uptime-search.ts';
 import { ApiError } from '../../../src/pchain/api-error.ts';
 import { type BlockchainID, idFromBytes, type NodeID, type ValidationID } from '../../../src/primitives/ids.ts';
+import { createUnreadMetrics } from '../../../src/telemetry/metrics.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import { parseWarpPayload } from '../../../src/warp/payload.ts';
 import { parseUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
@@ -48,9 +51,11 @@ function createHarness(answers: readonly Answer[], change: Partial<UptimeProofsO
     beforeAnswer: async (): Promise<void> => {},
   };
   const warpSet = createWarpSet(validatorSet(40n, 30n, 20n, 10n));
+  const clock = new FakeClock();
+  const metrics = createAggregatorMetrics(createUnreadMetrics());
   const uptimes = createUptimeProofs({
     networkID: NETWORK_ID,
-    clock: new FakeClock(),
+    ...{ clock, metrics, penalties: new Penalties(clock, metrics) },
     resolveTimeoutMs: 1_000,
     api: {
       async getL1Validator(validationID) {
@@ -152,6 +157,24 @@ describe('the proof of an uptime', () => {
     for (const proof of await Promise.all(same)) expect(proof.uptime).toBe(800n);
     await Promise.all(others);
     expect(asked.get(nodeOf(1))?.length).toBeLessThanOrEqual(2 * 8);
+  });
+
+  test('of validations that do not exist is looked up for some of one client, and then refused', async () => {
+    const { prove } = createHarness([seen(900n), seen(800n), seen(700n)]);
+    const codes: string[] = [];
+    for (let count = 0; count < 100; count += 1) {
+      const validationID = idFromBytes<ValidationID>(new Uint8Array(32).fill(count + 50), 'validation');
+      const proof = prove({ validationID }, 'flood');
+      codes.push(
+        await proof.then(
+          () => 'signed',
+          (error: AggregatorError) => error.code,
+        ),
+      );
+    }
+    expect(codes.filter((code) => code === 'unknown_validation')).toHaveLength(64);
+    expect(codes.at(-1)).toBe('overloaded');
+    expect(await prove({}, 'other')).toMatchObject({ uptime: 800n });
   });
 
   test('is searched for by one client four times at most, so that others find room', async () => {

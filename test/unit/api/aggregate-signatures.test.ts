@@ -59,7 +59,7 @@ describe('a good request', () => {
     const response = await post({ message });
     expect(response.statusCode).toBe(201);
     expect(response.json()).toMatchObject({ signedMessage: 'ab01ff' });
-    expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(response.headers['content-type']).toBe('application/json');
   });
 
   test('leaves what it does not say to the defaults of the use case', async () => {
@@ -96,7 +96,8 @@ describe('a good request', () => {
     [2_000, 30],
     [1_000_000, 30],
   ])('whose set has %i validators costs %i units, as a message and as a transaction', async (validators, units) => {
-    const aggregate: Aggregator['aggregate'] = async (_, { onSigners }) => {
+    const aggregate: Aggregator['aggregate'] = async (_, { onCacheMiss, onSigners }) => {
+      await onCacheMiss?.();
       await onSigners?.(validators);
       return RESULT;
     };
@@ -117,22 +118,45 @@ describe('a good request', () => {
   });
 
   test.each([
-    [1_023, 10],
-    [1_024, 11],
-    [200 * 1_024, 210],
-  ])('of %i bytes costs %i units, whatever is said of it, and is told so before it is read', async (bytes, units) => {
+    [1_023, 1],
+    [1_024, 2],
+    [200 * 1_024, 201],
+  ])('of %i bytes that are no message costs %i units, for its size alone', async (bytes, units) => {
     const access = { apiKeys: [], unitsPerMinute: 300, trustedProxies: [] };
     const limits = createMemoryLimitCounters(new FakeClock());
     const limited = await createTestServer({ access: { ...access, limits } });
-    // No message at all: whoever sends much pays for it before anything is made of it.
-    for (const field of ['message', 'justification']) {
-      const before = 300 - (field === 'message' ? 0 : units);
-      const payload = JSON.stringify({ [field]: '00'.repeat(bytes) });
+    for (const left of [300 - units, 300 - 2 * units]) {
+      const payload = JSON.stringify({ message: '00'.repeat(bytes) });
       const response = await limited.inject({ method: 'POST', url: PATH, headers: JSON_TYPE, payload });
-      const left = before - units;
       if (left < 0) expect(response.statusCode).toBe(429);
       else expect(response.headers['x-ratelimit-remaining']).toBe(String(left));
     }
+  });
+
+  test('costs 1 unit where the answer is cached, and is refused before any work where 9 more are not left', async () => {
+    let isCached = true;
+    const worked: string[] = [];
+    const aggregate: Aggregator['aggregate'] = (_, { onCacheMiss }) => {
+      if (isCached) return RESULT;
+      return (async () => {
+        await onCacheMiss?.();
+        worked.push('once');
+        return RESULT;
+      })();
+    };
+    const access = { apiKeys: [], unitsPerMinute: 15, trustedProxies: [] };
+    const limits = createMemoryLimitCounters(new FakeClock());
+    const limited = await createTestServer({ aggregator: { aggregate }, access: { ...access, limits } });
+    const ask = async () => {
+      const payload = JSON.stringify({ message });
+      const { statusCode, headers } = await limited.inject({ method: 'POST', url: PATH, headers: JSON_TYPE, payload });
+      return [statusCode, headers['x-ratelimit-remaining']];
+    };
+    expect(await ask()).toEqual([201, '14']);
+    isCached = false;
+    expect(await ask()).toEqual([201, '4']);
+    expect(await ask()).toEqual([429, '3']);
+    expect(worked).toEqual(['once']);
   });
 
   test('may have every field, hex with or without 0x, and the subnet in hex or cb58', async () => {
@@ -152,6 +176,23 @@ describe('a good request', () => {
     expect(await requestOf({ message, justification: '' })).toMatchObject({
       subject: { kind: 'message', justification: new Uint8Array() },
     });
+  });
+
+  test('may have every field as the Go SDK sends it, where an empty text and 0 are not given', async () => {
+    const empty = { justification: '', signingSubnetId: '', quorumPercentageBuffer: 0, pchainHeight: 0 };
+    expect(await requestOf({ message, ...empty, quorumPercentage: 67 })).toEqual({
+      ...(await requestOf({ message })),
+      ...{ quorumNum: 67n, quorumBuffer: 0n },
+    });
+    for (const height of [
+      { pchainHeight: 7 },
+      { pchainHeight: 7, pChainHeight: 0 },
+      { pchainHeight: 7, pChainHeight: 7 },
+    ]) {
+      expect(await requestOf({ message, ...height })).toMatchObject({ pChainHeight: 7n });
+    }
+    const { subject } = await requestOf({ message: '', justification: '0a' });
+    expect(subject).toEqual({ kind: 'justification', justification: Uint8Array.of(10) });
   });
 
   test('may be as long as the longest message and justification', async () => {
@@ -180,8 +221,14 @@ describe('400 for what the caller can mend', () => {
     ['the prefix 0X', { message: `0X${message}` }, 'message starts with 0X: the prefix of hex is 0x, or there is none'],
     ['an odd number of digits', { message: 'abc' }, 'message must have an even number of hex digits, has 3'],
     ['no digits', { message: '0x' }, /^message is not a Warp message: UnsignedMessage: too short/],
-    ['an empty message', { message: '' }, /^message is empty: give it in hex, or leave it out/],
-    ['an empty message beside a justification', { message: '', justification: '0a' }, /^message is empty/],
+    ['an empty message', { message: '' }, /^message is missing: /],
+    ['empty texts', { message: '', justification: '' }, /^message is missing: /],
+    [
+      'a height in two spellings that differ',
+      { message, pChainHeight: 5, pchainHeight: 6 },
+      'pChainHeight and pchainHeight are the same setting by two names, and must not differ',
+    ],
+    ['the other spelling, in quotes', { message, pchainHeight: '5' }, /^pchainHeight must be an integer from 0 to /],
     [
       'a message that is signed already',
       { message: bytesToHex(signedMessage) },
@@ -201,11 +248,6 @@ describe('400 for what the caller can mend', () => {
       'justification has 24577 bytes, at most 24576 are allowed',
     ],
     ['a subnet of other length', { message, signingSubnetId: '0xabcd' }, 'signingSubnetId must have 32 bytes, has 2'],
-    [
-      'an empty subnet',
-      { message, signingSubnetId: '' },
-      'signingSubnetId is empty: give an ID, or leave it out to have the default',
-    ],
     [
       'an empty destination',
       { message, destinationBlockchainId: '' },
@@ -335,7 +377,6 @@ describe('404', () => {
     ['OPTIONS', PATH],
     ['POST', `${PATH}/`],
     ['POST', '/'],
-    ['GET', '/aggregate-signatures'],
   ] as const)('for no route: %s %s', async (method, url) => {
     expectError(
       await server.inject({ method, url: `${url}?secret=1` }),

@@ -114,11 +114,6 @@ describe('POST with a justification alone', () => {
     expect(asked).toEqual([{ subject, quorumNum: 50n }]);
   });
 
-  test('an empty one is left to the use case, which says what is accepted', async () => {
-    const { asked } = await post({ justification: '' });
-    expect(asked).toEqual([{ subject: { kind: 'justification', justification: new Uint8Array() } }]);
-  });
-
   test('by the subnet, at the height and for the destination that the caller says', async () => {
     const { asked } = await post({ justification: '0a', signingSubnetId: PRIMARY_NETWORK_ID, pChainHeight: 9 });
     expect(asked[0]).toMatchObject({ signingSubnetID: PRIMARY_NETWORK_ID, pChainHeight: 9n });

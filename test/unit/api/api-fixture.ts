@@ -30,8 +30,9 @@ export function scriptedAggregator(
 ) {
   const asked: AggregationRequest[] = [];
   const aggregator: Aggregator = {
-    aggregate(request, { signal }) {
+    async aggregate(request, { signal, onCacheMiss }) {
       asked.push(request);
+      await onCacheMiss?.();
       return answer(request, signal);
     },
   };
@@ -134,7 +135,7 @@ export function expectError(
     'x-content-type-options': 'nosniff',
     'x-request-id': expect.stringMatching(/^[\x21-\x7e]{1,128}$/),
   });
-  expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
+  expect(response.headers['content-type']).toBe('application/json');
   expect(response.body).not.toMatch(/\bat .*\.[jt]s:\d+|node_modules|"stack"/);
   return body['details'];
 }

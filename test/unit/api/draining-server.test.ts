@@ -124,9 +124,10 @@ test('of pipelined requests the last answer ends the connection', async () => {
   const { open, close } = await start(listener);
   const client = await open();
   client.write(GET + GET);
-  while (responses.length < 2) await next();
+  await next();
   const closed = close();
   responses[0]!.end('first');
+  await next();
   responses[1]!.end('second');
   const answer = await text(client);
   expect(answer).toMatch(/first[^]*connection: close[^]*second/i);

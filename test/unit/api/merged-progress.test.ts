@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ProgressEvent, ProgressState, ValidatorOutcome } from '../../../src/aggregator/progress.ts';
+import type { ProgressEvent, ProgressState } from '../../../src/aggregator/progress.ts';
+import type { ValidatorOutcome } from '../../../src/aggregator/tally.ts';
 import { MergedProgress } from '../../../src/api/merged-progress.ts';
 import type { AggregationEvent, AnswerOutcome } from '../../../src/api/progress-records.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';

@@ -4,7 +4,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import type { AccessOptions } from '../../../src/api/access.ts';
-import { LineBudget } from '../../../src/api/line-budget.ts';
 import { RequestLog } from '../../../src/api/request-log.ts';
 import { createMemoryLimitCounters } from '../../../src/store/limit-counters.ts';
 import { FakeClock } from '../../fake-clock.ts';
@@ -106,7 +105,7 @@ describe('the access line', () => {
     await server.inject(`/${'%zz'}`);
     expect(lines()).toMatchObject([
       { method: 'GET', status: 404, code: 'not_found', units: 0 },
-      { method: 'POST', status: 401, code: 'unauthorized', units: 10 },
+      { method: 'POST', status: 401, code: 'unauthorized', units: 1 },
       { method: 'GET', status: 400, code: 'invalid_request' },
     ]);
     expect(JSON.stringify(lines())).not.toContain('secret');
@@ -222,22 +221,6 @@ describe('under a flood', () => {
     malformed(2_010);
     const of = (text: string) => lines().filter(({ msg }) => msg === text);
     expect([of('request').length, of('malformed request').length]).toEqual([2_000, 2_000]);
-  });
-
-  test('the next line of the kind says how many were left out', async () => {
-    const clock = new FakeClock();
-    const budget = new LineBudget(clock);
-    const take = (count: number) => Array.from({ length: count }, () => budget.take());
-    expect(take(2_000)).toEqual(Array(2_000).fill(0));
-    expect(take(7)).toEqual(Array(7).fill(undefined));
-    await clock.advance(4);
-    expect(take(1)).toEqual([undefined]);
-    await clock.advance(1);
-    expect(take(2)).toEqual([8, undefined]);
-    await clock.advance(10);
-    expect(take(3)).toEqual([1, 0, undefined]);
-    await clock.advance(3_600_000);
-    expect(take(2_001)).toEqual([1, ...Array(1_999).fill(0), undefined]);
   });
 
   test('the number stands in the line', async () => {

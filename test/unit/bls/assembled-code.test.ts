@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
-import { assembledCode } from '../../../scripts/assembled-code.ts';
+import { assembledCode } from '../../../scripts/bls/assembled-code.ts';
 
 const BACKEND = new URL('../../../src/bls/noble-backend.ts', import.meta.url).href;
 

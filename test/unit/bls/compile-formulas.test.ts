@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { compileFormulas } from '../../../src/bls/compile-formulas.ts';
+import { compileFormulas } from '../../../scripts/bls/compile-formulas.ts';
+import { FormulaRecorder } from '../../../scripts/bls/formula-recorder.ts';
 import { allocate, allocateMany, getBigint, invert, setBigint } from '../../../src/bls/field.ts';
-import { createFieldModule, FP_BYTES } from '../../../src/bls/field-choice.ts';
 import { FORMULA_MEMORY_BYTES, FIELD_ORDER as P } from '../../../src/bls/field-module.ts';
-import { FormulaRecorder } from '../../../src/bls/formula-recorder.ts';
+import { createFieldModule, FP_BYTES } from '../../../src/bls/fused-field.ts';
 import { runFormulas } from '../../../src/bls/run-formulas.ts';
 
 const modulo = (value: bigint): bigint => ((value % P) + P) % P;

@@ -24,8 +24,8 @@ import {
   sub,
   sub2,
 } from '../../../src/bls/field.ts';
-import { FP_BYTES } from '../../../src/bls/field-choice.ts';
 import { FIELD_ORDER as P } from '../../../src/bls/field-module.ts';
+import { FP_BYTES } from '../../../src/bls/fused-field.ts';
 
 type Pair = readonly [bigint, bigint];
 

@@ -16,8 +16,8 @@ import {
   setOne12,
 } from '../../../src/bls/fast-pairing.ts';
 import { allocate, allocateMany, FP2_BYTES, getBigint, setBigint } from '../../../src/bls/field.ts';
-import { FP_BYTES } from '../../../src/bls/field-choice.ts';
 import { FIELD_ORDER } from '../../../src/bls/field-module.ts';
+import { FP_BYTES } from '../../../src/bls/fused-field.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
 import { plainBackend } from '../../../src/bls/plain-backend.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';

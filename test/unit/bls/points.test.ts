@@ -15,8 +15,8 @@ import {
 } from '../../../src/bls/fast-g2.ts';
 import { LINES_BYTES, prepareLines } from '../../../src/bls/fast-pairing.ts';
 import { allocate, FP2_BYTES, getBigint } from '../../../src/bls/field.ts';
-import { FP_BYTES } from '../../../src/bls/field-choice.ts';
 import { FIELD_ORDER } from '../../../src/bls/field-module.ts';
+import { FP_BYTES } from '../../../src/bls/fused-field.ts';
 import { hashToG2 } from '../../../src/bls/hash-to-g2.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';

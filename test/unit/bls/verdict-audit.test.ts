@@ -5,8 +5,8 @@ import { type BlsService, createBlsService, type Signer } from '../../../src/bls
 import { ArithmeticReplaced } from '../../../src/bls/arithmetic.ts';
 import type { BlsBackend } from '../../../src/bls/bls-backend.ts';
 import { type BlsJob, runBlsJob } from '../../../src/bls/bls-jobs.ts';
-import type * as fieldChoice from '../../../src/bls/field-choice.ts';
 import type { FieldModule } from '../../../src/bls/field-module.ts';
+import type * as fusedField from '../../../src/bls/fused-field.ts';
 import { createJobRunner } from '../../../src/bls/job-runner.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
 import { plainBackend } from '../../../src/bls/plain-backend.ts';
@@ -156,8 +156,8 @@ async function loadWithWrongProduct(
   vi.resetModules();
   // One class, so that its errors are known as such.
   vi.doMock('../../../src/primitives/parse-error.ts', () => ({ ParseError }));
-  vi.doMock('../../../src/bls/field-choice.ts', async (importOriginal) => {
-    const original = await importOriginal<typeof fieldChoice>();
+  vi.doMock('../../../src/bls/fused-field.ts', async (importOriginal) => {
+    const original = await importOriginal<typeof fusedField>();
     return {
       ...original,
       createFieldModule(): FieldModule {
@@ -179,7 +179,7 @@ async function loadWithWrongProduct(
     const { nobleBackend: backend } = await import('../../../src/bls/noble-backend.ts');
     return { backend, plant: () => (isPlanted = true) };
   } finally {
-    vi.doUnmock('../../../src/bls/field-choice.ts');
+    vi.doUnmock('../../../src/bls/fused-field.ts');
     vi.doUnmock('../../../src/primitives/parse-error.ts');
     vi.resetModules();
   }

@@ -162,6 +162,21 @@ describe.concurrent('npm start --', { timeout: 120_000 }, () => {
       other.close();
     }
   });
+
+  test('a start that is refused ends with one line that says why, after all that was logged', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    try {
+      const { port } = other.address() as AddressInfo;
+      const { err } = await run('--config', writeConfig('logged.json', FUJI), '--port', `${port}`);
+      const [last, ...before] = err.trimEnd().split('\n').toReversed();
+      expect(last).toMatch(/^could not run: listen EADDRINUSE/);
+      const messages = before.map((line) => (JSON.parse(line) as { msg: string }).msg);
+      expect(messages).toEqual(['staking identity']);
+    } finally {
+      other.close();
+    }
+  });
 });
 
 test.each([

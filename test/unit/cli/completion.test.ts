@@ -5,7 +5,7 @@ import { createProgram } from '../../../src/cli/program.ts';
 import { READING_FORMS } from '../../../src/warp/reading.ts';
 
 const program = createProgram('0.0.0', () => undefined);
-const COMMANDS = ['decode', 'verify', 'aggregate', 'subnet', 'completion', 'identity', 'serve', 'health'];
+const COMMANDS = ['convert', 'decode', 'verify', 'aggregate', 'subnet', 'completion', 'identity', 'serve', 'health'];
 
 /** What bash offers after the words of each line, the last of which is being written. */
 function offered(lines: readonly (readonly string[])[]): string[][] {

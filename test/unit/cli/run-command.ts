@@ -52,7 +52,7 @@ export async function exitCodeWithoutReader(
   return (await collect(child, undefined)).code;
 }
 
-async function collect(child: ReturnType<typeof spawn>, input: string | undefined): Promise<Ended> {
+export async function collect(child: ReturnType<typeof spawn>, input: string | undefined): Promise<Ended> {
   let [out, err] = ['', ''];
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     out += text;

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregator/aggregator-metrics.ts';
 import { createMessageVerifier } from '../../../src/aggregator/message-verifier.ts';
+import { Penalties } from '../../../src/aggregator/penalties.ts';
 import { presentReport, type VerificationResult } from '../../../src/api/verification-record.ts';
 import { nobleBackend } from '../../../src/bls/noble-backend.ts';
 import { CommandFailure } from '../../../src/cli/exit-codes.ts';
@@ -34,11 +35,14 @@ async function verdictOfService(bytes: Uint8Array, vector: SignedCase, quorumNum
   const { networkID, warpSet } = vector;
   const message = attempt(() => parseSignedMessage(bytes));
   if (message instanceof ParseError) return 'invalid_request';
+  const metrics = createAggregatorMetrics(createUnreadMetrics());
   const verifier = createMessageVerifier({
     bls,
     clock: systemClock,
-    metrics: createAggregatorMetrics(createUnreadMetrics()),
+    metrics,
+    penalties: new Penalties(systemClock, metrics),
     resolver: {
+      known: () => undefined,
       async resolve(request) {
         if (request.message.networkID !== networkID) throw new AggregatorError('wrong_network', 'another');
         const signingSubnetID = PRIMARY_NETWORK_ID;

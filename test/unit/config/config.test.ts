@@ -19,7 +19,7 @@ describe('defaults', () => {
     expect(config).toMatchObject({
       server: {
         ...{ host: '127.0.0.1', port: 8080, corsOrigins: ['*'], trustedProxies: [] },
-        ...{ maxConnections: 4_096, drainDelayMs: 0, shutdownTimeoutMs: 15_000, console: true },
+        ...{ maxConnections: 4_096, drainDelayMs: 0, shutdownTimeoutMs: 15_000, console: true, ownApi: true },
       },
       log: { level: 'info' },
       metrics: { host: '127.0.0.1', port: undefined },
@@ -62,7 +62,7 @@ describe('defaults', () => {
       name: 'my-net',
       aliases: [],
       allowPrivateAddresses: true,
-      dialsPerSecond: 100,
+      dialsPerSecond: 1_000,
       l1Index: { blocksPerSecond: 1_000 },
     });
     const both = configOf({ networks: { 'my-net': FUJI, mainnet: FUJI } });
@@ -70,6 +70,32 @@ describe('defaults', () => {
     expect(both.networks.map(({ allowPrivateAddresses }) => allowPrivateAddresses)).toEqual([true, false]);
     expect(configOf(fileWith({ network: { allowPrivateAddresses: true } })).networks[0]).toMatchObject({
       allowPrivateAddresses: true,
+    });
+  });
+
+  test('caches of one size follow it', () => {
+    const sizesOf = (signatureCacheSize: number) =>
+      configOf(fileWith({ aggregation: { signatureCacheSize } })).aggregation;
+    expect(sizesOf(200_000)).toMatchObject({ signatureCachePerSigner: 10_000, resultCacheBytes: 16_000_000 });
+    expect(sizesOf(1)).toMatchObject({ signatureCachePerSigner: 1, resultCacheBytes: 1_048_576 });
+  });
+
+  test.each([
+    ['https://api.avax.network', 50],
+    ['https://10.example', 50],
+    ['http://172.32.0.1:9650', 50],
+    ['http://[2001:db8::1]:9650', 50],
+    ['http://localhost:9650', 1_000],
+    ['http://avalanchego:9650/base', 1_000],
+    ['http://10.0.0.1:9650', 1_000],
+    ['http://172.31.0.1', 1_000],
+    ['http://192.168.1.1', 1_000],
+    ['http://[::1]:9650', 1_000],
+    ['http://[fd00::1]:9650', 1_000],
+  ])('blocks of a public network are read from %s at %i a second', (baseUrl, blocksPerSecond) => {
+    const pChainApi = [{ baseUrl: 'http://127.0.0.1' }, { baseUrl }];
+    expect(configOf(fileWith({ network: { pChainApi } })).networks[0]?.l1Index).toEqual({
+      ...{ lookback: 10_000n, blocksPerSecond },
     });
   });
 
@@ -135,7 +161,6 @@ describe('what a file says', () => {
           allowedSubnetIds: [`0x${'00'.repeat(32)}`],
           readyQuorumPercentage: 80,
           goApi: { apiPort: 8081, metricsPort: 0 },
-          l1Index: { lookback: 0 },
         },
         identity: { certificatePath: 'a.crt', privateKeyPath: 'a.key' },
         store: { path: '/var/lib/a', sharedUrl: 'rediss://:word@redis.test/2', sharedKeyPrefix: 'mine:' },
@@ -152,7 +177,7 @@ describe('what a file says', () => {
       { nodeID: NODE_ID, host: '2001:db8::1', port: 65_535 },
       { nodeID: NODE_ID, host: 'node.example', port: 1 },
     ]);
-    expect(network).toMatchObject({ readyQuorumNum: 80n, l1Index: { lookback: 0n, blocksPerSecond: 50 } });
+    expect(network).toMatchObject({ readyQuorumNum: 80n });
     expect(config.identity).toEqual({ directory: undefined, certificatePath: 'a.crt', privateKeyPath: 'a.key' });
     expect(config.store).toEqual({
       path: '/var/lib/a',
@@ -173,7 +198,8 @@ describe('what a file says', () => {
 
   test('the shared store may be a cluster, or be named by sentinels', () => {
     const sharedOf = (store: object) => configOf(fileWith({ store })).store.shared;
-    const given = { sharedUrl: 'redis://me:word@a.test:7000/1', sharedNodes: ['b.test:7001', '[::1]:7002'] };
+    const one = { sharedUrl: 'redis://me:word@a.test:7000/1' };
+    const given = { ...one, sharedNodes: ['b.test:7001', '[::1]:7002'] };
     const address = {
       ...{ host: 'a.test', port: 7000, isTls: false, username: 'me', password: 'word', database: 1 },
     };
@@ -184,11 +210,11 @@ describe('what a file says', () => {
     ];
     const secret = 'sixteen letters!';
     const keyPrefix = 'warp-signature-aggregator:';
-    expect(sharedOf({ ...given, sharedKind: 'single', sharedSecret: secret })).toEqual({
+    expect(sharedOf({ ...one, sharedSecret: secret })).toEqual({
       ...{ servers: { ...address, kind: 'single' }, keyPrefix, secret },
     });
-    expect(sharedOf({ ...given, sharedKind: 'cluster' })?.servers).toEqual({ ...address, kind: 'cluster', nodes });
-    const watched = { ...given, sharedKind: 'sentinel', sharedMaster: 'ours', sharedSentinelPassword: 'other' };
+    expect(sharedOf(given)?.servers).toEqual({ ...address, kind: 'cluster', nodes });
+    const watched = { ...given, sharedMaster: 'ours', sharedSentinelPassword: 'other' };
     expect(sharedOf(watched)?.servers).toEqual({
       ...address,
       ...{ kind: 'sentinel', sentinels: nodes, master: 'ours', sentinelPassword: 'other' },
@@ -386,6 +412,11 @@ describe('what is wrong is said in a sentence that names the setting', () => {
       /^store\.sharedNodes\[0\]: must be a host and a port/,
     ],
     [
+      'a password of sentinels where there are none',
+      fileWith({ store: { sharedUrl: 'redis://a.test', sharedSentinelPassword: 'secret' } }),
+      'store: must have sharedMaster beside sharedSentinelPassword: it makes the addresses those of sentinels',
+    ],
+    [
       'a key for its hash',
       fileWith({ access: { apiKeys: [{ name: 'a', sha256: 'secret' }] } }),
       /^access\.apiKeys\[0\]\.sha256: must be a SHA-256/,
@@ -443,7 +474,7 @@ describe('what is wrong is said in a sentence that names the setting', () => {
       networks: { fuji: { pChainApi: [{ baseUrl: 'x' }], readyQuorumPercentage: 101 }, own: { aliases: ['a b'] } },
       server: { port: -1, corsOrigins: ['${KEY}', '*'] },
       log: { level: '${KEY}' },
-      aggregation: { hedgeAfterMs: 0.5, peerTimeoutMs: 10_001 },
+      aggregation: { requestTimeoutMs: 0.5, signatureCacheSize: 0 },
       other: 1,
     };
     const lines = problemsOf(file, {}, { KEY: 'secret', SIGNATURE_AGGREGATOR_BLS__WORKERS: '0' });
@@ -456,8 +487,8 @@ describe('what is wrong is said in a sentence that names the setting', () => {
       'server.corsOrigins[0]',
       'server.corsOrigins[1]',
       'log.level',
-      'aggregation.hedgeAfterMs',
-      'aggregation.peerTimeoutMs',
+      'aggregation.requestTimeoutMs',
+      'aggregation.signatureCacheSize',
       'other',
       'bls.workers',
     ]);

@@ -3,26 +3,7 @@ import { SETTINGS } from '../../../src/config/schema.ts';
 import { settingsOf } from '../../../src/config/variables.ts';
 import { BASE, problemsOf } from './config-fixture.ts';
 
-const SECRET = {
-  'base-url': 'https://secret.test',
-  'query-parameters': { t: 'secret' },
-  'http-headers': { k: 'secret' },
-};
-const GO_FILE = {
-  'log-level': 'info',
-  'p-chain-api': SECRET,
-  'info-api': { 'base-url': 'https://secret.test' },
-  'api-port': 8080,
-  'metrics-port': 8081,
-  'signature-cache-size': 1_000,
-  'allow-private-ips': true,
-  'tracked-subnet-ids': [],
-  'manually-tracked-peers': [{ id: 'NodeID-secret', ip: '1.2.3.4:9651' }],
-  'tls-cert-path': 'a',
-  'tls-key-path': 'b',
-  'max-p-chain-lookback': 1_000,
-  'validator-refresh-period-seconds': 60,
-};
+const GO_FILE = { 'Log-Level': 'info', 'p-chain-api': { 'base-url': 'https://secret.test' } };
 /** As they were before there were sections. */
 const FLAT_FILE = {
   network: 'fuji',
@@ -46,31 +27,10 @@ function expectKnownSettings(lines: readonly string[]): void {
   }
 }
 
-test("every key of the Go aggregator's file is answered with its name here", () => {
-  const lines = problemsOf(GO_FILE);
-  const answered = lines.map((line) => line.split(':')[0]);
-  expect(answered).toEqual(expect.arrayContaining(Object.keys(GO_FILE)));
-  expect(answered).toEqual(
-    expect.arrayContaining(
-      ['base-url', 'query-parameters', 'http-headers']
-        .map((key) => `p-chain-api.${key}`)
-        .concat('manually-tracked-peers.id'),
-    ),
-  );
-  expect(lines).toContain(
-    'api-port: is networks.NAME.goApi.apiPort here; server.port has the same path beside all others',
-  );
-  expect(lines).toContain('tracked-subnet-ids: is networks.NAME.trackedSubnetIds here');
-  expect(lines).toContain('p-chain-api.base-url: is baseUrl here');
-  expect(lines.join()).not.toMatch(/secret|is nothing here/);
-  expectKnownSettings(lines);
-});
-
-test('one such key is enough, and one that nobody knows is said to be so', () => {
-  expect(problemsOf({ 'api-port': 1, colour: 2, constructor: 3 })).toEqual([
-    'api-port: is networks.NAME.goApi.apiPort here; server.port has the same path beside all others',
-    'colour: is nothing here',
-    'constructor: is nothing here',
+test("a file of the Go aggregator's is answered with what to do with it", () => {
+  expect(problemsOf(GO_FILE)).toEqual([
+    expect.stringContaining('signature-aggregator --config-file'),
+    expect.stringContaining('warp-signature-aggregator convert'),
   ]);
 });
 
@@ -81,6 +41,8 @@ test('every key of a file without sections is answered with its name now', () =>
   expect(lines).toContain('pChainApi: is networks.fuji.pChainApi now');
   expect(lines).toContain('rateLimitPerMinute: is access.unitsPerMinute now');
   expect(lines).toContain('upstream: is as it was');
+  expect(lines).toContainEqual(expect.stringMatching(/^l1IndexLookback: is gone: leave it out: with store\.path all /));
+  expect(lines).toContainEqual(expect.stringMatching(/^hedgeAfterMs: is gone: leave it out: /));
   expect(lines.join()).not.toContain('secret');
   expectKnownSettings(lines);
 });
@@ -88,7 +50,7 @@ test('every key of a file without sections is answered with its name now', () =>
 test('the heading says which file it is', async () => {
   const { parseConfig } = await import('../../../src/config/load-config.ts');
   expect(() => parseConfig(GO_FILE, {}, {})).toThrow(
-    /^this is a file of the Go signature aggregator; .*:\n {2}log-level: is log\.level here\n/,
+    /^this is a file of the Go signature aggregator:\n {2}to run it as it is: /,
   );
   expect(() => parseConfig({ port: 1 }, {}, {})).toThrow(
     /^this file is of an older form; .*:\n {2}port: is server\.port now$/,

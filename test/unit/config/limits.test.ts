@@ -14,29 +14,14 @@ const NUMBERS: readonly (readonly [setting: string, least: number, most: number]
   ['metrics.port', 0, 65_535],
   ['access.unitsPerMinute', 0, COUNT],
   ['bls.workers', 1, 1_024],
-  ['bls.auditPercentage', 0, 100],
   ['aggregation.requestTimeoutMs', 1, HOUR_MS],
-  ['aggregation.peerTimeoutMs', 1, 10_000],
-  ['aggregation.hedgeAfterMs', 1, HOUR_MS],
-  ['aggregation.connectTimeoutMs', 1, HOUR_MS],
-  ['aggregation.maxAggregationsInFlight', 1, COUNT],
-  ['aggregation.maxQueriesInFlight', 1, COUNT],
-  ['aggregation.maxConcurrentQueries', 1, COUNT],
   ['aggregation.signatureCacheSize', 1, COUNT],
-  ['aggregation.signatureCachePerSigner', 1, COUNT],
-  ['aggregation.resultCacheBytes', 1_024, 2 ** 34],
-  ['upstream.maxRpcBatch', 1, 1_000],
   ['upstream.timeoutMs', 1, HOUR_MS],
-  ['upstream.maxResponseBytes', 1_024, 2 ** 31],
   ['upstream.cacheBytes', 0, 2 ** 34],
-  ['network.apiTimeoutMs', 1, HOUR_MS],
-  ['network.dialsPerSecond', 1, 10_000],
   ['network.validatorRefreshMs', 1, HOUR_MS],
   ['network.readyQuorumPercentage', 0, 100],
   ['network.goApi.apiPort', 0, 65_535],
   ['network.goApi.metricsPort', 0, 65_535],
-  ['network.l1Index.lookback', 0, COUNT],
-  ['network.l1Index.blocksPerSecond', 1, 100_000],
 ];
 
 const repeat =
@@ -73,6 +58,10 @@ const LENGTHS: readonly (readonly [setting: string, least: number, most: number,
 const ENDLESS = ['server.host', 'metrics.host', 'identity.directory', 'store.path'];
 
 function fileOf(setting: string, value: unknown) {
+  // Only sentinels have this password.
+  if (setting === 'store.sharedSentinelPassword') {
+    return fileWith({ store: { sharedMaster: 'm', sharedSentinelPassword: value } });
+  }
   return fileWith(nested(setting.split('.'), value) as Record<string, object>);
 }
 
@@ -156,5 +145,13 @@ describe('ports of the Go aggregator', () => {
     ]);
     const elsewhere = { server: { port: 1, host: '127.0.0.1' }, metrics: { port: 1, host: '127.0.0.2' } };
     expect(problemsOf({ ...networks({}, {}), ...elsewhere })).toEqual([]);
+  });
+
+  test('which may be the only ones, and then are all there is', () => {
+    const server = { ownApi: false };
+    expect(problemsOf({ ...networks({ apiPort: 8080 }, {}), server })).toEqual([]);
+    expect(problemsOf({ ...networks({}, {}), server })).toEqual([
+      'server.ownApi: must be true where no network has ports of goApi, as nothing would listen, is false',
+    ]);
   });
 });

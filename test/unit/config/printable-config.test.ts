@@ -24,7 +24,7 @@ test('each value has its source, and only values that are there', () => {
     'log.level': 'environment variable SIGNATURE_AGGREGATOR_LOG__LEVEL',
     'networks.fuji.pChainApi': 'a.json',
     'networks.fuji.infoApi': 'default',
-    'networks.fuji.l1Index.lookback': 'default',
+    'networks.fuji.readyQuorumPercentage': 'default',
   });
   expect(Object.keys(sources)).not.toContain('store.path');
 });

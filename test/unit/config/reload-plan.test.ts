@@ -34,9 +34,9 @@ test.each<[string[], object]>([
   [['server.drainDelayMs'], { server: { drainDelayMs: 1 } }],
   [['metrics.port'], { metrics: { port: 1 } }],
   [['identity.directory'], { identity: { directory: 'd' } }],
-  [['aggregation.hedgeAfterMs'], { aggregation: { hedgeAfterMs: 1 } }],
+  [['aggregation.requestTimeoutMs'], { aggregation: { requestTimeoutMs: 1 } }],
   [['networks.fuji.aliases'], { network: { aliases: ['f'] } }],
-  [['networks.fuji.l1Index.lookback'], { network: { l1Index: { lookback: 1 } } }],
+  [['networks.fuji.validatorRefreshMs'], { network: { validatorRefreshMs: 1 } }],
   [['networks.fuji.dataApi'], { network: { dataApi: A } }],
   // Whether there is an upstream decides which routes there are.
   [['upstream.metrics'], { upstream: { metrics: A } }],

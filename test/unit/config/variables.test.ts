@@ -12,6 +12,8 @@ const FILE = { networks: { [NETWORK]: FUJI } };
 const LEAVES = settingsOf(SETTINGS, [NETWORK]);
 /** Settings that need a second one, or exclude what the file has. */
 const TOGETHER: Readonly<Record<string, Record<string, string>>> = {
+  'server.ownApi': { SIGNATURE_AGGREGATOR_NETWORKS__MY_NET__GO_API__API_PORT: '1' },
+  'store.sharedSentinelPassword': { SIGNATURE_AGGREGATOR_STORE__SHARED_MASTER: 'mymaster' },
   'identity.certificatePath': { SIGNATURE_AGGREGATOR_IDENTITY__PRIVATE_KEY_PATH: 'k' },
   'identity.privateKeyPath': { SIGNATURE_AGGREGATOR_IDENTITY__CERTIFICATE_PATH: 'c' },
 };
@@ -47,7 +49,7 @@ describe('every setting has a variable', () => {
     expect(new Set(names).size).toBe(names.length);
     for (const name of names) expect(name).toMatch(/^SIGNATURE_AGGREGATOR(_[A-Z0-9]+)+(__[A-Z0-9]+(_[A-Z0-9]+)*)+$/);
     expect(names).toContain('SIGNATURE_AGGREGATOR_NETWORKS__MY_NET__TRACKED_SUBNET_IDS');
-    expect(names).toContain('SIGNATURE_AGGREGATOR_NETWORKS__MY_NET__L1_INDEX__BLOCKS_PER_SECOND');
+    expect(names).toContain('SIGNATURE_AGGREGATOR_NETWORKS__MY_NET__GO_API__METRICS_PORT');
     expect(names).toContain('SIGNATURE_AGGREGATOR_STORE__SHARED_URL');
   });
 
@@ -125,7 +127,10 @@ describe('a variable with our prefix that nobody reads', () => {
     ['SERVER_PORT', 'did you mean SIGNATURE_AGGREGATOR_SERVER__PORT?'],
     ['CONFIGG', 'did you mean SIGNATURE_AGGREGATOR_CONFIG?'],
     ['NETWORKS__FUJI__TRACKED_SUBNETS', 'did you mean SIGNATURE_AGGREGATOR_NETWORKS__FUJI__TRACKED_SUBNET_IDS?'],
-    ['NETWORKS__MY_OTHER__DIAL_PER_SECOND', 'did you mean SIGNATURE_AGGREGATOR_NETWORKS__MY_OTHER__DIALS_PER_SECOND?'],
+    [
+      'NETWORKS__MY_OTHER__VALIDATOR_REFRESH',
+      'did you mean SIGNATURE_AGGREGATOR_NETWORKS__MY_OTHER__VALIDATOR_REFRESH_MS?',
+    ],
     ['PORT', 'it is SIGNATURE_AGGREGATOR_SERVER__PORT now'],
     ['STAKING_CERT_PATH', 'it is SIGNATURE_AGGREGATOR_IDENTITY__CERTIFICATE_PATH now'],
     ['SHARED_STORE_URL', 'it is SIGNATURE_AGGREGATOR_STORE__SHARED_URL now'],

@@ -1,8 +1,8 @@
 import { bls12_381 } from '@noble/curves/bls12-381.js';
 import { expect, test } from 'vitest';
 import { createKeyRing } from '../../../src/devnet/key-ring.ts';
-import { signAs } from '../../../src/devnet/signing-faults.ts';
 import { bytesToHex } from '../../../src/primitives/bytes.ts';
+import { signAs } from '../../devnet/signing-faults.ts';
 import { MISBEHAVIOURS, misbehaviourFromSeed } from '../../faults/misbehaviour.ts';
 
 const VALIDATORS = [7n, 1n, 9n, 4n, 4n, 12n, 3n, 8n].map((weight, index) => ({ index, weight }));

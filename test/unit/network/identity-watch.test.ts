@@ -1,22 +1,17 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { findIdentityProblem, watchIdentity } from '../../../src/network/identity-watch.ts';
-import { LOOK_INTERVAL_MS } from '../../../src/p2p/identity-folder-use.ts';
+import { findIdentityProblem, LOOK_INTERVAL_MS, watchIdentity } from '../../../src/network/identity-watch.ts';
 import { createMetrics, METRIC_PREFIX } from '../../../src/telemetry/metrics.ts';
 import { FakeClock, settle } from '../../fake-clock.ts';
 import { createLogLines } from '../../log-lines.ts';
 
-const NOBODY = { inFolder: undefined, inStore: undefined, peers: [] };
+const NOBODY = { inStore: undefined, peers: [] };
 const ADVICE = 'give each replica an identity of its own, or end the other process';
 const contested = { network: 'fuji', connected: 1, turnedAway: 4 };
 
 test('the surest sign is told, with what to do, and without who the other is', () => {
   expect(findIdentityProblem(NOBODY)).toBeUndefined();
   expect(findIdentityProblem({ ...NOBODY, peers: [{ ...contested, connected: 100 }] })).toBeUndefined();
-  expect(findIdentityProblem({ inFolder: 'process 1', inStore: 'process 2', peers: [contested] })).toEqual({
-    text: `another process uses the same identity.directory: ${ADVICE}`,
-    other: 'process 1',
-  });
   expect(findIdentityProblem({ ...NOBODY, inStore: 'process 2', peers: [contested] })).toEqual({
     text: `another replica has registered the same NodeID in the shared store: ${ADVICE}`,
     other: 'process 2',
@@ -35,13 +30,12 @@ test('a line is written when the problem comes and when it goes, and the metric 
   const registry = new Registry();
   const state = { other: undefined as string | undefined, closed: 0 };
   const watch = watchIdentity({
-    folder: {
+    registration: {
       look: async () => state.other,
       async [Symbol.asyncDispose]() {
         state.closed += 1;
       },
     },
-    registration: undefined,
     peers: () => [],
     clock,
     logger: log.logger,
@@ -58,7 +52,7 @@ test('a line is written when the problem comes and when it goes, and the metric 
   state.other = 'process 7';
   await look();
   await look();
-  expect(watch.problem()).toContain('identity.directory');
+  expect(watch.problem()).toContain('has registered the same NodeID');
   expect(await metric()).toBe('1');
   expect(log.lines.map((line) => JSON.parse(line) as object)).toMatchObject([
     { level: 40, msg: 'the NodeID is used by another process too', other: 'process 7' },

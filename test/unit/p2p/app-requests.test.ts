@@ -201,23 +201,21 @@ describe('AppRequests', () => {
 
   it('takes an answer that has come and waits to be handled, though its time has passed', async () => {
     const clock = new FakeClock();
-    const handled: (() => void)[] = [];
     const ends: [string, number][] = [];
     const requests = new AppRequests(clock, MAX_PENDING, {
-      afterAll: (callback) => void handled.push(callback),
+      beforeTimeout(nodeID) {
+        if (nodeID === node(1)) requests.onResponse(nodeID, create(AppResponseSchema, { chainId, requestId: 1 }));
+      },
       onEnd: (kind, ms) => void ends.push([kind, ms]),
     });
     const options = { timeoutMs: 10, signal: new AbortController().signal };
     const target = { send: () => undefined, ping: () => () => false };
     const outcomes = [1, 2].map((index) => requests.send(node(index), P_CHAIN_ID, APP_BYTES, options, target));
     await clock.advance(20);
-    expect(requests.size).toBe(2);
-    requests.onResponse(node(1), create(AppResponseSchema, { chainId, requestId: 1 }));
-    for (const callback of handled) callback();
     expect((await Promise.all(outcomes)).map(({ kind }) => kind)).toEqual(['response', 'silent']);
     expect(ends).toEqual([
-      ['response', 20],
-      ['silent', 20],
+      ['response', 10],
+      ['silent', 10],
     ]);
   });
 

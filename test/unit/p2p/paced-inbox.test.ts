@@ -1,11 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { EventLoopScheduler } from '../../../src/lib/concurrency/event-loop-scheduler.ts';
 import { encodeFrame } from '../../../src/p2p/frames.ts';
-import { MAX_MESSAGES_A_TURN, MessageTurns } from '../../../src/p2p/message-turns.ts';
 import { PacedInbox } from '../../../src/p2p/paced-inbox.ts';
 import { concatBytes } from '../../../src/primitives/bytes.ts';
 import type { Clock } from '../../../src/primitives/clock.ts';
 import { ParseError } from '../../../src/primitives/parse-error.ts';
 import { FakeClock } from '../../fake-clock.ts';
+
+const MAX_MESSAGES_A_TURN = 32;
 
 /** A clock that handling moves: how long work takes is what is tested. */
 let nowMs: number;
@@ -31,7 +33,8 @@ beforeEach(() => {
   };
   inbox = new PacedInbox({
     clock,
-    turns: new MessageTurns(clock),
+    scheduler: new EventLoopScheduler(clock, MAX_MESSAGES_A_TURN),
+    key: 'peer',
     handle: ([first = -1]) => {
       handled.push(first);
       nowMs += costMs;
@@ -125,7 +128,8 @@ describe('many inboxes', () => {
   /** Inboxes 0, 1, … and the turns of the event loop that are to come. */
   function createInboxes(count: number) {
     const turns: (() => void)[] = [];
-    const messageTurns = new MessageTurns({ afterTurn: (callback) => void turns.push(callback) });
+    const afterTurn = (callback: () => void) => void turns.push(callback);
+    const scheduler = new EventLoopScheduler({ afterTurn }, MAX_MESSAGES_A_TURN);
     const heard: string[] = [];
     const sources: string[] = [];
     const inboxes = Array.from(
@@ -133,7 +137,8 @@ describe('many inboxes', () => {
       (_, index) =>
         new PacedInbox({
           clock: new FakeClock(),
-          turns: messageTurns,
+          scheduler,
+          key: `${index}`,
           handle: ([first = -1]) => void heard.push(`${index}:${first}`),
           onBroken: () => void heard.push(`${index} broken`),
           source: {
@@ -142,7 +147,7 @@ describe('many inboxes', () => {
           },
         }),
     );
-    return { inboxes, heard, sources, messageTurns, nextTurn: () => turns.shift()?.(), turns };
+    return { inboxes, heard, sources, nextTurn: () => turns.shift()?.(), turns };
   }
 
   it('hand over so many messages in one turn of the event loop, and the others later, one of each peer after the other', () => {
@@ -164,30 +169,16 @@ describe('many inboxes', () => {
     expect(turns).toEqual([]);
   });
 
-  it('say when all that has come by now is handled, and not before', () => {
-    const { inboxes, heard, messageTurns, nextTurn } = createInboxes(2);
-    messageTurns.afterAll(() => heard.push('nothing waits'));
-    inboxes[0]?.push(frames(0, MAX_MESSAGES_A_TURN + 1));
-    messageTurns.afterAll(() => heard.push('after 0'));
-    inboxes[1]?.push(frames(0, 1));
-    expect(heard.at(-1)).toBe(`0:${MAX_MESSAGES_A_TURN - 1}`);
-    nextTurn();
-    expect(heard[0]).toBe('nothing waits');
-    expect(heard.slice(-3)).toEqual([`0:${MAX_MESSAGES_A_TURN}`, '1:0', 'after 0']);
-  });
-
-  it('with a crowd of messages each hold up the others for no turn, and say so when the whole crowd is handled', () => {
-    const { inboxes, heard, messageTurns, nextTurn, turns } = createInboxes(12);
+  it('with a crowd of messages each hold up the others for no turn', () => {
+    const { inboxes, heard, nextTurn, turns } = createInboxes(12);
     for (const each of inboxes.slice(0, 8)) each.push(frames(0, 4 * MAX_MESSAGES_A_TURN));
-    messageTurns.afterAll(() => heard.push('after the crowds'));
     for (const each of inboxes.slice(8)) each.push(frames(0, 1));
     expect(heard).toHaveLength(MAX_MESSAGES_A_TURN);
     nextTurn();
     expect(heard).toHaveLength(2 * MAX_MESSAGES_A_TURN);
     expect(heard).toEqual(expect.arrayContaining(['8:0', '9:0', '10:0', '11:0']));
     while (turns.length > 0) nextTurn();
-    expect(heard.at(-1)).toBe('after the crowds');
-    expect(heard).toHaveLength(8 * 4 * MAX_MESSAGES_A_TURN + 5);
+    expect(heard).toHaveLength(8 * 4 * MAX_MESSAGES_A_TURN + 4);
   });
 
   it('read no more of a peer than one piece beyond what waits for its turn', () => {
@@ -217,7 +208,7 @@ describe('many inboxes', () => {
     inboxes[0]?.push(frames(0, MAX_MESSAGES_A_TURN));
     inboxes[1]?.push(frames(0, 2));
     inboxes[2]?.push(frames(0, 2));
-    inboxes[1]?.finish();
+    inboxes[1]?.drain();
     expect(heard.slice(-2)).toEqual(['1:0', '1:1']);
     inboxes[2]?.clear();
     nextTurn();

@@ -54,6 +54,27 @@ describe('EndpointHealth', () => {
     }
   });
 
+  it('forgets the failures of an endpoint that answered', async () => {
+    const { clock, health } = createHealth(2);
+    for (const asideMs of [1_000, 2_000, 4_000]) {
+      health.failed(0);
+      await clock.advance(asideMs);
+    }
+    health.answered(0);
+    health.failed(0);
+    await clock.advance(LIMITS.asideBaseMs);
+    expect(health.order()).toEqual([0, 1]);
+  });
+
+  it('needs no probe of an endpoint that answered', async () => {
+    const { clock, health } = createHealth(2);
+    health.failed(0);
+    await clock.advance(LIMITS.asideBaseMs);
+    health.answered(0);
+    health.asked(0);
+    expect(health.order()).toEqual([0, 1]);
+  });
+
   it('counts calls that fail together as one failure', async () => {
     const { clock, health } = createHealth(2);
     for (let call = 0; call < 50; call += 1) health.failed(0);

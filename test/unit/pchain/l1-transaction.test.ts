@@ -10,6 +10,7 @@ import { conversionID } from '../../../src/warp/conversion-data.ts';
 import { conversionValidationID, registrationValidationID } from '../../../src/warp/l1-message.ts';
 import { readRpcExchanges, readTransaction, rpcResult, TRANSACTION_NAMES } from '../../vectors/vectors.ts';
 import { testModel } from '../devnet/test-model.ts';
+import { HELICON_TRANSACTIONS } from './helicon-transactions.ts';
 
 const CONVERT = 'ConvertSubnetToL1Tx';
 const REGISTER = 'RegisterL1ValidatorTx_register_node5';
@@ -112,10 +113,14 @@ describe('kinds without a message', () => {
     [34, 'BaseTx'],
     [38, 'IncreaseL1ValidatorBalanceTx'],
     [39, 'DisableL1ValidatorTx'],
-    [40, 'transaction of the unknown type 40'],
+    [43, 'transaction of the unknown type 43'],
     [28, 'transaction of the unknown type 28'],
   ])('type %i is %s', (typeID, name) => {
     expect(parsePChainTransaction(header(typeID))).toEqual({ kind: 'other', name });
+  });
+
+  test.each(HELICON_TRANSACTIONS)('$name is told by its name', ({ name, hex }) => {
+    expect(parsePChainTransaction(Buffer.from(hex, 'hex'))).toEqual({ kind: 'other', name });
   });
 
   test('another codec version is refused', () => {
@@ -176,6 +181,14 @@ describe('blocks', () => {
   test('one transaction that cannot be read does not hide the others', () => {
     const unreadable = { unsignedTx: { message: '0x00', proofOfPossession: [], balance: 1 } };
     expect(parsePChainBlock(block([unreadable, jsonOf(REGISTER)])).origins).toHaveLength(1);
+  });
+
+  test('transactions of newer kinds do not hide the others', () => {
+    const unknown = { chainID: id(3), address: 7, validators: 'all', message: null, proofOfPossession: {} };
+    const newer = [...HELICON_TRANSACTIONS.map(({ json }) => json), unknown, {}];
+    const txs = newer.map((unsignedTx) => ({ unsignedTx, credentials: [], id: id(4) }));
+    const { height, origins } = parsePChainBlock(block([...txs, jsonOf(REGISTER), ...txs]));
+    expect({ height, count: origins.length }).toEqual({ height: 7n, count: 1 });
   });
 
   test.each<[string, unknown]>([

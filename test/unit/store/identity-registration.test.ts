@@ -1,7 +1,9 @@
+import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import type { NodeID } from '../../../src/primitives/ids.ts';
 import { registerIdentity } from '../../../src/store/identity-registration.ts';
 import type { Redis, SharedStore } from '../../../src/store/shared-store.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 
 /** What the scripts do is tested on Redis, in test/network/identity-registration.test.ts. */
 function registrationWith(answer: unknown) {
@@ -19,6 +21,7 @@ function registrationWith(answer: unknown) {
     replica: 'r-1',
     description: 'process 1 on host',
     lapsesMs: 15_000,
+    metrics: createMetrics(new Registry()),
   });
   return { registration, asked };
 }
@@ -27,10 +30,20 @@ test.each([
   ['nobody else', null, undefined],
   ['a store that is away', undefined, undefined],
   ['another replica', 'r-2 process 2 on other', 'process 2 on other'],
-  ['what no replica would write', 'r-2 \n{"level":50}', 'another one'],
   ['nonsense', 7, undefined],
 ])('%s', async (_, answer, expected) => {
   const { registration, asked } = registrationWith(answer);
   expect(await registration.look()).toBe(expected);
-  expect(asked).toEqual([{ key: 'identity:NodeID-a', args: ['r-1 process 1 on host', '15000', '512'] }]);
+  expect(asked).toEqual([{ key: 'identity:NodeID-a', args: ['r-1 process 1 on host', '15000', '512', ''] }]);
+});
+
+test('what no replica would write is replaced', async () => {
+  const garbage = 'r-2 \n{"level":50}';
+  const { registration, asked } = registrationWith(garbage);
+  expect(await registration.look()).toBeUndefined();
+  const args = ['r-1 process 1 on host', '15000', '512'];
+  expect(asked).toEqual([
+    { key: 'identity:NodeID-a', args: [...args, ''] },
+    { key: 'identity:NodeID-a', args: [...args, Buffer.from(garbage)] },
+  ]);
 });

@@ -110,9 +110,8 @@ describe('createMemorySignatureStore', () => {
     const code = `
       const { createMemorySignatureStore } = await import(${source('store/signature-store.ts')});
       const { systemClock } = await import(${source('primitives/clock.ts')});
-      const { collectGarbage } = await import(${source('primitives/collect-garbage.ts')});
       const used = () => {
-        collectGarbage();
+        gc();
         const { heapUsed, external } = process.memoryUsage();
         return heapUsed + external;
       };
@@ -133,7 +132,7 @@ describe('createMemorySignatureStore', () => {
       console.log(JSON.stringify([full - empty, used() - other].map((bytes) => bytes / 49_000)));
       await store.getMany('', []);
     `;
-    const args = ['--input-type=module', '--eval', code];
+    const args = ['--expose-gc', '--input-type=module', '--eval', code];
     const output = execFileSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 });
     const [each, more] = JSON.parse(output) as [number, number];
     expect(each).toBeGreaterThan(96);

@@ -1,0 +1,203 @@
+import { type ComponentChild, render } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ReadinessBody } from '../../api/routes/health.ts';
+import type { ConsoleFacts } from '../console-facts.ts';
+import { ApiClient, failureOf } from './api-client.ts';
+import { Field, usePolled } from './controls.tsx';
+import { InspectView } from './inspect-view.tsx';
+import { ServiceView } from './service-view.tsx';
+import { PRIMARY_NETWORK, placeOf, type Session, VIEWS, type ViewName } from './session.ts';
+import { SignView } from './sign-view.tsx';
+import { SubnetsView } from './subnets-view.tsx';
+import { ThemeButton } from './theme.tsx';
+
+const TITLES: Readonly<Record<ViewName, string>> = {
+  sign: 'Sign',
+  inspect: 'Inspect',
+  subnets: 'Subnets',
+  service: 'Service',
+};
+const READINESS_EVERY_MS = 5_000;
+const api = new ApiClient(new URL('.', document.baseURI).href);
+
+function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
+  const [place, setPlace] = useState(placeOf(location.hash));
+  const [network, setNetwork] = useState(facts.networks[0]?.name ?? '');
+  const [texts, setTexts] = useState<Partial<Record<ViewName, string>>>({});
+  const [said, setSaid] = useState('');
+  const [chains, setChains] = useState({ names: new Map<string, string>(), subnets: new Map<string, string>() });
+  const [isKeyAsked, setKeyAsked] = useState(false);
+  const main = useRef<HTMLElement>(null);
+  const { value: readiness } = usePolled((signal) => api.readiness(signal), READINESS_EVERY_MS, []);
+
+  useEffect(() => {
+    const onHash = () => setPlace(placeOf(location.hash));
+    addEventListener('hashchange', onHash);
+    api.onUnauthorized = () => setKeyAsked(true);
+    return () => removeEventListener('hashchange', onHash);
+  }, []);
+  useEffect(() => {
+    document.title = `${TITLES[place.view]} – Warp signature aggregator`;
+  }, [place.view]);
+  useEffect(() => {
+    if (!facts.hasDevnet) return;
+    api.devnetChains().then(
+      ({ subnets: { primary, l1 } }) =>
+        setChains({
+          names: new Map([
+            [primary.cChainID, 'C-Chain'],
+            [primary.xChainID, 'X-Chain'],
+            [l1.blockchainID, 'Embedded L1'],
+            [l1.subnetID, 'Embedded L1'],
+          ]),
+          subnets: new Map([
+            [primary.cChainID, PRIMARY_NETWORK],
+            [l1.blockchainID, l1.subnetID],
+          ]),
+        }),
+      () => undefined,
+    );
+  }, [readiness?.status]);
+
+  const chosen = facts.networks.find(({ name }) => name === network);
+  const session: Session = {
+    api,
+    network,
+    sdkNetwork: [network, ...(chosen?.aliases ?? [])].find((name) => name === 'mainnet' || name === 'fuji'),
+    hasDevnet: facts.hasDevnet,
+    hasFigures: facts.hasFigures,
+    example: facts.example,
+    chainNames: chains.names,
+    chainSubnets: chains.subnets,
+    adviceOf: (code) =>
+      (facts.errorCodes as Readonly<Record<string, (typeof facts.errorCodes)['internal_error']>>)[code],
+    open(view, text) {
+      if (text !== undefined) setTexts((before) => ({ ...before, [view]: text }));
+      location.hash = `#/${view}`;
+      main.current?.focus();
+      scrollTo({ top: 0 });
+    },
+    announce: setSaid,
+  };
+  // Sign and Inspect stay as they are while another view is looked at; the others begin anew.
+  return [
+    <a class="skip" href="#main" onClick={(event: Event) => (event.preventDefault(), main.current?.focus())}>
+      Skip to the content
+    </a>,
+    <header class="top">
+      <a class="brand" href="#/sign" aria-label="Warp signatures">
+        <span class="logo" aria-hidden />
+        <span class="brand-name">Warp signatures</span>
+      </a>
+      <nav aria-label="Views" class="views">
+        {VIEWS.map((view) => (
+          <a key={view} href={`#/${view}`} aria-current={place.view === view ? 'page' : undefined}>
+            {TITLES[view]}
+          </a>
+        ))}
+      </nav>
+      <div class="top-tools">
+        <StatusDot readiness={readiness} />
+        {facts.networks.length > 1 ? (
+          <select
+            aria-label="Network"
+            class="network"
+            value={network}
+            onChange={(event: Event) => setNetwork((event.currentTarget as HTMLSelectElement).value)}
+          >
+            {facts.networks.map(({ name }) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+        ) : (
+          <span class="network one">{network}</span>
+        )}
+        <button
+          type="button"
+          class="icon-button"
+          aria-expanded={isKeyAsked}
+          aria-label={api.key === '' ? 'API key: none' : 'API key: set'}
+          title="API key"
+          onClick={() => setKeyAsked(!isKeyAsked)}
+        >
+          <span class={`glyph key ${api.key === '' ? '' : 'on'}`} aria-hidden />
+        </button>
+        <ThemeButton />
+      </div>
+    </header>,
+    isKeyAsked && <KeyForm onDone={() => setKeyAsked(false)} />,
+    <main id="main" ref={main} tabIndex={-1}>
+      <h1 class="visually-hidden">{TITLES[place.view]}</h1>
+      <div key="sign" hidden={place.view !== 'sign'}>
+        <SignView key={network} session={session} begin={texts.sign} />
+      </div>
+      <div key="inspect" hidden={place.view !== 'inspect'}>
+        <InspectView key={network} session={session} begin={texts.inspect} />
+      </div>
+      {place.view === 'subnets' && <SubnetsView key={`subnets ${network}`} session={session} subnetId={place.rest} />}
+      {place.view === 'service' && <ServiceView key="service" session={session} readiness={readiness} />}
+    </main>,
+    <footer class="foot">
+      <span>{`Version ${facts.version}`}</span>
+      <a href="docs">API</a>
+      <a href="openapi.json">OpenAPI</a>
+    </footer>,
+    <div class="visually-hidden" role="status" aria-live="polite">
+      {said}
+    </div>,
+  ];
+}
+
+function StatusDot({ readiness }: { readiness: ReadinessBody | undefined }): ComponentChild {
+  const status = readiness?.status ?? 'unknown';
+  return (
+    <a class={`status ${status}`} href="#/service">
+      <span class="dot" aria-hidden />
+      {status}
+    </a>
+  );
+}
+
+function KeyForm({ onDone }: { onDone: () => void }): ComponentChild {
+  const [typed, setTyped] = useState(api.key);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    api.key = typed.trim();
+    onDone();
+  };
+  return (
+    <form class="key-form" onSubmit={submit}>
+      <Field
+        label="API key"
+        hint="It raises your limits. It stays in this tab, and is gone with it."
+        children={(id, describedBy) => (
+          <input
+            id={id}
+            type="password"
+            autocomplete="off"
+            value={typed}
+            aria-describedby={describedBy}
+            onInput={(event: Event) => setTyped((event.currentTarget as HTMLInputElement).value)}
+          />
+        )}
+      />
+      <button type="submit" class="button primary">
+        Use it
+      </button>
+    </form>
+  );
+}
+
+const root = document.getElementById('app');
+if (root === null) throw new Error('the page has no place for the console');
+api.facts().then(
+  (facts) => {
+    root.replaceChildren();
+    render(<App facts={facts} />, root);
+  },
+  (error: unknown) => {
+    root.textContent = `The console cannot start: ${failureOf(error).message}`;
+  },
+);

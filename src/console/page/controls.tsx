@@ -1,0 +1,261 @@
+import type { ComponentChild, ComponentChildren } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+
+/** The small parts that all views are made of. */
+
+export function Card(props: {
+  title: ComponentChildren;
+  aside?: ComponentChildren;
+  children?: ComponentChildren;
+  className?: string;
+  level?: 2 | 3;
+}): ComponentChild {
+  const { title, aside, children, className = '', level = 2 } = props;
+  const Heading = `h${level}` as const;
+  return (
+    <section class={`card ${className}`}>
+      <header class="card-head">
+        <Heading class="card-title">{title}</Heading>
+        {aside}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+/** A name, its value, a note below it, and perhaps the class of its colour. */
+export type Figure = readonly [name: string, value: ComponentChildren, note: string, tone?: string];
+
+export function Figures({ figures }: { figures: readonly Figure[] }): ComponentChild {
+  return (
+    <dl class="figures">
+      {figures.map(([name, value, note, tone]) => (
+        <div key={name} class={tone ?? ''}>
+          <dt>{name}</dt>
+          <dd>
+            <strong>{value}</strong>
+            <span class="muted">{note}</span>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+const COPIED_MS = 1_600;
+
+/** Browsers give the clipboard to pages of https and loopback only; elsewhere the text is selected, so that Ctrl+C takes it. */
+export function CopyButton({ text, what }: { text: string; what: string }): ComponentChild {
+  const [state, setState] = useState<'idle' | 'copied' | 'failed'>('idle');
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const copy = async () => {
+    setState((await writeClipboard(text)) ? 'copied' : 'failed');
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => setState('idle'), COPIED_MS);
+  };
+  const label = { idle: 'Copy', copied: 'Copied', failed: 'Select and press Ctrl+C' }[state];
+  return (
+    <button
+      type="button"
+      class={`button small ${state === 'copied' ? 'done' : ''}`}
+      onClick={() => void copy()}
+      aria-label={`${label}: ${what}`}
+    >
+      {label}
+    </button>
+  );
+}
+
+async function writeClipboard(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copyBySelection(text);
+  }
+}
+
+/** As it was done before there was the API, which plain HTTP still needs. */
+function copyBySelection(text: string): boolean {
+  const area = document.createElement('textarea');
+  area.value = text;
+  area.className = 'visually-hidden';
+  document.body.append(area);
+  area.select();
+  const isCopied = document.execCommand('copy');
+  area.remove();
+  return isCopied;
+}
+
+export function DownloadButton({ text, name, label }: { text: string; name: string; label: string }): ComponentChild {
+  const download = () => {
+    const url = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
+    const link = document.createElement('a');
+    Object.assign(link, { href: url, download: name });
+    link.click();
+    URL.revokeObjectURL(url);
+  };
+  return (
+    <button type="button" class="button small" onClick={download}>
+      {label}
+    </button>
+  );
+}
+
+/** A block of text to take along. Long ones scroll in their own box. */
+export function CodeBlock({ text, what, download }: { text: string; what: string; download?: string }): ComponentChild {
+  return (
+    <div class="code-block">
+      <div class="code-actions">
+        <CopyButton text={text} what={what} />
+        {download !== undefined && <DownloadButton text={text} name={download} label="Download" />}
+      </div>
+      <pre tabIndex={0} role="region" aria-label={what}>
+        <code>{text}</code>
+      </pre>
+    </div>
+  );
+}
+
+export interface Tab {
+  readonly name: string;
+  readonly content: () => ComponentChildren;
+}
+
+/** Arrow keys go from tab to tab, as readers of screens expect it. */
+export function Tabs({ tabs, label }: { tabs: readonly Tab[]; label: string }): ComponentChild {
+  const [chosen, setChosen] = useState(0);
+  const id = useId();
+  const list = useRef<HTMLDivElement>(null);
+  const current = Math.min(chosen, tabs.length - 1);
+  const onKeyDown = (event: KeyboardEvent) => {
+    const steps: Record<string, number> = {
+      ArrowRight: current + 1,
+      ArrowLeft: current - 1,
+      Home: 0,
+      End: tabs.length - 1,
+    };
+    const next = steps[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    const index = (next + tabs.length) % tabs.length;
+    setChosen(index);
+    list.current?.querySelectorAll<HTMLButtonElement>('[role=tab]')[index]?.focus();
+  };
+  return (
+    <div class="tabs">
+      <div role="tablist" aria-label={label} class="tab-list" ref={list} onKeyDown={onKeyDown}>
+        {tabs.map(({ name }, index) => (
+          <button
+            type="button"
+            role="tab"
+            key={name}
+            id={`${id}-tab-${index}`}
+            aria-selected={index === current}
+            aria-controls={`${id}-panel`}
+            tabIndex={index === current ? 0 : -1}
+            onClick={() => setChosen(index)}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
+      <div role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-tab-${current}`} class="tab-panel">
+        {tabs[current]?.content()}
+      </div>
+    </div>
+  );
+}
+
+export function Badge({
+  tone,
+  children,
+}: {
+  tone: 'good' | 'warn' | 'bad' | 'plain' | 'info';
+  children?: ComponentChildren;
+}): ComponentChild {
+  return <span class={`badge ${tone}`}>{children}</span>;
+}
+
+export function Field(props: {
+  label: string;
+  hint?: ComponentChildren;
+  children: (id: string, describedBy: string | undefined) => ComponentChildren;
+}): ComponentChild {
+  const id = useId();
+  const { label, hint, children } = props;
+  const hintId = hint === undefined ? undefined : `${id}-hint`;
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children(id, hintId)}
+      {hint !== undefined && (
+        <p class="hint" id={hintId}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Name and value, one below the other, as long as the list is. */
+export function Facts({
+  rows,
+}: {
+  rows: readonly (readonly [string, ComponentChildren] | undefined | false)[];
+}): ComponentChild {
+  const shown = rows.filter((row) => row !== undefined && row !== false);
+  return (
+    <dl class="facts">
+      {shown.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** A value to compare and to copy: an ID, an address, a hash. */
+export function Id({ value, what }: { value: string; what: string }): ComponentChild {
+  return (
+    <span class="id">
+      <code>{value}</code>
+      <CopyButton text={value} what={what} />
+    </span>
+  );
+}
+
+/** Asks again every so often while it is shown and the tab is looked at. */
+export function usePolled<T>(
+  load: (signal: AbortSignal) => Promise<T>,
+  everyMs: number,
+  keys: readonly unknown[],
+): { readonly value: T | undefined; readonly error: unknown; readonly reload: () => void } {
+  const [state, setState] = useState<{ value: T | undefined; error: unknown }>({ value: undefined, error: undefined });
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    const leaving = new AbortController();
+    let timer: ReturnType<typeof setTimeout>;
+    const ask = async () => {
+      if (!document.hidden) {
+        try {
+          const value = await load(leaving.signal);
+          if (!leaving.signal.aborted) setState({ value, error: undefined });
+        } catch (error) {
+          if (!leaving.signal.aborted) setState(({ value }) => ({ value, error }));
+        }
+      }
+      if (!leaving.signal.aborted) timer = setTimeout(() => void ask(), everyMs);
+    };
+    void ask();
+    return () => {
+      leaving.abort();
+      clearTimeout(timer);
+    };
+  }, [...keys, turn]);
+  useEffect(() => setState({ value: undefined, error: undefined }), [...keys]);
+  return { ...state, reload: () => setTurn((before) => before + 1) };
+}

@@ -1,0 +1,77 @@
+import { addTo } from '../../primitives/counts.ts';
+
+/**
+ * Items of several keys: first in, first out within a key, round robin over the keys of a group, and round robin over groups. Bound:
+ * that of the code that pushes.
+ */
+export class FairQueue<Key, Item> {
+  /** Groups and their keys, each in the order of service. */
+  readonly #groups = new Map<string, Map<Key, Set<Item>>>();
+  readonly #sizes = new Map<Key, number>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  sizeOf(key: Key): number {
+    return this.#sizes.get(key) ?? 0;
+  }
+
+  push(key: Key, item: Item, group = ''): void {
+    const keys = this.#groups.get(group) ?? new Map<Key, Set<Item>>();
+    const items = keys.get(key) ?? new Set();
+    this.#groups.set(group, keys.set(key, items.add(item)));
+    this.#count(key, 1);
+  }
+
+  /** Keys in the order of service, each with its items. */
+  *entries(): Iterable<readonly [Key, Iterable<Item>]> {
+    for (const keys of this.#groups.values()) yield* keys;
+  }
+
+  /** Removes an item without serving its key. Returns whether it was there. */
+  delete(key: Key, item: Item, group = ''): boolean {
+    const keys = this.#groups.get(group);
+    const items = keys?.get(key);
+    if (items?.delete(item) !== true) return false;
+    this.#count(key, -1);
+    if (items.size === 0) keys?.delete(key);
+    if (keys?.size === 0) this.#groups.delete(group);
+    return true;
+  }
+
+  /** Removes an item and puts its key and its group behind all others. */
+  serve(key: Key, item: Item, group = ''): void {
+    this.delete(key, item, group);
+    const keys = this.#groups.get(group);
+    if (keys === undefined) return;
+    moveToEnd(keys, key);
+    moveToEnd(this.#groups, group);
+  }
+
+  /** Serves the next item. */
+  shift(): Item | undefined {
+    for (const [group, keys] of this.#groups) {
+      for (const [key, items] of keys) {
+        for (const item of items) {
+          this.serve(key, item, group);
+          return item;
+        }
+      }
+    }
+    return undefined;
+  }
+
+  #count(key: Key, by: 1 | -1): void {
+    this.#size += by;
+    addTo(this.#sizes, key, by);
+  }
+}
+
+function moveToEnd<Key, Value>(map: Map<Key, Value>, key: Key): void {
+  const value = map.get(key);
+  if (value === undefined) return;
+  map.delete(key);
+  map.set(key, value);
+}

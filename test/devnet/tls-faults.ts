@@ -1,0 +1,21 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { encodeSelfSignedCertificate } from '../../src/p2p/certificate.ts';
+import { createIdentity, createIdentityContext, encodePem, type Identity } from '../../src/p2p/identity.ts';
+import type { Behaviour } from './behaviour.ts';
+
+/** What a validator shows of itself in TLS. */
+export function createTlsContext(identity: Identity, behaviour: Behaviour): SecureContext {
+  if (behaviour.kind === 'malformed certificate') return createForbiddenContext();
+  return createIdentityContext(behaviour.kind === 'wrong certificate' ? createIdentity() : identity);
+}
+
+/** OpenSSL takes it, as TLS allows the curve, but no node does. What OpenSSL itself cannot read it does not send either. */
+function createForbiddenContext(): SecureContext {
+  const keys = generateKeyPairSync('ec', { namedCurve: 'P-384' });
+  return createSecureContext({
+    cert: encodePem('CERTIFICATE', encodeSelfSignedCertificate(keys)),
+    key: keys.privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    minVersion: 'TLSv1.3',
+  });
+}

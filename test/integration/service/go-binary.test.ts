@@ -1,0 +1,282 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
+import { MINIMUM_MAJOR } from '../../../src/newer-node.js';
+import { systemClock } from '../../../src/primitives/clock.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import { followLog, type ServiceLog } from '../../service-log.ts';
+import { collect, type Ended, runCommand } from '../../unit/cli/run-command.ts';
+import { holdClosedPort } from '../closed-port.ts';
+
+/** The launcher in place of the Go aggregator's binary, called as tools call it, beside the API of the devnet's node. */
+
+const TIMEOUT_MS = 60_000;
+const LAUNCHER = join(import.meta.dirname, '../../../src/signature-aggregator');
+const USAGE = /^\nUsage:\nsignature-aggregator --config-file path-to-config +Specifies the config file/;
+
+const folder = mkdtempSync(join(tmpdir(), 'go-binary-'));
+let devnet: Devnet;
+const NO_TLS = { 'tls-cert-path': null, 'tls-key-path': null };
+/** With every key. */
+let goFile: Record<string, unknown>;
+beforeAll(async () => {
+  devnet = await startDevnet({ validators: 5, clock: systemClock, logger: createLogger('silent') });
+  goFile = {
+    'log-level': 'Info',
+    'p-chain-api': { 'base-url': devnet.apiUrl, 'query-parameters': null, 'http-headers': { 'X-Key': 'secret' } },
+    'info-api': { 'base-url': devnet.apiUrl, 'query-parameters': null, 'http-headers': null },
+    'api-port': 0,
+    'metrics-port': 0,
+    'signature-cache-size': 1_048_576,
+    'allow-private-ips': true,
+    'tracked-subnet-ids': [devnet.subnets.l1.subnetID],
+    'manually-tracked-peers': null,
+    'tls-cert-path': join(folder, 'tls', 'staker.crt'),
+    'tls-key-path': '$GO_BINARY_TEST/tls/staker.key',
+    'max-p-chain-lookback': 1_000,
+    'validator-refresh-period-seconds': 60,
+  };
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await devnet[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+function writeFile(content: object): string {
+  const path = join(mkdtempSync(join(folder, 'file-')), 'config.json');
+  writeFileSync(path, JSON.stringify(content));
+  return path;
+}
+
+const run = (args: readonly string[], env: Record<string, string> = {}, entry = LAUNCHER): Promise<Ended> =>
+  collect(
+    spawn(entry, args, { env: { PATH: '/usr/bin:/bin', ...env }, stdio: ['ignore', 'pipe', 'pipe'], cwd: folder }),
+    undefined,
+  );
+
+interface Binary extends AsyncDisposable {
+  readonly child: ChildProcess;
+  readonly log: ServiceLog;
+  readonly nodeID: string;
+  readonly urls: readonly [api: string, metrics: string];
+}
+
+async function start(args: readonly string[], env: Record<string, string> = {}, entry = LAUNCHER): Promise<Binary> {
+  const child = spawn(entry, args, {
+    env: { PATH: '/usr/bin:/bin', GO_BINARY_TEST: folder, ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const exit = once(child, 'exit');
+  const log = followLog(child);
+  const { nodeID } = await log.line('staking identity');
+  const { go = {} } = (await log.line('listening')) as { go?: Record<string, { api: string; metrics: string }> };
+  const [url] = Object.values(go);
+  return {
+    ...{ child, log, nodeID: nodeID as string, urls: [url?.api ?? '', url?.metrics ?? ''] },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL');
+      await exit;
+    },
+  };
+}
+
+/** Waits for connections by asking for a signature, which waits for them. */
+async function sign(url: string, message: string) {
+  const response = await fetch(`${url.replace('[::]', '127.0.0.1')}/aggregate-signatures`, {
+    method: 'POST',
+    body: JSON.stringify({ message }),
+  });
+  return { status: response.status, body: (await response.json()) as object };
+}
+
+test('flags and failures are those of the Go binary', { timeout: TIMEOUT_MS }, async () => {
+  await using closed = await holdClosedPort();
+  const { port } = closed;
+  const api = { 'base-url': `http://127.0.0.1:${port}` };
+  const apis = { 'p-chain-api': api, 'info-api': api };
+  const unknown = writeFile({ ...apis, 'log-lvel': 'info' });
+  const usage = (err: RegExp) => ({ code: 1, out: expect.stringMatching(USAGE), err: expect.stringMatching(err) });
+  const failure = (err: RegExp) => ({ code: 1, out: '', err: expect.stringMatching(err) });
+
+  expect(await run([])).toEqual(usage(/--config-file or CONFIG_FILE/));
+  expect(await run(['--nope'])).toEqual(usage(/--nope/));
+  expect(await run(['-h'])).toEqual(usage(/-h/));
+  expect(await run(['--config-file'])).toEqual(usage(/argument missing/));
+  expect(await run(['--config-file', 'none.json'])).toEqual(usage(/none\.json.*no such file/));
+  expect(await run(['--help'])).toEqual({ code: 0, out: expect.stringMatching(USAGE), err: '' });
+  expect(await run(['--version'])).toEqual({ code: 0, out: `v${packageJson.version}\n`, err: '' });
+  expect(await run(['--config-file', unknown])).toEqual(failure(/^could not run: '' has invalid keys: log-lvel;/));
+  // The variable goes over the flag, as there.
+  expect(await run(['--config-file', 'none.json'], { CONFIG_FILE: unknown })).toEqual(
+    failure(/invalid keys: log-lvel/),
+  );
+  expect(await run(['--config-file', writeFile(apis)], { API_PORT: 'x' })).toEqual(
+    failure(/api-port: must be a whole number/),
+  );
+  expect(await run(['--config-file', writeFile(apis)])).toEqual(
+    failure(RegExp(`^could not run: the node cannot be reached: info-api at http://127.0.0.1:${port}: .*ECONNREFUSED`)),
+  );
+});
+
+test('a port that is taken and a setting that is out of range are named by the key', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  await using first = await start(['--config-file', writeFile({ ...goFile, ...NO_TLS })]);
+  const taken = new URL(first.urls[0]).port;
+  const file = { ...goFile, ...NO_TLS, 'log-level': 'off' };
+  expect(await run(['--config-file', writeFile(file)], { METRICS_PORT: taken })).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/^could not run: .*EADDRINUSE.*: another program .* the setting metrics-port/),
+  });
+  expect(await run(['--config-file', writeFile({ ...file, 'api-port': 70_000 })])).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/^could not run: api-port: must be a whole number from 0 to 65535, is 70000/),
+  });
+});
+
+test('the file as it is: both ports have each path, and no other port is open', { timeout: TIMEOUT_MS }, async () => {
+  await using first = await start(['--config-file', writeFile(goFile)]);
+  // Side by side with another one: validators hold one connection to a NodeID.
+  await using second = await start([], { CONFIG_FILE: writeFile({ ...goFile, ...NO_TLS }) });
+  const message = devnet.emitMessages(1)[0] as string;
+  for (const url of [...first.urls, ...second.urls]) {
+    expect(await sign(url, message)).toEqual({
+      status: 200,
+      body: { 'signed-message': expect.stringMatching(/^[0-9a-f]+$/) },
+    });
+    const at = url.replace('[::]', '127.0.0.1');
+    expect((await fetch(`${at}/health`)).status).toBe(200);
+    expect(await (await fetch(`${at}/metrics`)).text()).toMatch(/^signature_aggregator_agg_sigs_req_count [12]$/m);
+    expect((await fetch(`${at}/health/live`)).status).toBe(404);
+  }
+  expect(first.log.tail()).toMatch(/in place of the Go signature aggregator.*\n(.*\n)*.*server\.ownApi: false/);
+  expect(first.log.tail()).toContain('max-p-chain-lookback: has no counterpart');
+  expect(listeningPorts(first.child.pid as number)).toEqual(
+    first.urls.map((url) => Number(new URL(url).port)).sort((a, b) => a - b),
+  );
+});
+
+test('the process that was started is the service, and SIGKILL leaves none', { timeout: TIMEOUT_MS }, async () => {
+  const { child, [Symbol.asyncDispose]: kill } = await start(['--config-file', writeFile(goFile)]);
+  const pid = child.pid as number;
+  expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).toMatch(/\/bin\/node\0.*start\.js\0signature-aggregator\0/);
+  expect(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')).toBe('');
+  await kill();
+  expect(child.signalCode).toBe('SIGKILL');
+});
+
+test('a process that is killed leaves its compiled code to the next', { timeout: TIMEOUT_MS }, async () => {
+  const compiled = join(folder, 'compiled');
+  {
+    await using binary = await start(['--config-file', writeFile(goFile)], { NODE_COMPILE_CACHE: compiled });
+    const health = `${binary.urls[0].replace('[::]', '127.0.0.1')}/health`;
+    while ((await fetch(health)).status !== 200);
+  }
+  const files = readdirSync(compiled, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  expect(files.length).toBeGreaterThan(100);
+});
+
+test('convert prints a configuration with the same ports and answers', { timeout: TIMEOUT_MS }, async () => {
+  const ports = { apiPort: 8_090, metricsPort: 8_091 };
+  const env = { GO_BINARY_TEST: folder };
+  const withPorts = writeFile({ ...goFile, 'api-port': 8_090, 'metrics-port': 8_091 });
+  const { out, ...rest } = await runCommand(['convert', withPorts], { env });
+  expect(rest).toMatchObject({ code: 0, err: expect.stringMatching(/^max-p-chain-lookback: has no counterpart; /m) });
+  const name = `network-${devnet.networkID}`;
+  expect(JSON.parse(out)).toMatchObject({ networks: { [name]: { goApi: ports } }, access: { unitsPerMinute: 0 } });
+
+  const path = writeFile(goFile);
+  const config = join(folder, 'converted.json');
+  writeFileSync(config, (await runCommand(['convert', path], { env })).out);
+  const message = devnet.emitMessages(1)[0] as string;
+  let nodeID: string;
+  {
+    await using binary = await start(['--config-file', path]);
+    nodeID = binary.nodeID;
+    await expectAnswers(binary, message);
+  }
+  const entry = join(import.meta.dirname, '../../../src/start.js');
+  await using own = await start([entry, '--config', config], {}, process.execPath);
+  expect(listeningPorts(own.child.pid as number)).toHaveLength(2);
+  expect(own.nodeID).toBe(nodeID);
+  await expectAnswers(own, message);
+
+  expect(await runCommand(['convert', writeFile({ 'api-port': 1 })])).toMatchObject({
+    code: 2,
+    out: '',
+    err: expect.stringMatching(/p-chain-api: must be given/),
+  });
+});
+
+async function expectAnswers({ urls }: Binary, message: string): Promise<void> {
+  for (const url of urls) {
+    expect(await sign(url, message)).toEqual({ status: 200, body: { 'signed-message': expect.any(String) } });
+    expect(await sign(url, '00')).toEqual({ status: 400, body: { error: expect.any(String) } });
+  }
+}
+
+test('it is found through links, and by the Node that is new enough', { timeout: TIMEOUT_MS }, async () => {
+  const place = join(folder, 'links');
+  mkdirSync(join(place, 'bin'), { recursive: true });
+  symlinkSync(LAUNCHER, join(place, 'launcher'));
+  symlinkSync('../launcher', join(place, 'bin', 'signature-aggregator'));
+  const version = { code: 0, out: `v${packageJson.version}\n`, err: '' };
+  expect(await run(['--version'], {}, join(place, 'bin', 'signature-aggregator'))).toEqual(version);
+
+  // Alone in a folder, with the Node beside it or on PATH.
+  const alone = join(folder, 'alone');
+  mkdirSync(join(alone, 'bin'), { recursive: true });
+  const launcher = join(alone, 'signature-aggregator');
+  writeFileSync(launcher, readFileSync(LAUNCHER));
+  chmodSync(launcher, 0o755);
+  const node = (path: string, nodeVersion: string) => {
+    writeFileSync(path, `#!/bin/sh\n[ "$1" = --version ] && echo v${nodeVersion} || echo "$0" "$@"\n`, { mode: 0o755 });
+  };
+  const env = { PATH: `${join(alone, 'bin')}:/usr/bin:/bin` };
+  node(join(alone, 'bin', 'node'), `${MINIMUM_MAJOR - 1}.9.9`);
+  expect(await run([], env, launcher)).toEqual({
+    code: 1,
+    out: '',
+    err: expect.stringMatching(/^signature-aggregator needs Node 24 /),
+  });
+  node(join(alone, 'bin', 'node'), `${MINIMUM_MAJOR}.0.0`);
+  const called = (path: string) => `${path} ${join(alone, 'dist', 'src', 'start.js')} signature-aggregator --help\n`;
+  expect(await run(['--help'], env, launcher)).toEqual({ code: 0, out: called(join(alone, 'bin', 'node')), err: '' });
+  node(join(alone, 'node'), '100.1.0');
+  expect(await run(['--help'], env, launcher)).toEqual({ code: 0, out: called(join(alone, 'node')), err: '' });
+});
+
+/** The TCP ports on which a process listens, by the inodes of its sockets. */
+function listeningPorts(pid: number): number[] {
+  const inodes = new Set(
+    readdirSync(`/proc/${pid}/fd`).flatMap(
+      (fd) => /socket:\[(\d+)\]/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? [],
+    ),
+  );
+  const lines = ['tcp', 'tcp6'].flatMap((file) =>
+    readFileSync(`/proc/${pid}/net/${file}`, 'utf8').split('\n').slice(1),
+  );
+  return lines
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, , , state, , , , , , inode = '']) => state === LISTEN && inodes.has(inode))
+    .map(([, local = '']) => Number.parseInt(local.split(':').at(-1) ?? '', 16))
+    .sort((a, b) => a - b);
+}
+
+/** Linux `include/net/tcp_states.h`. */
+const LISTEN = '0A';

@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { EventLoopScheduler } from '../../../../src/lib/concurrency/event-loop-scheduler.ts';
+
+function create(maxPerTurn: number) {
+  const due: (() => void)[] = [];
+  const scheduler = new EventLoopScheduler({ afterTurn: (callback) => void due.push(callback) }, maxPerTurn);
+  const started: string[] = [];
+  const run = (key: string): void => scheduler.run(key, () => void started.push(key));
+  /** Returns what it started. */
+  const nextTurn = (): string[] => {
+    started.length = 0;
+    for (const callback of due.splice(0)) callback();
+    return [...started];
+  };
+  return { scheduler, started, run, nextTurn, due };
+}
+
+test('few tasks start at once; of many, so many in a turn, round robin over keys', () => {
+  const { run, started, nextTurn } = create(16);
+  for (let count = 0; count < 40; count += 1) run('flood');
+  for (let count = 0; count < 3; count += 1) run('good');
+  expect(started).toHaveLength(16);
+  const second = nextTurn();
+  expect([second.length, second.filter((key) => key === 'good').length]).toEqual([16, 3]);
+  expect(nextTurn()).toHaveLength(11);
+  expect(nextTurn()).toEqual([]);
+});
+
+test('a task that comes while others wait does not overtake them', () => {
+  const { scheduler, nextTurn } = create(3);
+  const order: string[] = [];
+  scheduler.runLater('a', () => {
+    order.push('first');
+    scheduler.run('c', () => order.push('late'));
+  });
+  scheduler.runLater('b', () => order.push('second'));
+  nextTurn();
+  expect(order).toEqual(['first', 'second', 'late']);
+});
+
+test('a task that schedules itself again stands behind the others', () => {
+  const { scheduler, nextTurn } = create(2);
+  const order: string[] = [];
+  let left = 3;
+  const again = (): void => {
+    order.push('again');
+    left -= 1;
+    if (left > 0) scheduler.runLater('a', again);
+  };
+  scheduler.runLater('a', again);
+  scheduler.runLater('b', () => order.push('other'));
+  nextTurn();
+  nextTurn();
+  expect(order).toEqual(['again', 'other', 'again', 'again']);
+});
+
+test('every task runs once, no more than the bound in a turn, and each of n keys within n tasks of its turn', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 80 }),
+      fc.integer({ min: 1, max: 7 }),
+      (keys, max) => {
+        const { run, started, nextTurn, due } = create(max);
+        for (const key of keys) run(key);
+        const all = [...started];
+        expect(all.length).toBeLessThanOrEqual(max);
+        const later: string[] = [];
+        while (due.length > 0) {
+          const turn = nextTurn();
+          expect(turn.length).toBeLessThanOrEqual(max);
+          later.push(...turn);
+        }
+        expect([...all, ...later].toSorted()).toEqual(keys.toSorted());
+        // While a key has tasks, no other key runs twice before it.
+        for (const key of new Set(later)) {
+          const places = later.flatMap((each, at) => (each === key ? [at] : []));
+          for (const [index, at] of places.entries()) expect(at - (places[index - 1] ?? -1)).toBeLessThanOrEqual(4);
+        }
+      },
+    ),
+    { numRuns: 100 },
+  );
+});
