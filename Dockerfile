@@ -52,6 +52,6 @@ EXPOSE 8080
 # Takes the options of the first process, and so asks the port that the service listens on.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
   CMD ["node", "src/start.js", "health", "--of-process", "1"]
-# Node is the first process and has the signals delivered to it; src/cli/serve.ts handles them.
+# Node is the first process and has the signals delivered to it; src/cli/commands/serve.ts handles them.
 # The flag caps the young generation: V8 would let it grow to 128 MB.
 ENTRYPOINT ["node", "--max-semi-space-size=8", "src/start.js"]

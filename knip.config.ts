@@ -4,7 +4,7 @@ const config: KnipConfig = {
   // Those ending in ! are the program itself; the rest is what develops it.
   entry: [
     'src/{main.ts,start.js}!',
-    'src/bls/bls-worker.ts!',
+    'src/bls/service/bls-worker.ts!',
     'src/console/page/app.tsx!',
     'bench/*.ts',
     'scripts/{bundle-page,check,generate,pictures,settings-docs}.ts',

@@ -44,7 +44,7 @@ export default defineConfig({
       files: ['src/**'],
       rules: { 'no-restricted-globals': ['error', { name: 'setImmediate', message: TURN_MESSAGE }] },
     },
-    { files: ['src/primitives/clock.ts'], rules: { 'no-restricted-globals': 'off' } },
+    { files: ['src/lib/concurrency/clock.ts'], rules: { 'no-restricted-globals': 'off' } },
     {
       files: ['src/config/**'],
       rules: { 'node/no-process-env': 'off', 'no-restricted-properties': ['error', TURN_PROPERTY] },

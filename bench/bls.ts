@@ -2,11 +2,11 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import * as blst from '@chainsafe/blst';
 import blsEth, { type PublicKeyType as BlsEthKey } from 'bls-eth-wasm';
 import { Registry } from 'prom-client';
-import { type BlsAggregation, type BlsService, createBlsService, type Signer } from '../src/bls/aggregation.ts';
-import { type BackendName, loadBackend } from '../src/bls/load-backend.ts';
-import { openWorkerPool } from '../src/bls/worker-pool.ts';
-import { bytesToHex } from '../src/primitives/bytes.ts';
-import { systemClock } from '../src/primitives/clock.ts';
+import { type BackendName, loadBackend } from '../src/bls/backends/load-backend.ts';
+import { type BlsAggregation, type BlsService, createBlsService, type Signer } from '../src/bls/service/aggregation.ts';
+import { openWorkerPool } from '../src/bls/service/worker-pool.ts';
+import { systemClock } from '../src/lib/concurrency/clock.ts';
+import { bytesToHex } from '../src/lib/encoding/bytes.ts';
 import { createMetrics } from '../src/telemetry/metrics.ts';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
 

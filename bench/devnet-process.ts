@@ -1,10 +1,10 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify from 'fastify';
 import { startDevnet } from '../src/devnet/devnet.ts';
-import { registerDevnetRoutes } from '../src/devnet/devnet-routes.ts';
-import { systemClock } from '../src/primitives/clock.ts';
-import type { NodeID } from '../src/primitives/ids.ts';
+import { registerDevnetRoutes } from '../src/devnet/node/devnet-routes.ts';
+import { systemClock } from '../src/lib/concurrency/clock.ts';
 import { createLogger } from '../src/telemetry/logger.ts';
+import type { NodeID } from '../src/warp/ids.ts';
 import { setBehaviour } from '../test/devnet/validator-faults.ts';
 import { misbehaviourFromSeed, type WeightedIndex } from '../test/faults/misbehaviour.ts';
 

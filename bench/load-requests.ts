@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { parseHex } from '../src/primitives/bytes.ts';
-import type { BlockchainID } from '../src/primitives/ids.ts';
+import { parseHex } from '../src/lib/encoding/bytes.ts';
+import type { BlockchainID } from '../src/warp/ids.ts';
 import { encodeWarpPayload } from '../src/warp/payload.ts';
 import { createUnsignedMessage, parseUnsignedMessage } from '../src/warp/unsigned-message.ts';
 import { newMessages } from './service.ts';

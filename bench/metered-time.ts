@@ -1,5 +1,5 @@
-import type { Clock } from '../src/primitives/clock.ts';
-import { EventHeap } from '../test/event-heap.ts';
+import type { Clock } from '../src/lib/concurrency/clock.ts';
+import { EventHeap } from '../test/support/event-heap.ts';
 
 /** What one kind of event has cost the event loop. */
 export interface Cost {

@@ -1,9 +1,9 @@
-import { createBlsService } from '../src/bls/aggregation.ts';
-import type { BlsBackend } from '../src/bls/bls-backend.ts';
-import { type BlsJob, type BlsJobs, runBlsJob } from '../src/bls/bls-jobs.ts';
-import { createJobRunner, type JobRunner } from '../src/bls/job-runner.ts';
-import { JOBS_PER_THREAD } from '../src/bls/worker-pool.ts';
-import { bytesToHex } from '../src/primitives/bytes.ts';
+import type { BlsBackend } from '../src/bls/backends/bls-backend.ts';
+import { createBlsService } from '../src/bls/service/aggregation.ts';
+import { type BlsJob, type BlsJobs, runBlsJob } from '../src/bls/service/bls-jobs.ts';
+import { createJobRunner, type JobRunner } from '../src/bls/service/job-runner.ts';
+import { JOBS_PER_THREAD } from '../src/bls/service/worker-pool.ts';
+import { bytesToHex } from '../src/lib/encoding/bytes.ts';
 import { createModelScheme } from '../test/simulation/model-bls.ts';
 import { MeteredTime } from './metered-time.ts';
 

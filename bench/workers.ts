@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import * as blst from '@chainsafe/blst';
 import { Agent } from 'undici';
-import { type BlsJob, runBlsJob } from '../src/bls/bls-jobs.ts';
-import { type BackendName, loadBackend } from '../src/bls/load-backend.ts';
-import { PublicKeyTable } from '../src/bls/public-key-table.ts';
-import { bytesToHex } from '../src/primitives/bytes.ts';
+import { type BackendName, loadBackend } from '../src/bls/backends/load-backend.ts';
+import { PublicKeyTable } from '../src/bls/backends/public-key-table.ts';
+import { type BlsJob, runBlsJob } from '../src/bls/service/bls-jobs.ts';
+import { bytesToHex } from '../src/lib/encoding/bytes.ts';
 import type { BenchmarkOptions } from './benchmark.ts';
 import { startDevnetProcess, startService } from './processes.ts';
 import { newMessages, postMessage, untilReady } from './service.ts';

@@ -2,7 +2,7 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { bundlePage } from '../src/console/bundle-page.ts';
+import { bundlePage } from '../src/console/server/bundle-page.ts';
 
 export async function writePage(folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });

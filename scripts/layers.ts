@@ -56,7 +56,7 @@ const TURN_IMPORTS = ['timers', 'node:timers', 'timers/promises', 'node:timers/p
 
 /** Types may be: they are not there when it runs. */
 const HTTP_IMPORTS = [
-  { name: 'node:http', allowTypeImports: true, message: 'It is imported through src/primitives/node-http.ts.' },
+  { name: 'node:http', allowTypeImports: true, message: 'It is imported through src/lib/net/node-http.ts.' },
 ];
 
 const METRIC_IMPORTS = [{ name: 'prom-client', message: 'Metrics are declared through src/telemetry/metrics.ts.' }];

@@ -3,9 +3,9 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { allowedText, schemaAt } from '../src/config/problems.ts';
-import { SETTINGS } from '../src/config/schema.ts';
-import { type Path, pathText, type SettingSchema } from '../src/config/setting.ts';
+import { allowedText, schemaAt } from '../src/config/load/problems.ts';
+import { SETTINGS } from '../src/config/schema/schema.ts';
+import { type Path, pathText, type SettingSchema } from '../src/config/schema/setting.ts';
 
 const README = join(import.meta.dirname, '..', 'config', 'README.md');
 const END = '<!-- end of settings -->';

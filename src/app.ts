@@ -1,36 +1,36 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import packageJson from '../package.json' with { type: 'json' };
-import { AccessSettings } from './api/access-settings.ts';
-import { type GoListeners, openGoListeners } from './api/compat/go-listeners.ts';
-import type { AggregationExamples } from './api/example-request.ts';
-import type { Server } from './api/http-server.ts';
-import { namingSettings } from './api/listen-error.ts';
-import { openMetricsServer } from './api/metrics-server.ts';
-import { RequestBodies } from './api/request-bodies.ts';
+import { type GoListeners, openGoListeners } from './api/go-aggregator/go-listeners.ts';
+import type { AggregationExamples } from './api/openapi/example-request.ts';
 import { createServer, type ServerOptions } from './api/server.ts';
-import { createBlsService } from './bls/aggregation.ts';
-import { backendShape } from './bls/load-backend.ts';
-import { openWorkerPool } from './bls/worker-pool.ts';
+import { backendShape } from './bls/backends/load-backend.ts';
+import { createBlsService } from './bls/service/aggregation.ts';
+import { openWorkerPool } from './bls/service/worker-pool.ts';
 import type { Config, NetworkConfig } from './config/settings.ts';
-import { openConsole } from './console/console.ts';
+import { openConsole } from './console/server/console.ts';
 import type { Devnet } from './devnet/devnet.ts';
+import { AccessSettings } from './http/access/access-settings.ts';
+import type { Server } from './http/request/http-server.ts';
+import { namingSettings } from './http/server/listen-error.ts';
+import { openMetricsServer } from './http/server/metrics-server.ts';
+import { RequestBodies } from './http/server/request-bodies.ts';
+import { type Clock, type Random, sleep } from './lib/concurrency/clock.ts';
+import { parseHex } from './lib/encoding/bytes.ts';
+import type { ApiEndpoint } from './lib/net/api-endpoint.ts';
 import { type IdentityWatch, USE_LAPSES_MS, watchIdentity } from './network/identity-watch.ts';
 import { createServedNetwork, type ServedNetwork } from './network/served-network.ts';
-import { createIdentity, findKeyFileProblem, type Identity } from './p2p/identity.ts';
-import { openIdentity } from './p2p/identity-folder.ts';
-import type { ApiEndpoint } from './primitives/api-endpoint.ts';
-import { parseHex } from './primitives/bytes.ts';
-import { type Clock, type Random, sleep } from './primitives/clock.ts';
-import type { NodeID } from './primitives/ids.ts';
-import { registerIdentity } from './store/identity-registration.ts';
-import { createMemoryLimitCounters } from './store/limit-counters.ts';
-import { createSharedLimitCounters } from './store/shared-limit-counters.ts';
-import type { SharedStore } from './store/shared-store.ts';
+import { createIdentity, findKeyFileProblem, type Identity } from './p2p/identity/identity.ts';
+import { openIdentity } from './p2p/identity/identity-folder.ts';
+import { createUpstreams, type Upstreams } from './proxy/client/upstreams.ts';
+import { createMemoryLimitCounters } from './store/local/limit-counters.ts';
+import { registerIdentity } from './store/redis/identity-registration.ts';
+import { createSharedLimitCounters } from './store/redis/shared-limit-counters.ts';
+import type { SharedStore } from './store/redis/shared-store.ts';
 import type { Logger } from './telemetry/logger.ts';
 import { createMetrics, type Metrics, ServiceRegistry } from './telemetry/metrics.ts';
 import { NO_TRACER, type Tracer } from './telemetry/spans.ts';
-import { createUpstreams, type Upstreams } from './upstream/upstreams.ts';
+import type { NodeID } from './warp/ids.ts';
 
 export interface App extends AsyncDisposable {
   /** Of the service's own API; without one, of the first network's Go API. */
@@ -256,7 +256,7 @@ interface Ports {
 async function openShared(opened: AsyncDisposableStack, { store: { shared } }: Config, ports: Ports) {
   if (shared === undefined) return undefined;
   // Only where it is asked for: the client library takes a tenth of a second to load, and 25 MB.
-  const { openSharedStore } = await import('./store/shared-store.ts');
+  const { openSharedStore } = await import('./store/redis/shared-store.ts');
   return { store: opened.use(openSharedStore({ ...shared, ...ports })), secret: shared.secret };
 }
 
@@ -327,7 +327,7 @@ async function prepareEmbedded(
   const { validators } = network.embedded;
   const [{ startDevnet }, { registerDevnetRoutes }] = await Promise.all([
     import('./devnet/devnet.ts'),
-    import('./devnet/devnet-routes.ts'),
+    import('./devnet/node/devnet-routes.ts'),
   ]);
   // It stops after everything that talks to it.
   const running = opened.use(new AsyncDisposableStack());

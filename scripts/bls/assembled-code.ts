@@ -1,5 +1,5 @@
-import { FORMULA_MEMORY_BYTES } from '../../src/bls/field-module.ts';
-import { CONSTANT_BYTES, LIMB_BYTES, LIMBS } from '../../src/bls/fused-limbs.ts';
+import { FORMULA_MEMORY_BYTES } from '../../src/bls/field/field-module.ts';
+import { CONSTANT_BYTES, LIMB_BYTES, LIMBS } from '../../src/bls/field/fused-limbs.ts';
 import { assembleFormulas } from './assemble-formulas.ts';
 import { assembleFusedField, assembleFusionTest } from './fused-code.ts';
 

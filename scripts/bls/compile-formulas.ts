@@ -1,4 +1,4 @@
-import type { AssembledFormulas, OperationName } from '../../src/bls/run-formulas.ts';
+import type { AssembledFormulas, OperationName } from '../../src/bls/field/run-formulas.ts';
 import type { FormulaRecorder, Value } from './formula-recorder.ts';
 import { address, addressFrom, assemble, type Code, call } from './wasm-assembly.ts';
 

@@ -1,5 +1,5 @@
-import { FIELD_MEMORY_PAGES } from '../../src/bls/field-module.ts';
-import { LIMB_BYTES, LIMBS } from '../../src/bls/fused-limbs.ts';
+import { FIELD_MEMORY_PAGES } from '../../src/bls/field/field-module.ts';
+import { LIMB_BYTES, LIMBS } from '../../src/bls/field/fused-limbs.ts';
 import { type Limbs, loadPair, loadSame, mapLimbs, reducedLimbs, reducedSum, storePair } from './fused-reduction.ts';
 import {
   ADD,

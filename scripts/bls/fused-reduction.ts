@@ -1,5 +1,5 @@
-import { FIELD_ORDER } from '../../src/bls/field-module.ts';
-import { centeredLimbs, indices, LIMB_BITS, LIMB_BYTES, LIMBS, ORDER_LIMBS } from '../../src/bls/fused-limbs.ts';
+import { FIELD_ORDER } from '../../src/bls/field/field-module.ts';
+import { centeredLimbs, indices, LIMB_BITS, LIMB_BYTES, LIMBS, ORDER_LIMBS } from '../../src/bls/field/fused-limbs.ts';
 import {
   ADD,
   ADD_INTEGERS,

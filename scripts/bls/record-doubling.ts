@@ -1,4 +1,4 @@
-import { doublePoint } from '../../src/bls/double-point.ts';
+import { doublePoint } from '../../src/bls/curve/double-point.ts';
 import type { Formula } from './compile-formulas.ts';
 import { FormulaRecorder, type Value } from './formula-recorder.ts';
 

@@ -1,4 +1,4 @@
-import { CONSTANT_BYTES } from '../../src/bls/fused-limbs.ts';
+import { CONSTANT_BYTES } from '../../src/bls/field/fused-limbs.ts';
 import { address, type Code, get, set, unsigned, vector } from './wasm-assembly.ts';
 
 /** What functions on vectors of two numbers are made of: the core specification, version 3, sections 2.4 and 5.4. */

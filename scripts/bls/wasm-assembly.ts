@@ -1,4 +1,4 @@
-import { IMPORTS } from '../../src/bls/wasm-instance.ts';
+import { IMPORTS } from '../../src/bls/field/wasm-instance.ts';
 
 /** What modules of WebAssembly are made of: the binary format of the core specification, version 3, chapter 5. */
 

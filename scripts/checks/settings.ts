@@ -1,4 +1,4 @@
-import { SETTINGS } from '../../src/config/schema.ts';
+import { SETTINGS } from '../../src/config/schema/schema.ts';
 import { readSource } from '../docs/references.ts';
 import { problemsOfHanding } from '../docs/settings-of-source.ts';
 import { checkSettingsDocs } from '../settings-docs.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { UPSTREAM_ENDPOINTS } from '../../src/api/upstream-endpoints.ts';
+import { UPSTREAM_ENDPOINTS } from '../../src/proxy/catalogue/upstream-endpoints.ts';
 import { namesIn, readSource } from '../docs/references.ts';
 import { routesOfService } from '../docs/routes-of-service.ts';
 import { untested, untestedRefusals } from '../docs/untested.ts';

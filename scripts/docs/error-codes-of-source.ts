@@ -16,12 +16,12 @@ export interface ErrorCodesOfSource {
 }
 
 /** Where the table `ERROR_CODES` is. */
-export const ERROR_CODES_FILE = 'src/api/error-codes.ts';
+export const ERROR_CODES_FILE = 'src/http/errors/error-codes.ts';
 
 /**
  * Reads the table of error codes, and looks for the places that raise each.
  *
- * @param files by path, such as `src/api/error-codes.ts`
+ * @param files by path, such as `src/http/errors/error-codes.ts`
  */
 export function errorCodesOfSource(files: ReadonlyMap<string, string>): ErrorCodesOfSource {
   const text = files.get(ERROR_CODES_FILE);

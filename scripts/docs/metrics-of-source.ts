@@ -30,7 +30,10 @@ const FACTORY = 'src/telemetry/metrics.ts';
 /** What belongs to one network: `src/network` hands it a `Metrics` that sets the label. */
 const FOLDERS_OF_NETWORKS: ReadonlySet<string> = new Set(['aggregator', 'network', 'p2p', 'pchain']);
 /** The others that are handed one. */
-const FILES_OF_NETWORKS: ReadonlySet<string> = new Set(['src/api/compat/go-routes.ts', 'src/store/shared-work.ts']);
+const FILES_OF_NETWORKS: ReadonlySet<string> = new Set([
+  'src/api/go-aggregator/go-routes.ts',
+  'src/store/redis/shared-work.ts',
+]);
 /** In a folder of networks, and one for all of them. */
 const FILES_OF_PROCESS: ReadonlySet<string> = new Set(['src/network/identity-watch.ts']);
 

@@ -2,10 +2,10 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { Registry } from 'prom-client';
 import { createServer, type ServerOptions } from '../../src/api/server.ts';
-import { openConsole } from '../../src/console/console.ts';
-import { registerDevnetRoutes } from '../../src/devnet/devnet-routes.ts';
+import { openConsole } from '../../src/console/server/console.ts';
+import { registerDevnetRoutes } from '../../src/devnet/node/devnet-routes.ts';
+import { systemClock } from '../../src/lib/concurrency/clock.ts';
 import type { Network } from '../../src/network/network.ts';
-import { systemClock } from '../../src/primitives/clock.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 

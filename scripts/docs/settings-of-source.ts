@@ -1,10 +1,10 @@
-import type { SettingSchema } from '../../src/config/setting.ts';
+import type { SettingSchema } from '../../src/config/schema/setting.ts';
 import { keyOf, type Node, parseSyntax, type Syntax } from './syntax.ts';
 
 /** The types of what the rest of the service is handed. */
 export const SETTINGS_FILE = 'src/config/settings.ts';
 /** Where the texts of settings become values of those types. */
-export const PARSER_FILE = 'src/config/parse-settings.ts';
+export const PARSER_FILE = 'src/config/load/parse-settings.ts';
 
 /** The members of an interface, or of a type that is written out. */
 interface Shape {

@@ -14,7 +14,7 @@ export interface Testable {
 }
 
 /** Has the list of all operations. */
-const TEST_OF_DOCUMENT = 'test/integration/upstream/openapi.test.ts';
+const TEST_OF_DOCUMENT = 'test/integration/proxy/openapi.test.ts';
 const TESTS_OF_SETTINGS = 'test/unit/config/';
 /** Each of them has something for every endpoint of an upstream: a record, a route of the stand-in, cases, ranges. */
 const FILES_OF_ENDPOINTS = ['stand-in-records.ts', 'stand-in.ts', 'endpoints.test.ts', 'openapi.test.ts'].map(
@@ -52,15 +52,18 @@ export function untested(
       .map((operation) => `${TEST_OF_DOCUMENT} does not name \`${operation}\`, an operation of the OpenAPI document.`),
     ...endpoints.flatMap((endpoint) =>
       FILES_OF_ENDPOINTS.filter((file) => !hasWord(tests.get(file) ?? '', endpoint)).map(
-        (file) => `${file} has nothing for \`${endpoint}\`, an endpoint of src/api/upstream-endpoints.ts.`,
+        (file) => `${file} has nothing for \`${endpoint}\`, an endpoint of src/proxy/catalogue/upstream-endpoints.ts.`,
       ),
     ),
   ];
 }
 
-const VERDICT_FILE = 'src/aggregator/refusal-verdict.ts';
-const RULES_FILE = 'src/devnet/signing-rules.ts';
-const TESTS_OF_REFUSALS = ['test/unit/aggregator/query-plan.test.ts', 'test/unit/devnet/signing-rules.test.ts'];
+const VERDICT_FILE = 'src/aggregation/collection/refusal-verdict.ts';
+const RULES_FILE = 'src/devnet/node/signing-rules.ts';
+const TESTS_OF_REFUSALS = [
+  'test/unit/aggregation/collection/query-plan.test.ts',
+  'test/unit/devnet/node/signing-rules.test.ts',
+];
 
 /**
  * A sentence for each code with which the P-Chain refuses that is final without the embedded network's knowing it, or that one of

@@ -1,13 +1,13 @@
 import { styleText } from 'node:util';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
-import { nearestName } from '../primitives/nearest-name.ts';
+import { nearestName } from '../lib/encoding/nearest-name.ts';
 import type { ReadingForm } from '../warp/reading.ts';
-import type { AggregateOptions } from './aggregate.ts';
-import { SHELLS } from './completion.ts';
-import type { DecodeOptions } from './decode.ts';
-import { addServiceOptions, type ServiceOptions } from './service-options.ts';
-import type { SubnetOptions } from './subnet.ts';
-import type { VerifyOptions } from './verify.ts';
+import type { AggregateOptions } from './commands/aggregate.ts';
+import { SHELLS } from './commands/completion.ts';
+import type { DecodeOptions } from './commands/decode.ts';
+import type { SubnetOptions } from './commands/subnet.ts';
+import type { VerifyOptions } from './commands/verify.ts';
+import { addServiceOptions, type ServiceOptions } from './io/service-options.ts';
 
 /** Those of warp/reading.ts, which is loaded by the command alone: help and completion need none of its code. */
 const FORMS: readonly ReadingForm[] = ['signedMessage', 'unsignedMessage', 'payload', 'content', 'justification'];
@@ -36,7 +36,7 @@ export function createProgram(version: string, onExit: OnExit): Command {
     .description('Print what completes these commands in a shell')
     .addArgument(new Argument('<shell>').choices(SHELLS))
     .action(async (shell: (typeof SHELLS)[number]) => {
-      const { completionScript } = await import('./completion.ts');
+      const { completionScript } = await import('./commands/completion.ts');
       process.stdout.write(completionScript(shell, program));
     })
     .addHelpText(
@@ -69,7 +69,7 @@ function addDecode(program: Command, onExit: OnExit): void {
     .addOption(new Option('--as <form>', 'as what to read it; by default as all that it can be').choices(FORMS))
     .option('--json', 'as JSON, as POST …/decode answers it')
     .action(async (data: string | undefined, options: DecodeOptions) => {
-      const { decode: run } = await import('./decode.ts');
+      const { decode: run } = await import('./commands/decode.ts');
       onExit(await run(data, options));
     })
     .addHelpText(
@@ -100,7 +100,7 @@ function addVerify(program: Command, onExit: OnExit): void {
     .addOption(timeoutOption())
     .option('--json', 'as JSON, as POST …/verify answers it')
     .action(async (data: string | undefined, options: VerifyOptions) => {
-      const { verify: run } = await import('./verify.ts');
+      const { verify: run } = await import('./commands/verify.ts');
       onExit(await run(data, options));
     })
     .addHelpText(
@@ -133,7 +133,7 @@ function addAggregate(program: Command, onExit: OnExit): void {
     .addOption(timeoutOption())
     .option('--json', 'as JSON, as the service answers it')
     .action(async (data: string | undefined, options: AggregateOptions) => {
-      const { aggregate: run } = await import('./aggregate.ts');
+      const { aggregate: run } = await import('./commands/aggregate.ts');
       onExit(await run(data, options));
     })
     .addHelpText(
@@ -156,7 +156,7 @@ function addSubnet(program: Command, onExit: OnExit): void {
     .addOption(timeoutOption())
     .option('--json', 'as JSON, as GET …/subnets/{subnetId} answers it; verify --set reads it')
     .action(async (subnetID: string | undefined, options: SubnetOptions) => {
-      const { showSubnet } = await import('./subnet.ts');
+      const { showSubnet } = await import('./commands/subnet.ts');
       onExit(await showSubnet(subnetID, options));
     })
     .addHelpText(
@@ -177,7 +177,7 @@ function addServiceCommands(program: Command, onExit: OnExit): void {
   identity
     .option('--config <file>', 'the configuration of the service, which names the identity')
     .action(async (options: Pick<ServiceOptions, 'config'>) => {
-      const { runService } = await import('./service.ts');
+      const { runService } = await import('./commands/service.ts');
       onExit(await runService('identity', options));
     });
   program
@@ -185,7 +185,7 @@ function addServiceCommands(program: Command, onExit: OnExit): void {
     .description('Print the configuration that means the same as a file of the Go signature aggregator')
     .argument('<file>', 'what signature-aggregator has as --config-file')
     .action(async (file: string) => {
-      const { convert } = await import('./convert.ts');
+      const { convert } = await import('./commands/convert.ts');
       onExit(await convert(file));
     })
     .addHelpText(
@@ -202,7 +202,7 @@ ${examples([['warp-signature-aggregator convert signature-aggregator.json > conf
     .action(async (options: ServiceOptions) => {
       const [unknown] = serve.args;
       if (unknown !== undefined) program.error(describeUnknown(unknown, program));
-      const { runService } = await import('./service.ts');
+      const { runService } = await import('./commands/service.ts');
       onExit(await runService('serve', options));
     })
     .addHelpText(
@@ -229,7 +229,7 @@ ${examples([
     )
     .allowUnknownOption()
     .action(async (args: readonly string[]) => {
-      const { checkHealth } = await import('./health.ts');
+      const { checkHealth } = await import('./commands/health.ts');
       onExit(await checkHealth(args));
     });
 }

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
+import { GO_AGGREGATOR, runGoAggregator } from './commands/go-aggregator.ts';
 import { CommandFailure, EXIT } from './exit-codes.ts';
-import { GO_AGGREGATOR, runGoAggregator } from './go-aggregator.ts';
 import { createProgram } from './program.ts';
 
 /** Does what the command line says, and returns the exit code. */

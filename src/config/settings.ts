@@ -1,6 +1,6 @@
-import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
-import type { NodeID, SubnetID } from '../primitives/ids.ts';
-import type { RedisServers } from '../primitives/redis-address.ts';
+import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
+import type { RedisServers } from '../lib/net/redis-address.ts';
+import type { NodeID, SubnetID } from '../warp/ids.ts';
 
 /** The configuration: checked as a whole, completed with its defaults, and frozen. One section for each consumer. */
 export interface Config {

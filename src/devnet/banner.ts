@@ -1,4 +1,4 @@
-import type { NodeID } from '../primitives/ids.ts';
+import type { NodeID } from '../warp/ids.ts';
 import type { Devnet } from './devnet.ts';
 import { L1_ONLY_COUNT } from './network-model.ts';
 

@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { createIdentity, type Identity } from '../p2p/identity.ts';
-import { bytesToHex } from '../primitives/bytes.ts';
-import { type Clock, nextTurn } from '../primitives/clock.ts';
+import { type Clock, nextTurn } from '../lib/concurrency/clock.ts';
+import { bytesToHex } from '../lib/encoding/bytes.ts';
+import { createIdentity, type Identity } from '../p2p/identity/identity.ts';
+import type { Logger } from '../telemetry/logger.ts';
 import {
   type BlockchainID,
   type NodeID,
@@ -10,15 +11,10 @@ import {
   type SubnetID,
   type TxID,
   type ValidationID,
-} from '../primitives/ids.ts';
-import type { Logger } from '../telemetry/logger.ts';
+} from '../warp/ids.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
-import { createAppRequestJudge } from './app-request-judge.ts';
-import { DevnetValidator } from './devnet-validator.ts';
 import { createExamples, type Example, emitExamples } from './examples.ts';
-import { GossipPool } from './gossip-pool.ts';
 import { createKeyRing, type KeyRing } from './key-ring.ts';
-import type { L1Validator } from './l1-history.ts';
 import {
   createAbsentNodeID,
   createNetworkModel,
@@ -27,7 +23,11 @@ import {
   type ModelNode,
   type NetworkModel,
 } from './network-model.ts';
-import { createNodeApiServer, type NodeApiHooks } from './node-api-server.ts';
+import { createAppRequestJudge } from './node/app-request-judge.ts';
+import { DevnetValidator } from './node/devnet-validator.ts';
+import { GossipPool } from './node/gossip-pool.ts';
+import { createNodeApiServer, type NodeApiHooks } from './node/node-api-server.ts';
+import type { L1Validator } from './pchain/l1-history.ts';
 import { createSeededRandom } from './seeded-random.ts';
 
 export interface DevnetOptions {

@@ -1,6 +1,6 @@
-import { bytesToHex } from '../primitives/bytes.ts';
-import { idBytes, P_CHAIN_ID, type TxID } from '../primitives/ids.ts';
+import { bytesToHex } from '../lib/encoding/bytes.ts';
 import { conversionID } from '../warp/conversion-data.ts';
+import { idBytes, P_CHAIN_ID, type TxID } from '../warp/ids.ts';
 import { encodeJustification } from '../warp/justification.ts';
 import { encodeL1Message, type L1Message, registrationValidationID } from '../warp/l1-message.ts';
 import { encodeWarpPayload } from '../warp/payload.ts';

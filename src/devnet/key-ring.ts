@@ -2,8 +2,8 @@ import type * as Blst from '@chainsafe/blst';
 import { normalizeZ } from '@noble/curves/abstract/curve.js';
 import { bls12_381 } from '@noble/curves/bls12-381.js';
 import { LRUCache } from 'lru-cache';
-import { SIGNATURE_DST } from '../bls/bls-backend.ts';
-import { concatBytes } from '../primitives/bytes.ts';
+import { SIGNATURE_DST } from '../bls/backends/bls-backend.ts';
+import { concatBytes } from '../lib/encoding/bytes.ts';
 import { createSeededRandom, seededBytes } from './seeded-random.ts';
 
 /** The BLS keys of all validators, and their signatures. Indices are the keys', not the nodes': two nodes may share a key. */

@@ -1,5 +1,7 @@
 import { bech32 } from '@scure/base';
-import type { Clock, Random } from '../primitives/clock.ts';
+import type { Clock, Random } from '../lib/concurrency/clock.ts';
+import type { Validator } from '../validators/validator.ts';
+import { type ConversionData, conversionID } from '../warp/conversion-data.ts';
 import {
   type BlockchainID,
   type NodeID,
@@ -9,16 +11,14 @@ import {
   PRIMARY_NETWORK_ID,
   type SubnetID,
   type ValidationID,
-} from '../primitives/ids.ts';
-import type { Validator } from '../validators/validator.ts';
-import { type ConversionData, conversionID } from '../warp/conversion-data.ts';
+} from '../warp/ids.ts';
 import { conversionValidationID, type RegisterL1Validator, registrationValidationID } from '../warp/l1-message.ts';
-import { EvmChain } from './evm-chain.ts';
-import { type L1Event, L1History, type L1Validator } from './l1-history.ts';
-import { PChainLedger } from './p-chain-ledger.ts';
+import type { PlatformView } from './node/signing-rules.ts';
+import { UptimeWatch } from './node/uptime-watch.ts';
+import { EvmChain } from './pchain/evm-chain.ts';
+import { type L1Event, L1History, type L1Validator } from './pchain/l1-history.ts';
+import { PChainLedger } from './pchain/p-chain-ledger.ts';
 import { createSeededRandom, seededBytes, seededId } from './seeded-random.ts';
-import type { PlatformView } from './signing-rules.ts';
-import { UptimeWatch } from './uptime-watch.ts';
 
 /** Neither that of a public network (1, 5) nor the default of the reference node (12345). */
 const NETWORK_ID = 1337;

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import { concatBytes } from '../primitives/bytes.ts';
-import type { Random } from '../primitives/clock.ts';
-import { type BlockchainID, ID_LENGTH, idFromBytes, type SubnetID, type TxID } from '../primitives/ids.ts';
+import type { Random } from '../lib/concurrency/clock.ts';
+import { concatBytes } from '../lib/encoding/bytes.ts';
+import { type BlockchainID, ID_LENGTH, idFromBytes, type SubnetID, type TxID } from '../warp/ids.ts';
 
 const DIGEST_LENGTH = 32;
 

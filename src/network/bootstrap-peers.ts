@@ -1,5 +1,5 @@
-import type { BootstrapPeer } from '../p2p/peer-discovery.ts';
-import type { NodeApi } from '../pchain/node-api.ts';
+import type { BootstrapPeer } from '../p2p/discovery/peer-discovery.ts';
+import type { NodeApi } from '../pchain/rpc/node-api.ts';
 
 /**
  * Where discovery starts: the peers set by hand, the API node itself, which does not list itself, and the peers it has.

@@ -1,6 +1,6 @@
-import { isIdentityContested } from '../p2p/identity-conflict.ts';
-import { type Clock, sleep } from '../primitives/clock.ts';
-import type { IdentityRegistration } from '../store/identity-registration.ts';
+import { type Clock, sleep } from '../lib/concurrency/clock.ts';
+import { isIdentityContested } from '../p2p/identity/identity-conflict.ts';
+import type { IdentityRegistration } from '../store/redis/identity-registration.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { PeerCounts } from './served-network.ts';

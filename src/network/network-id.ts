@@ -1,7 +1,7 @@
-import type { NodeApi } from '../pchain/node-api.ts';
-import { backoffMs } from '../primitives/backoff.ts';
-import { type Clock, sleep } from '../primitives/clock.ts';
-import { startDeadline } from '../primitives/deadline.ts';
+import { backoffMs } from '../lib/concurrency/backoff.ts';
+import { type Clock, sleep } from '../lib/concurrency/clock.ts';
+import { startDeadline } from '../lib/concurrency/deadline.ts';
+import type { NodeApi } from '../pchain/rpc/node-api.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
 /** A node that restarts is back within seconds; an API that stays away is asked every half minute. */

@@ -1,9 +1,9 @@
-import type { Aggregator } from '../aggregator/aggregate.ts';
-import type { MessageVerifier } from '../aggregator/message-verifier.ts';
-import type { SubnetReadiness } from '../aggregator/required-subnet.ts';
-import type { SubnetViews } from '../aggregator/subnet-views.ts';
-import type { UptimeProofs } from '../aggregator/uptime-proofs.ts';
-import type { NodeID } from '../primitives/ids.ts';
+import type { UptimeProofs } from '../aggregation/l1/uptime-proofs.ts';
+import type { Aggregator } from '../aggregation/request/aggregate.ts';
+import type { MessageVerifier } from '../aggregation/request/message-verifier.ts';
+import type { SubnetViews } from '../aggregation/subnets/subnet-views.ts';
+import type { SubnetReadiness } from '../aggregation/validators/required-subnet.ts';
+import type { NodeID } from '../warp/ids.ts';
 
 /** One Avalanche network that the service serves, with all that belongs to it. */
 export interface Network extends AsyncDisposable {

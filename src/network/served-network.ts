@@ -1,14 +1,14 @@
-import { AggregatorError } from '../aggregator/aggregator-error.ts';
+import { AggregatorError } from '../aggregation/aggregator-error.ts';
 import type { NetworkConfig } from '../config/settings.ts';
-import { ConnectionChanges } from '../p2p/connection-changes.ts';
+import { sleep } from '../lib/concurrency/clock.ts';
+import { startDeadline } from '../lib/concurrency/deadline.ts';
+import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
+import { ConnectionChanges } from '../p2p/discovery/connection-changes.ts';
 import type { PeerNetworkStats } from '../p2p/peer-network.ts';
-import type { NodeApi } from '../pchain/node-api.ts';
-import type { ApiEndpoint } from '../primitives/api-endpoint.ts';
-import { sleep } from '../primitives/clock.ts';
-import { startDeadline } from '../primitives/deadline.ts';
-import { PUBLIC_NETWORKS, publicNetworkNamed } from '../primitives/networks.ts';
+import type { NodeApi } from '../pchain/rpc/node-api.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { PUBLIC_NETWORKS, publicNetworkNamed } from '../warp/networks.ts';
 import { NETWORK_STATUSES, type Network, type NetworkReadiness } from './network.ts';
 import { askNetworkID } from './network-id.ts';
 import {

@@ -1,7 +1,7 @@
-import type { NodeID } from '../primitives/ids.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { AppOutcome } from './app-requests.ts';
-import type { CloseCause } from './peer.ts';
+import type { NodeID } from '../warp/ids.ts';
+import type { AppOutcome } from './connection/app-requests.ts';
+import type { CloseCause } from './connection/peer.ts';
 import type { Obstacle } from './peer-view.ts';
 
 /** What operators see of the peer network. Labels have a closed set of values: never a node's ID. */

@@ -1,26 +1,26 @@
+import type { Clock, Random } from '../lib/concurrency/clock.ts';
 import { EventLoopScheduler } from '../lib/concurrency/event-loop-scheduler.ts';
-import type { Clock, Random } from '../primitives/clock.ts';
-import type { BlockchainID, NodeID } from '../primitives/ids.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { AddressBook } from './address-book.ts';
-import { type AppOutcome, type AppRequestOptions, AppRequests } from './app-requests.ts';
-import { ConnectionChanges } from './connection-changes.ts';
-import type { Dial } from './dial.ts';
-import { DialSchedule } from './dial-schedule.ts';
-import type { NodeVersion } from './handshake.ts';
-import type { Identity } from './identity.ts';
-import type { PeerMessageInit } from './messages.ts';
-import { OwnHandshake } from './own-handshake.ts';
-import { Peer, type PeerEvents, type PeerOptions, type PeerState } from './peer.ts';
-import { isPermitted, MAX_DIALS_PER_STEP } from './peer-decisions.ts';
-import { type BootstrapPeer, PeerDiscovery } from './peer-discovery.ts';
-import { DEFAULT_PEER_LIMITS, type PeerLimits } from './peer-limits.ts';
+import type { BlockchainID, NodeID } from '../warp/ids.ts';
+import { type AppOutcome, type AppRequestOptions, AppRequests } from './connection/app-requests.ts';
+import type { Dial } from './connection/dial.ts';
+import type { NodeVersion } from './connection/handshake.ts';
+import { OwnHandshake } from './connection/own-handshake.ts';
+import { Peer, type PeerEvents, type PeerOptions, type PeerState } from './connection/peer.ts';
+import { DEFAULT_PEER_LIMITS, type PeerLimits } from './connection/peer-limits.ts';
+import { createTlsDial } from './connection/tls-dial.ts';
+import { VersionWatch } from './connection/version-watch.ts';
+import { AddressBook } from './discovery/address-book.ts';
+import { ConnectionChanges } from './discovery/connection-changes.ts';
+import { DialSchedule } from './discovery/dial-schedule.ts';
+import { isPermitted, MAX_DIALS_PER_STEP } from './discovery/peer-decisions.ts';
+import { type BootstrapPeer, PeerDiscovery } from './discovery/peer-discovery.ts';
+import { type WantedChange, WantedNodes } from './discovery/wanted-nodes.ts';
+import type { Identity } from './identity/identity.ts';
 import type { PeerLogger } from './peer-logger.ts';
 import { createPeerMetrics, type PeerMetrics } from './peer-metrics.ts';
 import { findObstacle, type Obstacle, type PeerView } from './peer-view.ts';
-import { createTlsDial } from './tls-dial.ts';
-import { VersionWatch } from './version-watch.ts';
-import { type WantedChange, WantedNodes } from './wanted-nodes.ts';
+import type { PeerMessageInit } from './wire/messages.ts';
 
 export interface PeerNetworkOptions {
   /** May be shared by several networks. */

@@ -1,6 +1,6 @@
-import type { Endpoint } from './address-book.ts';
-import type { NodeVersion } from './handshake.ts';
-import type { CloseCause } from './peer.ts';
+import type { NodeVersion } from './connection/handshake.ts';
+import type { CloseCause } from './connection/peer.ts';
+import type { Endpoint } from './discovery/address-book.ts';
 
 /** What is known of a node, connected or not. */
 export interface PeerView {

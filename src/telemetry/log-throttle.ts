@@ -1,4 +1,4 @@
-import type { Clock } from '../primitives/clock.ts';
+import type { Clock } from '../lib/concurrency/clock.ts';
 import type { Logger } from './logger.ts';
 
 export interface LogLimit {

@@ -5,7 +5,7 @@ import {
   Histogram as PromHistogram,
   Registry,
 } from 'prom-client';
-import type { Clock } from '../primitives/clock.ts';
+import type { Clock } from '../lib/concurrency/clock.ts';
 
 /**
  * The one way to declare a metric. A module declares its metrics beside the code that they measure, by a name without the prefix;

@@ -18,7 +18,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import { type Clock, sleep } from '../primitives/clock.ts';
+import { type Clock, sleep } from '../lib/concurrency/clock.ts';
 import { createThrottledWarnings } from './log-throttle.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';

@@ -1,4 +1,4 @@
-import type { NodeID } from '../primitives/ids.ts';
+import type { NodeID } from '../warp/ids.ts';
 
 /** One entry of a subnet's validator set at a height, as `platform.getValidatorsAt` returns it. */
 export interface Validator {

@@ -1,5 +1,5 @@
-import type { BlsBackend } from '../bls/bls-backend.ts';
-import { ParseError } from '../primitives/parse-error.ts';
+import type { BlsBackend } from '../bls/backends/bls-backend.ts';
+import { ParseError } from '../lib/encoding/parse-error.ts';
 import { parseSignedMessage } from '../warp/signed-message.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 import { isQuorumReached } from './quorum.ts';

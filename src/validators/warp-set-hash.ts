@@ -1,6 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2.js';
-import { ByteWriter } from '../primitives/byte-writer.ts';
-import { bytesToHex } from '../primitives/bytes.ts';
+import { ByteWriter } from '../lib/encoding/byte-writer.ts';
+import { bytesToHex } from '../lib/encoding/bytes.ts';
 import type { WarpSet } from './warp-set.ts';
 
 /** Sets are immutable and shared by many requests, so each is hashed once. */

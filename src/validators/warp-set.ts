@@ -1,6 +1,6 @@
-import { bytesToHex, compareBytes } from '../primitives/bytes.ts';
-import type { NodeID } from '../primitives/ids.ts';
-import { ParseError } from '../primitives/parse-error.ts';
+import { bytesToHex, compareBytes } from '../lib/encoding/bytes.ts';
+import { ParseError } from '../lib/encoding/parse-error.ts';
+import type { NodeID } from '../warp/ids.ts';
 import type { Validator } from './validator.ts';
 
 /**

@@ -1,8 +1,8 @@
-import { encodeBitSet, parseBitSet } from '../primitives/bit-set.ts';
-import { BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
-import { ByteReader } from '../primitives/byte-reader.ts';
-import type { ByteWriter } from '../primitives/byte-writer.ts';
-import { ParseError } from '../primitives/parse-error.ts';
+import { encodeBitSet, parseBitSet } from '../lib/encoding/bit-set.ts';
+import { ByteReader } from '../lib/encoding/byte-reader.ts';
+import type { ByteWriter } from '../lib/encoding/byte-writer.ts';
+import { ParseError } from '../lib/encoding/parse-error.ts';
+import { BLS_SIGNATURE_LENGTH } from './bls-lengths.ts';
 
 /**
  * `u32 0 · u32 len · signers · 96 signature`: the only signature type there is (avalanchego

@@ -1,7 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js';
-import { BLS_PUBLIC_KEY_LENGTH } from '../primitives/bls-lengths.ts';
-import { ByteWriter } from '../primitives/byte-writer.ts';
-import { type BlockchainID, idBytes, type SubnetID } from '../primitives/ids.ts';
+import { ByteWriter } from '../lib/encoding/byte-writer.ts';
+import { BLS_PUBLIC_KEY_LENGTH } from './bls-lengths.ts';
+import { type BlockchainID, idBytes, type SubnetID } from './ids.ts';
 
 /**
  * What a ConvertSubnetToL1Tx says about the L1. Its encoding is only ever hashed, to the conversion ID (ACP-77):

@@ -1,8 +1,8 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { copyBytes } from '../primitives/bytes.ts';
-import { idBytes, idFromBytes, type SubnetID, type ValidationID } from '../primitives/ids.ts';
-import { ParseError } from '../primitives/parse-error.ts';
+import { copyBytes } from '../lib/encoding/bytes.ts';
+import { ParseError } from '../lib/encoding/parse-error.ts';
 import { L1ValidatorRegistrationJustificationSchema } from './gen/platformvm_pb.js';
+import { idBytes, idFromBytes, type SubnetID, type ValidationID } from './ids.ts';
 
 /** Proves to the P-Chain's validators that a validation does not exist and never will (ACP-77). */
 export type L1ValidatorRegistrationJustification =

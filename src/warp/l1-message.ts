@@ -1,8 +1,8 @@
 import { sha256 } from '@noble/hashes/sha2.js';
-import { BLS_PUBLIC_KEY_LENGTH } from '../primitives/bls-lengths.ts';
-import { ByteReader } from '../primitives/byte-reader.ts';
-import { ByteWriter } from '../primitives/byte-writer.ts';
-import { ID_LENGTH, idBytes, idFromBytes, type SubnetID, type ValidationID } from '../primitives/ids.ts';
+import { ByteReader } from '../lib/encoding/byte-reader.ts';
+import { ByteWriter } from '../lib/encoding/byte-writer.ts';
+import { BLS_PUBLIC_KEY_LENGTH } from './bls-lengths.ts';
+import { ID_LENGTH, idBytes, idFromBytes, type SubnetID, type ValidationID } from './ids.ts';
 
 /**
  * The messages between an L1 and the P-Chain, carried as the payload of an AddressedCall

@@ -1,6 +1,6 @@
-import { ByteReader } from '../primitives/byte-reader.ts';
-import { ByteWriter } from '../primitives/byte-writer.ts';
-import { ID_LENGTH } from '../primitives/ids.ts';
+import { ByteReader } from '../lib/encoding/byte-reader.ts';
+import { ByteWriter } from '../lib/encoding/byte-writer.ts';
+import { ID_LENGTH } from './ids.ts';
 
 /** Warp payloads of the reference node (avalanchego `vms/platformvm/warp/payload`). EVM chains sign both kinds. */
 export type WarpPayload = Hash | AddressedCall;

@@ -1,4 +1,4 @@
-import { attempt, ParseError } from '../primitives/parse-error.ts';
+import { attempt, ParseError } from '../lib/encoding/parse-error.ts';
 import { type L1ValidatorRegistrationJustification, parseJustification } from './justification.ts';
 import { type L1Message, parseL1Message, type RegisterL1Validator } from './l1-message.ts';
 import { type AddressedCall, type Hash, MAX_WARP_PAYLOAD_LENGTH, parseWarpPayload } from './payload.ts';

@@ -1,7 +1,7 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { BLS_SIGNATURE_LENGTH } from '../primitives/bls-lengths.ts';
-import { copyBytes } from '../primitives/bytes.ts';
-import { ParseError } from '../primitives/parse-error.ts';
+import { copyBytes } from '../lib/encoding/bytes.ts';
+import { ParseError } from '../lib/encoding/parse-error.ts';
+import { BLS_SIGNATURE_LENGTH } from './bls-lengths.ts';
 import { SignatureRequestSchema, SignatureResponseSchema } from './gen/sdk_pb.js';
 
 /** ACP-118: what a validator is asked to sign, and what proves to it that it should. */

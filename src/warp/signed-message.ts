@@ -1,5 +1,5 @@
-import { ByteReader } from '../primitives/byte-reader.ts';
-import { ByteWriter } from '../primitives/byte-writer.ts';
+import { ByteReader } from '../lib/encoding/byte-reader.ts';
+import { ByteWriter } from '../lib/encoding/byte-writer.ts';
 import { type BitSetSignature, readBitSetSignature, writeBitSetSignature } from './bit-set-signature.ts';
 import { readUnsignedMessage, type UnsignedMessage } from './unsigned-message.ts';
 

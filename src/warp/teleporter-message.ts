@@ -1,6 +1,6 @@
-import { equalBytes } from '../primitives/bytes.ts';
-import { type BlockchainID, idBytes, idFromBytes } from '../primitives/ids.ts';
-import { ParseError } from '../primitives/parse-error.ts';
+import { equalBytes } from '../lib/encoding/bytes.ts';
+import { ParseError } from '../lib/encoding/parse-error.ts';
+import { type BlockchainID, idBytes, idFromBytes } from './ids.ts';
 
 /**
  * What a Teleporter contract sends, as the payload of an AddressedCall: the ABI encoding of one struct (icm-contracts

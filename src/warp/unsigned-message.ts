@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import { ByteReader } from '../primitives/byte-reader.ts';
-import { ByteWriter } from '../primitives/byte-writer.ts';
-import { copyBytes } from '../primitives/bytes.ts';
-import { type BlockchainID, ID_LENGTH, idBytes, idFromBytes, type MessageID } from '../primitives/ids.ts';
+import { ByteReader } from '../lib/encoding/byte-reader.ts';
+import { ByteWriter } from '../lib/encoding/byte-writer.ts';
+import { copyBytes } from '../lib/encoding/bytes.ts';
 import { looksLikeBitSetSignature } from './bit-set-signature.ts';
+import { type BlockchainID, ID_LENGTH, idBytes, idFromBytes, type MessageID } from './ids.ts';
 
 /**
  * What validators sign: `u16 0 · u32 networkID · 32 sourceChainID · u32 len · payload`

@@ -1,6 +1,6 @@
-import { ByteReader } from '../primitives/byte-reader.ts';
-import { ByteWriter } from '../primitives/byte-writer.ts';
-import { type BlockchainID, ID_LENGTH, idBytes, idFromBytes, type ValidationID } from '../primitives/ids.ts';
+import { ByteReader } from '../lib/encoding/byte-reader.ts';
+import { ByteWriter } from '../lib/encoding/byte-writer.ts';
+import { type BlockchainID, ID_LENGTH, idBytes, idFromBytes, type ValidationID } from './ids.ts';
 import { encodeWarpPayload } from './payload.ts';
 import { createUnsignedMessage, type UnsignedMessage } from './unsigned-message.ts';
 

@@ -10,11 +10,11 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { startApp } from '../../src/app.ts';
-import { parseConfig } from '../../src/config/load-config.ts';
-import { systemClock } from '../../src/primitives/clock.ts';
+import { parseConfig } from '../../src/config/load/load-config.ts';
+import { systemClock } from '../../src/lib/concurrency/clock.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { startStandIn } from '../integration/upstream/stand-in.ts';
-import { upstreamSettings } from '../integration/upstream/upstream-service.ts';
+import { startStandIn } from '../integration/proxy/stand-in.ts';
+import { upstreamSettings } from '../integration/proxy/upstream-service.ts';
 import { countOutcomes, type SchemathesisReport } from './outcomes.ts';
 
 /** Of all requests together. */

@@ -1,12 +1,12 @@
 import { zstdCompressSync } from 'node:zlib';
 import { create, toBinary } from '@bufbuild/protobuf';
+import type { ValidatorConnection } from '../../src/devnet/node/validator-connection.ts';
+import type { ValidatorAnswer } from '../../src/devnet/node/validator-hooks.ts';
 import { seededBytes } from '../../src/devnet/seeded-random.ts';
-import type { ValidatorConnection } from '../../src/devnet/validator-connection.ts';
-import type { ValidatorAnswer } from '../../src/devnet/validator-hooks.ts';
-import { encodeFrame, MAX_FRAME_LENGTH } from '../../src/p2p/frames.ts';
 import { MessageSchema } from '../../src/p2p/gen/p2p_pb.js';
-import { encodeMessage } from '../../src/p2p/messages.ts';
-import { BLS_SIGNATURE_LENGTH } from '../../src/primitives/bls-lengths.ts';
+import { encodeFrame, MAX_FRAME_LENGTH } from '../../src/p2p/wire/frames.ts';
+import { encodeMessage } from '../../src/p2p/wire/messages.ts';
+import { BLS_SIGNATURE_LENGTH } from '../../src/warp/bls-lengths.ts';
 import { encodeSignatureResponse } from '../../src/warp/signature-request.ts';
 import type { Behaviour } from './behaviour.ts';
 

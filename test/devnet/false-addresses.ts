@@ -1,6 +1,6 @@
-import type { ClaimedAddress } from '../../src/devnet/validator-hooks.ts';
-import type { Identity } from '../../src/p2p/identity.ts';
-import { encodeClaimedIpPort, signAddress } from '../../src/p2p/signed-address.ts';
+import type { ClaimedAddress } from '../../src/devnet/node/validator-hooks.ts';
+import type { Identity } from '../../src/p2p/identity/identity.ts';
+import { encodeClaimedIpPort, signAddress } from '../../src/p2p/wire/signed-address.ts';
 
 /** Ahead of everybody's clock, by more than peers allow. */
 const FAR_AHEAD_SECONDS = 3_600n;

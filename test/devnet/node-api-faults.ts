@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import type { DevnetApi } from '../../src/devnet/devnet.ts';
 import type { NetworkModel } from '../../src/devnet/network-model.ts';
-import type { NodeApiHooks } from '../../src/devnet/node-api-server.ts';
-import { type Clock, sleep, systemClock } from '../../src/primitives/clock.ts';
+import type { NodeApiHooks } from '../../src/devnet/node/node-api-server.ts';
+import { type Clock, sleep, systemClock } from '../../src/lib/concurrency/clock.ts';
 import type { Validator } from '../../src/validators/validator.ts';
 
 /**

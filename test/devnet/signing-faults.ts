@@ -1,8 +1,8 @@
 import { bls12_381 } from '@noble/curves/bls12-381.js';
 import type { KeyRing } from '../../src/devnet/key-ring.ts';
 import { seededBytes } from '../../src/devnet/seeded-random.ts';
-import { BLS_SIGNATURE_LENGTH } from '../../src/primitives/bls-lengths.ts';
-import { concatBytes } from '../../src/primitives/bytes.ts';
+import { concatBytes } from '../../src/lib/encoding/bytes.ts';
+import { BLS_SIGNATURE_LENGTH } from '../../src/warp/bls-lengths.ts';
 import type { Behaviour } from './behaviour.ts';
 
 const { G2 } = bls12_381;

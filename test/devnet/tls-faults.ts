@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import { encodeSelfSignedCertificate } from '../../src/p2p/certificate.ts';
-import { createIdentity, createIdentityContext, encodePem, type Identity } from '../../src/p2p/identity.ts';
+import { encodeSelfSignedCertificate } from '../../src/p2p/identity/certificate.ts';
+import { createIdentity, createIdentityContext, encodePem, type Identity } from '../../src/p2p/identity/identity.ts';
 import type { Behaviour } from './behaviour.ts';
 
 /** What a validator shows of itself in TLS. */

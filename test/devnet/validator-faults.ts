@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { DevnetOptions } from '../../src/devnet/devnet.ts';
-import type { DevnetValidator } from '../../src/devnet/devnet-validator.ts';
-import { type Refusal, THROTTLED, UNEXPECTED } from '../../src/devnet/signing-rules.ts';
-import type { ValidatorConnection } from '../../src/devnet/validator-connection.ts';
-import type { ValidatorHooks } from '../../src/devnet/validator-hooks.ts';
-import type { NodeVersion } from '../../src/p2p/handshake.ts';
+import type { DevnetValidator } from '../../src/devnet/node/devnet-validator.ts';
+import { type Refusal, THROTTLED, UNEXPECTED } from '../../src/devnet/node/signing-rules.ts';
+import type { ValidatorConnection } from '../../src/devnet/node/validator-connection.ts';
+import type { ValidatorHooks } from '../../src/devnet/node/validator-hooks.ts';
+import type { NodeVersion } from '../../src/p2p/connection/handshake.ts';
 import type { UnsignedMessage } from '../../src/warp/unsigned-message.ts';
 import { sendAnswer } from './answer-faults.ts';
 import type { Behaviour } from './behaviour.ts';

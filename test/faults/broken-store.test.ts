@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
-import { followLog } from '../service-log.ts';
+import { followLog } from '../support/service-log.ts';
 
 const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'start.js');
 const FILE = 'l1-validations-5.sqlite';

@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { expect } from 'vitest';
 import type { Devnet } from '../../src/devnet/devnet.ts';
-import { bytesToHex, parseHex } from '../../src/primitives/bytes.ts';
+import { bytesToHex, parseHex } from '../../src/lib/encoding/bytes.ts';
 import type { Validator } from '../../src/validators/validator.ts';
 import type { Behaviour } from '../devnet/behaviour.ts';
 import { setBehaviour } from '../devnet/validator-faults.ts';

@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net';
 import { expect } from 'vitest';
+import { startStandIn } from '../integration/proxy/stand-in.ts';
+import { upstreamSettings } from '../integration/proxy/upstream-service.ts';
 import { type RunningService, startService } from '../integration/service/running-service.ts';
-import { startStandIn } from '../integration/upstream/stand-in.ts';
-import { upstreamSettings } from '../integration/upstream/upstream-service.ts';
-import { createLogLines, type LogLines } from '../log-lines.ts';
+import { createLogLines, type LogLines } from '../support/log-lines.ts';
 
 export const POST_PATH = '/v1/signatureAggregator/fuji/aggregateSignatures';
 /** Stands wherever a client may put a key; never to be seen in the log. */

@@ -1,5 +1,5 @@
 import { createSeededRandom } from '../../src/devnet/seeded-random.ts';
-import type { Random } from '../../src/primitives/clock.ts';
+import type { Random } from '../../src/lib/concurrency/clock.ts';
 import type { Behaviour } from '../devnet/behaviour.ts';
 
 /** One way to misbehave. */

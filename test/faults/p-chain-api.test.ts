@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Devnet, DevnetApi } from '../../src/devnet/devnet.ts';
-import { parseHex } from '../../src/primitives/bytes.ts';
-import { type Clock, systemClock } from '../../src/primitives/clock.ts';
+import { type Clock, systemClock } from '../../src/lib/concurrency/clock.ts';
+import { parseHex } from '../../src/lib/encoding/bytes.ts';
 import { type ApiBehaviour, setApiBehaviour } from '../devnet/node-api-faults.ts';
 import {
   type Answer,

@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http';
 import type { Devnet } from '../../src/devnet/devnet.ts';
-import { bytesToHex } from '../../src/primitives/bytes.ts';
-import { idBytes } from '../../src/primitives/ids.ts';
+import { bytesToHex } from '../../src/lib/encoding/bytes.ts';
+import { idBytes } from '../../src/warp/ids.ts';
 import type { GoDifference } from './differences.ts';
 import type { GoRequest } from './send.ts';
 

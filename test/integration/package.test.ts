@@ -13,8 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { bytesToHex } from '../../src/lib/encoding/bytes.ts';
 import { isNewEnough } from '../../src/newer-node.js';
-import { bytesToHex } from '../../src/primitives/bytes.ts';
 import { runCommand } from '../unit/cli/run-command.ts';
 import { readCase, rpcResult } from '../vectors/vectors.ts';
 import { type RunningService, startService } from './service/running-service.ts';

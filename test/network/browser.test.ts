@@ -6,9 +6,9 @@ import { extname, join } from 'node:path';
 import type * as ClientModule from '@avalanche-sdk/chainkit';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type StandIn, startStandIn } from '../integration/proxy/stand-in.ts';
+import { startUpstreamService, upstreamSettings } from '../integration/proxy/upstream-service.ts';
 import { type RunningService, startService } from '../integration/service/running-service.ts';
-import { type StandIn, startStandIn } from '../integration/upstream/stand-in.ts';
-import { startUpstreamService, upstreamSettings } from '../integration/upstream/upstream-service.ts';
 import { OTHER_HOST, startChromium } from './chromium.ts';
 
 /** The service in a real browser: its own page, and pages of other origins that use it. */

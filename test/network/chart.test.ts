@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { parseConfig } from '../../src/config/load-config.ts';
+import { parseConfig } from '../../src/config/load/load-config.ts';
 import { goBuild } from './network-binaries.ts';
 
 /** The chart under the real helm; what it makes is decoded by the types of Kubernetes, and its configuration by the service. */

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { bytesToHex } from '../../src/primitives/bytes.ts';
+import { bytesToHex } from '../../src/lib/encoding/bytes.ts';
 import { parseSignatureRequest } from '../../src/warp/signature-request.ts';
 import { type RunningService, startService } from '../integration/service/running-service.ts';
 import {

@@ -17,7 +17,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildArchives } from '../../scripts/release-archive.ts';
-import { followLog } from '../service-log.ts';
+import { followLog } from '../support/service-log.ts';
 import { runCommand } from '../unit/cli/run-command.ts';
 import { inMs, recordFigure } from './figures.ts';
 import { useRealNetwork } from './network-fixture.ts';

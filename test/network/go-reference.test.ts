@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { bytesToHex } from '../../src/primitives/bytes.ts';
+import { bytesToHex } from '../../src/lib/encoding/bytes.ts';
 import { askAll, findGoProblems, type GoAnswers } from '../go-api/compare.ts';
 import { type CorpusEntry, goCorpus } from '../go-api/corpus.ts';
 import { expectedAnswer, GO_DIFFERENCES } from '../go-api/differences.ts';

@@ -1,12 +1,12 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { parseConfig } from '../../src/config/load-config.ts';
-import type { NodeID } from '../../src/primitives/ids.ts';
-import { registerIdentity } from '../../src/store/identity-registration.ts';
-import { openSharedStore, type SharedStore } from '../../src/store/shared-store.ts';
+import { parseConfig } from '../../src/config/load/load-config.ts';
+import { registerIdentity } from '../../src/store/redis/identity-registration.ts';
+import { openSharedStore, type SharedStore } from '../../src/store/redis/shared-store.ts';
 import { createMetrics, METRIC_PREFIX } from '../../src/telemetry/metrics.ts';
-import { FakeClock } from '../fake-clock.ts';
-import { createLogLines } from '../log-lines.ts';
+import type { NodeID } from '../../src/warp/ids.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { createLogLines } from '../support/log-lines.ts';
 import { type RedisProcess, startRedis } from './redis-process.ts';
 
 const IGNORED = `${METRIC_PREFIX}identity_registrations_ignored_total`;

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { followLog } from '../service-log.ts';
+import { followLog } from '../support/service-log.ts';
 import { type Image, pathWithNode, runDockerfile } from './dockerfile-steps.ts';
 
 // Docker's engine is not needed: the steps of the Dockerfile are done in an empty folder, and what they make runs as the image's user,

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { hexToBytes } from '@noble/hashes/utils.js';
-import { DER_TAG, encodeDer } from '../../src/p2p/der.ts';
+import { DER_TAG, encodeDer } from '../../src/p2p/identity/der.ts';
 
 /** A certificate of 127.0.0.1 that nobody vouches for but whoever trusts it itself, and its private key, both in PEM. */
 export function createLoopbackCertificate(): { readonly certificate: string; readonly privateKey: string } {

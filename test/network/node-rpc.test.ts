@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { bech32 } from '@scure/base';
 import { afterAll, describe, expect, test } from 'vitest';
-import { encodeCb58 } from '../../src/primitives/cb58.ts';
-import { type Answer, startUpstreamService, type UpstreamService } from '../integration/upstream/upstream-service.ts';
+import { encodeCb58 } from '../../src/lib/encoding/cb58.ts';
+import { type Answer, startUpstreamService, type UpstreamService } from '../integration/proxy/upstream-service.ts';
 import { useRealNetwork } from './network-fixture.ts';
 import { PRIMARY_NETWORK_ID } from './real-network.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { loadBackend } from '../../src/bls/load-backend.ts';
+import { loadBackend } from '../../src/bls/backends/load-backend.ts';
 import { type Devnet, startDevnet } from '../../src/devnet/devnet.ts';
-import { parseHex } from '../../src/primitives/bytes.ts';
-import { systemClock } from '../../src/primitives/clock.ts';
+import { systemClock } from '../../src/lib/concurrency/clock.ts';
+import { parseHex } from '../../src/lib/encoding/bytes.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { verifySignedMessage } from '../../src/validators/verify-signed-message.ts';
 import { createWarpSet } from '../../src/validators/warp-set.ts';

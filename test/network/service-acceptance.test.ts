@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
-import { bytesToHex, parseHex } from '../../src/primitives/bytes.ts';
-import { parseId, type ValidationID } from '../../src/primitives/ids.ts';
+import { bytesToHex, parseHex } from '../../src/lib/encoding/bytes.ts';
+import { parseId, type ValidationID } from '../../src/warp/ids.ts';
 import { encodeJustification } from '../../src/warp/justification.ts';
 import { encodeL1Message } from '../../src/warp/l1-message.ts';
 import { inMs, recordFigure } from './figures.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
-import { bytesToHex } from '../../src/primitives/bytes.ts';
+import { bytesToHex } from '../../src/lib/encoding/bytes.ts';
 import { readCase } from '../vectors/vectors.ts';
 import { type ApiProxy, startApiProxy } from './api-proxy.ts';
 import { startChromium } from './chromium.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
-import { GO_METRIC_TYPES } from '../go-metric-types.ts';
+import { GO_METRIC_TYPES } from '../support/go-metric-types.ts';
 import { inMs, recordFigure } from './figures.ts';
 import { useRealNetwork } from './network-fixture.ts';
 import type { NetworkNode } from './network-node.ts';

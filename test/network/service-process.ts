@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { METRIC_PREFIX } from '../../src/telemetry/metrics.ts';
-import { followLog } from '../service-log.ts';
+import { followLog } from '../support/service-log.ts';
 import type { RealNetwork } from './real-network.ts';
 
 const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'start.js');

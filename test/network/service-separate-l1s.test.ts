@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, onTestFailed, test } from 'vitest';
-import { loadOrCreateIdentity } from '../../src/p2p/identity.ts';
+import { loadOrCreateIdentity } from '../../src/p2p/identity/identity.ts';
 import { startApiProxy } from './api-proxy.ts';
 import { inMs, recordFigure } from './figures.ts';
 import { useRealNetwork } from './network-fixture.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, expect, onTestFailed, test } from 'vitest';
-import type { SubnetViewBody } from '../../src/api/subnet-records.ts';
+import type { SubnetViewBody } from '../../src/api/subnets/subnet-records.ts';
 import { inMs, recordFigure } from './figures.ts';
 import { useRealNetwork } from './network-fixture.ts';
 import type { NetworkNode } from './network-node.ts';

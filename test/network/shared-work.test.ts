@@ -1,9 +1,9 @@
 import { createClient, createCluster } from '@redis/client';
 import { describe, expect, test } from 'vitest';
-import { loadBackend } from '../../src/bls/load-backend.ts';
-import { type Clock, systemClock } from '../../src/primitives/clock.ts';
+import { loadBackend } from '../../src/bls/backends/load-backend.ts';
+import { type Clock, systemClock } from '../../src/lib/concurrency/clock.ts';
 import { startService } from '../integration/service/running-service.ts';
-import { createLogLines, type LogLines } from '../log-lines.ts';
+import { createLogLines, type LogLines } from '../support/log-lines.ts';
 import { AWAY, CONNECTED, useRedis, useRedisOfEachTest } from './redis-fixture.ts';
 import { startRedisCluster, startRedisWithSentinel } from './redis-topologies.ts';
 

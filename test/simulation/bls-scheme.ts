@@ -1,4 +1,4 @@
-import type { BlsBackend } from '../../src/bls/bls-backend.ts';
+import type { BlsBackend } from '../../src/bls/backends/bls-backend.ts';
 
 /** Keys and signatures of a simulation. Keys go by a number. */
 export interface BlsScheme {

@@ -1,9 +1,9 @@
 import { Registry } from 'prom-client';
-import { ERROR_CODES, type ErrorCode } from '../../src/api/error-codes.ts';
-import type { Server } from '../../src/api/http-server.ts';
 import { createServer } from '../../src/api/server.ts';
+import { ERROR_CODES, type ErrorCode } from '../../src/http/errors/error-codes.ts';
+import type { Server } from '../../src/http/request/http-server.ts';
+import type { Clock } from '../../src/lib/concurrency/clock.ts';
 import type { Network } from '../../src/network/network.ts';
-import type { Clock } from '../../src/primitives/clock.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 

@@ -1,6 +1,6 @@
-import type { SignatureOutcome } from '../../src/aggregator/signature-source.ts';
-import { equalBytes } from '../../src/primitives/bytes.ts';
-import type { NodeID } from '../../src/primitives/ids.ts';
+import type { SignatureOutcome } from '../../src/aggregation/collection/signature-source.ts';
+import { equalBytes } from '../../src/lib/encoding/bytes.ts';
+import type { NodeID } from '../../src/warp/ids.ts';
 import type { Ledger, LedgerSet } from './ledger.ts';
 import type { MessagePlan, Plan, RequestPlan } from './plan.ts';
 import type { Watcher } from './service.ts';

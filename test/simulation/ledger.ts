@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { BlockchainID, SubnetID } from '../../src/primitives/ids.ts';
+import type { BlockchainID, SubnetID } from '../../src/warp/ids.ts';
 
 /** A validator of a subnet, as the P-Chain has it. */
 export interface LedgerEntry {

@@ -6,8 +6,8 @@ import type {
   Signature,
   SignatureCheck,
   SignatureDefect,
-} from '../../src/bls/bls-backend.ts';
-import { ParseError } from '../../src/primitives/parse-error.ts';
+} from '../../src/bls/backends/bls-backend.ts';
+import { ParseError } from '../../src/lib/encoding/parse-error.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 
 /**

@@ -1,11 +1,5 @@
 import type { AggregationConfig } from '../../src/config/settings.ts';
-import {
-  type BlockchainID,
-  idFromBytes,
-  P_CHAIN_ID,
-  PRIMARY_NETWORK_ID,
-  type SubnetID,
-} from '../../src/primitives/ids.ts';
+import { type BlockchainID, idFromBytes, P_CHAIN_ID, PRIMARY_NETWORK_ID, type SubnetID } from '../../src/warp/ids.ts';
 import { createUnsignedMessage, type UnsignedMessage } from '../../src/warp/unsigned-message.ts';
 import { Draws } from './draws.ts';
 import type { LedgerBlock, LedgerPlan, LedgerSet } from './ledger.ts';

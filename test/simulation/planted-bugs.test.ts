@@ -1,14 +1,14 @@
 import { describe } from 'vitest';
-import type * as LimitsModule from '../../src/aggregator/admission.ts';
-import type * as ProgressModule from '../../src/aggregator/progress.ts';
-import type * as QueriesModule from '../../src/aggregator/query-plan.ts';
-import type * as ResultKeyModule from '../../src/aggregator/result-key.ts';
-import type * as ArithmeticModule from '../../src/bls/arithmetic.ts';
-import type * as BlsJobsModule from '../../src/bls/bls-jobs.ts';
-import type * as SetsModule from '../../src/pchain/validator-sets.ts';
-import type * as DeadlinesModule from '../../src/primitives/deadline.ts';
-import type * as FlightsModule from '../../src/primitives/single-flight.ts';
-import type * as WakeUpsModule from '../../src/primitives/wake-up.ts';
+import type * as LimitsModule from '../../src/aggregation/admission/admission.ts';
+import type * as ProgressModule from '../../src/aggregation/collection/progress.ts';
+import type * as QueriesModule from '../../src/aggregation/collection/query-plan.ts';
+import type * as ResultKeyModule from '../../src/aggregation/request/result-key.ts';
+import type * as ArithmeticModule from '../../src/bls/field/arithmetic.ts';
+import type * as BlsJobsModule from '../../src/bls/service/bls-jobs.ts';
+import type * as DeadlinesModule from '../../src/lib/concurrency/deadline.ts';
+import type * as FlightsModule from '../../src/lib/concurrency/single-flight.ts';
+import type * as WakeUpsModule from '../../src/lib/concurrency/wake-up.ts';
+import type * as SetsModule from '../../src/pchain/state/validator-sets.ts';
 import type * as QuorumModule from '../../src/validators/quorum.ts';
 import type * as WarpSetsModule from '../../src/validators/warp-set.ts';
 import { type Bug, bug, testBugs } from './plant-bugs.ts';
@@ -32,7 +32,7 @@ const BUGS: readonly Bug[] = [
     isQuorumReached: (quorum: bigint, signed: bigint, total: bigint) =>
       original.isQuorumReached(quorum, signed + 1n, total),
   })),
-  bug<Arithmetic>('a check that is skipped', 'bls/arithmetic.ts', /is not signed by its signers/, (original) => ({
+  bug<Arithmetic>('a check that is skipped', 'bls/field/arithmetic.ts', /is not signed by its signers/, (original) => ({
     Arithmetic: class extends original.Arithmetic {
       // So that it is not made together with the aggregate.
       override get isBusy() {
@@ -41,24 +41,29 @@ const BUGS: readonly Bug[] = [
       override checks = { verify: async () => ({ kind: 'valid' }) } as never;
     },
   })),
-  bug<BlsJobs>('a job that verifies nothing', 'bls/bls-jobs.ts', /is not signed by its signers/, (original) => ({
-    runBlsJob(backend: object, job: { kind: string }): unknown {
-      const result = original.runBlsJob(backend as never, job as never);
-      switch (job.kind) {
-        case 'verify':
-          return [{ kind: 'valid' }];
-        case 'verifySum':
-          return { kind: 'valid' };
-        case 'aggregate':
-          return 'verdict' in (result as object) ? { ...(result as object), verdict: { kind: 'valid' } } : result;
-        default:
-          return result;
-      }
-    },
-  })),
+  bug<BlsJobs>(
+    'a job that verifies nothing',
+    'bls/service/bls-jobs.ts',
+    /is not signed by its signers/,
+    (original) => ({
+      runBlsJob(backend: object, job: { kind: string }): unknown {
+        const result = original.runBlsJob(backend as never, job as never);
+        switch (job.kind) {
+          case 'verify':
+            return [{ kind: 'valid' }];
+          case 'verifySum':
+            return { kind: 'valid' };
+          case 'aggregate':
+            return 'verdict' in (result as object) ? { ...(result as object), verdict: { kind: 'valid' } } : result;
+          default:
+            return result;
+        }
+      },
+    }),
+  ),
   bug<ResultKey>(
     'a flight shared whatever the justification',
-    'aggregator/result-key.ts',
+    'aggregation/request/result-key.ts',
     /no validator signs as it was asked/,
     (original) => {
       const without = <T extends { justification: Uint8Array }>(parts: T): T => ({
@@ -71,17 +76,30 @@ const BUGS: readonly Bug[] = [
       };
     },
   ),
-  bug<ResultKey>('a flight shared whatever the set', 'aggregator/result-key.ts', /signed message that/, (original) => ({
-    resultKey: (parts: Parameters<ResultKey['resultKey']>[0]) =>
-      original.resultKey({ ...parts, warpSet: { totalWeight: 0n, keyless: { count: 0, weight: 0n }, validators: [] } }),
-  })),
-  bug<ResultKey>('a flight shared whatever the quorum', 'aggregator/result-key.ts', /below \d+ %/, (original) => ({
-    resultKey: (parts: Parameters<ResultKey['resultKey']>[0]) =>
-      original.resultKey({ ...parts, quorumNum: 0n, quorumBuffer: 0n }),
-  })),
+  bug<ResultKey>(
+    'a flight shared whatever the set',
+    'aggregation/request/result-key.ts',
+    /signed message that/,
+    (original) => ({
+      resultKey: (parts: Parameters<ResultKey['resultKey']>[0]) =>
+        original.resultKey({
+          ...parts,
+          warpSet: { totalWeight: 0n, keyless: { count: 0, weight: 0n }, validators: [] },
+        }),
+    }),
+  ),
+  bug<ResultKey>(
+    'a flight shared whatever the quorum',
+    'aggregation/request/result-key.ts',
+    /below \d+ %/,
+    (original) => ({
+      resultKey: (parts: Parameters<ResultKey['resultKey']>[0]) =>
+        original.resultKey({ ...parts, quorumNum: 0n, quorumBuffer: 0n }),
+    }),
+  ),
   bug<Flights>(
     'equal requests that share nothing',
-    'primitives/single-flight.ts',
+    'lib/concurrency/single-flight.ts',
     /collections of one message at once/,
     (original) => ({
       SingleFlight: class<Value> extends original.SingleFlight<string, Value> {
@@ -93,13 +111,13 @@ const BUGS: readonly Bug[] = [
       },
     }),
   ),
-  bug<Deadlines>('a timer that is left', 'primitives/deadline.ts', /timers are left/, (original) => ({
+  bug<Deadlines>('a timer that is left', 'lib/concurrency/deadline.ts', /timers are left/, (original) => ({
     startDeadline: (...args: Parameters<Deadlines['startDeadline']>) => {
       const { signal } = original.startDeadline(...args);
       return { signal, [Symbol.dispose]: () => undefined };
     },
   })),
-  bug<Sets>('a set that is stale', 'pchain/validator-sets.ts', /signed message that/, (original) => ({
+  bug<Sets>('a set that is stale', 'pchain/state/validator-sets.ts', /signed message that/, (original) => ({
     createValidatorSets: (options: Parameters<Sets['createValidatorSets']>[0]) => {
       const sets = original.createValidatorSets(options);
       const first = new Map<string, Promise<unknown>>();
@@ -133,7 +151,7 @@ const BUGS: readonly Bug[] = [
   ),
   bug<Queries>(
     'a lost quorum that nobody notices',
-    'aggregator/query-plan.ts',
+    'aggregation/collection/query-plan.ts',
     /after its quorum was out of reach/,
     (original) => ({
       planQueries: (...args: Parameters<Queries['planQueries']>) => {
@@ -146,7 +164,7 @@ const BUGS: readonly Bug[] = [
   ),
   bug<Queries>(
     'a validator that is asked again and again',
-    'aggregator/query-plan.ts',
+    'aggregation/collection/query-plan.ts',
     /was asked \d+ times/,
     (original) => ({
       afterFailure: (...[failure, attempt]: Parameters<Queries['afterFailure']>) => ({
@@ -157,7 +175,7 @@ const BUGS: readonly Bug[] = [
   ),
   bug<Limits>(
     'a place that is never given back',
-    'aggregator/admission.ts',
+    'aggregation/admission/admission.ts',
     /aggregations_admitted is \d+/,
     (original) => ({
       Admission: class extends original.Admission {
@@ -168,17 +186,22 @@ const BUGS: readonly Bug[] = [
       },
     }),
   ),
-  bug<Progress>('listeners that hear on', 'aggregator/progress.ts', /after its request had ended/, (original) => ({
-    ProgressFeed: class extends original.ProgressFeed {
-      override subscribe(listener: Parameters<InstanceType<Progress['ProgressFeed']>['subscribe']>[0]) {
-        super.subscribe(listener);
-        return () => undefined;
-      }
-    },
-  })),
+  bug<Progress>(
+    'listeners that hear on',
+    'aggregation/collection/progress.ts',
+    /after its request had ended/,
+    (original) => ({
+      ProgressFeed: class extends original.ProgressFeed {
+        override subscribe(listener: Parameters<InstanceType<Progress['ProgressFeed']>['subscribe']>[0]) {
+          super.subscribe(listener);
+          return () => undefined;
+        }
+      },
+    }),
+  ),
   bug<WakeUps>(
     'a collection that sleeps through its answers',
-    'primitives/wake-up.ts',
+    'lib/concurrency/wake-up.ts',
     /though all that it needed was there|a collection took \d+/,
     (original) => ({
       createWakeUp: (clock: Parameters<WakeUps['createWakeUp']>[0]) => {

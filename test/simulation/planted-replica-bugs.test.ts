@@ -1,12 +1,12 @@
 import { describe } from 'vitest';
-import type * as SharedOutcomeModule from '../../src/aggregator/shared-outcome.ts';
-import type { Clock } from '../../src/primitives/clock.ts';
-import type * as SealModule from '../../src/store/seal.ts';
-import type * as LimitsModule from '../../src/store/shared-limit-counters.ts';
-import type * as SharedStoreModule from '../../src/store/shared-store.ts';
-import type * as SharedValuesModule from '../../src/store/shared-values.ts';
-import type { SharedValues } from '../../src/store/shared-values.ts';
-import type * as SharedWorkModule from '../../src/store/shared-work.ts';
+import type * as SharedOutcomeModule from '../../src/aggregation/request/shared-outcome.ts';
+import type { Clock } from '../../src/lib/concurrency/clock.ts';
+import type * as SealModule from '../../src/store/redis/seal.ts';
+import type * as LimitsModule from '../../src/store/redis/shared-limit-counters.ts';
+import type * as SharedStoreModule from '../../src/store/redis/shared-store.ts';
+import type * as SharedValuesModule from '../../src/store/redis/shared-values.ts';
+import type { SharedValues } from '../../src/store/redis/shared-values.ts';
+import type * as SharedWorkModule from '../../src/store/redis/shared-work.ts';
 import { parseSignedMessage } from '../../src/warp/signed-message.ts';
 import { type Bug, bug, testBugs } from './plant-bugs.ts';
 
@@ -38,7 +38,7 @@ function wrongClock(clock: Clock, after: (delayMs: number, callback: () => void)
 const BUGS: readonly Bug[] = [
   bug<Values>(
     'a lease that does not end',
-    'store/shared-values.ts',
+    'store/redis/shared-values.ts',
     /a lease of \d+ ms/,
     wrongValues(({ replace }) => ({
       replace: (key, expected, replacement) => replace(key, expected, { ...replacement, ttlMs: 1_000 * LEASE_MS }),
@@ -46,7 +46,7 @@ const BUGS: readonly Bug[] = [
   ),
   bug<Work>(
     'a lease that is given back by whoever leaves, or has lost it',
-    'store/shared-work.ts',
+    'store/redis/shared-work.ts',
     /put an end to a lease/,
     (original) => ({
       createSharedWork(options: Parameters<Work['createSharedWork']>[0]) {
@@ -68,7 +68,7 @@ const BUGS: readonly Bug[] = [
   ),
   bug<Values>(
     'a lease that anybody takes',
-    'store/shared-values.ts',
+    'store/redis/shared-values.ts',
     /put an end to a lease/,
     wrongValues((values) => ({
       async replace(key, expected, replacement) {
@@ -83,7 +83,7 @@ const BUGS: readonly Bug[] = [
   ),
   bug<Values>(
     'a lease that is not renewed',
-    'store/shared-values.ts',
+    'store/redis/shared-values.ts',
     /took the lease that|collections of one message at once/,
     wrongValues(({ replace }) => ({
       replace: async (key, expected, replacement) =>
@@ -94,7 +94,7 @@ const BUGS: readonly Bug[] = [
   ),
   bug<Values>(
     'an outcome that nobody is told',
-    'store/shared-values.ts',
+    'store/redis/shared-values.ts',
     /collections of one message over all replicas|a lease is left/,
     wrongValues(({ set }) => ({
       set: async (key, value, ttlMs) => (key.startsWith('work:') ? undefined : set(key, value, ttlMs)),
@@ -102,7 +102,7 @@ const BUGS: readonly Bug[] = [
   ),
   bug<Work>(
     'work that waits for nobody',
-    'store/shared-work.ts',
+    'store/redis/shared-work.ts',
     /without the lease|more often|at once/,
     (original) => ({
       createSharedWork: (...args: Parameters<Work['createSharedWork']>) => {
@@ -113,7 +113,7 @@ const BUGS: readonly Bug[] = [
   ),
   bug<Work>(
     'whoever waits does not take over where the holder has died',
-    'store/shared-work.ts',
+    'store/redis/shared-work.ts',
     /while nobody was at it/,
     (original) => ({
       createSharedWork(options: Parameters<Work['createSharedWork']>[0]) {
@@ -139,7 +139,7 @@ const BUGS: readonly Bug[] = [
   ),
   bug<Outcome>(
     'a message of the store that is not verified',
-    'aggregator/shared-outcome.ts',
+    'aggregation/request/shared-outcome.ts',
     /signed message that/,
     (original) => ({
       async verifiedResult(...[bytes, request, signing, bls, signal]: Parameters<Outcome['verifiedResult']>) {
@@ -165,7 +165,7 @@ const BUGS: readonly Bug[] = [
   ),
   bug<Seal>(
     'a seal that is not looked at',
-    'store/seal.ts',
+    'store/redis/seal.ts',
     /though all that it needed was there|signed message that|at height/,
     (original) => ({
       createSeal: (...args: Parameters<Seal['createSeal']>) => {
@@ -177,7 +177,7 @@ const BUGS: readonly Bug[] = [
   ),
   bug<Store>(
     'a store that is waited for without end',
-    'store/shared-store.ts',
+    'store/redis/shared-store.ts',
     /had no answer|took \d+ ms/,
     (original) => ({
       openSharedStore: (options: Parameters<Store['openSharedStore']>[0]) => {
@@ -188,7 +188,7 @@ const BUGS: readonly Bug[] = [
       },
     }),
   ),
-  bug<Store>('a timer of each command that is left', 'store/shared-store.ts', /timers are left/, (original) => ({
+  bug<Store>('a timer of each command that is left', 'store/redis/shared-store.ts', /timers are left/, (original) => ({
     openSharedStore: (options: Parameters<Store['openSharedStore']>[0]) => {
       const { clock } = options;
       const after: Clock['after'] = (delayMs, callback) => {
@@ -198,9 +198,14 @@ const BUGS: readonly Bug[] = [
       return original.openSharedStore({ ...options, clock: wrongClock(clock, after) });
     },
   })),
-  bug<Limits>('limits that each replica counts alone', 'store/shared-limit-counters.ts', /uses of a limit/, () => ({
-    createSharedLimitCounters: (...[, own]: Parameters<Limits['createSharedLimitCounters']>) => own,
-  })),
+  bug<Limits>(
+    'limits that each replica counts alone',
+    'store/redis/shared-limit-counters.ts',
+    /uses of a limit/,
+    () => ({
+      createSharedLimitCounters: (...[, own]: Parameters<Limits['createSharedLimitCounters']>) => own,
+    }),
+  ),
 ];
 
 describe('a planted bug of replicas is found', () => {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { bls12_381 } from '@noble/curves/bls12-381.js';
-import type { BlsBackend } from '../../src/bls/bls-backend.ts';
-import { SIGNATURE_DST } from '../../src/bls/bls-backend.ts';
+import type { BlsBackend } from '../../src/bls/backends/bls-backend.ts';
+import { SIGNATURE_DST } from '../../src/bls/backends/bls-backend.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 
 const { longSignatures, G2 } = bls12_381;

@@ -1,5 +1,5 @@
-import type * as CertificateModule from '../../src/p2p/certificate.ts';
-import type { StakingCertificate } from '../../src/p2p/certificate.ts';
+import type * as CertificateModule from '../../src/p2p/identity/certificate.ts';
+import type { StakingCertificate } from '../../src/p2p/identity/certificate.ts';
 
 type Certificates = typeof CertificateModule;
 

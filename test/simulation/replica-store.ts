@@ -1,8 +1,8 @@
-import { resultKey } from '../../src/aggregator/result-key.ts';
-import type { Clock } from '../../src/primitives/clock.ts';
-import type { NodeID, SubnetID } from '../../src/primitives/ids.ts';
-import type { LimitCounters } from '../../src/store/limit-counters.ts';
+import { resultKey } from '../../src/aggregation/request/result-key.ts';
+import type { Clock } from '../../src/lib/concurrency/clock.ts';
+import type { LimitCounters } from '../../src/store/local/limit-counters.ts';
 import { createWarpSet } from '../../src/validators/warp-set.ts';
+import type { NodeID, SubnetID } from '../../src/warp/ids.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 import type { Draws } from './draws.ts';
 import type { Invariants } from './invariants.ts';

@@ -1,5 +1,5 @@
-import { loadBackend } from '../../src/bls/load-backend.ts';
-import { systemClock } from '../../src/primitives/clock.ts';
+import { loadBackend } from '../../src/bls/backends/load-backend.ts';
+import { systemClock } from '../../src/lib/concurrency/clock.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 import { HttpDoor } from './http-door.ts';
 import { createModelScheme } from './model-bls.ts';

@@ -1,9 +1,9 @@
 import type { Dispatcher } from 'undici';
-import { bytesToHex } from '../../src/primitives/bytes.ts';
-import type { Clock } from '../../src/primitives/clock.ts';
-import type { OpenHttp } from '../../src/primitives/http-port.ts';
-import { type BlockchainID, idFromBytes, type NodeID, type SubnetID } from '../../src/primitives/ids.ts';
-import { CHAIN_ALIASES } from '../../src/primitives/networks.ts';
+import type { Clock } from '../../src/lib/concurrency/clock.ts';
+import { bytesToHex } from '../../src/lib/encoding/bytes.ts';
+import type { OpenHttp } from '../../src/lib/net/http-port.ts';
+import { type BlockchainID, idFromBytes, type NodeID, type SubnetID } from '../../src/warp/ids.ts';
+import { CHAIN_ALIASES } from '../../src/warp/networks.ts';
 import type { Draws } from './draws.ts';
 import { blockIDBytes, type Ledger } from './ledger.ts';
 

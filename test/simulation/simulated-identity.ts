@@ -1,9 +1,9 @@
 import { createPrivateKey, createPublicKey, hash, type JsonWebKey } from 'node:crypto';
 import { p256 } from '@noble/curves/nist.js';
-import { createStakingCertificate, parseStakingCertificate } from '../../src/p2p/certificate.ts';
-import { DER_TAG, DerReader, encodeDer } from '../../src/p2p/der.ts';
-import type { Identity } from '../../src/p2p/identity.ts';
-import { encodeUnsignedAddress, type NodeAddress, type SignedAddress } from '../../src/p2p/signed-address.ts';
+import { createStakingCertificate, parseStakingCertificate } from '../../src/p2p/identity/certificate.ts';
+import { DER_TAG, DerReader, encodeDer } from '../../src/p2p/identity/der.ts';
+import type { Identity } from '../../src/p2p/identity/identity.ts';
+import { encodeUnsignedAddress, type NodeAddress, type SignedAddress } from '../../src/p2p/wire/signed-address.ts';
 
 const identities = new Map<number, SimulatedIdentity>();
 

@@ -1,6 +1,6 @@
-import type { Endpoint } from '../../src/p2p/address-book.ts';
-import type { Connection, ConnectionEvents, Dial } from '../../src/p2p/dial.ts';
-import type { Clock } from '../../src/primitives/clock.ts';
+import type { Clock } from '../../src/lib/concurrency/clock.ts';
+import type { Connection, ConnectionEvents, Dial } from '../../src/p2p/connection/dial.ts';
+import type { Endpoint } from '../../src/p2p/discovery/address-book.ts';
 import type { Draws } from './draws.ts';
 
 /** What an address does when it is dialled. */

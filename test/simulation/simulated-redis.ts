@@ -1,6 +1,6 @@
 import { ErrorReply } from '@redis/client';
-import type { Clock } from '../../src/primitives/clock.ts';
-import type { openRedisLink, RedisLink } from '../../src/store/redis-link.ts';
+import type { Clock } from '../../src/lib/concurrency/clock.ts';
+import type { openRedisLink, RedisLink } from '../../src/store/redis/redis-link.ts';
 import type { Draws } from './draws.ts';
 import { compileRedisScript, type Reply } from './redis-script.ts';
 import type { Liar, Lie, StoreEntry } from './store-lies.ts';

@@ -1,8 +1,8 @@
-import { encodeFrame, FrameDecoder, MAX_FRAME_LENGTH } from '../../src/p2p/frames.ts';
+import { createHandshake } from '../../src/p2p/connection/handshake.ts';
 import type { AppRequest } from '../../src/p2p/gen/p2p_pb.js';
-import { createHandshake } from '../../src/p2p/handshake.ts';
-import { encodeMessage, type PeerMessageInit, parseMessage } from '../../src/p2p/messages.ts';
-import { encodeClaimedIpPort } from '../../src/p2p/signed-address.ts';
+import { encodeFrame, FrameDecoder, MAX_FRAME_LENGTH } from '../../src/p2p/wire/frames.ts';
+import { encodeMessage, type PeerMessageInit, parseMessage } from '../../src/p2p/wire/messages.ts';
+import { encodeClaimedIpPort } from '../../src/p2p/wire/signed-address.ts';
 import { encodeSignatureResponse, parseSignatureRequest } from '../../src/warp/signature-request.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 import type { Draws } from './draws.ts';

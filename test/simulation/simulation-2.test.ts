@@ -2,7 +2,7 @@ import { describe, vi } from 'vitest';
 import { testShare } from './share-of-seeds.ts';
 
 vi.mock('lru-cache', () => import('./small-caches.ts'));
-vi.mock('../../src/p2p/certificate.ts', async (importOriginal) =>
+vi.mock('../../src/p2p/identity/certificate.ts', async (importOriginal) =>
   (await import('./remembered-certificates.ts')).rememberCertificates(await importOriginal()),
 );
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import { ByteWriter } from '../../src/primitives/byte-writer.ts';
-import { concatBytes } from '../../src/primitives/bytes.ts';
-import { createSeal, type Seal } from '../../src/store/seal.ts';
+import { ByteWriter } from '../../src/lib/encoding/byte-writer.ts';
+import { concatBytes } from '../../src/lib/encoding/bytes.ts';
+import { createSeal, type Seal } from '../../src/store/redis/seal.ts';
 import { encodeSignedMessage } from '../../src/warp/signed-message.ts';
 import type { UnsignedMessage } from '../../src/warp/unsigned-message.ts';
 import type { BlsScheme } from './bls-scheme.ts';

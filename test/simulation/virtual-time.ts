@@ -1,6 +1,6 @@
-import type { Clock } from '../../src/primitives/clock.ts';
-import { EventHeap } from '../event-heap.ts';
-import { settle } from '../fake-clock.ts';
+import type { Clock } from '../../src/lib/concurrency/clock.ts';
+import { EventHeap } from '../support/event-heap.ts';
+import { settle } from '../support/fake-clock.ts';
 
 /** 2026-01-01T00:00:00Z */
 export const START_UNIX_MS = Date.UTC(2026, 0, 1);

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import type { AggregationResult } from '../../src/aggregator/aggregation-request.ts';
-import { AggregatorError } from '../../src/aggregator/aggregator-error.ts';
-import type { ProgressEvent } from '../../src/aggregator/progress.ts';
-import { bytesToHex, parseHex } from '../../src/primitives/bytes.ts';
-import type { NodeID, SubnetID } from '../../src/primitives/ids.ts';
+import { AggregatorError } from '../../src/aggregation/aggregator-error.ts';
+import type { ProgressEvent } from '../../src/aggregation/collection/progress.ts';
+import type { AggregationResult } from '../../src/aggregation/request/aggregation-request.ts';
+import { bytesToHex, parseHex } from '../../src/lib/encoding/bytes.ts';
+import type { NodeID, SubnetID } from '../../src/warp/ids.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 import { Draws } from './draws.ts';
 import type { HttpDoor } from './http-door.ts';

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { parseHex } from '../../src/primitives/bytes.ts';
+import { parseHex } from '../../src/lib/encoding/bytes.ts';
 
 /**
  * Typed reading of the JSON vectors beside this file (README.md says where they come from). Hex becomes bytes and weights

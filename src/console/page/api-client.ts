@@ -1,16 +1,16 @@
 import type { Static } from 'typebox';
-import type { AggregationDetails } from '../../api/aggregation-details.ts';
-import type { AggregationEvent } from '../../api/progress-records.ts';
-import type { ReadinessBody } from '../../api/routes/health.ts';
-import type { DecodeResult } from '../../api/routes/messages.ts';
-import type { SignedMessageBody } from '../../api/signed-message-record.ts';
-import type { SubnetListBody, SubnetViewBody } from '../../api/subnet-records.ts';
-import type { VerificationResult } from '../../api/verification-record.ts';
+import type { AggregationEvent } from '../../api/aggregation/progress-records.ts';
+import type { SignedMessageBody } from '../../api/aggregation/signed-message-record.ts';
+import type { ReadinessBody } from '../../api/health/health.ts';
+import type { DecodeResult } from '../../api/messages/messages.ts';
+import type { VerificationResult } from '../../api/messages/verification-record.ts';
+import type { SubnetListBody, SubnetViewBody } from '../../api/subnets/subnet-records.ts';
 import type { Example } from '../../devnet/examples.ts';
-import type { ActivityBody } from '../activity-record.ts';
-import type { ConsoleFacts } from '../console-facts.ts';
-import { EventLines } from './event-lines.ts';
-import { pathOf, type SignRequest } from './snippets.ts';
+import type { AggregationDetails } from '../../http/errors/aggregation-details.ts';
+import type { ActivityBody } from '../server/activity-record.ts';
+import type { ConsoleFacts } from '../server/console-facts.ts';
+import { EventLines } from './sign/event-lines.ts';
+import { pathOf, type SignRequest } from './sign/snippets.ts';
 
 export type SignedMessage = Static<typeof SignedMessageBody>;
 export type FailureDetails = Static<typeof AggregationDetails>;

@@ -1,15 +1,15 @@
 import { type ComponentChild, render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { ReadinessBody } from '../../api/routes/health.ts';
-import type { ConsoleFacts } from '../console-facts.ts';
+import type { ReadinessBody } from '../../api/health/health.ts';
+import type { ConsoleFacts } from '../server/console-facts.ts';
 import { ApiClient, failureOf } from './api-client.ts';
-import { Field, usePolled } from './controls.tsx';
-import { InspectView } from './inspect-view.tsx';
-import { ServiceView } from './service-view.tsx';
+import { InspectView } from './inspect/inspect-view.tsx';
+import { ServiceView } from './service/service-view.tsx';
 import { PRIMARY_NETWORK, placeOf, type Session, VIEWS, type ViewName } from './session.ts';
-import { SignView } from './sign-view.tsx';
-import { SubnetsView } from './subnets-view.tsx';
-import { ThemeButton } from './theme.tsx';
+import { SignView } from './sign/sign-view.tsx';
+import { SubnetsView } from './subnets/subnets-view.tsx';
+import { Field, usePolled } from './ui/controls.tsx';
+import { ThemeButton } from './ui/theme.tsx';
 
 const TITLES: Readonly<Record<ViewName, string>> = {
   sign: 'Sign',

@@ -1,4 +1,4 @@
-import type { ErrorAdvice, ExampleBody } from '../console-facts.ts';
+import type { ErrorAdvice, ExampleBody } from '../server/console-facts.ts';
 import type { ApiClient } from './api-client.ts';
 
 export const VIEWS = ['sign', 'inspect', 'subnets', 'service'] as const;

@@ -1,4 +1,4 @@
-import type { Clock } from '../../primitives/clock.ts';
+import type { Clock } from './clock.ts';
 import { FairQueue } from './fair-queue.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { addTo } from '../../primitives/counts.ts';
+import { addTo } from '../encoding/counts.ts';
 
 /**
  * Items of several keys: first in, first out within a key, round robin over the keys of a group, and round robin over groups. Bound:

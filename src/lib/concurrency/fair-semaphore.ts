@@ -1,5 +1,5 @@
-import type { Clock } from '../../primitives/clock.ts';
-import { addTo } from '../../primitives/counts.ts';
+import { addTo } from '../encoding/counts.ts';
+import type { Clock } from './clock.ts';
 import { FairQueue } from './fair-queue.ts';
 
 /** A second dimension of fairness beside the key, such as the chain that a client asks about. */

@@ -1,5 +1,5 @@
-import type { Clock } from '../../primitives/clock.ts';
-import { createLru } from '../../primitives/lru.ts';
+import { createLru } from '../cache/lru.ts';
+import type { Clock } from './clock.ts';
 import type { BucketSize } from './token-bucket.ts';
 
 export interface PenaltyBucketOptions extends BucketSize {

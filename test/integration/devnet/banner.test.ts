@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest';
 import { printBanner } from '../../../src/devnet/banner.ts';
 import { startDevnet } from '../../../src/devnet/devnet.ts';
-import { nodeIDFromBytes } from '../../../src/primitives/ids.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { nodeIDFromBytes } from '../../../src/warp/ids.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 test('the banner says how many validators of which network run, and gives lines to paste', async () => {
   await using devnet = await startDevnet({ validators: 3, clock: new FakeClock(), logger: createLogger('silent') });

@@ -1,14 +1,14 @@
 import { bls12_381 } from '@noble/curves/bls12-381.js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
-import type { DevnetValidator } from '../../../src/devnet/devnet-validator.ts';
-import { concatBytes } from '../../../src/primitives/bytes.ts';
+import type { DevnetValidator } from '../../../src/devnet/node/devnet-validator.ts';
+import { concatBytes } from '../../../src/lib/encoding/bytes.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { encodeSignatureRequest, parseSignatureResponse } from '../../../src/warp/signature-request.ts';
 import type { UnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import type { Behaviour } from '../../devnet/behaviour.ts';
 import { faultOptions, setBehaviour } from '../../devnet/validator-faults.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { DevnetClient } from './devnet-client.ts';
 
 const { longSignatures } = bls12_381;

@@ -1,14 +1,14 @@
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
-import { ApiError } from '../../../src/pchain/api-error.ts';
-import { createJsonRpcClient, type JsonRpcClient } from '../../../src/pchain/json-rpc.ts';
-import { createNodeApi, type NodeApi } from '../../../src/pchain/node-api.ts';
-import { type BlockchainID, P_CHAIN_ID, PRIMARY_NETWORK_ID, parseId, type TxID } from '../../../src/primitives/ids.ts';
+import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
+import { createJsonRpcClient, type JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { type BlockchainID, P_CHAIN_ID, PRIMARY_NETWORK_ID, parseId, type TxID } from '../../../src/warp/ids.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { type RpcExchange, readRpcExchanges } from '../../vectors/vectors.ts';
 import { DevnetClient } from './devnet-client.ts';
 

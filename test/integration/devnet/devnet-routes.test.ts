@@ -2,11 +2,11 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
-import { registerDevnetRoutes } from '../../../src/devnet/devnet-routes.ts';
-import { parseHex } from '../../../src/primitives/bytes.ts';
+import { registerDevnetRoutes } from '../../../src/devnet/node/devnet-routes.ts';
+import { parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { parseUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 // As the service's own server is set up: nothing is mended silently.
 const server = fastify({ ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false } } });

@@ -1,19 +1,19 @@
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { nobleBackend } from '../../../src/bls/noble-backend.ts';
+import { nobleBackend } from '../../../src/bls/backends/noble-backend.ts';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
-import type { AppOutcome } from '../../../src/p2p/app-requests.ts';
-import { createIdentity } from '../../../src/p2p/identity.ts';
+import { systemClock } from '../../../src/lib/concurrency/clock.ts';
+import { parseHex } from '../../../src/lib/encoding/bytes.ts';
+import type { AppOutcome } from '../../../src/p2p/connection/app-requests.ts';
+import { createIdentity } from '../../../src/p2p/identity/identity.ts';
 import { createPeerNetwork, type PeerNetwork } from '../../../src/p2p/peer-network.ts';
-import { createJsonRpcClient } from '../../../src/pchain/json-rpc.ts';
-import { createNodeApi, type NodeApi } from '../../../src/pchain/node-api.ts';
-import { parseHex } from '../../../src/primitives/bytes.ts';
-import { systemClock } from '../../../src/primitives/clock.ts';
-import { type NodeID, parseId, type SubnetID } from '../../../src/primitives/ids.ts';
+import { createJsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { isQuorumReached } from '../../../src/validators/quorum.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
+import { type NodeID, parseId, type SubnetID } from '../../../src/warp/ids.ts';
 import { encodeSignatureRequest, parseSignatureResponse } from '../../../src/warp/signature-request.ts';
 import { parseUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 

@@ -2,11 +2,13 @@ import { hash } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
-import { type ChainApi, createChainApi } from '../../../src/pchain/chain-api.ts';
-import { createJsonRpcClient, type JsonRpcClient } from '../../../src/pchain/json-rpc.ts';
-import { parsePChainTransaction } from '../../../src/pchain/l1-transaction.ts';
-import { createNodeApi, type NodeApi } from '../../../src/pchain/node-api.ts';
-import { systemClock } from '../../../src/primitives/clock.ts';
+import { systemClock } from '../../../src/lib/concurrency/clock.ts';
+import { type ChainApi, createChainApi } from '../../../src/pchain/rpc/chain-api.ts';
+import { createJsonRpcClient, type JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
+import { parsePChainTransaction } from '../../../src/pchain/state/l1-transaction.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import {
   type BlockchainID,
   idFromBytes,
@@ -14,9 +16,7 @@ import {
   type SubnetID,
   type TxID,
   type ValidationID,
-} from '../../../src/primitives/ids.ts';
-import { createLogger } from '../../../src/telemetry/logger.ts';
-import { createMetrics } from '../../../src/telemetry/metrics.ts';
+} from '../../../src/warp/ids.ts';
 
 // The embedded network's P-Chain history, through the client that the aggregator has: it checks hashes itself.
 

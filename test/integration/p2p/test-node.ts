@@ -1,10 +1,7 @@
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
 import { create } from '@bufbuild/protobuf';
-import { addressGossipID, bloomHash } from '../../../src/p2p/bloom-filter.ts';
-import { parseStakingCertificate, type StakingCertificate } from '../../../src/p2p/certificate.ts';
-import { encodeFrame, FrameDecoder } from '../../../src/p2p/frames.ts';
-import { type AppRequest, PeerListSchema } from '../../../src/p2p/gen/p2p_pb.js';
+import type { Clock } from '../../../src/lib/concurrency/clock.ts';
 import {
   BLS_SIGNATURE_OF_NOBODY,
   createHandshake,
@@ -12,12 +9,15 @@ import {
   type PeerHandshake,
   parseHandshake,
   parseKnownPeers,
-} from '../../../src/p2p/handshake.ts';
-import { createIdentity, type Identity, identityTlsOptions } from '../../../src/p2p/identity.ts';
-import { encodeMessage, type PeerMessage, type PeerMessageInit, parseMessage } from '../../../src/p2p/messages.ts';
-import { encodeClaimedIpPort, type SignedAddress, signAddress } from '../../../src/p2p/signed-address.ts';
-import type { Clock } from '../../../src/primitives/clock.ts';
-import type { NodeID } from '../../../src/primitives/ids.ts';
+} from '../../../src/p2p/connection/handshake.ts';
+import { type AppRequest, PeerListSchema } from '../../../src/p2p/gen/p2p_pb.js';
+import { parseStakingCertificate, type StakingCertificate } from '../../../src/p2p/identity/certificate.ts';
+import { createIdentity, type Identity, identityTlsOptions } from '../../../src/p2p/identity/identity.ts';
+import { addressGossipID, bloomHash } from '../../../src/p2p/wire/bloom-filter.ts';
+import { encodeFrame, FrameDecoder } from '../../../src/p2p/wire/frames.ts';
+import { encodeMessage, type PeerMessage, type PeerMessageInit, parseMessage } from '../../../src/p2p/wire/messages.ts';
+import { encodeClaimedIpPort, type SignedAddress, signAddress } from '../../../src/p2p/wire/signed-address.ts';
+import type { NodeID } from '../../../src/warp/ids.ts';
 
 export const NETWORK_ID = 12_345;
 export const NODE_VERSION = { major: 1, minor: 14, patch: 2 };

@@ -1,10 +1,10 @@
 import { createServer } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Connection, ConnectionEvents } from '../../../src/p2p/dial.ts';
-import { createIdentity } from '../../../src/p2p/identity.ts';
-import { createTlsDial } from '../../../src/p2p/tls-dial.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import type { Connection, ConnectionEvents } from '../../../src/p2p/connection/dial.ts';
+import { createTlsDial } from '../../../src/p2p/connection/tls-dial.ts';
+import { createIdentity } from '../../../src/p2p/identity/identity.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { TestNode, type TestSession } from './test-node.ts';
 
 const identity = createIdentity();

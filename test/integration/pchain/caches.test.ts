@@ -1,15 +1,18 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { ApiError } from '../../../src/pchain/api-error.ts';
-import { createJsonRpcClient } from '../../../src/pchain/json-rpc.ts';
-import { createNodeApi } from '../../../src/pchain/node-api.ts';
-import { createSubnetDirectory, type SubnetDirectory } from '../../../src/pchain/subnet-directory.ts';
+import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
+import { createJsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { createNodeApi } from '../../../src/pchain/rpc/node-api.ts';
+import { createSubnetDirectory, type SubnetDirectory } from '../../../src/pchain/state/subnet-directory.ts';
 import {
   createValidatorSets,
   HeightNotReached,
   type ValidatorSets,
   type ValidatorSetsLimits,
-} from '../../../src/pchain/validator-sets.ts';
+} from '../../../src/pchain/state/validator-sets.ts';
+import type { SharedValidatorSets } from '../../../src/store/redis/shared-validator-sets.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import type { Validator } from '../../../src/validators/validator.ts';
 import {
   type BlockchainID,
   idFromBytes,
@@ -17,11 +20,8 @@ import {
   P_CHAIN_ID,
   PRIMARY_NETWORK_ID,
   type SubnetID,
-} from '../../../src/primitives/ids.ts';
-import type { SharedValidatorSets } from '../../../src/store/shared-validator-sets.ts';
-import { createMetrics } from '../../../src/telemetry/metrics.ts';
-import type { Validator } from '../../../src/validators/validator.ts';
-import { FakeClock } from '../../fake-clock.ts';
+} from '../../../src/warp/ids.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { LocalApi, type ReceivedRequest, type Reply } from './local-api.ts';
 
 const SIGNAL = new AbortController().signal;

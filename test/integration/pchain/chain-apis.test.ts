@@ -2,20 +2,14 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Registry } from 'prom-client';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { ApiError } from '../../../src/pchain/api-error.ts';
-import { createChainApi } from '../../../src/pchain/chain-api.ts';
-import { createDataApi } from '../../../src/pchain/data-api.ts';
-import { createJsonRpcClient } from '../../../src/pchain/json-rpc.ts';
-import { createNodeApi } from '../../../src/pchain/node-api.ts';
-import { systemClock } from '../../../src/primitives/clock.ts';
-import {
-  type BlockchainID,
-  idFromBytes,
-  P_CHAIN_ID,
-  type TxID,
-  type ValidationID,
-} from '../../../src/primitives/ids.ts';
+import { systemClock } from '../../../src/lib/concurrency/clock.ts';
+import type { ApiError } from '../../../src/pchain/rpc/api-error.ts';
+import { createChainApi } from '../../../src/pchain/rpc/chain-api.ts';
+import { createDataApi } from '../../../src/pchain/rpc/data-api.ts';
+import { createJsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { createNodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { type BlockchainID, idFromBytes, P_CHAIN_ID, type TxID, type ValidationID } from '../../../src/warp/ids.ts';
 import { readRpcExchanges, readTransaction, rpcResult } from '../../vectors/vectors.ts';
 import { LocalApi, type Reply } from './local-api.ts';
 

@@ -2,9 +2,9 @@ import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import type { NetworkConfig } from '../../../src/config/settings.ts';
 import { openNetworkApi, type PartsOptions } from '../../../src/network/network-parts.ts';
-import { createNodeApi } from '../../../src/pchain/node-api.ts';
+import { createNodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { LocalApi } from './local-api.ts';
 
 test('a part whose network closes ends its calls itself: its client is closed after it', async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { openHttpConnections } from '../../../src/primitives/http-connections.ts';
+import { openHttpConnections } from '../../../src/lib/net/http-connections.ts';
 
 /** Asks a server that answers every request with these bytes. */
 async function ask(answer: string, signal = new AbortController().signal) {

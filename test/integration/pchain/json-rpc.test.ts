@@ -1,19 +1,19 @@
 import { SpanStatusCode } from '@opentelemetry/api';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { ApiError } from '../../../src/pchain/api-error.ts';
-import { readObject } from '../../../src/pchain/json-fields.ts';
+import { DeadlineExceeded, startDeadline } from '../../../src/lib/concurrency/deadline.ts';
+import { type OpenHttp, openHttpPool } from '../../../src/lib/net/http-port.ts';
+import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
+import { readObject } from '../../../src/pchain/rpc/json-fields.ts';
 import {
   createJsonRpcClient,
   type JsonRpcCall,
   type JsonRpcClient,
   type JsonRpcClientOptions,
-} from '../../../src/pchain/json-rpc.ts';
-import { DeadlineExceeded, startDeadline } from '../../../src/primitives/deadline.ts';
-import { type OpenHttp, openHttpPool } from '../../../src/primitives/http-port.ts';
+} from '../../../src/pchain/rpc/json-rpc.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { within } from '../../../src/telemetry/spans.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { createMemorySpans } from '../../unit/telemetry/memory-spans.ts';
 import { LocalApi, type Reply } from './local-api.ts';
 

@@ -2,10 +2,10 @@ import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import type { NetworkConfig } from '../../../src/config/settings.ts';
 import { openNetworkApi, type PartsOptions } from '../../../src/network/network-parts.ts';
-import { createSubnetDirectory } from '../../../src/pchain/subnet-directory.ts';
-import { type BlockchainID, idFromBytes } from '../../../src/primitives/ids.ts';
+import { createSubnetDirectory } from '../../../src/pchain/state/subnet-directory.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { type BlockchainID, idFromBytes } from '../../../src/warp/ids.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { LocalApi } from './local-api.ts';
 
 test('what clients make up holds up neither heights nor sets: it has a small share of the connections', async () => {

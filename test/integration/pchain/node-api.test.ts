@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { createJsonRpcClient } from '../../../src/pchain/json-rpc.ts';
-import { createNodeApi, type NodeApi } from '../../../src/pchain/node-api.ts';
-import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
-import { encodeCb58 } from '../../../src/primitives/cb58.ts';
-import { systemClock } from '../../../src/primitives/clock.ts';
+import { systemClock } from '../../../src/lib/concurrency/clock.ts';
+import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
+import { encodeCb58 } from '../../../src/lib/encoding/cb58.ts';
+import { createJsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import {
   type BlockchainID,
   idFromBytes,
@@ -13,8 +14,7 @@ import {
   PRIMARY_NETWORK_ID,
   type SubnetID,
   type TxID,
-} from '../../../src/primitives/ids.ts';
-import { createMetrics } from '../../../src/telemetry/metrics.ts';
+} from '../../../src/warp/ids.ts';
 import { LocalApi, type ReceivedRequest, type Reply } from './local-api.ts';
 
 const SIGNAL = new AbortController().signal;

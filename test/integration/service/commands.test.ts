@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { bytesToHex } from '../../../src/primitives/bytes.ts';
-import { EMPTY_ID } from '../../../src/primitives/ids.ts';
+import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
+import { EMPTY_ID } from '../../../src/warp/ids.ts';
 import { runCommand, runOnTerminal } from '../../unit/cli/run-command.ts';
 import { type RunningService, startService } from './running-service.ts';
 

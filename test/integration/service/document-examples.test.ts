@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type App, startApp } from '../../../src/app.ts';
-import { parseConfig } from '../../../src/config/load-config.ts';
-import { systemClock } from '../../../src/primitives/clock.ts';
+import { parseConfig } from '../../../src/config/load/load-config.ts';
+import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
-import { startStandIn } from '../upstream/stand-in.ts';
-import { upstreamSettings } from '../upstream/upstream-service.ts';
+import { startStandIn } from '../proxy/stand-in.ts';
+import { upstreamSettings } from '../proxy/upstream-service.ts';
 
 /** The page of the API, as who opens it and presses the button without changing anything. */
 

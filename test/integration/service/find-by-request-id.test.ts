@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import { expect, test } from 'vitest';
 import type { Behaviour } from '../../devnet/behaviour.ts';
 import { setBehaviour } from '../../devnet/validator-faults.ts';
-import { createLogLines } from '../../log-lines.ts';
+import { createLogLines } from '../../support/log-lines.ts';
 import { startService } from './running-service.ts';
 
 const REQUESTS = 1_000;

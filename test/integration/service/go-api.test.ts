@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type App, startApp } from '../../../src/app.ts';
-import { parseConfig } from '../../../src/config/load-config.ts';
+import { parseConfig } from '../../../src/config/load/load-config.ts';
 import type { Devnet } from '../../../src/devnet/devnet.ts';
-import { bytesToHex } from '../../../src/primitives/bytes.ts';
-import { systemClock } from '../../../src/primitives/clock.ts';
-import { idBytes } from '../../../src/primitives/ids.ts';
+import { systemClock } from '../../../src/lib/concurrency/clock.ts';
+import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
+import { idBytes } from '../../../src/warp/ids.ts';
 import type { Behaviour } from '../../devnet/behaviour.ts';
 import { setBehaviour } from '../../devnet/validator-faults.ts';
-import { GO_METRIC_TYPES } from '../../go-metric-types.ts';
+import { GO_METRIC_TYPES } from '../../support/go-metric-types.ts';
 import { type RunningService, startService } from './running-service.ts';
 
 const TIMEOUT_MS = 30_000;

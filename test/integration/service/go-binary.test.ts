@@ -16,10 +16,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
+import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { MINIMUM_MAJOR } from '../../../src/newer-node.js';
-import { systemClock } from '../../../src/primitives/clock.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
-import { followLog, type ServiceLog } from '../../service-log.ts';
+import { followLog, type ServiceLog } from '../../support/service-log.ts';
 import { collect, type Ended, runCommand } from '../../unit/cli/run-command.ts';
 import { holdClosedPort } from '../closed-port.ts';
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { followLog } from '../../service-log.ts';
+import { followLog } from '../../support/service-log.ts';
 
 const TIMEOUT_MS = 60_000;
 const ROOT = join(import.meta.dirname, '../../..');

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { parseHex } from '../../../src/primitives/bytes.ts';
+import { parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
 import { type Answer, startService, validatorsAt } from './running-service.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { DecodeResult } from '../../../src/api/routes/messages.ts';
-import type { VerificationResult } from '../../../src/api/verification-record.ts';
-import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
+import type { DecodeResult } from '../../../src/api/messages/messages.ts';
+import type { VerificationResult } from '../../../src/api/messages/verification-record.ts';
+import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { encodeWarpPayload } from '../../../src/warp/payload.ts';
 import { encodeSignedMessage, parseSignedMessage } from '../../../src/warp/signed-message.ts';
 import { readCases } from '../../vectors/vectors.ts';

@@ -3,9 +3,9 @@ import type { ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { startDevnet } from '../../../src/devnet/devnet.ts';
-import { systemClock } from '../../../src/primitives/clock.ts';
+import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
-import { sendJson, startStandIn } from '../upstream/stand-in.ts';
+import { sendJson, startStandIn } from '../proxy/stand-in.ts';
 import { type ServiceChild, startServiceChild } from './service-child.ts';
 
 // Real processes and real signals, as an orchestrator sends them.

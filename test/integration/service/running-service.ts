@@ -1,17 +1,17 @@
 import { type App, startApp } from '../../../src/app.ts';
-import type { BlsBackend } from '../../../src/bls/bls-backend.ts';
-import { nobleBackend } from '../../../src/bls/noble-backend.ts';
-import { parseConfig } from '../../../src/config/load-config.ts';
+import type { BlsBackend } from '../../../src/bls/backends/bls-backend.ts';
+import { nobleBackend } from '../../../src/bls/backends/noble-backend.ts';
+import { parseConfig } from '../../../src/config/load/load-config.ts';
 import type { AggregationConfig, Config, NetworkConfig } from '../../../src/config/settings.ts';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
-import { parseExactJson } from '../../../src/pchain/exact-json.ts';
-import { parseHex } from '../../../src/primitives/bytes.ts';
-import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
-import { parseNodeID } from '../../../src/primitives/ids.ts';
+import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
+import { parseHex } from '../../../src/lib/encoding/bytes.ts';
+import { parseExactJson } from '../../../src/pchain/rpc/exact-json.ts';
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
 import { type Verification, verifySignedMessage } from '../../../src/validators/verify-signed-message.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
+import { parseNodeID } from '../../../src/warp/ids.ts';
 import { type DevnetFaults, faultOptions } from '../../devnet/validator-faults.ts';
 
 const POST_PATH = '/v1/signatureAggregator/fuji/aggregateSignatures';

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { followLog } from '../../service-log.ts';
+import { followLog } from '../../support/service-log.ts';
 
 const ENTRY = join(import.meta.dirname, '..', '..', '..', 'src', 'start.js');
 

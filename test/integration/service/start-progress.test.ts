@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { startApp } from '../../../src/app.ts';
-import { parseConfig } from '../../../src/config/load-config.ts';
-import { systemClock } from '../../../src/primitives/clock.ts';
+import { parseConfig } from '../../../src/config/load/load-config.ts';
+import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 
 test('the start of an embedded network is told step by step, in the order of the steps', async () => {

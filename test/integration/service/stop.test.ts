@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { sendJson, startStandIn } from '../upstream/stand-in.ts';
+import { sendJson, startStandIn } from '../proxy/stand-in.ts';
 import { startServiceChild } from './service-child.ts';
 
 /** A process needs a second or two on a busy machine to load everything; then all goes by events. */

@@ -1,7 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AggregationEvent, AggregationEventData, ValidatorRecord } from '../../../src/api/progress-records.ts';
+import type {
+  AggregationEvent,
+  AggregationEventData,
+  ValidatorRecord,
+} from '../../../src/api/aggregation/progress-records.ts';
 import { setBehaviour } from '../../devnet/validator-faults.ts';
 import { type RunningService, startService } from './running-service.ts';
 

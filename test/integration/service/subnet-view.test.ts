@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { SubnetListBody, SubnetViewBody } from '../../../src/api/subnet-records.ts';
+import type { SubnetListBody, SubnetViewBody } from '../../../src/api/subnets/subnet-records.ts';
 import { type RunningService, startService } from './running-service.ts';
 
 const TIMEOUT_MS = 30_000;

@@ -2,9 +2,9 @@ import { Registry } from 'prom-client';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { openTraceSdk, type TraceSdk } from '../../../src/telemetry/trace-sdk.ts';
-import { FakeClock } from '../../fake-clock.ts';
-import { createLogLines } from '../../log-lines.ts';
-import { type OtlpReceiver, startOtlpReceiver } from '../../otlp-receiver.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { createLogLines } from '../../support/log-lines.ts';
+import { type OtlpReceiver, startOtlpReceiver } from '../../support/otlp-receiver.ts';
 
 /** The most spans that wait or are on their way. */
 const MAX_SPANS = 8_192;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { setBehaviour } from '../../devnet/validator-faults.ts';
-import { createLogLines } from '../../log-lines.ts';
-import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../../otlp-receiver.ts';
-import { sendJson, startStandIn } from '../upstream/stand-in.ts';
+import { createLogLines } from '../../support/log-lines.ts';
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../../support/otlp-receiver.ts';
+import { sendJson, startStandIn } from '../proxy/stand-in.ts';
 import { type RunningService, startService } from './running-service.ts';
 
 const VALIDATORS = 10;

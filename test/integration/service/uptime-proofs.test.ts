@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseHex } from '../../../src/primitives/bytes.ts';
-import type { ValidationID } from '../../../src/primitives/ids.ts';
+import { parseHex } from '../../../src/lib/encoding/bytes.ts';
+import type { ValidationID } from '../../../src/warp/ids.ts';
 import { readPayload } from '../../../src/warp/reading.ts';
 import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
 import { setBehaviour } from '../../devnet/validator-faults.ts';

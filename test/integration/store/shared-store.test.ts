@@ -2,15 +2,15 @@ import { EventEmitter, once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
-import type { RedisServers } from '../../../src/primitives/redis-address.ts';
-import { createMemoryLimitCounters } from '../../../src/store/limit-counters.ts';
-import { createSharedLimitCounters } from '../../../src/store/shared-limit-counters.ts';
-import { openSharedStore } from '../../../src/store/shared-store.ts';
+import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
+import type { RedisServers } from '../../../src/lib/net/redis-address.ts';
+import { createMemoryLimitCounters } from '../../../src/store/local/limit-counters.ts';
+import { createSharedLimitCounters } from '../../../src/store/redis/shared-limit-counters.ts';
+import { openSharedStore } from '../../../src/store/redis/shared-store.ts';
 import { createMetrics, METRIC_PREFIX } from '../../../src/telemetry/metrics.ts';
-import { FakeClock, settle } from '../../fake-clock.ts';
-import { createLogLines } from '../../log-lines.ts';
-import { expectGranted, expectRefused } from '../../unit/store/limit-counters-contract.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
+import { createLogLines } from '../../support/log-lines.ts';
+import { expectGranted, expectRefused } from '../../unit/store/local/limit-counters-contract.ts';
 
 /** The shared store where there is no Redis to speak of; with a real one it is tested in test/network. */
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { AggregatorError } from '../../../src/aggregator/aggregator-error.ts';
-import { bytesToHex } from '../../../src/primitives/bytes.ts';
-import { type BlockchainID, idBytes, idFromBytes, PRIMARY_NETWORK_ID, type TxID } from '../../../src/primitives/ids.ts';
+import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
+import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
+import { type BlockchainID, idBytes, idFromBytes, PRIMARY_NETWORK_ID, type TxID } from '../../../src/warp/ids.ts';
 import { createTestServer, expectError, PATH, RESULT, scriptedAggregator } from './api-fixture.ts';
 
 const TX = idFromBytes<TxID>(new Uint8Array(32).fill(1), 'txID');

@@ -1,16 +1,16 @@
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { expect } from 'vitest';
-import type { Aggregator } from '../../../src/aggregator/aggregate.ts';
-import type { AggregationRequest, AggregationResult } from '../../../src/aggregator/aggregation-request.ts';
-import { ERROR_CODES, type ErrorCode } from '../../../src/api/error-codes.ts';
-import type { Server } from '../../../src/api/http-server.ts';
+import type { Aggregator } from '../../../src/aggregation/request/aggregate.ts';
+import type { AggregationRequest, AggregationResult } from '../../../src/aggregation/request/aggregation-request.ts';
 import { createServer, type ServerOptions } from '../../../src/api/server.ts';
+import { ERROR_CODES, type ErrorCode } from '../../../src/http/errors/error-codes.ts';
+import type { Server } from '../../../src/http/request/http-server.ts';
+import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
 import type { Network, NetworkReadiness } from '../../../src/network/network.ts';
-import { type Clock, systemClock } from '../../../src/primitives/clock.ts';
-import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../src/warp/ids.ts';
 
 export const PATH = '/v1/signatureAggregator/fuji/aggregateSignatures';
 export const NODE_ID = nodeIDFromBytes(new Uint8Array(20).fill(9));

@@ -1,11 +1,11 @@
 import { connect } from 'node:net';
 import { Counter, Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
-import type { AggregationExamples } from '../../../src/api/example-request.ts';
-import type { Server } from '../../../src/api/http-server.ts';
-import { OPERATIONS_ACCESS } from '../../../src/api/route-access.ts';
-import { parseHex } from '../../../src/primitives/bytes.ts';
-import { FUJI, MAINNET } from '../../../src/primitives/networks.ts';
+import type { AggregationExamples } from '../../../src/api/openapi/example-request.ts';
+import { OPERATIONS_ACCESS } from '../../../src/http/access/route-access.ts';
+import type { Server } from '../../../src/http/request/http-server.ts';
+import { parseHex } from '../../../src/lib/encoding/bytes.ts';
+import { FUJI, MAINNET } from '../../../src/warp/networks.ts';
 import { parseUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { createTestServer, expectError, PATH, portOf, scriptedAggregator, scriptedNetwork } from './api-fixture.ts';
 

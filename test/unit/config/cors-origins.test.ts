@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { configOf, fileWith, problemsOf } from './config-fixture.ts';
+import { configOf, fileWith, problemsOf } from './load/config-fixture.ts';
 
 const file = (corsOrigins?: unknown) => fileWith({ server: { ...(corsOrigins !== undefined && { corsOrigins }) } });
 const parse = (corsOrigins?: unknown) => configOf(file(corsOrigins)).server.corsOrigins;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { FUJI, fileWith, nested, problemsOf } from './config-fixture.ts';
+import { FUJI, fileWith, nested, problemsOf } from './load/config-fixture.ts';
 
 // Written out once more on purpose, so that a slip in the schema is seen.
 

@@ -1,7 +1,7 @@
 import { bls12_381 } from '@noble/curves/bls12-381.js';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createKeyRing, type KeyRing } from '../../../src/devnet/key-ring.ts';
-import { bytesToHex } from '../../../src/primitives/bytes.ts';
+import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
 
 const { longSignatures } = bls12_381;
 const MESSAGE = Buffer.from('message');

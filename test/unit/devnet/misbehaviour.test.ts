@@ -1,7 +1,7 @@
 import { bls12_381 } from '@noble/curves/bls12-381.js';
 import { expect, test } from 'vitest';
 import { createKeyRing } from '../../../src/devnet/key-ring.ts';
-import { bytesToHex } from '../../../src/primitives/bytes.ts';
+import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
 import { signAs } from '../../devnet/signing-faults.ts';
 import { MISBEHAVIOURS, misbehaviourFromSeed } from '../../faults/misbehaviour.ts';
 

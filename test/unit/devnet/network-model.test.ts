@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { createNetworkModel } from '../../../src/devnet/network-model.ts';
-import { type BlockchainID, nodeIDFromBytes, P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
 import { isQuorumReached } from '../../../src/validators/quorum.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
 import { conversionID } from '../../../src/warp/conversion-data.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { type BlockchainID, nodeIDFromBytes, P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../src/warp/ids.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { modelNode, testModel } from './test-model.ts';
 
 const totalOf = (validators: readonly Validator[]): bigint => validators.reduce((sum, { weight }) => sum + weight, 0n);

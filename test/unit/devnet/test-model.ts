@@ -1,6 +1,6 @@
 import { createNetworkModel, type ModelNode, type NetworkModel } from '../../../src/devnet/network-model.ts';
-import { nodeIDFromBytes } from '../../../src/primitives/ids.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { nodeIDFromBytes } from '../../../src/warp/ids.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 /** A node whose key is no point: the model never looks into it. */
 export function modelNode(index: number): ModelNode {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { findBootstrapPeers } from '../../../src/network/bootstrap-peers.ts';
-import type { NodeID } from '../../../src/primitives/ids.ts';
+import type { NodeID } from '../../../src/warp/ids.ts';
 
 const never = new AbortController().signal;
 const OWN = { host: '5.6.7.8', port: 9651 };

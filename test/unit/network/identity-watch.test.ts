@@ -2,8 +2,8 @@ import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { findIdentityProblem, LOOK_INTERVAL_MS, watchIdentity } from '../../../src/network/identity-watch.ts';
 import { createMetrics, METRIC_PREFIX } from '../../../src/telemetry/metrics.ts';
-import { FakeClock, settle } from '../../fake-clock.ts';
-import { createLogLines } from '../../log-lines.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
+import { createLogLines } from '../../support/log-lines.ts';
 
 const NOBODY = { inStore: undefined, peers: [] };
 const ADVICE = 'give each replica an identity of its own, or end the other process';

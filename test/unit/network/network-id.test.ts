@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { askNetworkID } from '../../../src/network/network-id.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 const logger = createLogger('silent');
 

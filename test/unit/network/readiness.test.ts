@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { SubnetReadiness } from '../../../src/aggregator/required-subnet.ts';
+import type { SubnetReadiness } from '../../../src/aggregation/validators/required-subnet.ts';
 import { decideStatus, type NetworkView, START_GRACE_MS } from '../../../src/network/readiness.ts';
-import type { SubnetID } from '../../../src/primitives/ids.ts';
+import type { SubnetID } from '../../../src/warp/ids.ts';
 
 function subnet(isUp: boolean, reason = 'only 10 % of the weight is connected'): SubnetReadiness {
   return {

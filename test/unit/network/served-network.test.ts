@@ -1,22 +1,22 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import type { Aggregator } from '../../../src/aggregator/aggregate.ts';
-import type { AggregationRequest, AggregationResult } from '../../../src/aggregator/aggregation-request.ts';
-import type { SignedMessageReport } from '../../../src/aggregator/message-verifier.ts';
-import type { SubnetView } from '../../../src/aggregator/subnet-view.ts';
-import type { UptimeProof } from '../../../src/aggregator/uptime-proofs.ts';
-import { parseConfig } from '../../../src/config/load-config.ts';
+import type { UptimeProof } from '../../../src/aggregation/l1/uptime-proofs.ts';
+import type { Aggregator } from '../../../src/aggregation/request/aggregate.ts';
+import type { AggregationRequest, AggregationResult } from '../../../src/aggregation/request/aggregation-request.ts';
+import type { SignedMessageReport } from '../../../src/aggregation/request/message-verifier.ts';
+import type { SubnetView } from '../../../src/aggregation/subnets/subnet-view.ts';
+import { parseConfig } from '../../../src/config/load/load-config.ts';
+import type { ApiEndpoint } from '../../../src/lib/net/api-endpoint.ts';
 import {
   createServedNetwork,
   type NetworkOpener,
   type NetworkOptions,
   type ServedNetwork,
 } from '../../../src/network/served-network.ts';
-import type { ApiEndpoint } from '../../../src/primitives/api-endpoint.ts';
-import { PRIMARY_NETWORK_ID } from '../../../src/primitives/ids.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
-import { FakeClock, settle } from '../../fake-clock.ts';
-import { createLogLines } from '../../log-lines.ts';
+import { PRIMARY_NETWORK_ID } from '../../../src/warp/ids.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
+import { createLogLines } from '../../support/log-lines.ts';
 
 const OWN_ID = 1337;
 const FUJI_ID = 5;

@@ -2,8 +2,8 @@ import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { createPeerMetrics } from '../../../src/p2p/peer-metrics.ts';
 import type { Obstacle, ObstacleCause } from '../../../src/p2p/peer-view.ts';
-import type { NodeID } from '../../../src/primitives/ids.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import type { NodeID } from '../../../src/warp/ids.ts';
 
 const NODES = ['a', 'b', 'c', 'd', 'e'].map((name) => `NodeID-${name}` as NodeID);
 const causes: readonly (ObstacleCause | undefined)[] = [

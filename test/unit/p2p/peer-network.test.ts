@@ -1,15 +1,15 @@
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { AppOutcome } from '../../../src/p2p/app-requests.ts';
-import { createIdentity, type Identity } from '../../../src/p2p/identity.ts';
+import type { AppOutcome } from '../../../src/p2p/connection/app-requests.ts';
+import { createIdentity, type Identity } from '../../../src/p2p/identity/identity.ts';
 import { createPeerNetwork, type PeerNetwork, type PeerNetworkOptions } from '../../../src/p2p/peer-network.ts';
-import { encodeClaimedIpPort, signAddress } from '../../../src/p2p/signed-address.ts';
-import type { NodeID } from '../../../src/primitives/ids.ts';
-import { type BlockchainID, parseId } from '../../../src/primitives/ids.ts';
+import { encodeClaimedIpPort, signAddress } from '../../../src/p2p/wire/signed-address.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
-import { FakeClock, settle } from '../../fake-clock.ts';
-import { LATENCY_MS, MemoryEnd, MemoryNet } from './memory-net.ts';
-import { MemoryNode, type MemoryNodeOptions, NODE_VERSION } from './memory-node.ts';
+import type { NodeID } from '../../../src/warp/ids.ts';
+import { type BlockchainID, parseId } from '../../../src/warp/ids.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
+import { LATENCY_MS, MemoryEnd, MemoryNet } from './discovery/memory-net.ts';
+import { MemoryNode, type MemoryNodeOptions, NODE_VERSION } from './wire/memory-node.ts';
 
 const C_CHAIN_ID = parseId<BlockchainID>('2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5', 'C-Chain');
 const NETWORK_ID = 12_345;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createThrottledWarnings, LogThrottle } from '../../../src/telemetry/log-throttle.ts';
-import { FakeClock } from '../../fake-clock.ts';
-import { createLogLines } from '../../log-lines.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { createLogLines } from '../../support/log-lines.ts';
 
 test('a burst is written, then a line for each interval, which says how many were left out', async () => {
   const clock = new FakeClock();

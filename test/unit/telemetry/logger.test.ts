@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { ApiError } from '../../../src/pchain/api-error.ts';
+import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { serializeError } from '../../../src/telemetry/logger.ts';
 
 test('errors of our own classes are logged by their message, bugs with their stack', () => {

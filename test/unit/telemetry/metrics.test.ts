@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { createMetrics, ServiceRegistry } from '../../../src/telemetry/metrics.ts';
-import { FakeClock } from '../../fake-clock.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 async function seriesOf(registry: Registry): Promise<string[]> {
   return (await registry.metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));

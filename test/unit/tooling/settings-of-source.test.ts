@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { PARSER_FILE, problemsOfHanding, SETTINGS_FILE } from '../../../scripts/docs/settings-of-source.ts';
-import type { SettingSchema } from '../../../src/config/setting.ts';
+import type { SettingSchema } from '../../../src/config/schema/setting.ts';
 
 const leaf: SettingSchema = { type: 'integer' };
 const object = (properties: Record<string, SettingSchema>): SettingSchema => ({ type: 'object', properties });

@@ -28,14 +28,14 @@ describe('what no test names', () => {
   test('a setting, in the tests of the configuration', () => {
     const settings = { ...NOTHING, settings: ['networks.name.apiTimeoutMs'] };
     const text = 'expect(network).toMatchObject({ apiTimeoutMs: 5_000 });';
-    expect(untested(settings, new Map([['test/unit/config/config.test.ts', text]]))).toEqual([]);
+    expect(untested(settings, new Map([['test/unit/config/load/config.test.ts', text]]))).toEqual([]);
     expect(untested(settings, new Map([['test/unit/network/network.test.ts', text]]))).toEqual([
       'No test in test/unit/config/ names the setting `networks.name.apiTimeoutMs`: test its limits and its default.',
     ]);
   });
 
   test('an operation, in the test of the OpenAPI document', () => {
-    const file = 'test/integration/upstream/openapi.test.ts';
+    const file = 'test/integration/proxy/openapi.test.ts';
     const operations = { ...NOTHING, operations: ['live'] };
     expect(untested(operations, new Map([[file, "['live']"]]))).toEqual([]);
     expect(untested(operations, new Map([[file, "['liveliness']"]]))).toEqual([
@@ -51,16 +51,16 @@ describe('what no test names', () => {
     expect(untested(endpoints, all)).toEqual([]);
     for (const file of files) {
       expect(untested(endpoints, new Map([...all, [`${folder}/${file}`, '']]))).toEqual([
-        `${folder}/${file} has nothing for \`listValidators\`, an endpoint of src/api/upstream-endpoints.ts.`,
+        `${folder}/${file} has nothing for \`listValidators\`, an endpoint of src/proxy/catalogue/upstream-endpoints.ts.`,
       ]);
     }
   });
 });
 
 describe('refusal codes of the P-Chain', () => {
-  const PLAN = 'src/aggregator/refusal-verdict.ts';
-  const RULES = 'src/devnet/signing-rules.ts';
-  const TESTS = ['test/unit/aggregator/query-plan.test.ts', 'test/unit/devnet/signing-rules.test.ts'];
+  const PLAN = 'src/aggregation/collection/refusal-verdict.ts';
+  const RULES = 'src/devnet/node/signing-rules.ts';
+  const TESTS = ['test/unit/aggregation/collection/query-plan.test.ts', 'test/unit/devnet/node/signing-rules.test.ts'];
   const files = (changed: Readonly<Record<string, string>> = {}) =>
     new Map(
       Object.entries({

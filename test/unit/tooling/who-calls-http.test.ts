@@ -19,8 +19,8 @@ test('HTTP is called through two ports only', () => {
     .filter((file) => file.startsWith('src/') && !file.startsWith('src/console/page/'))
     .filter((file) => CALLS.some((pattern) => pattern.test(readFileSync(join(ROOT, file), 'utf8'))));
   // In the cache it is the name of a parameter.
-  expect(callers.filter((file) => file !== 'src/upstream/response-cache.ts')).toEqual([
-    'src/primitives/http-connections.ts',
-    'src/primitives/http-port.ts',
+  expect(callers.filter((file) => file !== 'src/proxy/client/response-cache.ts')).toEqual([
+    'src/lib/net/http-connections.ts',
+    'src/lib/net/http-port.ts',
   ]);
 });

@@ -1,12 +1,12 @@
 import { bls12_381 } from '@noble/curves/bls12-381.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SIGNATURE_DST } from '../../../src/bls/bls-backend.ts';
-import { nobleBackend } from '../../../src/bls/noble-backend.ts';
-import { nodeIDFromBytes, P_CHAIN_ID } from '../../../src/primitives/ids.ts';
+import { SIGNATURE_DST } from '../../../src/bls/backends/bls-backend.ts';
+import { nobleBackend } from '../../../src/bls/backends/noble-backend.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
 import { verifySignedMessage } from '../../../src/validators/verify-signed-message.ts';
 import { createWarpSet, type WarpSet } from '../../../src/validators/warp-set.ts';
+import { nodeIDFromBytes, P_CHAIN_ID } from '../../../src/warp/ids.ts';
 import { encodeSignedMessage, parseSignedMessage } from '../../../src/warp/signed-message.ts';
 import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { readCases } from '../../vectors/vectors.ts';

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bytesToHex } from '../../../src/primitives/bytes.ts';
-import { nodeIDFromBytes } from '../../../src/primitives/ids.ts';
+import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
 import { createWarpSet, type WarpSet, type WarpValidator } from '../../../src/validators/warp-set.ts';
 import { warpSetHash } from '../../../src/validators/warp-set-hash.ts';
+import { nodeIDFromBytes } from '../../../src/warp/ids.ts';
 
 const MAX_WEIGHT = 2n ** 64n / 30n;
 

@@ -1,11 +1,11 @@
 import { bls12_381 } from '@noble/curves/bls12-381.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
-import { type NodeID, nodeIDFromBytes, parseNodeID } from '../../../src/primitives/ids.ts';
-import { ParseError } from '../../../src/primitives/parse-error.ts';
+import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
+import { ParseError } from '../../../src/lib/encoding/parse-error.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
+import { type NodeID, nodeIDFromBytes, parseNodeID } from '../../../src/warp/ids.ts';
 import { type AggregationCase, readCases, readRpcExchanges, rpcResult } from '../../vectors/vectors.ts';
 
 const MAX_U64 = 2n ** 64n - 1n;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { type BlockchainID, idFromBytes, type SubnetID, type ValidationID } from '../../../src/primitives/ids.ts';
 import type { ConversionData } from '../../../src/warp/conversion-data.ts';
+import { type BlockchainID, idFromBytes, type SubnetID, type ValidationID } from '../../../src/warp/ids.ts';
 import type { L1ValidatorRegistrationJustification } from '../../../src/warp/justification.ts';
 import type { L1Message, PChainOwner } from '../../../src/warp/l1-message.ts';
 import type { WarpPayload } from '../../../src/warp/payload.ts';

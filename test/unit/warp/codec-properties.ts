@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { ParseError } from '../../../src/primitives/parse-error.ts';
+import { ParseError } from '../../../src/lib/encoding/parse-error.ts';
 
 interface Codec<T> {
   encode(value: T): Uint8Array;

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseHex } from '../../../src/primitives/bytes.ts';
+import { parseHex } from '../../../src/lib/encoding/bytes.ts';
+import { type ConversionData, conversionID } from '../../../src/warp/conversion-data.ts';
 import {
   type BlockchainID,
   idBytes,
@@ -9,8 +10,7 @@ import {
   PRIMARY_NETWORK_ID,
   parseId,
   type SubnetID,
-} from '../../../src/primitives/ids.ts';
-import { type ConversionData, conversionID } from '../../../src/warp/conversion-data.ts';
+} from '../../../src/warp/ids.ts';
 import { parseL1Message } from '../../../src/warp/l1-message.ts';
 import { parseWarpPayload } from '../../../src/warp/payload.ts';
 import { readCase, readRpcExchanges, readTransaction, rpcResult } from '../../vectors/vectors.ts';

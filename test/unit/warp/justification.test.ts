@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
-import { idBytes, parseId, type SubnetID } from '../../../src/primitives/ids.ts';
+import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
+import { idBytes, parseId, type SubnetID } from '../../../src/warp/ids.ts';
 import { encodeJustification, parseJustification } from '../../../src/warp/justification.ts';
 import { justifications } from './arbitrary-messages.ts';
 import { hostileBytes, MANY_RUNS, parseOrRefuse, throughSocket } from './codec-properties.ts';

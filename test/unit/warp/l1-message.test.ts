@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ByteWriter } from '../../../src/primitives/byte-writer.ts';
-import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
-import { idBytes, nodeIDFromBytes, parseId, type SubnetID, type ValidationID } from '../../../src/primitives/ids.ts';
+import { ByteWriter } from '../../../src/lib/encoding/byte-writer.ts';
+import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
+import { idBytes, nodeIDFromBytes, parseId, type SubnetID, type ValidationID } from '../../../src/warp/ids.ts';
 import {
   conversionValidationID,
   encodeL1Message,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ByteWriter } from '../../../src/primitives/byte-writer.ts';
-import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
+import { ByteWriter } from '../../../src/lib/encoding/byte-writer.ts';
+import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { encodeWarpPayload, MAX_WARP_PAYLOAD_LENGTH, parseWarpPayload } from '../../../src/warp/payload.ts';
 import { readCases } from '../../vectors/vectors.ts';
 import { warpPayloads } from './arbitrary-messages.ts';

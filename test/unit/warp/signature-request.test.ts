@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
+import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { parseJustification } from '../../../src/warp/justification.ts';
 import { parseL1Message, registrationValidationID } from '../../../src/warp/l1-message.ts';
 import { parseWarpPayload } from '../../../src/warp/payload.ts';

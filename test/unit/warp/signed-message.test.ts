@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ByteWriter } from '../../../src/primitives/byte-writer.ts';
-import { parseHex } from '../../../src/primitives/bytes.ts';
-import { P_CHAIN_ID } from '../../../src/primitives/ids.ts';
+import { ByteWriter } from '../../../src/lib/encoding/byte-writer.ts';
+import { parseHex } from '../../../src/lib/encoding/bytes.ts';
+import { P_CHAIN_ID } from '../../../src/warp/ids.ts';
 import { encodeSignedMessage, parseSignedMessage } from '../../../src/warp/signed-message.ts';
 import { createUnsignedMessage, parseUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { readCases, readTransaction } from '../../vectors/vectors.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bytesToHex, parseHex } from '../../../src/primitives/bytes.ts';
+import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { encodeTeleporterMessage, parseTeleporterMessage } from '../../../src/warp/teleporter-message.ts';
 import { teleporterMessages } from './arbitrary-messages.ts';
 import { hostileBytes, MANY_RUNS, parseOrRefuse, throughSocket } from './codec-properties.ts';

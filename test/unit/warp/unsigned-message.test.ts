@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ByteWriter } from '../../../src/primitives/byte-writer.ts';
-import { type BlockchainID, idBytes, P_CHAIN_ID } from '../../../src/primitives/ids.ts';
+import { ByteWriter } from '../../../src/lib/encoding/byte-writer.ts';
+import { type BlockchainID, idBytes, P_CHAIN_ID } from '../../../src/warp/ids.ts';
 import { encodeSignedMessage } from '../../../src/warp/signed-message.ts';
 import {
   createUnsignedMessage,

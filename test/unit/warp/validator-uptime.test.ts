@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bytesToHex } from '../../../src/primitives/bytes.ts';
-import { type BlockchainID, idFromBytes, type ValidationID } from '../../../src/primitives/ids.ts';
+import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
+import { type BlockchainID, idFromBytes, type ValidationID } from '../../../src/warp/ids.ts';
 import { parseWarpPayload } from '../../../src/warp/payload.ts';
 import {
   createUptimeMessage,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { PenaltyBucket } from '../../../../src/lib/concurrency/penalty-bucket.ts';
 import { TokenBucket } from '../../../../src/lib/concurrency/token-bucket.ts';
-import { FakeClock } from '../../../fake-clock.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 
 describe('a token bucket', () => {
   test('begins full, refills evenly and never above its capacity; a debt is refilled first', () => {

@@ -6,7 +6,7 @@ import {
   type Permit,
   SemaphoreRejection,
 } from '../../../../src/lib/concurrency/fair-semaphore.ts';
-import { FakeClock, settle } from '../../../fake-clock.ts';
+import { FakeClock, settle } from '../../../support/fake-clock.ts';
 
 const UNBOUNDED = Number.POSITIVE_INFINITY;
 

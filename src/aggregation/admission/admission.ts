@@ -1,0 +1,172 @@
+import { AdaptiveLimit } from '../../lib/concurrency/adaptive-limit.ts';
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { type Claim, FairSemaphore, type Permit, SemaphoreRejection } from '../../lib/concurrency/fair-semaphore.ts';
+import type { SubnetID } from '../../warp/ids.ts';
+import type { AggregatorMetrics } from '../aggregator-metrics.ts';
+import type { SubnetPolicy } from '../subnets/subnet-policy.ts';
+import { overloaded } from './overloaded.ts';
+
+export interface AdmissionOptions {
+  readonly clock: Clock;
+  readonly metrics: Pick<AggregatorMetrics, 'admissionRefusals' | 'showAdmission'>;
+  /** Different aggregations and lookups at a time, those that wait included. */
+  readonly maxAggregationsInFlight: number;
+  readonly subnets: Pick<SubnetPolicy, 'hasTracked' | 'isTracked'>;
+  /** The longest that an aggregation waits until it runs. */
+  readonly queueTimeoutMs: number;
+}
+
+export interface AdmissionRequest {
+  /** Client ID for fair queueing; undefined for internal requests. */
+  readonly client: string | undefined;
+  /** The subnet whose validators will be asked; undefined while that has to be looked up. */
+  readonly subnetID: SubnetID | undefined;
+}
+
+/** The right to run an aggregation, until it is disposed of. */
+export interface RunPermit extends Disposable {
+  readonly client: string | undefined;
+  /** Returns the permit while the aggregation only waits for validators. */
+  rest(): void;
+  /** Acquires it again. Returns without it when the signal aborts. */
+  resume(until: AbortSignal): Promise<void>;
+}
+
+/** One busy client has two of them, so that the requests of the next one do not have to run one after the other. */
+const MIN_RUNNING = 4;
+/** Before anything is measured; a few seconds of work of a fast machine. */
+const INITIAL_RUNNING = 8;
+/**
+ * The longest delays that are no congestion. A request passes the event loop some ten times, and the BLS threads once for each
+ * signature and a few times for the sum: together about half a second. The delay of answers is what they exceed the validator's minimum
+ * latency by: without it, the queues of messages on both sides are not seen, and a flood of distinct messages had 100 aggregations run.
+ */
+const TARGET_MS = { event_loop: 25, answers: 30, bls_add: 100, bls_aggregate: 100 };
+
+export type DelaySignal = keyof typeof TARGET_MS;
+export type ObserveDelay = (signal: DelaySignal, delayMs: number) => void;
+
+/** One client gets two thirds, one subnet four fifths, all lookups of unknown subnets half, all untracked subnets three quarters. */
+const CLIENT_SHARE = 2;
+const SUBNET_SHARE = 4;
+const UNKNOWN_SUBNET_SHARE = 1;
+const UNTRACKED_SHARE = 3;
+/** One client gets half of the running permits. */
+const RUNNING_CLIENT_SHARE = 1;
+/** Waiting aggregations of one client for each that runs, so that the last one waits for some times the time of one. */
+const QUEUED_PER_PERMIT = 8;
+/** 16 distinct messages at 2,000 validators wait for some seconds on two cores, and must not be refused. */
+const MIN_QUEUED = 32;
+/** Several times in a window of {@link AdaptiveLimit}. */
+const PROBE_MS = 20;
+
+/**
+ * Sheds load. A lookup or an aggregation is admitted while its client and its subnet have not used up their shares; as many
+ * aggregations run at a time as the machine can do, see {@link AdaptiveLimit}, and the others wait, round robin over subnets and clients. Equal requests
+ * share one permit, and cached answers need none.
+ */
+export class Admission {
+  readonly #options: AdmissionOptions;
+  readonly #adaptive: AdaptiveLimit<DelaySignal>;
+  readonly #admitted: FairSemaphore;
+  readonly #running: FairSemaphore;
+  #cancelProbe: (() => void) | undefined;
+
+  constructor(options: AdmissionOptions) {
+    const { clock, metrics, maxAggregationsInFlight: max } = options;
+    this.#options = options;
+    const adaptive = new AdaptiveLimit({
+      ...{ min: Math.min(MIN_RUNNING, max), max, initial: Math.min(INITIAL_RUNNING, max) },
+      targetMs: TARGET_MS,
+    });
+    this.#adaptive = adaptive;
+    this.#admitted = new FairSemaphore({ clock, limit: max, keyShare: CLIENT_SHARE });
+    this.#running = new FairSemaphore({
+      clock,
+      limit: () => adaptive.value,
+      keyShare: RUNNING_CLIENT_SHARE,
+      maxQueued: Number.POSITIVE_INFINITY,
+      maxQueuedPerKey: () => Math.max(MIN_QUEUED, QUEUED_PER_PERMIT * adaptive.value),
+      timeoutMs: options.queueTimeoutMs,
+    });
+    metrics.showAdmission({ admitted: this.#admitted, running: this.#running });
+  }
+
+  /** @throws {AggregatorError} `overloaded` */
+  admit(request: AdmissionRequest): Permit {
+    const claim = this.#claimOf(request);
+    const permit = this.#admitted.tryAcquire(claim);
+    if (permit === undefined) {
+      const isFull = this.#admitted.held >= this.#admitted.limit;
+      const of = isFull ? 'all clients' : 'this client, for this subnet or for subnets that are not tracked,';
+      const text = `too many requests of ${of} are running or waiting`;
+      throw overloaded(this.#options.metrics.admissionRefusals, isFull ? 'full' : 'share', text);
+    }
+    this.#probe();
+    const release = (): void => {
+      permit.release();
+      if (this.#admitted.held > 0) return;
+      this.#cancelProbe?.();
+      this.#cancelProbe = undefined;
+    };
+    return { release, [Symbol.dispose]: release };
+  }
+
+  /**
+   * Waits until the aggregation may run. Bound of the queue: aggregations are admitted.
+   *
+   * @throws {AggregatorError} `overloaded`, or the signal's reason
+   */
+  async run({ client, subnetID }: AdmissionRequest, signal: AbortSignal): Promise<RunPermit> {
+    const claim = { key: client, queueGroup: subnetID };
+    let permit: Permit | undefined;
+    try {
+      permit = await this.#running.acquire(claim, signal);
+    } catch (error) {
+      if (!(error instanceof SemaphoreRejection)) throw error;
+      const isLate = error.message === 'timeout';
+      const text = isLate ? 'the request waited too long for its turn' : 'too many requests of this client wait';
+      throw overloaded(this.#options.metrics.admissionRefusals, isLate ? 'late' : 'share', text);
+    }
+    const rest = (): void => {
+      permit?.release();
+      permit = undefined;
+    };
+    const resume = async (until: AbortSignal): Promise<void> => {
+      try {
+        permit ??= await this.#running.acquire({ ...claim, hasBegun: true }, until);
+      } catch (error) {
+        if (!until.aborted && !(error instanceof SemaphoreRejection)) throw error;
+      }
+    };
+    return { client, rest, resume, [Symbol.dispose]: rest };
+  }
+
+  #claimOf({ client, subnetID }: AdmissionRequest): Claim {
+    const { subnets } = this.#options;
+    const groups = [
+      { name: subnetID ?? '', share: subnetID === undefined ? UNKNOWN_SUBNET_SHARE : SUBNET_SHARE },
+      ...(subnets.hasTracked && !(subnetID !== undefined && subnets.isTracked(subnetID)) ? [UNTRACKED] : []),
+    ];
+    return { key: client, groups };
+  }
+
+  /** Observes the event loop as long as there is work. */
+  #probe(): void {
+    if (this.#cancelProbe !== undefined) return;
+    const { clock } = this.#options;
+    const dueMs = clock.monotonicMs() + PROBE_MS;
+    this.#cancelProbe = clock.after(PROBE_MS, () => {
+      this.#cancelProbe = undefined;
+      this.observeDelay('event_loop', clock.monotonicMs() - dueMs);
+      this.#probe();
+    });
+  }
+
+  observeDelay(signal: DelaySignal, delayMs: number): void {
+    this.#adaptive.observe(signal, delayMs, this.#options.clock.monotonicMs(), this.#running.held);
+    this.#running.grantWaiting();
+  }
+}
+
+const UNTRACKED = { name: 'untracked', share: UNTRACKED_SHARE };

@@ -1,0 +1,51 @@
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { FairSemaphore, type Permit, SemaphoreRejection } from '../../lib/concurrency/fair-semaphore.ts';
+import type { AggregatorMetrics, LookupKind } from '../aggregator-metrics.ts';
+import { overloaded } from './overloaded.ts';
+
+const TIMEOUT_MS = 10_000;
+const MAX_QUEUED = 1_024;
+const MAX_QUEUED_PER_CLIENT = 512;
+/** One client gets half. */
+const CLIENT_SHARE = 1;
+
+export type LookupMetrics = Pick<AggregatorMetrics, 'admissionRefusals' | 'showLookups'>;
+
+export interface LookupLimitOptions {
+  readonly clock: Clock;
+  readonly metrics: LookupMetrics;
+  readonly kind: LookupKind;
+  /** At work at a time. */
+  readonly limit: number;
+}
+
+/** Bounds views or verifications, which share the P-Chain API and the BLS threads with aggregations, but not their queue. */
+export class LookupLimit {
+  readonly #semaphore: FairSemaphore;
+  readonly #options: LookupLimitOptions;
+
+  constructor(options: LookupLimitOptions) {
+    this.#options = options;
+    this.#semaphore = new FairSemaphore({
+      ...{ clock: options.clock, limit: options.limit, keyShare: CLIENT_SHARE, timeoutMs: TIMEOUT_MS },
+      ...{ maxQueued: MAX_QUEUED, maxQueuedPerKey: () => MAX_QUEUED_PER_CLIENT },
+    });
+    options.metrics.showLookups(options.kind, this.#semaphore);
+  }
+
+  /** @throws {AggregatorError} `overloaded`, or the signal's reason */
+  async acquire(client: string | undefined, signal: AbortSignal): Promise<Permit> {
+    try {
+      return await this.#semaphore.acquire({ key: client }, signal);
+    } catch (error) {
+      if (!(error instanceof SemaphoreRejection)) throw error;
+      const { metrics, kind } = this.#options;
+      const what = kind === 'view' ? 'views of subnets' : 'messages to be verified';
+      throw overloaded(
+        metrics.admissionRefusals,
+        'late_lookup',
+        `${this.#semaphore.queued} ${what} wait, too many for this one`,
+      );
+    }
+  }
+}

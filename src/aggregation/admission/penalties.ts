@@ -1,0 +1,87 @@
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { PenaltyBucket } from '../../lib/concurrency/penalty-bucket.ts';
+import type { BlockchainID } from '../../warp/ids.ts';
+import { AggregatorError, type AggregatorErrorCode } from '../aggregator-error.ts';
+import type { AggregatorMetrics } from '../aggregator-metrics.ts';
+import { overloaded } from './overloaded.ts';
+
+/** A lookup that finds nothing costs a point: about a millisecond of this machine, and of the P-Chain API. */
+const BUCKET = { capacity: 64, perSecond: 32, maxKeys: 10_000 };
+/** A message that no validator signs, and each validator that was asked: some 80 µs. So what is forgiven is an eighth of one core. */
+const POINTS_OF_MESSAGE = 0.1;
+const POINTS_OF_VALIDATOR = 0.02;
+/** What is sent to validators takes the line and their time from others: large messages that nobody signs end after three. */
+const POINTS_OF_MIB = 1;
+/** Of the points for refused messages of one chain, so that one bad chain does not stop a relayer of four. */
+const CLIENT_PART = 0.25;
+/** Some messages that nobody signs are mistakes; from here on the chain's next ones are shown to a few validators first. */
+const DOUBTFUL_LEVEL = 0.1;
+
+const NOT_FOUND: ReadonlySet<AggregatorErrorCode> = new Set<AggregatorErrorCode>([
+  'unknown_source_chain',
+  'unknown_subnet',
+  'unknown_transaction',
+  'unknown_validation',
+]);
+
+/** Points that clients are charged for failed work, after the fact; a client that has used up its bucket is refused. */
+export class Penalties {
+  readonly #bucket: PenaltyBucket;
+  readonly #refusals: AggregatorMetrics['admissionRefusals'];
+
+  constructor(clock: Clock, { admissionRefusals }: Pick<AggregatorMetrics, 'admissionRefusals'>) {
+    this.#bucket = new PenaltyBucket({ ...BUCKET, clock });
+    this.#refusals = admissionRefusals;
+  }
+
+  /**
+   * Runs work that asks the P-Chain for what a client has named, and charges the client where it does not exist.
+   *
+   * @param client undefined for internal work, which is free
+   * @throws {AggregatorError} `overloaded` where the client's points are used up
+   */
+  async lookUp<T>(client: string | undefined, work: () => Promise<T>): Promise<T> {
+    if (client === undefined) return work();
+    if (this.#bucket.level(client) >= 1) {
+      const text = 'too many requests of this client named chains, subnets or transactions that do not exist';
+      throw overloaded(this.#refusals, 'missed', text);
+    }
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof AggregatorError && NOT_FOUND.has(error.code)) this.#bucket.charge(client, 1);
+      throw error;
+    }
+  }
+
+  /** @throws {AggregatorError} `overloaded` where too many messages of the client and chain were refused */
+  requireSignable(client: string | undefined, chainID: BlockchainID): void {
+    if (client === undefined || Math.max(this.#bucket.level(client), this.#levelOf(client, chainID)) < 1) return;
+    throw overloaded(this.#refusals, 'refused', 'validators refused too many messages of this client');
+  }
+
+  /** Whether the client's next message of the chain is shown to a few validators first. */
+  isDoubtful(client: string | undefined, chainID: BlockchainID): boolean {
+    return client !== undefined && this.#levelOf(client, chainID) >= DOUBTFUL_LEVEL;
+  }
+
+  /**
+   * @param asked validators that were shown a message that none of them signed
+   * @param bytes of the message, for each of them
+   */
+  chargeUnsigned(client: string | undefined, chainID: BlockchainID, asked: number, bytes: number): void {
+    if (client === undefined || asked === 0) return;
+    const points = POINTS_OF_MESSAGE + (POINTS_OF_VALIDATOR + (POINTS_OF_MIB * bytes) / 2 ** 20) * asked;
+    this.#bucket.charge(keyOf(client, chainID), points);
+    this.#bucket.charge(client, CLIENT_PART * points);
+  }
+
+  #levelOf(client: string, chainID: BlockchainID): number {
+    return this.#bucket.level(keyOf(client, chainID));
+  }
+}
+
+/** No ID has a space. */
+function keyOf(client: string, chainID: BlockchainID): string {
+  return `${chainID} ${client}`;
+}

@@ -1,0 +1,198 @@
+import { LazyMap } from '../lib/cache/lazy-map.ts';
+import type { FairSemaphore } from '../lib/concurrency/fair-semaphore.ts';
+import { type Counter, DURATION_BUCKETS_SECONDS, type Gauge, type Metrics } from '../telemetry/metrics.ts';
+import { isQuorumReached } from '../validators/quorum.ts';
+import type { SubnetID } from '../warp/ids.ts';
+import type { QueryConcurrency } from './admission/query-concurrency.ts';
+import type { AggregatorErrorCode } from './aggregator-error.ts';
+import type { SignatureOutcome } from './collection/signature-source.ts';
+
+export interface AggregatorMetrics {
+  readonly inFlight: Gauge;
+  readonly signatureRequests: Counter;
+  readonly signatureCacheHits: Counter;
+  readonly signatureCacheMisses: Counter;
+  readonly resultCacheHits: Counter;
+  readonly rememberedFailures: Counter<'code'>;
+  readonly badSigners: Counter;
+  readonly admissionRefusals: Counter<'reason'>;
+  /** Shows these numbers whenever the metrics are read. */
+  showAdmission(read: AdmissionNumbers): void;
+  /** As {@link showAdmission}: how many of them are worked on, and how many wait for their turn. */
+  showLookups(kind: LookupKind, running: Usage): void;
+  /** As {@link showAdmission}. */
+  showQueries(queries: Pick<QueryConcurrency, 'small' | 'large'>): void;
+  /** One more attempt at a validator of this share of the subnet's weight, or a signature that proved bad afterwards. */
+  countOutcome(outcome: ValidatorOutcome): void;
+  observeStage(stage: AggregationStage, seconds: number): void;
+  observeDuration(outcome: RequestOutcome, seconds: number): void;
+}
+
+type Usage = Pick<FairSemaphore, 'limit' | 'held' | 'queued'>;
+
+export interface AdmissionNumbers {
+  readonly admitted: Usage;
+  readonly running: Usage;
+}
+
+/** Work that is no aggregation: a view of a subnet, or a signed message to be verified. */
+export type LookupKind = 'view' | 'verify';
+
+/** How a request ended. An internal error is a bug of ours. */
+export type RequestOutcome = 'signed' | 'aborted' | 'internal_error' | AggregatorErrorCode;
+
+/**
+ * `resolve`: who must sign, from the P-Chain. `connect`: until a validator can be asked. `collect`: from then until quorum plus buffer
+ * is reached or out of reach. `verify`: the check of the aggregate, and the search for bad signers where it fails.
+ */
+export type AggregationStage = 'resolve' | 'connect' | 'collect' | 'verify';
+
+export interface ValidatorOutcome {
+  readonly kind: SignatureOutcome['kind'];
+  readonly subnetID: SubnetID;
+  readonly weight: bigint;
+  readonly totalWeight: bigint;
+}
+
+/** {@link AggregatorMetrics.countOutcome} for the validators of one collection. */
+export type CountOutcome = (validator: { readonly weight: bigint }, kind: ValidatorOutcome['kind']) => void;
+
+/** @param isLabelled whether a subnet has a label of its own: whatever clients ask for would be time series without end */
+export function createAggregatorMetrics(
+  metrics: Metrics,
+  isLabelled: (subnetID: SubnetID) => boolean = () => false,
+): AggregatorMetrics {
+  const outcomes = metrics.counter<'subnet_id' | 'weight_class' | 'outcome'>({
+    name: 'validator_outcomes_total',
+    help: 'Attempts at validators by what came of them, by the share of the weight that the validator has and by subnet: tracked ones by their ID, all others as "other"',
+    labels: ['subnet_id', 'weight_class', 'outcome'],
+  });
+  const stages = metrics.histogram<'stage'>({
+    name: 'aggregation_stage_duration_seconds',
+    help: 'Time of the stages of an aggregation: resolve, connect, collect, verify',
+    labels: ['stage'],
+    buckets: DURATION_BUCKETS_SECONDS,
+  });
+  const duration = metrics.histogram<'outcome'>({
+    name: 'aggregation_duration_seconds',
+    help: 'Time of an aggregation, by outcome: signed, aborted, or the code of its error',
+    labels: ['outcome'],
+    buckets: DURATION_BUCKETS_SECONDS,
+  });
+  const lookups = new Map<LookupKind, Usage>();
+  metrics.readGauge<'kind'>(
+    {
+      name: 'lookups_at_work',
+      help: 'Views of subnets (view) and messages to be verified (verify) that are worked on; the others wait for their turn',
+      labels: ['kind'],
+    },
+    () => Array.from(lookups, ([kind, { held }]) => ({ labels: { kind }, value: held })),
+  );
+  metrics.readGauge<'kind'>(
+    {
+      name: 'lookups_waiting',
+      help: 'Views of subnets (view) and messages to be verified (verify) that wait for their turn',
+      labels: ['kind'],
+    },
+    () => Array.from(lookups, ([kind, { queued }]) => ({ labels: { kind }, value: queued })),
+  );
+  const stageSeries = new LazyMap((stage: AggregationStage) => stages.at({ stage }));
+  const durationSeries = new LazyMap((outcome: RequestOutcome) => duration.at({ outcome }));
+  return {
+    inFlight: metrics.gauge({ name: 'aggregations_in_flight', help: 'Aggregations under way' }),
+    signatureRequests: metrics.counter({
+      name: 'signature_requests_total',
+      help: 'Signature requests sent to validators',
+    }),
+    signatureCacheHits: metrics.counter({
+      name: 'signature_cache_hits_total',
+      help: 'Signatures found in the store',
+    }),
+    signatureCacheMisses: metrics.counter({
+      name: 'signature_cache_misses_total',
+      help: 'Signatures looked for in the store and not found',
+    }),
+    resultCacheHits: metrics.counter({
+      name: 'result_cache_hits_total',
+      help: 'Requests answered with a signed message made before for the same validator set',
+    }),
+    rememberedFailures: metrics.counter<'code'>({
+      name: 'remembered_failures_total',
+      help: 'Requests answered with the failure of an equal request a short while ago, without asking anybody, by code',
+      labels: ['code'],
+    }),
+    badSigners: metrics.counter({
+      name: 'bad_signers_total',
+      help: 'Signatures that were points on the curve, and proved not to be those of their signers',
+    }),
+    admissionRefusals: metrics.counter<'reason'>({
+      name: 'admission_refusals_total',
+      help: 'Requests refused as overloaded before they cost anything, by what was used up: all permits, a share of them, or the points of a client',
+      labels: ['reason'],
+    }),
+    showAdmission({ admitted, running }) {
+      metrics.readGauge(
+        {
+          name: 'aggregations_limit',
+          help: 'The most different aggregations and lookups that may run or wait',
+        },
+        () => admitted.limit,
+      );
+      metrics.readGauge(
+        { name: 'aggregations_admitted', help: 'Different aggregations and lookups that run or wait' },
+        () => admitted.held,
+      );
+      metrics.readGauge(
+        {
+          name: 'aggregations_at_work_limit',
+          help: 'The most aggregations that run at a time now, as the machine can do',
+        },
+        () => running.limit,
+      );
+      metrics.readGauge(
+        { name: 'aggregations_at_work', help: 'Aggregations that run; the others wait' },
+        () => running.held,
+      );
+    },
+    showLookups: (kind, running) => void lookups.set(kind, running),
+    showQueries({ small, large }) {
+      metrics.readGauge(
+        { name: 'queries_in_flight', help: 'Small signature requests that wait for answers' },
+        () => small.held,
+      );
+      metrics.readGauge(
+        { name: 'queries_limit', help: 'The most small signature requests that may wait for answers' },
+        () => small.limit,
+      );
+      metrics.readGauge(
+        { name: 'large_queries_in_flight_bytes', help: 'Bytes of large signature requests that wait for answers' },
+        () => large.held,
+      );
+      metrics.readGauge(
+        {
+          name: 'large_queries_limit_bytes',
+          help: 'The most bytes of large signature requests that may wait for answers',
+        },
+        () => large.limit,
+      );
+      metrics.readGauge(
+        { name: 'queries_waiting', help: 'Signature requests that wait for room to be sent' },
+        () => small.queued + large.queued,
+      );
+    },
+    countOutcome: ({ kind, subnetID, weight, totalWeight }) =>
+      outcomes.inc({
+        subnet_id: isLabelled(subnetID) ? subnetID : 'other',
+        weight_class: weightClass(weight, totalWeight),
+        outcome: kind === 'signature' ? 'signed' : kind,
+      }),
+    observeStage: (stage, seconds) => stageSeries.get(stage).observe(seconds),
+    observeDuration: (outcome, seconds) => durationSeries.get(outcome).observe(seconds),
+  };
+}
+
+/** How much depends on one validator: at least a tenth of the weight, at least a hundredth, or less. */
+function weightClass(weight: bigint, totalWeight: bigint): 'heavy' | 'medium' | 'light' {
+  if (isQuorumReached(10n, weight, totalWeight)) return 'heavy';
+  return isQuorumReached(1n, weight, totalWeight) ? 'medium' : 'light';
+}

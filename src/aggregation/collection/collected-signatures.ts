@@ -1,0 +1,294 @@
+import type { BlsService } from '../../bls/service/aggregation.ts';
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { startDeadline } from '../../lib/concurrency/deadline.ts';
+import type { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
+import type { WakeUp } from '../../lib/concurrency/wake-up.ts';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
+import type { SignatureStore } from '../../store/local/signature-store.ts';
+import { checkSigners } from '../../validators/verify-signed-message.ts';
+import type { WarpValidator } from '../../validators/warp-set.ts';
+import { encodeSignedMessage } from '../../warp/signed-message.ts';
+import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
+import type { DelaySignal, ObserveDelay } from '../admission/admission.ts';
+import type { AggregatorMetrics, CountOutcome } from '../aggregator-metrics.ts';
+import { passOver } from '../long-pass.ts';
+import type { InvalidSigners } from './invalid-signers.ts';
+import type { ProgressFeed } from './progress.ts';
+import type { SignatureFailure } from './signature-source.ts';
+import type { Tally } from './tally.ts';
+
+export interface CollectedSignaturesOptions {
+  readonly message: UnsignedMessage;
+  readonly signatureKey: string;
+  readonly quorumNum: bigint;
+  readonly avoided: ReadonlySet<number>;
+  readonly tally: Tally;
+  readonly sum: ReturnType<BlsService['startAggregation']>;
+  readonly store: SignatureStore;
+  readonly suspects: InvalidSigners;
+  readonly metrics: AggregatorMetrics;
+  readonly countOutcome: CountOutcome;
+  readonly progress: ProgressFeed;
+  readonly clock: Clock;
+  readonly observeDelay: ObserveDelay;
+  readonly client: string | undefined;
+  readonly passes: EventLoopScheduler;
+  /** When the collection's time is up, on the monotonic clock. */
+  readonly deadlineMs: number;
+  /** Woken when a signature that no search had cleared has been verified alone. */
+  readonly changes: WakeUp;
+  /** The caller's. */
+  readonly signal: AbortSignal;
+  /** Aborts when the collection is over. */
+  readonly over: AbortSignal;
+}
+
+export interface VerifiedMessage {
+  readonly signedMessage: Uint8Array;
+  readonly signedWeight: bigint;
+  /** In canonical order. */
+  readonly signers: readonly WarpValidator[];
+}
+
+/**
+ * What is done with the signatures of one collection: each goes into the sum and the tally, those of a verified message are kept
+ * for later requests, and bad ones are put aside.
+ */
+export class CollectedSignatures {
+  readonly #options: CollectedSignaturesOptions;
+  /** Those whose signature is not from themselves, but from the store. */
+  readonly #fromStore = new Set<number>();
+  /** Those whose signature was verified alone. */
+  readonly #proven = new Set<number>();
+  /** Of signatures that are being added. */
+  #weightComing = 0n;
+
+  constructor(options: CollectedSignaturesOptions) {
+    this.#options = options;
+  }
+
+  /** Takes the signatures that earlier requests left in the store. */
+  async takeKnown(): Promise<void> {
+    const { store, signatureKey, tally, metrics, avoided, suspects } = this.#options;
+    const { validators } = tally.warpSet;
+    const known = await store.getMany(
+      signatureKey,
+      validators.map(({ publicKeyHex }) => publicKeyHex),
+    );
+    metrics.signatureCacheHits.inc(known.size);
+    metrics.signatureCacheMisses.inc(validators.length - known.size);
+    let weight = 0n;
+    const taking: Promise<unknown>[] = [];
+    for (const validator of tally.askingOrder) {
+      // Decoding costs as much as a round trip: no more than are needed.
+      if (weight >= tally.targetWeight) break;
+      const signature = known.get(validator.publicKeyHex);
+      // Those to be avoided, and suspects, have their turn when all others have had theirs, known or not.
+      if (signature === undefined || avoided.has(validator.index) || suspects.has(validator.publicKeyHex)) continue;
+      weight += validator.weight;
+      taking.push(this.#takeStored(validator, signature));
+    }
+    await Promise.all(taking);
+  }
+
+  async #takeStored(validator: WarpValidator, signature: Uint8Array): Promise<void> {
+    const { store, signatureKey } = this.#options;
+    this.#fromStore.add(validator.index);
+    const problem = await this.take(validator, signature);
+    if (problem === undefined) return;
+    this.#fromStore.delete(validator.index);
+    await store.delete(signatureKey, validator.publicKeyHex);
+  }
+
+  /**
+   * Takes a signature into the sum and the tally.
+   *
+   * @returns what is wrong with it, if it does not get there
+   * @throws {CollectionOver} where the collection is over, or the caller's reason
+   */
+  async take(validator: WarpValidator, signature: Uint8Array): Promise<string | undefined> {
+    const { suspects, sum, tally, over, signal } = this.#options;
+    if (suspects.has(validator.publicKeyHex)) {
+      const isGood = await sum.verifyAlone(validator, signature);
+      if (isGood) suspects.clear(validator.publicKeyHex);
+      else this.#remember(validator);
+      over.throwIfAborted();
+      if (!isGood) return NOT_ITS_SIGNATURE;
+      this.#proven.add(validator.index);
+    }
+    this.#weightComing += validator.weight;
+    const isLast = tally.signedWeight + this.#weightComing >= tally.targetWeight;
+    let outcome: Awaited<ReturnType<typeof sum.add>>;
+    try {
+      outcome = await this.#timed('bls_add', sum.add(validator, signature, isLast));
+    } finally {
+      this.#weightComing -= validator.weight;
+    }
+    over.throwIfAborted();
+    if (outcome instanceof ParseError) return outcome.reason;
+    if (outcome === 'over') {
+      signal.throwIfAborted();
+      throw new CollectionOver();
+    }
+    tally.set(validator.index, { kind: 'signed', signature });
+    return undefined;
+  }
+
+  /**
+   * The message with all signatures so far, verified as a destination would; undefined where bad ones had to be put aside.
+   *
+   * @param isTimeUp the deadline has passed: after one search, whoever it has not cleared is left out
+   */
+  async verify(isTimeUp: boolean): Promise<VerifiedMessage | undefined> {
+    const { message, tally, sum, quorumNum, progress } = this.#options;
+    progress.verifying();
+    const aggregate = await this.#timed('bls_aggregate', sum.aggregate());
+    await passOver(tally.warpSet, this.#options);
+    const signedMessage = encodeSignedMessage({ unsignedMessage: message, signature: aggregate });
+    const { networkID } = message;
+    const check = checkSigners(signedMessage, { networkID, warpSet: tally.warpSet, quorumNum });
+    // Parsed from what was just encoded, with the weight already counted: only a signature can be at fault.
+    if (check.kind === 'invalid') throw new Error(`the signed message just made is refused: ${check.reason}`);
+    const { validators: signers, signedWeight } = check;
+    if (!(await sum.verify(check, check.unsignedMessage.bytes))) {
+      await this.#putBadAside(isTimeUp);
+      progress.resumed();
+      return undefined;
+    }
+    // The answer does not wait for it.
+    void this.#keep(signers);
+    return { signedMessage, signedWeight, signers };
+  }
+
+  async #timed<T>(signal: DelaySignal, work: Promise<T>): Promise<T> {
+    const { clock, observeDelay } = this.#options;
+    const startMs = clock.monotonicMs();
+    const result = await work;
+    observeDelay(signal, clock.monotonicMs() - startMs);
+    return result;
+  }
+
+  async #putBadAside(isTimeUp: boolean): Promise<void> {
+    const { clock, signal, sum, deadlineMs } = this.#options;
+    const searchMs = Math.max((deadlineMs - clock.monotonicMs()) / 2, MIN_SEARCH_MS);
+    using searching = startDeadline(clock, searchMs, 'finding bad signers', signal);
+    const { bad, uncleared } = await sum.findBadSigners(searching.signal);
+    for (const index of bad) {
+      // Whoever has written it to the store, it need not have been the validator.
+      if (!this.#fromStore.has(index)) this.#remember(this.#validatorAt(index));
+      await this.#putAside(index, NOT_ITS_SIGNATURE);
+    }
+    // Most of the others are good. Without those just found, the next search has fewer to find.
+    if (bad.length > 0 && !isTimeUp) return;
+    // At the deadline without exception: then there is no other search.
+    const held = await this.#holdBack(isTimeUp ? uncleared : uncleared.filter((index) => !this.#proven.has(index)));
+    if (isTimeUp) return;
+    this.#clear(held).catch((error: unknown) => this.#options.changes.fail(error));
+  }
+
+  /** Takes signatures out of the sum that may well be good. @returns those to be verified alone, in the order of asking */
+  async #holdBack(uncleared: readonly number[]): Promise<readonly HeldSignature[]> {
+    const { sum, tally } = this.#options;
+    const indices = new Set(uncleared);
+    const held: HeldSignature[] = [];
+    for (const validator of tally.askingOrder) {
+      const { index } = validator;
+      const standing = tally.standings[index];
+      if (!indices.has(index) || standing?.kind !== 'signed') continue;
+      if (this.#fromStore.has(index)) {
+        await this.#askItself(index);
+        continue;
+      }
+      sum.remove(index);
+      tally.set(index, { kind: 'answered' });
+      held.push({ validator, signature: standing.signature });
+    }
+    return held;
+  }
+
+  /** Verifies signatures alone, while the collection lasts and goes on with others. */
+  async #clear(held: readonly HeldSignature[]): Promise<void> {
+    const { sum, tally, changes, signal, over } = this.#options;
+    const isOver = (): boolean => over.aborted || signal.aborted;
+    for (const { validator, signature } of held) {
+      if (isOver()) return;
+      try {
+        const isGood = await sum.verifyAlone(validator, signature);
+        if (isGood) await sum.add(validator, signature);
+        else this.#remember(validator);
+        if (isOver()) return;
+        if (isGood) {
+          this.#proven.add(validator.index);
+          tally.set(validator.index, { kind: 'signed', signature });
+        } else await this.#putAside(validator.index, NOT_ITS_SIGNATURE);
+      } catch (error) {
+        // Jobs of a collection that is over are dropped.
+        if (isOver()) return;
+        throw error;
+      }
+      changes.wake();
+    }
+  }
+
+  /** What is known to be bad. */
+  async #putAside(index: number, reason: string): Promise<void> {
+    const { sum, tally, store, signatureKey, countOutcome } = this.#options;
+    if (this.#fromStore.has(index)) return this.#askItself(index);
+    sum.remove(index);
+    const failure: SignatureFailure = { kind: 'invalid_signature', reason };
+    countOutcome(this.#validatorAt(index), failure.kind);
+    tally.set(index, { kind: 'failed', failure });
+    await store.delete(signatureKey, this.#validatorAt(index).publicKeyHex);
+  }
+
+  /** The validator whose signature was in the store is asked for one. */
+  async #askItself(index: number): Promise<void> {
+    const { sum, tally, store, signatureKey } = this.#options;
+    this.#fromStore.delete(index);
+    sum.remove(index);
+    tally.set(index, { kind: 'waiting', notBeforeMs: 0, attempts: 0 });
+    await store.delete(signatureKey, this.#validatorAt(index).publicKeyHex);
+  }
+
+  /** As one whose next signatures are verified alone. */
+  #remember({ publicKeyHex }: WarpValidator): void {
+    this.#options.metrics.badSigners.inc();
+    this.#options.suspects.add(publicKeyHex);
+  }
+
+  async #keep(signers: readonly WarpValidator[]): Promise<void> {
+    const { tally, store, signatureKey } = this.#options;
+    const signatures = new Map<string, Uint8Array>();
+    for (const { index, publicKeyHex } of signers) {
+      const standing = tally.standings[index];
+      if (standing?.kind === 'signed') signatures.set(publicKeyHex, standing.signature);
+    }
+    await store.putMany(signatureKey, signatures);
+  }
+
+  #validatorAt(index: number): WarpValidator {
+    const validator = this.#options.tally.warpSet.validators[index];
+    if (validator === undefined) throw new RangeError(`no validator ${index}`);
+    return validator;
+  }
+}
+
+/** Why work ends that nobody needs any more. */
+export class CollectionOver extends Error {
+  override readonly name = 'CollectionOver';
+}
+
+interface HeldSignature {
+  readonly validator: WarpValidator;
+  readonly signature: Uint8Array;
+}
+
+/**
+ * A search has half of the time that is left, so that the other half remains for verifying alone, or for another search, and this much in
+ * any case: time for some hundred checks, of which one bad signer among 1,000 takes about 20. At the deadline it has this much, as a
+ * bad signature must not cost the good ones that make up the quorum, and no more, so that a crowd of bad signers cannot keep the
+ * service busy for minutes.
+ */
+const MIN_SEARCH_MS = 2_000;
+
+const NOT_ITS_SIGNATURE = 'is not its signature of this message';

@@ -1,0 +1,112 @@
+import type { CompleteRequest } from '../request/complete-request.ts';
+import type { Signing } from '../request/signing-resolver.ts';
+import type { ProgressFeed, ProgressState, ValidatorProgress } from './progress.ts';
+import type { SignatureFailure } from './signature-source.ts';
+import { createTally, type Standing, type Tally } from './tally.ts';
+
+/** One character for each validator, by its canonical index; of those that failed the letter of the reason. */
+interface ToldProgress {
+  readonly validators: string;
+  readonly reasons: readonly SignatureFailure[];
+  readonly isVerifying: boolean;
+}
+
+const WAITING = '.';
+const ASKED = '?';
+const SIGNED = '+';
+const FIRST_REASON = 'A'.charCodeAt(0);
+/** A letter each. Validators choose the texts, so there may be as many as validators: further ones show as asked. */
+const MAX_REASONS = 26;
+/** With all reasons that is 6 KB beside a byte for each validator. */
+const MAX_TEXT = 200;
+
+/** How a collection goes, for replicas that wait for it. Undefined before it has begun. */
+export function encodeProgress(feed: ProgressFeed): Uint8Array | undefined {
+  const { state } = feed;
+  return state && new TextEncoder().encode(JSON.stringify(toldOf(state)));
+}
+
+function toldOf({ validators, isVerifying }: ProgressState): ToldProgress {
+  const letters = new Map<string, string>();
+  const reasons: SignatureFailure[] = [];
+  const letterOf = (failure: SignatureFailure): string => {
+    const short = shortened(failure);
+    const text = JSON.stringify(short);
+    const known = letters.get(text);
+    if (known !== undefined) return known;
+    if (reasons.length === MAX_REASONS) return ASKED;
+    const letter = String.fromCharCode(FIRST_REASON + reasons.length);
+    reasons.push(short);
+    letters.set(text, letter);
+    return letter;
+  };
+  const signOf = ({ status, outcome }: ValidatorProgress): string => {
+    if (status === 'signed') return SIGNED;
+    if (outcome !== undefined && outcome.kind !== 'signed') return letterOf(outcome);
+    return status === 'waiting' ? WAITING : ASKED;
+  };
+  return { validators: validators.map(signOf).join(''), reasons, isVerifying };
+}
+
+function shortened(failure: SignatureFailure): SignatureFailure {
+  if ('text' in failure) return { ...failure, text: failure.text.slice(0, MAX_TEXT) };
+  if ('reason' in failure) return { ...failure, reason: failure.reason.slice(0, MAX_TEXT) };
+  return failure;
+}
+
+/** Another replica's collection, shown to the listeners of this one. It is for showing only, and decides nothing. */
+export class MirroredProgress {
+  readonly #feed: ProgressFeed;
+  readonly #tally: Tally;
+  #shown = '';
+
+  constructor(feed: ProgressFeed, request: CompleteRequest, { warpSet }: Signing) {
+    this.#feed = feed;
+    this.#tally = createTally(warpSet, {
+      ...request,
+      outlooks: [],
+      onChange: (index, standing) => feed.changed(index, standing),
+    });
+    feed.begin(this.#tally);
+  }
+
+  show(progress: Uint8Array | undefined): void {
+    const told = progress && parse(progress);
+    if (told?.validators.length !== this.#tally.warpSet.validators.length) return;
+    for (let index = 0; index < told.validators.length; index += 1) {
+      const sign = told.validators.charAt(index);
+      const standing = sign === this.#shown[index] ? undefined : standingOf(sign, told);
+      if (standing !== undefined) this.#tally.set(index, standing);
+    }
+    this.#shown = told.validators;
+    if (told.isVerifying) this.#feed.verifying();
+    else this.#feed.resumed();
+  }
+}
+
+/** It is under the seal of a replica, which may be of another version. */
+function parse(progress: Uint8Array): ToldProgress | undefined {
+  try {
+    const told = JSON.parse(new TextDecoder().decode(progress)) as ToldProgress;
+    return typeof told.validators === 'string' && Array.isArray(told.reasons) ? told : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const NO_SIGNATURE = new Uint8Array();
+
+function standingOf(sign: string, { reasons }: ToldProgress): Standing | undefined {
+  switch (sign) {
+    case WAITING:
+      return { kind: 'waiting', notBeforeMs: 0, attempts: 0 };
+    case ASKED:
+      return { kind: 'asking', lateAtMs: 0, attempts: 1 };
+    case SIGNED:
+      return { kind: 'signed', signature: NO_SIGNATURE };
+    default: {
+      const failure = reasons[sign.charCodeAt(0) - FIRST_REASON];
+      return failure && { kind: 'failed', failure };
+    }
+  }
+}

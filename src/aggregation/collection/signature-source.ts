@@ -1,0 +1,48 @@
+import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
+
+/** What came of asking one node for its signature. That a node fails is data, not an exception. */
+export type SignatureOutcome =
+  /** 96 bytes; whether they are a point, and whose, is not known yet. */
+  { readonly kind: 'signature'; readonly signature: Uint8Array } | SignatureFailure;
+
+export type SignatureFailure =
+  /** The validator's own code and text. */
+  | { readonly kind: 'refused'; readonly code: number; readonly text: string }
+  /** No answer in time. */
+  | { readonly kind: 'silent' }
+  /** It answers pings and drops the request, as nodes do that run the chain for listed peers only, or not at all. */
+  | { readonly kind: 'ignored' }
+  | { readonly kind: 'unreachable'; readonly reason: string }
+  /** There was no room for the request in the connection's queue, or among all that wait. */
+  | { readonly kind: 'not_sent'; readonly reason: string }
+  | { readonly kind: 'invalid_signature'; readonly reason: string };
+
+/** Where signatures come from: the peer-to-peer network. */
+export interface SignatureSource {
+  /**
+   * Says that these validators of a subnet are to be connected, from now until nobody has named them for a while.
+   *
+   * @returns milliseconds of the monotonic clock at which the last of them was first named
+   */
+  track(subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>): number;
+  isConnected(nodeID: NodeID): boolean;
+  /** Why a node that is not connected is not, in a few words. */
+  whyUnreachable(nodeID: NodeID): string;
+  /** Calls back after every change of any connection; returns the unsubscription. */
+  onConnectionChange(listener: () => void): () => void;
+  /** Rejects only with the signal's reason. */
+  requestSignature(
+    nodeID: NodeID,
+    request: SignatureQuery,
+    options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  ): Promise<SignatureOutcome>;
+}
+
+/** What all validators of a collection are asked. */
+export interface SignatureQuery {
+  readonly sourceChainID: BlockchainID;
+  readonly message: Uint8Array;
+  readonly justification: Uint8Array;
+  /** Message and justification as ACP-118 has them. Encoded once, and shared by all attempts: nobody may change it. */
+  readonly appBytes: Uint8Array;
+}

@@ -1,0 +1,294 @@
+import type { WarpValidator } from '../../validators/warp-set.ts';
+import { type Outlook, outlookIn } from '../validators/outlook.ts';
+import { hasRefusedToTheEnd } from './refusal-verdict.ts';
+import type { Standing, Tally } from './tally.ts';
+
+export interface SurveyView {
+  readonly nowMs: number;
+  isConnected(validator: WarpValidator): boolean;
+  /** How many changes of connections were heard of; what is known of connections holds until then. */
+  readonly connectionChanges: number;
+  /** Until then, a validator that is not connected may still become so. */
+  readonly connectDeadlineMs: number;
+  readonly isPChainMessage: boolean;
+}
+
+export interface SurveyLimits {
+  /** How long a validator that is known already may take to be connected again. */
+  readonly reconnectGraceMs: number;
+}
+
+/** What one validator adds to the survey. */
+const POSSIBLE = 1 << 0;
+const AWAITED = 1 << 1;
+const COUNTED_ON = 1 << 2;
+const ASKING = 1 << 3;
+const IN_TIME = 1 << 4;
+const ANSWERED = 1 << 5;
+const CANDIDATE = 1 << 6;
+/** It was asked, and has given nothing so far. */
+const IN_VAIN = 1 << 7;
+const REFUSED = 1 << 8;
+/** It will not be asked again, after it has refused to the end. */
+const SETTLED = 1 << 9;
+/** It is asked, or will be, a second time at least. */
+const IN_SAMPLE = 1 << 10;
+/** It may sign, and has not refused. */
+const OPEN = 1 << 11;
+/** It has refused and waits to be asked again: it counts for nothing where the message is hopeless. */
+const REFUSER = 1 << 12;
+/** What it adds depends on its connection. */
+const BY_CONNECTION = 1 << 13;
+
+const FOR_GOOD = Number.POSITIVE_INFINITY;
+
+/** What a validator adds, and the time from which on that is something else. */
+interface Share {
+  readonly flags: number;
+  readonly untilMs: number;
+}
+
+const NOTHING: Share = { flags: 0, untilMs: FOR_GOOD };
+const ANSWERED_SHARE: Share = { flags: ANSWERED | POSSIBLE | AWAITED | COUNTED_ON, untilMs: FOR_GOOD };
+
+/**
+ * Where all validators of one request stand together. It is a sum of what each adds, and only what has changed since the last time is
+ * added anew: to look at every validator in full after every answer is a quarter of a second of work at 2,000 validators, and 16 s
+ * at 10,000. What was seen before never changes a result.
+ */
+export class Survey {
+  readonly #tally: Tally;
+  readonly #flags: Uint16Array;
+  readonly #untilMs: Float64Array;
+  /** In the order of asking, of each index; before the first of these places nobody may be asked. */
+  readonly #places: Uint32Array;
+  #firstPlace = 0;
+  #changesSeen: number | undefined;
+  #connectionChanges = -1;
+  /** Weight that may still sign. */
+  #possible = 0n;
+  #possibleOfRefusers = 0n;
+  /** Weight still to come that is worth waiting for where the quorum is reached. */
+  #awaited = 0n;
+  #awaitedOfRefusers = 0n;
+  #wakeAtMs = FOR_GOOD;
+  #wakeAtOfOthersMs = FOR_GOOD;
+  #isWakeAtOld = true;
+  /** Weight of those of whom signatures are expected soon. */
+  countedOn = 0n;
+  /** Weight that may sign and has not refused. */
+  open = 0n;
+  /** Validators being asked, and how many of them are not late. */
+  asking = 0;
+  inTime = 0;
+  /** Whose signatures have come and are not verified. */
+  answered = 0;
+  inVain = 0;
+  refusals = 0;
+  settled = 0;
+  inSample = 0;
+  /** Those that may be asked now and were asked before. */
+  candidatesAgain = 0;
+
+  constructor(tally: Tally) {
+    this.#tally = tally;
+    const { length } = tally.warpSet.validators;
+    this.#flags = new Uint16Array(length);
+    this.#untilMs = new Float64Array(length).fill(FOR_GOOD);
+    this.#places = new Uint32Array(length);
+    for (const [place, { index }] of tally.askingOrder.entries()) this.#places[index] = place;
+  }
+
+  /** Takes in what has changed. */
+  update(view: SurveyView, limits: SurveyLimits): void {
+    const { changes } = this.#tally;
+    const [flags, until] = [this.#flags, this.#untilMs];
+    if (this.#changesSeen === undefined) {
+      for (let index = 0; index < flags.length; index += 1) this.#lookAgain(index, view, limits);
+    } else {
+      for (let at = this.#changesSeen; at < changes.length; at += 1) {
+        this.#lookAgain(changes[at] as number, view, limits);
+      }
+    }
+    this.#changesSeen = changes.length;
+    if (view.connectionChanges !== this.#connectionChanges) {
+      for (let index = 0; index < flags.length; index += 1) {
+        if ((flags[index] as number) & BY_CONNECTION) this.#lookAgain(index, view, limits);
+      }
+      this.#connectionChanges = view.connectionChanges;
+    }
+    if (view.nowMs >= this.#wakeAtMs) {
+      for (let index = 0; index < until.length; index += 1) {
+        if (view.nowMs >= (until[index] as number)) this.#lookAgain(index, view, limits);
+      }
+    }
+    if (this.#isWakeAtOld) this.#findWakeAt();
+  }
+
+  #lookAgain(index: number, view: SurveyView, limits: SurveyLimits): void {
+    const { standings, warpSet, outlooks } = this.#tally;
+    const validator = warpSet.validators[index] as WarpValidator;
+    const standing = standings[index] as Standing;
+    const flagsBefore = this.#flags[index] as number;
+    const untilMsBefore = this.#untilMs[index] as number;
+    const { flags, untilMs } = shareOf(standing, outlookIn(outlooks, validator), validator, view, limits);
+    if (flags !== flagsBefore) {
+      this.#countWeights(validator, flagsBefore, flags);
+      this.#count(flagsBefore, -1);
+      this.#count(flags, 1);
+    }
+    this.#flags[index] = flags;
+    this.#untilMs[index] = untilMs;
+    if (flags & CANDIDATE) this.#firstPlace = Math.min(this.#firstPlace, this.#places[index] as number);
+    this.#isWakeAtOld ||= Math.min(untilMsBefore, untilMs) <= this.#wakeAtOfOthersMs;
+  }
+
+  #findWakeAt(): void {
+    let wakeAtMs = FOR_GOOD;
+    let wakeAtOfOthersMs = FOR_GOOD;
+    for (let index = 0; index < this.#untilMs.length; index += 1) {
+      const untilMs = this.#untilMs[index] as number;
+      if (untilMs < wakeAtMs) wakeAtMs = untilMs;
+      if (untilMs < wakeAtOfOthersMs && ((this.#flags[index] as number) & REFUSER) === 0) wakeAtOfOthersMs = untilMs;
+    }
+    this.#wakeAtMs = wakeAtMs;
+    this.#wakeAtOfOthersMs = wakeAtOfOthersMs;
+    this.#isWakeAtOld = false;
+  }
+
+  /** Those that may be asked now, in the order of asking. */
+  *inOrder(): Iterable<WarpValidator> {
+    const { askingOrder } = this.#tally;
+    let hasFound = false;
+    for (let place = this.#firstPlace; place < askingOrder.length; place += 1) {
+      const validator = askingOrder[place] as WarpValidator;
+      const isCandidate = ((this.#flags[validator.index] as number) & CANDIDATE) !== 0;
+      if (!hasFound) this.#firstPlace = place;
+      hasFound ||= isCandidate;
+      if (isCandidate) yield validator;
+    }
+  }
+
+  /** @param areRefusersLost whether those that have refused are taken not to sign any more */
+  stillToCome(areRefusersLost: boolean): {
+    readonly possible: bigint;
+    readonly awaited: bigint;
+    readonly wakeAtMs: number;
+  } {
+    if (!areRefusersLost) return { possible: this.#possible, awaited: this.#awaited, wakeAtMs: this.#wakeAtMs };
+    return {
+      possible: this.#possible - this.#possibleOfRefusers,
+      awaited: this.#awaited - this.#awaitedOfRefusers,
+      wakeAtMs: this.#wakeAtOfOthersMs,
+    };
+  }
+
+  /** The part of `possible` that avoided validators have, who are the last in the order of asking. */
+  possibleOfAvoided(areRefusersLost: boolean): bigint {
+    const { askingOrder, outlooks } = this.#tally;
+    let weight = 0n;
+    for (let place = askingOrder.length - 1; place >= 0; place -= 1) {
+      const validator = askingOrder[place] as WarpValidator;
+      if (outlookIn(outlooks, validator).kind !== 'avoided') break;
+      const flags = this.#flags[validator.index] as number;
+      const isLost = areRefusersLost && (flags & REFUSER) !== 0;
+      if (flags & POSSIBLE && !isLost) weight += validator.weight;
+    }
+    return weight;
+  }
+
+  /** Only those sums that the change concerns: each sum is a new BigInt, and most changes concern one or two of six. */
+  #countWeights({ weight }: WarpValidator, before: number, after: number): void {
+    const changed = before ^ after;
+    if (changed & POSSIBLE) this.#possible += after & POSSIBLE ? weight : -weight;
+    if (changed & AWAITED) this.#awaited += after & AWAITED ? weight : -weight;
+    if (changed & COUNTED_ON) this.countedOn += after & COUNTED_ON ? weight : -weight;
+    if (changed & OPEN) this.open += after & OPEN ? weight : -weight;
+    if (((before | after) & REFUSER) === 0) return;
+    if (isBoth(before, POSSIBLE) !== isBoth(after, POSSIBLE)) {
+      this.#possibleOfRefusers += isBoth(after, POSSIBLE) ? weight : -weight;
+    }
+    if (isBoth(before, AWAITED) !== isBoth(after, AWAITED)) {
+      this.#awaitedOfRefusers += isBoth(after, AWAITED) ? weight : -weight;
+    }
+  }
+
+  #count(flags: number, by: 1 | -1): void {
+    if (flags & ASKING) this.asking += by;
+    if (flags & IN_TIME) this.inTime += by;
+    if (flags & ANSWERED) this.answered += by;
+    if (flags & IN_VAIN) this.inVain += by;
+    if (flags & REFUSED) this.refusals += by;
+    if (flags & SETTLED) this.settled += by;
+    if (flags & IN_SAMPLE) this.inSample += by;
+    if (flags & CANDIDATE && flags & IN_VAIN) this.candidatesAgain += by;
+  }
+}
+
+/** Of somebody who has refused. */
+function isBoth(flags: number, flag: number): boolean {
+  return (flags & REFUSER) !== 0 && (flags & flag) !== 0;
+}
+
+/** Invalid signers and avoided ones are, too: no more of them are asked than the quorum needs. */
+export function isCountedOn({ kind }: Outlook): boolean {
+  return kind === 'expected' || kind === 'suspect' || kind === 'avoided';
+}
+
+function shareOf(
+  standing: Standing,
+  outlook: Outlook,
+  validator: WarpValidator,
+  view: SurveyView,
+  limits: SurveyLimits,
+): Share {
+  const { nowMs } = view;
+  const counted = isCountedOn(outlook) ? COUNTED_ON : 0;
+  const ifExpected = outlook.kind === 'expected' ? AWAITED : 0;
+  // Else nobody would learn that a validator is well again where only a buffer lacks it.
+  const ifOnTrialToo = outlook.kind === 'on trial' ? AWAITED : ifExpected;
+  switch (standing.kind) {
+    case 'signed':
+      return NOTHING;
+    case 'failed': {
+      const { failure } = standing;
+      const refused = failure.kind === 'refused' ? REFUSED : 0;
+      const settled = hasRefusedToTheEnd(failure, view.isPChainMessage) ? SETTLED : 0;
+      return { flags: IN_VAIN | refused | settled, untilMs: FOR_GOOD };
+    }
+    case 'answered':
+      return ANSWERED_SHARE;
+    case 'queued':
+    case 'asking': {
+      const asking = ASKING | POSSIBLE | OPEN | (standing.attempts > 1 ? IN_SAMPLE : 0);
+      const inTime = asking | IN_TIME | counted | ifOnTrialToo;
+      if (standing.kind === 'queued') return { flags: inTime, untilMs: FOR_GOOD };
+      if (nowMs < standing.lateAtMs) return { flags: inTime, untilMs: standing.lateAtMs };
+      return { flags: asking | IN_VAIN | ifExpected, untilMs: FOR_GOOD };
+    }
+    case 'waiting': {
+      const hasRefused = standing.lastFailure?.kind === 'refused';
+      const before = (standing.attempts > 0 ? IN_VAIN : 0) | (hasRefused ? REFUSED | REFUSER : OPEN);
+      // One that was asked again and has gone since speaks for nobody.
+      const ifThere = hasRefused && standing.attempts > 1 ? IN_SAMPLE : 0;
+      const maySign = before | POSSIBLE | ifExpected;
+      if (nowMs < standing.notBeforeMs) return { flags: maySign | ifThere, untilMs: standing.notBeforeMs };
+      if (view.isConnected(validator)) {
+        return { flags: maySign | ifOnTrialToo | ifThere | CANDIDATE | BY_CONNECTION, untilMs: FOR_GOOD };
+      }
+      const untilMs = connectByMs(standing, view, limits);
+      if (nowMs < untilMs) return { flags: maySign | BY_CONNECTION, untilMs };
+      return { flags: before | BY_CONNECTION, untilMs: FOR_GOOD };
+    }
+  }
+}
+
+/** A connection that broke under the request has its own grace. */
+function connectByMs(
+  { notBeforeMs, lastFailure }: Extract<Standing, { kind: 'waiting' }>,
+  view: SurveyView,
+  limits: SurveyLimits,
+): number {
+  if (lastFailure?.kind !== 'unreachable') return view.connectDeadlineMs;
+  return Math.max(view.connectDeadlineMs, notBeforeMs + limits.reconnectGraceMs);
+}

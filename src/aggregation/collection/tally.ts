@@ -1,0 +1,274 @@
+import { quorumWeight } from '../../validators/quorum.ts';
+import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
+import type { NodeID } from '../../warp/ids.ts';
+import type { Outlook } from '../validators/outlook.ts';
+import type { SignatureFailure } from './signature-source.ts';
+
+/** Where one validator stands in one request. */
+export type Standing =
+  /** May be asked from `notBeforeMs` on; `lastFailure` is why an earlier attempt gave nothing. */
+  | {
+      readonly kind: 'waiting';
+      readonly notBeforeMs: number;
+      readonly attempts: number;
+      readonly lastFailure?: SignatureFailure;
+    }
+  /** To be asked, as soon as there is room for one more request. */
+  | { readonly kind: 'queued'; readonly attempts: number }
+  /** From `lateAtMs` on it is no longer counted on. */
+  | { readonly kind: 'asking'; readonly lateAtMs: number; readonly attempts: number }
+  /** Its signature has come and is being decoded, or verified alone. */
+  | { readonly kind: 'answered' }
+  | { readonly kind: 'signed'; readonly signature: Uint8Array }
+  /** Will not be asked again in this request. */
+  | { readonly kind: 'failed'; readonly failure: SignatureFailure };
+
+/** The state of one request: who has signed, who is being asked, who failed and why. */
+export interface Tally {
+  readonly warpSet: WarpSet;
+  /** Least weight of the asked quorum, and of the quorum with its buffer. */
+  readonly neededWeight: bigint;
+  readonly targetWeight: bigint;
+  /** By canonical index. */
+  readonly standings: readonly Standing[];
+  /** The refusal of each that has answered nothing else since, by canonical index. */
+  readonly refusals: readonly (SignatureFailure | undefined)[];
+  readonly signedWeight: bigint;
+  /** What may be expected of each, by canonical index. */
+  readonly outlooks: readonly Outlook[];
+  /** Canonical validators in the order in which they are asked: by the rank of their outlook, then the heaviest first. */
+  readonly askingOrder: readonly WarpValidator[];
+  /** The index of each that was set, in order. Each validator is set a few times for each attempt, of which there are few. */
+  readonly changes: readonly number[];
+  set(index: number, standing: Standing): void;
+}
+
+export interface TallyOptions {
+  readonly quorumNum: bigint;
+  readonly quorumBuffer: bigint;
+  readonly outlooks: readonly Outlook[];
+  /** Hears of every change, after it was made. */
+  readonly onChange?: (index: number, standing: Standing) => void;
+}
+
+const UNTRIED: Standing = { kind: 'waiting', notBeforeMs: 0, attempts: 0 };
+
+export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, outlooks, onChange }: TallyOptions): Tally {
+  const standings: Standing[] = warpSet.validators.map(() => UNTRIED);
+  const rankOf = ({ index }: WarpValidator): number => outlooks[index]?.rank ?? 0;
+  const changes: number[] = [];
+  const refusals: (SignatureFailure | undefined)[] = [];
+  let signedWeight = 0n;
+  return {
+    warpSet,
+    refusals,
+    outlooks,
+    // A quorum of 0 still needs somebody's signature: nothing can be the signature of nobody.
+    neededWeight: atLeastOne(quorumWeight(quorumNum, warpSet.totalWeight)),
+    targetWeight: targetWeightOf(warpSet, { quorumNum, quorumBuffer }),
+    standings,
+    changes,
+    get signedWeight() {
+      return signedWeight;
+    },
+    // A stable sort, so that those of equal rank stay ordered by weight.
+    askingOrder: heaviestFirst(warpSet).toSorted((a, b) => rankOf(a) - rankOf(b)),
+    set(index, next) {
+      const validator = warpSet.validators[index];
+      if (validator === undefined) throw new RangeError(`no validator ${index}`);
+      if (standings[index]?.kind === 'signed') signedWeight -= validator.weight;
+      if (next.kind === 'signed') signedWeight += validator.weight;
+      standings[index] = next;
+      refusals[index] = refusalAfter(next, refusals[index]);
+      changes.push(index);
+      onChange?.(index, next);
+    },
+  };
+}
+
+/** Silence and a lost connection are no answers: a refusal stands until there is another answer. */
+function refusalAfter(next: Standing, before: SignatureFailure | undefined): SignatureFailure | undefined {
+  if (next.kind === 'signed' || next.kind === 'answered' || (next.kind === 'waiting' && next.attempts === 0)) {
+    return undefined;
+  }
+  const failure = failureOf(next);
+  if (failure?.kind === 'refused') return failure;
+  return failure?.kind === 'invalid_signature' ? undefined : before;
+}
+
+/** The failure of the last attempt that has ended. */
+export function failureOf(standing: Standing | undefined): SignatureFailure | undefined {
+  if (standing?.kind === 'failed') return standing.failure;
+  return standing?.kind === 'waiting' ? standing.lastFailure : undefined;
+}
+
+/** What a validator did, as far as is known: its last answer, or why there is none. */
+export function knownOutcome({ standings, refusals }: Tally, index: number): ValidatorOutcome | undefined {
+  const standing = standings[index];
+  if (standing?.kind === 'signed') return SIGNED;
+  return refusals[index] ?? failureOf(standing);
+}
+
+/** What a validator did with the question. */
+export type ValidatorOutcome = { readonly kind: 'signed' } | SignatureFailure;
+
+const SIGNED: ValidatorOutcome = { kind: 'signed' };
+
+/** See {@link Tally.targetWeight}. */
+export function targetWeightOf(
+  { totalWeight }: WarpSet,
+  { quorumNum, quorumBuffer }: Pick<TallyOptions, 'quorumNum' | 'quorumBuffer'>,
+): bigint {
+  return atLeastOne(quorumWeight(quorumNum + quorumBuffer, totalWeight));
+}
+
+/** Sets are immutable and shared by many requests, so each is sorted once. */
+const sorted = new WeakMap<WarpSet, readonly WarpValidator[]>();
+
+function heaviestFirst(warpSet: WarpSet): readonly WarpValidator[] {
+  let validators = sorted.get(warpSet);
+  if (validators === undefined) {
+    validators = warpSet.validators.toSorted(byWeightDescending);
+    sorted.set(warpSet, validators);
+  }
+  return validators;
+}
+
+function atLeastOne(weight: bigint): bigint {
+  return weight > 0n ? weight : 1n;
+}
+
+/** What a validator did, and of validators that did nothing, why not. */
+export type OutcomeKind =
+  | 'signed'
+  | SignatureFailure['kind']
+  /** Asked, with no answer, or one not yet decoded or told from a bad one, when the request ended. */
+  | 'unanswered'
+  /** Connected, and not asked: the quorum was out of reach even with them. */
+  | 'not_asked'
+  /** Validators without a BLS key and inactive ones: in the total, unable to sign. */
+  | 'without_key';
+
+export interface WeightCount {
+  readonly weight: bigint;
+  readonly count: number;
+}
+
+/** What the validators did, for the client that got no signed message, and for logs. */
+export interface TallySummary {
+  readonly neededWeight: bigint;
+  readonly signedWeight: bigint;
+  readonly totalWeight: bigint;
+  readonly outcomes: Readonly<Record<Exclude<OutcomeKind, 'refused' | 'unreachable'>, WeightCount>> & {
+    readonly refused: WeightCount & {
+      readonly reasons: readonly (WeightCount & { readonly code: number; readonly text: string })[];
+    };
+    readonly unreachable: WeightCount & { readonly reasons: readonly (WeightCount & { readonly reason: string })[] };
+  };
+  /** Validators with a key that did not sign, the heaviest first: {@link MAX_MISSING} of them. */
+  readonly missing: readonly MissingValidator[];
+  /** How many more there are. */
+  readonly missingOmitted: number;
+}
+
+export interface MissingValidator {
+  /** Of several nodes with one key, the first in text order. */
+  readonly nodeID: NodeID;
+  readonly weight: bigint;
+  readonly outcome: Exclude<OutcomeKind, 'signed' | 'without_key'>;
+  /** Of `refused`. */
+  readonly code?: number;
+  readonly text?: string;
+  /** Of `unreachable`, `not_sent` and `invalid_signature`. */
+  readonly reason?: string;
+}
+
+/** Most distinct reasons listed for one outcome: peers choose the texts, so there may be as many as peers. */
+const MAX_REASONS = 8;
+/** Most validators named: enough to see who matters, and some 10 KB in an answer at most. */
+const MAX_MISSING = 32;
+
+/** @param whyUnreachable of a validator that may still be asked: why it was not, or undefined where it is connected */
+export function summarizeTally(
+  tally: Tally,
+  whyUnreachable: (validator: WarpValidator) => string | undefined,
+): TallySummary {
+  const { warpSet, neededWeight, signedWeight } = tally;
+  const none = (): { weight: bigint; count: number } => ({ weight: 0n, count: 0 });
+  const counts = {
+    ...{ signed: none(), refused: none(), silent: none(), ignored: none(), unreachable: none() },
+    ...{ not_sent: none(), invalid_signature: none(), unanswered: none(), not_asked: none() },
+  };
+  const unreachableReasons = new Map<string, { reason: string; weight: bigint; count: number }>();
+  const refusedReasons = new Map<string, { code: number; text: string; weight: bigint; count: number }>();
+  const missing: MissingValidator[] = [];
+  let missingOmitted = 0;
+
+  for (const validator of heaviestFirst(warpSet)) {
+    const { weight, index, nodeIDs } = validator;
+    const outcome = knownOutcome(tally, index) ?? untilKnown(tally.standings[index], () => whyUnreachable(validator));
+    addTo(counts[outcome.kind], weight);
+    if (outcome.kind === 'signed') continue;
+    if (missing.length < MAX_MISSING) {
+      const { kind, ...more } = outcome;
+      missing.push({ nodeID: nodeIDs[0] as NodeID, weight, outcome: kind, ...more });
+    } else {
+      missingOmitted += 1;
+    }
+    if (outcome.kind === 'unreachable') {
+      const { reason } = outcome;
+      const known = entry(unreachableReasons, reason, () => ({ reason, ...none() }));
+      addTo(known, weight);
+    } else if (outcome.kind === 'refused') {
+      const { code, text } = outcome;
+      const known = entry(refusedReasons, `${code} ${text}`, () => ({ code, text, ...none() }));
+      addTo(known, weight);
+    }
+  }
+  return {
+    neededWeight,
+    signedWeight,
+    totalWeight: warpSet.totalWeight,
+    outcomes: {
+      ...counts,
+      refused: { ...counts.refused, reasons: heaviest(refusedReasons) },
+      unreachable: { ...counts.unreachable, reasons: heaviest(unreachableReasons) },
+      without_key: warpSet.keyless,
+    },
+    missing,
+    missingOmitted,
+  };
+}
+
+/** Its turn did not come. */
+const NO_ROOM: SignatureFailure = { kind: 'not_sent', reason: 'too much is being asked of validators at once' };
+
+type UntilKnown = SignatureFailure | { readonly kind: 'unanswered' | 'not_asked' };
+
+function untilKnown(standing: Standing | undefined, whyUnreachable: () => string | undefined): UntilKnown {
+  if (standing?.kind === 'queued') return NO_ROOM;
+  if (standing?.kind === 'asking' || standing?.kind === 'answered') return { kind: 'unanswered' };
+  const reason = whyUnreachable();
+  return reason === undefined ? { kind: 'not_asked' } : { kind: 'unreachable', reason };
+}
+
+function addTo(total: { weight: bigint; count: number }, weight: bigint): void {
+  total.weight += weight;
+  total.count += 1;
+}
+
+function entry<V>(map: Map<string, V>, key: string, create: () => V): V {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const created = create();
+  map.set(key, created);
+  return created;
+}
+
+function heaviest<V extends WeightCount>(reasons: Map<string, V>): V[] {
+  return [...reasons.values()].toSorted(byWeightDescending).slice(0, MAX_REASONS);
+}
+
+function byWeightDescending(a: { readonly weight: bigint }, b: { readonly weight: bigint }): number {
+  return a.weight < b.weight ? 1 : a.weight > b.weight ? -1 : 0;
+}

@@ -1,0 +1,212 @@
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import type { WakeUp } from '../../lib/concurrency/wake-up.ts';
+import { NO_SPAN, type Span, within } from '../../telemetry/spans.ts';
+import type { WarpValidator } from '../../validators/warp-set.ts';
+import type { NodeID } from '../../warp/ids.ts';
+import { encodeSignatureRequest } from '../../warp/signature-request.ts';
+import type { ObserveDelay } from '../admission/admission.ts';
+import { LARGE_QUERY_BYTES, type QueryConcurrency } from '../admission/query-concurrency.ts';
+import type { AggregatorMetrics, CountOutcome } from '../aggregator-metrics.ts';
+import type { AnswerHistory } from '../validators/answer-history.ts';
+import { type CollectedSignatures, CollectionOver } from './collected-signatures.ts';
+import type { InvalidSigners } from './invalid-signers.ts';
+import { afterFailure, type QueryLimits } from './query-plan.ts';
+import type { SignatureFailure, SignatureOutcome, SignatureQuery, SignatureSource } from './signature-source.ts';
+import { failureOf, type Standing, type Tally } from './tally.ts';
+
+export interface ValidatorQueriesOptions {
+  readonly query: Omit<SignatureQuery, 'appBytes'>;
+  readonly isPChainMessage: boolean;
+  readonly tally: Tally;
+  readonly signatures: CollectedSignatures;
+  readonly source: SignatureSource;
+  readonly history: AnswerHistory;
+  readonly suspects: InvalidSigners;
+  readonly metrics: AggregatorMetrics;
+  readonly countOutcome: CountOutcome;
+  readonly clock: Clock;
+  /** Of the collection. */
+  readonly span?: Span | undefined;
+  readonly observeDelay: ObserveDelay;
+  readonly limits: QueryLimits & {
+    /** Time of one attempt at one node. */
+    readonly peerTimeoutMs: number;
+  };
+  /** Over all requests. */
+  readonly queries: QueryConcurrency;
+  /** Client ID for its share; undefined for internal requests. */
+  readonly client: string | undefined;
+  /** Woken after every answer. */
+  readonly changes: WakeUp;
+  /** Aborts when the collection is over, and ends the queries still under way, but for trials. */
+  readonly over: AbortSignal;
+}
+
+/** Asks the validators of one collection for their signatures; the tally gets the outcomes. */
+export class ValidatorQueries {
+  readonly #options: ValidatorQueriesOptions;
+  readonly #timesAsked = new Map<NodeID, number>();
+  #encoded: SignatureQuery | undefined;
+  /** Queries that were sent. */
+  asked = 0;
+
+  constructor(options: ValidatorQueriesOptions) {
+    this.#options = options;
+  }
+
+  /** Asks one of the validator's connected nodes: one that it was not asked through yet, if there is one. */
+  ask(validator: WarpValidator): void {
+    const { tally, queries, client, changes, span = NO_SPAN } = this.#options;
+    const before = tally.standings[validator.index];
+    const attempts = (before?.kind === 'waiting' ? before.attempts : 0) + 1;
+    const nodeID = this.#nextNode(validator);
+    tally.set(validator.index, { kind: 'queued', attempts });
+    let isQueued = false;
+    const begin = (): Promise<void> => {
+      // Another collection may have made room.
+      const answer =
+        span === NO_SPAN
+          ? this.#askNode(validator, nodeID, attempts)
+          : within(span, () => this.#askNode(validator, nodeID, attempts));
+      // The plan reckons with the time at which it may be late.
+      if (isQueued) changes.wake();
+      return answer;
+    };
+    queries.start(this.#query.appBytes.length, begin, client);
+    isQueued = true;
+  }
+
+  /** The message was signed by others, so that whoever refused it lags behind them, or runs something else. */
+  othersSigned(): void {
+    const { tally, history } = this.#options;
+    for (const { index, nodeIDs } of tally.warpSet.validators) {
+      if (failureOf(tally.standings[index])?.kind !== 'refused') continue;
+      for (const nodeID of nodeIDs) if (this.#timesAsked.has(nodeID)) history.failed(nodeID);
+    }
+  }
+
+  /** Its bytes are made once, for all validators and attempts, and not at all where all signatures are known. */
+  get #query(): SignatureQuery {
+    const { query } = this.#options;
+    this.#encoded ??= { ...query, appBytes: encodeSignatureRequest(query) };
+    return this.#encoded;
+  }
+
+  #nextNode({ nodeIDs, index }: WarpValidator): NodeID {
+    const { source, history } = this.#options;
+    const connected = nodeIDs.filter((nodeID) => source.isConnected(nodeID));
+    // Nearly all validators have one node.
+    const [next] =
+      connected.length < 2
+        ? connected
+        : connected
+            .map((nodeID) => ({
+              nodeID,
+              times: this.#timesAsked.get(nodeID) ?? 0,
+              isDoubtful: Number(history.recordOf(nodeID)?.isDoubtful ?? false),
+            }))
+            .sort((a, b) => a.times - b.times || a.isDoubtful - b.isDoubtful)
+            .map(({ nodeID }) => nodeID);
+    if (next === undefined) throw new Error(`asked validator ${index}, which is not connected`);
+    this.#timesAsked.set(next, (this.#timesAsked.get(next) ?? 0) + 1);
+    return next;
+  }
+
+  /** One function for the whole way: with thousands under way, what each step keeps is what the collector of garbage carries about. */
+  async #askNode(validator: WarpValidator, nodeID: NodeID, attempts: number): Promise<void> {
+    const { tally, signatures, changes, over, countOutcome, clock, source, limits, span = NO_SPAN } = this.#options;
+    try {
+      over.throwIfAborted();
+      const { isTrial, lateAtMs, sentAtMs } = this.#begin(validator, nodeID, attempts);
+      // A trial goes on when the others have answered: it is there to see whether this one does. Large messages cost too much for that.
+      const isApart = isTrial && this.#query.appBytes.length <= LARGE_QUERY_BYTES;
+      const options = { timeoutMs: limits.peerTimeoutMs, signal: isApart ? new AbortController().signal : over };
+      let outcome: SignatureOutcome;
+      try {
+        const asking = source.requestSignature(nodeID, this.#query, options);
+        outcome = await (span.isRecorded ? traced(span, { nodeID, attempts }, asking) : asking);
+      } catch (error) {
+        if (clock.monotonicMs() >= lateAtMs) this.#options.history.failed(nodeID);
+        throw error;
+      }
+      this.#learn(nodeID, outcome, clock.monotonicMs() - sentAtMs);
+      over.throwIfAborted();
+      if (outcome.kind === 'signature') {
+        tally.set(validator.index, ANSWERED);
+        const problem = await signatures.take(validator, outcome.signature);
+        if (problem === undefined) countOutcome(validator, outcome.kind);
+        else this.#failed(validator, attempts, { kind: 'invalid_signature', reason: problem });
+      } else {
+        this.#failed(validator, attempts, outcome);
+      }
+      changes.wake();
+    } catch (error) {
+      if (!(error instanceof CollectionOver)) changes.fail(error);
+    }
+  }
+
+  #begin({ index, publicKeyHex }: WarpValidator, nodeID: NodeID, attempts: number) {
+    const { tally, history, suspects, clock, metrics, limits } = this.#options;
+    const outlook = tally.outlooks[index];
+    const isTrial = outlook?.kind === 'on trial';
+    if (isTrial) {
+      history.beginTrial(nodeID);
+      suspects.beginTrial(publicKeyHex);
+    }
+    const sentAtMs = clock.monotonicMs();
+    const lateAtMs = sentAtMs + (outlook?.hedgeAfterMs ?? limits.hedgeAfterMs);
+    tally.set(index, { kind: 'asking', lateAtMs, attempts });
+    metrics.signatureRequests.inc();
+    this.asked += 1;
+    return { isTrial, lateAtMs, sentAtMs };
+  }
+
+  /** Remembers how the node answered. */
+  #learn(nodeID: NodeID, outcome: SignatureOutcome, tookMs: number): void {
+    const { history, observeDelay } = this.#options;
+    history.observed(nodeID, outcome, tookMs);
+    if (outcome.kind === 'signature' || outcome.kind === 'refused') {
+      observeDelay('answers', history.excessOf(nodeID, tookMs));
+    }
+    if (outcome.kind === 'signature') history.answered(nodeID, tookMs);
+    else if (outcome.kind === 'ignored') history.failed(nodeID);
+    else if (OUTCOMES_OF_THE_UNWELL.has(outcome.kind)) history.failedAltogether(nodeID);
+  }
+
+  #failed(validator: WarpValidator, attempts: number, failure: SignatureFailure): void {
+    const { tally, clock, limits, isPChainMessage, countOutcome } = this.#options;
+    countOutcome(validator, failure.kind);
+    const nodeCount = validator.nodeIDs.length;
+    const attempt = { attempts, nodeCount, nowMs: clock.monotonicMs(), isPChainMessage };
+    tally.set(validator.index, afterFailure(failure, attempt, limits));
+  }
+}
+
+const ANSWERED: Standing = { kind: 'answered' };
+
+/** A span of its own for a question, which says whom, and what the node did. */
+async function traced(
+  parent: Span,
+  { nodeID, attempts }: { readonly nodeID: NodeID; readonly attempts: number },
+  asking: Promise<SignatureOutcome>,
+): Promise<SignatureOutcome> {
+  const span = parent.child('app request', 'client');
+  span.set('peer.node_id', nodeID);
+  span.set('attempt', attempts);
+  let word: string = 'unanswered';
+  try {
+    const outcome = await asking;
+    word = outcome.kind === 'signature' ? 'signed' : outcome.kind;
+    if (outcome.kind === 'refused') {
+      span.set('refusal.code', outcome.code);
+      span.set('refusal.text', outcome.text);
+    }
+    return outcome;
+  } finally {
+    span.set('outcome', word);
+    span.end();
+  }
+}
+
+/** Signs of a node that others will have no luck with either. One that refuses may be right, and one not connected is not asked. */
+const OUTCOMES_OF_THE_UNWELL: ReadonlySet<SignatureOutcome['kind']> = new Set(['silent', 'invalid_signature']);

@@ -1,0 +1,178 @@
+import { ApiError, unlessRefused } from '../../pchain/rpc/api-error.ts';
+import type { ChainApi } from '../../pchain/rpc/chain-api.ts';
+import type { NodeApi } from '../../pchain/rpc/node-api.ts';
+import { L1_TRANSACTION_NAMES } from '../../pchain/state/l1-transaction.ts';
+import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
+import type { TransactionReader } from '../../pchain/state/transaction-reader.ts';
+import { conversionID } from '../../warp/conversion-data.ts';
+import { type BlockchainID, idBytes, type TxID, type ValidationID } from '../../warp/ids.ts';
+import { encodeJustification } from '../../warp/justification.ts';
+import { type L1ValidatorWeight, registrationValidationID } from '../../warp/l1-message.ts';
+import { AggregatorError, type AggregatorErrorCode } from '../aggregator-error.ts';
+import type { L1MessageParts, L1MessageRequest, L1RequestBuilder } from './l1-request-builder.ts';
+import type { ValidationOrigins } from './validation-origins.ts';
+
+export interface MessagesOfTransactionsOptions {
+  readonly api: Pick<NodeApi, 'getTxStatus' | 'getL1Validator'>;
+  readonly chains: Pick<ChainApi, 'findXChainTx'>;
+  readonly directory: SubnetDirectory;
+  readonly transactions: TransactionReader;
+  readonly origins: ValidationOrigins;
+  readonly toRequest: L1RequestBuilder;
+}
+
+/**
+ * Finds what the P-Chain has to say about one of its transactions. What it will never sign again is an error here, before any
+ * validator is asked.
+ */
+export function createMessagesOfTransactions(options: MessagesOfTransactionsOptions) {
+  const { api, directory, transactions, origins, toRequest } = options;
+
+  async function partsOf(txID: TxID, signal: AbortSignal): Promise<L1MessageParts> {
+    const transaction = await transactions.read(txID, signal);
+    if (transaction === undefined) throw await describeNotAccepted(txID, options, signal);
+    switch (transaction.kind) {
+      case 'other':
+        throw failure(
+          'no_message_in_transaction',
+          `transaction ${txID} is ${withArticle(transaction.name)}, ${NO_MESSAGE}`,
+        );
+      case 'ConvertSubnetToL1Tx': {
+        const { conversion } = transaction;
+        return {
+          message: { kind: 'SubnetToL1Conversion', conversionID: conversionID(conversion) },
+          justification: idBytes(conversion.subnetID),
+          managerChainID: conversion.managerChainID,
+        };
+      }
+      case 'RegisterL1ValidatorTx': {
+        const validationID = registrationValidationID(transaction.message);
+        await requireRegistered(txID, validationID, signal);
+        return {
+          message: { kind: 'L1ValidatorRegistration', validationID, registered: true },
+          justification: NO_JUSTIFICATION,
+          managerChainID: transaction.managerChainID,
+        };
+      }
+      case 'SetL1ValidatorWeightTx': {
+        const { message, managerChainID } = transaction;
+        if (message.weight === 0n) return await removalOf(message.validationID, managerChainID, signal);
+        await requireLatestWeight(txID, message, signal);
+        return { message, justification: NO_JUSTIFICATION, managerChainID };
+      }
+    }
+  }
+
+  async function removalOf(
+    validationID: ValidationID,
+    managerChainID: BlockchainID,
+    signal: AbortSignal,
+  ): Promise<L1MessageParts> {
+    // The L1's own subnet, if its manager is on a chain of its own.
+    const subnetID = await directory.validatedBy(managerChainID, signal);
+    const origin = await origins.find(validationID, subnetID, signal);
+    if (origin === undefined) throw describeNotFound(validationID, origins);
+    return {
+      message: { kind: 'L1ValidatorRegistration', validationID, registered: false },
+      justification: encodeJustification(origin),
+      managerChainID,
+    };
+  }
+
+  async function requireRegistered(txID: TxID, validationID: ValidationID, signal: AbortSignal): Promise<void> {
+    if ((await unlessRefused(api.getL1Validator(validationID, signal))) !== undefined) return;
+    throw failure(
+      'message_superseded',
+      `the L1 validator that transaction ${txID} registered was removed since: the P-Chain no longer confirms its registration`,
+    );
+  }
+
+  async function requireLatestWeight(txID: TxID, message: L1ValidatorWeight, signal: AbortSignal): Promise<void> {
+    const { validationID, nonce } = message;
+    const state = await unlessRefused(api.getL1Validator(validationID, signal));
+    if (state === undefined) {
+      throw failure(
+        'message_superseded',
+        `the L1 validator whose weight transaction ${txID} set was removed since: the P-Chain no longer confirms its weight; ` +
+          'use the transaction that removed it',
+      );
+    }
+    if (state.minNonce > nonce + 1n) {
+      throw failure(
+        'message_superseded',
+        `the weight that transaction ${txID} set (nonce ${nonce}) was set anew since (nonce ${state.minNonce - 1n}): the ` +
+          'P-Chain confirms the last one only',
+      );
+    }
+  }
+
+  return async (txID: TxID, signal: AbortSignal): Promise<L1MessageRequest> =>
+    toRequest(await partsOf(txID, signal), 'transaction', signal);
+}
+
+/** Why the P-Chain has no such transaction. */
+async function describeNotAccepted(
+  txID: TxID,
+  { api, chains }: Pick<MessagesOfTransactionsOptions, 'api' | 'chains'>,
+  signal: AbortSignal,
+): Promise<AggregatorError> {
+  const { status, reason } = await api.getTxStatus(txID, signal);
+  switch (status) {
+    case 'Processing':
+    // It was accepted in the moment between the two questions.
+    case 'Committed':
+    case 'Aborted':
+      return failure(
+        'unknown_transaction',
+        `transaction ${txID} is not yet accepted by the P-Chain; try again in a moment`,
+      );
+    case 'Dropped': {
+      const why = reason === undefined ? '' : `: ${reason}`;
+      return failure('unknown_transaction', `transaction ${txID} was dropped by the P-Chain and not accepted${why}`);
+    }
+    case 'Unknown':
+      return (await isOfXChain(txID, chains, signal))
+        ? failure('no_message_in_transaction', `${txID} is a transaction of the X-Chain, ${NO_MESSAGE}`)
+        : failure(
+            'unknown_transaction',
+            `neither the P-Chain nor the X-Chain knows a transaction ${txID}; a 0x… hash may be of a C-Chain transaction: ` +
+              'its Warp message is in the log of SendWarpMessage, give that by POST',
+          );
+  }
+}
+
+async function isOfXChain(txID: TxID, chains: Pick<ChainApi, 'findXChainTx'>, signal: AbortSignal): Promise<boolean> {
+  try {
+    await chains.findXChainTx(txID, signal);
+    return true;
+  } catch (error) {
+    // Either it is not there, or the X-Chain cannot be asked, and then there is nothing to say about the transaction.
+    if (error instanceof ApiError) return false;
+    throw error;
+  }
+}
+
+function describeNotFound(validationID: ValidationID, origins: ValidationOrigins): AggregatorError {
+  const { range, isReading } = origins.coverage();
+  const where =
+    range === undefined ? 'no P-Chain block was read yet' : `P-Chain blocks ${range.from} to ${range.to} were read`;
+  const [more, later] = isReading ? [', and more are being read', ', or try again later'] : ['', ''];
+  return failure(
+    isReading ? 'justification_pending' : 'justification_not_found',
+    `the registration of validation ${validationID}, which the message needs as its justification, was not found: ` +
+      `${where}${more}; give the justification by POST${later}`,
+  );
+}
+
+const NO_JUSTIFICATION = new Uint8Array();
+const NO_MESSAGE =
+  'which carries no Warp message: messages are of ' +
+  `${L1_TRANSACTION_NAMES.slice(0, -1).join(', ')} and ${L1_TRANSACTION_NAMES.at(-1)}`;
+
+function withArticle(name: string): string {
+  return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
+}
+
+function failure(code: AggregatorErrorCode, message: string): AggregatorError {
+  return new AggregatorError(code, message, { field: 'transaction' });
+}

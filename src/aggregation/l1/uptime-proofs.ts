@@ -1,0 +1,295 @@
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { startDeadline } from '../../lib/concurrency/deadline.ts';
+import { FairSemaphore } from '../../lib/concurrency/fair-semaphore.ts';
+import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
+import type { PeerNetwork } from '../../p2p/peer-network.ts';
+import { unlessRefused } from '../../pchain/rpc/api-error.ts';
+import type { NodeApi } from '../../pchain/rpc/node-api.ts';
+import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
+import { quorumWeight } from '../../validators/quorum.ts';
+import type { WarpValidator } from '../../validators/warp-set.ts';
+import type { BlockchainID, NodeID, SubnetID, ValidationID } from '../../warp/ids.ts';
+import { encodeSignatureRequest } from '../../warp/signature-request.ts';
+import { createUptimeMessage } from '../../warp/validator-uptime.ts';
+import { overloaded } from '../admission/overloaded.ts';
+import type { Penalties } from '../admission/penalties.ts';
+import { QueryConcurrency } from '../admission/query-concurrency.ts';
+import { AggregatorError } from '../aggregator-error.ts';
+import type { AggregatorMetrics } from '../aggregator-metrics.ts';
+import type { SignatureOutcome } from '../collection/signature-source.ts';
+import { asPChainFailure } from '../p-chain-failure.ts';
+import type { AggregateOptions, Aggregator } from '../request/aggregate.ts';
+import { type AggregationRequest, type AggregationResult, settingsOf } from '../request/aggregation-request.ts';
+import type { SignersAtHeight, SigningResolver } from '../request/signing-resolver.ts';
+import type { SubnetPolicy } from '../subnets/subnet-policy.ts';
+import { connectValidators } from '../subnets/subnet-views.ts';
+import type { ValidatorConnections } from '../validators/validator-connections.ts';
+import { planUptimeSearch, type UptimeStanding } from './uptime-search.ts';
+
+/** Finds the highest uptime of an L1 validator that a quorum of the L1 signs: each node has seen another figure. */
+export interface UptimeProofs {
+  /**
+   * The signed `ValidatorUptime` message. Equal requests under way share one search.
+   *
+   * @throws {AggregatorError}, or the signal's reason
+   */
+  prove(request: UptimeRequest, options: Pick<AggregateOptions, 'signal' | 'client'>): Promise<UptimeProof>;
+}
+
+export interface UptimeRequest extends Pick<AggregationRequest, 'quorumNum' | 'pChainHeight' | 'destinationChainID'> {
+  readonly validationID: ValidationID;
+  /** The L1's chain whose nodes watch the validators. Default: the chain of its validator manager, if the L1 validates that. */
+  readonly uptimeChainID?: BlockchainID | undefined;
+}
+
+export interface UptimeProof extends AggregationResult {
+  readonly validationID: ValidationID;
+  readonly uptimeChainID: BlockchainID;
+  /** Seconds. */
+  readonly uptime: bigint;
+}
+
+export interface UptimeProofsOptions {
+  readonly networkID: number;
+  readonly api: Pick<NodeApi, 'getL1Validator'>;
+  readonly directory: Pick<SubnetDirectory, 'getSubnet' | 'validatedBy'>;
+  readonly subnets: Pick<SubnetPolicy, 'requireAllowed'>;
+  readonly resolver: Pick<SigningResolver, 'signersOf'>;
+  readonly connections: Pick<ValidatorConnections, 'track' | 'isConnected' | 'requestSignature'>;
+  readonly peers: Pick<PeerNetwork, 'describe' | 'waitUntil'>;
+  readonly aggregator: Aggregator;
+  readonly penalties: Penalties;
+  readonly metrics: Pick<AggregatorMetrics, 'admissionRefusals'>;
+  readonly clock: Clock;
+  readonly resolveTimeoutMs: number;
+}
+
+/** Two rounds of questions are usual; without the figures that nodes tell it takes some 30, of a round trip each. */
+const SEARCH_TIMEOUT_MS = 15_000;
+/** A node that needs longer does not hold up the search again: it is left out of it. */
+const ANSWER_TIMEOUT_MS = 2_000;
+/** Each asks a whole set several times. One client alone has half of them. */
+const MAX_SEARCHES = 8;
+/** Over all searches: what many nodes are asked at the same time. */
+const MAX_QUERIES = 512;
+/** Who gave a bad signature is left out, and the search goes on without: so often. */
+const MAX_REPAIRS = 3;
+
+export function createUptimeProofs(options: UptimeProofsOptions): UptimeProofs {
+  const { clock, penalties } = options;
+  const searches = new SingleFlight<string, UptimeProof>();
+  const running = new FairSemaphore({ clock, limit: MAX_SEARCHES, keyShare: 1 });
+  const queries = new QueryConcurrency({ clock, maxQueries: MAX_QUERIES });
+  return {
+    async prove(request, { signal, client }) {
+      const { quorumNum, pChainHeight } = settingsOf(request);
+      const { validationID, uptimeChainID = '', destinationChainID = '' } = request;
+      const key = [validationID, uptimeChainID, quorumNum, pChainHeight, destinationChainID].join('|');
+      const work = async (flight: AbortSignal): Promise<UptimeProof> => {
+        using permit = running.tryAcquire({ key: client });
+        if (permit === undefined) {
+          const text = `too many of the ${MAX_SEARCHES} searches for uptimes are running, of this client or of all`;
+          throw overloaded(options.metrics.admissionRefusals, 'share', text);
+        }
+        using deadline = startDeadline(clock, SEARCH_TIMEOUT_MS, 'searching for the highest uptime', flight);
+        try {
+          const context = { queries, client, signal: deadline.signal };
+          return await penalties.lookUp(client, () => search(options, request, context));
+        } catch (error) {
+          flight.throwIfAborted();
+          if (!deadline.signal.aborted) throw error;
+          throw new AggregatorError('insufficient_weight', 'the search for the highest uptime took too long', {
+            cause: error,
+          });
+        }
+      };
+      return searches.run(key, work, signal);
+    },
+  };
+}
+
+interface SearchContext {
+  readonly queries: QueryConcurrency;
+  readonly client: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+async function search(
+  options: UptimeProofsOptions,
+  request: UptimeRequest,
+  context: SearchContext,
+): Promise<UptimeProof> {
+  const { resolver, aggregator, networkID } = options;
+  const { validationID } = request;
+  const { signal, client } = context;
+  const { quorumNum, pChainHeight: givenHeight } = settingsOf(request);
+  const { signingSubnetID, uptimeChainID, managerChainID } = await findChain(options, request, signal);
+  const asked = request.destinationChainID ?? managerChainID;
+  const isRequired = request.destinationChainID !== undefined;
+  const destination = asked && { chainID: asked, isRequired };
+  const signers = await resolver.signersOf(signingSubnetID, { pChainHeight: givenHeight, destination }, signal);
+  await connectValidators(signers, options, signal);
+
+  const neededWeight = quorumWeight(quorumNum, signers.warpSet.totalWeight) || 1n;
+  const questions = new UptimeQuestions(options, { validationID, uptimeChainID, signers }, context);
+  for (let repairs = 0; ; repairs += 1) {
+    const uptime = (await questions.findHighest(neededWeight)) ?? 0n;
+    const message = createUptimeMessage(networkID, uptimeChainID, {
+      kind: 'ValidatorUptime',
+      validationID,
+      totalUptime: uptime,
+    });
+    const { pChainHeight } = signers;
+    try {
+      const result = await aggregator.aggregate(
+        {
+          subject: { kind: 'message', message, justification: new Uint8Array() },
+          ...{ signingSubnetID, quorumNum, pChainHeight },
+        },
+        { signal, client },
+      );
+      return { ...result, validationID, uptimeChainID, uptime };
+    } catch (error) {
+      // Where nobody signs any uptime, the error says what the validators say to none at all.
+      if (!(error instanceof AggregatorError) || uptime === 0n || repairs === MAX_REPAIRS) throw error;
+      if (!questions.leaveOut(error)) throw error;
+    }
+  }
+}
+
+/** The chain whose nodes are asked, and the subnet that they validate. */
+async function findChain(
+  { api, directory, subnets, clock, resolveTimeoutMs }: UptimeProofsOptions,
+  { validationID, uptimeChainID }: UptimeRequest,
+  parent: AbortSignal,
+): Promise<{ signingSubnetID: SubnetID; uptimeChainID: BlockchainID; managerChainID: BlockchainID | undefined }> {
+  using deadline = startDeadline(clock, resolveTimeoutMs, 'asking the P-Chain API', parent);
+  const { signal } = deadline;
+  try {
+    const validator = await unlessRefused(api.getL1Validator(validationID, signal));
+    if (validator === undefined) {
+      const message = `the P-Chain has no L1 validator of validation ${validationID}, or has it no more`;
+      throw new AggregatorError('unknown_validation', message, { field: 'validationID' });
+    }
+    const { subnetID } = validator;
+    subnets.requireAllowed(subnetID, 'validationID');
+    const managerChainID = (await directory.getSubnet(subnetID, signal))?.managerChainID;
+    const chainID = uptimeChainID ?? managerChainID;
+    const validatedBy = chainID && (await directory.validatedBy(chainID, signal));
+    if (chainID !== undefined && validatedBy === subnetID) {
+      return { signingSubnetID: subnetID, uptimeChainID: chainID, managerChainID };
+    }
+    const message =
+      uptimeChainID === undefined
+        ? `the validator manager of L1 ${subnetID} is on another subnet's chain: give the chain of the L1 whose nodes are to be asked`
+        : `L1 ${subnetID} does not validate blockchain ${uptimeChainID}`;
+    throw new AggregatorError('invalid_request', message, { field: 'uptimeChainID' });
+  } catch (error) {
+    parent.throwIfAborted();
+    throw asPChainFailure(error, signal);
+  }
+}
+
+interface Subject {
+  readonly validationID: ValidationID;
+  readonly uptimeChainID: BlockchainID;
+  readonly signers: SignersAtHeight;
+}
+
+/** subnet-evm's own words: they only save questions, as what counts is what it signs. */
+const STATED_UPTIME = /current uptime (\d{1,19}) is less than queried uptime/;
+/** subnet-evm's code for what it knows of and does not stand by (`graft/subnet-evm/warp/verifier_backend.go`). */
+const VERIFY_CODE = 2;
+
+/** What one search has asked of the validators, and learnt of each. */
+class UptimeQuestions {
+  readonly #options: UptimeProofsOptions;
+  readonly #subject: Subject;
+  readonly #context: SearchContext;
+  readonly #standings: UptimeStanding[];
+  #rounds = 0;
+
+  constructor(options: UptimeProofsOptions, subject: Subject, context: SearchContext) {
+    this.#options = options;
+    this.#subject = subject;
+    this.#context = context;
+    this.#standings = subject.signers.warpSet.validators.map((validator) => ({
+      weight: validator.weight,
+      ...{ signed: undefined, refused: undefined, hasStated: false },
+      isOut: this.#nodeOf(validator) === undefined,
+    }));
+  }
+
+  /** Undefined where the quorum signs no uptime at all. */
+  async findHighest(neededWeight: bigint): Promise<bigint | undefined> {
+    for (;;) {
+      const step = planUptimeSearch(this.#standings, neededWeight, this.#rounds);
+      switch (step.kind) {
+        case 'found':
+          return step.uptime;
+        case 'none':
+          return undefined;
+        case 'ask':
+          this.#rounds += 1;
+          await this.#ask(step.uptime, step.indices);
+      }
+    }
+  }
+
+  /** Leaves out those of whom an error says that their signatures are bad. False where there are none. */
+  leaveOut({ report }: AggregatorError): boolean {
+    const bad = new Set(
+      report?.tally.missing.flatMap(({ nodeID, outcome }) => (outcome === 'invalid_signature' ? [nodeID] : [])),
+    );
+    let hasLeft = false;
+    for (const [index, { nodeIDs }] of this.#subject.signers.warpSet.validators.entries()) {
+      if (!nodeIDs.some((nodeID) => bad.has(nodeID))) continue;
+      hasLeft ||= this.#standings[index]?.isOut === false;
+      this.#update(index, { isOut: true });
+    }
+    return hasLeft;
+  }
+
+  async #ask(uptime: bigint, indices: readonly number[]): Promise<void> {
+    const { networkID, connections } = this.#options;
+    const { validationID, uptimeChainID, signers } = this.#subject;
+    const { queries, client, signal } = this.#context;
+    const message = createUptimeMessage(networkID, uptimeChainID, {
+      kind: 'ValidatorUptime',
+      validationID,
+      totalUptime: uptime,
+    });
+    const content = { message: message.bytes, justification: new Uint8Array() };
+    const query = { ...content, sourceChainID: uptimeChainID, appBytes: encodeSignatureRequest(content) };
+    await Promise.all(
+      indices.map(async (index) => {
+        const nodeID = this.#nodeOf(signers.warpSet.validators[index]);
+        if (nodeID === undefined) return this.#update(index, { isOut: true });
+        const question = async () => {
+          signal.throwIfAborted();
+          return connections.requestSignature(nodeID, query, { timeoutMs: ANSWER_TIMEOUT_MS, signal });
+        };
+        const outcome = await queries.run(query.appBytes.length, question, client);
+        this.#update(index, whatItSays(outcome, uptime));
+      }),
+    );
+  }
+
+  #nodeOf(validator: WarpValidator | undefined): NodeID | undefined {
+    return validator?.nodeIDs.find((nodeID) => this.#options.connections.isConnected(nodeID));
+  }
+
+  #update(index: number, change: Partial<UptimeStanding>): void {
+    const standing = this.#standings[index];
+    if (standing !== undefined) this.#standings[index] = { ...standing, ...change };
+  }
+}
+
+function whatItSays(outcome: SignatureOutcome, uptime: bigint): Partial<UptimeStanding> {
+  if (outcome.kind === 'signature') return { signed: uptime };
+  if (outcome.kind !== 'refused' || outcome.code !== VERIFY_CODE) return { isOut: true };
+  const [, figure] = STATED_UPTIME.exec(outcome.text) ?? [];
+  const stated = figure === undefined ? undefined : BigInt(figure);
+  if (stated === undefined || stated >= uptime) return { refused: uptime };
+  return { refused: stated + 1n, hasStated: true };
+}

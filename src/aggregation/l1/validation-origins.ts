@@ -1,0 +1,95 @@
+import { ApiError } from '../../pchain/rpc/api-error.ts';
+import type { DataApi } from '../../pchain/rpc/data-api.ts';
+import type { PChainTransaction } from '../../pchain/state/l1-transaction.ts';
+import { conversionOrigins } from '../../pchain/state/p-chain-block.ts';
+import type { TransactionReader } from '../../pchain/state/transaction-reader.ts';
+import type { IndexCoverage, ValidationIndex } from '../../pchain/state/validation-index.ts';
+import type { ThrottledWarnings } from '../../telemetry/log-throttle.ts';
+import { PRIMARY_NETWORK_ID, type SubnetID, type TxID, type ValidationID } from '../../warp/ids.ts';
+import type { L1ValidatorRegistrationJustification } from '../../warp/justification.ts';
+import { encodeL1Message, registrationValidationID } from '../../warp/l1-message.ts';
+import { findConversionValidator } from './l1-justification.ts';
+
+/** Finds the registration or the conversion that a validation comes from. */
+export interface ValidationOrigins {
+  /**
+   * Undefined if it was not found, which says nothing of whether there is one.
+   *
+   * @param subnetID the L1's own subnet, if it may be that
+   * @throws {ApiError}, {@link ParseError} on a transaction that cannot be read, or the signal's reason
+   */
+  find(
+    validationID: ValidationID,
+    subnetID: SubnetID | undefined,
+    signal: AbortSignal,
+  ): Promise<L1ValidatorRegistrationJustification | undefined>;
+  /** The blocks that were searched. */
+  coverage(): IndexCoverage;
+}
+
+export interface ValidationOriginsOptions {
+  readonly index: ValidationIndex;
+  readonly transactions: TransactionReader;
+  /** Undefined if none is configured. */
+  readonly dataApi: DataApi | undefined;
+  readonly warn: ThrottledWarnings;
+}
+
+/** Three ways, the cheapest first: the index of P-Chain blocks, hashing, and the data API. */
+export function createValidationOrigins(options: ValidationOriginsOptions): ValidationOrigins {
+  const { index, transactions, dataApi, warn } = options;
+
+  async function askDataApi(
+    validationID: ValidationID,
+    signal: AbortSignal,
+  ): Promise<L1ValidatorRegistrationJustification | undefined> {
+    if (dataApi === undefined) return undefined;
+    let txIDs: readonly TxID[];
+    try {
+      txIDs = await dataApi.transactionsOf(validationID, signal);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      warn('data API', { err: error }, 'the data API could not be asked for a registration');
+      return undefined;
+    }
+    for (const txID of txIDs) {
+      const transaction = await transactions.read(txID, signal);
+      const origin = transaction && originIn(transaction, validationID);
+      if (origin !== undefined) return origin;
+    }
+    return undefined;
+  }
+
+  return {
+    async find(validationID, subnetID, signal) {
+      return (
+        (await index.originOf(validationID, signal)) ??
+        // Validators of the primary network do not come from a conversion.
+        (subnetID !== undefined && subnetID !== PRIMARY_NETWORK_ID
+          ? findConversionValidator(subnetID, validationID)
+          : undefined) ??
+        (await askDataApi(validationID, signal))
+      );
+    },
+    coverage: () => index.coverage(),
+  };
+}
+
+/** The origin of a validation, if this transaction is it. */
+function originIn(
+  transaction: PChainTransaction,
+  validationID: ValidationID,
+): L1ValidatorRegistrationJustification | undefined {
+  switch (transaction.kind) {
+    case 'ConvertSubnetToL1Tx':
+      return conversionOrigins(transaction.conversion).find((origin) => origin.validationID === validationID)
+        ?.justification;
+    case 'RegisterL1ValidatorTx':
+      return registrationValidationID(transaction.message) === validationID
+        ? { kind: 'RegisterL1ValidatorMessage', message: encodeL1Message(transaction.message) }
+        : undefined;
+    case 'SetL1ValidatorWeightTx':
+    case 'other':
+      return undefined;
+  }
+}

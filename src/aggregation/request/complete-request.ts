@@ -1,0 +1,78 @@
+import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
+import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
+import { unwrapJustification } from '../l1/l1-justification.ts';
+import type { L1Messages } from '../l1/l1-messages.ts';
+import { type AggregationRequest, type RequestSettings, type Subject, settingsOf } from './aggregation-request.ts';
+
+/** A request of which nothing is left to be found but who must sign. */
+export interface CompleteRequest extends RequestSettings {
+  readonly message: UnsignedMessage;
+  /** Empty where there is none. */
+  readonly justification: Uint8Array;
+  /** Undefined: the subnet that validates the source chain. */
+  readonly signingSubnetID: SubnetID | undefined;
+  readonly destination: Destination | undefined;
+}
+
+/** The chain that will verify the message, at the height of its current epoch (ACP-181). */
+export interface Destination {
+  readonly chainID: BlockchainID;
+  /** Whether it is an error if the chain's API cannot be asked; otherwise the proposed height will do then. */
+  readonly isRequired: boolean;
+}
+
+/**
+ * Puts in the defaults, and finds the message where the request has only a justification or a transaction.
+ *
+ * @throws {AggregatorError}, or the signal's reason
+ */
+export async function completeRequest(
+  request: AggregationRequest,
+  l1Messages: L1Messages,
+  signal: AbortSignal,
+): Promise<CompleteRequest> {
+  signal.throwIfAborted();
+  const { subject, signingSubnetID } = request;
+  const settings = settingsOf(request);
+  const destination = destinationOf(request);
+  switch (subject.kind) {
+    case 'message':
+      return completeMessage(request, subject);
+    case 'justification': {
+      const { managerChainID: _, ...found } = await l1Messages.ofJustification(subject.justification, signal);
+      return { ...settings, ...found, signingSubnetID: signingSubnetID ?? found.signingSubnetID, destination };
+    }
+    case 'transaction': {
+      const { managerChainID, ...found } = await l1Messages.ofTransaction(subject.txID, signal);
+      return {
+        ...settings,
+        ...found,
+        signingSubnetID: signingSubnetID ?? found.signingSubnetID,
+        destination: destination ?? { chainID: managerChainID, isRequired: false },
+      };
+    }
+  }
+}
+
+/** The same of a request that has its message: nobody has to be asked for it. @throws {AggregatorError} */
+export function completeMessage(
+  request: Omit<AggregationRequest, 'subject'>,
+  { message, justification }: Extract<Subject, { kind: 'message' }>,
+): CompleteRequest {
+  const { quorumNum, quorumBuffer, pChainHeight } = settingsOf(request);
+  return {
+    quorumNum,
+    quorumBuffer,
+    pChainHeight,
+    message,
+    justification: unwrapJustification(message, justification),
+    signingSubnetID: request.signingSubnetID,
+    destination: destinationOf(request),
+  };
+}
+
+function destinationOf({
+  destinationChainID,
+}: Pick<AggregationRequest, 'destinationChainID'>): Destination | undefined {
+  return destinationChainID === undefined ? undefined : { chainID: destinationChainID, isRequired: true };
+}

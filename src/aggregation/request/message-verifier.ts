@@ -1,0 +1,158 @@
+import type { BlsVerifier } from '../../bls/service/aggregation.ts';
+import { JobsOverloaded } from '../../bls/service/job-runner.ts';
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { quorumWeight } from '../../validators/quorum.ts';
+import { type NamedSigners, namedSigners } from '../../validators/signers.ts';
+import { checkSigners, type InvalidReason } from '../../validators/verify-signed-message.ts';
+import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
+import type { SubnetID } from '../../warp/ids.ts';
+import { encodeSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
+import { LookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
+import type { Penalties } from '../admission/penalties.ts';
+import { AggregatorError } from '../aggregator-error.ts';
+import { type AggregationRequest, settingsOf } from './aggregation-request.ts';
+import type { Signing, SigningResolver } from './signing-resolver.ts';
+
+/** Checks signed messages that others have made, as a destination chain would. */
+export interface MessageVerifier {
+  /**
+   * @param client whoever asks, for its share; undefined where nobody said
+   * @throws {AggregatorError} where nobody can say whose validators had to sign, or the P-Chain cannot be asked, or too many wait; or
+   *   the signal's reason
+   */
+  verify(request: VerificationRequest, signal: AbortSignal, client?: string): Promise<SignedMessageReport>;
+}
+
+export interface VerificationRequest
+  extends Pick<AggregationRequest, 'signingSubnetID' | 'quorumNum' | 'pChainHeight' | 'destinationChainID'> {
+  readonly message: SignedMessage;
+}
+
+export interface SignedMessageReport {
+  /** Undefined where a destination would accept the message; else what it would find first. */
+  readonly problem: { readonly kind: VerificationProblem; readonly text: string } | undefined;
+  readonly signingSubnetID: SubnetID;
+  readonly pChainHeight: bigint;
+  /** Of those whom the bits name; that they signed is shown by the signature alone. */
+  readonly signers: readonly WarpValidator[];
+  readonly signedWeight: bigint;
+  readonly neededWeight: bigint;
+  readonly totalWeight: bigint;
+  readonly quorumNum: bigint;
+}
+
+/** A message that is malformed or of another network does not come so far. */
+export type VerificationProblem = Exclude<InvalidReason, 'malformed' | 'wrong network'>;
+export const VERIFICATION_PROBLEMS = [
+  'no signers',
+  'unknown signer',
+  'insufficient weight',
+  'malformed signature',
+  'wrong signature',
+] as const satisfies readonly VerificationProblem[];
+
+export interface MessageVerifierOptions {
+  readonly resolver: Pick<SigningResolver, 'known' | 'resolve'>;
+  readonly bls: BlsVerifier;
+  readonly clock: Clock;
+  readonly metrics: LookupMetrics;
+  readonly penalties: Penalties;
+}
+
+/** A check takes some 3 ms of a BLS thread: so many are what an aggregation waits for at most, some 25 ms on two threads. */
+const MAX_AT_WORK = 16;
+
+export function createMessageVerifier(options: MessageVerifierOptions): MessageVerifier {
+  const { resolver, bls, clock, metrics, penalties } = options;
+  const running = new LookupLimit({ clock, metrics, kind: 'verify', limit: MAX_AT_WORK });
+  async function judge(
+    { unsignedMessage, signature }: SignedMessage,
+    expected: { readonly warpSet: WarpSet; readonly quorumNum: bigint },
+    signal: AbortSignal,
+  ): Promise<VerificationProblem | undefined> {
+    const bytes = encodeSignedMessage({ unsignedMessage, signature });
+    const check = checkSigners(bytes, { ...expected, networkID: unsignedMessage.networkID });
+    if (check.kind === 'enough weight') {
+      const { validators: signers } = check;
+      const verdict = await inTurn(
+        bls.verifySigned({ signers, message: unsignedMessage.bytes, signature: check.signature }, signal),
+      );
+      return verdict === 'valid' ? undefined : verdict;
+    }
+    // It was parsed before, and its network is its own.
+    if (check.reason === 'malformed' || check.reason === 'wrong network') throw new Error(`refused as ${check.reason}`);
+    return check.reason;
+  }
+
+  return {
+    async verify({ message, signingSubnetID, ...given }, signal, client) {
+      const settings = settingsOf({ ...given, signingSubnetID });
+      using _permit = await running.acquire(client, signal);
+      const { destinationChainID } = given;
+      const { unsignedMessage } = message;
+      const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };
+      const asked = { ...settings, destination, signingSubnetID };
+      const request = { ...asked, message: unsignedMessage, justification: new Uint8Array() };
+      const resolve = (): Promise<Signing> => resolver.resolve(request, signal);
+      const isKnown = resolver.known(request) !== undefined;
+      const signing = await ofSignedMessage(isKnown ? resolve() : penalties.lookUp(client, resolve));
+      const { warpSet } = signing;
+      const { quorumNum } = settings;
+      const named = namedSigners(message.signature.signers, warpSet);
+      const kind = await judge(message, { warpSet, quorumNum }, signal);
+      return {
+        problem: kind && { kind, text: describeProblem(kind, named, { warpSet, quorumNum }) },
+        signingSubnetID: signing.signingSubnetID,
+        pChainHeight: signing.pChainHeight,
+        signers: named.validators,
+        signedWeight: named.weight,
+        neededWeight: quorumWeight(quorumNum, warpSet.totalWeight),
+        totalWeight: warpSet.totalWeight,
+        quorumNum,
+      };
+    },
+  };
+}
+
+const OTHER_SET = 'it was signed by the validators of another height or another subnet, or was changed since';
+
+/** In words for whoever sent the message. */
+export function describeProblem(
+  kind: VerificationProblem,
+  { weight, unknown }: NamedSigners,
+  { warpSet, quorumNum }: { readonly warpSet: WarpSet; readonly quorumNum: bigint },
+): string {
+  const { validators, totalWeight } = warpSet;
+  switch (kind) {
+    case 'no signers':
+      return 'it names no signers';
+    case 'unknown signer':
+      return `it names signer ${unknown[0]}, and the set has validators 0 to ${validators.length - 1} only: ${OTHER_SET}`;
+    case 'insufficient weight':
+      return `signature weight is insufficient: ${quorumNum}*${totalWeight} > 100*${weight}`;
+    case 'malformed signature':
+      return 'its signature, or the key of a signer, is not a point of the curve';
+    case 'wrong signature':
+      return `its signature is not that of these signers: ${OTHER_SET}`;
+  }
+}
+
+async function inTurn<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof JobsOverloaded) throw new AggregatorError('overloaded', error.message, { cause: error });
+    throw error;
+  }
+}
+
+/** What is wrong with the message is wrong with the signed one that was given. */
+async function ofSignedMessage<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof AggregatorError) || error.field !== 'message') throw error;
+    const { code, message, retryAfterMs, cause } = error;
+    throw new AggregatorError(code, message, { field: 'signedMessage', retryAfterMs, cause });
+  }
+}

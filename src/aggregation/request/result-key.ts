@@ -1,0 +1,93 @@
+import { hash } from 'node:crypto';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex } from '../../lib/encoding/bytes.ts';
+import type { WarpSet } from '../../validators/warp-set.ts';
+import { warpSetHash } from '../../validators/warp-set-hash.ts';
+import type { SubnetID } from '../../warp/ids.ts';
+import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
+import { type AggregationRequest, type Subject, settingsOf } from './aggregation-request.ts';
+
+/**
+ * Equal for requests that say the same, before anything was looked up: given or left to its default, a setting is the same.
+ *
+ * @throws {AggregatorError} where the settings contradict each other or are out of range
+ */
+export function requestKey(request: AggregationRequest): string {
+  const { quorumNum, quorumBuffer, pChainHeight } = settingsOf(request);
+  const { signingSubnetID = '', destinationChainID = '' } = request;
+  const settings = [signingSubnetID, quorumNum, quorumBuffer, pChainHeight, destinationChainID];
+  return [subjectKey(request.subject), ...settings].join('|');
+}
+
+function subjectKey(subject: Subject): string {
+  switch (subject.kind) {
+    case 'message':
+      return signatureKey(subject);
+    case 'justification':
+      return `justification ${bytesToHex(sha256(subject.justification))}`;
+    case 'transaction':
+      return `transaction ${subject.txID}`;
+  }
+}
+
+/** All that an answer depends on. The height is not part of it: only the validator set at that height matters. */
+export interface ResultKeyParts extends SignatureKeyParts {
+  readonly signingSubnetID: SubnetID;
+  readonly warpSet: WarpSet;
+  readonly quorumNum: bigint;
+  readonly quorumBuffer: bigint;
+  /** Canonical indices of the validators that are asked last. */
+  readonly avoided: ReadonlySet<number>;
+}
+
+export interface SignatureKeyParts {
+  readonly message: Pick<UnsignedMessage, 'id'>;
+  readonly justification: Uint8Array;
+}
+
+/** Requests with the same key have the same answer, in every replica: 64 hex digits of a hash, and no identity of an object. */
+export function resultKey(parts: ResultKeyParts): string {
+  const { message, justification, signingSubnetID, warpSet, quorumNum, quorumBuffer, avoided } = parts;
+  // Few requests have a justification or validators to be avoided.
+  if (justification.length > 0 || avoided.size > 0) return makeKey(parts);
+  const setHash = warpSetHash(warpSet);
+  const last = lastKeys.get(message);
+  if (
+    last !== undefined &&
+    last.setHash === setHash &&
+    last.signingSubnetID === signingSubnetID &&
+    last.quorumNum === quorumNum &&
+    last.quorumBuffer === quorumBuffer
+  ) {
+    return last.key;
+  }
+  const key = makeKey(parts);
+  lastKeys.set(message, { setHash, signingSubnetID, quorumNum, quorumBuffer, key });
+  return key;
+}
+
+/**
+ * A message that is asked for again is mostly the same object, and asked for in the same way. The set itself is not kept here: each of
+ * hundreds of messages could be asked about at another height.
+ */
+const lastKeys = new WeakMap<object, LastKey>();
+
+interface LastKey extends Pick<ResultKeyParts, 'signingSubnetID' | 'quorumNum' | 'quorumBuffer'> {
+  readonly setHash: string;
+  readonly key: string;
+}
+
+function makeKey(parts: ResultKeyParts): string {
+  const { signingSubnetID, warpSet, quorumNum, quorumBuffer, avoided } = parts;
+  const last = avoided.size === 0 ? '' : [...avoided].sort((a, b) => a - b).join(',');
+  const signed = `${signatureKey(parts)}|${signingSubnetID}|${warpSetHash(warpSet)}`;
+  return hash('sha256', `${signed}|${quorumNum}|${quorumBuffer}|${last}`);
+}
+
+/**
+ * What a validator's signature depends on: the message, and the justification it was asked with. A signature got with a good
+ * justification says nothing of what the validator would do without one, so the two never share a cache entry.
+ */
+export function signatureKey({ message, justification }: SignatureKeyParts): string {
+  return justification.length === 0 ? message.id : `${message.id}/${bytesToHex(sha256(justification))}`;
+}

@@ -1,0 +1,67 @@
+import type { SubnetID } from '../../warp/ids.ts';
+import type { Admission, RunPermit } from '../admission/admission.ts';
+
+/**
+ * The clients that wait for one aggregation. Each has a place of its own in the fair queue, and the first one that is served runs the
+ * aggregation for all: so no client waits behind the flood of another one that asked for the same message before.
+ *
+ * Bound: one place in the queue for each client.
+ */
+export class SharedRun {
+  readonly #admission: Pick<Admission, 'run'>;
+  readonly #clients = new Set<string | undefined>();
+  #wait: ((client: string | undefined) => Promise<void>) | undefined;
+
+  constructor(admission: Pick<Admission, 'run'>, first: string | undefined) {
+    this.#admission = admission;
+    this.#clients.add(first);
+  }
+
+  /** Adds a client that waits for the same aggregation. */
+  join(client: string | undefined): void {
+    if (this.#clients.has(client)) return;
+    this.#clients.add(client);
+    void this.#wait?.(client);
+  }
+
+  /**
+   * @param check throws where a client may not run it
+   * @throws why the last client was refused, or the signal's reason
+   */
+  async acquire(
+    subnetID: SubnetID,
+    check: (client: string | undefined) => void,
+    signal: AbortSignal,
+  ): Promise<RunPermit> {
+    const { promise, resolve, reject } = Promise.withResolvers<RunPermit>();
+    const over = new AbortController();
+    const onAbort = (): void => over.abort(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    let waiting = 0;
+    this.#wait = async (client) => {
+      waiting += 1;
+      try {
+        using stack = new DisposableStack();
+        const permit = stack.use(await this.#admission.run({ client, subnetID }, over.signal));
+        over.signal.throwIfAborted();
+        check(client);
+        stack.move();
+        over.abort(SERVED);
+        resolve(permit);
+      } catch (error) {
+        waiting -= 1;
+        if (waiting === 0) reject(error);
+      }
+    };
+    for (const client of this.#clients) void this.#wait(client);
+    try {
+      return await promise;
+    } finally {
+      this.#wait = undefined;
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+}
+
+const SERVED = new DOMException('another client was served first', 'AbortError');

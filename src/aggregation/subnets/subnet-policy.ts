@@ -1,0 +1,47 @@
+import { PRIMARY_NETWORK_ID, type SubnetID } from '../../warp/ids.ts';
+import { AggregatorError, type RequestField } from '../aggregator-error.ts';
+
+export interface SubnetPolicyOptions {
+  /** The operator's own, whose validators are connected from the start. */
+  readonly trackedSubnetIDs: readonly SubnetID[];
+  /** Those beside them whose validators may be asked; undefined is all. */
+  readonly allowedSubnetIDs: readonly SubnetID[] | undefined;
+}
+
+/** What the operator says of subnets. */
+export interface SubnetPolicy {
+  /** Whether there are any for which a share of the capacity is kept. */
+  readonly hasTracked: boolean;
+  isTracked(subnetID: SubnetID): boolean;
+  isAllowed(subnetID: SubnetID): boolean;
+  /** @param field that named the subnet @throws {AggregatorError} `subnet_not_allowed` */
+  requireAllowed(subnetID: SubnetID, field?: RequestField): void;
+  /** Others are tracked from now on. */
+  track(subnetIDs: readonly SubnetID[]): void;
+}
+
+/** The primary network is always allowed: it is connected anyway. It is tracked only where it is named, as anybody may ask for it. */
+export function createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs }: SubnetPolicyOptions): SubnetPolicy {
+  let tracked = new Set(trackedSubnetIDs);
+  const allowed = allowedSubnetIDs && new Set([PRIMARY_NETWORK_ID, ...allowedSubnetIDs]);
+  const isAllowed = (subnetID: SubnetID): boolean =>
+    allowed === undefined || allowed.has(subnetID) || tracked.has(subnetID);
+  return {
+    isAllowed,
+    get hasTracked() {
+      return tracked.size > 0;
+    },
+    isTracked: (subnetID) => tracked.has(subnetID),
+    requireAllowed(subnetID, field = 'signingSubnetID') {
+      if (isAllowed(subnetID)) return;
+      throw new AggregatorError(
+        'subnet_not_allowed',
+        `this service does not ask the validators of subnet ${subnetID}`,
+        { field },
+      );
+    },
+    track(subnetIDs) {
+      tracked = new Set(subnetIDs);
+    },
+  };
+}

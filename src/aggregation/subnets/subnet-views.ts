@@ -1,0 +1,233 @@
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { startDeadline } from '../../lib/concurrency/deadline.ts';
+import type { PeerNetwork } from '../../p2p/peer-network.ts';
+import type { ObstacleCause } from '../../p2p/peer-view.ts';
+import { ApiError } from '../../pchain/rpc/api-error.ts';
+import type { L1ValidatorFunds, ValidatorFunds } from '../../pchain/state/validator-funds.ts';
+import type { ValidatorSets } from '../../pchain/state/validator-sets.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
+import type { WarpSet } from '../../validators/warp-set.ts';
+import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
+import { LookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
+import type { Penalties } from '../admission/penalties.ts';
+import { AggregatorError } from '../aggregator-error.ts';
+import type { InvalidSigners } from '../collection/invalid-signers.ts';
+import { settingsOf } from '../request/aggregation-request.ts';
+import type { SigningResolver } from '../request/signing-resolver.ts';
+import type { AnswerHistories, AnswerHistory } from '../validators/answer-history.ts';
+import { ratio, readinessOf, type SubnetReadiness } from '../validators/required-subnet.ts';
+import type { ValidatorConnections } from '../validators/validator-connections.ts';
+import type { SubnetPolicy } from './subnet-policy.ts';
+import { addUpWeights, assembleSubnetView, type SubnetView } from './subnet-view.ts';
+
+/** What is known of subnets and their validators, before anybody asks for a signature. */
+export interface SubnetViews {
+  /**
+   * The validators of a subnet. It connects them, as a request for a signature would, and waits for that a moment where the subnet
+   * was not asked for lately.
+   *
+   * @param client whoever asks, for its share; undefined where nobody said
+   * @throws {AggregatorError}, or the signal's reason
+   */
+  view(request: SubnetRequest, signal: AbortSignal, client?: string): Promise<SubnetView>;
+  /** The primary network first, then the tracked subnets, then those asked for lately. */
+  list(): readonly KnownSubnet[];
+  /**
+   * Of all subnets that are known here, the one asked for last first, as things are now: nobody is asked, connected or waited for.
+   */
+  weights(): readonly SubnetWeights[];
+}
+
+export interface SubnetWeights extends Pick<SubnetView, 'totalWeight' | 'connectedWeight' | 'signableWeight'> {
+  readonly subnetID: SubnetID;
+}
+
+export interface SubnetRequest {
+  readonly subnetID: SubnetID;
+  /** 0, the default: see {@link destinationChainID}. */
+  readonly pChainHeight?: bigint | undefined;
+  /** At the height of its epoch; the default is the proposed height. */
+  readonly destinationChainID?: BlockchainID | undefined;
+}
+
+export interface KnownSubnet extends SubnetReadiness {
+  /** Whether it is kept connected all the time, as the configuration says. */
+  readonly isTracked: boolean;
+}
+
+export interface SubnetViewsOptions {
+  /** A view connects validators, as a request for a signature does: those of a subnet that may not be asked are left alone. */
+  readonly subnets: Pick<SubnetPolicy, 'requireAllowed'>;
+  readonly resolver: Pick<SigningResolver, 'signersOf'>;
+  readonly validatorSets: Pick<ValidatorSets<WarpSet>, 'newest'>;
+  readonly connections: Pick<ValidatorConnections, 'track' | 'isConnected' | 'readiness'>;
+  readonly peers: Pick<PeerNetwork, 'describe' | 'waitUntil'>;
+  readonly funds: Pick<ValidatorFunds, 'fundsOf'>;
+  readonly histories: { of(...args: Parameters<AnswerHistories['of']>): Pick<AnswerHistory, 'pastOf'> };
+  readonly suspects: Pick<InvalidSigners, 'has'>;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly lookupMetrics: LookupMetrics;
+  readonly penalties: Penalties;
+  readonly readyQuorumNum: bigint;
+}
+
+/**
+ * The list and the metrics have what is known of each set for so long: anybody may ask for them, at the price of what costs nothing, and to add
+ * up 12,000 validators takes tens of milliseconds.
+ */
+const LISTED_MS = 1_000;
+/** Each may wait two seconds for connections; a few calls of the P-Chain API are what it costs beside that. */
+const MAX_AT_WORK = 64;
+/** TLS and handshake take some 40 ms on a near network, and addresses come by gossip within a second or two. */
+const CONNECT_WAIT_MS = 2_000;
+/** Balances make the view better, but it is not held up for them. */
+const FUNDS_TIMEOUT_MS = 1_500;
+/** What a node still has a moment later is its state. */
+const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
+  'connecting',
+  'no_address',
+  'version_unknown',
+  'superseded',
+]);
+
+export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
+  const { resolver, validatorSets, connections, peers, histories, subnets, suspects, clock, readyQuorumNum } = options;
+
+  const running = new LookupLimit({ clock, metrics: options.lookupMetrics, kind: 'view', limit: MAX_AT_WORK });
+  const factsOf = (subnetID: SubnetID) => {
+    const history = histories.of(subnetID);
+    return {
+      peerOf: (nodeID: NodeID) => peers.describe(nodeID),
+      pastOf: (nodeID: NodeID) => history.pastOf(nodeID),
+      isSuspect: (publicKeyHex: string) => suspects.has(publicKeyHex),
+    };
+  };
+  const weightsOf = (subnetID: SubnetID, warpSet: WarpSet) =>
+    addUpWeights(warpSet, { ...factsOf(subnetID), isConnected: (nodeID) => connections.isConnected(nodeID) });
+  const listed = new WeakMap<WarpSet, ReturnType<typeof weightsOf> & { readonly atMs: number }>();
+  function listedWeightsOf(subnetID: SubnetID, warpSet: WarpSet): ReturnType<typeof weightsOf> {
+    const nowMs = clock.monotonicMs();
+    const known = listed.get(warpSet);
+    if (known !== undefined && nowMs - known.atMs < LISTED_MS) return known;
+    const weights = { ...weightsOf(subnetID, warpSet), atMs: nowMs };
+    listed.set(warpSet, weights);
+    return weights;
+  }
+  options.metrics.readGauge<'subnet_id'>(
+    {
+      name: 'signable_weight_ratio',
+      help: 'How much of the total weight of a subnet is connected and has nothing known against it, from 0 to 1: the highest quorum now',
+      labels: ['subnet_id'],
+    },
+    () => {
+      const tracked = new Set(connections.readiness().map(({ subnetID }) => subnetID));
+      return validatorSets
+        .newest()
+        .filter(([subnetID, { totalWeight }]) => tracked.has(subnetID) && totalWeight > 0n)
+        .map(([subnetID, warpSet]) => ({
+          labels: { subnet_id: subnetID },
+          value: ratio(listedWeightsOf(subnetID, warpSet).signableWeight, warpSet.totalWeight),
+        }));
+    },
+  );
+
+  async function fundsOf(subnetID: SubnetID, parent: AbortSignal): Promise<ReadonlyMap<NodeID, L1ValidatorFunds>> {
+    using deadline = startDeadline(clock, FUNDS_TIMEOUT_MS, 'asking for balances', parent);
+    try {
+      return await options.funds.fundsOf(subnetID, deadline.signal);
+    } catch (error) {
+      parent.throwIfAborted();
+      if (error instanceof ApiError || deadline.signal.aborted) return new Map();
+      throw error;
+    }
+  }
+
+  return {
+    async view({ subnetID, destinationChainID, ...request }, signal, client) {
+      subnets.requireAllowed(subnetID, 'subnetID');
+      const { pChainHeight } = settingsOf({ ...request, destinationChainID });
+      using _permit = await running.acquire(client, signal);
+      const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };
+      const find = () => resolver.signersOf(subnetID, { pChainHeight, destination }, signal);
+      const isKnown = validatorSets.newest().some(([known]) => known === subnetID);
+      const signers = await ofSubnet(isKnown ? find() : options.penalties.lookUp(client, find));
+      const [funds] = await Promise.all([
+        fundsOf(subnetID, signal),
+        connectValidators(signers, { connections, peers, clock }, signal),
+      ]);
+      return assembleSubnetView({
+        ...signers,
+        ...factsOf(subnetID),
+        ...{ subnetID, funds },
+      });
+    },
+
+    list() {
+      const tracked = connections.readiness().map((readiness) => ({ ...readiness, isTracked: true }));
+      const known = new Set(tracked.map(({ subnetID }) => subnetID));
+      const others = validatorSets
+        .newest()
+        .filter(([subnetID, { totalWeight }]) => !known.has(subnetID) && totalWeight > 0n)
+        .map(([subnetID, warpSet]) => ({
+          ...readinessOf(
+            subnetID,
+            { weight: listedWeightsOf(subnetID, warpSet).connectedWeight, totalWeight: warpSet.totalWeight },
+            { readyQuorumNum },
+          ),
+          isTracked: false,
+        }));
+      return [...tracked, ...others];
+    },
+
+    weights() {
+      return validatorSets.newest().map(([subnetID, warpSet]) => ({ subnetID, ...weightsOf(subnetID, warpSet) }));
+    },
+  };
+}
+
+/**
+ * Has the validators of a subnet connected, and waits until what is known of each is more than that it was not tried yet: at most
+ * {@link CONNECT_WAIT_MS} from when the last of them was first named.
+ *
+ * @throws the signal's reason
+ */
+export async function connectValidators(
+  { signingSubnetID, warpSet }: { readonly signingSubnetID: SubnetID; readonly warpSet: WarpSet },
+  {
+    connections,
+    peers,
+    clock,
+  }: Pick<SubnetViewsOptions, 'peers' | 'clock'> & {
+    readonly connections: Pick<ValidatorConnections, 'track'>;
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  const nodeIDs = new Set(warpSet.validators.flatMap((validator) => validator.nodeIDs));
+  const trackedSinceMs = connections.track(signingSubnetID, nodeIDs);
+  const leftMs = trackedSinceMs + CONNECT_WAIT_MS - clock.monotonicMs();
+  const isSettled = (nodeID: NodeID): boolean => {
+    const { obstacle } = peers.describe(nodeID);
+    return obstacle === undefined || !PASSING_CAUSES.has(obstacle.cause);
+  };
+  const areSettled = (): boolean => [...nodeIDs].every(isSettled);
+  if (leftMs <= 0 || areSettled()) return;
+  using deadline = startDeadline(clock, leftMs, 'connecting validators', signal);
+  try {
+    await peers.waitUntil(areSettled, deadline.signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!deadline.signal.aborted) throw error;
+  }
+}
+
+/** The subnet of a view is a part of the path, and no setting of a request. */
+async function ofSubnet<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof AggregatorError) || error.field !== 'signingSubnetID') throw error;
+    const { code, message, report, retryAfterMs, cause } = error;
+    throw new AggregatorError(code, message, { field: 'subnetID', report, retryAfterMs, cause });
+  }
+}

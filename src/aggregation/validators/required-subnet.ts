@@ -1,0 +1,153 @@
+import { type Clock, sleep } from '../../lib/concurrency/clock.ts';
+import { DeadlineExceeded, startDeadline } from '../../lib/concurrency/deadline.ts';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { ApiError } from '../../pchain/rpc/api-error.ts';
+import type { ValidatorSets } from '../../pchain/state/validator-sets.ts';
+import type { ThrottledWarnings } from '../../telemetry/log-throttle.ts';
+import { isQuorumReached } from '../../validators/quorum.ts';
+import type { WarpSet } from '../../validators/warp-set.ts';
+import type { NodeID, SubnetID } from '../../warp/ids.ts';
+import { ConnectedWeight } from './connected-weight.ts';
+
+export interface SubnetReadiness {
+  readonly subnetID: SubnetID;
+  /** Whether enough weight is connected to serve requests. */
+  readonly isUp: boolean;
+  /** Why it is not up, or what is wrong although it is: its validator set cannot be read anew. In words for operators. */
+  readonly reason: string | undefined;
+  /** Set where the validator set could never be read, as the P-Chain API fails. */
+  readonly isApiDown?: boolean;
+  /** Undefined until the validator set was read once. */
+  readonly connected: { readonly weight: bigint; readonly totalWeight: bigint } | undefined;
+}
+
+export interface RequiredSubnetOptions {
+  readonly validatorSets: ValidatorSets<WarpSet>;
+  readonly clock: Clock;
+  readonly warn: ThrottledWarnings;
+  readonly isConnected: (nodeID: NodeID) => boolean;
+  readonly keepConnected: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => void;
+  /** Called after every reading of the set, whatever came of it. */
+  readonly onRead: () => void;
+  /** Percent of the weight that must be connected. */
+  readonly readyQuorumNum: bigint;
+  readonly refreshIntervalMs: number;
+  /** Time for one reading of the set. */
+  readonly refreshTimeoutMs: number;
+}
+
+/** Between readings while there is no set with validators. */
+const FIRST_RETRY_MS = 1_000;
+
+/** A subnet whose validators are kept connected from the start. Reads its set regularly, and knows how much weight is connected. */
+export class RequiredSubnet {
+  readonly subnetID: SubnetID;
+  readonly #options: RequiredSubnetOptions;
+  /** Of the last set that was read. */
+  #connected: ConnectedWeight | undefined;
+  /** Why the last reading gave nothing. */
+  #failure: string | undefined;
+
+  constructor(subnetID: SubnetID, options: RequiredSubnetOptions) {
+    this.subnetID = subnetID;
+    this.#options = options;
+  }
+
+  /** Resolves when the signal aborts. */
+  async keepFresh(signal: AbortSignal): Promise<void> {
+    const { clock, refreshIntervalMs } = this.#options;
+    for (;;) {
+      await this.#refresh(signal);
+      // Until it has validators it is not up: a subnet about to be converted is looked at soon.
+      const hasValidators = this.#connected !== undefined && this.#connected.warpSet.totalWeight > 0n;
+      try {
+        await sleep(clock, hasValidators ? refreshIntervalMs : FIRST_RETRY_MS, signal);
+      } catch {
+        return;
+      }
+    }
+  }
+
+  readiness(): SubnetReadiness {
+    const { subnetID } = this;
+    if (this.#connected === undefined) {
+      const none = { subnetID, isUp: false, connected: undefined };
+      if (this.#failure === undefined) return { ...none, reason: 'its validator set is being read' };
+      return { ...none, reason: `its validator set cannot be read: ${this.#failure}`, isApiDown: true };
+    }
+    const { warpSet, weight } = this.#connected;
+    const readiness = readinessOf(subnetID, { weight, totalWeight: warpSet.totalWeight }, this.#options);
+    return readiness.isUp ? { ...readiness, reason: this.#staleness() } : readiness;
+  }
+
+  /** The last known validators are there, but a request that needs a new height or set fails. */
+  #staleness(): string | undefined {
+    return this.#failure && `its validator set cannot be read anew: ${this.#failure}`;
+  }
+
+  /** A connection to the node got ready, or has ended. */
+  connectionChanged(nodeID: NodeID): void {
+    this.#connected?.look(nodeID);
+  }
+
+  /** Of the last set that was read; undefined before. */
+  totalWeight(): number | undefined {
+    return this.#connected && Number(this.#connected.warpSet.totalWeight);
+  }
+
+  /** From 0 to 1; undefined while there is no weight to have a part of. */
+  connectedRatio(): number | undefined {
+    if (this.#connected === undefined) return undefined;
+    const { weight, warpSet } = this.#connected;
+    return warpSet.totalWeight === 0n ? undefined : ratio(weight, warpSet.totalWeight);
+  }
+
+  async #refresh(signal: AbortSignal): Promise<void> {
+    const { validatorSets, clock, warn, keepConnected, onRead, refreshTimeoutMs } = this.#options;
+    const { subnetID } = this;
+    using deadline = startDeadline(clock, refreshTimeoutMs, 'reading the validator set', signal);
+    try {
+      const height = await validatorSets.proposedHeight(deadline.signal);
+      const warpSet = await validatorSets.at(subnetID, height, deadline.signal);
+      if (warpSet !== this.#connected?.warpSet)
+        this.#connected = new ConnectedWeight(warpSet, this.#options.isConnected);
+      this.#failure = undefined;
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#failure = describeFailure(error);
+      warn(subnetID, { err: error, subnetID }, 'could not read the validator set of a subnet; trying again');
+    }
+    // The last known validators stay connected while the set cannot be read.
+    if (this.#connected !== undefined) {
+      keepConnected(subnetID, new Set(this.#connected.warpSet.validators.flatMap(({ nodeIDs }) => nodeIDs)));
+    }
+    onRead();
+  }
+}
+
+/** Of a subnet whose validators are known. */
+export function readinessOf(
+  subnetID: SubnetID,
+  connected: NonNullable<SubnetReadiness['connected']>,
+  { readyQuorumNum }: Pick<RequiredSubnetOptions, 'readyQuorumNum'>,
+): SubnetReadiness {
+  const { weight, totalWeight } = connected;
+  // A mistake in the configuration, or an L1 that is not converted yet.
+  if (totalWeight === 0n) return { subnetID, isUp: false, reason: 'it has no validators', connected };
+  if (isQuorumReached(readyQuorumNum, weight, totalWeight))
+    return { subnetID, isUp: true, reason: undefined, connected };
+  const percent = (100 * ratio(weight, totalWeight)).toFixed(2);
+  const reason = `${percent} % of its weight is connected, and ${readyQuorumNum} % is needed`;
+  return { subnetID, isUp: false, reason, connected };
+}
+
+/** For operators, in words; a bug is described in the log only. */
+function describeFailure(error: unknown): string {
+  const isExpected = error instanceof ApiError || error instanceof DeadlineExceeded || error instanceof ParseError;
+  return isExpected ? error.message : 'an unexpected error, which is in the log';
+}
+
+/** To four digits, which a number holds however large the weights are. */
+export function ratio(part: bigint, total: bigint): number {
+  return Number((part * 10_000n) / total) / 10_000;
+}

@@ -1,0 +1,50 @@
+import { PRIMARY_NETWORK_ID, type SubnetID } from '../../warp/ids.ts';
+import type { RequiredSubnet } from './required-subnet.ts';
+
+interface Kept {
+  readonly subnet: Pick<RequiredSubnet, 'subnetID' | 'keepFresh'>;
+  readonly stopping: AbortController;
+}
+
+/** The subnets whose validators are kept connected: the primary network first, then those that the operator tracks. */
+export class RequiredSubnets<Subnet extends Kept['subnet'] = RequiredSubnet> {
+  readonly #create: (subnetID: SubnetID) => Subnet;
+  readonly #kept = new Map<SubnetID, Kept & { readonly subnet: Subnet }>();
+  /** Resolve when nothing is read any more. */
+  readonly #working = new Set<Promise<void>>();
+
+  constructor(create: (subnetID: SubnetID) => Subnet) {
+    this.#create = create;
+  }
+
+  get all(): readonly Subnet[] {
+    return Array.from(this.#kept.values(), ({ subnet }) => subnet);
+  }
+
+  has(subnetID: SubnetID): boolean {
+    return this.#kept.has(subnetID);
+  }
+
+  /** Those that stay go on with what they know. */
+  set(trackedIDs: readonly SubnetID[]): void {
+    const wanted = new Set([PRIMARY_NETWORK_ID, ...trackedIDs]);
+    for (const [subnetID, { stopping }] of this.#kept) {
+      if (wanted.has(subnetID)) continue;
+      stopping.abort(new Error('the subnet is not tracked any more'));
+      this.#kept.delete(subnetID);
+    }
+    for (const subnetID of wanted) {
+      if (this.#kept.has(subnetID)) continue;
+      const kept = { subnet: this.#create(subnetID), stopping: new AbortController() };
+      this.#kept.set(subnetID, kept);
+      // Each on its own: a set that cannot be read, or is slow to read, does not hold up the others.
+      const working = kept.subnet.keepFresh(kept.stopping.signal).finally(() => this.#working.delete(working));
+      this.#working.add(working);
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const { stopping } of this.#kept.values()) stopping.abort(new Error('the service stops'));
+    await Promise.all(this.#working);
+  }
+}

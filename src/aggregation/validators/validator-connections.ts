@@ -1,0 +1,169 @@
+import { type Clock, sleep } from '../../lib/concurrency/clock.ts';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
+import type { PeerNetwork } from '../../p2p/peer-network.ts';
+import type { ValidatorSets } from '../../pchain/state/validator-sets.ts';
+import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
+import type { WarpSet } from '../../validators/warp-set.ts';
+import type { NodeID, SubnetID } from '../../warp/ids.ts';
+import { parseSignatureResponse } from '../../warp/signature-request.ts';
+import type { SignatureOutcome, SignatureSource } from '../collection/signature-source.ts';
+import { RequiredSubnet, type SubnetReadiness } from './required-subnet.ts';
+import { RequiredSubnets } from './required-subnets.ts';
+import { TrackedNodes } from './tracked-nodes.ts';
+
+export interface ValidatorConnectionsOptions {
+  readonly network: PeerNetwork;
+  readonly validatorSets: ValidatorSets<WarpSet>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** Connected from the start, beside the primary network. */
+  readonly trackedSubnetIDs: readonly SubnetID[];
+  /** Percent of each tracked subnet's weight that must be connected before it is up. */
+  readonly readyQuorumNum: bigint;
+  /** How often the set of each tracked subnet is read anew. */
+  readonly refreshIntervalMs: number;
+  /** How long a validator stays connected after the last request or refresh that named it. */
+  readonly keepMs: number;
+  /** Time for one reading of one set. */
+  readonly refreshTimeoutMs: number;
+}
+
+/** Keeps connections to the validators that are, or will be, asked; the {@link SignatureSource} of a running service. */
+export interface ValidatorConnections extends SignatureSource, AsyncDisposable {
+  /** Of the primary network first, then of the tracked subnets. */
+  readiness(): readonly SubnetReadiness[];
+  /** Hears when {@link readiness} may have changed: connections have, or a validator set was read. Returns the unsubscription. */
+  onReadinessChange(listener: () => void): () => void;
+  /** Subnets that are no longer tracked keep their connections as those that were asked for do. */
+  trackSubnets(subnetIDs: readonly SubnetID[]): void;
+}
+
+/**
+ * Subnets kept connected beside those tracked from the start; an L1 has some 3 to 50 validators. Tracked ones are named all the time,
+ * and so are never the ones to go.
+ */
+const MAX_SUBNETS = 1_000;
+/** Texts come from peers and end in answers and logs. */
+const MAX_REFUSAL_TEXT_LENGTH = 300;
+
+export function createValidatorConnections(options: ValidatorConnectionsOptions): ValidatorConnections {
+  const { network, clock, keepMs, refreshIntervalMs } = options;
+  const tracked = new TrackedNodes({ network, clock, keepMs, isPreferred: isRequired, maxSubnets: MAX_SUBNETS });
+  /** One entry for each caller that listens. */
+  const readinessListeners = new Set<() => void>();
+  const subnetOptions = {
+    ...options,
+    onRead: () => {
+      for (const listener of readinessListeners) listener();
+    },
+    warn: createThrottledWarnings(options.logger, clock),
+    isConnected: (nodeID: NodeID) => network.isConnected(nodeID),
+    keepConnected: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => tracked.prefer(subnetID, nodeIDs),
+  };
+  const required = new RequiredSubnets((subnetID) => new RequiredSubnet(subnetID, subnetOptions));
+  function isRequired(subnetID: SubnetID): boolean {
+    return required.has(subnetID);
+  }
+  required.set(options.trackedSubnetIDs);
+  declareSubnetMetrics(options.metrics, required);
+  const stopFollowing = network.onNodeChange((nodeID) => {
+    for (const subnet of required.all) subnet.connectionChanged(nodeID);
+  });
+
+  const stopped = new AbortController();
+  const letting = letGoOfIdle();
+
+  async function letGoOfIdle(): Promise<void> {
+    for (;;) {
+      try {
+        await sleep(clock, refreshIntervalMs, stopped.signal);
+      } catch {
+        return;
+      }
+      tracked.letGoOfIdle();
+    }
+  }
+
+  return {
+    track: (subnetID, nodeIDs) => tracked.track(subnetID, nodeIDs),
+    readiness: () => required.all.map((subnet) => subnet.readiness()),
+    isConnected: (nodeID) => network.isConnected(nodeID),
+    whyUnreachable: (nodeID) => network.lastFailure(nodeID) ?? 'not connected yet',
+    onConnectionChange: (listener) => network.onConnectionChange(listener),
+    onReadinessChange(listener) {
+      const stopListening = network.onConnectionChange(listener);
+      readinessListeners.add(listener);
+      return () => {
+        stopListening();
+        readinessListeners.delete(listener);
+      };
+    },
+    trackSubnets(subnetIDs) {
+      required.set(subnetIDs);
+      subnetOptions.onRead();
+    },
+    async requestSignature(nodeID, { sourceChainID, appBytes }, { timeoutMs, signal }) {
+      const outcome = await network.appRequest(nodeID, sourceChainID, appBytes, { timeoutMs, signal });
+      switch (outcome.kind) {
+        case 'response':
+          return parseResponse(outcome.bytes);
+        case 'refused':
+          return { ...outcome, text: outcome.text.slice(0, MAX_REFUSAL_TEXT_LENGTH) };
+        case 'silent':
+        case 'ignored':
+        case 'unreachable':
+        case 'not_sent':
+          return outcome;
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      stopped.abort(new Error('the service stops'));
+      stopFollowing();
+      await Promise.all([required.stop(), letting]);
+    },
+  };
+}
+
+function parseResponse(bytes: Uint8Array): SignatureOutcome {
+  try {
+    return { kind: 'signature', signature: parseSignatureResponse(bytes) };
+  } catch (error) {
+    if (error instanceof ParseError) return { kind: 'invalid_signature', reason: error.message };
+    throw error;
+  }
+}
+
+function declareSubnetMetrics(metrics: Metrics, required: RequiredSubnets): void {
+  const ofEach = (value: (subnet: RequiredSubnet) => number | undefined) => () =>
+    required.all.flatMap((subnet) => {
+      const known = value(subnet);
+      return known === undefined ? [] : [{ labels: { subnet_id: subnet.subnetID }, value: known }];
+    });
+  metrics.readGauge<'subnet_id'>(
+    {
+      name: 'subnet_total_weight',
+      help: 'Total weight of the primary network and of each tracked subnet',
+      labels: ['subnet_id'],
+    },
+    ofEach((subnet) => subnet.totalWeight()),
+  );
+  metrics.readGauge<'subnet_id'>(
+    {
+      name: 'connected_weight_ratio',
+      help: 'How much of the total weight of a subnet is connected, from 0 to 1',
+      labels: ['subnet_id'],
+    },
+    ofEach((subnet) => subnet.connectedRatio()),
+  );
+  metrics.readGauge<'subnet_id'>(
+    {
+      name: 'subnet_up',
+      help: 'Whether enough weight of a subnet is connected to serve requests: 1 or 0',
+      labels: ['subnet_id'],
+    },
+    ofEach((subnet) => Number(subnet.readiness().isUp)),
+  );
+}

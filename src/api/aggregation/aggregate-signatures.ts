@@ -1,0 +1,169 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Static } from 'typebox';
+import type { AggregateOptions } from '../../aggregation/request/aggregate.ts';
+import type { AggregationRequest, AggregationResult } from '../../aggregation/request/aggregation-request.ts';
+import { chargeAfterwards, chargeMore } from '../../http/access/access.ts';
+import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS, unitsForSigners } from '../../http/access/route-access.ts';
+import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
+import { clientOf } from '../../http/request/client-identity.ts';
+import type { Server } from '../../http/request/http-server.ts';
+import { JSON_TYPE } from '../../http/request/json-type.ts';
+import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
+import { untilClientGone } from '../../http/request/until-client-gone.ts';
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { Type } from '../../lib/encoding/schema.ts';
+import type { Network } from '../../network/network.ts';
+import type { Span } from '../../telemetry/spans.ts';
+import { AggregationStream } from './aggregation-stream.ts';
+import { AGGREGATION_STREAM } from './aggregation-stream-schema.ts';
+import {
+  AGGREGATION_BODY_LIMIT,
+  AggregationBody,
+  parseAggregationRequest,
+  parseTransactionRequest,
+  TransactionQuery,
+} from './parse-aggregation-request.ts';
+import { prefersEvents } from './prefers-events.ts';
+import { SignedMessageBody, signedMessageJson } from './signed-message-record.ts';
+
+const RESPONSES = {
+  200: AGGREGATION_STREAM,
+  201: SignedMessageBody,
+  ...aggregationErrorResponses(400, 403, 404, 500, 502, 503),
+};
+const AGGREGATION_PATH = '/v1/signatureAggregator/:network/aggregateSignatures';
+const tags = ['Signature aggregation'];
+
+export function registerAggregateSignatures(server: Server, networks: readonly Network[], clock: Clock): void {
+  const { network: networkName, networkOf, onRequest } = createNetworkOfPath(networks);
+
+  /** Where the answer is in memory, it has been sent when this returns: a repeated request takes no turn of promises. */
+  function answer(request: FastifyRequest, reply: FastifyReply, asked: AggregationRequest): Promise<void> | undefined {
+    const network = networkOf(request);
+    const waiter = new Waiter(request, reply);
+    if (request.method !== 'HEAD' && prefersEvents(request.headers.accept)) {
+      return answerByEvents(network, reply, asked, waiter);
+    }
+    const result = network.aggregator.aggregate(asked, waiter);
+    if (!(result instanceof Promise)) {
+      sendSigned(reply, result);
+      return undefined;
+    }
+    // It is sent as a whole: nobody has to wait for the reply's end.
+    return result.then((signed) => sendSigned(reply, signed));
+  }
+
+  async function answerByEvents(
+    { name, aggregator }: Network,
+    reply: FastifyReply,
+    asked: AggregationRequest,
+    waiter: Waiter,
+  ): Promise<undefined> {
+    const stream = new AggregationStream({ reply, clock, network: name, asked });
+    waiter.onProgress = stream.onProgress;
+    stream.end(await aggregator.aggregate(asked, waiter));
+    // Fastify then sends nothing, also where the client has gone; its types know of bodies only.
+    return reply as unknown as undefined;
+  }
+
+  server.post(
+    AGGREGATION_PATH,
+    {
+      config: { access: MESSAGE_AGGREGATION_ACCESS },
+      bodyLimit: AGGREGATION_BODY_LIMIT,
+      schema: {
+        operationId: 'aggregateSignatures',
+        tags,
+        summary: "Collect and aggregate the validators' signatures of a Warp message",
+        params: Type.Object({ network: networkName }),
+        body: AggregationBody,
+        response: RESPONSES,
+      },
+      onRequest,
+    },
+    (request, reply) => {
+      const begin = () => answer(request, reply, parseAggregationRequest(request.body));
+      const charged = chargeForSize(request, reply, request.body);
+      return charged === undefined ? begin() : charged.then(begin);
+    },
+  );
+
+  server.get(
+    `${AGGREGATION_PATH}/:txHash`,
+    {
+      config: { access: AGGREGATION_ACCESS },
+      schema: {
+        operationId: 'aggregateSignaturesOfTransaction',
+        tags,
+        summary: "Collect and aggregate the validators' signatures of the P-Chain's message about an L1 transaction",
+        description:
+          'ConvertSubnetToL1Tx gives a SubnetToL1Conversion message, RegisterL1ValidatorTx an L1ValidatorRegistration, ' +
+          'SetL1ValidatorWeightTx an L1ValidatorWeight or, for weight 0, the L1ValidatorRegistration that the validation is ' +
+          "over. The subnet signs that validates the chain of the L1's validator manager.",
+        params: Type.Object({
+          network: networkName,
+          txHash: Type.String({ description: 'ID of an accepted P-Chain transaction, in cb58 or hex' }),
+        }),
+        querystring: TransactionQuery,
+        response: RESPONSES,
+      },
+      onRequest,
+    },
+    (request, reply) => answer(request, reply, parseTransactionRequest(request.params.txHash, request.query)),
+  );
+}
+
+function sendSigned(reply: FastifyReply, result: AggregationResult): void {
+  reply.status(201).type(JSON_TYPE).send(signedMessageJson(result));
+}
+
+/** Whoever waits for the answer, and pays for the validators that may have to be asked. An answer from memory needs little of it. */
+export class Waiter implements AggregateOptions {
+  readonly #request: FastifyRequest;
+  readonly #reply: FastifyReply;
+  #signal: AbortSignal | undefined;
+  onProgress: AggregateOptions['onProgress'];
+
+  constructor(request: FastifyRequest, reply: FastifyReply) {
+    this.#request = request;
+    this.#reply = reply;
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= untilClientGone(this.#reply);
+    return this.#signal;
+  }
+
+  get client(): string {
+    return clientOf(this.#request);
+  }
+
+  get span(): Span {
+    return this.#request.span;
+  }
+
+  get onCacheMiss(): NonNullable<AggregateOptions['onCacheMiss']> {
+    return () => chargeMore(this.#request, this.#reply, UNITS_OF_WORK, 'it takes an API key with a higher limit');
+  }
+
+  get onSigners(): NonNullable<AggregateOptions['onSigners']> {
+    return (validators) => {
+      const units = unitsForSigners(AGGREGATION_ACCESS, validators);
+      return units === 0 ? undefined : chargeAfterwards(this.#request, this.#reply, units);
+    };
+  }
+}
+
+/** What an answer that is not cached costs on top. */
+const UNITS_OF_WORK = AGGREGATION_ACCESS.units - AGGREGATION_ACCESS.unitsIfCached;
+
+/** Charges for a long message and justification, by their digits alone, before anything is made of them. @throws {HttpError} */
+export function chargeForSize(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { message = '', justification = '' }: Pick<Static<typeof AggregationBody>, 'message' | 'justification'>,
+): Promise<void> | undefined {
+  const bytes = (message.length + justification.length) / 2;
+  const units = MESSAGE_AGGREGATION_ACCESS.unitsPerKiB * Math.floor(bytes / 1024);
+  return chargeMore(request, reply, units, 'it takes an API key with a higher limit');
+}

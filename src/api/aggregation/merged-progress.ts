@@ -1,0 +1,152 @@
+import type { ProgressEvent, ProgressState } from '../../aggregation/collection/progress.ts';
+import type { ValidatorOutcome } from '../../aggregation/collection/tally.ts';
+import type { AggregationEvent, AggregationEventData } from './progress-records.ts';
+
+/** What the events say beside what the aggregator tells. */
+export interface StreamedRequest {
+  readonly network: string;
+  readonly quorumPercentage: number;
+  readonly quorumPercentageBuffer: number;
+}
+
+type Weights = Pick<ProgressState, 'neededWeight' | 'targetWeight' | 'totalWeight'>;
+
+/**
+ * What has happened since it was last told, with events of a kind made into one. Who is told has the same picture as one who was
+ * told each event. Pure.
+ *
+ * Bound: the last state, which all who follow the collection share, and two small entries for each validator. That is some 20 KB
+ * for 2,000 of them, however long nobody asks.
+ */
+export class MergedProgress {
+  readonly #request: StreamedRequest;
+  /** To be told, in place of all that came before. */
+  #state: ProgressState | undefined;
+  /** Of the last state. */
+  #weights: Weights | undefined;
+  #validatorWeights: readonly bigint[] = [];
+  /** By canonical index. */
+  #asked: (true | undefined)[] = [];
+  #outcomes: (ValidatorOutcome | undefined)[] = [];
+  #hasAsked = false;
+  /** After the last outcome. */
+  #signedWeight: bigint | undefined;
+  #isVerifying = false;
+
+  constructor(request: StreamedRequest) {
+    this.#request = request;
+  }
+
+  add(event: ProgressEvent): void {
+    switch (event.kind) {
+      case 'state': {
+        const { state } = event;
+        this.#forget();
+        this.#state = state;
+        this.#weights = state;
+        this.#validatorWeights = state.validators.map(({ weight }) => weight);
+        return;
+      }
+      case 'asked':
+        // What came of an earlier attempt is over.
+        this.#outcomes[event.index] = undefined;
+        this.#asked[event.index] = true;
+        this.#hasAsked = true;
+        return;
+      case 'outcome':
+        this.#outcomes[event.index] = event.outcome;
+        this.#signedWeight = event.signedWeight;
+        return;
+      case 'verifying':
+        this.#isVerifying = true;
+    }
+  }
+
+  /** Tells it, and begins anew. */
+  take(): AggregationEvent[] {
+    const events = [...this.#events()];
+    this.#forget();
+    return events;
+  }
+
+  *#events(): Generator<AggregationEvent> {
+    if (this.#state !== undefined) yield { event: 'resolved', data: presentState(this.#state, this.#request) };
+    if (this.#hasAsked) yield { event: 'asked', data: { validators: [...indicesOf(this.#asked)] } };
+    const answers = [...indicesOf(this.#outcomes)].map((index) => this.#presentAnswer(index));
+    if (answers.length > 0) yield { event: 'answer', data: { answers } };
+    if (this.#signedWeight !== undefined && this.#weights !== undefined) {
+      yield { event: 'progress', data: presentProgress(this.#signedWeight, this.#weights) };
+    }
+    if (this.#isVerifying) yield { event: 'verifying', data: {} };
+  }
+
+  #presentAnswer(index: number): AggregationEventData['answer']['answers'][number] {
+    const outcome = this.#outcomes[index] as ValidatorOutcome;
+    return { index, weight: String(this.#validatorWeights[index]), outcome: outcome.kind, ...presentWhy(outcome) };
+  }
+
+  #forget(): void {
+    this.#state = undefined;
+    this.#asked = [];
+    this.#outcomes = [];
+    this.#hasAsked = false;
+    this.#signedWeight = undefined;
+    this.#isVerifying = false;
+  }
+}
+
+function* indicesOf(entries: readonly unknown[]): Generator<number> {
+  for (const [index, entry] of entries.entries()) if (entry !== undefined) yield index;
+}
+
+/** The same for all who follow a collection, and some 300 KB of JSON for 2,000 validators: so it is made once. */
+const presented = new WeakMap<ProgressState, AggregationEventData['resolved']>();
+
+function presentState(state: ProgressState, request: StreamedRequest): AggregationEventData['resolved'] {
+  const known = presented.get(state);
+  // Requests that share a collection agree in these.
+  if (known !== undefined) return known;
+  const { totalWeight, neededWeight, targetWeight, signedWeight } = state;
+  const data: AggregationEventData['resolved'] = {
+    network: request.network,
+    signingSubnetId: state.signingSubnetID,
+    pChainHeight: Number(state.pChainHeight),
+    quorumPercentage: request.quorumPercentage,
+    quorumPercentageBuffer: request.quorumPercentageBuffer,
+    ...presentProgress(signedWeight, { totalWeight, neededWeight, targetWeight }),
+    isVerifying: state.isVerifying,
+    validators: state.validators.map(({ index, nodeIDs, weight, isConnected, status, outcome }) => ({
+      ...{ index, nodeIds: [...nodeIDs], weight: String(weight), isConnected, status },
+      ...(outcome && presentWhy(outcome)),
+    })),
+  };
+  presented.set(state, data);
+  return data;
+}
+
+function presentProgress(
+  signedWeight: bigint,
+  { neededWeight, targetWeight, totalWeight }: Weights,
+): AggregationEventData['progress'] {
+  return {
+    signedWeight: String(signedWeight),
+    quorumWeight: String(neededWeight),
+    targetWeight: String(targetWeight),
+    totalWeight: String(totalWeight),
+  };
+}
+
+function presentWhy(outcome: ValidatorOutcome): { code?: number; text?: string } {
+  switch (outcome.kind) {
+    case 'refused':
+      return { code: outcome.code, text: outcome.text };
+    case 'unreachable':
+    case 'not_sent':
+    case 'invalid_signature':
+      return { text: outcome.reason };
+    case 'signed':
+    case 'silent':
+    case 'ignored':
+      return {};
+  }
+}

@@ -1,0 +1,184 @@
+import { LRUCache } from 'lru-cache';
+import type { Static } from 'typebox';
+import {
+  type AggregationRequest,
+  DEFAULT_QUORUM_NUM,
+  type Subject,
+} from '../../aggregation/request/aggregation-request.ts';
+import { badRequest } from '../../http/errors/http-error.ts';
+import { parseField, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
+import { parseHex } from '../../lib/encoding/bytes.ts';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { Type } from '../../lib/encoding/schema.ts';
+import { type BlockchainID, parseHexOrCb58Id, type SubnetID, type TxID } from '../../warp/ids.ts';
+import { parseSignedMessage } from '../../warp/signed-message.ts';
+import {
+  MAX_UNSIGNED_MESSAGE_LENGTH,
+  parseUnsignedMessage,
+  type UnsignedMessage,
+} from '../../warp/unsigned-message.ts';
+
+/** Justifications are a subnet ID or one RegisterL1Validator payload; 24 KiB is the bound of Warp payloads. */
+const MAX_JUSTIFICATION_LENGTH = 24 * 1024;
+
+const NO_JUSTIFICATION = new Uint8Array();
+
+const HEIGHT = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 };
+
+const DESTINATION_DESCRIPTION =
+  'The blockchain that will verify the message, in hex or cb58: validators at the P-Chain height of its current epoch sign';
+
+/** Both fields at their longest in hex, and room for the rest. */
+export const AGGREGATION_BODY_LIMIT = 2 * (MAX_UNSIGNED_MESSAGE_LENGTH + MAX_JUSTIFICATION_LENGTH) + 4096;
+
+export const AggregationBody = Type.Object(
+  {
+    message: Type.Optional(
+      Type.String({
+        description: 'The unsigned Warp message in hex, with an optional 0x prefix; an empty text counts as none',
+      }),
+    ),
+    justification: Type.Optional(
+      Type.String({
+        description:
+          'What validators need to sign some P-Chain messages, in hex with an optional 0x prefix. Without a message: a subnet ' +
+          "ID asks for the message of the subnet's conversion to an L1; an L1ValidatorRegistrationJustification, or a " +
+          'RegisterL1Validator payload, for the message that the validation is over. An empty text counts as none',
+      }),
+    ),
+    signingSubnetId: Type.Optional(
+      Type.String({
+        description:
+          'The subnet whose validators sign, in hex or cb58; the default is the subnet of the source chain, and without a ' +
+          "message the subnet that validates the chain of the L1's validator manager. An empty text counts as none",
+      }),
+    ),
+    quorumPercentage: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 100,
+        default: Number(DEFAULT_QUORUM_NUM),
+        description: "Percentage of the signing subnet's weight that must sign",
+      }),
+    ),
+    quorumPercentageBuffer: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 100,
+        default: 0,
+        description: 'Percentage tried for beyond the quorum; the two add up to at most 100',
+      }),
+    ),
+    pChainHeight: Type.Optional(
+      Type.Integer({ ...HEIGHT, description: 'The P-Chain height whose validators sign; 0 is the proposed height' }),
+    ),
+    pchainHeight: Type.Optional(
+      Type.Integer({ ...HEIGHT, description: 'The same as pChainHeight, as the Go SDK spells it' }),
+    ),
+    destinationBlockchainId: Type.Optional(Type.String({ description: DESTINATION_DESCRIPTION })),
+  },
+  { additionalProperties: false },
+);
+
+export const TransactionQuery = Type.Object(
+  {
+    destinationBlockchainId: Type.Optional(
+      Type.String({
+        description: `${DESTINATION_DESCRIPTION}. The default is the chain of the L1's validator manager where the API serves it, else the proposed height`,
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/** What a POST asks for. @throws {HttpError} naming the field */
+export function parseAggregationRequest(body: Static<typeof AggregationBody>): AggregationRequest {
+  const { signingSubnetId, quorumPercentage, quorumPercentageBuffer, destinationBlockchainId } = body;
+  return {
+    subject: parseSubject(body),
+    signingSubnetID: parseOptionalID<SubnetID>('signingSubnetId', signingSubnetId || undefined),
+    quorumNum: toBigInt(quorumPercentage),
+    quorumBuffer: toBigInt(quorumPercentageBuffer),
+    pChainHeight: toBigInt(heightOf(body)),
+    destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', destinationBlockchainId),
+  };
+}
+
+/** What a GET asks for. @throws {HttpError} naming the parameter */
+export function parseTransactionRequest(
+  txHash: string,
+  { destinationBlockchainId }: Static<typeof TransactionQuery>,
+): AggregationRequest {
+  const txID = parseField('txHash', txHash, () => parseHexOrCb58Id<TxID>(txHash, 'txHash'));
+  return {
+    subject: { kind: 'transaction', txID },
+    destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', destinationBlockchainId),
+  };
+}
+
+/** @throws {HttpError} where the spellings differ */
+function heightOf({ pChainHeight, pchainHeight }: Static<typeof AggregationBody>): number | undefined {
+  if (pChainHeight && pchainHeight && pChainHeight !== pchainHeight) {
+    throw badRequest('pChainHeight and pchainHeight are the same setting by two names, and must not differ');
+  }
+  return pchainHeight || pChainHeight;
+}
+
+function parseSubject({ message, justification: given }: Static<typeof AggregationBody>): Subject {
+  if (!message && !given) throw badRequest('message is missing: either message or justification must be given');
+  const justification = given ? parseField('justification', given, () => parseJustification(given)) : NO_JUSTIFICATION;
+  if (!message) return { kind: 'justification', justification };
+  return { kind: 'message', message: parseField('message', message, () => parseMessage(message)), justification };
+}
+
+/**
+ * What came a moment ago, parsed: the same message is asked for again and again, by each relayer and until it is signed. Texts and bytes
+ * together have 1 MiB at most.
+ */
+const parsedMessages = new LRUCache<string, UnsignedMessage>({
+  maxSize: 1024 * 1024,
+  // A long message costs its hash only, and few come twice.
+  maxEntrySize: 16 * 1024,
+  sizeCalculation: ({ bytes }, text) => text.length + 2 * bytes.length + 512,
+});
+
+/** @throws {ParseError} */
+export function parseMessage(text: string): UnsignedMessage {
+  const known = parsedMessages.get(text);
+  if (known !== undefined) return known;
+  const message = parseNewMessage(text);
+  parsedMessages.set(text, message);
+  return message;
+}
+
+function parseNewMessage(text: string): UnsignedMessage {
+  const bytes = parseHex(text, 'message');
+  try {
+    return parseUnsignedMessage(bytes);
+  } catch (error) {
+    const length = signedPartLength(bytes);
+    if (length === undefined) throw error;
+    throw new ParseError(
+      'message',
+      `is signed already: to have it signed anew, send only its unsigned part, which is its first ${length} bytes`,
+      { cause: error },
+    );
+  }
+}
+
+/** Length of the unsigned message at the start of a signed one; undefined where the bytes are not a signed message. */
+function signedPartLength(bytes: Uint8Array): number | undefined {
+  try {
+    return parseSignedMessage(bytes).unsignedMessage.bytes.length;
+  } catch (error) {
+    if (error instanceof ParseError) return undefined;
+    throw error;
+  }
+}
+
+/** @throws {ParseError} */
+export function parseJustification(text: string): Uint8Array {
+  const bytes = parseHex(text, 'justification');
+  if (bytes.length <= MAX_JUSTIFICATION_LENGTH) return bytes;
+  throw new ParseError('justification', `has ${bytes.length} bytes, at most ${MAX_JUSTIFICATION_LENGTH} are allowed`);
+}

@@ -1,0 +1,153 @@
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import { MESSAGE_AGGREGATION_ACCESS } from '../../http/access/route-access.ts';
+import type { RequestLog } from '../../http/observability/request-log.ts';
+import type { Server } from '../../http/request/http-server.ts';
+import { JSON_TYPE } from '../../http/request/json-type.ts';
+import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
+import { createErrorHandler } from '../../http/server/error-handler.ts';
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { bytesToHex } from '../../lib/encoding/bytes.ts';
+import { Type } from '../../lib/encoding/schema.ts';
+import { METHODS } from '../../lib/net/node-http.ts';
+import type { Network } from '../../network/network.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
+import { chargeForSize, Waiter } from '../aggregation/aggregate-signatures.ts';
+import { AGGREGATION_BODY_LIMIT } from '../aggregation/parse-aggregation-request.ts';
+import { GO_ERROR_FORM, goErrorResponses } from './go-error-form.ts';
+import { GoAggregationBody, parseGoRequest, readGoBody } from './parse-go-request.ts';
+
+export interface GoRoutesOptions {
+  /** At least one. The first is the one of the path without a network. */
+  readonly networks: readonly Network[];
+  /** Whether there are paths with the networks' names, beside the one without. */
+  readonly withNames: boolean;
+  readonly log: RequestLog;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  /** Whether keys and rate limits count. */
+  readonly isLimited: boolean;
+}
+
+/** The Go aggregator's one path. */
+const GO_PATH = '/aggregate-signatures';
+
+const SignedMessageBody = Type.Object(
+  { 'signed-message': Type.String({ description: 'The signed Warp message in hex, without a prefix' }) },
+  { description: 'Signed, verified message' },
+);
+
+/**
+ * The Go aggregator's API, in a scope of its own: its errors have another form, and it looks at no media type. It knows no
+ * networks, so the path alone is that of the first; each of them has the path under its names too.
+ */
+export async function registerGoRoutes(server: Server, options: GoRoutesOptions): Promise<void> {
+  const { networks, log, isLimited } = options;
+  const [first] = networks;
+  if (first === undefined) throw new Error('there is no network');
+  const { network, networkOf } = createNetworkOfPath(networks);
+  const recorders = new Map(networks.map((one) => [one, createRecorder(one, options)]));
+  const statuses = [400, 403, 413, 500, ...(isLimited ? [401, 429] : [])];
+  const common = {
+    config: { access: MESSAGE_AGGREGATION_ACCESS },
+    bodyLimit: AGGREGATION_BODY_LIMIT,
+    // The schemas are for the document: the body is checked where it is read, and the network's name before.
+    validatorCompiler: () => () => true,
+  };
+  const schema = { tags: ['Go aggregator'], body: GoAggregationBody };
+
+  async function answer(request: FastifyRequest, reply: FastifyReply, asked: Network) {
+    const body = readGoBody(request.body as string);
+    await chargeForSize(request, reply, body);
+    const startMs = options.clock.monotonicMs();
+    const { signedMessage } = await asked.aggregator.aggregate(parseGoRequest(body), new Waiter(request, reply));
+    recorders.get(asked)?.answered(options.clock.monotonicMs() - startMs);
+    return { 'signed-message': bytesToHex(signedMessage) };
+  }
+
+  await server.register(async (scope: Server) => {
+    scope.setErrorHandler(createErrorHandler(log, GO_ERROR_FORM));
+    readAnyBody(scope);
+    route(scope, {
+      ...common,
+      url: GO_PATH,
+      config: { ...common.config, network: first.name },
+      schema: {
+        ...schema,
+        operationId: 'goAggregateSignatures',
+        summary: "The Go aggregator's API, for the first network of the configuration",
+        response: { 200: SignedMessageBody, ...goErrorResponses(...statuses) },
+      },
+      onRequest: async () => recorders.get(first)?.asked(),
+      handler: (request, reply) => answer(request, reply, first),
+    });
+    if (!options.withNames) return;
+    route(scope, {
+      ...common,
+      url: `/:network${GO_PATH}`,
+      schema: {
+        ...schema,
+        operationId: 'goAggregateSignaturesOfNetwork',
+        summary: "The Go aggregator's API, for a network by its name",
+        params: Type.Object({ network }),
+        response: { 200: SignedMessageBody, ...goErrorResponses(...statuses, 404) },
+      },
+      onRequest: async (request) => recorders.get(networkOf(request))?.asked(),
+      handler: (request, reply) => answer(request, reply, networkOf(request)),
+    });
+  });
+}
+
+/** Those that may have a route: a CONNECT never becomes a request. */
+const OTHER_METHODS = METHODS.filter((method) => method !== 'POST' && method !== 'CONNECT');
+
+/** Go's mux looks at no method. The document has the one that clients use. */
+function route(scope: Server, options: Omit<RouteOptions, 'method'>): void {
+  for (const method of OTHER_METHODS) {
+    if (!scope.supportedMethods.includes(method)) scope.addHttpMethod(method);
+  }
+  scope.route({ ...options, method: 'POST' });
+  scope.route({ ...options, method: OTHER_METHODS, schema: { hide: true } });
+}
+
+/** What the Go aggregator counts of its requests, as metrics of ours; of both listeners together. */
+function createRecorder({ name }: Network, { metrics }: Pick<GoRoutesOptions, 'metrics'>) {
+  const ofNetwork = metrics.with({ network: name });
+  const requests = ofNetwork.counter({
+    name: 'go_api_requests_total',
+    help: "Requests to the Go aggregator's API that no key or limit has refused",
+  });
+  const latency = ofNetwork.gauge({
+    name: 'go_api_last_success_seconds',
+    help: "Time of the last request to the Go aggregator's API that was answered with a signed message",
+  });
+  requests.inc(0);
+  latency.set(0);
+  return {
+    asked: () => requests.inc(),
+    answered: (tookMs: number) => latency.set(tookMs / 1_000),
+  };
+}
+
+/**
+ * Gives the body of every method as a text. The Go aggregator looks at no media type, and `curl --data` sends another one; Fastify
+ * would refuse one that is malformed, and parses no body of a GET.
+ */
+function readAnyBody(scope: Server): void {
+  const readText = scope.bodies.parser((request, text, done) => {
+    request.body = text;
+    done(null);
+  });
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  scope.addHook('onRequest', ({ headers }, _reply, done) => {
+    headers['content-type'] = JSON_TYPE;
+    done();
+  });
+  scope.addHook('preValidation', (request, reply, done) =>
+    readText(request, undefined, (error) => {
+      // The rest of the body may still come.
+      if (error !== null) reply.header('connection', 'close');
+      done(error ?? undefined);
+    }),
+  );
+}

@@ -1,0 +1,239 @@
+import type { Static } from 'typebox';
+import { bytesToHex } from '../../lib/encoding/bytes.ts';
+import { encodeCb58 } from '../../lib/encoding/cb58.ts';
+import { Type } from '../../lib/encoding/schema.ts';
+import { NODE_ID_LENGTH, nodeIDFromBytes } from '../../warp/ids.ts';
+import { conversionValidationID, type PChainOwner, registrationValidationID } from '../../warp/l1-message.ts';
+import { CHAIN_ALIASES, PUBLIC_NETWORKS } from '../../warp/networks.ts';
+import type { Content, Reading, ReadPayload } from '../../warp/reading.ts';
+import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
+
+/** What decoded messages look like in answers: bytes as hex without a prefix, EVM addresses with `0x`, large numbers as texts. */
+
+const Hex = Type.String({ description: 'Hex, without a prefix' });
+const Id = Type.String({ description: 'In cb58' });
+const Address = Type.String({ description: 'EVM address, with 0x' });
+const Decimal = Type.String({ description: 'A decimal number, which may exceed 2^53' });
+
+const Owner = Type.Object({
+  threshold: Type.Integer(),
+  addresses: Type.Array(Hex, { description: 'P-Chain addresses, of 20 bytes each' }),
+});
+
+const DecodedContent = Type.Union(
+  [
+    Type.Object({ kind: Type.Literal('SubnetToL1Conversion'), conversionId: Id }),
+    Type.Object({
+      kind: Type.Literal('RegisterL1Validator'),
+      validationId: Id,
+      subnetId: Id,
+      nodeId: Type.String({ description: 'NodeID; hex where it has not 20 bytes' }),
+      blsPublicKey: Hex,
+      expiry: Type.String({ description: 'Unix time in seconds' }),
+      remainingBalanceOwner: Owner,
+      disableOwner: Owner,
+      weight: Decimal,
+    }),
+    Type.Object({ kind: Type.Literal('L1ValidatorRegistration'), validationId: Id, registered: Type.Boolean() }),
+    Type.Object({ kind: Type.Literal('L1ValidatorWeight'), validationId: Id, nonce: Decimal, weight: Decimal }),
+    Type.Object({
+      kind: Type.Literal('ValidatorUptime'),
+      validationId: Id,
+      totalUptime: Type.String({ description: 'Seconds' }),
+    }),
+    Type.Object({
+      kind: Type.Literal('TeleporterMessage'),
+      messageNonce: Decimal,
+      originSenderAddress: Address,
+      destinationBlockchainId: Id,
+      destinationAddress: Address,
+      requiredGasLimit: Decimal,
+      allowedRelayerAddresses: Type.Array(Address),
+      receipts: Type.Array(Type.Object({ receivedMessageNonce: Decimal, relayerRewardAddress: Address })),
+      message: Hex,
+    }),
+  ],
+  { description: 'What an addressed call carries' },
+);
+
+export const DecodedPayload = Type.Union([
+  Type.Object({ kind: Type.Literal('Hash'), hash: Hex }),
+  Type.Object({
+    kind: Type.Literal('AddressedCall'),
+    sourceAddress: Type.String({ description: 'In hex; empty where the chain itself sends' }),
+    payload: Hex,
+    content: Type.Optional(DecodedContent),
+  }),
+  Type.Object({
+    kind: Type.Literal('unknown'),
+    bytes: Hex,
+    reason: Type.String({ description: 'Why it is none of the known kinds. Validators may sign it all the same' }),
+  }),
+]);
+
+const message = {
+  messageId: Id,
+  networkId: Type.Integer(),
+  network: Type.Optional(Type.String({ description: 'The name of a public network' })),
+  sourceBlockchainId: Id,
+  sourceChain: Type.Optional(Type.String({ description: 'P, X or C: a chain of the primary network' })),
+  payload: DecodedPayload,
+};
+
+export const DecodedReading = Type.Union([
+  Type.Object({
+    as: Type.Literal('signedMessage'),
+    ...message,
+    unsignedMessage: Hex,
+    signature: Type.Object({
+      signers: Type.Array(Type.Integer(), { description: 'Indices in the canonical validator set' }),
+      signature: Hex,
+    }),
+  }),
+  Type.Object({ as: Type.Literal('unsignedMessage'), ...message }),
+  Type.Object({ as: Type.Literal('payload'), payload: DecodedPayload }),
+  Type.Object({ as: Type.Literal('content'), content: DecodedContent }),
+  Type.Object({
+    as: Type.Literal('justification'),
+    justification: Type.Union([
+      Type.Object({
+        kind: Type.Literal('SubnetIDIndex'),
+        subnetId: Id,
+        index: Type.Integer(),
+        validationId: Id,
+      }),
+      Type.Object({
+        kind: Type.Literal('RegisterL1ValidatorMessage'),
+        message: Hex,
+        content: Type.Optional(DecodedContent),
+        validationId: Type.Optional(Id),
+      }),
+    ]),
+  }),
+]);
+
+type DecodedContent = Static<typeof DecodedContent>;
+export type DecodedPayload = Static<typeof DecodedPayload>;
+export type DecodedReading = Static<typeof DecodedReading>;
+
+export function presentReading(reading: Reading): DecodedReading {
+  switch (reading.as) {
+    case 'signedMessage': {
+      const { unsignedMessage, signature } = reading.message;
+      return {
+        as: reading.as,
+        ...presentMessage(unsignedMessage, reading.payload),
+        unsignedMessage: bytesToHex(unsignedMessage.bytes),
+        signature: { signers: [...signature.signers], signature: bytesToHex(signature.signature) },
+      };
+    }
+    case 'unsignedMessage':
+      return { as: reading.as, ...presentMessage(reading.message, reading.payload) };
+    case 'payload':
+      return { as: reading.as, payload: presentPayload(reading.payload) };
+    case 'content':
+      return { as: reading.as, content: presentContent(reading.content) };
+    case 'justification':
+      return { as: reading.as, justification: presentJustification(reading) };
+  }
+}
+
+export function presentMessage({ id, networkID, sourceChainID }: UnsignedMessage, payload: ReadPayload) {
+  const network = PUBLIC_NETWORKS.find((known) => known.networkID === networkID)?.name;
+  const sourceChain = CHAIN_ALIASES.get(sourceChainID);
+  return {
+    messageId: id,
+    networkId: networkID,
+    ...(network !== undefined && { network }),
+    sourceBlockchainId: sourceChainID,
+    ...(sourceChain !== undefined && { sourceChain }),
+    payload: presentPayload(payload),
+  };
+}
+
+function presentPayload(payload: ReadPayload): DecodedPayload {
+  switch (payload.kind) {
+    case 'Hash':
+      return { kind: payload.kind, hash: bytesToHex(payload.hash) };
+    case 'AddressedCall':
+      return {
+        kind: payload.kind,
+        sourceAddress: bytesToHex(payload.sourceAddress),
+        payload: bytesToHex(payload.payload),
+        ...(payload.content !== undefined && { content: presentContent(payload.content) }),
+      };
+    case 'unknown':
+      return { kind: payload.kind, bytes: bytesToHex(payload.bytes), reason: payload.reason };
+  }
+}
+
+function presentContent(content: Content): DecodedContent {
+  switch (content.kind) {
+    case 'SubnetToL1Conversion':
+      return { kind: content.kind, conversionId: encodeCb58(content.conversionID) };
+    case 'RegisterL1Validator':
+      return {
+        kind: content.kind,
+        validationId: registrationValidationID(content),
+        subnetId: content.subnetID,
+        nodeId: content.nodeID.length === NODE_ID_LENGTH ? nodeIDFromBytes(content.nodeID) : bytesToHex(content.nodeID),
+        blsPublicKey: bytesToHex(content.blsPublicKey),
+        expiry: String(content.expiry),
+        remainingBalanceOwner: presentOwner(content.remainingBalanceOwner),
+        disableOwner: presentOwner(content.disableOwner),
+        weight: String(content.weight),
+      };
+    case 'L1ValidatorRegistration':
+      return { kind: content.kind, validationId: content.validationID, registered: content.registered };
+    case 'L1ValidatorWeight':
+      return {
+        kind: content.kind,
+        validationId: content.validationID,
+        nonce: String(content.nonce),
+        weight: String(content.weight),
+      };
+    case 'ValidatorUptime':
+      return { kind: content.kind, validationId: content.validationID, totalUptime: String(content.totalUptime) };
+    case 'TeleporterMessage':
+      return {
+        kind: content.kind,
+        messageNonce: String(content.messageNonce),
+        originSenderAddress: address(content.originSenderAddress),
+        destinationBlockchainId: content.destinationBlockchainID,
+        destinationAddress: address(content.destinationAddress),
+        requiredGasLimit: String(content.requiredGasLimit),
+        allowedRelayerAddresses: content.allowedRelayerAddresses.map(address),
+        receipts: content.receipts.map((receipt) => ({
+          receivedMessageNonce: String(receipt.receivedMessageNonce),
+          relayerRewardAddress: address(receipt.relayerRewardAddress),
+        })),
+        message: bytesToHex(content.message),
+      };
+  }
+}
+
+function presentJustification({
+  justification,
+  registration,
+}: Extract<Reading, { as: 'justification' }>): Extract<DecodedReading, { as: 'justification' }>['justification'] {
+  if (justification.kind === 'SubnetIDIndex') {
+    const { kind, subnetID, index } = justification;
+    return { kind, subnetId: subnetID, index, validationId: conversionValidationID(subnetID, index) };
+  }
+  return {
+    kind: justification.kind,
+    message: bytesToHex(justification.message),
+    ...(registration && {
+      content: presentContent(registration),
+      validationId: registrationValidationID(registration),
+    }),
+  };
+}
+
+function presentOwner({ threshold, addresses }: PChainOwner): Static<typeof Owner> {
+  return { threshold, addresses: addresses.map(bytesToHex) };
+}
+
+function address(bytes: Uint8Array): string {
+  return `0x${bytesToHex(bytes)}`;
+}

@@ -1,0 +1,171 @@
+import type { Static } from 'typebox';
+import { LOOKUP_ACCESS, VIEW_ACCESS } from '../../http/access/route-access.ts';
+import { aggregationErrorResponses, bodyErrorResponses, plainErrorResponses } from '../../http/errors/error-body.ts';
+import { badRequest } from '../../http/errors/http-error.ts';
+import { parseField, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
+import { HEIGHT_PARAMETERS } from '../../http/parameters/query-parameters.ts';
+import { clientOf } from '../../http/request/client-identity.ts';
+import type { Server } from '../../http/request/http-server.ts';
+import { JSON_TYPE } from '../../http/request/json-type.ts';
+import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
+import { untilClientGone } from '../../http/request/until-client-gone.ts';
+import { parseHex } from '../../lib/encoding/bytes.ts';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { Type } from '../../lib/encoding/schema.ts';
+import type { Network } from '../../network/network.ts';
+import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
+import {
+  type FailedReading,
+  READING_FORMS,
+  type Reading,
+  type ReadingForm,
+  readAs,
+  readWarpBytes,
+} from '../../warp/reading.ts';
+import type { SignedMessage } from '../../warp/signed-message.ts';
+import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
+import { AggregationBody } from '../aggregation/parse-aggregation-request.ts';
+import { DecodedReading, presentReading } from './message-records.ts';
+import { parseOnlySigned, presentReport, VerificationResult } from './verification-record.ts';
+
+const PATH = '/v1/signatureAggregator/:network';
+const tags = ['Signature aggregation'];
+/** A signed message at its longest in hex, with 8 KiB of signer bits, and room for the rest. */
+const BODY_LIMIT = 2 * (MAX_UNSIGNED_MESSAGE_LENGTH + 16 * 1024) + 4096;
+
+const { signingSubnetId, quorumPercentage } = AggregationBody.properties;
+
+const VerificationBody = Type.Object(
+  {
+    signedMessage: Type.String({ description: 'The signed Warp message in hex, with an optional 0x prefix' }),
+    signingSubnetId,
+    quorumPercentage,
+    ...HEIGHT_PARAMETERS,
+  },
+  { additionalProperties: false },
+);
+
+const DecodeBody = Type.Object(
+  {
+    data: Type.String({
+      description:
+        'What is to be read, in hex with an optional 0x prefix: a Warp message, signed or not, a payload, the content of an ' +
+        'addressed call, or a justification',
+    }),
+    as: Type.Optional(
+      Type.Enum([...READING_FORMS], {
+        type: 'string',
+        description: 'As what to read it; by default as whatever it can be',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const DecodeResult = Type.Object(
+  {
+    readings: Type.Array(DecodedReading, {
+      description: 'The likeliest first. A bare payload may have the bytes of a bare content, and so has more than one',
+    }),
+  },
+  { description: 'What the bytes say' },
+);
+export type DecodeResult = Static<typeof DecodeResult>;
+
+/** Fastify names the type of an answer only where it serializes it itself. */
+
+/**
+ * Routes that tell of a message what it says, and whether it is good. Their answers have unions, of which a serializer made from the
+ * schema would have to try each member.
+ */
+export function registerMessages(server: Server, networks: readonly Network[]): void {
+  const { network, networkOf, onRequest } = createNetworkOfPath(networks);
+
+  server.post(
+    `${PATH}/verify`,
+    {
+      config: { access: VIEW_ACCESS },
+      bodyLimit: BODY_LIMIT,
+      schema: {
+        operationId: 'verifySignedMessage',
+        tags,
+        summary: 'Check a signed Warp message as a destination would, and say who signed it with what weight',
+        params: Type.Object({ network }),
+        body: VerificationBody,
+        response: { 200: VerificationResult, ...aggregationErrorResponses(400, 404, 500, 502, 503) },
+      },
+      onRequest,
+    },
+    async (request, reply) => {
+      const { body } = request;
+      const message = parseSigned(body.signedMessage);
+      const report = await networkOf(request).verifier.verify(
+        {
+          message,
+          signingSubnetID: parseOptionalID<SubnetID>('signingSubnetId', body.signingSubnetId),
+          quorumNum: toBigInt(body.quorumPercentage),
+          pChainHeight: toBigInt(body.pChainHeight),
+          destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', body.destinationBlockchainId),
+        },
+        untilClientGone(reply),
+        clientOf(request),
+      );
+      return reply.type(JSON_TYPE).serializer(JSON.stringify).send(presentReport(message, report));
+    },
+  );
+
+  server.post(
+    `${PATH}/decode`,
+    {
+      config: { access: LOOKUP_ACCESS },
+      bodyLimit: BODY_LIMIT,
+      schema: {
+        operationId: 'decodeMessage',
+        tags,
+        summary: 'Read a Warp message, signed or not, a payload or a justification',
+        description: 'Nobody is asked for it: it is answered while the network cannot be reached, too.',
+        params: Type.Object({ network }),
+        body: DecodeBody,
+        response: { 200: DecodeResult, ...plainErrorResponses(400, 404, 500), ...bodyErrorResponses() },
+      },
+      onRequest,
+    },
+    async ({ body }, reply) => {
+      const readings = parseReadings(body);
+      return reply
+        .type(JSON_TYPE)
+        .serializer(JSON.stringify)
+        .send({ readings: readings.map(presentReading) });
+    },
+  );
+}
+
+function parseReadings({ data, as }: Static<typeof DecodeBody>): readonly Reading[] {
+  const bytes = parseField('data', data, () => parseHex(data, 'data'));
+  if (bytes.length === 0) throw badRequest('data is empty: give a message, a payload or a justification in hex');
+  const form = READING_FORMS.find((known) => known === as);
+  if (form !== undefined) return [parseAs(form, bytes)];
+  const { readings, failed } = readWarpBytes(bytes);
+  if (readings.length > 0) return readings;
+  throw badRequest(`data can be read as nothing that is known here: ${failed.map(describeFailed).join('; ')}`);
+}
+
+function parseAs(form: ReadingForm, bytes: Uint8Array): Reading {
+  try {
+    return readAs(form, bytes);
+  } catch (error) {
+    if (error instanceof ParseError)
+      throw badRequest(`data cannot be read as ${form}: ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+function describeFailed({ as, reason }: FailedReading): string {
+  return `as ${as}, ${reason}`;
+}
+
+function parseSigned(text: string): SignedMessage {
+  const bytes = parseField('signedMessage', text, () => parseHex(text, 'signedMessage'));
+  if (bytes.length === 0) throw badRequest('signedMessage is empty: give the signed message in hex');
+  return parseField('signedMessage', text, () => parseOnlySigned(bytes, 'signedMessage'));
+}

@@ -1,0 +1,140 @@
+import type { SubnetView } from '../../aggregation/subnets/subnet-view.ts';
+import { chargeAfterwards } from '../../http/access/access.ts';
+import { LOOKUP_ACCESS, SUBNET_VIEW_ACCESS, unitsForSigners } from '../../http/access/route-access.ts';
+import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
+import { badRequest } from '../../http/errors/http-error.ts';
+import { pageOf, parsePageToken } from '../../http/parameters/page-token.ts';
+import { parseID, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
+import { checkQuery, HEIGHT_PARAMETERS, textsOf } from '../../http/parameters/query-parameters.ts';
+import { clientOf } from '../../http/request/client-identity.ts';
+import type { Server } from '../../http/request/http-server.ts';
+import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
+import { untilClientGone } from '../../http/request/until-client-gone.ts';
+import { Type } from '../../lib/encoding/schema.ts';
+import type { Network } from '../../network/network.ts';
+import { paged } from '../../proxy/catalogue/data-api-parameters.ts';
+import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
+import {
+  presentKnownSubnet,
+  presentSubnet,
+  presentValidator,
+  SubnetListBody,
+  SubnetViewBody,
+} from './subnet-records.ts';
+
+const PATH = '/v1/signatureAggregator/:network/subnets';
+const tags = ['Signature aggregation'];
+/** An L1 and the primary network of fuji fit on one page; a row has under 1.5 KB. */
+const DEFAULT_PAGE_SIZE = 100;
+const MAX_PAGE_SIZE = 1_000;
+const PAGES = paged(DEFAULT_PAGE_SIZE, 1, MAX_PAGE_SIZE);
+
+interface PageQuery {
+  readonly pageSize?: string;
+  readonly pageToken?: string;
+}
+
+interface ViewQuery extends PageQuery {
+  readonly pChainHeight?: string;
+  readonly destinationBlockchainId?: string;
+}
+
+/** What is known of subnets and their validators before anybody asks for signatures. */
+export function registerSubnets(server: Server, networks: readonly Network[]): void {
+  const { network, networkOf, onRequest } = createNetworkOfPath(networks);
+
+  server.get(
+    PATH,
+    {
+      config: { access: LOOKUP_ACCESS },
+      validatorCompiler: checkQuery,
+      schema: {
+        operationId: 'listSubnets',
+        tags,
+        summary: 'Subnets whose validators are known here, and how much of their weight is connected',
+        params: Type.Object({ network }),
+        querystring: Type.Object(PAGES),
+        response: { 200: SubnetListBody, ...aggregationErrorResponses(400, 404, 500, 502, 503) },
+      },
+      onRequest,
+    },
+    async (request, reply) => {
+      const query = textsOf<PageQuery>(request);
+      const start = query.pageToken === undefined ? { list: 'subnets', offset: 0 } : parsePageToken(query.pageToken);
+      if (start.list !== 'subnets') throw foreignToken();
+      const { items, ...next } = pageOf(networkOf(request).subnets.list(), start, sizeOf(query));
+      const body: SubnetListBody = { subnets: items.map(presentKnownSubnet), ...next };
+      return reply.send(body);
+    },
+  );
+
+  server.get(
+    `${PATH}/:subnetId`,
+    {
+      config: { access: SUBNET_VIEW_ACCESS },
+      validatorCompiler: checkQuery,
+      schema: {
+        operationId: 'getSubnet',
+        tags,
+        summary:
+          'The validators of a subnet: who is connected or why not, who can sign, and the highest quorum that could be signed',
+        description:
+          'The validators are connected as for a signature, and nobody is asked for one. Of a subnet that was not asked for lately the ' +
+          'answer waits up to two seconds for their connections. All pages of a list are of the P-Chain height of its first page.',
+        params: Type.Object({
+          network,
+          subnetId: Type.String({
+            description: 'In cb58 or hex; 11111111111111111111111111111111LpoYY is the primary network',
+          }),
+        }),
+        querystring: Type.Object({ ...HEIGHT_PARAMETERS, ...PAGES }),
+        response: { 200: SubnetViewBody, ...aggregationErrorResponses(400, 403, 404, 500, 502, 503) },
+      },
+      onRequest,
+    },
+    async (request, reply) => {
+      const subnetID = parseID<SubnetID>('subnetId', (request.params as { subnetId: string }).subnetId);
+      const query = textsOf<ViewQuery>(request);
+      const asked = parsePage(subnetID, query) ?? {
+        offset: 0,
+        pChainHeight: toBigInt(query.pChainHeight),
+        destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', query.destinationBlockchainId),
+      };
+      const { offset, ...at } = asked;
+      const view = await networkOf(request).subnets.view(
+        { subnetID, ...at },
+        untilClientGone(reply),
+        clientOf(request),
+      );
+      await chargeAfterwards(request, reply, unitsForSigners(SUBNET_VIEW_ACCESS, view.validators.length));
+      return reply.send(presentPage(view, offset, sizeOf(query)));
+    },
+  );
+}
+
+function presentPage(view: SubnetView, offset: number, pageSize: number): SubnetViewBody {
+  const list = `${view.subnetID}@${view.pChainHeight}`;
+  const { items, ...next } = pageOf(view.validators, { list, offset }, pageSize);
+  return { ...presentSubnet(view), validators: items.map(presentValidator), ...next };
+}
+
+/** A later page is of the same height as the first one; undefined for the first. */
+function parsePage(subnetID: SubnetID, { pageToken, pChainHeight, destinationBlockchainId }: ViewQuery) {
+  if (pageToken === undefined) return undefined;
+  const { list, offset } = parsePageToken(pageToken);
+  const [subnet, height = ''] = list.split('@');
+  if (subnet !== subnetID || !/^\d{1,19}$/.test(height)) throw foreignToken();
+  if (pChainHeight !== undefined || destinationBlockchainId !== undefined) {
+    const name = pChainHeight === undefined ? 'destinationBlockchainId' : 'pChainHeight';
+    throw badRequest(`${name} must not be given together with pageToken, which has the height of the first page`);
+  }
+  return { offset, pChainHeight: BigInt(height) };
+}
+
+function foreignToken() {
+  return badRequest('pageToken is of another list: give the nextPageToken of the page before');
+}
+
+function sizeOf({ pageSize }: PageQuery): number {
+  return pageSize === undefined ? DEFAULT_PAGE_SIZE : Number(pageSize);
+}

@@ -1,0 +1,93 @@
+import { DEFAULT_QUORUM_NUM } from '../../aggregation/request/aggregation-request.ts';
+import { UPTIME_ACCESS } from '../../http/access/route-access.ts';
+import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
+import { parseID, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
+import { checkQuery, HEIGHT_PARAMETERS, textsOf } from '../../http/parameters/query-parameters.ts';
+import { clientOf } from '../../http/request/client-identity.ts';
+import type { Server } from '../../http/request/http-server.ts';
+import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
+import { untilClientGone } from '../../http/request/until-client-gone.ts';
+import { Type } from '../../lib/encoding/schema.ts';
+import type { Network } from '../../network/network.ts';
+import type { BlockchainID, ValidationID } from '../../warp/ids.ts';
+import { presentSigned, SignedMessageBody } from '../aggregation/signed-message-record.ts';
+
+const UptimeBody = Type.Object(
+  {
+    ...SignedMessageBody.properties,
+    validationId: Type.String({ description: 'In cb58' }),
+    blockchainId: Type.String({ description: "The L1's chain whose nodes signed, in cb58" }),
+    uptimeSeconds: Type.Integer({ description: 'The highest uptime that the quorum signs' }),
+  },
+  { description: 'Signed, verified ValidatorUptime message' },
+);
+
+interface UptimeQuery {
+  readonly quorumPercentage?: string;
+  readonly pChainHeight?: string;
+  readonly destinationBlockchainId?: string;
+  readonly blockchainId?: string;
+}
+
+export function registerUptime(server: Server, networks: readonly Network[]): void {
+  const { network, networkOf, onRequest } = createNetworkOfPath(networks);
+  server.get(
+    '/v1/signatureAggregator/:network/validations/:validationId/uptime',
+    {
+      config: { access: UPTIME_ACCESS },
+      validatorCompiler: checkQuery,
+      schema: {
+        operationId: 'proveUptime',
+        tags: ['Signature aggregation'],
+        summary:
+          'Find the highest uptime of an L1 validator that the quorum signs, and return the signed ValidatorUptime message',
+        description:
+          "Each node of the L1's chain has seen another uptime, and signs every one up to its own. Usually each is asked twice, at most 42 " +
+          'times, and then for the signature; the search has 15 seconds.',
+        params: Type.Object({
+          network,
+          validationId: Type.String({ description: 'ID of the validation of an L1 validator, in cb58 or hex' }),
+        }),
+        querystring: Type.Object({
+          quorumPercentage: Type.Optional(
+            Type.Integer({
+              minimum: 0,
+              maximum: 100,
+              default: Number(DEFAULT_QUORUM_NUM),
+              description: "Percentage of the L1's weight that must sign",
+            }),
+          ),
+          blockchainId: Type.Optional(
+            Type.String({
+              description:
+                "The L1's chain whose nodes are asked, in hex or cb58; the default is that of its validator manager, if the L1 validates it",
+            }),
+          ),
+          ...HEIGHT_PARAMETERS,
+        }),
+        response: { 200: UptimeBody, ...aggregationErrorResponses(400, 403, 404, 500, 502, 503) },
+      },
+      onRequest,
+    },
+    async (request, reply) => {
+      const { validationId } = request.params as { validationId: string };
+      const query = textsOf<UptimeQuery>(request);
+      const proof = await networkOf(request).uptimes.prove(
+        {
+          validationID: parseID<ValidationID>('validationId', validationId),
+          uptimeChainID: parseOptionalID<BlockchainID>('blockchainId', query.blockchainId),
+          quorumNum: toBigInt(query.quorumPercentage),
+          pChainHeight: toBigInt(query.pChainHeight),
+          destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', query.destinationBlockchainId),
+        },
+        { signal: untilClientGone(reply), client: clientOf(request) },
+      );
+      return reply.send({
+        ...presentSigned(proof),
+        validationId: proof.validationID,
+        blockchainId: proof.uptimeChainID,
+        uptimeSeconds: Number(proof.uptime),
+      });
+    },
+  );
+}

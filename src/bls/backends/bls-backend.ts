@@ -1,0 +1,102 @@
+import type { ParseError } from '../../lib/encoding/parse-error.ts';
+
+/**
+ * What the aggregator needs of BLS12-381 (minimal-pubkey-size: keys in G1, signatures in G2, as ACP-118 and Warp use it),
+ * and how far each input is trusted:
+ *
+ * - Public keys come from the P-Chain, which accepts them only with a proof of possession. They are checked to be points on
+ *   the curve. Their subgroup and possession are not proven again.
+ * - Signatures come from peers, who may send anything. A single one is checked to be a point on the curve and nothing more:
+ *   the aggregate decides, and {@link BlsBackend.verify} checks the subgroup of what it is given.
+ * - A signature is proven only by a check of its own, or by one with random weights such as {@link BlsBackend.verifyBatch}: in
+ *   a plain sum, the defects of colluders can cancel. So a signature from a good aggregate is not proven, and any other
+ *   aggregate that it goes into has to be verified itself.
+ * - Packed points come from this process alone, at most from another of its threads, and are used unchecked.
+ * - Nothing is returned to a client that has not passed {@link BlsBackend.verify} or {@link BlsBackend.verifyBatch}.
+ *
+ * Everything is synchronous: the service calls it in worker threads (`worker-pool.ts`).
+ */
+export interface BlsBackend {
+  readonly name: string;
+  /** @throws {ParseError} where the 48 bytes are not a compressed point of G1 other than infinity */
+  parsePublicKey(bytes: Uint8Array): PublicKey;
+  /** @throws {ParseError} where the 96 bytes are not a compressed point of G2 other than infinity */
+  parseSignature(bytes: Uint8Array): Signature;
+  /** Two at a time, where that takes less than twice as long: each the signature, or what {@link parseSignature} would throw. */
+  readonly parseTwoSignatures?: (bytes: readonly [Uint8Array, Uint8Array]) => readonly (Signature | ParseError)[];
+  /**
+   * The sum of what these 96 bytes each encode, at least one, where that takes less than to parse them one by one; undefined where
+   * {@link parseSignature} would throw for one of them. Its user takes the 96 bytes for packed points; zeros may follow them.
+   */
+  readonly sumEncodedSignatures?: (signatures: readonly Uint8Array[]) => Signature | undefined;
+  /** The sum of packed keys, at least one; there where {@link sumEncodedSignatures} is. */
+  readonly sumPackedPublicKeys?: (packed: readonly Uint8Array[]) => PublicKey;
+  /** The sum; at least one. */
+  aggregatePublicKeys(keys: readonly PublicKey[]): PublicKey;
+  /** The sum; at least one. */
+  aggregateSignatures(signatures: readonly Signature[]): Signature;
+  /** Hashes the message to the curve, in the domain of message signatures. It needs no signature, so it can be done early. */
+  hashToCurve(message: Uint8Array): HashedMessage;
+  /** Checks that the signature is in the subgroup, that neither side is infinity, and the pairing equation. */
+  verify(key: PublicKey, message: HashedMessage, signature: Signature): boolean;
+  /**
+   * Whether {@link verify} would hold for every one of them, with one final exponentiation for all: each subgroup is
+   * checked, and the equations are summed up with random weights of 64 bits, so that a wrong "yes" has odds of 2^-64.
+   */
+  verifyBatch(checks: readonly SignatureCheck[]): boolean;
+  /** 96 bytes, compressed. */
+  encodeSignature(signature: Signature): Uint8Array;
+  /**
+   * Whether to parse these bytes would give just this signature; there where that takes less than to parse them. It may be false where
+   * it would, and is for infinity.
+   */
+  readonly isEncodingOf?: (encoded: Uint8Array, signature: Signature) => boolean;
+
+  /** Hashing happens in {@link verify}, and a packed message is the message itself: no thread need be asked for it. */
+  readonly hashesWhenVerifying?: boolean;
+
+  /** Lengths of packed points. Packing is the quickest form to hand from thread to thread. */
+  readonly packedPublicKeyBytes: number;
+  readonly packedSignatureBytes: number;
+  packPublicKey(key: PublicKey): Uint8Array;
+  unpackPublicKey(packed: Uint8Array): PublicKey;
+  packSignature(signature: Signature): Uint8Array;
+  unpackSignature(packed: Uint8Array): Signature;
+  packMessage(message: HashedMessage): Uint8Array;
+  unpackMessage(packed: Uint8Array): HashedMessage;
+
+  /** Undefined where the library does not give out the value of a pairing. */
+  readonly defects?: DefectArithmetic;
+}
+
+export interface SignatureCheck {
+  readonly key: PublicKey;
+  readonly message: HashedMessage;
+  readonly signature: Signature;
+}
+
+/**
+ * The defect of a signature S of the message m by the key P is e(G, S) / e(P, H(m)): 1 for a good signature, and anything else
+ * says how it is wrong. The defect of a sum is the product of the defects of its parts, as long as all are in the subgroup.
+ */
+export interface DefectArithmetic {
+  /** Undefined where the signature is not in the subgroup, or a side is infinity. */
+  defectOf(check: SignatureCheck): SignatureDefect | undefined;
+  /** Whether it is 1. */
+  isNone(defect: SignatureDefect): boolean;
+  areEqual(a: SignatureDefect, b: SignatureDefect): boolean;
+  divide(a: SignatureDefect, b: SignatureDefect): SignatureDefect;
+  /** The n in [1, max] with base^n = power, if there is one. */
+  logarithm(power: SignatureDefect, base: SignatureDefect, max: number): number | undefined;
+}
+
+declare const brand: unique symbol;
+/** Points of one backend; another backend's points must never be mixed in. */
+export type PublicKey = object & { readonly [brand]: 'PublicKey' };
+export type Signature = object & { readonly [brand]: 'Signature' };
+export type HashedMessage = object & { readonly [brand]: 'HashedMessage' };
+/** An element of the target group, as bytes, so that it can go from thread to thread. */
+export type SignatureDefect = Uint8Array & { readonly [brand]: 'SignatureDefect' };
+
+/** Domain separation of message signatures (draft-irtf-cfrg-bls-signature, proof-of-possession scheme). */
+export const SIGNATURE_DST = 'BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_';

@@ -1,0 +1,34 @@
+import { FP_BYTES, isFused } from '../field/fused-field.ts';
+import type { BlsBackend } from './bls-backend.ts';
+
+export const BACKEND_NAMES = ['noble', 'native'] as const;
+export type BackendName = (typeof BACKEND_NAMES)[number];
+
+/**
+ * Loads only the backend asked for, so that worker threads start faster.
+ *
+ * @throws {NativeBackendMissing}
+ */
+export async function loadBackend(name: BackendName): Promise<BlsBackend> {
+  switch (name) {
+    case 'noble':
+      // Our arithmetic needs WebAssembly with a fused multiply-add.
+      return isFused()
+        ? (await import('./noble-backend.ts')).nobleBackend
+        : (await import('./plain-backend.ts')).plainBackend;
+    case 'native':
+      return (await import('./native-backend.ts')).loadNativeBackend();
+  }
+}
+
+/**
+ * What the event loop has to know of a backend, without what only the threads need: noble with its tables is some 10 MB. That a
+ * backend is missing is found out here, once, and not in each thread.
+ *
+ * @throws {NativeBackendMissing}
+ */
+export async function backendShape(
+  name: BackendName,
+): Promise<Pick<BlsBackend, 'packedPublicKeyBytes' | 'hashesWhenVerifying'>> {
+  return name === 'noble' && isFused() ? { packedPublicKeyBytes: 3 * FP_BYTES } : loadBackend(name);
+}

@@ -1,0 +1,106 @@
+import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { BLS_SIGNATURE_LENGTH } from '../../warp/bls-lengths.ts';
+import type { BlsBackend, PublicKey, Signature } from '../backends/bls-backend.ts';
+
+/** What is wrong with a signature, or with its signer's key. */
+export interface Malformed {
+  readonly position: number;
+  readonly what: string;
+  readonly reason: string;
+}
+
+export interface DecodedSignatures {
+  /**
+   * Packed one after the other, in any way. The place of a malformed one holds nothing of use. Undefined where their encodings are
+   * taken for packed points.
+   */
+  readonly points: Uint8Array<ArrayBuffer> | undefined;
+  readonly malformed: readonly Malformed[];
+}
+
+interface Decoded extends DecodedSignatures {
+  /** Of those that are not malformed, or what these add up to. */
+  readonly keys: readonly PublicKey[];
+  /** Theirs, or what these add up to. */
+  readonly signatures: readonly Signature[];
+}
+
+/**
+ * @param slots of the signers
+ * @param readKey gives a packed key, and throws a {@link ParseError} where it is malformed
+ * @param encoded of each signer, 96 bytes
+ */
+export function decodeSignatures(
+  backend: BlsBackend,
+  slots: readonly number[],
+  readKey: (slot: number) => Uint8Array,
+  encoded: Uint8Array,
+): Decoded {
+  const pieces = slots.map((_, n) => encoded.subarray(n * BLS_SIGNATURE_LENGTH, (n + 1) * BLS_SIGNATURE_LENGTH));
+  return sumTogether(backend, slots, readKey, pieces) ?? decodeEach(backend, slots, readKey, pieces);
+}
+
+/** In one call into the library, if it has one for it; undefined where something is malformed. */
+function sumTogether(
+  { sumEncodedSignatures, sumPackedPublicKeys }: BlsBackend,
+  slots: readonly number[],
+  readKey: (slot: number) => Uint8Array,
+  pieces: readonly Uint8Array[],
+): Decoded | undefined {
+  if (sumEncodedSignatures === undefined || sumPackedPublicKeys === undefined || pieces.length === 0) return undefined;
+  try {
+    const packedKeys = slots.map(readKey);
+    const sum = sumEncodedSignatures(pieces);
+    if (sum === undefined) return undefined;
+    return { points: undefined, malformed: [], keys: [sumPackedPublicKeys(packedKeys)], signatures: [sum] };
+  } catch (error) {
+    if (error instanceof ParseError) return undefined;
+    throw error;
+  }
+}
+
+function decodeEach(
+  backend: BlsBackend,
+  slots: readonly number[],
+  readKey: (slot: number) => Uint8Array,
+  pieces: readonly Uint8Array[],
+): Decoded {
+  const { packedSignatureBytes } = backend;
+  const points = new Uint8Array(slots.length * packedSignatureBytes);
+  const malformed: Malformed[] = [];
+  const keys: PublicKey[] = [];
+  const signatures: Signature[] = [];
+  const parsed = parseSignatures(backend, pieces);
+  for (const [position, slot] of slots.entries()) {
+    try {
+      const key = backend.unpackPublicKey(readKey(slot));
+      const signature = parsed[position] as Signature | ParseError;
+      if (signature instanceof ParseError) throw signature;
+      points.set(backend.packSignature(signature), position * packedSignatureBytes);
+      keys.push(key);
+      signatures.push(signature);
+    } catch (error) {
+      if (!(error instanceof ParseError)) throw error;
+      malformed.push({ position, what: error.what, reason: error.reason });
+    }
+  }
+  return { points, malformed, keys, signatures };
+}
+
+function parseSignatures(backend: BlsBackend, signatures: readonly Uint8Array[]): (Signature | ParseError)[] {
+  const parsed: (Signature | ParseError)[] = [];
+  while (parsed.length < signatures.length) {
+    const [first, second] = signatures.slice(parsed.length, parsed.length + 2) as [Uint8Array, Uint8Array | undefined];
+    if (second !== undefined && backend.parseTwoSignatures !== undefined) {
+      parsed.push(...backend.parseTwoSignatures([first, second]));
+      continue;
+    }
+    try {
+      parsed.push(backend.parseSignature(first));
+    } catch (error) {
+      if (!(error instanceof ParseError)) throw error;
+      parsed.push(error);
+    }
+  }
+  return parsed;
+}

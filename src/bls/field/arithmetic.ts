@@ -1,0 +1,108 @@
+import type { BlsBackend } from '../backends/bls-backend.ts';
+import { PublicKeyTable } from '../backends/public-key-table.ts';
+import { AddBatches } from '../curve/add-batches.ts';
+import { createHashMemory } from '../curve/hash-ahead.ts';
+import { CheckBatches } from '../pairing/check-batches.ts';
+import type { BlsJob, BlsJobKind, BlsJobResult } from '../service/bls-jobs.ts';
+import type { JobRunner } from '../service/job-runner.ts';
+
+/** What was begun with arithmetic that has been found wrong. It may be tried again: others do it then. */
+export class ArithmeticReplaced extends Error {
+  override readonly name = 'ArithmeticReplaced';
+}
+
+interface HashedAhead {
+  /** See `hash-ahead.ts`. */
+  readonly memory: SharedArrayBuffer;
+  readonly packed: Promise<Uint8Array | undefined>;
+}
+
+/**
+ * What belongs to one way of computing with points: how jobs are run, and the points that are kept. Points of one must never get to another,
+ * so what was begun with it ends with it.
+ */
+export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurrency'> {
+  readonly checks: CheckBatches;
+  readonly adds: AddBatches;
+  readonly #runner: JobRunner;
+  readonly #packedPublicKeyBytes: number;
+  readonly #isPlain: boolean;
+  /** See {@link BlsBackend.hashesWhenVerifying}. */
+  readonly hashesWhenVerifying: boolean;
+  /** By their bytes, as the same object. */
+  readonly #hashedAhead = new WeakMap<Uint8Array, HashedAhead>();
+  #keyTable: PublicKeyTable;
+  #isReplaced = false;
+
+  /** @param isPlain that of `plain-backend.ts`, else of the threads' own backend */
+  constructor(
+    runner: JobRunner,
+    {
+      packedPublicKeyBytes,
+      hashesWhenVerifying = false,
+      isPlain = false,
+    }: Pick<BlsBackend, 'packedPublicKeyBytes' | 'hashesWhenVerifying'> & { readonly isPlain?: boolean },
+  ) {
+    this.#runner = runner;
+    this.#packedPublicKeyBytes = packedPublicKeyBytes;
+    this.hashesWhenVerifying = hashesWhenVerifying;
+    this.#isPlain = isPlain;
+    this.#keyTable = new PublicKeyTable(packedPublicKeyBytes);
+    this.checks = new CheckBatches(this);
+    this.adds = new AddBatches(this);
+  }
+
+  get threads(): number {
+    return this.#runner.threads;
+  }
+
+  get concurrency(): number {
+    return this.#runner.concurrency;
+  }
+
+  /** Whether jobs wait for a thread. */
+  get isBusy(): boolean {
+    return this.#runner.usage().waiting > 0;
+  }
+
+  /** Where decoded keys are kept; a new one when it is full. */
+  openTable(): PublicKeyTable {
+    if (this.#keyTable.isFull) this.#keyTable = new PublicKeyTable(this.#packedPublicKeyBytes);
+    return this.#keyTable;
+  }
+
+  /** Hashes a message that somebody may need soon, if a thread has nothing to do. */
+  hashAhead(message: Uint8Array): void {
+    const { waiting, running } = this.#runner.usage();
+    if (this.hashesWhenVerifying || waiting > 0 || running >= this.threads || this.#hashedAhead.has(message)) return;
+    const memory = createHashMemory(this.#packedPublicKeyBytes);
+    const packed = this.run<'hash'>(() => ({ kind: 'hash', message, ahead: memory }));
+    this.#hashedAhead.set(message, { memory, packed });
+    // Whoever needs it awaits it. Who comes later hashes anew, as the thread may have died.
+    packed.catch(() => this.#hashedAhead.delete(message));
+  }
+
+  /** @param message the same object that was hashed */
+  hashedAhead(message: Uint8Array): HashedAhead | undefined {
+    return this.#hashedAhead.get(message);
+  }
+
+  /** Results are no longer handed out: everything under way rejects with {@link ArithmeticReplaced}. */
+  end(): void {
+    this.#isReplaced = true;
+  }
+
+  async run<K extends BlsJobKind>(prepare: () => BlsJob<K> | undefined): Promise<BlsJobResult<K> | undefined> {
+    this.#throwIfReplaced();
+    const result = await this.#runner.run<K>(() => {
+      const job = this.#isReplaced ? undefined : prepare();
+      return job && this.#isPlain ? { ...job, isPlain: true } : job;
+    });
+    this.#throwIfReplaced();
+    return result;
+  }
+
+  #throwIfReplaced(): void {
+    if (this.#isReplaced) throw new ArithmeticReplaced('begun with BLS arithmetic that was found wrong meanwhile');
+  }
+}

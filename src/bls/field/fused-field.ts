@@ -1,0 +1,85 @@
+import { FUSED_FIELD, FUSION_TEST } from '../gen/fused.ts';
+import type { FieldModule } from './field-module.ts';
+import { CONSTANT_BYTES, indices, LIMB_BITS, LIMB_BYTES, LIMBS, ORDER_LIMBS } from './fused-limbs.ts';
+import { instantiate } from './wasm-instance.ts';
+
+/**
+ * The arithmetic of `field-module.ts` on vectors of two floating-point numbers: two elements at a time, or the two coefficients of one of
+ * the extension. It needs a processor that adds to a product without rounding it before, as all have that are younger than 2013 or so;
+ * `plain-backend.ts` runs elsewhere.
+ *
+ * An element is 8 limbs of 50 bits: `scripts/bls/fused-reduction.ts`.
+ */
+export const FP_BYTES = LIMBS * LIMB_BYTES;
+
+/** For the reader and writer of elements: a limb is two pieces. */
+const PIECE_BITS = 25;
+
+/** Compiles the module and starts an instance, with memory of its own. */
+export function createFieldModule(): FieldModule {
+  // The exports are what `scripts/bls/fused-code.ts` assembles.
+  const made = instantiate(Buffer.from(FUSED_FIELD, 'base64')) as Made;
+  const limbs = new Float64Array(made.memory.buffer);
+  return {
+    ...made,
+    elementBytes: FP_BYTES,
+    firstFree: CONSTANT_BYTES,
+    radix: 1n << BigInt(LIMB_BITS * LIMBS),
+    pieceBits: PIECE_BITS,
+    writePieces(at, pieces) {
+      for (const i of indices)
+        limbs[at / LIMB_BYTES + i] = (pieces[2 * i] ?? 0) + (pieces[2 * i + 1] ?? 0) * 2 ** PIECE_BITS;
+    },
+    readPieces: (at, pieces) => readPieces(limbs, at / LIMB_BYTES, pieces),
+    isZero(at) {
+      for (let i = at / LIMB_BYTES; i < at / LIMB_BYTES + LIMBS; i += 1) if (limbs[i] !== 0) return false;
+      return true;
+    },
+  };
+}
+type Made = Omit<
+  FieldModule,
+  'elementBytes' | 'firstFree' | 'radix' | 'pieceBits' | 'writePieces' | 'readPieces' | 'isZero'
+>;
+
+/** An element between -p and p, as a number in [0, p). */
+function readPieces(limbs: Float64Array, first: number, pieces: number[]): void {
+  let carry = 0;
+  const isNegative = limbIsNegative(limbs, first);
+  for (const i of indices) {
+    const limb = (limbs[first + i] ?? 0) + (isNegative ? (ORDER_LIMBS[i] ?? 0) : 0) + carry;
+    carry = Math.floor(limb / 2 ** LIMB_BITS);
+    const positive = limb - carry * 2 ** LIMB_BITS;
+    pieces[2 * i] = positive % 2 ** PIECE_BITS;
+    pieces[2 * i + 1] = Math.floor(positive / 2 ** PIECE_BITS);
+  }
+}
+
+/** The highest limb that is not 0 tells: those below it are too small to change the sign. */
+function limbIsNegative(limbs: Float64Array, first: number): boolean {
+  for (let i = LIMBS - 1; i >= 0; i -= 1) {
+    const limb = limbs[first + i] ?? 0;
+    if (limb !== 0) return limb < 0;
+  }
+  return false;
+}
+
+/**
+ * Whether this machine rounds a product and its sum once, as the arithmetic here needs it: 1 + 2^-52 squared minus its rounded value is not 0.
+ */
+export function isFused(): boolean {
+  try {
+    const made = instantiate(Buffer.from(FUSION_TEST, 'base64')) as {
+      readonly memory: { readonly buffer: ArrayBuffer };
+      readonly test: () => void;
+    };
+    const numbers = new Float64Array(made.memory.buffer);
+    const x = 1 + Number.EPSILON;
+    numbers.set([x, x, -(x * x), -(x * x)]);
+    made.test();
+    return numbers[0] === Number.EPSILON ** 2 && numbers[1] === Number.EPSILON ** 2;
+  } catch {
+    // No vectors, or none of these operations.
+    return false;
+  }
+}

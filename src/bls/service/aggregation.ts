@@ -1,0 +1,274 @@
+import { equalBytes } from '../../lib/encoding/bytes.ts';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { BLS_SIGNATURE_LENGTH, BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
+import type { BlsBackend } from '../backends/bls-backend.ts';
+import { type AuditOptions, type Verdict, VerdictAudit } from '../backends/verdict-audit.ts';
+import { type AddOutcome, SignatureLanes } from '../curve/signature-lanes.ts';
+import { Arithmetic } from '../field/arithmetic.ts';
+import { findBadSigners } from '../pairing/find-bad-signers.ts';
+import { createSearchChecks } from '../pairing/search-checks.ts';
+import type { Aggregate, AggregateVerdict, BlsJob, BlsJobKind, BlsJobResult, SignedVerdict } from './bls-jobs.ts';
+import type { JobRunner } from './job-runner.ts';
+
+export interface BlsService extends BlsVerifier {
+  /**
+   * Costs nothing yet. The message is hashed to the curve when its first signature comes, while others are still on their way: one
+   * that nobody signs is never hashed.
+   *
+   * @param signal aborted when nobody wants the aggregate any more: jobs that have not begun are dropped, and whoever waits
+   *   for one gets the signal's reason
+   */
+  startAggregation(message: Uint8Array, signal: AbortSignal): BlsAggregation;
+  /**
+   * Hashes a message whose signature may be there in a moment, where a thread has nothing to do: what is asked of these very bytes
+   * later, as the same object, does not wait for it any more.
+   */
+  hashAhead(message: Uint8Array): void;
+}
+
+/** Judges signed messages that others have made. */
+export interface BlsVerifier {
+  /**
+   * Whether a signature verifies, from its encoding on, with the keys of just these signers; at least one.
+   *
+   * @throws {JobsOverloaded}, or the signal's reason
+   */
+  verifySigned(signed: SignedByOthers, signal: AbortSignal): Promise<SignedVerdict>;
+}
+
+export interface SignedByOthers {
+  readonly signers: readonly Signer[];
+  readonly message: Uint8Array;
+  /** 96 bytes, compressed. */
+  readonly signature: Uint8Array;
+}
+
+export interface Signer {
+  /** The caller's name for it. */
+  readonly index: number;
+  /** 48 bytes, compressed. */
+  readonly publicKey: Uint8Array;
+  /** The same as hex. */
+  readonly publicKeyHex: string;
+}
+
+export interface SignedAggregate {
+  /** Indices, ascending. */
+  readonly signers: readonly number[];
+  /** 96 bytes, compressed. */
+  readonly signature: Uint8Array;
+}
+
+/** The sum of the signatures of one message, which arrive one by one. Disposing of it drops the jobs that have not begun. */
+export interface BlsAggregation extends Disposable {
+  /**
+   * Decodes a signature and adds it to the sum.
+   *
+   * @param isLast whether {@link aggregate} comes next if this one, and those being added, are points. A backend that hashes when it
+   *   verifies then does all at once. What is added later may wait until somebody is removed
+   * @returns a {@link ParseError} where the signature or the key is not a point
+   */
+  add(signer: Signer, signature: Uint8Array, isLast?: boolean): Promise<AddOutcome>;
+  /** Whether a signature verifies on its own, which proves it. Adds nothing. */
+  verifyAlone(signer: Signer, signature: Uint8Array): Promise<boolean>;
+  /** The sum of all signatures that are added and not removed; at least one. */
+  aggregate(): Promise<SignedAggregate>;
+  /**
+   * Whether what {@link aggregate} returned verifies, from its encoded signature on: with the keys of just those signers, and
+   * as a signature of just this message.
+   *
+   * @throws {Error} for any other message or signers than those of the last {@link aggregate}
+   */
+  verify(signed: SignedAggregate, message: Uint8Array): Promise<boolean>;
+  /**
+   * The indices of those who spoil the aggregate that failed last; see {@link findBadSigners}.
+   *
+   * @throws {Error} where the last aggregate has not failed
+   */
+  findBadSigners(
+    signal: AbortSignal,
+  ): Promise<{ readonly bad: readonly number[]; readonly uncleared: readonly number[] }>;
+  /** Leaves a signer's signature out of the next {@link aggregate}. */
+  remove(index: number): void;
+}
+
+/** @param audit of a share of verdicts by plain noble; undefined for none */
+export function createBlsService(
+  runner: JobRunner,
+  backend: Pick<BlsBackend, 'packedPublicKeyBytes' | 'hashesWhenVerifying'>,
+  audit?: AuditOptions,
+): BlsService {
+  let arithmetic = new Arithmetic(runner, backend);
+  const verdicts =
+    audit &&
+    new VerdictAudit(runner, audit, () => {
+      arithmetic.end();
+      arithmetic = new Arithmetic(runner, { packedPublicKeyBytes: BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH, isPlain: true });
+    });
+  const consider = (verdict: Verdict): void => verdicts?.consider(verdict);
+  return {
+    startAggregation: (message, signal) => createAggregation(arithmetic, consider, message, signal),
+    hashAhead: (message) => arithmetic.hashAhead(message),
+    async verifySigned({ signers, message, signature }, signal) {
+      signal.throwIfAborted();
+      const table = arithmetic.openTable();
+      const slots = signers.map(({ publicKeyHex, publicKey }) => table.slotOf(publicKeyHex, publicKey));
+      const ahead = arithmetic.hashedAhead(message)?.memory;
+      const verdict = await arithmetic.run<'verifySigned'>(() =>
+        signal.aborted ? undefined : { kind: 'verifySigned', keys: table.memory, slots, message, signature, ahead },
+      );
+      if (verdict !== undefined) {
+        consider({ signers, message, signature, isValid: verdict === 'valid' });
+        return verdict;
+      }
+      signal.throwIfAborted();
+      throw new Error('a check was left out that somebody waits for');
+    },
+  };
+}
+
+function createAggregation(
+  arithmetic: Arithmetic,
+  consider: (verdict: Verdict) => void,
+  message: Uint8Array,
+  signal: AbortSignal,
+): BlsAggregation {
+  const { checks } = arithmetic;
+  const keyTable = arithmetic.openTable();
+  let isDisposed = false;
+  const isOver = (): boolean => isDisposed || signal.aborted;
+  const lanes = new SignatureLanes(arithmetic, keyTable.memory, isOver, {
+    onMalformed: considerBad,
+    // Others hash in a job of their own, and have no message to verify with when a small set has signed.
+    ...(arithmetic.hashesWhenVerifying && {
+      runSmall: (prepare) => arithmetic.adds.run(prepare),
+      // Where others wait for the thread, checks are better made together.
+      messageToVerify: (isSmall: boolean) => (isSmall || !arithmetic.isBusy ? message : undefined),
+    }),
+  });
+  /** For audits. */
+  const given = new Map<number, { readonly signer: Signer; readonly signature: Uint8Array }>();
+  let hashing: Promise<Uint8Array> | undefined;
+  let last: (Aggregate & { readonly signers: readonly number[]; verdict?: AggregateVerdict }) | undefined;
+
+  /** A job that is left out where the aggregation is over when its turn comes. */
+  async function run<K extends BlsJobKind>(prepare: () => BlsJob<K> | undefined): Promise<BlsJobResult<K>> {
+    return unlessOver(await arithmetic.run<K>(() => (isOver() ? undefined : prepare())));
+  }
+
+  function unlessOver<T>(result: T | undefined): T {
+    if (result !== undefined) return result;
+    signal.throwIfAborted();
+    throw new Error('the aggregation is over');
+  }
+
+  function hash(): Promise<Uint8Array> {
+    if (arithmetic.hashesWhenVerifying) return Promise.resolve(message);
+    if (hashing === undefined) {
+      const ahead = arithmetic.hashedAhead(message);
+      hashing = ahead === undefined ? run<'hash'>(() => ({ kind: 'hash', message })) : ahead.packed.then(unlessOver);
+      hashing.catch(() => undefined); // Whoever needs it awaits it.
+    }
+    return hashing;
+  }
+
+  function considerBad(index: number): void {
+    const its = given.get(index);
+    if (its !== undefined) consider({ signers: [its.signer], message, signature: its.signature, isValid: false });
+  }
+
+  return {
+    add(signer, signature, isLast) {
+      const slot = keyTable.slotOf(signer.publicKeyHex, signer.publicKey);
+      const problem = lengthProblem(signature) ?? (isOver() ? 'over' : undefined);
+      if (problem !== undefined) return Promise.resolve(problem);
+      void hash();
+      given.set(signer.index, { signer, signature });
+      return lanes.add(signer.index, slot, signature, isLast && arithmetic.hashesWhenVerifying);
+    },
+
+    async verifyAlone(signer, signature) {
+      if (lengthProblem(signature) !== undefined) return false;
+      const slots = [keyTable.slotOf(signer.publicKeyHex, signer.publicKey)];
+      const { sum } = await run<'add'>(() => ({
+        ...{ kind: 'add', keys: keyTable.memory, slots, signatures: new Uint8Array(signature), sum: undefined },
+      }));
+      let isValid = false;
+      if (sum !== undefined) {
+        const check = { key: sum.key, message: await hash(), signature };
+        // In a batch, a bad signature would make every other check of the batch run again.
+        const [verdict] = await run<'verify'>(() => ({ kind: 'verify', checks: [check] }));
+        isValid = verdict?.kind === 'valid';
+      }
+      consider({ signers: [signer], message, signature, isValid });
+      return isValid;
+    },
+
+    async aggregate() {
+      if (lanes.made !== undefined) {
+        last = { ...lanes.made, signers: ascending(lanes.made.signers) };
+        return { signers: last.signers, signature: last.signature };
+      }
+      const { signers, sums } = await lanes.partialSums((contributions) =>
+        run<'sum'>(() => ({ kind: 'sum', ...contributions })),
+      );
+      const toVerify = await hash();
+      const made = await run<'aggregate'>(() => ({
+        ...{ kind: 'aggregate', sums },
+        // Where others wait for the thread, checks are better made together.
+        ...(!arithmetic.isBusy && { message: toVerify }),
+      }));
+      last = { ...made, signers: ascending(signers) };
+      return { signers: last.signers, signature: made.signature };
+    },
+
+    async verify(signed, signedMessage) {
+      const isOfLast =
+        last?.signers.length === signed.signers.length && last.signers.every((index, i) => index === signed.signers[i]);
+      if (last === undefined || !isOfLast || !equalBytes(message, signedMessage)) {
+        throw new Error('asked to verify another aggregate than the one made last');
+      }
+      const aggregate = last;
+      if (aggregate.verdict === undefined || !equalBytes(aggregate.signature, signed.signature)) {
+        const check = { key: aggregate.key, message: await hash(), signature: signed.signature };
+        aggregate.verdict = unlessOver(await checks.verify(check, isOver));
+      }
+      const isValid = aggregate.verdict.kind === 'valid';
+      const signers = signed.signers.flatMap((index) => given.get(index)?.signer ?? []);
+      consider({ signers, message, signature: signed.signature, isValid });
+      return isValid;
+    },
+
+    async findBadSigners(searchSignal) {
+      if (last?.verdict?.kind !== 'invalid') throw new Error('no aggregate has failed');
+      const { signers, verdict } = last;
+      const packed = lanes.contributionsOf(signers);
+      const points = await run<'repack'>(() => ({ kind: 'repack', points: packed.points, count: signers.length }));
+      const found = await findBadSigners(
+        { start: 0, end: signers.length, ...(verdict.defect && { defect: verdict.defect }) },
+        createSearchChecks(run, { ...packed, points }, await hash()),
+        searchSignal,
+      );
+      const toIndex = (position: number): number => signers[position] as number;
+      const bad = found.bad.map(toIndex);
+      for (const index of bad) considerBad(index);
+      return { bad, uncleared: found.uncleared.map(toIndex) };
+    },
+
+    remove: (index) => lanes.remove(index),
+
+    [Symbol.dispose]() {
+      isDisposed = true;
+      lanes.end();
+    },
+  };
+}
+
+function ascending(indices: readonly number[]): readonly number[] {
+  return [...Uint32Array.from(indices).sort()];
+}
+
+function lengthProblem({ length }: Uint8Array): ParseError | undefined {
+  if (length === BLS_SIGNATURE_LENGTH) return undefined;
+  return new ParseError('signature', `must have ${BLS_SIGNATURE_LENGTH} bytes, has ${length}`);
+}

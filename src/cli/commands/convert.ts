@@ -1,0 +1,46 @@
+import { convertGoFile, inGoTerms, parseGoFile } from '../../config/go-aggregator/go-file.ts';
+import { parseConfig } from '../../config/load/load-config.ts';
+import { ConfigError } from '../../config/load/problems.ts';
+import { readJson } from '../../config/load/read-json.ts';
+import { CommandFailure, EXIT } from '../exit-codes.ts';
+import { asConfigFailure } from '../io/config-failure.ts';
+import { askNetworkIDOf } from '../io/network-id-of-go-file.ts';
+
+/**
+ * Prints the configuration of this service that means the same as a file of the Go aggregator. What has no counterpart goes to standard
+ * error, as JSON has no comments.
+ *
+ * @throws {CommandFailure}
+ */
+export async function convert(path: string): Promise<number> {
+  const file = describing(() => parseGoFile(readJson(path), {}));
+  let networkID: number;
+  try {
+    networkID = await askNetworkIDOf(file);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new CommandFailure(
+      EXIT.later,
+      `${reason}; it is asked for the network ID, by which the network gets its name`,
+      {
+        cause,
+      },
+    );
+  }
+  const { networkName, settings, remarks } = convertGoFile(file, networkID);
+  describing(
+    () => parseConfig(settings),
+    (text) => inGoTerms(text, networkName),
+  );
+  process.stdout.write(`${JSON.stringify(settings, undefined, 2)}\n`);
+  for (const remark of remarks) process.stderr.write(`${remark}\n`);
+  return EXIT.done;
+}
+
+function describing<T>(parse: () => T, inTerms: (text: string) => string = (text) => text): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw asConfigFailure(error instanceof ConfigError ? new ConfigError(error.problems.map(inTerms)) : error);
+  }
+}

@@ -1,0 +1,114 @@
+import { parseArgs } from 'node:util';
+import {
+  apiPortOf,
+  type ConvertedGoFile,
+  convertGoFile,
+  goFilePath,
+  inGoTerms,
+  parseGoFile,
+} from '../../config/go-aggregator/go-file.ts';
+import { parseConfig } from '../../config/load/load-config.ts';
+import { readJson } from '../../config/load/read-json.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import { EXIT } from '../exit-codes.ts';
+
+/** The name of the Go aggregator's binary, and the first argument that `src/signature-aggregator` gives to this program. */
+export const GO_AGGREGATOR = 'signature-aggregator';
+
+const USAGE = `
+Usage:
+signature-aggregator --config-file path-to-config            Specifies the config file and start the signing service.
+signature-aggregator --version                               Display signature-aggregator version and exit.
+signature-aggregator --help                                  Display signature-aggregator usage and exit.
+
+`;
+/** The exit code of every failure, as of the Go service. */
+const FAILED = 1;
+
+/**
+ * Serves in place of the Go aggregator's binary (icm-services `signature-aggregator/main`), with its flags, its file and its ports.
+ *
+ * @returns the exit code
+ */
+export async function runGoAggregator(args: readonly string[], version: string): Promise<number> {
+  let flags: ReturnType<typeof parseFlags>;
+  try {
+    flags = parseFlags(args);
+  } catch (error) {
+    return failWithUsage(textOf(error));
+  }
+  if (flags.version === true) process.stdout.write(`v${version}\n`);
+  else if (flags.help === true) process.stdout.write(USAGE);
+  else {
+    const path = goFilePath(flags['config-file']);
+    if (path === undefined) return failWithUsage('there is no config file: name it by --config-file or CONFIG_FILE');
+    return serveGoFile(path);
+  }
+  return EXIT.done;
+}
+
+/** The API port of a service that was started with these arguments. @throws {Error} where they name no file that can be read */
+export function goApiPort(args: readonly string[]): number {
+  const path = goFilePath(parseFlags(args)['config-file']);
+  if (path === undefined) throw new Error('there is no config file');
+  return apiPortOf(parseGoFile(readJson(path)));
+}
+
+function parseFlags(args: readonly string[]) {
+  const options = {
+    'config-file': { type: 'string' },
+    version: { type: 'boolean' },
+    help: { type: 'boolean' },
+  } as const;
+  return parseArgs({ args: [...args], options, allowPositionals: true }).values;
+}
+
+async function serveGoFile(path: string): Promise<number> {
+  let json: unknown;
+  try {
+    json = readJson(path);
+  } catch (error) {
+    return failWithUsage(textOf(error));
+  }
+  let converted: ConvertedGoFile | undefined;
+  const inTerms = (text: string): string => (converted === undefined ? text : inGoTerms(text, converted.networkName));
+  try {
+    const { askNetworkIDOf } = await import('../io/network-id-of-go-file.ts');
+    const networkID = await askNetworkIDOf(parseGoFile(json));
+    converted = convertGoFile(parseGoFile(json), networkID);
+    const { remarks } = converted;
+    const { serve } = await import('./serve.ts');
+    return await serve(
+      () => parseConfig(convertGoFile(parseGoFile(readJson(path)), networkID).settings, {}, undefined, path),
+      {
+        onStart: (logger) => introduce(logger, path, remarks),
+        describe: inTerms,
+      },
+    );
+  } catch (error) {
+    process.stderr.write(`could not run: ${inTerms(textOf(error))}\n`);
+    return FAILED;
+  }
+}
+
+function introduce(logger: Logger, file: string, remarks: readonly string[]): void {
+  logger.info(
+    { file },
+    'serving in place of the Go signature aggregator: its file and its two ports, no limits and no API keys',
+  );
+  for (const remark of remarks) logger.info(remark);
+  logger.info(
+    `for all else that this service has: warp-signature-aggregator convert ${file} prints a configuration of its own; ` +
+      'docs/switch-from-go.md lists the differences',
+  );
+}
+
+function failWithUsage(problem: string): number {
+  process.stdout.write(USAGE);
+  process.stderr.write(`${problem}\n`);
+  return FAILED;
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

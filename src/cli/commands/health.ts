@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs';
+import { loadConfig } from '../../config/load/load-config.ts';
+import { openHttpPool } from '../../lib/net/http-port.ts';
+import { parseServiceArguments } from '../io/service-options.ts';
+import { GO_AGGREGATOR, goApiPort } from './go-aggregator.ts';
+
+/** Of a service that is alive it takes a millisecond. */
+const ANSWER_TIMEOUT_MS = 2_000;
+
+/**
+ * Whether the service on this machine answers, for the health check of a container: 0 or 1. It reads the same configuration as the
+ * service, and so knows its port. In a container that is the first process: `--of-process 1` takes its arguments.
+ */
+export async function checkHealth(args: readonly string[]): Promise<number> {
+  const problem = await findProblem(args);
+  if (problem === undefined) return 0;
+  process.stderr.write(`${problem}\n`);
+  return 1;
+}
+
+async function findProblem(args: readonly string[]): Promise<string | undefined> {
+  let url: string;
+  try {
+    url = liveUrl(argumentsFor(args, readCommandLine));
+  } catch (error) {
+    return messageOf(error);
+  }
+  try {
+    const status = await statusOf(url);
+    return status === 200 ? undefined : `${url} answers ${status}`;
+  } catch (error) {
+    return `${url} does not answer: ${messageOf(error)}`;
+  }
+}
+
+/** Not by `fetch`, which asks nothing of some ports, such as 6000. */
+async function statusOf(url: string): Promise<number> {
+  const { origin, pathname } = new URL(url);
+  const http = openHttpPool(origin, { connections: 1 });
+  try {
+    const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
+    const { statusCode, body } = await http.request({ method: 'GET', path: pathname, signal });
+    await body.dump();
+    return statusCode;
+  } finally {
+    await http.destroy();
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Those given, or with `--of-process N` those of that process, where it is the service. */
+export function argumentsFor(args: readonly string[], read: (pid: string) => readonly string[]): readonly string[] {
+  const [option, pid = '', ...rest] = args;
+  if (option !== '--of-process') return args;
+  const commandLine = read(pid);
+  // An init process may stand before the service: what it starts is in its own arguments.
+  const entry = commandLine.findIndex((argument) => /(^|\/)(start\.js|warp-signature-aggregator)$/.test(argument));
+  return entry < 0 ? rest : commandLine.slice(entry + 1);
+}
+
+/** Where the service that is started with these arguments says that it is alive. */
+export function liveUrl(args: readonly string[]): string {
+  if (args[0] === GO_AGGREGATOR) return `http://127.0.0.1:${goApiPort(args.slice(1))}/metrics`;
+  const { server, networks } = loadConfig(parseServiceArguments(args)).config;
+  const { host } = server;
+  const [goPort] = networks.flatMap(({ goApi }) => goApi.apiPort ?? goApi.metricsPort ?? []);
+  const port = server.ownApi ? server.port : goPort;
+  if (port === undefined || port === 0) {
+    throw new Error(
+      `${server.ownApi ? 'server.port' : 'the port of goApi'} is 0: only the service knows which port it has got`,
+    );
+  }
+  const own: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' };
+  return `http://${own[host] ?? (host.includes(':') ? `[${host}]` : host)}:${port}${server.ownApi ? '/health/live' : '/metrics'}`;
+}
+
+function readCommandLine(pid: string): readonly string[] {
+  return readFileSync(`/proc/${Number(pid)}/cmdline`, 'utf8')
+    .split('\0')
+    .slice(0, -1);
+}

@@ -1,0 +1,52 @@
+import type { App } from '../../app.ts';
+import type { LoadedConfig } from '../../config/load/load-config.ts';
+import { ConfigError } from '../../config/load/problems.ts';
+import { planReload, settingsAfter } from '../../config/load/reload-plan.ts';
+import type { Settings } from '../../config/schema/schema.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+
+export interface ReloadOptions {
+  readonly app: Pick<App, 'update'>;
+  readonly logger: Logger;
+  /** What the service was started with. */
+  readonly started: Settings;
+  /** Reads the same sources anew. @throws {ConfigError} */
+  readonly load: () => LoadedConfig;
+}
+
+/**
+ * The function that reloads the configuration: at a signal, and again for one that comes meanwhile. It never rejects, and a file with
+ * anything wrong in it changes nothing.
+ */
+export function createReload({ app, logger, started, load }: ReloadOptions): () => Promise<void> {
+  let running = started;
+  let last: Promise<void> = Promise.resolve();
+
+  async function reload(): Promise<void> {
+    let next: LoadedConfig;
+    try {
+      next = load();
+    } catch (error) {
+      const problems = error instanceof ConfigError ? error.message : String(error);
+      logger.error({ problems }, 'the configuration is not reloaded: all stays as it was');
+      return;
+    }
+    const plan = planReload(running, next.written);
+    const kept = await app.update(next.config);
+    const isKept = (setting: string): boolean =>
+      [...kept.keys()].some((name) => ['pChainApi', 'infoApi'].some((api) => setting === `networks.${name}.${api}`));
+    const taken = plan.taken.filter((setting) => !isKept(setting));
+    for (const [network, reason] of kept) {
+      logger.error({ network, reason }, 'the addresses of the APIs stay as they were');
+    }
+    running = settingsAfter(running, next.written, taken);
+    logger.info({ taken, left: plan.left }, 'configuration reloaded; what is left needs a restart');
+  }
+
+  return () => {
+    last = last
+      .then(reload)
+      .catch((error: unknown) => logger.error({ err: error }, 'the configuration is not reloaded'));
+    return last;
+  };
+}

@@ -1,0 +1,166 @@
+import { settingsOf } from '../../aggregation/request/aggregation-request.ts';
+import { describeProblem } from '../../aggregation/request/message-verifier.ts';
+import { presentMessage } from '../../api/messages/message-records.ts';
+import { parseOnlySigned, presentSigners, type VerificationResult } from '../../api/messages/verification-record.ts';
+import type { BlsBackend } from '../../bls/backends/bls-backend.ts';
+import { loadBackend } from '../../bls/backends/load-backend.ts';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { quorumWeight } from '../../validators/quorum.ts';
+import { type NamedSigners, namedSigners } from '../../validators/signers.ts';
+import { type InvalidReason, verifySignedMessage } from '../../validators/verify-signed-message.ts';
+import type { WarpSet } from '../../validators/warp-set.ts';
+import { type BlockchainID, parseHexOrCb58Id, type SubnetID } from '../../warp/ids.ts';
+import { readPayload } from '../../warp/reading.ts';
+import { encodeSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
+import { EXIT, type ExitCode, usageFailure } from '../exit-codes.ts';
+import { parseAddress } from '../io/address.ts';
+import { describingFailures } from '../io/failures.ts';
+import { type InputOptions, readHexInput } from '../io/input.ts';
+import { recordLines } from '../io/record-text.ts';
+import { readSetFile } from '../io/set-file.ts';
+import { formatTable, percentOf, styled } from '../io/text.ts';
+
+export interface VerifyOptions extends InputOptions {
+  readonly set?: string;
+  readonly pChain?: string;
+  readonly quorum?: number;
+  readonly subnet?: string;
+  readonly height?: number;
+  readonly destination?: string;
+  readonly networkId?: number;
+  readonly timeout: number;
+  readonly json?: boolean;
+}
+
+/** Whose signature counts, and where that is known from. */
+interface Expected {
+  readonly networkID: number;
+  readonly warpSet: WarpSet;
+  readonly signingSubnetID: SubnetID | undefined;
+  readonly pChainHeight: bigint | undefined;
+}
+
+/** As the service answers it, without what a set in a file does not say. */
+type Verdict = Omit<VerificationResult, 'problem' | 'signingSubnetId' | 'pChainHeight'> &
+  Partial<Pick<VerificationResult, 'signingSubnetId' | 'pChainHeight'>> & {
+    readonly problem?: { readonly kind: Exclude<InvalidReason, 'malformed'>; readonly text: string };
+  };
+
+/** Prints whether a destination would accept a signed message. @throws {CommandFailure} */
+export async function verify(given: string | undefined, options: VerifyOptions): Promise<ExitCode> {
+  requireOneSource(options);
+  const message = parseMessage(await readHexInput('the signed message', given, options));
+  const { quorumNum } = settingsOf({ quorumNum: options.quorum === undefined ? undefined : BigInt(options.quorum) });
+  const expected = await describingFailures(() => findExpected(message, options));
+  const verdict = judge(message, { ...expected, quorumNum }, await loadBackend('noble'));
+  process.stdout.write(`${options.json === true ? JSON.stringify(verdict, undefined, 2) : describe(verdict)}\n`);
+  return verdict.isValid ? EXIT.done : EXIT.no;
+}
+
+function requireOneSource({ set, pChain, subnet, height, destination, networkId }: VerifyOptions): void {
+  if (set !== undefined && pChain !== undefined) {
+    throw usageFailure('--set and --p-chain each say who had to sign: give one of them');
+  }
+  if (set === undefined && pChain === undefined) {
+    throw usageFailure('say who had to sign: give the validator set by --set FILE, or a P-Chain API by --p-chain URL');
+  }
+  if (set !== undefined && [subnet, height, destination].some((option) => option !== undefined)) {
+    throw usageFailure('--subnet, --height and --destination choose a set with --p-chain; --set gives one');
+  }
+  if (pChain !== undefined && networkId !== undefined) {
+    throw usageFailure('--network-id is for --set; with --p-chain the API says which network it is of');
+  }
+  if (pChain !== undefined) {
+    parseAddress(pChain, '--p-chain', "the address of a node's API, such as https://api.avax.network");
+  }
+}
+
+/** @throws {CommandFailure} */
+export function parseMessage(bytes: Uint8Array): SignedMessage {
+  try {
+    return parseOnlySigned(bytes, 'the message');
+  } catch (error) {
+    if (error instanceof ParseError)
+      throw usageFailure(`not a signed message: ${error.what} ${error.reason}`, { cause: error });
+    throw error;
+  }
+}
+
+async function findExpected(message: SignedMessage, options: VerifyOptions): Promise<Expected> {
+  const { set, pChain = '', height, networkId } = options;
+  if (set !== undefined) {
+    return { ...(await readSetFile(set)), networkID: networkId ?? message.unsignedMessage.networkID };
+  }
+  // With all that asks over HTTP.
+  const { askPChainSigners } = await import('./p-chain-signers.ts');
+  const timeoutMs = 1_000 * options.timeout;
+  return askPChainSigners(
+    pChain,
+    {
+      message,
+      signingSubnetID: parseID<SubnetID>('--subnet', options.subnet),
+      destinationChainID: parseID<BlockchainID>('--destination', options.destination),
+      pChainHeight: height === undefined ? undefined : BigInt(height),
+    },
+    { timeoutMs, signal: AbortSignal.timeout(timeoutMs) },
+  );
+}
+
+function parseID<T extends SubnetID | BlockchainID>(option: string, text: string | undefined): T | undefined {
+  return text === undefined ? undefined : parseHexOrCb58Id<T>(text, option);
+}
+
+/** The verdict on a message, from its encoded bytes on as a destination would find it. */
+export function judge(
+  message: SignedMessage,
+  { networkID, warpSet, signingSubnetID, pChainHeight, quorumNum }: Expected & { readonly quorumNum: bigint },
+  backend: BlsBackend,
+): Verdict {
+  const { unsignedMessage, signature } = message;
+  const expected = { networkID, warpSet, quorumNum };
+  const verification = verifySignedMessage(encodeSignedMessage(message), expected, backend);
+  const named = namedSigners(signature.signers, warpSet);
+  const problem =
+    verification.kind === 'valid' ? undefined : describeReason(verification.reason, message, named, expected);
+  return {
+    isValid: problem === undefined,
+    ...(problem && { problem }),
+    ...presentMessage(unsignedMessage, readPayload(unsignedMessage.payload)),
+    ...(signingSubnetID !== undefined && { signingSubnetId: signingSubnetID }),
+    ...(pChainHeight !== undefined && { pChainHeight: Number(pChainHeight) }),
+    ...presentSigners({
+      ...{ signers: named.validators, signedWeight: named.weight, quorumNum, totalWeight: warpSet.totalWeight },
+      neededWeight: quorumWeight(quorumNum, warpSet.totalWeight),
+    }),
+  };
+}
+
+function describeReason(
+  kind: InvalidReason,
+  { unsignedMessage }: SignedMessage,
+  named: NamedSigners,
+  expected: Pick<Expected, 'networkID' | 'warpSet'> & { readonly quorumNum: bigint },
+): Verdict['problem'] {
+  // It was parsed before.
+  if (kind === 'malformed') throw new Error('an encoded message is malformed');
+  if (kind !== 'wrong network') return { kind, text: describeProblem(kind, named, expected) };
+  return {
+    kind,
+    text: `its network ID is ${unsignedMessage.networkID}, and that of the network is ${expected.networkID}`,
+  };
+}
+
+function describe(verdict: Verdict): string {
+  const { isValid, problem, signers, payload, signedWeight, neededWeight, totalWeight, quorumPercentage, ...message } =
+    verdict;
+  const title = problem === undefined ? styled('green', 'valid') : `${styled('red', 'not valid')}: ${problem.text}`;
+  const share = percentOf(BigInt(signedWeight), BigInt(totalWeight));
+  const rows = signers.map(({ index, weight, nodeIds }) => [String(index), weight, nodeIds.join(', ')]);
+  const table = signers.length === 0 ? [] : formatTable([['bit', 'weight', 'signer'], ...rows], new Set([0, 1]));
+  return [
+    title,
+    `${isValid ? 'signed by' : 'names'} ${share} of the weight (${signedWeight} of ${totalWeight}); the quorum of ${quorumPercentage} % is ${neededWeight}`,
+    ...recordLines({ ...message, payload }, '  '),
+    ...table.map((line, index) => `  ${index === 0 ? styled('dim', line) : line}`),
+  ].join('\n');
+}

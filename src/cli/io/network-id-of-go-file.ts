@@ -1,0 +1,45 @@
+import { endpointOf, type GoFile } from '../../config/go-aggregator/go-file.ts';
+import { systemClock } from '../../lib/concurrency/clock.ts';
+import { createJsonRpcClient } from '../../pchain/rpc/json-rpc.ts';
+import { createNodeApi } from '../../pchain/rpc/node-api.ts';
+import { createUnreadMetrics } from '../../telemetry/metrics.ts';
+
+/** As long as tools wait for the ports of the service. */
+const TIMEOUT_MS = 5_000;
+/** One attempt: the Go aggregator makes no second one at its start either. */
+const LIMITS = { attemptTimeoutMs: TIMEOUT_MS, callTimeoutMs: TIMEOUT_MS, maxRounds: 1 };
+
+/**
+ * Asks the info API of the file for its network ID, and the P-Chain API for its height, so that a wrong address of either is reported at the
+ * start.
+ *
+ * @throws {Error} that names the key whose API does not answer
+ */
+export async function askNetworkIDOf(file: GoFile): Promise<number> {
+  await using opened = new AsyncDisposableStack();
+  const open = (key: 'info-api' | 'p-chain-api') =>
+    opened.use(
+      createJsonRpcClient({
+        endpoints: [endpointOf(file, key)],
+        ...{ clock: systemClock, random: Math.random, metrics: createUnreadMetrics(), limits: LIMITS },
+      }),
+    );
+  const api = createNodeApi(open('p-chain-api'), open('info-api'));
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const [networkID] = await Promise.all([
+    naming(file, 'info-api', api.getNetworkID(signal)),
+    naming(file, 'p-chain-api', api.getHeight(signal)),
+  ]);
+  return networkID;
+}
+
+/** Without the path of the URL, which may have a key in it. */
+async function naming<T>(file: GoFile, key: 'info-api' | 'p-chain-api', answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const { origin } = new URL(endpointOf(file, key).baseUrl);
+    throw new Error(`the node cannot be reached: ${key} at ${origin}: ${reason}`, { cause });
+  }
+}

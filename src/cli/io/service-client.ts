@@ -1,0 +1,205 @@
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import type { Static, TSchema } from 'typebox';
+import { Value } from 'typebox/value';
+import type { Dispatcher } from 'undici';
+import {
+  AGGREGATION_EVENTS,
+  type AggregationEvent,
+  type AggregationEventKind,
+} from '../../api/aggregation/progress-records.ts';
+import { Type } from '../../lib/encoding/schema.ts';
+import { openHttpPool } from '../../lib/net/http-port.ts';
+import { validateHeaderValue } from '../../lib/net/node-http.ts';
+import { readBody } from '../../pchain/rpc/read-body.ts';
+import { CommandFailure, EXIT, usageFailure } from '../exit-codes.ts';
+import { parseAddress } from './address.ts';
+import { chosenName } from './network-choice.ts';
+import { ServiceRefusal } from './service-refusal.ts';
+
+/** A page of 1,000 validators has under 1.5 MB, and a result less; an event of 10,000 validators has 1.5 MB. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const EVENTS = 'text/event-stream';
+
+export interface ServiceClientOptions {
+  readonly url: string;
+  readonly apiKey: string | undefined;
+  readonly timeoutMs: number;
+}
+
+const Readiness = Type.Object({ networks: Type.Array(Type.Object({ name: Type.String() })) });
+
+/** Asks a running service. Its answers are checked: anything may answer at an address. */
+export class ServiceClient implements AsyncDisposable {
+  readonly #options: ServiceClientOptions;
+  readonly #origin: string;
+  /** Of the path, where the service stands behind one. */
+  readonly #base: string;
+  readonly #http: Dispatcher;
+  readonly #signal: AbortSignal;
+
+  /** @throws {CommandFailure} where the URL is none, or the key cannot be sent */
+  constructor(options: ServiceClientOptions) {
+    const url = parseAddress(options.url, '--url', 'the address of a service, such as http://127.0.0.1:8080');
+    if (url.search !== '' || url.hash !== '') {
+      throw usageFailure('--url must be an address without a query and without a fragment');
+    }
+    requireSendable(options.apiKey);
+    this.#options = options;
+    this.#origin = url.origin;
+    this.#base = url.pathname.replace(/\/+$/, '');
+    this.#http = openHttpPool(url.origin, { connections: 1 });
+    this.#signal = AbortSignal.timeout(options.timeoutMs);
+  }
+
+  /**
+   * The path of a network's routes.
+   *
+   * @param networkID of the message, where there is one
+   * @throws {CommandFailure} where the service has several, and nobody says which is meant
+   */
+  async networkPath(name: string | undefined, networkID: number | undefined): Promise<string> {
+    if (name !== undefined) return `/v1/signatureAggregator/${encodeURIComponent(name)}`;
+    // It says which there are before it is ready, too.
+    const { networks } = await this.get('/health/ready', Readiness, [503]);
+    const found = chosenName(networks, name, networkID);
+    if (found !== undefined) return this.networkPath(found, networkID);
+    const names = networks.map((network) => network.name).join(', ');
+    throw usageFailure(`the service has several networks: name one by --network (${names})`);
+  }
+
+  /**
+   * @param allowed statuses of errors whose bodies are of that form, too
+   * @throws {CommandFailure}
+   */
+  async get<Schema extends TSchema>(path: string, schema: Schema, allowed: readonly number[] = []) {
+    const { statusCode, body } = await this.#send({ method: 'GET', path });
+    return this.#checked(schema, readAnswer(statusCode, await this.#readText(body), allowed));
+  }
+
+  /**
+   * The last answer of a route that may answer with events before it, which an older service does not.
+   *
+   * @throws {CommandFailure}
+   */
+  async follow<Schema extends TSchema>(
+    { method, path, body: sent }: { readonly method: 'GET' | 'POST'; readonly path: string; readonly body?: object },
+    schema: Schema,
+    onEvent: (event: AggregationEvent) => void,
+  ): Promise<Static<Schema>> {
+    const { statusCode, headers, body } = await this.#send({
+      ...{ method, path },
+      headers: { accept: `${EVENTS}, application/json;q=0.5` },
+      ...(sent && { body: JSON.stringify(sent) }),
+    });
+    if (!String(headers['content-type']).startsWith(EVENTS)) {
+      return this.#checked(schema, readAnswer(statusCode, await this.#readText(body)));
+    }
+    try {
+      for await (const { event, data } of readEvents(body)) {
+        const parsed: unknown = JSON.parse(data);
+        if (event === 'result') return this.#checked(schema, parsed);
+        if (event === 'error') throw new ServiceRefusal(parsed);
+        if (isKnown(event) && Value.Check(AGGREGATION_EVENTS[event], parsed)) {
+          onEvent({ event, data: parsed } as AggregationEvent);
+        }
+      }
+    } catch (error) {
+      throw error instanceof CommandFailure ? error : this.#describe(error);
+    }
+    throw new CommandFailure(EXIT.later, `${this.#options.url} broke off its answer; try again`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#http.destroy();
+  }
+
+  async #send(request: Omit<Dispatcher.RequestOptions, 'origin'>): Promise<Dispatcher.ResponseData> {
+    const { apiKey, timeoutMs } = this.#options;
+    try {
+      return await this.#http.request({
+        ...request,
+        path: this.#base + request.path,
+        headers: {
+          accept: 'application/json',
+          ...(request.body !== undefined && { 'content-type': 'application/json' }),
+          ...(apiKey !== undefined && { 'x-service-api-key': apiKey }),
+          ...(request.headers as Record<string, string>),
+        },
+        signal: this.#signal,
+        headersTimeout: timeoutMs,
+        bodyTimeout: timeoutMs,
+      });
+    } catch (error) {
+      throw this.#describe(error);
+    }
+  }
+
+  async #readText(body: Dispatcher.ResponseData['body']): Promise<string> {
+    try {
+      return await readBody(body, MAX_ANSWER_BYTES);
+    } catch (error) {
+      throw this.#describe(error);
+    }
+  }
+
+  #checked<Schema extends TSchema>(schema: Schema, body: unknown): Static<Schema> {
+    if (Value.Check(schema, body)) return body;
+    throw usageFailure(
+      `what answers at ${this.#options.url} is no signature aggregator that is known here; check --url`,
+    );
+  }
+
+  #describe(cause: unknown): CommandFailure {
+    if (this.#signal.aborted) {
+      const seconds = this.#options.timeoutMs / 1_000;
+      return new CommandFailure(
+        EXIT.later,
+        `${this.#origin} gave no answer within ${seconds} s: try again, or give it more time by --timeout`,
+        { cause },
+      );
+    }
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    return new CommandFailure(
+      EXIT.later,
+      `${this.#origin} cannot be asked: ${reason}; give the address of a running service by --url, or do without one by --config`,
+      { cause },
+    );
+  }
+}
+
+/** @throws {CommandFailure} whose message does not repeat the key */
+function requireSendable(apiKey = ''): void {
+  try {
+    validateHeaderValue('x-service-api-key', apiKey);
+  } catch {
+    throw usageFailure(
+      '--api-key, or WARP_API_KEY, has a character that no header may have, such as the end of a line',
+    );
+  }
+}
+
+async function* readEvents(body: Dispatcher.ResponseData['body']): AsyncGenerator<EventSourceMessage> {
+  const events: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (event) => void events.push(event), maxBufferSize: MAX_ANSWER_BYTES });
+  const decoder = new TextDecoder();
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    parser.feed(decoder.decode(chunk, { stream: true }));
+    yield* events.splice(0);
+  }
+}
+
+function isKnown(event: string | undefined): event is AggregationEventKind {
+  return event !== undefined && Object.hasOwn(AGGREGATION_EVENTS, event);
+}
+
+/** Undefined where it is no JSON. */
+function readAnswer(status: number, text: string, allowed: readonly number[] = []): unknown {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    body = undefined;
+  }
+  if (status < 300 || allowed.includes(status)) return body;
+  throw new ServiceRefusal(body, status);
+}

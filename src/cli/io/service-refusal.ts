@@ -1,0 +1,58 @@
+import type { Static } from 'typebox';
+import { Value } from 'typebox/value';
+import type { AggregatorError } from '../../aggregation/aggregator-error.ts';
+import { AggregationDetails, presentDetails } from '../../http/errors/aggregation-details.ts';
+import { createErrorBody } from '../../http/errors/error-body.ts';
+import { ERROR_CODES } from '../../http/errors/error-codes.ts';
+import { CommandFailure, EXIT } from '../exit-codes.ts';
+import { adviseOn, exitCodeOf, textOf } from './failures.ts';
+import { formatTable, percentOf, printable } from './text.ts';
+
+/** As many of the heaviest as fit on a screen. */
+const MAX_SHOWN = 12;
+
+/** The service refused, or this process in its place. The message says who did not sign, and why. */
+export class ServiceRefusal extends CommandFailure {
+  /** As the service answers it. */
+  readonly body: unknown;
+
+  /** @param status of the answer, for what is not of this service, such as a proxy */
+  constructor(body: unknown, status = 500) {
+    const { message, code, details } = (body ?? {}) as Readonly<Record<string, unknown>>;
+    const isOurs = typeof code === 'string' && typeof message === 'string';
+    const text = isOurs
+      ? adviseOn(code, printable(message))
+      : `what answers there is no signature aggregator, or something before it refuses: HTTP ${status}; check --url`;
+    const lines = Value.Check(AggregationDetails, details) ? detailLines(details) : [];
+    super(isOurs ? exitCodeOf(code) : status < 500 ? EXIT.usage : EXIT.later, [text, ...lines].join('\n'));
+    this.body = body;
+  }
+}
+
+/** What the service would have answered. */
+export function refusalOf(error: AggregatorError): ServiceRefusal {
+  const { code, report } = error;
+  const { status } = ERROR_CODES[code];
+  const statusCode = status === 'as_upstream' ? 502 : status;
+  return new ServiceRefusal(createErrorBody(code, statusCode, textOf(error), report && presentDetails(report)));
+}
+
+function detailLines(details: Static<typeof AggregationDetails>): string[] {
+  const [signed, needed, total] = [details.weightSigned, details.weightNeeded, details.totalWeight].map(BigInt);
+  if (signed === undefined || needed === undefined || total === undefined) return [];
+  const { missing, missingOmitted } = details;
+  const rows = missing
+    .slice(0, MAX_SHOWN)
+    .map(({ nodeId, weight, outcome, code, text, reason }) => [
+      percentOf(BigInt(weight), total),
+      outcome.replaceAll('_', ' '),
+      printable(nodeId),
+      printable([code, text ?? reason].filter((part) => part !== undefined).join(' ')),
+    ]);
+  const more = missing.length + missingOmitted - rows.length;
+  return [
+    `Signed: ${percentOf(signed, total)} of the weight; needed: ${percentOf(needed, total)}. Who did not sign:`,
+    ...formatTable(rows, new Set([0])).map((line) => `  ${line}`),
+    ...(more > 0 ? [`  and ${more} more`] : []),
+  ];
+}

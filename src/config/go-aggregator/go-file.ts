@@ -1,0 +1,316 @@
+import { networkInterfaces } from 'node:os';
+import { PRIMARY_NETWORK_ID } from '../../warp/ids.ts';
+import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
+import { ConfigError } from '../load/problems.ts';
+import { isObject, partAt } from '../schema/setting.ts';
+
+/**
+ * The configuration file of the Go aggregator (icm-services, `signature-aggregator/config`), read as viper reads it there: keys in any
+ * case, numbers, booleans and lists also as texts, `null` as not given, each key also from the environment.
+ */
+export type GoFile = Readonly<Record<string, unknown>>;
+
+export interface ConvertedGoFile {
+  readonly networkName: string;
+  /** A configuration file of this service. */
+  readonly settings: object;
+  /** One line for each given key that means something else here or nothing, and for what the conversion sets besides. */
+  readonly remarks: readonly string[];
+}
+
+interface Key {
+  readonly kind: Kind;
+  /** The setting that the value becomes; `NAME` is the network's name. */
+  readonly setting?: string;
+}
+
+type Kind = 'text' | 'number' | 'boolean' | 'texts' | 'map' | 'endpoint' | 'peers';
+
+const NAME = 'NAME';
+const KEYS: Readonly<Record<string, Key>> = {
+  'log-level': { kind: 'text', setting: 'log.level' },
+  'p-chain-api': { kind: 'endpoint', setting: `networks.${NAME}.pChainApi` },
+  'info-api': { kind: 'endpoint', setting: `networks.${NAME}.infoApi` },
+  'api-port': { kind: 'number', setting: `networks.${NAME}.goApi.apiPort` },
+  'metrics-port': { kind: 'number', setting: `networks.${NAME}.goApi.metricsPort` },
+  'signature-cache-size': { kind: 'number', setting: 'aggregation.signatureCacheSize' },
+  'allow-private-ips': { kind: 'boolean', setting: `networks.${NAME}.allowPrivateAddresses` },
+  'tracked-subnet-ids': { kind: 'texts', setting: `networks.${NAME}.trackedSubnetIds` },
+  'manually-tracked-peers': { kind: 'peers', setting: `networks.${NAME}.manuallyTrackedPeers` },
+  'tls-cert-path': { kind: 'text', setting: 'identity.certificatePath' },
+  'tls-key-path': { kind: 'text', setting: 'identity.privateKeyPath' },
+  'max-p-chain-lookback': { kind: 'number' },
+  'validator-refresh-period-seconds': { kind: 'number', setting: `networks.${NAME}.validatorRefreshMs` },
+};
+const ENDPOINT_KEYS: Readonly<Record<string, Key>> = {
+  'base-url': { kind: 'text', setting: 'baseUrl' },
+  'query-parameters': { kind: 'map', setting: 'queryParameters' },
+  'http-headers': { kind: 'map', setting: 'httpHeaders' },
+};
+const PEER_KEYS: Readonly<Record<string, Key>> = {
+  id: { kind: 'text', setting: 'nodeId' },
+  ip: { kind: 'text', setting: 'address' },
+};
+
+/** avalanchego `utils/logging/level.go`; there is one level less between info and debug here. */
+const LOG_LEVELS: Readonly<Record<string, string>> = {
+  verbo: 'trace',
+  debug: 'debug',
+  trace: 'debug',
+  info: 'info',
+  warn: 'warn',
+  error: 'error',
+  fatal: 'fatal',
+  off: 'silent',
+};
+const DEFAULT_API_PORT = 8_080;
+const DEFAULT_METRICS_PORT = 8_081;
+
+export function isGoFile(json: unknown): boolean {
+  return isObject(json) && Object.keys(json).some((key) => Object.hasOwn(KEYS, key.toLowerCase()));
+}
+
+/** `CONFIG_FILE` goes over the flag, as in the Go service; undefined where neither is given. */
+export function goFilePath(
+  flag: string | undefined,
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): string | undefined {
+  return environment['CONFIG_FILE'] || flag || undefined;
+}
+
+/**
+ * @param environment its variables take the place of keys: `API_PORT`, `P_CHAIN_API.BASE_URL`
+ * @throws {ConfigError} with every key that is unknown, missing or of the wrong type
+ */
+export function parseGoFile(
+  json: unknown,
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): GoFile {
+  if (!isObject(json)) throw new ConfigError(['the configuration must be a JSON object']);
+  const problems: string[] = [];
+  const file = readKeys('', withVariables(lowerCaseKeys(json), KEYS, '', environment), KEYS, problems);
+  for (const key of ['p-chain-api', 'info-api']) {
+    if (partAt(file, [key, 'base-url']) === undefined) {
+      problems.push(`${key}: must be given, such as {"base-url": "https://api.avax.network"}`);
+    }
+  }
+  const level = file['log-level'];
+  if (typeof level === 'string' && !Object.hasOwn(LOG_LEVELS, level.toLowerCase())) {
+    problems.push(`log-level: must be one of ${Object.keys(LOG_LEVELS).join(', ')}, in any case, is "${level}"`);
+  }
+  if (Object.hasOwn(file, 'tls-cert-path') !== Object.hasOwn(file, 'tls-key-path')) {
+    problems.push('tls-cert-path, tls-key-path: must be given together, as they are one identity');
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return file;
+}
+
+/** The base URL of one of the APIs, with what is added to each request. */
+export function endpointOf(
+  file: GoFile,
+  key: 'p-chain-api' | 'info-api',
+): Record<string, unknown> & { baseUrl: string } {
+  return renamed(file[key] as object, ENDPOINT_KEYS) as Record<string, unknown> & { baseUrl: string };
+}
+
+export function apiPortOf(file: GoFile): number {
+  return (file['api-port'] as number | undefined) ?? DEFAULT_API_PORT;
+}
+
+/** @param networkID of the info API */
+export function convertGoFile(file: GoFile, networkID: number): ConvertedGoFile {
+  const networkName = nameOf(networkID);
+  const own = PUBLIC_NETWORKS.every(({ name }) => name !== networkName);
+  const level = file['log-level'] as string | undefined;
+  const [certificate, key] = [file['tls-cert-path'], file['tls-key-path']] as (string | undefined)[];
+  const [cacheSize, refresh] = [file['signature-cache-size'], file['validator-refresh-period-seconds']] as (
+    | number
+    | undefined
+  )[];
+  const subnets = (file['tracked-subnet-ids'] ?? []) as string[];
+  const peers = (file['manually-tracked-peers'] ?? []) as object[];
+  const network = {
+    pChainApi: [endpointOf(file, 'p-chain-api')],
+    infoApi: [endpointOf(file, 'info-api')],
+    allowPrivateAddresses: file['allow-private-ips'] ?? false,
+    // The Go service removes the primary network, which is tracked anyway.
+    trackedSubnetIds: subnets.filter((id) => id !== PRIMARY_NETWORK_ID),
+    manuallyTrackedPeers: peers.map((peer) => renamed(peer, PEER_KEYS)),
+    ...(refresh !== undefined && { validatorRefreshMs: refresh * 1_000 }),
+    goApi: {
+      apiPort: apiPortOf(file),
+      metricsPort: file['metrics-port'] ?? DEFAULT_METRICS_PORT,
+    },
+  };
+  const settings = {
+    networks: { [networkName]: network },
+    server: { host: anyAddress(), ownApi: false },
+    ...(level !== undefined && { log: { level: LOG_LEVELS[level.toLowerCase()] } }),
+    access: { unitsPerMinute: 0 },
+    ...(certificate !== undefined && {
+      identity: { certificatePath: bracedVariables(certificate), privateKeyPath: bracedVariables(key ?? '') },
+    }),
+    // There a cache of size 0 holds one message, too.
+    ...(cacheSize !== undefined && { aggregation: { signatureCacheSize: Math.max(1, cacheSize) } }),
+  };
+  const remarks = [
+    `networks.${networkName}: the name of network ID ${networkID}, which the info API reports${own ? '; any other name will do' : ''}`,
+    'server.ownApi: false, so that only the two ports of the Go service are taken; with true and a free server.port there are the' +
+      " service's own API, its console and all metrics, too",
+    'access.unitsPerMinute: 0, as the Go service limits no client; set a limit where clients are not trusted',
+    ...('max-p-chain-lookback' in file
+      ? [
+          'max-p-chain-lookback: has no counterpart; the Go service refuses older heights, here each height that the P-Chain API ' +
+            'still serves can be asked for',
+        ]
+      : []),
+    ...(cacheSize === undefined
+      ? []
+      : ["signature-cache-size: counted messages, aggregation.signatureCacheSize counts validators' signatures"]),
+    ...(level?.toLowerCase() === 'trace' ? ['log-level: trace is debug here, the next level that logs more'] : []),
+  ];
+  return { networkName, settings, remarks };
+}
+
+/** The text of an error with the keys of the Go file in place of the settings that they became. */
+export function inGoTerms(text: string, networkName: string): string {
+  let changed = text;
+  for (const [key, { kind, setting = '' }] of Object.entries(KEYS)) {
+    if (setting === '') continue;
+    const inner = kind === 'endpoint' ? ENDPOINT_KEYS : kind === 'peers' ? PEER_KEYS : {};
+    // The one endpoint of a list is the object itself there.
+    const ours = setting.replace(NAME, networkName) + (kind === 'endpoint' ? '[0]' : '');
+    changed = changed.replaceAll(
+      new RegExp(`${RegExp.escape(ours)}(\\[\\d+\\])?(?:\\.(\\w+))?`, 'g'),
+      (_, index = '', name) => {
+        const [innerKey] = Object.entries(inner).find(([, { setting: inside }]) => inside === name) ?? [name];
+        return `${key}${index}${innerKey === undefined ? '' : `.${innerKey}`}`;
+      },
+    );
+  }
+  return changed;
+}
+
+/** As avalanchego names networks (`utils/constants/network_ids.go`). */
+function nameOf(networkID: number): string {
+  const known = PUBLIC_NETWORKS.find((network) => network.networkID === networkID);
+  return known?.name ?? (networkID === LOCAL_NETWORK_ID ? 'local' : `network-${networkID}`);
+}
+
+const LOCAL_NETWORK_ID = 12_345;
+
+/** All addresses of this machine: `::` is those of IPv4 too, but cannot be listened on where there is no IPv6. */
+function anyAddress(): string {
+  const hasIPv6 = Object.values(networkInterfaces()).some((addresses) =>
+    addresses?.some(({ family }) => family === 'IPv6'),
+  );
+  return hasIPv6 ? '::' : '0.0.0.0';
+}
+
+/** The Go service puts variables of the environment into these two paths, and writes them without braces, too. */
+function bracedVariables(path: string): string {
+  return path.replaceAll(/\$([A-Za-z_][A-Za-z0-9_]*)/g, '${$1}');
+}
+
+function renamed(value: object, keys: Readonly<Record<string, Key>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [keys[key]?.setting ?? key, part]));
+}
+
+/** Of objects alone: the names in maps of headers and parameters stay as they are. */
+function lowerCaseKeys(object: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key.toLowerCase(), value]));
+}
+
+function withVariables(
+  object: Readonly<Record<string, unknown>>,
+  keys: Readonly<Record<string, Key>>,
+  prefix: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): Record<string, unknown> {
+  const changed: Record<string, unknown> = { ...object };
+  for (const [key, { kind }] of Object.entries(keys)) {
+    const variable = prefix + key.replaceAll('-', '_').toUpperCase();
+    // An empty variable is one that is not set, as in viper.
+    const text = environment[variable] || undefined;
+    if (text !== undefined) changed[key] = text;
+    if (kind !== 'endpoint') continue;
+    const inner = changed[key];
+    const endpoint = withVariables(
+      isObject(inner) ? lowerCaseKeys(inner) : {},
+      ENDPOINT_KEYS,
+      `${variable}.`,
+      environment,
+    );
+    if ((inner ?? undefined) === undefined ? Object.keys(endpoint).length > 0 : isObject(inner))
+      changed[key] = endpoint;
+  }
+  return changed;
+}
+
+/** What is given for the known keys, each value of its kind. */
+function readKeys(
+  at: string,
+  object: Readonly<Record<string, unknown>>,
+  keys: Readonly<Record<string, Key>>,
+  problems: string[],
+): Record<string, unknown> {
+  const unknown = Object.keys(object).filter((key) => !Object.hasOwn(keys, key));
+  if (unknown.length > 0) {
+    problems.push(`'${at}' has invalid keys: ${unknown.join(', ')}; known are: ${Object.keys(keys).join(', ')}`);
+  }
+  return Object.fromEntries(
+    Object.entries(keys).flatMap(([key, { kind }]) => {
+      const value = object[key] ?? undefined;
+      if (value === undefined) return [];
+      const read = readValue(at === '' ? key : `${at}.${key}`, value, kind, problems);
+      return read === undefined ? [] : [[key, read]];
+    }),
+  );
+}
+
+const WORDS: Readonly<Record<Kind, string>> = {
+  text: 'a text',
+  number: 'a whole number',
+  boolean: 'true or false',
+  texts: 'a list of texts',
+  map: 'an object of texts',
+  endpoint: 'an object {base-url, query-parameters, http-headers}',
+  peers: 'a list of objects {id, ip}',
+};
+
+/** Undefined where the value is of another kind, which is reported without the value: it may be a secret. */
+function readValue(at: string, value: unknown, kind: Kind, problems: string[]): unknown {
+  const read = valueOfKind(at, value, kind, problems);
+  if (read === undefined) problems.push(`${at}: must be ${WORDS[kind]}`);
+  return read;
+}
+
+function valueOfKind(at: string, value: unknown, kind: Kind, problems: string[]): unknown {
+  switch (kind) {
+    case 'text':
+      return typeof value === 'string' ? value : undefined;
+    case 'number':
+      return typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : asInteger(value);
+    case 'boolean':
+      return typeof value === 'boolean' ? value : { true: true, false: false }[String(value).toLowerCase()];
+    case 'texts': {
+      const list = typeof value === 'string' ? value.split(',') : value;
+      return Array.isArray(list) && list.every((item) => typeof item === 'string') ? list : undefined;
+    }
+    case 'map': {
+      if (!isObject(value)) return undefined;
+      const given = Object.entries(value).filter(([, text]) => text !== null);
+      return given.every(([, text]) => typeof text === 'string') ? Object.fromEntries(given) : undefined;
+    }
+    case 'endpoint':
+      return isObject(value) ? readKeys(at, lowerCaseKeys(value), ENDPOINT_KEYS, problems) : undefined;
+    case 'peers': {
+      if (!Array.isArray(value) || !value.every(isObject)) return undefined;
+      return value.map((peer, index) => readKeys(`${at}[${index}]`, lowerCaseKeys(peer), PEER_KEYS, problems));
+    }
+  }
+}
+
+function asInteger(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isInteger(value) ? value : undefined;
+}

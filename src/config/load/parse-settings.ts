@@ -1,0 +1,149 @@
+import { join } from 'node:path';
+import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
+import { type HostAndPort, parseRedisUrl, type RedisAddress, type RedisServers } from '../../lib/net/redis-address.ts';
+import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../../warp/ids.ts';
+import { publicNetworkNamed } from '../../warp/networks.ts';
+import type { NetworkSettings, Settings } from '../schema/schema.ts';
+import type {
+  AggregationConfig,
+  Config,
+  IdentityConfig,
+  NetworkConfig,
+  StoreConfig,
+  UpstreamConfig,
+} from '../settings.ts';
+import { parsePeerAddress } from './peer-address.ts';
+
+/** What the rest of the service is handed: settings that were checked, with their texts parsed. */
+export function parseSettings(settings: Settings): Omit<Config, 'traces'> {
+  const { server, log, metrics, access, identity, bls, aggregation, store, upstream, networks } = settings;
+  return {
+    server,
+    log,
+    metrics: { host: metrics.host ?? server.host, port: metrics.port },
+    access: {
+      unitsPerMinute: access.unitsPerMinute,
+      apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: key.sha256.toLowerCase() })),
+    },
+    identity: parseIdentity(identity),
+    bls: { ...bls, auditPercentage: 1 },
+    aggregation: parseAggregation(aggregation),
+    store: parseStore(store),
+    upstream: parseUpstream(upstream),
+    networks: Object.entries(networks).map(([name, network]) => parseNetwork(name, network)),
+  };
+}
+
+/** The names that the reference node has for its own files. */
+function parseIdentity({
+  directory,
+  certificatePath,
+  privateKeyPath,
+}: Settings['identity']): IdentityConfig | undefined {
+  if (directory !== undefined) {
+    return {
+      directory,
+      certificatePath: join(directory, 'staker.crt'),
+      privateKeyPath: join(directory, 'staker.key'),
+    };
+  }
+  if (certificatePath === undefined || privateKeyPath === undefined) return undefined;
+  return { directory, certificatePath, privateKeyPath };
+}
+
+/** Small caches do not pay. */
+const LEAST_RESULT_CACHE_BYTES = 1024 * 1024;
+
+function parseAggregation(aggregation: Settings['aggregation']): AggregationConfig {
+  const { signatureCacheSize } = aggregation;
+  return {
+    ...aggregation,
+    // Nodes take no longer deadlines than 10 s.
+    peerTimeoutMs: 3_000,
+    hedgeAfterMs: 500,
+    connectTimeoutMs: 5_000,
+    maxAggregationsInFlight: 256,
+    maxQueriesInFlight: 8_192,
+    maxConcurrentQueries: 2_048,
+    // So that no flood of messages of one L1 pushes out all others.
+    signatureCachePerSigner: Math.ceil(signatureCacheSize / 20),
+    resultCacheBytes: Math.max(LEAST_RESULT_CACHE_BYTES, 80 * signatureCacheSize),
+  };
+}
+
+function parseStore(store: Settings['store']): StoreConfig {
+  const { path, sharedUrl, sharedKeyPrefix: keyPrefix, sharedSecret: secret } = store;
+  if (sharedUrl === undefined) return { path, shared: undefined };
+  return { path, shared: { servers: parseRedisServers(store, parseRedisUrl(sharedUrl)), keyPrefix, secret } };
+}
+
+function parseRedisServers(store: Settings['store'], address: RedisAddress): RedisServers {
+  const { sharedNodes, sharedMaster: master, sharedSentinelPassword: sentinelPassword } = store;
+  const nodes = [{ host: address.host, port: address.port }, ...sharedNodes.map(parseNode)];
+  if (master !== undefined) return { ...address, kind: 'sentinel', sentinels: nodes, master, sentinelPassword };
+  return sharedNodes.length > 0 ? { ...address, kind: 'cluster', nodes } : { ...address, kind: 'single' };
+}
+
+function parseNode(text: string): HostAndPort {
+  const node = parsePeerAddress(text);
+  if (node === undefined) throw new TypeError(`not checked: ${text}`);
+  return node;
+}
+
+function parseUpstream({ dataApi, metrics, nodeRpc, ...rest }: Settings['upstream']): UpstreamConfig {
+  return {
+    ...rest,
+    maxRpcBatch: 20,
+    maxResponseBytes: 64 * 1024 * 1024,
+    endpoints: {
+      ...(dataApi.mainnet && { mainnet: dataApi.mainnet }),
+      ...(dataApi.fuji && { fuji: dataApi.fuji }),
+      ...(dataApi.evm && { evm: dataApi.evm }),
+      ...(metrics && { metrics }),
+      ...(nodeRpc && { node: nodeRpc }),
+    },
+  };
+}
+
+/** For all that one request asks the P-Chain API. */
+const API_TIMEOUT_MS = 5_000;
+/** Half a day of mainnet, read in some minutes. */
+const INDEX_LOOKBACK = 10_000n;
+
+/** Whether an API is at a private address, or at a name without a domain, as a node of one's own is. */
+function isNear({ baseUrl }: ApiEndpoint): boolean {
+  const { hostname } = new URL(baseUrl);
+  return /^([^.:]+|\[(::1|f[cd].*)\]|(127|10|192\.168|172\.(1[6-9]|2\d|3[01]))\.[\d.]+)$/.test(hostname);
+}
+
+function parseNetwork(name: string, network: NetworkSettings): NetworkConfig {
+  const { trackedSubnetIds, allowedSubnetIds, manuallyTrackedPeers, readyQuorumPercentage, ...rest } = network;
+  const none: readonly ApiEndpoint[] = [];
+  const isPublic = publicNetworkNamed(name) !== undefined;
+  return {
+    ...rest,
+    name,
+    apiTimeoutMs: API_TIMEOUT_MS,
+    dialsPerSecond: isPublic ? 100 : 1_000,
+    embedded: network.embedded,
+    pChainApi: network.pChainApi ?? none,
+    infoApi: network.infoApi ?? none,
+    dataApi: network.dataApi,
+    trackedSubnetIDs: parseSubnetIDs(trackedSubnetIds),
+    allowedSubnetIDs: allowedSubnetIds && parseSubnetIDs(allowedSubnetIds),
+    manuallyTrackedPeers: manuallyTrackedPeers.map(({ nodeId, address }) => {
+      const parsed = parsePeerAddress(address);
+      if (parsed === undefined) throw new TypeError(`not checked: ${address}`);
+      return { nodeID: parseNodeID(nodeId), ...parsed };
+    }),
+    readyQuorumNum: BigInt(readyQuorumPercentage),
+    l1Index: {
+      lookback: INDEX_LOOKBACK,
+      blocksPerSecond: isPublic && !network.pChainApi?.every(isNear) ? 50 : 1_000,
+    },
+  };
+}
+
+function parseSubnetIDs(texts: readonly string[]): SubnetID[] {
+  return texts.map((text) => parseHexOrCb58Id<SubnetID>(text, 'subnet ID'));
+}

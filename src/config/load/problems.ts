@@ -1,0 +1,205 @@
+import { nearestName } from '../../lib/encoding/nearest-name.ts';
+import { removedSetting } from '../schema/removed-settings.ts';
+import { isObject, type Path, partAt, pathText, type SettingSchema } from '../schema/setting.ts';
+
+/** What is wrong with the configuration, in words for the person who wrote it: all of it at once. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly problems: readonly string[];
+
+  /** @param heading what all the problems come from */
+  constructor(problems: readonly string[], { heading, ...options }: ErrorOptions & { heading?: string } = {}) {
+    const [first = 'not valid'] = problems;
+    const above = heading ?? `${problems.length} problems`;
+    super(problems.length > 1 || heading !== undefined ? `${above}:\n  ${problems.join('\n  ')}` : first, options);
+    this.problems = problems;
+  }
+}
+
+export interface ProblemsOptions {
+  /** The variable or option that a value comes from; undefined for the file and the defaults. */
+  readonly sourceOf: (path: Path) => string | undefined;
+  /** Whether a value must not be shown, whatever setting it is of. */
+  readonly isHidden: (path: Path) => boolean;
+  /** Whether a value was copied from another setting: what is wrong with it is said there. */
+  readonly isCopy: (path: Path) => boolean;
+}
+
+/** Collects problems, at most one for each place: what comes after the first at the same place is a consequence of it. */
+export class Problems {
+  readonly #lines = new Map<string, string>();
+  readonly #options: ProblemsOptions;
+
+  constructor(options: ProblemsOptions) {
+    this.#options = options;
+  }
+
+  get lines(): string[] {
+    return [...this.#lines.values()];
+  }
+
+  isCopy(path: Path): boolean {
+    return this.#options.isCopy(path);
+  }
+
+  add(path: Path, problem: string): void {
+    const source = this.#options.sourceOf(path);
+    const at = path.length === 0 ? 'the configuration' : pathText(path);
+    this.addLine(`${at}${source === undefined ? '' : ` (${source})`}: ${problem}`, at);
+  }
+
+  /** Of what has no path, such as a variable that is no setting. */
+  addLine(line: string, key = line): void {
+    if (!this.#lines.has(key)) this.#lines.set(key, line);
+  }
+
+  /** A problem with a value, which is shown where it may be. */
+  addOf(path: Path, value: unknown, schema: SettingSchema | undefined, problem: string, meant?: string): void {
+    if (this.#options.isHidden(path) || schema?.secret !== undefined) this.add(path, problem);
+    // A text in place of a section may be any of the section's, such as an address with a password in it.
+    else if (schema?.type === 'object' && typeof value === 'string') this.add(path, `${problem}, is a text`);
+    else this.add(path, `${problem}, is ${shown(value)}${meant === undefined ? '' : `; perhaps ${meant} is meant`}`);
+  }
+}
+
+/** Longer texts are cut in errors. */
+const MAX_SHOWN = 100;
+
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (isObject(value)) return 'an object';
+  const text = JSON.stringify(value);
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+}
+
+/** Holds a value against its schema, with all that is below it. */
+export function checkSettings(schema: SettingSchema, value: unknown, path: Path, problems: Problems): void {
+  if (problems.isCopy(path)) return;
+  const isSound = hasRightForm(schema, value);
+  if (!isSound) problems.addOf(path, value, schema, `must be ${allowedText(schema)}${exampleText(schema)}`);
+  if (Array.isArray(value) && schema.items !== undefined) {
+    for (const [index, item] of value.entries()) checkSettings(schema.items, item, [...path, index], problems);
+  } else if (isObject(value) && schema.properties !== undefined) {
+    checkProperties(schema, value, path, problems);
+  } else if (isObject(value) && schema.patternProperties !== undefined) {
+    checkMap(schema, value, path, problems);
+  }
+  if (!isSound) return;
+  schema.check?.(value as never, (problem, at = [], meant) => {
+    const part = partAt(value, at);
+    const where = [...path, ...at];
+    // Of an object or list nothing can be shown that is not in the words already.
+    if (typeof part === 'object') problems.add(where, problem);
+    else problems.addOf(where, part, schemaAt(schema, at), problem, meant);
+  });
+}
+
+/** Of an object or a list only what it is itself; its parts are looked at one by one. */
+function hasRightForm(schema: SettingSchema, value: unknown): boolean {
+  if (schema.type === 'object') return isObject(value);
+  if (schema.type === 'array') {
+    const { minItems = 0, maxItems = Number.POSITIVE_INFINITY } = schema;
+    return Array.isArray(value) && value.length >= minItems && value.length <= maxItems;
+  }
+  if (schema.enum !== undefined) return schema.enum.some((allowed) => allowed === value);
+  switch (schema.type) {
+    case 'string':
+      return typeof value === 'string' && isTextOf(schema, value);
+    case 'integer': {
+      const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema;
+      return typeof value === 'number' && Number.isInteger(value) && value >= minimum && value <= maximum;
+    }
+    case 'boolean':
+      return typeof value === 'boolean';
+    case undefined:
+    default:
+      throw new Error(`a setting of a type that nobody checks: ${schema.type}`);
+  }
+}
+
+function isTextOf(
+  { pattern, minLength = 0, maxLength = Number.POSITIVE_INFINITY }: SettingSchema,
+  text: string,
+): boolean {
+  const length = Array.from(text).length;
+  return length >= minLength && length <= maxLength && (pattern === undefined || new RegExp(pattern, 'u').test(text));
+}
+
+function checkProperties(schema: SettingSchema, value: Record<string, unknown>, path: Path, problems: Problems): void {
+  const { properties = {}, required = [] } = schema;
+  const known = Object.keys(properties);
+  for (const key of Object.keys(value)) {
+    const inner = Object.hasOwn(properties, key) ? properties[key] : undefined;
+    const at = [...path, key];
+    const advice = removedSetting(at);
+    if (inner !== undefined) checkSettings(inner, value[key], at, problems);
+    else if (advice !== undefined) problems.add(at, `there is no such setting any more; ${advice}`);
+    else problems.add(at, `there is no such setting; ${suggestion(key, known)}`);
+  }
+  for (const key of required) {
+    const inner = properties[key];
+    if (Object.hasOwn(value, key) || inner === undefined) continue;
+    problems.add([...path, key], `must be given: ${allowedText(inner)}${exampleText(inner)}`);
+  }
+}
+
+function checkMap(schema: SettingSchema, value: Record<string, unknown>, path: Path, problems: Problems): void {
+  for (const [key, item] of Object.entries(value)) {
+    const inner = schemaAt(schema, [key]);
+    if (inner === undefined) problems.add([...path, key], `the name must be ${schema.names ?? 'another'}`);
+    else checkSettings(inner, item, [...path, key], problems);
+  }
+}
+
+/** `did you mean port?`, or what there is where nothing is near. */
+function suggestion(written: string, known: readonly string[]): string {
+  const nearest = nearestName(written, known);
+  return nearest === undefined ? `known are: ${known.join(', ')}` : `did you mean ${nearest}?`;
+}
+
+/** The schema at the end of a path; undefined where the path leads to no setting. */
+export function schemaAt(schema: SettingSchema, path: Path): SettingSchema | undefined {
+  const [key, ...rest] = path;
+  if (key === undefined) return schema;
+  const inner = typeof key === 'number' ? schema.items : memberSchema(schema, key);
+  return inner === undefined ? undefined : schemaAt(inner, rest);
+}
+
+function memberSchema(
+  { properties = {}, patternProperties = {} }: SettingSchema,
+  key: string,
+): SettingSchema | undefined {
+  if (Object.hasOwn(properties, key)) return properties[key];
+  return Object.entries(patternProperties).find(([pattern]) => new RegExp(pattern).test(key))?.[1];
+}
+
+/** What a setting may be, as it reads after "must be". */
+export function allowedText(schema: SettingSchema): string {
+  const { minimum, maximum, minLength = 0, maxLength, minItems = 0, maxItems } = schema;
+  if (schema.allowed !== undefined) return schema.allowed;
+  if (schema.enum !== undefined) return `one of ${schema.enum.join(', ')}`;
+  switch (schema.type) {
+    case 'integer':
+      return `a whole number from ${minimum} to ${maximum}`;
+    case 'boolean':
+      return 'true or false';
+    case 'string':
+      if (maxLength !== undefined) return `a text of ${minLength} to ${maxLength} characters`;
+      return minLength > 0 ? 'a text that is not empty' : 'a text';
+    case 'array': {
+      const items = schema.items?.allowed ?? (schema.items?.enum && `one of ${schema.items.enum.join(', ')}`);
+      return `a list of ${minItems} to ${maxItems}${items === undefined ? '' : `, each ${items}`}`;
+    }
+    case undefined:
+    default:
+      return 'an object';
+  }
+}
+
+/** `, such as …` where a shape is expected that words alone do not show. */
+function exampleText({ type, allowed, pattern, examples }: SettingSchema): string {
+  const example = examples?.[0];
+  if (example === undefined) return '';
+  const hasShape = type === 'object' || type === 'array' || allowed !== undefined || pattern !== undefined;
+  return hasShape ? `, such as ${JSON.stringify(example)}` : '';
+}

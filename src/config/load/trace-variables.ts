@@ -1,0 +1,57 @@
+import type { TracesConfig } from '../settings.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+type Sampling = NonNullable<TracesConfig['exported']>['sampling'];
+
+const DEFAULT_SAMPLER = 'parentbased_always_on';
+
+/**
+ * Decides whether traces are exported, and which, by the standard variables of OpenTelemetry; its SDK reads the others itself. A value that cannot
+ * be used stops nothing: `ignored` has a line for it, without the value, which may be a secret.
+ */
+export function readTraceVariables(environment: Environment): TracesConfig {
+  // An empty variable is one that is not set.
+  const text = (name: string): string | undefined => environment[name]?.trim() || undefined;
+  const ofExporter = (name: string): string | undefined =>
+    text(`OTEL_EXPORTER_OTLP_TRACES_${name}`) ?? text(`OTEL_EXPORTER_OTLP_${name}`);
+  const off = (...ignored: string[]): TracesConfig => ({ exported: undefined, ignored });
+
+  const exporter = text('OTEL_TRACES_EXPORTER')?.toLowerCase();
+  const endpoint = ofExporter('ENDPOINT');
+  const isWanted = exporter !== undefined || endpoint !== undefined;
+  if (!isWanted || exporter === 'none' || text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return off();
+  if ((exporter ?? 'otlp') !== 'otlp') return off('OTEL_TRACES_EXPORTER: otlp is the only exporter; traces are off');
+  if ((ofExporter('PROTOCOL') ?? 'http/protobuf') !== 'http/protobuf') {
+    return off('OTEL_EXPORTER_OTLP_PROTOCOL: http/protobuf is the only protocol; traces are off');
+  }
+  if (endpoint !== undefined && !isUsable(endpoint)) {
+    return off('OTEL_EXPORTER_OTLP_ENDPOINT: is no http or https URL without user and password; traces are off');
+  }
+  const ignored: string[] = [];
+  const sampling = parseSampling(text('OTEL_TRACES_SAMPLER'), text('OTEL_TRACES_SAMPLER_ARG'), ignored);
+  return { exported: { sampling }, ignored };
+}
+
+function isUsable(endpoint: string): boolean {
+  const url = URL.parse(endpoint);
+  return url !== null && ['http:', 'https:'].includes(url.protocol) && url.username === '' && url.password === '';
+}
+
+function parseSampling(sampler = DEFAULT_SAMPLER, argument: string | undefined, ignored: string[]): Sampling {
+  const isParentBased = sampler.startsWith('parentbased_');
+  switch (isParentBased ? sampler.slice('parentbased_'.length) : sampler) {
+    case 'always_on':
+      return { ratio: 1, isParentBased };
+    case 'always_off':
+      return { ratio: 0, isParentBased };
+    case 'traceidratio': {
+      const ratio = Number(argument ?? 1);
+      if (ratio >= 0 && ratio <= 1) return { ratio, isParentBased };
+      ignored.push('OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1; it is 1');
+      return { ratio: 1, isParentBased };
+    }
+    default:
+      ignored.push(`OTEL_TRACES_SAMPLER: there is no such sampler; it is ${DEFAULT_SAMPLER}`);
+      return { ratio: 1, isParentBased: true };
+  }
+}

@@ -1,0 +1,95 @@
+import { isObject, type Path, type SettingSchema } from '../schema/setting.ts';
+
+/** What every variable of the environment that is ours starts with. */
+export const PREFIX = 'SIGNATURE_AGGREGATOR_';
+/** Between the levels of a path. */
+const SEPARATOR = '__';
+
+/** The variable that sets a setting: SIGNATURE_AGGREGATOR_NETWORKS__FUJI__TRACKED_SUBNET_IDS. */
+export function variableName(path: readonly string[]): string {
+  return PREFIX + path.map(upperSnake).join(SEPARATOR);
+}
+
+function upperSnake(name: string): string {
+  return name
+    .replaceAll('-', '_')
+    .replaceAll(/[A-Z]/g, (letter) => `_${letter}`)
+    .toUpperCase();
+}
+
+interface Named {
+  readonly path: readonly string[];
+  readonly schema: SettingSchema;
+}
+
+/** The setting of a variable; undefined where it is of none. */
+export function settingOfVariable(root: SettingSchema, variable: string): Named | undefined {
+  let schema = root;
+  const path: string[] = [];
+  for (const segment of variable.slice(PREFIX.length).split(SEPARATOR)) {
+    const step = stepInto(schema, segment);
+    if (step === undefined) return undefined;
+    path.push(step.name);
+    schema = step.schema;
+  }
+  return schema.isSection === true ? undefined : { path, schema };
+}
+
+function stepInto(schema: SettingSchema, segment: string): { name: string; schema: SettingSchema } | undefined {
+  for (const [name, inner] of Object.entries(schema.properties ?? {})) {
+    if (upperSnake(name) === segment) return { name, schema: inner };
+  }
+  // The only map with variables is that of the networks: names of headers and parameters cannot be recovered from upper case.
+  const [pattern, inner] = Object.entries(schema.patternProperties ?? {})[0] ?? [];
+  const name = segment.toLowerCase().replaceAll('_', '-');
+  if (inner?.isSection !== true || pattern === undefined) return undefined;
+  return new RegExp(pattern).test(name) && upperSnake(name) === segment ? { name, schema: inner } : undefined;
+}
+
+/** Every setting that can be set by itself, in the order of the schema; those of a network once for each of the names. */
+export function settingsOf(root: SettingSchema, networks: readonly string[]): Named[] {
+  const found: Named[] = [];
+  const visit = (schema: SettingSchema, path: readonly string[]): void => {
+    if (schema.isSection !== true && path.length > 0) found.push({ path, schema });
+    for (const [name, inner] of Object.entries(schema.properties ?? {})) visit(inner, [...path, name]);
+    const [network] = Object.values(schema.patternProperties ?? {});
+    if (network?.isSection === true) for (const name of networks) visit(network, [...path, name]);
+  };
+  visit(root, []);
+  return found;
+}
+
+/** Texts as they are; numbers and booleans as they are written; lists and objects as JSON. Anything else stays text. */
+export function parseVariable(text: string, schema: SettingSchema): unknown {
+  switch (schema.type) {
+    case 'integer':
+      return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+    case 'boolean':
+      return { true: true, false: false }[text] ?? text;
+    case 'array':
+    case 'object':
+      try {
+        return JSON.parse(text) as unknown;
+      } catch {
+        return text;
+      }
+    case undefined:
+    default:
+      return text;
+  }
+}
+
+/** A copy of the value with one part set. Undefined where the path leads through something that is no object. */
+export function withPart(value: unknown, [key, ...rest]: readonly string[], part: unknown): unknown {
+  if (key === undefined) return part;
+  const object = value ?? {};
+  if (!isObject(object)) return undefined;
+  const inner = Object.hasOwn(object, key) ? object[key] : undefined;
+  const set = withPart(inner, rest, part);
+  return set === undefined ? undefined : { ...object, [key]: set };
+}
+
+/** Whether one path is the other, or leads through it. */
+export function isWithin(path: Path, other: Path): boolean {
+  return other.every((key, index) => path[index] === key);
+}

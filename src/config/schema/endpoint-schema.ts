@@ -1,0 +1,81 @@
+import { Type } from '../../lib/encoding/schema.ts';
+import { validateHeaderName, validateHeaderValue } from '../../lib/net/node-http.ts';
+import { maskedBaseUrl } from '../load/mask.ts';
+import { check, type Derived, optional } from './setting.ts';
+
+const SecretText = Type.String({ secret: 'always' });
+
+const BaseUrl = check(
+  Type.String({
+    description: 'Scheme, host and, where the API is served below one, a path.',
+    allowed: 'a URL of http or https',
+    secret: 'when wrong',
+    masked: maskedBaseUrl,
+    examples: ['https://api.avax.network'],
+  }),
+  (text, report) => {
+    const url = URL.parse(text);
+    if (url === null) report('must be a URL such as https://api.avax.network');
+    else if (!['http:', 'https:'].includes(url.protocol)) {
+      report('must be a URL of http or https, such as https://api.avax.network');
+    } else if (url.username !== '' || url.password !== '') {
+      report('must not hold a user or a password: use httpHeaders');
+    }
+  },
+);
+
+const QueryParameters = Type.Record(Type.String(), SecretText, {
+  description: 'Added to the query of every request.',
+  allowed: 'an object of texts',
+  secret: 'when wrong',
+  examples: [{ token: '${API_TOKEN}' }],
+});
+
+const HttpHeaders = check(
+  Type.Record(Type.String(), SecretText, {
+    description: 'Added to the headers of every request, such as our key at the API.',
+    allowed: 'an object of texts',
+    secret: 'when wrong',
+    examples: [{ 'x-api-key': '${API_KEY}' }],
+  }),
+  (headers, report) => {
+    for (const [name, value] of Object.entries(headers)) {
+      if (typeof value !== 'string') continue;
+      try {
+        validateHeaderName(name);
+        // The message of the error names the header, and has nothing of its value.
+        validateHeaderValue(name, value);
+      } catch (cause) {
+        report(cause instanceof Error ? cause.message : String(cause), [name]);
+      }
+    }
+  },
+);
+
+/** Where an API is asked, and what is added to each request; its values may be secrets. */
+export function Endpoint(description: string, derived?: Derived) {
+  return Type.Object(
+    { baseUrl: BaseUrl, queryParameters: optional(QueryParameters), httpHeaders: optional(HttpHeaders) },
+    {
+      additionalProperties: false,
+      description,
+      allowed: 'an endpoint {baseUrl, queryParameters, httpHeaders}',
+      secret: 'when wrong',
+      examples: [{ baseUrl: 'https://api.avax.network' }],
+      ...(derived && { derived }),
+    },
+  );
+}
+
+/** Several, in order of preference. */
+export function Endpoints(description: string, derived?: Derived) {
+  return Type.Array(Endpoint('One of them.'), {
+    description,
+    allowed: '1 to 16 endpoints {baseUrl, queryParameters, httpHeaders}',
+    minItems: 1,
+    maxItems: 16,
+    secret: 'when wrong',
+    examples: [[{ baseUrl: 'https://api.avax.network' }]],
+    ...(derived && { derived }),
+  });
+}

@@ -1,0 +1,149 @@
+import type { Static } from 'typebox';
+import type { AggregationBody } from '../../../api/aggregation/parse-aggregation-request.ts';
+import { dynamicBytes, withoutPrefix, wordAt } from '../ui/hex.ts';
+
+type Body = Static<typeof AggregationBody>;
+
+/** What somebody has pasted, as far as its form tells; what the bytes say, the service knows. */
+export type PastedInput =
+  | { readonly kind: 'empty' }
+  /** Bytes in hex, and where they were found. */
+  | {
+      readonly kind: 'bytes';
+      readonly hex: string;
+      readonly source: 'hex' | 'log' | 'answer' | 'request';
+      /** The other fields of a request that was pasted as a whole. */
+      readonly fields: Body;
+      /** How many more messages there are: of logs, the first is taken. */
+      readonly more: number;
+    }
+  /** 32 bytes, in hex or cb58: a transaction's, or a subnet's. */
+  | { readonly kind: 'id'; readonly id: string }
+  | { readonly kind: 'unreadable'; readonly reason: string };
+
+/** keccak256 of `SendWarpMessage(address,bytes32,bytes)`, the event of the Warp precompile. */
+export const SEND_WARP_MESSAGE = '56600c567728a800c0aa927500f831cb451df66a7af570eb4df4dfbf4674887d';
+const ID_DIGITS = 64;
+/** Receipts have logs in a list in a result; nothing that is pasted by intent is deeper. */
+const MAX_DEPTH = 8;
+
+export function readPasted(pasted: string): PastedInput {
+  const text = pasted.trim();
+  if (text === '') return { kind: 'empty' };
+  const brace = text.search(/[[{]/);
+  if (brace === 0 || (brace > 0 && text.startsWith('curl'))) return readJson(text.slice(brace));
+  return readPlain(text.replaceAll(/\s+|^["']|["',;]+$/g, ''));
+}
+
+function readPlain(text: string): PastedInput {
+  const hex = withoutPrefix(text).toLowerCase();
+  if (/^[0-9a-f]*$/.test(hex)) {
+    if (hex === '') return { kind: 'unreadable', reason: 'There is nothing after 0x.' };
+    if (hex.length % 2 === 1) {
+      return {
+        kind: 'unreadable',
+        reason: `This has ${hex.length} hex digits, an odd number: one is missing, or one too many.`,
+      };
+    }
+    if (hex.length === ID_DIGITS) return { kind: 'id', id: `0x${hex}` };
+    const logged = messageOfLogData(hex);
+    return bytes(logged ?? hex, logged === undefined ? 'hex' : 'log');
+  }
+  if (text.startsWith('NodeID-')) {
+    return {
+      kind: 'unreadable',
+      reason: 'This is the NodeID of a validator. Paste a message, or look for the node under Subnets.',
+    };
+  }
+  if (/^[1-9A-HJ-NP-Za-km-z]{43,52}$/.test(text)) return { kind: 'id', id: text };
+  const position = hex.search(/[^0-9a-f]/);
+  const shift = text.length - hex.length;
+  return {
+    kind: 'unreadable',
+    reason: `This is neither hex, nor an ID, nor JSON: "${hex[position]}", at position ${position + shift + 1}, is no hex digit.`,
+  };
+}
+
+function readJson(text: string): PastedInput {
+  const end = Math.max(text.lastIndexOf('}'), text.lastIndexOf(']'));
+  let json: unknown;
+  try {
+    json = JSON.parse(text.slice(0, end + 1));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { kind: 'unreadable', reason: `This looks like JSON, but is none: ${reason}` };
+  }
+  const logs = collect(json, messageOfLog);
+  const [first] = logs;
+  if (first !== undefined) return { ...bytes(first, 'log'), more: logs.length - 1 };
+  const [found] = [...collect(json, bytesOfFields), ...collect(json, transactionOf)];
+  return (
+    found ?? {
+      kind: 'unreadable',
+      reason: 'This JSON has no log of SendWarpMessage in it, and no message, justification or signedMessage.',
+    }
+  );
+}
+
+function bytes(hex: string, source: Extract<PastedInput, { kind: 'bytes' }>['source'], fields: Body = {}) {
+  return { kind: 'bytes', hex, source, fields, more: 0 } as const;
+}
+
+/** What `read` finds in any object of the JSON, the outer ones first. */
+function collect<T>(json: unknown, read: (object: Record<string, unknown>) => T | undefined, depth = 0): T[] {
+  if (typeof json !== 'object' || json === null || depth > MAX_DEPTH) return [];
+  const found = Array.isArray(json) ? undefined : read(json as Record<string, unknown>);
+  if (found !== undefined) return [found];
+  return Object.values(json).flatMap((value) => collect(value, read, depth + 1));
+}
+
+function messageOfLog({ topics, data }: Record<string, unknown>): string | undefined {
+  if (!Array.isArray(topics) || typeof topics[0] !== 'string' || typeof data !== 'string') return undefined;
+  if (withoutPrefix(topics[0]).toLowerCase() !== SEND_WARP_MESSAGE) return undefined;
+  return messageOfLogData(withoutPrefix(data).toLowerCase());
+}
+
+/** The data of the log is one `bytes`. No Warp message begins as such an encoding does: its network ID would be 0. */
+function messageOfLogData(hex: string): string | undefined {
+  if (!/^0{62}20/.test(hex)) return undefined;
+  return dynamicBytes(hex, wordAt(hex, 0));
+}
+
+function bytesOfFields(object: Record<string, unknown>): PastedInput | undefined {
+  const signed = [object['signedMessage'], object['signed-message'], object['signedMessageHex']].find(isHex);
+  if (signed !== undefined) return bytes(withoutPrefix(signed).toLowerCase(), 'answer');
+  const message = [object['message'], object['unsignedMessage'], object['unsigned-message']].find(isHex);
+  const justification = isHex(object['justification']) ? object['justification'] : undefined;
+  const main = message ?? justification;
+  if (main === undefined) return undefined;
+  return bytes(
+    withoutPrefix(main).toLowerCase(),
+    'request',
+    fieldsOf(object, message === undefined ? undefined : justification),
+  );
+}
+
+/** As `platform.getTx` answers it in JSON. */
+function transactionOf({ unsignedTx, id }: Record<string, unknown>): PastedInput | undefined {
+  const read = typeof unsignedTx === 'object' && typeof id === 'string' ? readPlain(id) : undefined;
+  return read?.kind === 'id' ? read : undefined;
+}
+
+function fieldsOf(object: Record<string, unknown>, justification: string | undefined): Body {
+  const textOf = (...names: string[]) =>
+    names.map((name) => object[name]).find((value) => typeof value === 'string' && value !== '');
+  const numberOf = (...names: string[]) => names.map((name) => object[name]).find((value) => typeof value === 'number');
+  const fields = {
+    justification,
+    signingSubnetId: textOf('signingSubnetId', 'signing-subnet-id'),
+    destinationBlockchainId: textOf('destinationBlockchainId'),
+    quorumPercentage: numberOf('quorumPercentage', 'quorum-percentage'),
+    quorumPercentageBuffer: numberOf('quorumPercentageBuffer', 'quorum-percentage-buffer'),
+    pChainHeight: numberOf('pChainHeight', 'pchain-height', 'p-chain-height'),
+  };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Body;
+}
+
+function isHex(value: unknown): value is string {
+  return typeof value === 'string' && value.length > 2 && /^(0x)?([0-9a-fA-F]{2})+$/.test(value);
+}

@@ -1,0 +1,118 @@
+import type { Static } from 'typebox';
+import type { AggregationBody } from '../../../api/aggregation/parse-aggregation-request.ts';
+import type { DecodedReading } from '../../../api/messages/message-records.ts';
+import type { PastedInput } from '../inspect/pasted-input.ts';
+import { hexOfId } from '../ui/hex.ts';
+import { DEFAULT_QUORUM } from './quorum.ts';
+import type { SignRequest } from './snippets.ts';
+
+/** What is chosen beside the message. Texts are as typed in. */
+export interface SignOptions {
+  readonly quorum: number;
+  readonly buffer: number;
+  readonly signingSubnetId: string;
+  /** Which set of validators: that of now, that of the epoch of a chain, or that of a height. */
+  readonly at: 'now' | 'destination' | 'height';
+  readonly destinationBlockchainId: string;
+  readonly pChainHeight: string;
+  readonly justification: string;
+  /** What 32 bytes are, which do not say it themselves. */
+  readonly idIs: 'transaction' | 'subnet';
+}
+
+export const DEFAULT_OPTIONS: SignOptions = {
+  quorum: DEFAULT_QUORUM,
+  buffer: 0,
+  signingSubnetId: '',
+  at: 'now',
+  destinationBlockchainId: '',
+  pChainHeight: '',
+  justification: '',
+  idIs: 'transaction',
+};
+
+/** What to ask for; or why there is nothing to ask for yet, undefined where nothing was pasted. */
+export type Decision = { readonly request: SignRequest } | { readonly why: string | undefined };
+
+export function decideRequest(
+  pasted: PastedInput,
+  reading: DecodedReading | undefined,
+  options: SignOptions,
+): Decision {
+  switch (pasted.kind) {
+    case 'empty':
+      return { why: undefined };
+    case 'unreadable':
+      return { why: pasted.reason };
+    case 'id': {
+      if (options.idIs === 'subnet') return decideSubnet(pasted.id, options);
+      const destinationBlockchainId =
+        options.at === 'destination' && options.destinationBlockchainId !== ''
+          ? options.destinationBlockchainId
+          : undefined;
+      return { request: { kind: 'transaction', txHash: pasted.id, destinationBlockchainId } };
+    }
+    case 'bytes':
+      return decideBytes(pasted.hex, reading, options);
+  }
+}
+
+/** Its ID is a justification, which the API takes in hex. */
+function decideSubnet(id: string, options: SignOptions): Decision {
+  const justification = hexOfId(id);
+  return justification === undefined
+    ? { why: 'This is no ID of a subnet: one has 32 bytes.' }
+    : { request: { kind: 'body', body: { justification, ...bodyOf(options, false) } } };
+}
+
+function decideBytes(hex: string, reading: DecodedReading | undefined, options: SignOptions): Decision {
+  if (reading === undefined) return { why: undefined };
+  switch (reading.as) {
+    case 'unsignedMessage':
+      return { request: { kind: 'body', body: { message: `0x${hex}`, ...bodyOf(options, true) } } };
+    case 'signedMessage':
+      return { request: { kind: 'body', body: { message: `0x${reading.unsignedMessage}`, ...bodyOf(options, true) } } };
+    case 'justification':
+      return { request: { kind: 'body', body: { justification: `0x${hex}`, ...bodyOf(options, false) } } };
+    case 'content':
+      if (reading.content.kind === 'RegisterL1Validator') {
+        return { request: { kind: 'body', body: { justification: `0x${hex}`, ...bodyOf(options, false) } } };
+      }
+      return { why: NO_MESSAGE };
+    case 'payload':
+      return { why: NO_MESSAGE };
+  }
+}
+
+const NO_MESSAGE =
+  'This is a payload alone. Validators sign the message around it, which names the network and the source chain.';
+
+function bodyOf(options: SignOptions, withJustification: boolean): Static<typeof AggregationBody> {
+  const { quorum, buffer, signingSubnetId, at, destinationBlockchainId, pChainHeight, justification } = options;
+  return {
+    ...(withJustification && justification.trim() !== '' && { justification: justification.trim() }),
+    quorumPercentage: quorum,
+    ...(buffer > 0 && { quorumPercentageBuffer: buffer }),
+    ...(signingSubnetId.trim() !== '' && { signingSubnetId: signingSubnetId.trim() }),
+    ...(at === 'height' && pChainHeight.trim() !== '' && { pChainHeight: Number(pChainHeight) }),
+    ...(at === 'destination' &&
+      destinationBlockchainId.trim() !== '' && { destinationBlockchainId: destinationBlockchainId.trim() }),
+  };
+}
+
+/** The options that a pasted request brings along. */
+export function optionsOf(body: Static<typeof AggregationBody>, before: SignOptions): SignOptions {
+  return {
+    ...before,
+    ...(body.quorumPercentage !== undefined && { quorum: body.quorumPercentage }),
+    buffer: body.quorumPercentageBuffer ?? before.buffer,
+    signingSubnetId: body.signingSubnetId ?? before.signingSubnetId,
+    justification: body.justification ?? before.justification,
+    ...(body.pChainHeight !== undefined &&
+      body.pChainHeight > 0 && { at: 'height' as const, pChainHeight: String(body.pChainHeight) }),
+    ...(body.destinationBlockchainId !== undefined && {
+      at: 'destination' as const,
+      destinationBlockchainId: body.destinationBlockchainId,
+    }),
+  };
+}

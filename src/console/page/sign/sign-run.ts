@@ -1,0 +1,83 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { type Failure, failureOf, type SignedMessage } from '../api-client.ts';
+import type { Session } from '../session.ts';
+import { SigningProgress } from './signing-progress.ts';
+import type { SignRequest } from './snippets.ts';
+
+/** One request for a signature, and how it goes. */
+export interface Run {
+  readonly request: SignRequest;
+  readonly network: string;
+  readonly progress: SigningProgress;
+  readonly startedMs: number;
+  readonly state: 'running' | 'signed' | 'failed' | 'stopped';
+  readonly tookMs: number | undefined;
+  readonly result: SignedMessage | undefined;
+  readonly failure: Failure | undefined;
+}
+
+export interface Runner {
+  readonly run: Run | undefined;
+  /** Changes with the progress, at most once a frame. */
+  readonly version: number;
+  readonly start: (request: SignRequest) => void;
+  readonly stop: () => void;
+}
+
+export function useRunner({ api, network, announce }: Session): Runner {
+  const [run, setRun] = useState<Run>();
+  const [version, setVersion] = useState(0);
+  const leaving = useRef<AbortController>(undefined);
+  const frame = useRef(0);
+  useEffect(() => () => leaving.current?.abort(), []);
+
+  const start = (request: SignRequest) => {
+    leaving.current?.abort();
+    const own = new AbortController();
+    leaving.current = own;
+    const progress = new SigningProgress();
+    const startedMs = performance.now();
+    const begun: Run = {
+      request,
+      network,
+      progress,
+      startedMs,
+      state: 'running',
+      tookMs: undefined,
+      result: undefined,
+      failure: undefined,
+    };
+    setRun(begun);
+    announce('Collecting signatures');
+    const end = (ended: Partial<Run>) => {
+      if (leaving.current !== own) return;
+      setRun({ ...begun, ...ended, tookMs: performance.now() - startedMs });
+      setVersion((before) => before + 1);
+    };
+    const onEvent: Parameters<typeof api.sign>[2] = (event) => {
+      progress.apply(event, performance.now() - startedMs);
+      if (event.event === 'resolved') announce(`${event.data.validators.length} validators can be asked`);
+      if (frame.current !== 0) return;
+      frame.current = requestAnimationFrame(() => {
+        frame.current = 0;
+        setVersion((before) => before + 1);
+      });
+    };
+    api.sign(network, request, onEvent, own.signal).then(
+      (result) => {
+        end({ state: 'signed', result });
+        announce('Signed');
+      },
+      (error: unknown) => {
+        if (own.signal.aborted) {
+          end({ state: 'stopped' });
+          return;
+        }
+        const failure = failureOf(error);
+        end({ state: 'failed', failure });
+        announce(`Not signed: ${failure.message}`);
+      },
+    );
+  };
+  return { run, version, start, stop: () => leaving.current?.abort() };
+}

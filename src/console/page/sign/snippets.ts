@@ -1,0 +1,56 @@
+import type { Static } from 'typebox';
+import type { AggregationBody } from '../../../api/aggregation/parse-aggregation-request.ts';
+
+/** A request as the page sends it: a message or justification, or a transaction. */
+export type SignRequest =
+  | { readonly kind: 'body'; readonly body: Static<typeof AggregationBody> }
+  | { readonly kind: 'transaction'; readonly txHash: string; readonly destinationBlockchainId?: string | undefined };
+
+export interface CallPlace {
+  /** Of the service, without a slash at the end. */
+  readonly origin: string;
+  readonly network: string;
+  readonly hasKey: boolean;
+}
+
+export function pathOf(request: SignRequest, network: string): string {
+  const path = `/v1/signatureAggregator/${encodeURIComponent(network)}/aggregateSignatures`;
+  if (request.kind === 'body') return path;
+  const query =
+    request.destinationBlockchainId === undefined
+      ? ''
+      : `?destinationBlockchainId=${encodeURIComponent(request.destinationBlockchainId)}`;
+  return `${path}/${encodeURIComponent(request.txHash)}${query}`;
+}
+
+/** Keys are not written into what people copy and show to others. */
+export function curlOf(request: SignRequest, { origin, network, hasKey }: CallPlace): string {
+  const url = `'${origin}${pathOf(request, network)}'`;
+  const key = hasKey ? ' \\\n  -H \'x-service-api-key: \'"$API_KEY"' : '';
+  if (request.kind === 'transaction') return `curl -s ${url}${key}`;
+  return `curl -s ${url}${key} \\\n  -H 'content-type: application/json' \\\n  -d '${quoted(JSON.stringify(request.body))}'`;
+}
+
+export function sdkOf(request: SignRequest, { origin, network, hasKey }: CallPlace): string {
+  const named = network === 'mainnet' || network === 'fuji' ? network : 'fuji';
+  const key = hasKey ? ', apiKey: process.env.API_KEY' : '';
+  const call =
+    request.kind === 'body'
+      ? `aggregate(\n  { signatureAggregatorRequest: ${indent(JSON.stringify(request.body, null, 2))} },\n`
+      : `get(\n  { txHash: ${JSON.stringify(request.txHash)} },\n`;
+  return `import { Avalanche } from '@avalanche-sdk/chainkit';
+
+const client = new Avalanche({ network: '${named}'${key}, enableTelemetry: false });
+const { signedMessage } = await client.data.signatureAggregator.${call}  { serverURL: '${origin}' },
+);
+`;
+}
+
+/** Within single quotes of a shell: what was pasted here must not become a command there. */
+function quoted(text: string): string {
+  return text.replaceAll("'", "'\\''");
+}
+
+function indent(text: string): string {
+  return text.replaceAll('\n', '\n  ').replaceAll(/^(\s*)"(\w+)":/gm, '$1$2:');
+}

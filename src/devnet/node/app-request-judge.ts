@@ -1,0 +1,114 @@
+import { LRUCache } from 'lru-cache';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { type BlockchainID, idBytes, type NodeID } from '../../warp/ids.ts';
+import { parseSignatureRequest } from '../../warp/signature-request.ts';
+import { parseUnsignedMessage, type UnsignedMessage } from '../../warp/unsigned-message.ts';
+import type { EvmChain } from '../pchain/evm-chain.ts';
+import {
+  type PlatformView,
+  type Refusal,
+  UNEXPECTED,
+  UNREGISTERED_HANDLER,
+  verifyEvmMessage,
+  verifyPlatformMessage,
+} from './signing-rules.ts';
+
+/** How a node answers a request to one of its chains; undefined where it does not answer at all. */
+export type Verdict =
+  | { readonly kind: 'sign'; readonly message: UnsignedMessage }
+  | { readonly kind: 'refuse'; readonly refusal: Refusal }
+  | undefined;
+
+export interface AppRequestFields {
+  readonly chainId: Uint8Array;
+  readonly requestId: number;
+  /** Nanoseconds. */
+  readonly deadline: bigint;
+  readonly appBytes: Uint8Array;
+}
+
+export type Chain =
+  | { readonly vm: 'platform'; readonly blockchainID: BlockchainID; readonly view: PlatformView }
+  /** The X-Chain, which signs nothing. */
+  | { readonly vm: 'avm'; readonly blockchainID: BlockchainID }
+  | EvmChain;
+
+export interface AppRequestJudge {
+  /**
+   * @param runs whether the node runs a chain: it drops requests to any other
+   * @param nodeID the node that is asked, for what each has seen for itself
+   */
+  judge(request: AppRequestFields, runs: (chainID: BlockchainID) => boolean, nodeID?: NodeID): Verdict;
+}
+
+/** The first byte of a signature request (a uvarint). Chains have no other handler that concerns us. */
+const SIGNATURE_REQUEST_HANDLER_ID = 0x02;
+/** A node reads the deadline as a signed number, so that a larger one lies in the past. */
+const MAX_DEADLINE = 2n ** 63n - 1n;
+/** All validators get the same few requests, so that parsed ones are kept: this many bytes of them at most. */
+const MAX_PARSED_BYTES = 16 * 1024 * 1024;
+
+export function createAppRequestJudge(networkID: number, chains: readonly Chain[]): AppRequestJudge {
+  const chainOfKey = new Map(chains.map((chain) => [keyOf(idBytes(chain.blockchainID)), chain]));
+  const parsed = new LRUCache<string, ParsedRequest>({ maxSize: MAX_PARSED_BYTES });
+
+  function parse(appBytes: Uint8Array): ParsedRequest {
+    const key = keyOf(appBytes);
+    const known = parsed.get(key);
+    if (known !== undefined) return known;
+    const request = parseRequest(appBytes);
+    // The key, the message, and the message's own copies of its parts.
+    parsed.set(key, request, { size: 1024 + 4 * appBytes.length });
+    return request;
+  }
+
+  return {
+    judge({ chainId, requestId, deadline, appBytes }, runs, nodeID) {
+      const chain = chainOfKey.get(keyOf(chainId));
+      if (chain === undefined || !runs(chain.blockchainID)) return undefined;
+      if (deadline <= 0n || deadline > MAX_DEADLINE) return undefined;
+      // On EVM chains even request IDs belong to requests of another kind; what cannot be read as one is dropped.
+      if (isEvm(chain) && requestId % 2 === 0) return undefined;
+      if (chain.vm === 'avm' || appBytes[0] !== SIGNATURE_REQUEST_HANDLER_ID) {
+        return refuse(UNREGISTERED_HANDLER, 'no handler is registered for this request');
+      }
+      const request = parse(appBytes);
+      if (request instanceof ParseError) return refuse(UNEXPECTED, `cannot parse the request: ${request.message}`);
+      const { message, justification } = request;
+      const refusal = isEvm(chain)
+        ? verifyEvmMessage(chain, message, nodeID)
+        : verifyPlatformMessage(chain.view, message, justification);
+      if (refusal !== undefined) return { kind: 'refuse', refusal };
+      // As in a real node the signer checks these last, when nothing else is wrong with the message.
+      if (message.sourceChainID !== chain.blockchainID) {
+        return refuse(UNEXPECTED, 'cannot sign the message: wrong source chain ID');
+      }
+      if (message.networkID !== networkID) return refuse(UNEXPECTED, 'cannot sign the message: wrong network ID');
+      return { kind: 'sign', message };
+    },
+  };
+}
+
+type ParsedRequest = { readonly message: UnsignedMessage; readonly justification: Uint8Array } | ParseError;
+
+function parseRequest(appBytes: Uint8Array): ParsedRequest {
+  try {
+    const { message, justification } = parseSignatureRequest(appBytes);
+    return { message: parseUnsignedMessage(message), justification };
+  } catch (error) {
+    if (error instanceof ParseError) return error;
+    throw error;
+  }
+}
+
+function isEvm(chain: Chain): chain is EvmChain {
+  return chain.vm === 'coreth' || chain.vm === 'subnet-evm';
+}
+
+function refuse(code: number, message: string): Verdict {
+  return { kind: 'refuse', refusal: { code, message } };
+}
+
+function keyOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+}

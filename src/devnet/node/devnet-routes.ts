@@ -1,0 +1,146 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  RawServerDefault,
+} from 'fastify';
+import { AggregatorError } from '../../aggregation/aggregator-error.ts';
+import { Type } from '../../lib/encoding/schema.ts';
+import type { Devnet } from '../devnet.ts';
+
+type Server = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>;
+
+/** Messages of one call: 10,000 of them are 2 MB of JSON. */
+const MAX_MESSAGES = 10_000;
+/** About as long as the embedded network takes to start. */
+const START_MS = 1_000;
+const HexString = Type.String({ pattern: '^(0x)?([0-9a-f]{2})*$' });
+
+const ExampleSchema = Type.Object({
+  name: Type.String(),
+  method: Type.Union([Type.Literal('GET'), Type.Literal('POST')]),
+  path: Type.String(),
+  body: Type.Optional(
+    Type.Object({
+      message: Type.Optional(HexString),
+      justification: Type.Optional(HexString),
+      signingSubnetId: Type.Optional(Type.String()),
+      quorumPercentage: Type.Optional(Type.Integer()),
+      quorumPercentageBuffer: Type.Optional(Type.Integer()),
+      pChainHeight: Type.Optional(Type.Integer()),
+      destinationBlockchainId: Type.Optional(Type.String()),
+    }),
+  ),
+});
+
+const NetworkSchema = Type.Object(
+  {
+    apiUrl: Type.String(),
+    networkID: Type.Integer(),
+    subnets: Type.Object({
+      primary: Type.Object({
+        subnetID: Type.String(),
+        pChainID: Type.String(),
+        xChainID: Type.String(),
+        cChainID: Type.String(),
+      }),
+      l1: Type.Object({
+        subnetID: Type.String(),
+        blockchainID: Type.String(),
+        managerAddress: HexString,
+        olderHeight: Type.Integer({ description: "A P-Chain height at which the L1's validators were others" }),
+      }),
+    }),
+    nodeIDs: Type.Array(Type.String()),
+    transactions: Type.Object(
+      {
+        balanceIncrease: Type.String(),
+        disabling: Type.String(),
+        overtakenWeightChange: Type.String(),
+        usedUpRegistration: Type.String(),
+        processing: Type.String(),
+        ofXChain: Type.String(),
+      },
+      { description: 'IDs of transactions without a message to sign, for a reason each' },
+    ),
+  },
+  { description: 'The embedded network' },
+);
+
+const MessagesSchema = Type.Object(
+  { messages: Type.Array(HexString, { description: 'Unsigned, in hex' }) },
+  { description: 'As many as asked for' },
+);
+
+const tags = ['Embedded network'];
+/** Free, and open to everybody who can reach a network made for trying things out. */
+const config = { access: { group: 'operations', units: 0 } } as const;
+
+/**
+ * What only a service with an embedded network has: requests to try, messages to sign, and where its nodes are.
+ *
+ * @param running the embedded network, undefined until it has started
+ * @param pathName the name by which the examples call it
+ */
+export function registerDevnetRoutes(server: Server, running: () => Devnet | undefined, pathName: string): void {
+  function devnet(): Devnet {
+    const started = running();
+    if (started !== undefined) return started;
+    throw new AggregatorError('network_unavailable', 'the embedded network is starting', { retryAfterMs: START_MS });
+  }
+
+  server.get(
+    '/devnet/examples',
+    {
+      config,
+      schema: {
+        operationId: 'devnetExamples',
+        tags,
+        summary: 'Requests to try that succeed',
+        response: { 200: Type.Array(ExampleSchema, { description: 'Each to be sent as it is' }) },
+      },
+    },
+    async () => devnet().examples(pathName),
+  );
+  server.post(
+    '/devnet/messages',
+    {
+      config,
+      schema: {
+        operationId: 'devnetMessages',
+        tags,
+        summary: 'Makes the C-Chain emit new messages',
+        body: Type.Object(
+          { count: Type.Integer({ minimum: 1, maximum: MAX_MESSAGES }) },
+          { additionalProperties: false, examples: [{ count: 1 }] },
+        ),
+        response: { 200: MessagesSchema },
+      },
+    },
+    async ({ body }) => ({ messages: devnet().emitMessages(body.count) }),
+  );
+  server.get(
+    '/devnet/network',
+    {
+      config,
+      schema: {
+        operationId: 'devnetNetwork',
+        tags,
+        summary: 'Where its API is, and which nodes it has',
+        response: { 200: NetworkSchema },
+      },
+    },
+    async () => {
+      const network = devnet().network();
+      return { ...network, nodeIDs: [...network.nodeIDs] };
+    },
+  );
+}

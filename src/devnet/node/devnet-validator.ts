@@ -1,0 +1,308 @@
+import { createServer, type Server, type Socket } from 'node:net';
+import type { SecureContext } from 'node:tls';
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { compareNodeVersions, createHandshake, type NodeVersion } from '../../p2p/connection/handshake.ts';
+import type { AppRequest } from '../../p2p/gen/p2p_pb.js';
+import { createIdentityContext, type Identity } from '../../p2p/identity/identity.ts';
+import { BloomFilter } from '../../p2p/wire/bloom-filter.ts';
+import { type SignedAddress, signAddress } from '../../p2p/wire/signed-address.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
+import { idBytes, PRIMARY_NETWORK_ID } from '../../warp/ids.ts';
+import { encodeSignatureResponse } from '../../warp/signature-request.ts';
+import type { KeyRing } from '../key-ring.ts';
+import type { AppRequestJudge, Verdict } from './app-request-judge.ts';
+import type { GossipPool } from './gossip-pool.ts';
+import {
+  type ConnectedPeer,
+  type ConnectionHost,
+  type PeerListRequest,
+  ValidatorConnection,
+} from './validator-connection.ts';
+import type { ClaimedAddress, ValidatorAnswer, ValidatorHooks } from './validator-hooks.ts';
+
+/** What all validators of the embedded network share. */
+export interface ValidatorSurroundings {
+  readonly networkID: number;
+  readonly host: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly keys: KeyRing;
+  readonly judge: AppRequestJudge;
+  readonly gossip: GossipPool;
+  /** A point of G2, shown in every Handshake: see {@link DevnetValidator}. */
+  readonly handshakeSignature: Uint8Array;
+}
+
+export interface ValidatorRole {
+  readonly identity: Identity;
+  /** Into the key ring. */
+  readonly keyIndex: number;
+  /** The subnets it validates now: under these its address is gossiped. */
+  readonly subnetIDs: readonly SubnetID[];
+  /** Subnets it tracks, as it says in its Handshake, without the primary network. */
+  readonly trackedSubnets: readonly SubnetID[];
+  readonly blockchainIDs: ReadonlySet<BlockchainID>;
+}
+
+/** The release whose rules the validators follow. */
+export const NODE_VERSION: NodeVersion = { major: 1, minor: 14, patch: 2 };
+export const CLIENT_NAME = 'avalanchego';
+/** avalanchego `version/constants.go` of that release, after its upgrade. */
+const MINIMUM_COMPATIBLE_VERSION: NodeVersion = { major: 1, minor: 14, patch: 0 };
+/** TCP connections to one validator: a test has a few clients, and nobody else comes to the loopback interface. */
+const MAX_CONNECTIONS = 256;
+/** The filter of known addresses that a node sends. It is empty here, as these validators ask nobody for addresses. */
+const NO_KNOWN_PEERS = {
+  filter: BloomFilter.create(1, 0.01, (length) => new Uint8Array(length)).encode(),
+  salt: new Uint8Array(32),
+};
+
+/**
+ * One validator: a listening socket, an identity, and a way of answering.
+ *
+ * It differs from a real one in two things. A node signs its address with its BLS key, in the domain of proofs of possession; here
+ * all validators show the same point of G2 instead. Signing would take 20 ms for each of 2,000 validators, and a peer can check
+ * the signature only against the validator set. And a node reads no more than 512 KiB a second of a peer that is no validator, while
+ * these read all at once: what comes of that is seen on real nodes only.
+ */
+export class DevnetValidator implements ConnectionHost {
+  readonly index: number;
+  readonly networkID: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly #surroundings: ValidatorSurroundings;
+  readonly #role: ValidatorRole;
+  readonly #connections = new Set<ValidatorConnection>();
+  /** By the NodeID of the peer: a node keeps one connection to each. */
+  readonly #admitted = new Map<NodeID, ValidatorConnection>();
+  #hooks: ValidatorHooks = {};
+  #context: SecureContext | undefined;
+  #server: Server | undefined;
+  #address: SignedAddress | undefined;
+  #appRequestCount = 0;
+
+  constructor(index: number, surroundings: ValidatorSurroundings, role: ValidatorRole) {
+    this.index = index;
+    this.networkID = surroundings.networkID;
+    this.clock = surroundings.clock;
+    this.logger = surroundings.logger;
+    this.#surroundings = surroundings;
+    this.#role = role;
+  }
+
+  get nodeID(): NodeID {
+    return this.#role.identity.nodeID;
+  }
+
+  /** 48 bytes, compressed G1. */
+  get publicKey(): Uint8Array {
+    const key = this.#surroundings.keys.publicKeys[this.#role.keyIndex];
+    if (key === undefined) throw new RangeError(`there is no key ${this.#role.keyIndex}`);
+    return key;
+  }
+
+  get keyIndex(): number {
+    return this.#role.keyIndex;
+  }
+
+  get trackedSubnets(): readonly SubnetID[] {
+    return this.#role.trackedSubnets;
+  }
+
+  /** Where it listens, or listened last. */
+  get address(): SignedAddress {
+    if (this.#address === undefined) throw new Error('the validator was never started');
+    return this.#address;
+  }
+
+  get isRunning(): boolean {
+    return this.#server !== undefined;
+  }
+
+  /** Those whose handshake is complete. */
+  get connectedPeers(): readonly ConnectedPeer[] {
+    return [...this.#connections].flatMap(({ isReady, peer }) => (isReady && peer !== undefined ? [peer] : []));
+  }
+
+  /** Requests that came since the start, whether or not they were answered. */
+  get appRequestCount(): number {
+    return this.#appRequestCount;
+  }
+
+  get connections(): readonly ValidatorConnection[] {
+    return [...this.#connections];
+  }
+
+  get identity(): Identity {
+    return this.#role.identity;
+  }
+
+  get keys(): KeyRing {
+    return this.#surroundings.keys;
+  }
+
+  setHooks(hooks: ValidatorHooks): void {
+    this.#hooks = hooks;
+    this.#context = undefined;
+  }
+
+  /** A second node with this identity and keys, not yet started; its address will be the newer one. */
+  createTwin(): DevnetValidator {
+    const twin = new DevnetValidator(this.index, this.#surroundings, this.#role);
+    twin.#address = this.#address;
+    return twin;
+  }
+
+  /** @param port 0 for any free one */
+  async start(port = 0): Promise<void> {
+    if (this.#server !== undefined) throw new Error('the validator is already running');
+    const { host, gossip } = this.#surroundings;
+    const server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
+    server.maxConnections = MAX_CONNECTIONS;
+    this.#server = server;
+    try {
+      await listen(server, host, port);
+    } catch (error) {
+      this.#server = undefined;
+      throw error;
+    }
+    // From here on: connections that cannot be accepted, for want of a file descriptor.
+    server.on('error', (error) =>
+      this.logger.warn({ nodeID: this.nodeID, error: error.message }, 'embedded validator'),
+    );
+    const listening = server.address();
+    if (listening === null || typeof listening === 'string') throw new Error('the validator does not listen on TCP');
+    // Peers believe the address that was signed last, so one that is signed within the same second must still look later.
+    const nowSeconds = BigInt(Math.floor(this.clock.now() / 1000));
+    const earlier = this.#address?.timestamp ?? 0n;
+    const timestamp = nowSeconds > earlier ? nowSeconds : earlier + 1n;
+    this.#address = signAddress(this.#role.identity, { host, port: listening.port, timestamp });
+    if (this.#role.subnetIDs.length > 0) gossip.set(this.#address, this.#role.subnetIDs);
+  }
+
+  /** Closes the port and all connections, as the end of the process would. */
+  async stop(): Promise<void> {
+    await this.#hooks.stop?.();
+    await this.#close();
+  }
+
+  /** @param port 0 for any free one */
+  async restart(port = 0): Promise<void> {
+    await this.#close();
+    await this.start(port);
+  }
+
+  async #close(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    this.#server = undefined;
+    this.#surroundings.gossip.delete(this.nodeID);
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    for (const connection of [...this.#connections]) connection.close('the validator stops');
+    await closed;
+  }
+
+  #accept(socket: Socket): void {
+    const { accept, isFrozen = false } = this.#hooks;
+    if (accept === undefined) this.#connections.add(new ValidatorConnection(this, socket, isFrozen));
+    else accept(socket);
+  }
+
+  secureContext(): SecureContext {
+    // Made at the first connection: so 2,000 validators start sooner, and those that nobody connects to cost nothing.
+    this.#context ??= this.#hooks.secureContext?.() ?? createIdentityContext(this.#role.identity);
+    return this.#context;
+  }
+
+  createHandshake(): ReturnType<typeof createHandshake> {
+    return createHandshake({
+      networkID: this.networkID,
+      nowMs: this.clock.now(),
+      version: this.#hooks.version ?? NODE_VERSION,
+      clientName: CLIENT_NAME,
+      address: this.address,
+      blsSignature: this.#surroundings.handshakeSignature,
+      trackedSubnets: this.#role.trackedSubnets.map(idBytes),
+      knownPeers: NO_KNOWN_PEERS,
+      allSubnets: this.#role.subnetIDs.includes(PRIMARY_NETWORK_ID),
+    });
+  }
+
+  admits(nodeID: NodeID, connection: ValidatorConnection): boolean {
+    if (this.#hooks.admitsNobody || nodeID === this.nodeID || this.#admitted.has(nodeID)) return false;
+    this.#admitted.set(nodeID, connection);
+    return true;
+  }
+
+  checkHandshake(handshake: { readonly ipBlsSig: Uint8Array }, peer: ConnectedPeer['handshake']): void {
+    const { major, minor, patch } = peer.version;
+    if (major > NODE_VERSION.major || compareNodeVersions(peer.version, MINIMUM_COMPATIBLE_VERSION) < 0) {
+      throw new ParseError('Handshake', `is of the incompatible version ${major}.${minor}.${patch}`);
+    }
+    if (!this.#surroundings.keys.isSignature(handshake.ipBlsSig)) {
+      throw new ParseError('Handshake', 'has a BLS signature that is no point of G2');
+    }
+  }
+
+  peerList({ nodeID, handshake }: ConnectedPeer, query: PeerListRequest): ReturnType<ConnectionHost['peerList']> {
+    const tracked = new Set(handshake.trackedSubnets.map((subnet) => Buffer.from(subnet).toString('hex')));
+    const isTracked = (subnetID: SubnetID): boolean =>
+      subnetID === PRIMARY_NETWORK_ID || tracked.has(Buffer.from(idBytes(subnetID)).toString('hex'));
+    const pick = (all: boolean): ClaimedAddress[] =>
+      this.#surroundings.gossip.pick({
+        except: [this.nodeID, nodeID],
+        knownPeers: all ? undefined : query.knownPeers,
+        isWanted: (subnetIDs) => query.allSubnets || subnetIDs.some(isTracked),
+      });
+    return { claimedIpPorts: this.#hooks.peerList?.(pick) ?? pick(false) };
+  }
+
+  appRequest(connection: ValidatorConnection, request: AppRequest): void {
+    this.#appRequestCount += 1;
+    const runs = (chainID: BlockchainID): boolean => this.#role.blockchainIDs.has(chainID);
+    const { judge } = this.#surroundings;
+    const answer = (): void => this.#answer(connection, request, judge.judge(request, runs, this.nodeID));
+    if (this.#hooks.request === undefined) answer();
+    else this.#hooks.request(connection, answer);
+  }
+
+  closed(connection: ValidatorConnection): void {
+    this.#connections.delete(connection);
+    for (const [nodeID, admitted] of this.#admitted) {
+      if (admitted === connection) this.#admitted.delete(nodeID);
+    }
+  }
+
+  #answer(connection: ValidatorConnection, request: AppRequest, verdict: Verdict): void {
+    if (verdict === undefined) return;
+    const refusal = verdict.kind === 'refuse' ? verdict.refusal : this.#hooks.refuse?.(verdict.message);
+    const { chainId, requestId } = request;
+    if (refusal !== undefined) {
+      const value = { chainId, requestId, errorCode: refusal.code, errorMessage: refusal.message };
+      this.#send(connection, { case: 'appError', value });
+    } else if (verdict.kind === 'sign') {
+      const { keys } = this.#surroundings;
+      const { bytes } = verdict.message;
+      const signature = this.#hooks.sign?.(bytes) ?? keys.sign(this.#role.keyIndex, bytes);
+      const value = { chainId, requestId, appBytes: encodeSignatureResponse(signature) };
+      this.#send(connection, { case: 'appResponse', value });
+    }
+  }
+
+  #send(connection: ValidatorConnection, answer: ValidatorAnswer): void {
+    if (this.#hooks.send === undefined) connection.send(answer, 'zstd');
+    else this.#hooks.send(connection, answer);
+  }
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port }, () => {
+      server.removeListener('error', reject);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,370 @@
+import { hash } from 'node:crypto';
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { bytesToHex } from '../../lib/encoding/bytes.ts';
+import { type JsonObject, readArray, readString, readU64 } from '../../pchain/rpc/json-fields.ts';
+import { createWarpSet, type WarpSet } from '../../validators/warp-set.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  type NodeID,
+  P_CHAIN_ID,
+  PRIMARY_NETWORK_ID,
+  parseId,
+  parseNodeID,
+  type SubnetID,
+  type TxID,
+  type ValidationID,
+} from '../../warp/ids.ts';
+import type { KeyRing } from '../key-ring.ts';
+import { type NetworkModel, OWNER } from '../network-model.ts';
+import { seededId } from '../seeded-random.ts';
+import { CLIENT_NAME, type DevnetValidator, NODE_VERSION } from './devnet-validator.ts';
+
+/** The error of a method, answered as a JSON-RPC error with the code -32000 and this text. */
+export class MethodError extends Error {
+  override readonly name = 'MethodError';
+}
+
+/** From a method's params to its result. @throws {MethodError} @throws {ParseError} where the params are malformed */
+export type Method = (params: JsonObject) => unknown;
+
+export interface NodeApiSubject {
+  readonly model: NetworkModel;
+  readonly keys: KeyRing;
+  readonly clock: Clock;
+  readonly seed: number;
+  /** The node whose API it is. */
+  readonly node: DevnetValidator;
+  /** The validators that it says it is connected to; those that do not run are left out. */
+  readonly peers: readonly DevnetValidator[];
+}
+
+const VERSION = `${CLIENT_NAME}/${NODE_VERSION.major}.${NODE_VERSION.minor}.${NODE_VERSION.patch}`;
+/** VM IDs of the reference node; subnet-evm's is the one its releases are built with. */
+const VM_IDS = {
+  coreth: 'mgj786NP7uDwBCcq6YwThhaN8FLyybkCa4zBWTQbNgmK6k9A6',
+  avm: 'jvYyfQTxGMJLuGWa55kdP2p2zSUYsQ5Raupu4TW34ZAUBAbtq',
+  'subnet-evm': 'srEXiWaHuhNyGwPUi444Tu47ZEDwxTWrbQiuD7FmgSAQ6X7Dy',
+};
+const ACTIVE = '2020-12-05T05:00:00Z';
+/** What a network of no known ID has by default (avalanchego `upgrade/upgrade.go`). */
+const UPGRADES = {
+  apricotPhase1Time: ACTIVE,
+  apricotPhase2Time: ACTIVE,
+  apricotPhase3Time: ACTIVE,
+  apricotPhase4Time: ACTIVE,
+  apricotPhase4MinPChainHeight: 0,
+  apricotPhase5Time: ACTIVE,
+  apricotPhasePre6Time: ACTIVE,
+  apricotPhase6Time: ACTIVE,
+  apricotPhasePost6Time: ACTIVE,
+  banffTime: ACTIVE,
+  cortinaTime: ACTIVE,
+  cortinaXChainStopVertexID: P_CHAIN_ID,
+  durangoTime: ACTIVE,
+  etnaTime: ACTIVE,
+  fortunaTime: ACTIVE,
+  graniteTime: ACTIVE,
+  graniteEpochDuration: 30_000_000_000,
+  heliconTime: '9999-12-01T00:00:00Z',
+};
+const NETWORK_START = 1_791_000_000n;
+const YEAR_SECONDS = 31_536_000n;
+const L1_BALANCE = 1_000_000_000n;
+
+/** The methods under `/ext/bc/P` (avalanchego `vms/platformvm/service.go`). */
+export function createPlatformMethods({ model, seed }: NodeApiSubject): Readonly<Record<string, Method>> {
+  return {
+    'platform.getHeight': () => ({ height: String(model.height()) }),
+    'platform.getProposedHeight': () => ({ height: String(model.proposedHeight()) }),
+    'platform.getValidatorsAt': (params) => getValidatorsAt(model, params),
+    'platform.getAllValidatorsAt': (params) => getAllValidatorsAt(model, params),
+    'platform.getCurrentValidators': (params) => {
+      const subnetID = readSubnetID(params);
+      const wanted = new Set(readNodeIDs(params));
+      const isWanted = ({ nodeID }: { nodeID: NodeID }): boolean => wanted.size === 0 || wanted.has(nodeID);
+      if (subnetID === model.l1.subnetID) return { validators: l1Validators(model).filter(isWanted) };
+      if (subnetID !== PRIMARY_NETWORK_ID) return { validators: [] };
+      return { validators: primaryValidators(model, seed).filter(isWanted) };
+    },
+    'platform.validatedBy': (params) => {
+      const blockchainID = parseId<BlockchainID>(readString(params.blockchainID, 'blockchainID'), 'blockchainID');
+      const subnetID = model.validatedBy(blockchainID);
+      if (subnetID === undefined) {
+        throw new MethodError(`problem retrieving blockchain "${blockchainID}": not found`);
+      }
+      return { subnetID };
+    },
+    'platform.getSubnet': (params) => {
+      const subnetID = readSubnetID(params);
+      if (subnetID === PRIMARY_NETWORK_ID) throw new MethodError("the primary network isn't a subnet");
+      const conversionID = model.conversionID(subnetID);
+      if (conversionID === undefined) throw new MethodError('not found');
+      return {
+        isPermissioned: false,
+        controlKeys: [OWNER],
+        threshold: '1',
+        locktime: '0',
+        subnetTransformationTxID: P_CHAIN_ID,
+        conversionID: idFromBytes(conversionID, 'conversionID'),
+        managerChainID: model.l1.conversion.managerChainID,
+        managerAddress: hex(model.l1.conversion.managerAddress),
+      };
+    },
+    'platform.getTx': (params) => {
+      const transaction = model.ledger.transaction(readTxID(params));
+      if (transaction === undefined) throw new MethodError("couldn't get tx: not found");
+      return { tx: inEncoding(params, transaction), encoding: readEncoding(params) };
+    },
+    'platform.getTxStatus': (params) => {
+      const txID = readTxID(params);
+      if (model.ledger.transaction(txID) !== undefined) return { status: 'Committed' };
+      return { status: txID === model.ledger.processing.id ? 'Processing' : 'Unknown' };
+    },
+    'platform.getBlockByHeight': (params) => {
+      const height = readU64(params.height, 'height');
+      if (height > model.height()) throw new MethodError(`couldn't get block at height ${height}: not found`);
+      return { block: inEncoding(params, model.ledger.block(height)), encoding: readEncoding(params) };
+    },
+    'platform.getL1Validator': (params) => {
+      const validationID = parseId<ValidationID>(readString(params.validationID, 'validationID'), 'validationID');
+      const validator = l1Validators(model).find((candidate) => candidate.validationID === validationID);
+      if (validator === undefined) {
+        throw new MethodError(`fetching L1 validator "${validationID}" failed: not found`);
+      }
+      return { ...validator, subnetID: model.l1.subnetID, height: String(model.height()) };
+    },
+    'platform.getValidatorFeeState': () => ({ excess: 0, price: 1, timestamp: timestampText(model) }),
+    'platform.getTimestamp': () => ({ timestamp: timestampText(model) }),
+    'platform.getBlockchains': () => ({
+      blockchains: [
+        blockchain(model.l1.blockchainID, 'embedded L1', model.l1.subnetID, VM_IDS['subnet-evm']),
+        blockchain(model.cChain.blockchainID, 'C-Chain', PRIMARY_NETWORK_ID, VM_IDS.coreth),
+        blockchain(model.xChainID, 'X-Chain', PRIMARY_NETWORK_ID, VM_IDS.avm),
+      ],
+    }),
+  };
+}
+
+/** The methods under `/ext/bc/X` (avalanchego `vms/avm/service.go`). */
+export function createAvmMethods({ model }: NodeApiSubject): Readonly<Record<string, Method>> {
+  return {
+    'avm.getTx': (params) => {
+      const { id, bytes } = model.ledger.ofXChain;
+      if (readTxID(params) !== id) throw new MethodError('not found');
+      if (readEncoding(params) === 'json') throw new MethodError('this network has it in hex only');
+      return { tx: withChecksum(bytes), encoding: 'hex' };
+    },
+  };
+}
+
+/** The methods under `/ext/bc/<chain>/proposervm` (avalanchego `vms/proposervm/service.go`). */
+export function createProposervmMethods({ model }: NodeApiSubject): Readonly<Record<string, Method>> {
+  return {
+    'proposervm.getProposedHeight': () => ({ height: String(model.proposedHeight()) }),
+    'proposervm.getCurrentEpoch': () => {
+      const { number, startTime, pChainHeight } = model.epoch();
+      return { number: String(number), startTime: String(startTime), pChainHeight: String(pChainHeight) };
+    },
+  };
+}
+
+/** The methods under `/ext/info` (avalanchego `api/info/service.go`). */
+export function createInfoMethods({
+  model,
+  keys,
+  clock,
+  node,
+  peers,
+}: NodeApiSubject): Readonly<Record<string, Method>> {
+  let proofOfPossession: Uint8Array | undefined;
+  return {
+    'info.getNetworkID': () => ({ networkID: String(model.networkID) }),
+    'info.getNodeVersion': () => ({
+      version: VERSION,
+      databaseVersion: 'v1.4.5',
+      rpcProtocolVersion: '45',
+      gitCommit: '',
+      vmVersions: { avm: VERSION, evm: 'v1.14.2', platform: VERSION },
+    }),
+    'info.getNodeID': () => {
+      proofOfPossession ??= keys.provePossession(node.keyIndex);
+      const nodePOP = { publicKey: hex(node.publicKey), proofOfPossession: hex(proofOfPossession) };
+      return { nodeID: node.nodeID, nodePOP };
+    },
+    'info.upgrades': () => UPGRADES,
+    'info.getNodeIP': () => ({ ip: addressText(node) }),
+    'info.peers': (params) => {
+      const wanted = new Set(readNodeIDs(params));
+      const now = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+      const validators = peers
+        .filter(({ isRunning }) => isRunning)
+        .map((peer) => ({
+          nodeID: peer.nodeID,
+          ip: addressText(peer),
+          trackedSubnets: peer.trackedSubnets,
+          uptime: '100',
+        }));
+      // Clients are peers as well; most of them cannot be dialled at the address that they state.
+      const clients = node.connectedPeers.map(({ nodeID, handshake }) => ({
+        nodeID,
+        ip: `${handshake.address.host}:${handshake.address.port}`,
+        trackedSubnets: handshake.trackedSubnets.map((subnet) => idFromBytes<SubnetID>(subnet, 'subnetID')),
+        uptime: '0',
+      }));
+      const listed = [...validators, ...clients]
+        .filter(({ nodeID }) => wanted.size === 0 || wanted.has(nodeID))
+        .map(({ nodeID, ip, trackedSubnets, uptime }) => ({
+          ip,
+          publicIP: ip,
+          nodeID,
+          version: VERSION,
+          upgradeTime: 1_607_144_400,
+          lastSent: now,
+          lastReceived: now,
+          observedUptime: uptime,
+          trackedSubnets: [PRIMARY_NETWORK_ID, ...trackedSubnets],
+          supportedACPs: [],
+          objectedACPs: [],
+          benched: [],
+        }));
+      return { numPeers: String(listed.length), peers: listed };
+    },
+  };
+}
+
+function getValidatorsAt(model: NetworkModel, params: JsonObject): unknown {
+  const subnetID = readSubnetID(params);
+  const height = readHeight(model, params, 'validator set', ` with SubnetID = ${subnetID}`);
+  const entries = model
+    .validatorsAt(subnetID, height)
+    .map(({ nodeID, publicKey, weight }): [NodeID, unknown] => [
+      nodeID,
+      { publicKey: publicKey === undefined ? null : hex(publicKey), weight: String(weight) },
+    ]);
+  return inTextOrder(entries);
+}
+
+/** The canonical sets of all subnets with validators (avalanchego `snow/validators/warp.go`). */
+function getAllValidatorsAt(model: NetworkModel, params: JsonObject): unknown {
+  const height = readHeight(model, params, 'validator sets');
+  const sets = [PRIMARY_NETWORK_ID, model.l1.subnetID].map((subnetID): [SubnetID, WarpSet] => [
+    subnetID,
+    createWarpSet(model.validatorsAt(subnetID, height)),
+  ]);
+  const entries = sets
+    .filter(([, { totalWeight }]) => totalWeight > 0n)
+    .map(([subnetID, { validators, totalWeight }]): [SubnetID, unknown] => [
+      subnetID,
+      {
+        validators: validators.map(({ publicKey, weight, nodeIDs }) => ({
+          publicKey: hex(publicKey),
+          weight: String(weight),
+          nodeIDs,
+        })),
+        totalWeight: String(totalWeight),
+      },
+    ]);
+  return { validatorSets: inTextOrder(entries) };
+}
+
+function readHeight(model: NetworkModel, params: JsonObject, what: string, subject = ''): bigint {
+  const { height: wanted = 0 } = params;
+  const height = wanted === 'proposed' ? model.proposedHeight() : readU64(wanted, 'height');
+  const current = model.height();
+  if (height <= current) return height;
+  const reason = `current P-chain height (${current}) < requested P-Chain height (${height})`;
+  throw new MethodError(
+    `failed to get ${what} at ${height}: failed to fetch validator set at unfinalized height${subject}: ${reason}`,
+  );
+}
+
+/** A node writes a map in the order of the keys' text. */
+function inTextOrder(entries: readonly [string, unknown][]): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+const OUTPUT_OWNER = { locktime: '0', threshold: '1', addresses: [OWNER] };
+
+function l1Validators(model: NetworkModel) {
+  return model.l1Validators().map(({ nodeID, weight, validationID, publicKey, minNonce, isActive }) => ({
+    nodeID,
+    weight: String(weight),
+    startTime: String(NETWORK_START),
+    validationID,
+    publicKey: hex(publicKey),
+    remainingBalanceOwner: OUTPUT_OWNER,
+    deactivationOwner: OUTPUT_OWNER,
+    minNonce: String(minNonce),
+    balance: isActive ? String(L1_BALANCE) : '0',
+  }));
+}
+
+/** As a node writes them, but for the proofs of possession: each would take 20 ms, and nobody asks a validator set for them. */
+function primaryValidators(model: NetworkModel, seed: number) {
+  return model.primaryValidators.map(({ nodeID, weight, publicKey }) => ({
+    txID: seededId<TxID>(seed, `staking transaction of ${nodeID}`),
+    startTime: String(NETWORK_START),
+    endTime: String(NETWORK_START + YEAR_SECONDS),
+    weight: String(weight),
+    nodeID,
+    validationRewardOwner: OUTPUT_OWNER,
+    delegationRewardOwner: OUTPUT_OWNER,
+    potentialReward: '0',
+    accruedDelegateeReward: '0',
+    delegationFee: '2.0000',
+    uptime: '100.0000',
+    connected: true,
+    ...(publicKey === undefined ? {} : { signer: { publicKey: hex(publicKey) } }),
+    delegatorCount: '0',
+    delegatorWeight: '0',
+  }));
+}
+
+function blockchain(id: BlockchainID, name: string, subnetID: SubnetID, vmID: string): unknown {
+  return { id, name, subnetID, vmID };
+}
+
+/** Left out, it is the primary network. */
+function readSubnetID(params: JsonObject): SubnetID {
+  const { subnetID } = params;
+  if (subnetID === undefined || subnetID === null) return PRIMARY_NETWORK_ID;
+  return parseId<SubnetID>(readString(subnetID, 'subnetID'), 'subnetID');
+}
+
+function readNodeIDs(params: JsonObject): NodeID[] {
+  const { nodeIDs } = params;
+  if (nodeIDs === undefined || nodeIDs === null) return [];
+  return readArray(nodeIDs, 'nodeIDs').map((nodeID) => parseNodeID(readString(nodeID, 'nodeID')));
+}
+
+function readTxID(params: JsonObject): TxID {
+  return parseId<TxID>(readString(params.txID, 'txID'), 'txID');
+}
+
+function readEncoding({ encoding }: JsonObject): 'hex' | 'json' {
+  if (encoding === undefined || encoding === 'hex') return 'hex';
+  if (encoding === 'json') return 'json';
+  throw new MethodError('invalid encoding');
+}
+
+function inEncoding(params: JsonObject, { bytes, json }: { bytes: Uint8Array; json: unknown }): unknown {
+  return readEncoding(params) === 'json' ? json : withChecksum(bytes);
+}
+
+/** As the node encodes bytes: the last 4 bytes of their SHA-256 come after them. */
+function withChecksum(bytes: Uint8Array): string {
+  return `${hex(bytes)}${hash('sha256', bytes).slice(-8)}`;
+}
+
+function timestampText(model: NetworkModel): string {
+  return new Date(Number(model.timestamp()) * 1_000).toISOString().replace('.000Z', 'Z');
+}
+
+function addressText({ address: { host, port } }: DevnetValidator): string {
+  return `${host}:${port}`;
+}
+
+function hex(bytes: Uint8Array): string {
+  return `0x${bytesToHex(bytes)}`;
+}

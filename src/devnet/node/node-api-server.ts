@@ -1,0 +1,96 @@
+import { Readable } from 'node:stream';
+import fastify, { type FastifyInstance } from 'fastify';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { encodeExactJson, parseExactJson } from '../../pchain/rpc/exact-json.ts';
+import { type JsonObject, readObject } from '../../pchain/rpc/json-fields.ts';
+import { P_CHAIN_ID } from '../../warp/ids.ts';
+import type { NetworkModel } from '../network-model.ts';
+import {
+  createAvmMethods,
+  createInfoMethods,
+  createPlatformMethods,
+  createProposervmMethods,
+  type Method,
+  MethodError,
+  type NodeApiSubject,
+} from './node-api-methods.ts';
+
+/** JSON-RPC 2.0 codes, as the reference node's library gives them. */
+const PARSE_ERROR = -32700;
+const INVALID_REQUEST = -32600;
+const SERVER_ERROR = -32000;
+
+/** A list of 2,000 NodeIDs fits. */
+const BODY_LIMIT = 256 * 1024;
+
+/** Replaces parts of what the API does. Tests make it fail and lie by it. */
+export interface NodeApiHooks {
+  readonly see?: (model: NetworkModel) => NetworkModel;
+  /** Gives what is sent in place of the usual response, as JSON or as a stream; undefined breaks the connection. */
+  readonly respond?: (respondAsUsual: () => unknown, signal: AbortSignal) => Promise<unknown>;
+}
+
+/**
+ * The API of one node, as far as an aggregator or a wallet of its L1 needs it: the P-Chain on `/ext/bc/P` and `/ext/P`, info on
+ * `/ext/info`, the X-Chain's transactions, and the epoch of each chain. A method's error has the HTTP status 200, as a node's has.
+ */
+export function createNodeApiServer(subject: NodeApiSubject, hooks: () => NodeApiHooks = () => ({})): FastifyInstance {
+  const serve = (path: string, create: (subject: NodeApiSubject) => Readonly<Record<string, Method>>): void => {
+    const methods = create(subject);
+    server.post(path, async (request, reply) => {
+      const { see, respond } = hooks();
+      const seen = see === undefined ? methods : create({ ...subject, model: see(subject.model) });
+      const respondAsUsual = (): unknown => answer(seen, typeof request.body === 'string' ? request.body : '');
+      const response = respond === undefined ? respondAsUsual() : await respond(respondAsUsual, closing.signal);
+      if (response === undefined) return request.raw.destroy();
+      reply.header('content-type', 'application/json; charset=utf-8');
+      return response instanceof Readable ? reply.send(response) : encodeExactJson(response);
+    });
+  };
+  const closing = new AbortController();
+  const server = fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: true });
+  server.addHook('preClose', async () => closing.abort(new Error('the API closes')));
+  server.removeAllContentTypeParsers();
+  // As text, so that integers beyond 2^53 keep their digits.
+  server.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+  for (const path of ['/ext/bc/P', '/ext/P']) serve(path, createPlatformMethods);
+  serve('/ext/info', createInfoMethods);
+  const { xChainID, cChain, l1Chain } = subject.model;
+  for (const path of ['/ext/bc/X', `/ext/bc/${xChainID}`]) serve(path, createAvmMethods);
+  const chains = [P_CHAIN_ID, 'P', xChainID, 'X', cChain.blockchainID, 'C', l1Chain.blockchainID];
+  for (const chain of chains) serve(`/ext/bc/${chain}/proposervm`, createProposervmMethods);
+  return server;
+}
+
+function answer(methods: Readonly<Record<string, Method>>, body: string): unknown {
+  let call: JsonObject;
+  try {
+    call = readObject(parseExactJson(body, 'request'), 'request');
+  } catch (error) {
+    if (!(error instanceof ParseError)) throw error;
+    return failure(PARSE_ERROR, error.message, null);
+  }
+  const id = call.id ?? null;
+  if (call.jsonrpc !== '2.0') return failure(INVALID_REQUEST, 'jsonrpc must be 2.0', id);
+  const method =
+    typeof call.method === 'string' && Object.hasOwn(methods, call.method) ? methods[call.method] : undefined;
+  if (method === undefined) return failure(SERVER_ERROR, `rpc: can't find method ${JSON.stringify(call.method)}`, id);
+  try {
+    return { jsonrpc: '2.0', result: method(readParams(call.params)), id };
+  } catch (error) {
+    if (error instanceof MethodError) return failure(SERVER_ERROR, error.message, id);
+    if (error instanceof ParseError)
+      return failure(SERVER_ERROR, `couldn't unmarshal an argument: ${error.message}`, id);
+    throw error;
+  }
+}
+
+/** By name, or the same object as the one element of an array. @throws {ParseError} */
+function readParams(params: unknown): JsonObject {
+  if (params === undefined || params === null) return {};
+  return readObject(Array.isArray(params) && params.length === 1 ? params[0] : params, 'params');
+}
+
+function failure(code: number, message: string, id: unknown): unknown {
+  return { jsonrpc: '2.0', error: { code, message, data: null }, id };
+}

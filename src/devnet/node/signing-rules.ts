@@ -1,0 +1,268 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { bytesToHex, equalBytes } from '../../lib/encoding/bytes.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
+import { L1ValidatorRegistrationJustificationSchema } from '../../warp/gen/platformvm_pb.js';
+import { ID_LENGTH, idFromBytes, type NodeID, type SubnetID, type ValidationID } from '../../warp/ids.ts';
+import {
+  conversionValidationID,
+  type L1Message,
+  type L1ValidatorRegistration,
+  type L1ValidatorWeight,
+  parseL1Message,
+  registrationValidationID,
+  type SubnetToL1Conversion,
+} from '../../warp/l1-message.ts';
+import { type AddressedCall, parseWarpPayload, type WarpPayload } from '../../warp/payload.ts';
+import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
+import { parseValidatorUptime } from '../../warp/validator-uptime.ts';
+import type { EvmChain } from '../pchain/evm-chain.ts';
+import type { L1Validator } from '../pchain/l1-history.ts';
+
+/** Why a validator does not sign: the code and the text of an AppError. */
+export interface Refusal {
+  readonly code: number;
+  readonly message: string;
+}
+
+/** What the P-Chain must know to judge a message. */
+export interface PlatformView {
+  /** 32 bytes, or undefined where the subnet was never converted. */
+  conversionID(subnetID: SubnetID): Uint8Array | undefined;
+  l1Validator(validationID: ValidationID): L1Validator | undefined;
+  /** Whether a RegisterL1Validator message was used before. */
+  wasRegistered(validationID: ValidationID): boolean;
+  /** Unix seconds. */
+  timestamp(): bigint;
+}
+
+/** Codes of ACP-118's handler, the same on every chain (avalanchego `network/p2p/error.go`). */
+export const UNEXPECTED = -1;
+export const UNREGISTERED_HANDLER = -2;
+export const THROTTLED = -4;
+
+/** Codes of EVM chains (`graft/coreth/warp`, `graft/subnet-evm/warp`). */
+const EVM_PARSE = 1;
+const EVM_VERIFY = 2;
+
+/**
+ * Whether an EVM chain stands by a message: undefined if so. The justification is not looked at.
+ *
+ * @param nodeID the node that is asked
+ */
+export function verifyEvmMessage(chain: EvmChain, message: UnsignedMessage, nodeID?: NodeID): Refusal | undefined {
+  if (chain.hasEmitted(message)) return undefined;
+  const payload = attempt(() => parseWarpPayload(message.payload));
+  if (payload instanceof ParseError)
+    return { code: EVM_PARSE, message: `cannot parse the payload: ${payload.message}` };
+  switch (payload.kind) {
+    case 'Hash':
+      if (chain.hasAccepted(payload.hash)) return undefined;
+      return { code: EVM_VERIFY, message: `cannot get block ${bytesToHex(payload.hash)}: not found` };
+    case 'AddressedCall':
+      // subnet-evm looks for an off-chain message (a validator's uptime) in a call that it did not emit; coreth knows none.
+      return chain.vm === 'coreth'
+        ? { code: EVM_PARSE, message: 'the payload type AddressedCall is unknown, and no such message was emitted' }
+        : verifyOffchainCall(chain, payload, nodeID);
+  }
+}
+
+/** In the order and the words of subnet-evm (`warp/verifier_backend.go`): clients read the uptime in them. */
+function verifyOffchainCall(
+  { uptimes }: EvmChain,
+  { payload, sourceAddress }: AddressedCall,
+  nodeID: NodeID | undefined,
+): Refusal | undefined {
+  const claim = attempt(() => parseValidatorUptime(payload));
+  if (claim instanceof ParseError) {
+    return { code: EVM_PARSE, message: `failed to parse addressed call message: ${claim.message}` };
+  }
+  if (sourceAddress.length !== 0) {
+    return { code: EVM_VERIFY, message: 'source address should be empty for offchain addressed messages' };
+  }
+  const { validationID, totalUptime } = claim;
+  const seen = nodeID && uptimes?.seenBy(nodeID, validationID);
+  if (seen === undefined) return { code: EVM_VERIFY, message: 'failed to get uptime: validationID not found' };
+  if (seen >= totalUptime) return undefined;
+  const figures = `current uptime ${seen} is less than queried uptime ${totalUptime}`;
+  return { code: EVM_VERIFY, message: `${figures} for validationID ${validationID}` };
+}
+
+/**
+ * Codes of the P-Chain, in the order in which its checks come (`vms/platformvm/network/warp.go`).
+ */
+const PLATFORM_CODE = {
+  parseAddressedCall: 1,
+  sourceAddress: 2,
+  parsePayload: 3,
+  unsupportedPayload: 4,
+  parseJustification: 5,
+  conversionDoesNotExist: 6,
+  mismatchedConversionID: 7,
+  invalidJustificationType: 8,
+  parseSubnetID: 9,
+  mismatchedValidationID: 10,
+  validationDoesNotExist: 11,
+  validationExists: 12,
+  parseRegisterL1Validator: 13,
+  validationCouldBeRegistered: 14,
+  impossibleNonce: 15,
+  wrongNonce: 16,
+  wrongWeight: 17,
+} as const;
+
+const MAX_NONCE = 2n ** 64n - 1n;
+
+/** Whether the P-Chain stands by a message, given its justification: undefined if so. */
+export function verifyPlatformMessage(
+  platform: PlatformView,
+  message: UnsignedMessage,
+  justification: Uint8Array,
+): Refusal | undefined {
+  const call = attempt(() => parseAddressedCall(message.payload));
+  if (call instanceof ParseError)
+    return refuse('parseAddressedCall', `cannot parse the addressed call: ${call.message}`);
+  if (call.sourceAddress.length !== 0) return refuse('sourceAddress', 'the source address must be empty');
+  const payload = attempt(() => parseL1Message(call.payload));
+  if (payload instanceof ParseError) {
+    return refuse('parsePayload', `cannot parse the payload of the addressed call: ${payload.message}`);
+  }
+  return verifyL1Message(platform, payload, justification);
+}
+
+function verifyL1Message(platform: PlatformView, payload: L1Message, justification: Uint8Array): Refusal | undefined {
+  switch (payload.kind) {
+    case 'SubnetToL1Conversion':
+      return verifyConversion(platform, payload, justification);
+    case 'L1ValidatorRegistration':
+      return payload.registered
+        ? verifyRegistered(platform, payload.validationID)
+        : verifyNotRegistered(platform, payload, justification);
+    case 'L1ValidatorWeight':
+      return verifyWeight(platform, payload);
+    case 'RegisterL1Validator':
+      return refuse('unsupportedPayload', 'the P-Chain does not sign the payload type RegisterL1Validator');
+  }
+}
+
+function verifyConversion(
+  platform: PlatformView,
+  payload: SubnetToL1Conversion,
+  justification: Uint8Array,
+): Refusal | undefined {
+  if (justification.length !== ID_LENGTH) {
+    const found = `expected ${ID_LENGTH} bytes but got ${justification.length}`;
+    return refuse('parseJustification', `cannot parse the justification as a subnet ID: ${found}`);
+  }
+  const subnetID = idFromBytes<SubnetID>(justification, 'subnetID');
+  const conversionID = platform.conversionID(subnetID);
+  if (conversionID === undefined) return refuseUnconverted(subnetID);
+  if (equalBytes(conversionID, payload.conversionID)) return undefined;
+  const [given, expected] = [payload.conversionID, conversionID].map((id) => idFromBytes(id, 'conversionID'));
+  return refuse('mismatchedConversionID', `the conversion ID is ${expected}, not ${given}`);
+}
+
+function verifyRegistered(platform: PlatformView, validationID: ValidationID): Refusal | undefined {
+  return platform.l1Validator(validationID) === undefined ? refuseNonexistent(validationID) : undefined;
+}
+
+function verifyNotRegistered(
+  platform: PlatformView,
+  { validationID }: L1ValidatorRegistration,
+  justification: Uint8Array,
+): Refusal | undefined {
+  // Not parseJustification of `warp`: a node has a code of its own for each of the ways this can fail.
+  const preimage = parsePreimage(justification);
+  if (preimage === undefined)
+    return refuse('parseJustification', 'cannot parse the justification: not the protobuf message');
+  switch (preimage.case) {
+    case 'convertSubnetToL1TxData':
+      return verifyNeverConverted(platform, validationID, preimage.value.subnetId, preimage.value.index);
+    case 'registerL1ValidatorMessage':
+      return verifyNeverRegistrable(platform, validationID, preimage.value);
+    case undefined:
+      return refuse('invalidJustificationType', 'the justification is of neither type');
+  }
+}
+
+/** That a validator of the conversion is one no longer, or that the conversion never had it. */
+function verifyNeverConverted(
+  platform: PlatformView,
+  validationID: ValidationID,
+  subnetIDBytes: Uint8Array,
+  index: number,
+): Refusal | undefined {
+  if (subnetIDBytes.length !== ID_LENGTH) {
+    const found = `expected ${ID_LENGTH} bytes but got ${subnetIDBytes.length}`;
+    return refuse('parseSubnetID', `cannot parse the subnet ID of the justification: ${found}`);
+  }
+  const subnetID = idFromBytes<SubnetID>(subnetIDBytes, 'subnetID');
+  const justified = conversionValidationID(subnetID, index);
+  if (justified !== validationID) return refuseMismatch(validationID, justified);
+  if (platform.conversionID(subnetID) === undefined) return refuseUnconverted(subnetID);
+  if (platform.l1Validator(validationID) !== undefined) return refuseExistent(validationID);
+  return undefined;
+}
+
+/** That a RegisterL1Validator message was used up or has expired. */
+function verifyNeverRegistrable(
+  platform: PlatformView,
+  validationID: ValidationID,
+  bytes: Uint8Array,
+): Refusal | undefined {
+  const registration = attempt(() => parseL1Message(bytes));
+  if (registration instanceof ParseError || registration.kind !== 'RegisterL1Validator') {
+    const reason = registration instanceof ParseError ? registration.message : `it is a ${registration.kind}`;
+    return refuse('parseRegisterL1Validator', `cannot parse the justification as RegisterL1Validator: ${reason}`);
+  }
+  const justified = registrationValidationID(registration);
+  if (justified !== validationID) return refuseMismatch(validationID, justified);
+  if (platform.l1Validator(validationID) !== undefined) return refuseExistent(validationID);
+  if (registration.expiry <= platform.timestamp() || platform.wasRegistered(validationID)) return undefined;
+  const until = `until ${registration.expiry}`;
+  return refuse('validationCouldBeRegistered', `validation ${validationID} could still be registered ${until}`);
+}
+
+function verifyWeight(platform: PlatformView, { validationID, nonce, weight }: L1ValidatorWeight): Refusal | undefined {
+  if (nonce === MAX_NONCE) return refuse('impossibleNonce', 'no validator can have this nonce');
+  const validator = platform.l1Validator(validationID);
+  if (validator === undefined) return refuseNonexistent(validationID);
+  if (nonce + 1n !== validator.minNonce) {
+    return refuse('wrongNonce', `the last nonce is ${validator.minNonce} - 1, not ${nonce}`);
+  }
+  if (weight !== validator.weight) return refuse('wrongWeight', `the weight is ${validator.weight}, not ${weight}`);
+  return undefined;
+}
+
+function refuse(code: keyof typeof PLATFORM_CODE, message: string): Refusal {
+  return { code: PLATFORM_CODE[code], message };
+}
+
+function refuseUnconverted(subnetID: SubnetID): Refusal {
+  return refuse('conversionDoesNotExist', `subnet ${subnetID} was not converted to an L1`);
+}
+
+function refuseNonexistent(validationID: ValidationID): Refusal {
+  return refuse('validationDoesNotExist', `there is no validation ${validationID}`);
+}
+
+function refuseExistent(validationID: ValidationID): Refusal {
+  return refuse('validationExists', `validation ${validationID} exists`);
+}
+
+function refuseMismatch(validationID: ValidationID, justified: ValidationID): Refusal {
+  return refuse('mismatchedValidationID', `the justification is of validation ${justified}, not of ${validationID}`);
+}
+
+function parseAddressedCall(bytes: Uint8Array): Extract<WarpPayload, { kind: 'AddressedCall' }> {
+  const payload = parseWarpPayload(bytes);
+  if (payload.kind !== 'AddressedCall') throw new ParseError('AddressedCall', `wrong payload type ${payload.kind}`);
+  return payload;
+}
+
+function parsePreimage(bytes: Uint8Array) {
+  try {
+    return fromBinary(L1ValidatorRegistrationJustificationSchema, bytes).preimage;
+  } catch {
+    return undefined;
+  }
+}

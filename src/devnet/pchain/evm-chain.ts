@@ -1,0 +1,72 @@
+import { bytesToHex } from '../../lib/encoding/bytes.ts';
+import type { BlockchainID } from '../../warp/ids.ts';
+import { encodeWarpPayload } from '../../warp/payload.ts';
+import { createUnsignedMessage, type UnsignedMessage } from '../../warp/unsigned-message.ts';
+import type { UptimeWatch } from '../node/uptime-watch.ts';
+
+/**
+ * How many emitted messages are remembered, in some 100 MB. A real chain remembers all of them; here the oldest are forgotten, so
+ * that a network that runs for days does not grow without end.
+ */
+const MAX_MESSAGES = 1_000_000;
+
+export interface EvmChainOptions {
+  /** The C-Chain runs coreth, the L1 subnet-evm: they refuse with other codes. */
+  readonly vm: 'coreth' | 'subnet-evm';
+  readonly networkID: number;
+  readonly blockchainID: BlockchainID;
+  /** 20 bytes: the account whose messages the chain emits. */
+  readonly sender: Uint8Array;
+  /** Nodes of an L1 watch its validators, and sign what they have seen of them. */
+  readonly uptimes?: UptimeWatch;
+}
+
+/** What an EVM chain vouches for: the Warp messages that its precompile emitted, and the blocks that it accepted. */
+export class EvmChain {
+  readonly vm: EvmChainOptions['vm'];
+  readonly blockchainID: BlockchainID;
+  readonly uptimes: UptimeWatch | undefined;
+  readonly #networkID: number;
+  readonly #sender: Uint8Array;
+  readonly #messages = new Set<string>();
+  readonly #blocks = new Set<string>();
+
+  constructor({ vm, networkID, blockchainID, sender, uptimes }: EvmChainOptions) {
+    this.vm = vm;
+    this.blockchainID = blockchainID;
+    this.#networkID = networkID;
+    this.#sender = sender;
+    this.uptimes = uptimes;
+  }
+
+  /** An AddressedCall from the chain's account, which its validators sign from now on. */
+  emit(payload: Uint8Array): UnsignedMessage {
+    const message = this.prepare(payload);
+    this.#messages.add(message.id);
+    if (this.#messages.size > MAX_MESSAGES) {
+      const [oldest] = this.#messages;
+      if (oldest !== undefined) this.#messages.delete(oldest);
+    }
+    return message;
+  }
+
+  /** The message that {@link emit} would make, without emitting it. */
+  prepare(payload: Uint8Array): UnsignedMessage {
+    const call = encodeWarpPayload({ kind: 'AddressedCall', sourceAddress: this.#sender, payload });
+    return createUnsignedMessage(this.#networkID, this.blockchainID, call);
+  }
+
+  /** The message that a block was accepted. */
+  acceptBlock(hash: Uint8Array): UnsignedMessage {
+    this.#blocks.add(bytesToHex(hash));
+    return createUnsignedMessage(this.#networkID, this.blockchainID, encodeWarpPayload({ kind: 'Hash', hash }));
+  }
+
+  hasEmitted(message: UnsignedMessage): boolean {
+    return this.#messages.has(message.id);
+  }
+
+  hasAccepted(blockHash: Uint8Array): boolean {
+    return this.#blocks.has(bytesToHex(blockHash));
+  }
+}

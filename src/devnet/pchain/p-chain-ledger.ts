@@ -1,0 +1,270 @@
+import { hash } from 'node:crypto';
+import { ByteWriter } from '../../lib/encoding/byte-writer.ts';
+import { bytesToHex } from '../../lib/encoding/bytes.ts';
+import { BLS_SIGNATURE_LENGTH } from '../../warp/bls-lengths.ts';
+import type { ConversionData } from '../../warp/conversion-data.ts';
+import { type BlockchainID, idBytes, idFromBytes, P_CHAIN_ID, type TxID, type ValidationID } from '../../warp/ids.ts';
+import { encodeL1Message, type L1Message, type PChainOwner } from '../../warp/l1-message.ts';
+import { encodeWarpPayload } from '../../warp/payload.ts';
+import { encodeSignedMessage } from '../../warp/signed-message.ts';
+import { createUnsignedMessage } from '../../warp/unsigned-message.ts';
+import { seededBytes } from '../seeded-random.ts';
+import type { L1Event } from './l1-history.ts';
+
+/** A transaction of the P-Chain, in both forms of the node's API. */
+export interface LedgerTransaction {
+  readonly id: TxID;
+  readonly name: TransactionName;
+  readonly bytes: Uint8Array;
+  readonly json: unknown;
+}
+
+export interface LedgerBlock {
+  readonly bytes: Uint8Array;
+  readonly json: unknown;
+}
+
+/** Type IDs of the codec (avalanchego `vms/platformvm/txs/codec.go`). */
+const TYPE_IDS = {
+  BaseTx: 34,
+  ConvertSubnetToL1Tx: 35,
+  RegisterL1ValidatorTx: 36,
+  SetL1ValidatorWeightTx: 37,
+  IncreaseL1ValidatorBalanceTx: 38,
+  DisableL1ValidatorTx: 39,
+} as const;
+type TransactionName = keyof typeof TYPE_IDS;
+
+const BANFF_STANDARD_BLOCK = 32;
+const SIGNATURE_INDICES = 10;
+/** What every validator of the L1 started with, in nAVAX. */
+const BALANCE = 1_000_000_000n;
+
+export interface LedgerOptions {
+  readonly seed: number;
+  readonly networkID: number;
+  readonly managerChainID: BlockchainID;
+  /** The account on the manager's chain that sends the L1's messages. */
+  readonly managerAddress: Uint8Array;
+  readonly owner: PChainOwner;
+  readonly events: readonly L1Event[];
+  /** Unix seconds of a block. */
+  readonly timeOf: (height: bigint) => bigint;
+}
+
+/** The blocks and transactions behind the L1's history. Most blocks are empty, as new ones come by the clock alone. */
+export class PChainLedger {
+  readonly #options: LedgerOptions;
+  readonly #transactions = new Map<TxID, LedgerTransaction>();
+  readonly #atHeight = new Map<bigint, LedgerTransaction[]>();
+  readonly #blocks: { readonly id: Uint8Array; readonly block: LedgerBlock }[] = [];
+  /** Issued, and not accepted as long as this network runs. */
+  readonly processing: LedgerTransaction;
+  /** Of the X-Chain, whose transactions the P-Chain does not know. */
+  readonly ofXChain: Pick<LedgerTransaction, 'id' | 'bytes'>;
+
+  constructor(options: LedgerOptions) {
+    this.#options = options;
+    const nonces = new Map<ValidationID, bigint>();
+    for (const event of options.events) {
+      const transaction = this.#fromEvent(event, nonces);
+      if (transaction !== undefined) this.#accept(event.height, transaction);
+    }
+    this.processing = this.#create('BaseTx', 'being processed', {}, () => undefined);
+    const bytes = seededBytes(options.seed, 'X-Chain transaction', 200);
+    this.ofXChain = { id: idFromBytes<TxID>(sha256(bytes), 'txID'), bytes };
+  }
+
+  /** Accepted at a height: for kinds that change nothing in the L1's validator set. */
+  add(
+    height: bigint,
+    name: 'IncreaseL1ValidatorBalanceTx' | 'DisableL1ValidatorTx' | 'BaseTx',
+    validationID: ValidationID,
+  ): void {
+    const json =
+      name === 'BaseTx'
+        ? {}
+        : {
+            validationID,
+            ...(name === 'IncreaseL1ValidatorBalanceTx'
+              ? { balance: Number(BALANCE) }
+              : { disableAuthorization: { signatureIndices: [] } }),
+          };
+    const transaction = this.#create(name, `at ${height}`, json, (writer) => {
+      if (name !== 'BaseTx') writer.bytes(idBytes(validationID));
+      if (name === 'IncreaseL1ValidatorBalanceTx') writer.u64(BALANCE);
+      if (name === 'DisableL1ValidatorTx') writer.u32(SIGNATURE_INDICES).u32(0);
+    });
+    this.#accept(height, transaction);
+  }
+
+  transaction(id: TxID): LedgerTransaction | undefined {
+    return this.#transactions.get(id);
+  }
+
+  /** The transaction of this kind at a height; the caller knows that there is one. */
+  transactionAt(height: bigint, name: TransactionName): LedgerTransaction {
+    const found = this.#atHeight.get(height)?.find((transaction) => transaction.name === name);
+    if (found === undefined) throw new RangeError(`there is no ${name} at height ${height}`);
+    return found;
+  }
+
+  /** Heights only grow, so that each block is made once, on top of the one before. */
+  block(height: bigint): LedgerBlock {
+    while (BigInt(this.#blocks.length) <= height) this.#blocks.push(this.#createBlock(BigInt(this.#blocks.length)));
+    const found = this.#blocks[Number(height)];
+    if (found === undefined) throw new RangeError(`there is no block ${height}`);
+    return found.block;
+  }
+
+  #createBlock(height: bigint): { id: Uint8Array; block: LedgerBlock } {
+    const parentID = this.#blocks.at(-1)?.id ?? seededBytes(this.#options.seed, 'genesis parent', 32);
+    const transactions = this.#atHeight.get(height) ?? [];
+    const time = this.#options.timeOf(height);
+    const writer = new ByteWriter()
+      .u16(0)
+      .u32(BANFF_STANDARD_BLOCK)
+      .u64(time)
+      .bytes(parentID)
+      .u64(height)
+      .u32(transactions.length);
+    // In a block a transaction has no codec version of its own.
+    for (const { bytes } of transactions) writer.bytes(bytes.subarray(2));
+    const bytes = writer.finish();
+    const id = sha256(bytes);
+    const json = {
+      time,
+      parentID: idFromBytes(parentID, 'parentID'),
+      height,
+      id: idFromBytes(id, 'id'),
+      txs: transactions.map((transaction) => transaction.json),
+    };
+    return { id, block: { bytes, json } };
+  }
+
+  #accept(height: bigint, transaction: LedgerTransaction): void {
+    this.#transactions.set(transaction.id, transaction);
+    this.#atHeight.set(height, [...(this.#atHeight.get(height) ?? []), transaction]);
+  }
+
+  #fromEvent(event: L1Event, nonces: Map<ValidationID, bigint>): LedgerTransaction | undefined {
+    const label = `at ${event.height}`;
+    switch (event.kind) {
+      case 'conversion':
+        return this.#conversion(event.data, label);
+      case 'registration': {
+        const message = this.#fromManager(event.message, label);
+        const proofOfPossession = seededBytes(this.#options.seed, `proof of possession ${label}`, BLS_SIGNATURE_LENGTH);
+        const json = { balance: Number(BALANCE), proofOfPossession: [...proofOfPossession], message: hex(message) };
+        return this.#create('RegisterL1ValidatorTx', label, json, (writer) => {
+          writer.u64(BALANCE).bytes(proofOfPossession).lengthPrefixed(message);
+        });
+      }
+      case 'weight change':
+      case 'removal': {
+        const { validationID } = event;
+        const nonce = nonces.get(validationID) ?? 0n;
+        nonces.set(validationID, nonce + 1n);
+        const weight = event.kind === 'removal' ? 0n : event.weight;
+        const message = this.#fromManager({ kind: 'L1ValidatorWeight', validationID, nonce, weight }, label);
+        return this.#create('SetL1ValidatorWeightTx', label, { message: hex(message) }, (writer) => {
+          writer.lengthPrefixed(message);
+        });
+      }
+      case 'deactivation':
+        // The balance ran out, which takes no transaction.
+        return undefined;
+    }
+  }
+
+  #conversion(
+    { subnetID, managerChainID, managerAddress, validators }: ConversionData,
+    label: string,
+  ): LedgerTransaction {
+    const { seed, owner } = this.#options;
+    const jsonOwner = { threshold: owner.threshold, addresses: owner.addresses.map((address) => hex(address)) };
+    const signers = validators.map((_, index) =>
+      seededBytes(seed, `proof of possession ${label} ${index}`, BLS_SIGNATURE_LENGTH),
+    );
+    const json = {
+      subnetID,
+      chainID: managerChainID,
+      address: hex(managerAddress),
+      validators: validators.map(({ nodeID, weight, blsPublicKey }, index) => ({
+        nodeID: hex(nodeID),
+        weight: Number(weight),
+        balance: Number(BALANCE),
+        signer: { publicKey: hex(blsPublicKey), proofOfPossession: hex(signers[index] ?? new Uint8Array()) },
+        remainingBalanceOwner: jsonOwner,
+        deactivationOwner: jsonOwner,
+      })),
+      subnetAuthorization: { signatureIndices: [] },
+    };
+    return this.#create('ConvertSubnetToL1Tx', label, json, (writer) => {
+      writer
+        .bytes(idBytes(subnetID))
+        .bytes(idBytes(managerChainID))
+        .lengthPrefixed(managerAddress)
+        .u32(validators.length);
+      for (const [index, { nodeID, weight, blsPublicKey }] of validators.entries()) {
+        writer
+          .lengthPrefixed(nodeID)
+          .u64(weight)
+          .u64(BALANCE)
+          .bytes(blsPublicKey)
+          .bytes(signers[index] ?? new Uint8Array());
+        for (let written = 0; written < 2; written += 1) {
+          writer.u32(owner.threshold).u32(owner.addresses.length);
+          for (const address of owner.addresses) writer.bytes(address);
+        }
+      }
+      writer.u32(SIGNATURE_INDICES).u32(0);
+    });
+  }
+
+  /** The signed message of the L1's manager that the P-Chain acted on. Nobody checks its signature again, so any bytes do. */
+  #fromManager(message: L1Message, label: string): Uint8Array {
+    const { seed, networkID, managerChainID, managerAddress } = this.#options;
+    const payload = encodeWarpPayload({
+      kind: 'AddressedCall',
+      sourceAddress: managerAddress,
+      payload: encodeL1Message(message),
+    });
+    return encodeSignedMessage({
+      unsignedMessage: createUnsignedMessage(networkID, managerChainID, payload),
+      signature: { signers: [0, 1, 2], signature: seededBytes(seed, `signature ${label}`, BLS_SIGNATURE_LENGTH) },
+    });
+  }
+
+  /** Without inputs, outputs and credentials, as it does not matter here who paid. */
+  #create(
+    name: TransactionName,
+    label: string,
+    fields: object,
+    write: (writer: ByteWriter) => void,
+  ): LedgerTransaction {
+    const { networkID } = this.#options;
+    const memo = Buffer.from(label);
+    const writer = new ByteWriter()
+      .u16(0)
+      .u32(TYPE_IDS[name])
+      .u32(networkID)
+      .bytes(idBytes(P_CHAIN_ID))
+      .u32(0)
+      .u32(0)
+      .lengthPrefixed(memo);
+    write(writer);
+    const bytes = writer.u32(0).finish();
+    const id = idFromBytes<TxID>(sha256(bytes), 'txID');
+    const unsignedTx = { networkID, blockchainID: P_CHAIN_ID, outputs: [], inputs: [], memo: hex(memo), ...fields };
+    return { id, name, bytes, json: { unsignedTx, credentials: [], id } };
+  }
+}
+
+function sha256(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(hash('sha256', bytes, 'buffer'));
+}
+
+function hex(bytes: Uint8Array): string {
+  return `0x${bytesToHex(bytes)}`;
+}

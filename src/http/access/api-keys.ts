@@ -1,0 +1,48 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { HttpError } from '../errors/http-error.ts';
+import type { RouteGroup } from './route-access.ts';
+
+export interface ApiKey {
+  /** Names the key in metrics, logs and shared counters. Reveals nothing of the key. */
+  readonly name: string;
+  /** SHA-256 of the key. */
+  readonly sha256: Uint8Array;
+  readonly unitsPerMinute: number;
+  readonly routes: readonly RouteGroup[];
+}
+
+/** Both names mean the same; an empty header counts as none. */
+const KEY_HEADERS = ['x-service-api-key', 'x-glacier-api-key'] as const;
+/** Longer texts are not hashed. */
+const MAX_KEY_LENGTH = 512;
+
+/** Returns the key that a request sent, undefined if it sent none or one that is not configured, and whether it sent any. */
+export function readApiKey(
+  { headers }: Pick<FastifyRequest, 'headers'>,
+  apiKeys: readonly ApiKey[],
+): { readonly isGiven: boolean; readonly apiKey: ApiKey | undefined } {
+  const given = KEY_HEADERS.map((name) => headers[name]).find((text) => text !== undefined && text !== '');
+  return { isGiven: given !== undefined, apiKey: typeof given === 'string' ? findKey(apiKeys, given) : undefined };
+}
+
+/** Returns the reason to refuse a given key for a route of this group; undefined if it may use the route. */
+export function judgeApiKey(apiKey: ApiKey | undefined, group: RouteGroup): HttpError | undefined {
+  if (apiKey === undefined) {
+    return new HttpError('unauthorized', 'the API key is not known here; requests without a key are answered too');
+  }
+  if (apiKey.routes.includes(group)) return undefined;
+  const allowed = apiKey.routes.join(', ');
+  return new HttpError('forbidden', `the API key is for routes of ${allowed} only, and this one is of ${group}`);
+}
+
+/** Compares with every key, each in constant time, so that the duration reveals nothing. */
+function findKey(apiKeys: readonly ApiKey[], text: string): ApiKey | undefined {
+  if (text.length > MAX_KEY_LENGTH) return undefined;
+  const hash = createHash('sha256').update(text).digest();
+  let found: ApiKey | undefined;
+  for (const key of apiKeys) {
+    if (timingSafeEqual(key.sha256, hash)) found = key;
+  }
+  return found;
+}

@@ -1,0 +1,94 @@
+import type { Backlog, LimitCounters } from '../../store/local/limit-counters.ts';
+import { type Client, clientOf, siteOf } from '../request/client-identity.ts';
+
+export interface Charge {
+  readonly units: number;
+  /** The client's units in a minute: its burst and its refill. */
+  readonly unitsPerMinute: number;
+  /** All that the request has cost so far, these units included: what a repetition needs. At most `unitsPerMinute`. */
+  readonly total: number;
+}
+
+/** What a client may use now. */
+export interface Allowance {
+  readonly remaining: number;
+  /** Until the client has all units of a minute again. */
+  readonly resetMs: number;
+  /** Set if the units were not taken. */
+  readonly refusal: { readonly text: string; readonly retryAfterMs: number } | undefined;
+}
+
+const MINUTE_NS = 60e9;
+/**
+ * Limits of a client that all clients of one IPv6 /48 have together. A site has one /48, so a few of its /64s may be busy at once,
+ * and its 65,536 /64s are worth no more than eight IPv4 addresses.
+ */
+export const CLIENTS_PER_SITE = 8;
+
+/**
+ * Limits clients by GCRA (ITU-T I.371): a client may use the units of a minute at once, and gets them back evenly. In t minutes it gets
+ * at most (1 + t) × its units per minute. Refused units are not taken.
+ */
+export class RateLimiter {
+  readonly #counters: LimitCounters;
+
+  constructor(counters: LimitCounters) {
+    this.#counters = counters;
+  }
+
+  take(client: Client, charge: Charge): Allowance | Promise<Allowance> {
+    return this.#take(client, charge, MINUTE_NS);
+  }
+
+  /** Takes units that the client may not have, for work that is done: they are missing for its next requests. */
+  takeAfterwards(client: Client, charge: Charge): Allowance | Promise<Allowance> {
+    return this.#take(client, charge, Number.MAX_SAFE_INTEGER);
+  }
+
+  #take(client: Client, charge: Charge, maxNs: number): Allowance | Promise<Allowance> {
+    const key = `rate:${clientOf(client)}`;
+    const costNs = costOf(charge.units, charge.unitsPerMinute);
+    return after(this.#counters.take(key, costNs, maxNs), (own) => {
+      const network = siteOf(client);
+      if (network === undefined) return allowanceOf(charge, own, undefined);
+      const siteCostNs = own.isTaken ? costOf(charge.units, charge.unitsPerMinute * CLIENTS_PER_SITE) : 0;
+      return after(this.#counters.take(`rate:site:${network}`, siteCostNs, maxNs), ({ isTaken, ns }) => {
+        const site = { network, isTaken, ns };
+        if (isTaken || !own.isTaken) return allowanceOf(charge, own, site);
+        const givenBack = this.#counters.take(key, -costNs, Number.MAX_SAFE_INTEGER);
+        return after(givenBack, (before) => allowanceOf(charge, before, site));
+      });
+    });
+  }
+}
+
+interface Site extends Backlog {
+  readonly network: string;
+}
+
+/** Continues without a promise if the value is there, so that a request that needs no other machine waits for nothing. */
+export function after<T, R>(value: T | Promise<T>, use: (value: T) => R | Promise<R>): R | Promise<R> {
+  return value instanceof Promise ? value.then(use) : use(value);
+}
+
+/** Rounded down, so that a minute has room for all of its units. */
+function costOf(units: number, unitsPerMinute: number): number {
+  return Math.floor((units * MINUTE_NS) / unitsPerMinute);
+}
+
+function allowanceOf({ total, unitsPerMinute }: Charge, own: Backlog, site: Site | undefined): Allowance {
+  const limits = [{ ns: own.ns, unitsPerMinute }];
+  if (site !== undefined) limits.push({ ns: site.ns, unitsPerMinute: CLIENTS_PER_SITE * unitsPerMinute });
+  const remaining = limits.map((limit) => Math.floor(((MINUTE_NS - limit.ns) * limit.unitsPerMinute) / MINUTE_NS));
+  const waitNs = (units: number): number =>
+    Math.max(0, ...limits.map((limit) => limit.ns + costOf(units, limit.unitsPerMinute) - MINUTE_NS));
+  const isOfSite = own.isTaken && site?.isTaken === false;
+  const text = isOfSite
+    ? `more than ${CLIENTS_PER_SITE * unitsPerMinute} units in a minute of all clients in ${site.network}`
+    : `more than ${unitsPerMinute} units in a minute`;
+  return {
+    remaining: Math.max(0, Math.min(...remaining)),
+    resetMs: waitNs(unitsPerMinute) / 1e6,
+    refusal: own.isTaken && !isOfSite ? undefined : { text, retryAfterMs: waitNs(total) / 1e6 },
+  };
+}

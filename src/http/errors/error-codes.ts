@@ -1,0 +1,329 @@
+import type { AggregatorErrorCode } from '../../aggregation/aggregator-error.ts';
+import type { UpstreamErrorCode } from '../../proxy/client/upstream-error.ts';
+
+/** What only the HTTP side can find wrong. */
+export type ApiErrorCode =
+  | 'unknown_network'
+  | 'not_found'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'rate_limited'
+  | 'body_too_large'
+  | 'unsupported_media_type'
+  | 'unsupported_transfer_coding'
+  | 'headers_too_large'
+  | 'request_timeout'
+  | 'upstream_error'
+  | 'internal_error';
+
+/** Every `code` that an error body of this service may have. Stable: programs decide by it. */
+export type ErrorCode = AggregatorErrorCode | UpstreamErrorCode | ApiErrorCode;
+
+/** Every status of an error that this service raises itself. */
+export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 413 | 415 | 429 | 431 | 500 | 501 | 502 | 503;
+
+/**
+ * Whether the same request may be sent again:
+ * - `never`: it will always fail
+ * - `after_change`: once what the code names has changed; nobody can say when
+ * - `may_pass`: after a while; Retry-After says how long where that is known
+ */
+export type RetryAdvice = 'never' | 'after_change' | 'may_pass';
+
+/**
+ * The part of the service that raises a code: `api` is on every route, `body` on those with a body, the others only where they are asked.
+ */
+export type ErrorOrigin = 'aggregator' | 'upstream' | 'api' | 'body';
+
+export interface ErrorCodeEntry {
+  /** `as_upstream`: whatever the upstream answered, which may be any status from 400 on. */
+  readonly status: ErrorStatus | 'as_upstream';
+  readonly meaning: string;
+  readonly retry: RetryAdvice;
+  /** What the client should do. */
+  readonly action: string;
+  /** Who raises it, and so on which routes it may appear. */
+  readonly raisedBy: readonly ErrorOrigin[];
+  /** What Retry-After says where the error itself does not know. */
+  readonly retryAfterMs?: number;
+}
+
+/** The one place that says what a code means, and which status it has. */
+export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
+  invalid_request: {
+    raisedBy: ['aggregator', 'api'],
+    status: 400,
+    meaning: 'The request is wrong; the message names the field or parameter and says what is allowed',
+    retry: 'never',
+    action: 'Correct the request',
+  },
+  wrong_network: {
+    raisedBy: ['aggregator'],
+    status: 400,
+    meaning: "The message's network ID is not that of the network in the path",
+    retry: 'never',
+    action: "Send the message under its own network's name",
+  },
+  height_not_reached: {
+    raisedBy: ['aggregator'],
+    status: 400,
+    meaning: 'The given P-Chain height is above the height of the chain',
+    retry: 'after_change',
+    action: 'Leave the height out, or wait until the P-Chain has reached it',
+  },
+  no_message_in_transaction: {
+    raisedBy: ['aggregator'],
+    status: 400,
+    meaning: 'The transaction exists, but the P-Chain signs no message about it',
+    retry: 'never',
+    action:
+      'Give the ID of a transaction that converts a subnet, or that registers, changes or removes an L1 validator',
+  },
+  message_superseded: {
+    raisedBy: ['aggregator'],
+    status: 400,
+    meaning: 'The P-Chain no longer confirms this message: a later change overtook it, or the validator was removed',
+    retry: 'never',
+    action: 'Ask for the message of the latest change',
+  },
+  validation_not_over: {
+    raisedBy: ['aggregator'],
+    status: 400,
+    meaning: 'The message says that a validation has ended, but it still exists',
+    retry: 'after_change',
+    action: 'Ask again after the validator was removed',
+  },
+  signing_refused: {
+    raisedBy: ['aggregator'],
+    status: 400,
+    meaning: 'So much weight refuses to sign that the quorum is out of reach, for reasons that no later block changes',
+    retry: 'never',
+    action: 'Read the reasons in details; check that the source chain really sent this message',
+  },
+  subnet_not_allowed: {
+    raisedBy: ['aggregator'],
+    status: 403,
+    meaning: 'The validators of that subnet may not be asked here',
+    retry: 'after_change',
+    action: 'Ask the operator to allow the subnet, or use another service',
+  },
+  unknown_source_chain: {
+    raisedBy: ['aggregator'],
+    status: 404,
+    meaning: 'The P-Chain knows no blockchain with the ID of the source chain',
+    retry: 'after_change',
+    action: 'Check the network and the ID',
+  },
+  unknown_subnet: {
+    raisedBy: ['aggregator'],
+    status: 404,
+    meaning: 'The P-Chain knows no such subnet',
+    retry: 'after_change',
+    action: 'Check the network and the ID',
+  },
+  unknown_transaction: {
+    raisedBy: ['aggregator'],
+    status: 404,
+    meaning: 'The P-Chain has accepted no such transaction',
+    retry: 'after_change',
+    action: 'Check the network and the ID; ask again once the transaction was accepted',
+  },
+  unknown_validation: {
+    raisedBy: ['aggregator'],
+    status: 404,
+    meaning: 'The P-Chain has no L1 validator of this validation, or has it no more',
+    retry: 'after_change',
+    action: 'Check the network and the ID',
+  },
+  justification_not_found: {
+    raisedBy: ['aggregator'],
+    status: 404,
+    meaning: 'The message needs a justification, which was not given and could not be found',
+    retry: 'after_change',
+    action: 'Send the justification with the message',
+  },
+  justification_pending: {
+    raisedBy: ['aggregator'],
+    status: 503,
+    meaning: 'The message needs a justification, for which the service is still searching',
+    retry: 'may_pass',
+    action: 'Ask again after Retry-After, or send the justification',
+  },
+  no_validators_yet: {
+    raisedBy: ['aggregator'],
+    status: 503,
+    meaning: 'The signing subnet has no validators yet at the height that counts',
+    retry: 'may_pass',
+    action: 'Ask again after Retry-After',
+  },
+  not_connected: {
+    raisedBy: ['aggregator'],
+    status: 503,
+    meaning: 'The validators that are connected have too little weight to reach the quorum',
+    retry: 'may_pass',
+    action: 'Ask again after Retry-After',
+  },
+  insufficient_weight: {
+    raisedBy: ['aggregator'],
+    status: 500,
+    meaning: 'Validators were asked, and too little weight signed; details say what each of them did',
+    retry: 'may_pass',
+    action: 'Read the reasons in details; ask again after Retry-After',
+  },
+  p_chain_unavailable: {
+    raisedBy: ['aggregator'],
+    status: 503,
+    meaning: 'The P-Chain API could not be asked',
+    retry: 'may_pass',
+    action: 'Ask again after Retry-After',
+  },
+  p_chain_invalid: {
+    raisedBy: ['aggregator'],
+    status: 502,
+    meaning: 'The P-Chain API gave an answer that cannot be right',
+    retry: 'may_pass',
+    action: 'Ask again later; tell the operator if it persists',
+  },
+  overloaded: {
+    raisedBy: ['aggregator', 'body'],
+    status: 503,
+    meaning:
+      'As much is under way as the service can do, or as is the share of one client or subnet; too many bytes wait to be sent, or have arrived and are not answered; or a client has asked too often for what does not exist',
+    retry: 'may_pass',
+    action: 'Ask again after Retry-After',
+  },
+  network_unavailable: {
+    raisedBy: ['aggregator'],
+    status: 503,
+    meaning: 'The network is served here, but not usable now: it is starting, or its API belongs to another network',
+    retry: 'may_pass',
+    action: 'Ask again after Retry-After; /health/ready says why',
+  },
+  upstream_not_configured: {
+    raisedBy: ['upstream'],
+    status: 503,
+    meaning: 'The route exists, but no upstream is configured that could answer it',
+    retry: 'after_change',
+    action: 'Ask the operator to configure it',
+  },
+  upstream_unreachable: {
+    raisedBy: ['upstream'],
+    status: 502,
+    meaning: 'No connection to the upstream could be made, or it broke',
+    retry: 'may_pass',
+    action: 'Ask again later',
+  },
+  upstream_invalid_answer: {
+    raisedBy: ['upstream'],
+    status: 502,
+    meaning: 'The upstream gave an answer that cannot be passed on',
+    retry: 'may_pass',
+    action: 'Ask again later; tell the operator if it persists',
+  },
+  upstream_timeout: {
+    raisedBy: ['upstream'],
+    status: 503,
+    meaning: 'The upstream did not answer in time',
+    retry: 'may_pass',
+    action: 'Ask again after Retry-After',
+    retryAfterMs: 5_000,
+  },
+  upstream_failing: {
+    raisedBy: ['upstream'],
+    status: 503,
+    meaning: 'The upstream failed so often that it is left alone for a while',
+    retry: 'may_pass',
+    action: 'Ask again after Retry-After',
+  },
+  upstream_overloaded: {
+    raisedBy: ['upstream'],
+    status: 503,
+    meaning: 'All connections to the upstream are taken',
+    retry: 'may_pass',
+    action: 'Ask again after Retry-After',
+  },
+  upstream_error: {
+    raisedBy: ['upstream'],
+    status: 'as_upstream',
+    meaning: 'The upstream refused the request; its status and its words are passed on',
+    retry: 'may_pass',
+    action: 'Decide by the status: 408, 429 and 5xx may pass, others will not',
+  },
+  unknown_network: {
+    raisedBy: ['api'],
+    status: 404,
+    meaning: 'The network in the path is not served here; the message names those that are',
+    retry: 'never',
+    action: 'Use one of the names in the message',
+  },
+  not_found: {
+    raisedBy: ['api'],
+    status: 404,
+    meaning: 'There is no such route',
+    retry: 'never',
+    action: 'See /openapi.json for the routes',
+  },
+  unauthorized: {
+    raisedBy: ['api'],
+    status: 401,
+    meaning: 'The API key is not known',
+    retry: 'never',
+    action: 'Send another key, or none',
+  },
+  forbidden: {
+    raisedBy: ['api'],
+    status: 403,
+    meaning: 'The API key is not for this route',
+    retry: 'never',
+    action: 'Send a key that is for this route',
+  },
+  rate_limited: {
+    raisedBy: ['api'],
+    status: 429,
+    meaning: 'The client used up what it may use for now',
+    retry: 'may_pass',
+    action: 'Ask again after Retry-After',
+  },
+  body_too_large: {
+    raisedBy: ['api'],
+    status: 413,
+    meaning: 'The body has more bytes than the route takes',
+    retry: 'never',
+    action: 'Send a shorter body',
+  },
+  unsupported_media_type: {
+    raisedBy: ['api'],
+    status: 415,
+    meaning: 'The body is not declared as JSON',
+    retry: 'never',
+    action: 'Send JSON with the header content-type: application/json',
+  },
+  unsupported_transfer_coding: {
+    raisedBy: ['api'],
+    status: 501,
+    meaning: 'The body has a transfer coding other than chunked',
+    retry: 'never',
+    action: 'Send the body as it is, or in chunks',
+  },
+  headers_too_large: {
+    raisedBy: ['api'],
+    status: 431,
+    meaning: 'The headers have more bytes than the service takes',
+    retry: 'never',
+    action: 'Send fewer or shorter headers',
+  },
+  request_timeout: {
+    raisedBy: ['api'],
+    status: 408,
+    meaning: 'The request had not arrived whole in time',
+    retry: 'may_pass',
+    action: 'Send it again, over a faster connection',
+  },
+  internal_error: {
+    raisedBy: ['api'],
+    status: 500,
+    meaning: "A bug of the service; its log has more, under the answer's x-request-id",
+    retry: 'may_pass',
+    action: 'Report it with the x-request-id',
+  },
+};

@@ -1,0 +1,91 @@
+import type { FastifyError, FastifyRequest } from 'fastify';
+import { nearestName } from '../../lib/encoding/nearest-name.ts';
+
+type Validation = NonNullable<FastifyError['validation']>;
+type Problem = Validation[number];
+
+export const MISSING_BODY = 'body is missing: a JSON object is needed, with the header content-type: application/json';
+
+/** As much of a client's own text as an error repeats. */
+const MAX_SHOWN_LENGTH = 100;
+
+/** Why a request does not fit its route's schema: the field, what is allowed, and what was probably meant. */
+export function describeValidation(
+  [problem]: Validation,
+  context: FastifyError['validationContext'],
+  request: FastifyRequest,
+): string {
+  if (problem === undefined) return 'the request is not valid';
+  const field = problem.instancePath.slice(1).replaceAll('/', '.');
+  if (problem.keyword === 'additionalProperties') {
+    return describeUnknownField(String(problem.params['additionalProperty']), request, context);
+  }
+  if (field === '' && context === 'body' && request.body === undefined) return MISSING_BODY;
+  const subject = field === '' ? (context ?? 'body') : field;
+  switch (problem.keyword) {
+    case 'required':
+      return `${field === '' ? '' : `${field}.`}${String(problem.params['missingProperty'])} is missing`;
+    case 'enum':
+      return `${subject} must be one of ${(problem.params['allowedValues'] as readonly unknown[]).join(', ')}`;
+    case 'type':
+    case 'minimum':
+    case 'maximum':
+      return `${subject} must be ${describeAllowed(problem, field, request)}`;
+    default:
+      return `${subject} ${problem.message ?? 'is not valid'}`;
+  }
+}
+
+/** The type and, of an integer, its range: whoever is told one end only may miss the other with the next try. */
+function describeAllowed({ params }: Problem, field: string, request: FastifyRequest): string {
+  const { type: typeOfField, minimum, maximum } = fieldsOf(request, 'body')[field] ?? {};
+  // Where null is as good as nothing, nobody is told to send it.
+  const type = String(typeOfField ?? params['type']).replace(',null', '');
+  const range = minimum === undefined || maximum === undefined ? '' : ` from ${minimum} to ${maximum}`;
+  const isNumberInQuotes = type === 'integer' && /^\d+$/.test(String(textAt(request, field)));
+  return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}${range}${isNumberInQuotes ? ', without quotes' : ''}`;
+}
+
+function describeUnknownField(
+  name: string,
+  request: FastifyRequest,
+  context: FastifyError['validationContext'],
+): string {
+  const isOfQuery = context === 'querystring';
+  const known = Object.keys(fieldsOf(request, isOfQuery ? 'querystring' : 'body'));
+  const nearest = nearestName(plain(name), known.map(plain));
+  const meant =
+    known.find((candidate) => plain(candidate) === nearest) ??
+    known.find((candidate) => name.length >= MIN_PREFIX_LENGTH && plain(candidate).startsWith(plain(name)));
+  const hint = meant === undefined ? `; known are: ${known.join(', ')}` : `: did you mean ${meant}?`;
+  return `unknown ${isOfQuery ? 'parameter' : 'field'} ${name.slice(0, MAX_SHOWN_LENGTH)}${hint}`;
+}
+
+/** `quorum` is short for `quorumPercentage`; a letter or two may be the beginning of anything. */
+const MIN_PREFIX_LENGTH = 4;
+
+/** `signing-subnet-id` and `signing_subnet_id` are `signingSubnetId` in another style. */
+function plain(name: string): string {
+  return name.replaceAll(/[-_\s]/g, '').toLowerCase();
+}
+
+interface FieldSchema {
+  readonly type?: string | readonly string[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+/** What the route's schema says of each field of the body, or of each parameter of the query. */
+function fieldsOf(
+  { routeOptions }: FastifyRequest,
+  part: 'body' | 'querystring',
+): Readonly<Record<string, FieldSchema>> {
+  const schema = routeOptions.schema as Record<string, { properties?: Record<string, FieldSchema> }> | undefined;
+  return schema?.[part]?.properties ?? {};
+}
+
+/** What the client wrote in a field of the body, where that is a text. */
+function textAt({ body }: FastifyRequest, field: string): unknown {
+  const value = typeof body === 'object' && body !== null ? (body as Record<string, unknown>)[field] : undefined;
+  return typeof value === 'string' ? value : undefined;
+}

@@ -1,0 +1,127 @@
+import type { TSchema } from 'typebox';
+import { badRequest } from '../errors/http-error.ts';
+import { PARAMETER_FORMATS, type ParameterFormatName } from './parameter-formats.ts';
+
+/** The keywords of JSON Schema that schemas of path and query parameters may use. */
+interface ParameterSchema {
+  readonly type?: 'string' | 'integer' | 'number' | 'array';
+  readonly enum?: readonly string[];
+  /** The schema's `pattern` is there for others: the format's own check looks at more. */
+  readonly format?: ParameterFormatName;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  /** There for others: {@link ANY_AMOUNT}. */
+  readonly exclusiveMaximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+  readonly items?: ParameterSchema;
+}
+
+interface ObjectSchema {
+  readonly properties: Readonly<Record<string, ParameterSchema>>;
+  readonly required?: readonly string[];
+}
+
+export type Parameters = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/**
+ * Checks parameters against the schema that documents them. They are texts, and are passed on as they came. So they are not
+ * converted, and `1e2` or `0x10` is not an integer, whatever an upstream would make of it. Unknown parameters pass, except for
+ * those whose name some server would take for a known one.
+ *
+ * @throws {HttpError} `invalid_request`, naming the parameter
+ */
+export function checkParameters(schema: TSchema, values: Parameters): void {
+  const { properties, required = [] } = schema as unknown as ObjectSchema;
+  for (const name of required) {
+    if (values[name] === undefined || values[name] === '') throw badRequest(`${name} is missing`);
+  }
+  for (const name of Object.keys(values)) {
+    const value = values[name];
+    if (value === undefined) continue;
+    const parameter = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (parameter === undefined) {
+      const plain = undecorated(name);
+      const meant = Object.keys(properties).find((known) => known.toLowerCase() === plain);
+      if (meant === undefined) continue;
+      throw badRequest(`${meant} must be written exactly so, not ${JSON.stringify(name.slice(0, MAX_SHOWN_LENGTH))}`);
+    }
+    const problem = parameter.type === 'array' ? findListProblem(parameter, value) : findProblem(parameter, value);
+    if (problem !== undefined) throw badRequest(`${name} ${problem}`);
+  }
+}
+
+/** As much of a name as an error repeats. */
+const MAX_SHOWN_LENGTH = 100;
+
+/**
+ * What the most lenient server may take a name for: `pageSize[]`, `[pageSize]`, `pageSize.x` and `pagesize` are `pageSize` to one
+ * server or another, and so is a name with blanks (a `+` may be one) or invisible characters in it.
+ */
+function undecorated(name: string): string {
+  return name
+    .replace(/[\s+\p{Cc}\p{Cf}]/gu, '')
+    .replace(/^[[\].]+/, '')
+    .replace(/[[\].].*$/, '')
+    .toLowerCase();
+}
+
+function findListProblem(schema: ParameterSchema, value: string | readonly string[]): string | undefined {
+  const { items = {}, maxItems = Number.POSITIVE_INFINITY } = schema;
+  const texts = [value].flat().flatMap((text) => text.split(','));
+  if (texts.length > maxItems) return `has ${texts.length} values, at most ${maxItems} are allowed`;
+  for (const text of texts) {
+    const problem = findProblem(items, text);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function findProblem(schema: ParameterSchema, value: string | readonly string[]): string | undefined {
+  if (typeof value !== 'string') return 'must be given once';
+  if (schema.enum !== undefined && !schema.enum.includes(value)) return `must be one of ${schema.enum.join(', ')}`;
+  if (schema.type === 'integer' || schema.type === 'number') return findNumberProblem(schema, value);
+  const { minLength = 0, maxLength = Number.POSITIVE_INFINITY, format } = schema;
+  if (value.length < minLength) return 'must not be empty';
+  if (value.length > maxLength) return `has ${value.length} characters, at most ${maxLength} are allowed`;
+  if (format === undefined) return undefined;
+  return PARAMETER_FORMATS[format].findProblem(value);
+}
+
+function findNumberProblem({ type, minimum = 0, maximum }: ParameterSchema, text: string): string | undefined {
+  const [isNumber, , decimals] = DECIMAL.exec(text) ?? [];
+  if (
+    isNumber !== undefined &&
+    (type === 'number' || decimals === undefined) &&
+    compareDecimals(text, String(minimum)) >= 0 &&
+    (maximum === undefined || compareDecimals(text, String(maximum)) <= 0)
+  ) {
+    return undefined;
+  }
+  const range =
+    maximum === undefined ? `of at least ${minimum} with up to ${MAX_DIGITS} digits` : `from ${minimum} to ${maximum}`;
+  return `must be ${type === 'integer' ? 'an integer' : 'a number'} ${range}`;
+}
+
+/** What 64 bits hold: block numbers and heights have no more. */
+const MAX_DIGITS = 20;
+/** The range, for the document, of numbers that have no other limit. */
+export const ANY_AMOUNT = { minimum: 0, exclusiveMaximum: 10 ** MAX_DIGITS };
+const EXACT_DIGITS = 16;
+const DECIMAL = /^(0|[1-9]\d{0,19})(\.\d+)?$/;
+
+/** By all of their digits: as doubles, `100.000000000000000001` would be 100. Negative, 0 or positive, as with `sort`. */
+export function compareDecimals(a: string, b: string): number {
+  // Most are short integers, of which a double has all digits.
+  if (a.length < EXACT_DIGITS && b.length < EXACT_DIGITS && !a.includes('.') && !b.includes('.')) {
+    return Number(a) - Number(b);
+  }
+  const [wholeA = '', fractionA = ''] = a.split('.', 2);
+  const [wholeB = '', fractionB = ''] = b.split('.', 2);
+  if (wholeA.length !== wholeB.length) return wholeA.length - wholeB.length;
+  const digits = Math.max(fractionA.length, fractionB.length);
+  const textA = wholeA + fractionA.padEnd(digits, '0');
+  const textB = wholeB + fractionB.padEnd(digits, '0');
+  return textA === textB ? 0 : textA < textB ? -1 : 1;
+}

@@ -1,0 +1,41 @@
+import type { FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { TSchema } from 'typebox';
+import { Type } from '../../lib/encoding/schema.ts';
+import type { Network } from '../../network/network.ts';
+import { HttpError, unknownNetwork } from '../errors/http-error.ts';
+
+export interface NetworkOfPath {
+  /** The schema of the parameter: all names that paths may use. */
+  readonly network: TSchema;
+  /** @throws {HttpError} `unknown_network` */
+  readonly networkOf: (request: FastifyRequest) => Network;
+  /**
+   * The hook for routes with `{network}`: before the name is checked by the schema, so that one that is not served is a 404, and
+   * before the body is read, so that it costs nothing more.
+   */
+  readonly onRequest: onRequestHookHandler;
+}
+
+/** The network that the `{network}` of a path names. */
+export function createNetworkOfPath(networks: readonly Network[]): NetworkOfPath {
+  const byName = new Map(networks.flatMap((network) => network.pathNames.map((name) => [name, network] as const)));
+  const served = [...byName.keys()];
+  function networkOf(request: FastifyRequest): Network {
+    const found = find(request);
+    if (found instanceof HttpError) throw found;
+    return found;
+  }
+
+  function find({ params }: FastifyRequest): Network | HttpError {
+    const { network: name } = params as { network: string };
+    return byName.get(name) ?? unknownNetwork(name, served);
+  }
+  return {
+    network: Type.Enum(served, { type: 'string' }),
+    networkOf,
+    onRequest(request, _reply, done) {
+      const found = find(request);
+      done(found instanceof HttpError ? found : undefined);
+    },
+  };
+}

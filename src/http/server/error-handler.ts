@@ -1,0 +1,97 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { AggregatorError } from '../../aggregation/aggregator-error.ts';
+import { UpstreamError } from '../../proxy/client/upstream-error.ts';
+import { presentDetails } from '../errors/aggregation-details.ts';
+import { ERROR_CODES } from '../errors/error-codes.ts';
+import { type ErrorAnswer, type ErrorForm, OWN_ERROR_FORM } from '../errors/error-form.ts';
+import { ClientGone, HttpError, noSuchRoute } from '../errors/http-error.ts';
+import { describeValidation, MISSING_BODY } from '../errors/validation-text.ts';
+import type { RequestLog } from '../observability/request-log.ts';
+import { JSON_TYPE } from '../request/json-type.ts';
+import { encodeEvent } from './event-stream.ts';
+
+/** The longest parameter of a path that is right has 78 characters; up to this length, its own check says what is wrong with it. */
+export const MAX_PARAM_LENGTH = 1_000;
+
+export type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => void;
+
+/** The one place where errors of all kinds become answers. */
+export function createErrorHandler(log: RequestLog, form: ErrorForm = OWN_ERROR_FORM): ErrorHandler {
+  return (error, request, reply) => {
+    const { eventStream } = request;
+    if (eventStream?.hasBegun !== true) eventStream?.stop();
+    if (error instanceof ClientGone) {
+      reply.hijack(); // nobody is there to be answered
+      return;
+    }
+    const answer = answerTo(error, request, form);
+    const { code, message, retryAfterMs = ERROR_CODES[code].retryAfterMs } = answer;
+    const statusCode = form.statusOf(code);
+    request.errorCode = code;
+    if (code === 'internal_error') log.unexpected(request, error);
+    else if (error instanceof AggregatorError && (statusCode >= 500 || error.report !== undefined))
+      log.aggregationFailed(request, error);
+    else if (statusCode < 500) log.refused(request, code, message);
+    const body = form.bodyOf(answer, statusCode, request.url);
+    if (eventStream?.hasBegun) {
+      request.endStatus = statusCode;
+      eventStream.end(encodeEvent({ event: 'error', data: body }));
+      return;
+    }
+    if (retryAfterMs !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfterMs / 1_000)));
+    // A proxy before this service may see another end of such a body.
+    if (code === 'unsupported_transfer_coding') reply.header('connection', 'close');
+    // As a text: a route's schema of this status must not decide which fields are sent.
+    reply.status(statusCode).type(JSON_TYPE).send(JSON.stringify(body));
+  };
+}
+
+export function handleNotFound(request: FastifyRequest, reply: FastifyReply): void {
+  reply.send(noSuchRoute(request));
+}
+
+function answerTo(error: FastifyError, request: FastifyRequest, { fieldNames }: ErrorForm): ErrorAnswer {
+  if (error instanceof HttpError || error instanceof UpstreamError) return error;
+  if (error instanceof AggregatorError) {
+    const { code, field, report, retryAfterMs } = error;
+    const message = field === undefined ? error.message : `${fieldNames[field]}: ${error.message}`;
+    return { code, message, details: report && presentDetails(report), retryAfterMs };
+  }
+  if (error.validation !== undefined) {
+    return { code: 'invalid_request', message: describeValidation(error.validation, error.validationContext, request) };
+  }
+  // The client learns only that there was a bug; the log has the stack.
+  if ((error.statusCode ?? 500) >= 500) {
+    return {
+      code: 'internal_error',
+      message: `internal error: the service's log has more, under request ${request.id}`,
+    };
+  }
+  return answerToFastify(error, request);
+}
+
+/** Fastify's own errors before a handler runs, in words that name what is allowed. */
+function answerToFastify({ code, message }: FastifyError, request: FastifyRequest): ErrorAnswer {
+  switch (code) {
+    case 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE':
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      if (request.is404) return noSuchRoute(request);
+      return {
+        code: 'unsupported_media_type',
+        message: 'body must be JSON, with the header content-type: application/json',
+      };
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+      return { code: 'invalid_request', message: MISSING_BODY };
+    case 'FST_ERR_CTP_INVALID_JSON_BODY':
+      return { code: 'invalid_request', message: 'body is not valid JSON' };
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return {
+        code: 'invalid_request',
+        message: `the path of the URL has a part of more than the ${MAX_PARAM_LENGTH} characters allowed`,
+      };
+    case 'FST_ERR_BAD_URL':
+      return { code: 'invalid_request', message: 'the path of the URL is not valid' };
+    default:
+      return { code: 'invalid_request', message };
+  }
+}

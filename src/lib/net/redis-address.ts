@@ -1,0 +1,79 @@
+import { ParseError } from '../encoding/parse-error.ts';
+
+/** Where a Redis server is, and with which user, password and database it is used. */
+export interface RedisAddress {
+  /** A name or an IP address, without brackets. */
+  readonly host: string;
+  readonly port: number;
+  readonly isTls: boolean;
+  /** Never without a password. */
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  readonly database: number;
+}
+
+export interface HostAndPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The servers of one store, with user, password, database and TLS of those that have the keys. */
+export type RedisServers = RedisAddress &
+  (
+    | { readonly kind: 'single' }
+    | {
+        readonly kind: 'cluster';
+        /** Some of its nodes; the others are learned from them. */
+        readonly nodes: readonly HostAndPort[];
+      }
+    | {
+        readonly kind: 'sentinel';
+        /** They name the server that has the keys; `host` and `port` are not those of one. */
+        readonly sentinels: readonly HostAndPort[];
+        /** What they call the servers that they watch. */
+        readonly master: string;
+        readonly sentinelPassword: string | undefined;
+      }
+  );
+
+const WHAT = 'Redis URL';
+const DEFAULT_PORT = 6379;
+
+/**
+ * `redis://user:password@host:port/database`, or `rediss://` for TLS; all but the host may be left out.
+ *
+ * @throws {ParseError} whose message has nothing of the URL, as that may hold a password
+ */
+export function parseRedisUrl(text: string): RedisAddress {
+  const url = URL.parse(text);
+  const isTls = url?.protocol === 'rediss:';
+  if (url === null || url.hostname === '' || url.port === '0' || !(isTls || url.protocol === 'redis:')) {
+    throw new ParseError(
+      WHAT,
+      'must be such as redis://user:password@redis.example:6379/0, or rediss:// for TLS; in user and password all but ' +
+        'letters and digits is percent-encoded',
+    );
+  }
+  if (url.search !== '' || url.hash !== '' || !/^(\/\d{0,5})?$/.test(url.pathname)) {
+    throw new ParseError(WHAT, 'must have the number of a database, or nothing, after the host and port');
+  }
+  const [username, password] = [decode(url.username), decode(url.password)];
+  if (username !== undefined && password === undefined) throw new ParseError(WHAT, 'must have a password for its user');
+  return {
+    // An IPv6 address has brackets in a URL only.
+    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: url.port === '' ? DEFAULT_PORT : Number(url.port),
+    isTls,
+    username,
+    password,
+    database: Number(url.pathname.slice(1)),
+  };
+}
+
+function decode(part: string): string | undefined {
+  try {
+    return part === '' ? undefined : decodeURIComponent(part);
+  } catch {
+    throw new ParseError(WHAT, 'must have user and password percent-encoded: a % in them is %25');
+  }
+}

@@ -1,0 +1,136 @@
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import type { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { FrameDecoder } from '../wire/frames.ts';
+
+/** Time that a peer may use between two ticks: a fifth, so that no peer starves the others. */
+const MAX_BUSY_MS_PER_TICK = 50;
+/**
+ * The most that one message counts for. The most expensive one, a PeerList of 64 new addresses, takes 20 ms, and up to 100 before the
+ * code is compiled. A longer time is a pause of this process, for which no peer pays.
+ */
+const MAX_BUSY_MS_PER_MESSAGE = 4 * MAX_BUSY_MS_PER_TICK;
+
+export interface PacedInboxOptions {
+  readonly clock: Clock;
+  /** Shared by all peers. */
+  readonly scheduler: EventLoopScheduler;
+  /** The peer, for fair scheduling. */
+  readonly key: string;
+  /** @param nowMs monotonic */
+  readonly handle: (payload: Uint8Array, nowMs: number) => void;
+  /** The bytes are no frames, so the stream ends here. Earlier messages were handled. */
+  readonly onBroken: (error: ParseError) => void;
+  /** Stops and restarts the source of the bytes. */
+  readonly source: { pause(): void; resume(): void };
+}
+
+/**
+ * Cuts the bytes of one peer into messages, and handles them within the peer's share of time and the scheduler's turns. While messages
+ * wait, the source is paused as soon as more bytes come.
+ *
+ * Bound: the bytes that the source hands over before it stops, and one unfinished frame. Waiting bytes are not cut: 64 KB of empty
+ * frames would be 3 MB of payloads.
+ */
+export class PacedInbox {
+  readonly #options: PacedInboxOptions;
+  readonly #decoder = new FrameDecoder();
+  /** The next message, which waits for its turn. */
+  #payload: Uint8Array | undefined;
+  #busyMs = 0;
+  #isScheduled = false;
+  /** The share of time is used up until a tick. */
+  #isOverShare = false;
+  #isSourcePaused = false;
+
+  constructor(options: PacedInboxOptions) {
+    this.#options = options;
+  }
+
+  push(chunk: Uint8Array): void {
+    // A chunk that was read before the pause may still come.
+    this.#decoder.add(chunk);
+    if (this.#isScheduled) this.#updateSource(true);
+    else this.#handleSome();
+    this.#decoder.keep();
+  }
+
+  /** Gives the peer its share of the time until the next tick. */
+  tick(): void {
+    // A message that took longer than one share is paid off over several.
+    this.#busyMs = Math.max(0, this.#busyMs - MAX_BUSY_MS_PER_TICK);
+    if (!this.#isOverShare || this.#busyMs > MAX_BUSY_MS_PER_TICK) return;
+    this.#isOverShare = false;
+    this.#updateSource(false);
+    if (!this.#isScheduled) this.#handleSome();
+  }
+
+  /** Handles now what has come and waits for its turn. */
+  drain(): void {
+    while (this.#isScheduled && this.#hasNext()) this.#handleNext();
+  }
+
+  /** Drops what waits. May be called while a message is handled. */
+  clear(): void {
+    this.#payload = undefined;
+    this.#decoder.clear();
+  }
+
+  #handleSome(): void {
+    const { scheduler } = this.#options;
+    while (this.#hasNext()) {
+      if (!scheduler.tryStart()) return this.#schedule();
+      this.#handleNext();
+    }
+  }
+
+  /** Handles one message in a later turn, and schedules the next one behind the other peers. */
+  #schedule(): void {
+    this.#isScheduled = true;
+    this.#options.scheduler.runLater(this.#options.key, () => {
+      if (this.#hasNext()) this.#handleNext();
+      this.#isScheduled = false;
+      if (this.#hasNext()) this.#schedule();
+      else this.#updateSource(false);
+    });
+  }
+
+  #hasNext(): boolean {
+    if (this.#busyMs > MAX_BUSY_MS_PER_TICK) {
+      this.#isOverShare = true;
+      this.#updateSource(true);
+      return false;
+    }
+    this.#payload ??= this.#cut();
+    return this.#payload !== undefined;
+  }
+
+  #handleNext(): void {
+    const { clock, handle } = this.#options;
+    const payload = this.#payload;
+    this.#payload = undefined;
+    if (payload === undefined) return;
+    const startMs = clock.monotonicMs();
+    handle(payload, startMs);
+    this.#busyMs += Math.min(MAX_BUSY_MS_PER_MESSAGE, clock.monotonicMs() - startMs);
+  }
+
+  #updateSource(isPaused: boolean): void {
+    const { source } = this.#options;
+    if (isPaused === this.#isSourcePaused || (!isPaused && this.#isOverShare)) return;
+    this.#isSourcePaused = isPaused;
+    if (isPaused) source.pause();
+    else source.resume();
+  }
+
+  #cut(): Uint8Array | undefined {
+    try {
+      return this.#decoder.next();
+    } catch (error) {
+      if (!(error instanceof ParseError)) throw error;
+      this.clear();
+      this.#options.onBroken(error);
+      return undefined;
+    }
+  }
+}

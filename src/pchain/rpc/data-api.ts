@@ -1,0 +1,99 @@
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { startDeadline } from '../../lib/concurrency/deadline.ts';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
+import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
+import { type OpenConnections, openHttpConnections } from '../../lib/net/http-connections.ts';
+import { mayStatusPass } from '../../lib/net/http-statuses.ts';
+import { parseId, type TxID, type ValidationID } from '../../warp/ids.ts';
+import { ApiError } from './api-error.ts';
+import { parseExactJson } from './exact-json.ts';
+import { readArray, readObject, readString } from './json-fields.ts';
+import { readBody } from './read-body.ts';
+import { describeTransportError } from './transport-error.ts';
+
+/** The part of the data API that knows which transactions are about an L1 validation. */
+export interface DataApi extends AsyncDisposable {
+  /**
+   * The oldest transactions about a validation, among them the one that started it. Only their IDs are taken from this API;
+   * the transactions themselves are to be read from a node.
+   *
+   * @throws {ApiError}, or the signal's reason
+   */
+  transactionsOf(validationID: ValidationID, signal: AbortSignal): Promise<readonly TxID[]>;
+}
+
+export interface DataApiOptions {
+  readonly endpoint: ApiEndpoint;
+  /** `mainnet` or `fuji`, for the path. */
+  readonly network: string;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly openHttp?: OpenConnections;
+}
+
+/** The first transaction about a validation is the one that started it, so even a short page has it. */
+const PAGE_SIZE = 10;
+/** Ten transactions with all their UTXOs, of some KB each. */
+const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
+const MAX_CONNECTIONS = 4;
+
+export function createDataApi({
+  endpoint,
+  network,
+  clock,
+  timeoutMs,
+  openHttp = openHttpConnections,
+}: DataApiOptions): DataApi {
+  const base = new URL(endpoint.baseUrl);
+  const http = openHttp(base.origin, { connections: MAX_CONNECTIONS });
+  const path = `${base.pathname.replace(/\/+$/, '')}/v1/networks/${network}/blockchains/p-chain/transactions`;
+
+  async function read(query: URLSearchParams, signal: AbortSignal): Promise<string> {
+    const { statusCode, body } = await http.request({
+      method: 'GET',
+      path: `${path}?${query.toString()}`,
+      headers: { ...endpoint.httpHeaders, accept: 'application/json' },
+      signal,
+    });
+    if (statusCode !== 200) {
+      await body.dump({ limit: 64 * 1024, signal });
+      const kind = mayStatusPass(statusCode) ? 'unavailable' : 'invalid response';
+      throw new ApiError(kind, `the data API answered HTTP status ${statusCode}`, {
+        detail: `the data API at ${base.host} answered HTTP status ${statusCode}`,
+      });
+    }
+    return readBody(body, MAX_RESPONSE_BYTES);
+  }
+
+  return {
+    async transactionsOf(validationID, signal) {
+      using deadline = startDeadline(clock, timeoutMs, 'asking the data API', signal);
+      const query = new URLSearchParams({
+        ...Object.fromEntries(base.searchParams),
+        ...endpoint.queryParameters,
+        l1ValidationId: validationID,
+        sortOrder: 'asc',
+        pageSize: String(PAGE_SIZE),
+      });
+      try {
+        const reply = readObject(parseExactJson(await read(query, deadline.signal), 'data API'), 'data API');
+        // Each is a question to the node: an API that takes no notice of the size of a page must not ask us to put thousands.
+        return readArray(reply.transactions, 'transactions')
+          .slice(0, PAGE_SIZE)
+          .map((transaction) =>
+            parseId<TxID>(readString(readObject(transaction, 'transaction').txHash, 'txHash'), 'txHash'),
+          );
+      } catch (cause) {
+        signal.throwIfAborted();
+        if (cause instanceof ApiError) throw cause;
+        const isAnswer = cause instanceof ParseError;
+        const reason = isAnswer ? cause.message : 'no answer';
+        throw new ApiError(isAnswer ? 'invalid response' : 'unavailable', `the data API: ${reason}`, {
+          cause,
+          detail: `the data API at ${base.host}: ${describeTransportError(cause)}`,
+        });
+      }
+    },
+    [Symbol.asyncDispose]: () => http.destroy(),
+  };
+}

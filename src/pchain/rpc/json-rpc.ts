@@ -1,0 +1,361 @@
+import { backoffMs } from '../../lib/concurrency/backoff.ts';
+import { type Clock, type Random, sleep } from '../../lib/concurrency/clock.ts';
+import { DeadlineExceeded, startDeadline } from '../../lib/concurrency/deadline.ts';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
+import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
+import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
+import { type HttpConnections, type OpenConnections, openHttpConnections } from '../../lib/net/http-connections.ts';
+import { mayStatusPass } from '../../lib/net/http-statuses.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
+import { currentSpan, inSpan } from '../../telemetry/spans.ts';
+import { ApiError, type ApiErrorKind } from './api-error.ts';
+import { type ApiMetrics, declareApiMetrics } from './api-metrics.ts';
+import { EndpointHealth } from './endpoint-health.ts';
+import { encodeExactJson, parseExactJson } from './exact-json.ts';
+import { readObject, readString } from './json-fields.ts';
+import { readBody } from './read-body.ts';
+import { describeTransportError, describeWithoutHosts } from './transport-error.ts';
+
+export interface JsonRpcLimits {
+  /** For one HTTP request and its whole response. The reference node holds one lock during a call and may take seconds. */
+  readonly attemptTimeoutMs: number;
+  /** For one call with all its attempts and pauses: the longest that a caller waits. */
+  readonly callTimeoutMs: number;
+  /** How often all endpoints are tried: few times, so that a dead API is recognised well before the deadline. */
+  readonly maxRounds: number;
+  /** Pause after the first round, half of it random; it doubles with each further round. */
+  readonly backoffBaseMs: number;
+  readonly backoffMaxMs: number;
+  /**
+   * An endpoint that failed is put aside for this long, and for twice as long after each further failure. Longer than
+   * `attemptTimeoutMs`, because that is what an endpoint that hangs costs each call that tries it.
+   */
+  readonly asideBaseMs: number;
+  /** A recovered endpoint is noticed after this long at the latest. */
+  readonly asideMaxMs: number;
+  /**
+   * For each endpoint. The node answers one P-Chain call at a time, so more connections would only wait there. This also
+   * bounds the responses in memory.
+   */
+  readonly maxConnections: number;
+  /**
+   * Calls in flight, those that wait for a connection included. Far above what a busy aggregator needs, and a bound on what
+   * piles up while the API hangs.
+   */
+  readonly maxCallsInFlight: number;
+}
+
+const DEFAULT_JSON_RPC_LIMITS: JsonRpcLimits = {
+  attemptTimeoutMs: 4_000,
+  callTimeoutMs: 10_000,
+  maxRounds: 3,
+  backoffBaseMs: 100,
+  backoffMaxMs: 1_000,
+  asideBaseMs: 5_000,
+  asideMaxMs: 30_000,
+  maxConnections: 8,
+  maxCallsInFlight: 512,
+};
+
+export interface JsonRpcCall<Result> {
+  /** Of the service below the base URL, e.g. `/ext/bc/P`. */
+  readonly path: string;
+  readonly method: string;
+  /** Bigints are sent as JSON integers. */
+  readonly params: Readonly<Record<string, unknown>>;
+  /** Integers beyond 2^53 come as bigints. May throw {@link ParseError}; then the next endpoint is asked. */
+  readonly parseResult: (result: unknown, response: string) => Result;
+  /** Longest response body read, in bytes. */
+  readonly maxResponseBytes: number;
+  /** Only an idempotent call is sent a second time, to any endpoint. */
+  readonly idempotent: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Calls of a JSON-RPC 2.0 service over HTTP. When it is disposed of, calls under way fail as `unavailable`, wherever they are, and
+ * later ones at once; its connections close. Then nothing of it goes on, no timer either.
+ */
+export interface JsonRpcClient extends AsyncDisposable {
+  /**
+   * Tries every endpoint once, a healthy one first. After failures that may pass (transport, timeout, HTTP 5xx, 408, 429)
+   * there are further rounds, with pauses between them. A JSON-RPC error is an answer and ends the call.
+   *
+   * @throws {ApiError}, or the signal's reason where the caller aborted
+   */
+  call<Result>(call: JsonRpcCall<Result>): Promise<Result>;
+  /** Asks these from now on; at least one. Calls under way may still ask those before, for as long as a call may take. */
+  useEndpoints(endpoints: readonly ApiEndpoint[]): void;
+}
+
+export interface JsonRpcClientOptions {
+  /** In order of preference; at least one. */
+  readonly endpoints: readonly ApiEndpoint[];
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly metrics: Metrics;
+  readonly openHttp?: OpenConnections;
+  readonly limits?: Partial<JsonRpcLimits>;
+}
+
+export function createJsonRpcClient(options: JsonRpcClientOptions): JsonRpcClient {
+  return new HttpJsonRpcClient(options);
+}
+
+class HttpJsonRpcClient implements JsonRpcClient {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #limits: JsonRpcLimits;
+  readonly #metrics: ApiMetrics;
+  readonly #openHttp: OpenConnections;
+  #target: Target;
+  /** Those that were asked before, until they are closed, with what calls that off. */
+  readonly #retired = new Map<Endpoint, () => void>();
+  readonly #underWay = new Set<Promise<unknown>>();
+  /** Ends all calls. */
+  readonly #closing = new AbortController();
+  #lastId = 0;
+
+  constructor({ endpoints, clock, random, metrics, openHttp = openHttpConnections, limits }: JsonRpcClientOptions) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#limits = { ...DEFAULT_JSON_RPC_LIMITS, ...limits };
+    this.#metrics = declareApiMetrics(metrics);
+    this.#openHttp = openHttp;
+    this.#target = this.#openTarget(endpoints);
+  }
+
+  useEndpoints(endpoints: readonly ApiEndpoint[]): void {
+    const { endpoints: before } = this.#target;
+    this.#target = this.#openTarget(endpoints);
+    for (const endpoint of before) {
+      const close = (): void => {
+        this.#retired.delete(endpoint);
+        void endpoint.http.destroy();
+      };
+      this.#retired.set(endpoint, this.#clock.after(this.#limits.callTimeoutMs, close));
+    }
+  }
+
+  async call<Result>(call: JsonRpcCall<Result>): Promise<Result> {
+    call.signal.throwIfAborted();
+    this.#closing.signal.throwIfAborted();
+    if (this.#underWay.size >= this.#limits.maxCallsInFlight) {
+      this.#metrics.calls.inc({ method: call.method, outcome: 'unavailable' });
+      throw new ApiError(
+        'unavailable',
+        `${call.method}: ${this.#underWay.size} calls of the API are in flight already`,
+      );
+    }
+    const startedMs = this.#clock.monotonicMs();
+    let outcome: ApiErrorKind | 'ok' | 'aborted' = 'ok';
+    const work = inSpan(currentSpan().child(call.method, 'client'), () => this.#callInTime(call));
+    this.#underWay.add(work);
+    try {
+      return await work;
+    } catch (error) {
+      outcome = error instanceof ApiError ? error.kind : 'aborted';
+      throw error;
+    } finally {
+      this.#underWay.delete(work);
+      this.#metrics.calls.inc({ method: call.method, outcome });
+      this.#metrics.duration.observe({ method: call.method }, (this.#clock.monotonicMs() - startedMs) / 1_000);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new ApiError('unavailable', 'the service stops, and asks its API nothing more'));
+    await Promise.allSettled(this.#underWay);
+    for (const cancel of this.#retired.values()) cancel();
+    const endpoints = [...this.#target.endpoints, ...this.#retired.keys()];
+    await Promise.all(endpoints.map(({ http }) => http.destroy()));
+  }
+
+  #openTarget(endpoints: readonly ApiEndpoint[]): Target {
+    if (endpoints.length === 0) throw new RangeError('a JSON-RPC client needs at least one endpoint');
+    const { asideBaseMs, asideMaxMs, attemptTimeoutMs: probeMs } = this.#limits;
+    return {
+      endpoints: endpoints.map((endpoint) => openEndpoint(endpoint, this.#openHttp, this.#limits)),
+      health: new EndpointHealth(endpoints.length, this.#clock, { asideBaseMs, asideMaxMs, probeMs }),
+    };
+  }
+
+  async #callInTime<Result>(call: JsonRpcCall<Result>): Promise<Result> {
+    const failures = new Map<Endpoint, AttemptFailure>();
+    using deadline = startDeadline(
+      this.#clock,
+      this.#limits.callTimeoutMs,
+      call.method,
+      call.signal,
+      this.#closing.signal,
+    );
+    try {
+      return await this.#callInRounds(call, failures, deadline.signal);
+    } catch (error) {
+      call.signal.throwIfAborted();
+      if (error !== deadline.signal.reason || !(error instanceof DeadlineExceeded)) throw error;
+      if (failures.size === 0) throw new ApiError('unavailable', error.message, { cause: error });
+      throw new ApiError('unavailable', `${error.message} (${summarize(failures)})`, {
+        cause: error,
+        detail: `${error.message} (${summarizeByHost(failures)})`,
+      });
+    }
+  }
+
+  /** @param failures the last failure of each endpoint, for the error of a call that runs out of time */
+  async #callInRounds<Result>(
+    call: JsonRpcCall<Result>,
+    failures: Map<Endpoint, AttemptFailure>,
+    signal: AbortSignal,
+  ): Promise<Result> {
+    for (let round = 1; ; round += 1) {
+      const { endpoints, health } = this.#target;
+      for (const index of health.order()) {
+        const endpoint = endpoints[index];
+        if (endpoint === undefined) throw new RangeError(`no endpoint ${index}`);
+        if (failures.get(endpoint)?.mayPass === false) continue;
+        health.asked(index);
+        const attempt = await this.#attempt(endpoint, call, signal);
+        if (attempt.status !== 'failed') health.answered(index);
+        if (attempt.status === 'answered') return attempt.result;
+        if (attempt.status === 'rejected') throw attempt.error;
+        health.failed(index);
+        this.#metrics.attemptFailures.inc({ endpoint: endpoint.address.host, reason: attempt.reason });
+        // The newest failure goes last: it decides the kind of the error.
+        failures.delete(endpoint);
+        failures.set(endpoint, attempt);
+        if (!call.idempotent) throw failedCall(call.method, failures);
+      }
+      const mayPass = [...failures.values()].some((failure) => failure.mayPass);
+      if (!mayPass || round >= this.#limits.maxRounds) throw failedCall(call.method, failures);
+      const { backoffBaseMs: baseMs, backoffMaxMs: maxMs } = this.#limits;
+      await sleep(this.#clock, backoffMs(round, { baseMs, maxMs }, this.#random), signal);
+    }
+  }
+
+  /** One request to one endpoint. @throws only the reason of `signal` */
+  async #attempt<Result>(endpoint: Endpoint, call: JsonRpcCall<Result>, signal: AbortSignal): Promise<Attempt<Result>> {
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const timeoutMs = this.#limits.attemptTimeoutMs;
+    using deadline = startDeadline(this.#clock, timeoutMs, 'an attempt', signal);
+    let text: string;
+    try {
+      const { statusCode, body } = await endpoint.http.request({
+        method: 'POST',
+        path: endpoint.address.path(call.path),
+        headers: { ...endpoint.address.headers, 'content-type': 'application/json', ...currentSpan().headers },
+        body: encodeExactJson({ jsonrpc: '2.0', id, method: call.method, params: call.params }),
+        signal: deadline.signal,
+      });
+      if (statusCode < 200 || statusCode > 299) {
+        // Read to its end where it is short, so that the connection can be used again.
+        await body.dump({ limit: MAX_ERROR_BODY_BYTES, signal: deadline.signal });
+        const mayPass = mayStatusPass(statusCode);
+        return { status: 'failed', reason: 'http status', message: `HTTP status ${statusCode}`, mayPass };
+      }
+      text = await readBody(body, call.maxResponseBytes);
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (cause instanceof ParseError) return invalidResponse(cause);
+      if (deadline.signal.aborted) {
+        return { status: 'failed', reason: 'timeout', message: `no answer within ${timeoutMs} ms`, mayPass: true };
+      }
+      const [message, detail] = [describeWithoutHosts(cause), describeTransportError(cause)];
+      return { status: 'failed', reason: 'transport', message, detail, mayPass: true, cause };
+    }
+    try {
+      const response = parseResponse(text, id);
+      if (!('rejection' in response)) return { status: 'answered', result: call.parseResult(response.result, text) };
+      const { code } = response.rejection;
+      const message = endpoint.address.redact(response.rejection.message).slice(0, MAX_REJECTION_LENGTH);
+      const rejection = { code, message };
+      const words = `${message} (code ${code})`;
+      const detail = `${call.method}: rejected by ${endpoint.address.host}: ${words}`;
+      const error = new ApiError('rejected', `${call.method}: rejected: ${words}`, { rejection, detail });
+      return { status: 'rejected', error };
+    } catch (cause) {
+      if (!(cause instanceof ParseError)) throw cause;
+      return invalidResponse(cause);
+    }
+  }
+}
+
+/** What is asked: endpoints, and how well each of them answers. */
+interface Target {
+  readonly endpoints: readonly Endpoint[];
+  readonly health: EndpointHealth;
+}
+
+interface Endpoint {
+  readonly address: EndpointAddress;
+  readonly http: HttpConnections;
+}
+
+type Attempt<Result> =
+  | { readonly status: 'answered'; readonly result: Result }
+  | { readonly status: 'rejected'; readonly error: ApiError }
+  | AttemptFailure;
+
+interface AttemptFailure {
+  readonly status: 'failed';
+  readonly reason: 'transport' | 'timeout' | 'http status' | 'invalid response';
+  /** Without hosts: clients see it. */
+  readonly message: string;
+  /** The same for the log, where there is more to say. */
+  readonly detail?: string;
+  /** Whether the same request to the same endpoint may succeed a moment later. */
+  readonly mayPass: boolean;
+  readonly cause?: unknown;
+}
+
+/** The body of an HTTP error is read to be thrown away; if it is longer than this, the connection is closed instead. */
+const MAX_ERROR_BODY_BYTES = 65_536;
+/** Enough for every text of the node, and too little to fill logs. Clients may see it. */
+const MAX_REJECTION_LENGTH = 1_000;
+
+function openEndpoint(endpoint: ApiEndpoint, openHttp: OpenConnections, limits: JsonRpcLimits): Endpoint {
+  const address = new EndpointAddress(endpoint);
+  // The deadline of an attempt covers it from its connection on, and runs on the injected clock.
+  return { address, http: openHttp(address.origin, { connections: limits.maxConnections }) };
+}
+
+/** A JSON-RPC 2.0 response object. @throws {ParseError} */
+function parseResponse(
+  text: string,
+  id: number,
+): { readonly result: unknown } | { readonly rejection: { readonly code: number; readonly message: string } } {
+  const response = readObject(parseExactJson(text, 'response'), 'response');
+  if (response.jsonrpc !== '2.0') throw new ParseError('response', 'has no jsonrpc "2.0"');
+  if ('error' in response && response.error !== null) {
+    const { code, message } = readObject(response.error, 'error');
+    if (typeof code !== 'number' || !Number.isSafeInteger(code)) throw new ParseError('error', 'has no integer code');
+    return { rejection: { code, message: readString(message, 'message of the error') } };
+  }
+  // Only an error may lack the ID: the request could perhaps not be read.
+  if (response.id !== id) throw new ParseError('response', 'is about another request');
+  if (!('result' in response)) throw new ParseError('response', 'has neither result nor error');
+  return { result: response.result };
+}
+
+function invalidResponse(cause: ParseError): AttemptFailure {
+  return { status: 'failed', reason: 'invalid response', message: cause.message, mayPass: false, cause };
+}
+
+/** @param failures of every endpoint that was asked: at least one, the newest last */
+function failedCall(method: string, failures: ReadonlyMap<Endpoint, AttemptFailure>): ApiError {
+  const last = [...failures.values()].at(-1);
+  const kind = last?.mayPass === true ? 'unavailable' : 'invalid response';
+  const detail = `${method}: ${summarizeByHost(failures)}`;
+  return new ApiError(kind, `${method}: ${summarize(failures)}`, { cause: last?.cause, detail });
+}
+
+/** For clients: what went wrong, but not where. */
+function summarize(failures: ReadonlyMap<Endpoint, AttemptFailure>): string {
+  return [...new Set([...failures.values()].map(({ message }) => message))].join('; ');
+}
+
+/** For the log. */
+function summarizeByHost(failures: ReadonlyMap<Endpoint, AttemptFailure>): string {
+  return [...failures].map(([{ address }, { message, detail = message }]) => `${address.host}: ${detail}`).join('; ');
+}

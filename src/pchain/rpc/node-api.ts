@@ -1,0 +1,384 @@
+import { isIP, isIPv4 } from 'node:net';
+import { createLru } from '../../lib/cache/lru.ts';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
+import type { Validator } from '../../validators/validator.ts';
+import {
+  type BlockchainID,
+  EMPTY_ID,
+  idBytes,
+  type NodeID,
+  parseId,
+  parseNodeID,
+  type SubnetID,
+  type TxID,
+  type ValidationID,
+} from '../../warp/ids.ts';
+import { parseEncodedTransaction, TRANSACTION_RESPONSE_BYTES } from '../state/encoded-transaction.ts';
+import { type PChainBlock, parsePChainBlock } from '../state/p-chain-block.ts';
+import {
+  type JsonObject,
+  readArray,
+  readBoolean,
+  readHex,
+  readObject,
+  readPublicKey,
+  readString,
+  readU32,
+  readU64,
+} from './json-fields.ts';
+import type { JsonRpcClient } from './json-rpc.ts';
+import { requireUniqueNames } from './unique-names.ts';
+
+/**
+ * The calls of a node's P-Chain and info API that an aggregator needs, every answer checked and typed. All are reads,
+ * so all are retried.
+ *
+ * Every method rejects with `ApiError`, or with the signal's reason where the caller aborted. What the node refuses is
+ * of kind `rejected`; what that means is said with each method (avalanchego `vms/platformvm/service.go`,
+ * `api/info/service.go`).
+ */
+export interface NodeApi {
+  /** Height of the last accepted P-Chain block. */
+  getHeight(signal: AbortSignal): Promise<bigint>;
+  /** The P-Chain height a block proposed now would refer to: at or somewhat below {@link getHeight}. */
+  getProposedHeight(signal: AbortSignal): Promise<bigint>;
+  /**
+   * All validators of a subnet at a height, in the node's order. An unknown subnet has none: only {@link getSubnet} tells it
+   * from a subnet without validators. All inactive L1 validators together are one entry without a key, under the NodeID of
+   * 20 zero bytes. `rejected` if the height is above that of the chain.
+   */
+  getValidatorsAt(subnetID: SubnetID, height: bigint | 'proposed', signal: AbortSignal): Promise<readonly Validator[]>;
+  /**
+   * Validators at the last accepted height: here inactive L1 validators have their own NodeIDs. Empty for an unknown
+   * subnet.
+   */
+  getCurrentValidators(subnetID: SubnetID, signal: AbortSignal): Promise<readonly CurrentValidator[]>;
+  /** The subnet of a blockchain. `rejected` where no such blockchain exists. */
+  validatedBy(chainID: BlockchainID, signal: AbortSignal): Promise<SubnetID>;
+  /** `rejected` where no such subnet exists, and for the primary network. */
+  getSubnet(subnetID: SubnetID, signal: AbortSignal): Promise<Subnet>;
+  /**
+   * The bytes of an accepted transaction, checked against its ID. `rejected` where no such transaction was accepted.
+   */
+  getTx(txID: TxID, signal: AbortSignal): Promise<Uint8Array>;
+  getTxStatus(txID: TxID, signal: AbortSignal): Promise<TxStatus>;
+  /** An accepted block. `rejected` where the chain has not come to that height. */
+  getBlockByHeight(height: bigint, signal: AbortSignal): Promise<PChainBlock>;
+  /** An L1 validator at the last accepted height. `rejected` where there is none, or none any more. */
+  getL1Validator(validationID: ValidationID, signal: AbortSignal): Promise<L1ValidatorState>;
+  /** What an active L1 validator pays at present, in nAVAX a second. */
+  getValidatorFeePrice(signal: AbortSignal): Promise<bigint>;
+  getNetworkID(signal: AbortSignal): Promise<number>;
+  getNodeVersion(signal: AbortSignal): Promise<NodeVersion>;
+  getNodeID(signal: AbortSignal): Promise<NodeID>;
+  getNodeIP(signal: AbortSignal): Promise<HostPort>;
+  /** The node's peers that have an address to dial. The node itself is not among them. */
+  getPeers(signal: AbortSignal): Promise<readonly Peer[]>;
+}
+
+export interface CurrentValidator {
+  readonly nodeID: NodeID;
+  readonly weight: bigint;
+  /** 48 bytes, compressed G1. Undefined for validators that registered no key. */
+  readonly publicKey: Uint8Array | undefined;
+  /** Of L1 validators only, as the next two. */
+  readonly validationID: ValidationID | undefined;
+  /** The lowest nonce the validator's next L1ValidatorWeight message may have. */
+  readonly minNonce: bigint | undefined;
+  /** In nAVAX; 0 for an inactive L1 validator. */
+  readonly balance: bigint | undefined;
+}
+
+export interface L1ValidatorState {
+  readonly subnetID: SubnetID;
+  readonly weight: bigint;
+  /** The lowest nonce the validator's next L1ValidatorWeight message may have. */
+  readonly minNonce: bigint;
+}
+
+export interface TxStatus {
+  /** Only proposals can be `Aborted`. A node forgets what it dropped after a while, and then says `Unknown`. */
+  readonly status: 'Unknown' | 'Processing' | 'Committed' | 'Aborted' | 'Dropped';
+  /** Why it was dropped, in the node's words. */
+  readonly reason: string | undefined;
+}
+
+/** The last three are present only for a subnet that was converted to an L1, which it then stays. */
+export interface Subnet {
+  readonly isPermissioned: boolean;
+  /** 32 bytes. */
+  readonly conversionID: Uint8Array | undefined;
+  readonly managerChainID: BlockchainID | undefined;
+  readonly managerAddress: Uint8Array | undefined;
+}
+
+export interface NodeVersion {
+  readonly major: number;
+  readonly minor: number;
+  readonly patch: number;
+}
+
+export interface HostPort {
+  /** An IP address, without brackets. */
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface Peer extends HostPort {
+  readonly nodeID: NodeID;
+}
+
+const P_CHAIN_PATH = '/ext/bc/P';
+const INFO_PATH = '/ext/info';
+
+/** IDs, heights, versions: the longest of them lists the versions of a node's VMs, under 100 bytes each. */
+const SCALAR_BYTES = 256 * 1024;
+/** A block of at most 2 MiB as JSON, in which a proof of possession takes seven characters a byte. */
+const BLOCK_BYTES = 16 * 1024 * 1024;
+/**
+ * Lists of validators and peers: room for 10,000 L1 validators, as many as the network is planned for, at 1.6 KiB each. The
+ * longest real entry (in `getCurrentValidators`, with two owners) has 0.7 KiB, one in `getValidatorsAt` under 0.2 KiB.
+ */
+const LIST_BYTES = 16 * 1024 * 1024;
+/**
+ * NodeIDs known to be well formed, and as many validators, about 3 and 8 MB: twice the validators that the network is planned for, so
+ * that all have room.
+ */
+const MAX_KNOWN_NODE_IDS = 20_000;
+
+/** @param pChain and @param info may be one client where both APIs have the same base URL */
+export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeApi {
+  // Decoding a NodeID takes base58 and two hashes, and thousands of them are the same at every height: each is decoded once.
+  const knownNodeIDs = createLru<string, NodeID>(MAX_KNOWN_NODE_IDS);
+  const readNodeID = (text: string): NodeID => {
+    const known = knownNodeIDs.get(text);
+    if (known !== undefined) return known;
+    const nodeID = parseNodeID(text);
+    knownNodeIDs.set(text, nodeID);
+    return nodeID;
+  };
+  // At the next height nearly all of a set is the same: then its texts are compared, and nothing is decoded.
+  const knownValidators = createLru<string, ReadValidator>(MAX_KNOWN_NODE_IDS);
+  const readValidator = (nodeID: string, { publicKey, weight }: JsonObject): Validator => {
+    const known = knownValidators.get(nodeID);
+    if (known !== undefined && known.publicKey === publicKey && known.weight === weight) return known.validator;
+    const validator = parseValidator(nodeID, { publicKey, weight }, readNodeID);
+    knownValidators.set(nodeID, { publicKey, weight, validator });
+    return validator;
+  };
+
+  const callPChain = <Result>(
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    maxResponseBytes: number,
+    parseResult: (result: unknown, response: string) => Result,
+    signal: AbortSignal,
+  ): Promise<Result> =>
+    pChain.call({ path: P_CHAIN_PATH, method, params, maxResponseBytes, parseResult, idempotent: true, signal });
+  const callInfo = <Result>(
+    method: string,
+    maxResponseBytes: number,
+    parseResult: (result: unknown) => Result,
+    signal: AbortSignal,
+  ): Promise<Result> =>
+    info.call({ path: INFO_PATH, method, params: {}, maxResponseBytes, parseResult, idempotent: true, signal });
+
+  return {
+    getHeight: (signal) => callPChain('platform.getHeight', {}, SCALAR_BYTES, parseHeight, signal),
+    getProposedHeight: (signal) => callPChain('platform.getProposedHeight', {}, SCALAR_BYTES, parseHeight, signal),
+    getValidatorsAt: (subnetID, height, signal) => {
+      const parseResult = (result: unknown, response: string): Validator[] => {
+        requireUniqueNames(response, 'validator set');
+        return parseValidatorsAt(result, readValidator);
+      };
+      return callPChain('platform.getValidatorsAt', { subnetID, height }, LIST_BYTES, parseResult, signal);
+    },
+    getCurrentValidators: (subnetID, signal) => {
+      const parseResult = (result: unknown): CurrentValidator[] => parseCurrentValidators(result, readNodeID);
+      return callPChain('platform.getCurrentValidators', { subnetID, nodeIDs: [] }, LIST_BYTES, parseResult, signal);
+    },
+    validatedBy: (blockchainID, signal) =>
+      callPChain('platform.validatedBy', { blockchainID }, SCALAR_BYTES, parseValidatedBy, signal),
+    getSubnet: (subnetID, signal) => callPChain('platform.getSubnet', { subnetID }, SCALAR_BYTES, parseSubnet, signal),
+    getTx: (txID, signal) => {
+      const parseResult = (result: unknown): Uint8Array => parseEncodedTransaction(result, txID);
+      return callPChain('platform.getTx', { txID, encoding: 'hex' }, TRANSACTION_RESPONSE_BYTES, parseResult, signal);
+    },
+    getTxStatus: (txID, signal) => callPChain('platform.getTxStatus', { txID }, SCALAR_BYTES, parseTxStatus, signal),
+    getBlockByHeight: (height, signal) => {
+      const parseResult = (result: unknown): PChainBlock => parseBlockReply(result, height);
+      return callPChain('platform.getBlockByHeight', { height, encoding: 'json' }, BLOCK_BYTES, parseResult, signal);
+    },
+    getL1Validator: (validationID, signal) =>
+      callPChain('platform.getL1Validator', { validationID }, SCALAR_BYTES, parseL1Validator, signal),
+    getValidatorFeePrice: (signal) =>
+      callPChain('platform.getValidatorFeeState', {}, SCALAR_BYTES, parseFeePrice, signal),
+    getNetworkID: (signal) => callInfo('info.getNetworkID', SCALAR_BYTES, parseNetworkID, signal),
+    getNodeVersion: (signal) => callInfo('info.getNodeVersion', SCALAR_BYTES, parseNodeVersion, signal),
+    getNodeID: (signal) => callInfo('info.getNodeID', SCALAR_BYTES, parseNodeIDReply, signal),
+    getNodeIP: (signal) => callInfo('info.getNodeIP', SCALAR_BYTES, parseNodeIP, signal),
+    getPeers: (signal) => {
+      const parseResult = (result: unknown): Peer[] => parsePeers(result, readNodeID);
+      return callInfo('info.peers', LIST_BYTES, parseResult, signal);
+    },
+  };
+}
+
+// Each of these takes the untrusted result of one method and throws ParseError and nothing else.
+
+function parseHeight(result: unknown): bigint {
+  return readU64(readObject(result, 'result').height, 'height');
+}
+
+/** A validator, and what the node wrote of it. */
+interface ReadValidator {
+  readonly publicKey: unknown;
+  readonly weight: unknown;
+  readonly validator: Validator;
+}
+
+/** What `platform.getValidatorsAt` answers: an object of NodeID to key and weight, where a validator without a key has null. */
+export function parseValidatorsAt(
+  result: unknown,
+  readValidator: (nodeID: string, fields: JsonObject) => Validator = parseValidator,
+): Validator[] {
+  return Object.entries(readObject(result, 'result')).map(([nodeID, value]) =>
+    readValidator(nodeID, readObject(value, 'validator')),
+  );
+}
+
+function parseValidator(
+  nodeID: string,
+  { publicKey, weight }: JsonObject,
+  readNodeID: (text: string) => NodeID = parseNodeID,
+): Validator {
+  return {
+    nodeID: readNodeID(nodeID),
+    // The node always writes this field. If a missing one counted as null, signers would become validators without a key.
+    publicKey: publicKey === null ? undefined : readPublicKey(publicKey),
+    weight: readU64(weight, 'weight'),
+  };
+}
+
+function parseCurrentValidators(result: unknown, readNodeID: (text: string) => NodeID): CurrentValidator[] {
+  return readArray(readObject(result, 'result').validators, 'validators').map((value) => {
+    const validator = readObject(value, 'validator');
+    // L1 validators have the key itself, those of the primary network have it with its proof of possession.
+    const signer = readOptional(validator.signer, (field) => readObject(field, 'signer'));
+    return {
+      nodeID: readNodeID(readString(validator.nodeID, 'nodeID')),
+      weight: readU64(validator.weight, 'weight'),
+      publicKey: readOptional(validator.publicKey ?? signer?.publicKey, readPublicKey),
+      validationID: readOptional(validator.validationID, (field) =>
+        parseId<ValidationID>(readString(field, 'validationID'), 'validationID'),
+      ),
+      minNonce: readOptional(validator.minNonce, (field) => readU64(field, 'minNonce')),
+      balance: readOptional(validator.balance, (field) => readU64(field, 'balance')),
+    };
+  });
+}
+
+function parseValidatedBy(result: unknown): SubnetID {
+  return parseId<SubnetID>(readString(readObject(result, 'result').subnetID, 'subnetID'), 'subnetID');
+}
+
+/** A subnet that is no L1 has an empty conversion ID (and no conversion ID at all on nodes from before Etna). */
+function parseSubnet(result: unknown): Subnet {
+  const subnet = readObject(result, 'result');
+  const isPermissioned = readBoolean(subnet.isPermissioned, 'isPermissioned');
+  const conversionID = readOptional(subnet.conversionID, (field) => readString(field, 'conversionID'));
+  if (conversionID === undefined || conversionID === EMPTY_ID) {
+    return { isPermissioned, conversionID: undefined, managerChainID: undefined, managerAddress: undefined };
+  }
+  return {
+    isPermissioned,
+    conversionID: idBytes(parseId(conversionID, 'conversionID')),
+    managerChainID: parseId<BlockchainID>(readString(subnet.managerChainID, 'managerChainID'), 'managerChainID'),
+    managerAddress:
+      readOptional(subnet.managerAddress, (field) => readHex(field, 'managerAddress')) ?? new Uint8Array(),
+  };
+}
+
+const TX_STATUSES = ['Unknown', 'Processing', 'Committed', 'Aborted', 'Dropped'] as const;
+
+function parseTxStatus(result: unknown): TxStatus {
+  const reply = readObject(result, 'result');
+  const text = readString(reply.status, 'status');
+  const status = TX_STATUSES.find((known) => known === text);
+  if (status === undefined) throw new ParseError('status', `must be one of ${TX_STATUSES.join(', ')}`);
+  return { status, reason: readOptional(reply.reason, (field) => readString(field, 'reason')) };
+}
+
+function parseBlockReply(result: unknown, height: bigint): PChainBlock {
+  const block = parsePChainBlock(readObject(result, 'result').block);
+  if (block.height !== height) throw new ParseError('block', 'is not of the height asked for');
+  return block;
+}
+
+function parseL1Validator(result: unknown): L1ValidatorState {
+  const validator = readObject(result, 'result');
+  return {
+    subnetID: parseId<SubnetID>(readString(validator.subnetID, 'subnetID'), 'subnetID'),
+    weight: readU64(validator.weight, 'weight'),
+    minNonce: readU64(validator.minNonce, 'minNonce'),
+  };
+}
+
+function parseFeePrice(result: unknown): bigint {
+  return readU64(readObject(result, 'result').price, 'price');
+}
+
+function parseNetworkID(result: unknown): number {
+  return readU32(readObject(result, 'result').networkID, 'networkID');
+}
+
+const VERSION = /^[\w-]+\/(\d{1,6})\.(\d{1,6})\.(\d{1,6})$/;
+
+/** The node's name, a slash and its version, e.g. `avalanchego/1.14.2`. */
+function parseNodeVersion(result: unknown): NodeVersion {
+  const match = VERSION.exec(readString(readObject(result, 'result').version, 'version'));
+  if (match === null) throw new ParseError('version', 'must be like avalanchego/1.14.2');
+  return { major: Number(match[1]), minor: Number(match[2]), patch: Number(match[3]) };
+}
+
+function parseNodeIDReply(result: unknown): NodeID {
+  return parseNodeID(readString(readObject(result, 'result').nodeID, 'nodeID'));
+}
+
+function parseNodeIP(result: unknown): HostPort {
+  const address = parseHostPort(readString(readObject(result, 'result').ip, 'ip'));
+  if (address === undefined) throw new ParseError('ip', 'must be an IP address and a port');
+  return address;
+}
+
+/** Leaves out peers without an address, or with one that cannot be dialled, as clients have that do not listen. */
+function parsePeers(result: unknown, readNodeID: (text: string) => NodeID): Peer[] {
+  return readArray(readObject(result, 'result').peers, 'peers').flatMap((value) => {
+    const peer = readObject(value, 'peer');
+    const nodeID = readNodeID(readString(peer.nodeID, 'nodeID'));
+    const address = typeof peer.publicIP === 'string' ? parseHostPort(peer.publicIP) : undefined;
+    if (address === undefined || UNSPECIFIED_HOSTS.has(address.host)) return [];
+    return [{ nodeID, ...address }];
+  });
+}
+
+const UNSPECIFIED_HOSTS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
+const HOST_PORT = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+)):(\d{1,5})$/;
+const IPV4_IN_IPV6 = /^::ffff:(?=[0-9.]+$)/i;
+
+/**
+ * Go's `netip.AddrPort`: `1.2.3.4:9651` or `[2001:db8::1]:9651`. Undefined for all else, also for port 0 and for zones.
+ */
+function parseHostPort(text: string): HostPort | undefined {
+  const match = HOST_PORT.exec(text);
+  if (match === null) return undefined;
+  const host = (match[1] ?? match[2] ?? '').replace(IPV4_IN_IPV6, '');
+  const port = Number(match[3]);
+  const isAddress = match[1] === undefined ? isIPv4(host) : isIP(host) !== 0;
+  return isAddress && port > 0 && port <= 65_535 ? { host, port } : undefined;
+}
+
+/** A field that is left out or null is undefined. */
+function readOptional<Value>(value: unknown, read: (value: unknown) => Value): Value | undefined {
+  return value === undefined || value === null ? undefined : read(value);
+}

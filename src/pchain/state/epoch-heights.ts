@@ -1,0 +1,33 @@
+import { FreshCache } from '../../lib/cache/fresh-cache.ts';
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import type { BlockchainID } from '../../warp/ids.ts';
+import type { ChainApi } from '../rpc/chain-api.ts';
+
+/** The P-Chain heights at which chains verify Warp messages now. */
+export interface EpochHeights {
+  /**
+   * The height of a chain's current epoch, at most a second old; undefined where the chain has no epochs and verifies at the
+   * proposed height.
+   *
+   * @throws {ApiError}, or the signal's reason
+   */
+  heightOf(chainID: BlockchainID, signal: AbortSignal): Promise<bigint | undefined>;
+}
+
+/** An epoch lasts minutes; a busy service asks for each chain once a second. */
+const MAX_AGE_MS = 1_000;
+/** Far more chains than anybody sends to within a second. */
+const MAX_CHAINS = 1_000;
+
+export function createEpochHeights(api: Pick<ChainApi, 'getCurrentEpoch'>, clock: Clock): EpochHeights {
+  const heights = new FreshCache<BlockchainID, bigint | undefined>({
+    clock,
+    max: MAX_CHAINS,
+    maxAgeMs: MAX_AGE_MS,
+    async load(chainID, signal) {
+      const { number, pChainHeight } = await api.getCurrentEpoch(chainID, signal);
+      return number === 0n ? undefined : pChainHeight;
+    },
+  });
+  return { heightOf: (chainID, signal) => heights.get(chainID, signal) };
+}

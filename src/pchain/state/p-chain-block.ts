@@ -1,0 +1,104 @@
+import { ParseError } from '../../lib/encoding/parse-error.ts';
+import type { ConversionData } from '../../warp/conversion-data.ts';
+import { type BlockchainID, parseId, type SubnetID } from '../../warp/ids.ts';
+import type { ValidationOrigin } from '../../warp/justification.ts';
+import { conversionValidationID, encodeL1Message, registrationValidationID } from '../../warp/l1-message.ts';
+import {
+  type JsonObject,
+  readArray,
+  readHex,
+  readObject,
+  readPublicKey,
+  readString,
+  readU64,
+} from '../rpc/json-fields.ts';
+import { registrationOf } from './l1-transaction.ts';
+
+/** What the index of L1 validations needs of an accepted P-Chain block. */
+export interface PChainBlock {
+  readonly height: bigint;
+  /** cb58 */
+  readonly id: string;
+  readonly parentID: string;
+  /** Unix seconds; undefined in blocks from before Banff. */
+  readonly timestamp: bigint | undefined;
+  readonly origins: readonly ValidationOrigin[];
+}
+
+/**
+ * Reads a block in the node's JSON, where the kind of a transaction shows in its fields (avalanchego `vms/platformvm/block`).
+ * Validation IDs are computed from what is found and never taken from the answer: an entry can be missing, but not wrong.
+ *
+ * @throws {ParseError}
+ */
+export function parsePChainBlock(value: unknown): PChainBlock {
+  const block = readObject(value, 'block');
+  const transactions = (block.txs === undefined || block.txs === null ? [] : readArray(block.txs, 'txs')).map(
+    (transaction) => readObject(readObject(transaction, 'transaction').unsignedTx, 'unsignedTx'),
+  );
+  const conversions = transactions
+    .filter(isConversion)
+    .flatMap((transaction) => readable(() => readConversion(transaction)));
+  return {
+    height: readU64(block.height, 'height'),
+    id: parseId(readString(block.id, 'id'), 'block ID'),
+    parentID: parseId(readString(block.parentID, 'parentID'), 'block ID'),
+    timestamp: block.time === undefined ? undefined : readU64(block.time, 'time'),
+    origins: [
+      ...conversions.flatMap(conversionOrigins),
+      ...transactions.filter(isRegistration).flatMap((transaction) => readable(() => registrationOrigin(transaction))),
+    ],
+  };
+}
+
+/** The validations that a conversion starts. */
+export function conversionOrigins({ subnetID, validators }: Pick<ConversionData, 'subnetID' | 'validators'>) {
+  return validators.map(
+    (_, index): ValidationOrigin => ({
+      validationID: conversionValidationID(subnetID, index),
+      justification: { kind: 'SubnetIDIndex', subnetID, index },
+    }),
+  );
+}
+
+/** Leaves out what cannot be read: a transaction that a later node writes in another way must not stop all reading here. */
+function readable<T>(read: () => T): T[] {
+  try {
+    return [read()];
+  } catch (error) {
+    if (error instanceof ParseError) return [];
+    throw error;
+  }
+}
+
+function isConversion(unsignedTx: JsonObject): boolean {
+  return 'chainID' in unsignedTx && 'address' in unsignedTx && 'validators' in unsignedTx;
+}
+
+function isRegistration(unsignedTx: JsonObject): boolean {
+  return 'message' in unsignedTx && 'proofOfPossession' in unsignedTx;
+}
+
+function registrationOrigin(unsignedTx: JsonObject): ValidationOrigin {
+  const { message } = registrationOf(readHex(unsignedTx.message, 'message'));
+  return {
+    validationID: registrationValidationID(message),
+    justification: { kind: 'RegisterL1ValidatorMessage', message: encodeL1Message(message) },
+  };
+}
+
+function readConversion(unsignedTx: JsonObject): ConversionData {
+  return {
+    subnetID: parseId<SubnetID>(readString(unsignedTx.subnetID, 'subnetID'), 'subnetID'),
+    managerChainID: parseId<BlockchainID>(readString(unsignedTx.chainID, 'chainID'), 'chainID'),
+    managerAddress: readHex(unsignedTx.address, 'address'),
+    validators: readArray(unsignedTx.validators, 'validators').map((value) => {
+      const validator = readObject(value, 'validator');
+      return {
+        nodeID: readHex(validator.nodeID, 'nodeID'),
+        blsPublicKey: readPublicKey(readObject(validator.signer, 'signer').publicKey),
+        weight: readU64(validator.weight, 'weight'),
+      };
+    }),
+  };
+}

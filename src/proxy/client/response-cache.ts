@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
+import { isStream, type UpstreamRefusal, type UpstreamResponse, type UpstreamSuccess } from './upstream-answer.ts';
+import { UpstreamError } from './upstream-error.ts';
+
+/** How long an answer may be served again. */
+export interface CachePolicy {
+  readonly freshMs: number;
+  /** Whether the body of a 200 never changes: then it is kept for a day. */
+  readonly isImmutable?: (body: unknown) => boolean;
+}
+
+/** A complete answer, and what a client needs to know to cache it, too. */
+export interface CachedResponse {
+  readonly kind: 'cached';
+  readonly response: WholeSuccess;
+  readonly etag: string;
+  readonly ageMs: number;
+  readonly freshMs: number;
+  readonly isImmutable: boolean;
+}
+
+type WholeSuccess = UpstreamSuccess & { readonly body: Buffer };
+
+type Fetched =
+  | { readonly kind: 'kept'; readonly entry: Entry }
+  | { readonly kind: 'passed'; readonly response: WholeSuccess | UpstreamRefusal }
+  | { readonly kind: 'too long' };
+
+interface Entry {
+  readonly response: WholeSuccess;
+  readonly etag: string;
+  readonly storedMs: number;
+  readonly freshMs: number;
+  readonly isImmutable: boolean;
+}
+
+/** Even what never changes is kept no longer than a day: the upstream may have been wrong. */
+const IMMUTABLE_MS = 24 * 60 * 60 * 1_000;
+/** Key, headers and the entry itself, beside the body. */
+const ENTRY_OVERHEAD_BYTES = 512;
+/** Targets known to have answers too long to keep: otherwise each request for one would be sent twice. */
+const MAX_LONG_TARGETS = 1_000;
+
+/**
+ * Answers of upstreams for a short while, bounded by bytes; equal requests under way share one. `FreshCache` does not fit: it is
+ * bounded by a number of values, which here differ in size by a factor of a thousand; it does not tell how old a value is, which the
+ * headers say; and it has one way to load a value, which here belongs to the request.
+ */
+export class ResponseCache {
+  readonly #clock: Clock;
+  readonly #entries: LRUCache<string, Entry>;
+  readonly #long = new LRUCache<string, true>({ max: MAX_LONG_TARGETS });
+  readonly #flights = new SingleFlight<string, Fetched>();
+
+  constructor({ clock, maxBytes }: { readonly clock: Clock; readonly maxBytes: number }) {
+    this.#clock = clock;
+    this.#entries = new LRUCache({
+      maxSize: maxBytes,
+      sizeCalculation: (entry, key) => entry.response.body.length + key.length + ENTRY_OVERHEAD_BYTES,
+    });
+  }
+
+  /**
+   * The kept answer, or that of `fetch`. A plain response is one that is not kept: a refusal, or an answer that is too long.
+   *
+   * @param key the upstream and the target
+   * @param fetch its argument says whether the answer will be kept, and so has to be read whole
+   */
+  async get(
+    key: string,
+    policy: CachePolicy,
+    fetch: (signal: AbortSignal, isKept: boolean) => Promise<UpstreamResponse>,
+    signal: AbortSignal,
+  ): Promise<CachedResponse | UpstreamResponse> {
+    const entry = this.#entries.get(key);
+    if (entry !== undefined && this.#ageOf(entry) < entry.freshMs) return this.#present(entry);
+    if (this.#long.has(key)) return fetch(signal, false);
+    const fetched = await this.#flights.run(
+      key,
+      async (flightSignal) => this.#fetch(key, policy, () => fetch(flightSignal, true)),
+      signal,
+    );
+    switch (fetched.kind) {
+      case 'kept':
+        return this.#present(fetched.entry);
+      case 'passed':
+        return fetched.response;
+      case 'too long':
+        // A stream cannot be shared: each client reads at its own pace.
+        return fetch(signal, false);
+    }
+  }
+
+  async #fetch(key: string, policy: CachePolicy, fetch: () => Promise<UpstreamResponse>): Promise<Fetched> {
+    const response = await fetch();
+    if (response.kind === 'refusal') return { kind: 'passed', response };
+    const { body } = response;
+    if (!Buffer.isBuffer(body)) {
+      if (isStream(body)) body.destroy();
+      this.#long.set(key, true);
+      return { kind: 'too long' };
+    }
+    // Its text is no part of what is kept: it would be there twice.
+    const whole = { ...response, body, text: undefined };
+    if (response.status !== 200) return { kind: 'passed', response: whole };
+    const isImmutable = policy.isImmutable !== undefined && policy.isImmutable(parseJson(body));
+    const entry: Entry = {
+      response: whole,
+      etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, ETAG_CHARACTERS)}"`,
+      storedMs: this.#clock.monotonicMs(),
+      freshMs: isImmutable ? IMMUTABLE_MS : policy.freshMs,
+      isImmutable,
+    };
+    this.#entries.set(key, entry);
+    return { kind: 'kept', entry };
+  }
+
+  #present(entry: Entry): CachedResponse {
+    const { response, etag, freshMs, isImmutable } = entry;
+    return { kind: 'cached', response, etag, freshMs, isImmutable, ageMs: this.#ageOf(entry) };
+  }
+
+  #ageOf({ storedMs }: Entry): number {
+    return this.#clock.monotonicMs() - storedMs;
+  }
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch (cause) {
+    throw new UpstreamError('upstream_invalid_answer', 'the upstream answered with broken JSON', { cause });
+  }
+}
+
+/** 132 bits: no two bodies of one target will ever have the same. */
+const ETAG_CHARACTERS = 22;

@@ -1,0 +1,330 @@
+import type { Dispatcher } from 'undici';
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { type Claim, FairSemaphore, type Permit, SemaphoreRejection } from '../../lib/concurrency/fair-semaphore.ts';
+import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
+import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
+import type { OpenHttp } from '../../lib/net/http-port.ts';
+import type { Span } from '../../telemetry/spans.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
+import { Exchange, type ExchangeRules, type RawAnswer } from './exchange.ts';
+import {
+  findBodyProblem,
+  findHeadProblem,
+  isStream,
+  presentRefusal,
+  presentSuccess,
+  type UpstreamResponse,
+} from './upstream-answer.ts';
+import { neverConnected, UpstreamError } from './upstream-error.ts';
+
+export interface UpstreamRequest {
+  readonly method: 'GET' | 'POST';
+  /** Path and query, sent below the base URL byte for byte. */
+  readonly target: string;
+  /** The chain that it is about, or a list that is of no chain. */
+  readonly subject: string;
+  /** JSON. */
+  readonly body?: string | undefined;
+  /** For the whole answer, its body included. */
+  readonly timeoutMs: number;
+}
+
+/** For whom a request is sent. */
+export interface UpstreamCaller {
+  /** Aborts when the answer is no longer needed. */
+  readonly signal: AbortSignal;
+  /** The upstream gets its trace context. */
+  readonly span: Span;
+  /** Client ID for fair queueing; undefined for internal requests. */
+  readonly client?: string | undefined;
+}
+
+/** One upstream service. When it is disposed, its connections close and requests in flight fail. */
+export interface UpstreamClient extends AsyncDisposable {
+  /** Whether the upstream is left alone because it is down. */
+  readonly isCircuitOpen: boolean;
+  /** @throws {UpstreamError}, or the signal's reason */
+  request(request: UpstreamRequest, caller: UpstreamCaller): Promise<UpstreamResponse>;
+}
+
+export interface UpstreamClientOptions {
+  /** Its role, for messages: `data API of fuji`. */
+  readonly name: string;
+  readonly endpoint: ApiEndpoint;
+  readonly clock: Clock;
+  readonly openHttp: OpenHttp;
+  readonly maxResponseBytes: number;
+  /** Called when the circuit opens, and when it closes again. */
+  readonly onCircuit: (isOpen: boolean) => void;
+}
+
+/**
+ * Longer answers are streamed, so that memory does not grow with what upstreams send: this much for each connection at most. Up to
+ * here an answer is held back until it is there, and then goes out in one write: to pass on each piece as it comes costs twice as much.
+ */
+const MAX_WHOLE_BYTES = 256 * 1024;
+/** A few round trips to the other side of the world. */
+const CONNECT_TIMEOUT_MS = 3_000;
+/** For any answer to a request that asks for nothing. */
+const PROBE_TIMEOUT_MS = 3_000;
+/** An upstream's headers are some hundred bytes; undici refuses more than this, which is Node's own limit. */
+const MAX_HEADER_BYTES = 16 * 1024;
+/** Ten in a row are no accident. */
+const MAX_FAILURES = 10;
+/** About as long as a restart takes, and not long to wait after one. */
+const OPEN_MS = 5_000;
+/** Keep-alive connections to one upstream, and so the requests in flight there. */
+const MAX_CONNECTIONS = 64;
+/** One chain gets half of the connections, a second one half of the rest: chains that hang leave some to others. */
+const CHAIN_SHARE = 1;
+/** Requests that wait for a connection, and those of one chain or client. */
+const MAX_QUEUED = 1_024;
+const MAX_QUEUED_OF_ONE = 768;
+/** Streamed answers take as long as their readers, and leave connections to others. */
+const MAX_STREAMS = 48;
+/** One client, which may read slowly, gets half of the streams. */
+const STREAM_CLIENT_SHARE = 1;
+/** A busy upstream, or busy connections to it, may be free a moment later. */
+const BUSY_RETRY_MS = 1_000;
+
+/** Causes of a GET's failure after which it is sent once more: the connection was there, and broke. */
+const BROKEN_CONNECTION = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
+
+export function createUpstreamClient(options: UpstreamClientOptions): UpstreamClient {
+  return new PooledUpstreamClient(options);
+}
+
+class PooledUpstreamClient implements UpstreamClient {
+  readonly #name: string;
+  readonly #clock: Clock;
+  readonly #address: EndpointAddress;
+  readonly #breaker: CircuitBreaker;
+  readonly #connections: FairSemaphore;
+  readonly #streams: FairSemaphore;
+  readonly #maxResponseBytes: number;
+  readonly #rules: ExchangeRules;
+  readonly #http: Dispatcher;
+
+  constructor({ name, endpoint, clock, openHttp, maxResponseBytes, onCircuit }: UpstreamClientOptions) {
+    this.#name = name;
+    this.#clock = clock;
+    this.#address = new EndpointAddress(endpoint);
+    this.#maxResponseBytes = maxResponseBytes;
+    this.#rules = this.#createRules();
+    this.#connections = new FairSemaphore({
+      ...{ clock, limit: MAX_CONNECTIONS, keyShare: Number.POSITIVE_INFINITY },
+      ...{ maxQueued: MAX_QUEUED, maxQueuedPerKey: () => MAX_QUEUED_OF_ONE },
+    });
+    this.#streams = new FairSemaphore({ clock, limit: MAX_STREAMS, keyShare: STREAM_CLIENT_SHARE });
+    this.#breaker = new CircuitBreaker({
+      clock,
+      maxFailures: MAX_FAILURES,
+      openMs: OPEN_MS,
+      probe: () => this.#probe(),
+      onChange: onCircuit,
+    });
+    this.#http = openHttp(this.#address.origin, {
+      // One more for the probe, which must not wait for those that hang.
+      connections: MAX_CONNECTIONS + 1,
+      pipelining: 1,
+      allowH2: false,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      connect: { timeout: CONNECT_TIMEOUT_MS },
+      // Our own deadline covers the whole request and runs on the injected clock.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+
+  get isCircuitOpen(): boolean {
+    return this.#breaker.isOpen;
+  }
+
+  /** One deadline is over both attempts, and over the body. All of it is one promise beside that of the exchange: most requests are short. */
+  async request(request: UpstreamRequest, caller: UpstreamCaller): Promise<UpstreamResponse> {
+    const { subject, timeoutMs } = request;
+    const { signal, client = '' } = caller;
+    signal.throwIfAborted();
+    this.#admit();
+    let exchange = this.#createExchange(caller);
+    let isWaiting = false;
+    const cancelDeadline = this.#clock.after(timeoutMs, () => exchange.abort(this.#tooLate(timeoutMs, isWaiting)));
+    const onAbort = (): void => exchange.abort(signal.reason);
+    signal.addEventListener('abort', onAbort);
+    const release = (): void => {
+      cancelDeadline();
+      signal.removeEventListener('abort', onAbort);
+    };
+    let answer: RawAnswer | undefined;
+    try {
+      for (let isRepeated = false; answer === undefined; isRepeated = true) {
+        const permit = this.#acquire({ subject, client }, exchange);
+        if (permit instanceof Promise) {
+          isWaiting = true;
+          exchange.permits.use(await permit);
+          isWaiting = false;
+        } else exchange.permits.use(permit);
+        try {
+          this.#dispatch(request, caller.span, exchange);
+          answer = await exchange.answer;
+        } catch (error) {
+          const isBroken = BROKEN_CONNECTION.has(codeOf(error)) && !signal.aborted;
+          const mayRepeat = request.method === 'GET' && !isRepeated && isBroken;
+          if (!mayRepeat) throw error;
+          exchange = this.#createExchange(caller);
+        }
+      }
+      const response = this.#present(request, answer);
+      this.#breaker.answered();
+      return response;
+    } catch (error) {
+      const failure = signal.aborted ? signal.reason : error instanceof UpstreamError ? error : this.#failure(error);
+      this.#judge(failure);
+      throw failure;
+    } finally {
+      if (answer === undefined || !isStream(answer.body)) {
+        release();
+      } else {
+        answer.body.once('close', release);
+      }
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#http.destroy();
+  }
+
+  #admit(): void {
+    const waitMs = this.#breaker.admit();
+    if (waitMs > 0) throw this.#failing('failed repeatedly and is left alone for a moment', waitMs);
+  }
+
+  /** Acquires a connection, or gives up waiting for one when the exchange is aborted. */
+  #acquire({ subject, client }: { subject: string; client: string }, exchange: Exchange): Permit | Promise<Permit> {
+    const claim = { key: client, groups: [{ name: subject, share: CHAIN_SHARE }] };
+    const permit = this.#connections.queued === 0 ? this.#connections.tryAcquire(claim) : undefined;
+    if (permit !== undefined) return permit;
+    const aborted = new AbortController();
+    exchange.answer.catch((reason: unknown) => aborted.abort(reason));
+    return this.#wait(claim, aborted.signal);
+  }
+
+  async #wait(claim: Claim, signal: AbortSignal): Promise<Permit> {
+    try {
+      return await this.#connections.acquire(claim, signal);
+    } catch (error) {
+      if (!(error instanceof SemaphoreRejection)) throw error;
+      throw this.#busy('has too many requests waiting for a connection');
+    }
+  }
+
+  /** What the failure of a request says of the upstream. */
+  #judge(error: unknown): void {
+    if (!(error instanceof UpstreamError)) {
+      this.#breaker.abandoned(); // the client left
+    } else if (error.code === 'upstream_invalid_answer') {
+      this.#breaker.answered();
+    } else if (error.code === 'upstream_timeout' || error.code === 'upstream_unreachable') {
+      if (neverConnected(error)) this.#breaker.notConnected();
+      else this.#breaker.unanswered();
+    } else {
+      this.#breaker.abandoned(); // it was never sent
+    }
+  }
+
+  #tooLate(timeoutMs: number, isWaiting: boolean): UpstreamError {
+    return isWaiting
+      ? this.#busy(`had no connection free within ${timeoutMs} ms`)
+      : new UpstreamError('upstream_timeout', `the ${this.#name} did not answer within ${timeoutMs} ms`);
+  }
+
+  #createExchange({ client = '' }: UpstreamCaller): Exchange {
+    return new Exchange(this.#rules, client);
+  }
+
+  #createRules(): ExchangeRules {
+    return {
+      maxWholeBytes: MAX_WHOLE_BYTES,
+      maxBytes: this.#maxResponseBytes,
+      findProblem: (status, headers) => {
+        const problem = findHeadProblem(status, headers);
+        return problem === undefined ? undefined : this.#invalid(problem);
+      },
+      tooLong: () => this.#invalid(`sent more than the ${this.#maxResponseBytes} bytes allowed`),
+      takeStream: ({ client, permits }) => permits.use(this.#streams.tryAcquire({ key: client })) !== undefined,
+      noStream: () => this.#busy('has too many long answers under way, of this client or of all'),
+    };
+  }
+
+  #dispatch({ method, target, body }: UpstreamRequest, span: Span, exchange: Exchange): void {
+    const { headers: ours } = this.#address;
+    const own = span.traceID === undefined ? ours : { ...ours, ...span.headers };
+    const headers = body === undefined ? own : { ...own, 'content-type': 'application/json' };
+    this.#http.dispatch({ method, path: this.#address.path(target), headers, body: body ?? null }, exchange);
+  }
+
+  /** Asks for the root of the API, which is nothing: any answer at all is enough. */
+  async #probe(): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const enough = new Error('nobody reads the answer to a probe');
+    let controller: Dispatcher.DispatchController | undefined;
+    let isOver = false;
+    const end = (isUp: boolean): void => {
+      if (isOver) return;
+      isOver = true;
+      cancelDeadline();
+      resolve(isUp);
+      controller?.abort(enough);
+    };
+    const cancelDeadline = this.#clock.after(PROBE_TIMEOUT_MS, () => end(false));
+    this.#http.dispatch(
+      { method: 'GET', path: this.#address.path('/'), headers: this.#address.headers },
+      {
+        onRequestStart(started) {
+          controller = started;
+          if (isOver) started.abort(enough);
+        },
+        onResponseStart: () => end(true),
+        onResponseData: () => undefined,
+        onResponseEnd: () => undefined,
+        onResponseError: () => end(false),
+      },
+    );
+    return promise;
+  }
+
+  /** @throws {UpstreamError} on a success that is not JSON */
+  #present({ method }: UpstreamRequest, answer: RawAnswer): UpstreamResponse {
+    const { status, body } = answer;
+    const problem = status < 400 ? findBodyProblem(method, answer) : undefined;
+    if (isStream(body) && (status >= 400 || problem !== undefined)) body.destroy();
+    if (problem !== undefined) throw this.#invalid(problem);
+    return status < 400 ? presentSuccess(answer) : presentRefusal(answer, (text) => this.#address.redact(text));
+  }
+
+  #invalid(problem: string): UpstreamError {
+    return new UpstreamError('upstream_invalid_answer', `the ${this.#name} ${problem}`);
+  }
+
+  #busy(problem: string): UpstreamError {
+    return new UpstreamError('upstream_overloaded', `the ${this.#name} ${problem}`, { retryAfterMs: BUSY_RETRY_MS });
+  }
+
+  #failing(problem: string, retryAfterMs: number): UpstreamError {
+    return new UpstreamError('upstream_failing', `the ${this.#name} ${problem}`, { retryAfterMs });
+  }
+
+  #failure(cause: unknown): UpstreamError {
+    const code = codeOf(cause);
+    const isInvalid = code === 'UND_ERR_HEADERS_OVERFLOW' || code.startsWith('HPE_') || code === 'HTTPParserError';
+    return isInvalid
+      ? new UpstreamError('upstream_invalid_answer', `the ${this.#name} sent no valid HTTP (${code})`, { cause })
+      : new UpstreamError('upstream_unreachable', `the ${this.#name} cannot be reached (${code})`, { cause });
+  }
+}
+
+function codeOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return 'failure';
+  if ('code' in cause && typeof cause.code === 'string') return cause.code;
+  return cause.cause === undefined ? cause.name : codeOf(cause.cause);
+}

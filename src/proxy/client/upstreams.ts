@@ -1,0 +1,289 @@
+import type { Readable } from 'node:stream';
+import { LazyMap } from '../../lib/cache/lazy-map.ts';
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
+import { type OpenHttp, openHttpPool } from '../../lib/net/http-port.ts';
+import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import { DURATION_BUCKETS_SECONDS, type Metrics } from '../../telemetry/metrics.ts';
+import { NO_SPAN, type Span } from '../../telemetry/spans.ts';
+import { type CachedResponse, type CachePolicy, ResponseCache } from './response-cache.ts';
+import { isStream, type UpstreamResponse } from './upstream-answer.ts';
+import { createUpstreamClient, type UpstreamClient, type UpstreamRequest } from './upstream-client.ts';
+import { UpstreamError, type UpstreamErrorCode } from './upstream-error.ts';
+
+/** What each upstream serves, and the setting that says where it is. */
+const UPSTREAMS = {
+  mainnet: { role: 'data API of mainnet', setting: 'upstream.dataApi.mainnet' },
+  fuji: { role: 'data API of fuji', setting: 'upstream.dataApi.fuji' },
+  evm: { role: 'data API of EVM chains', setting: 'upstream.dataApi.evm' },
+  metrics: { role: 'metrics service', setting: 'upstream.metrics' },
+  node: { role: 'node RPC', setting: 'upstream.nodeRpc' },
+} as const;
+
+export type UpstreamName = keyof typeof UPSTREAMS;
+
+export interface UpstreamsOptions {
+  readonly endpoints: Readonly<Partial<Record<UpstreamName, ApiEndpoint>>>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly maxResponseBytes: number;
+  /** The longest that a request takes, and so the longest that an upstream is needed which another one has taken the place of. */
+  readonly timeoutMs: number;
+  /** 0 turns the cache off. */
+  readonly cacheBytes: number;
+  readonly openHttp?: OpenHttp;
+}
+
+/** All upstreams of the service, with one cache. When it is disposed, requests in flight fail. */
+export interface Upstreams extends AsyncDisposable {
+  /**
+   * Adds an upstream whose place is known only when the service runs, as with the node of the embedded network. Until then
+   * requests for it fail as not configured.
+   *
+   * @throws {Error} where there is one already
+   */
+  open(name: UpstreamName, endpoint: ApiEndpoint): void;
+  /** Sends requests to these from now on. Upstreams that are new here, or missing here, stay as they are. */
+  update(endpoints: UpstreamsOptions['endpoints']): void;
+  /**
+   * @param policy where the answer may be an earlier one
+   * @throws {UpstreamError}, or the signal's reason
+   */
+  request(name: UpstreamName, request: UpstreamQuestion, policy: CachePolicy | undefined): Promise<UpstreamAnswer>;
+}
+
+export interface UpstreamQuestion extends UpstreamRequest {
+  /** What the log calls the request. */
+  readonly requestID: string;
+  /** Whoever asks, for its share of what clients may hold up; undefined where nobody said. */
+  readonly client?: string;
+  /** Aborts when the client has gone. */
+  readonly signal: AbortSignal;
+  /** Without it, nothing is traced. */
+  readonly span?: Span;
+}
+
+export type UpstreamAnswer = CachedResponse | UpstreamResponse;
+
+export function createUpstreams(options: UpstreamsOptions): Upstreams {
+  const upstreams = new ClientsOfUpstreams(options);
+  for (const [name, endpoint] of Object.entries(options.endpoints)) upstreams.open(name as UpstreamName, endpoint);
+  return upstreams;
+}
+
+/** An upstream at one address. */
+interface OpenUpstream {
+  readonly name: UpstreamName;
+  readonly endpoint: ApiEndpoint;
+  readonly client: UpstreamClient;
+  /** Different for each address that the upstream has had, so that answers of an earlier one are never found in the cache. */
+  readonly cachePrefix: string;
+}
+
+class ClientsOfUpstreams implements Upstreams {
+  readonly #options: UpstreamsOptions;
+  readonly #open = new Map<UpstreamName, OpenUpstream>();
+  #opened = 0;
+  /** Clients of earlier addresses, until they are closed, with what calls that off. */
+  readonly #retired = new Map<UpstreamClient, () => void>();
+  readonly #cache: ResponseCache | undefined;
+  readonly #warn: ReturnType<typeof createThrottledWarnings>;
+  readonly #metrics: ReturnType<typeof declareMetrics>;
+  /** Of what is being asked and will be kept, by the cache's keys. */
+  readonly #spans = new Map<string, Span>();
+
+  constructor(options: UpstreamsOptions) {
+    const { clock, logger, cacheBytes } = options;
+    this.#options = options;
+    this.#warn = createThrottledWarnings(logger, clock);
+    this.#cache = cacheBytes === 0 ? undefined : new ResponseCache({ clock, maxBytes: cacheBytes });
+    this.#metrics = declareMetrics(options.metrics, this.#open);
+  }
+
+  open(name: UpstreamName, endpoint: ApiEndpoint): void {
+    const { clock, logger, maxResponseBytes, openHttp = openHttpPool } = this.#options;
+    const { role } = UPSTREAMS[name];
+    if (this.#open.has(name)) throw new Error(`the ${role} is open already`);
+    const onCircuit = (isOpen: boolean): void => {
+      if (isOpen) {
+        logger.warn({ upstream: name }, 'an upstream is down and is left alone; now and then one request tries it');
+      } else {
+        logger.info({ upstream: name }, 'an upstream that was down answers again');
+      }
+    };
+    const client = createUpstreamClient({ name: role, endpoint, clock, openHttp, maxResponseBytes, onCircuit });
+    this.#opened += 1;
+    this.#open.set(name, { name, endpoint, client, cachePrefix: `${name} ${this.#opened}` });
+  }
+
+  update(endpoints: UpstreamsOptions['endpoints']): void {
+    for (const before of [...this.#open.values()]) {
+      const endpoint = endpoints[before.name];
+      if (endpoint === undefined || JSON.stringify(endpoint) === JSON.stringify(before.endpoint)) continue;
+      this.#open.delete(before.name);
+      this.open(before.name, endpoint);
+      this.#retire(before.client);
+    }
+  }
+
+  /** Requests under way go on with the client that they have. */
+  #retire(client: UpstreamClient): void {
+    const close = (): void => {
+      this.#retired.delete(client);
+      void client[Symbol.asyncDispose]();
+    };
+    this.#retired.set(client, this.#options.clock.after(this.#options.timeoutMs, close));
+  }
+
+  request(name: UpstreamName, question: UpstreamQuestion, policy: CachePolicy | undefined): Promise<UpstreamAnswer> {
+    const upstream = this.#open.get(name);
+    if (upstream === undefined) return Promise.reject(notConfigured(name));
+    return this.#cache === undefined || policy === undefined
+      ? this.#ask(upstream, question, question.signal)
+      : this.#askOrRemember(upstream, question, this.#cache, policy);
+  }
+
+  async #askOrRemember(
+    upstream: OpenUpstream,
+    question: UpstreamQuestion,
+    cache: ResponseCache,
+    policy: CachePolicy,
+  ): Promise<UpstreamAnswer> {
+    let isAsked = false;
+    const key = `${upstream.cachePrefix} ${question.target}`;
+    const answering = cache.get(
+      key,
+      policy,
+      (signal, isKept) => {
+        isAsked = true;
+        return this.#ask(upstream, question, signal, isKept ? key : undefined);
+      },
+      question.signal,
+    );
+    // The question, which several requests may share, is under way already.
+    const shared = this.#spans.get(key);
+    if (shared !== undefined) question.span?.link(shared);
+    const answer = await answering;
+    if (!isAsked) this.#metrics.cacheHits.get(upstream.name).inc();
+    return answer;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const cancel of this.#retired.values()) cancel();
+    const clients = [...Array.from(this.#open.values(), ({ client }) => client), ...this.#retired.keys()];
+    await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()));
+  }
+
+  /** @param key where the answer is kept, and other requests may share it */
+  async #ask(
+    { name, client }: OpenUpstream,
+    request: UpstreamQuestion,
+    signal: AbortSignal,
+    key?: string,
+  ): Promise<UpstreamResponse> {
+    const { clock } = this.#options;
+    const startedMs = clock.monotonicMs();
+    const { span: whole = NO_SPAN } = request;
+    const span = whole === NO_SPAN ? NO_SPAN : whole.child(`upstream ${name}`, 'client');
+    if (key !== undefined && span.isRecorded) this.#spans.set(key, span);
+    try {
+      const response = await client.request(request, { signal, span, client: request.client });
+      span.set('http.response.status_code', response.status);
+      this.#recordResponse(name, request, response);
+      return response;
+    } catch (error) {
+      span.fail(error instanceof UpstreamError ? error.code : 'left');
+      if (error instanceof UpstreamError) this.#record(name, request, error.code, error.message);
+      else this.#record(name, request, 'left');
+      throw error;
+    } finally {
+      span.end();
+      if (key !== undefined && this.#spans.get(key) === span) this.#spans.delete(key);
+      this.#metrics.durations.get(name).observe((clock.monotonicMs() - startedMs) / 1_000);
+    }
+  }
+
+  #recordResponse(name: UpstreamName, request: UpstreamQuestion, response: UpstreamResponse): void {
+    if (response.kind === 'refusal') {
+      const { status } = response;
+      // A client's own mistakes do not concern us; but it does if our key is not accepted.
+      const isOurs = status >= 500 || status === 401 || status === 403;
+      this.#record(name, request, status >= 500 ? 'failed' : 'refused', isOurs ? `status ${status}` : undefined);
+    } else if (!isStream(response.body)) {
+      this.#record(name, request, 'ok');
+    } else {
+      const { body } = response;
+      body.once('close', () => this.#record(name, request, ...describeStreamEnd(body)));
+    }
+  }
+
+  #record(
+    upstream: UpstreamName,
+    { target, requestID, span: { traceID } = NO_SPAN }: UpstreamQuestion,
+    outcome: UpstreamOutcome,
+    reason?: string,
+  ): void {
+    this.#metrics.requests.get(upstream).get(outcome).inc();
+    if (reason === undefined || outcome === 'left') return;
+    const [path] = target.split('?', 1);
+    const request = { requestId: requestID, ...(traceID !== undefined && { traceId: traceID }) };
+    this.#warn(`${upstream} ${outcome}`, { ...request, upstream, outcome, reason, path }, 'upstream failed');
+  }
+}
+
+/** The outcome of a stream is known only at its end: it may break off, or its reader may leave. */
+function describeStreamEnd({ readableEnded, errored }: Readable): readonly [UpstreamOutcome, reason?: string] {
+  if (readableEnded) return ['ok'];
+  if (errored === null) return ['left'];
+  const outcome = errored instanceof UpstreamError ? errored.code : 'upstream_unreachable';
+  return [outcome, `broken off: ${errored.message}`];
+}
+
+/** `refused` is a 4xx, `failed` a 5xx, `left` a client that did not wait. */
+type UpstreamOutcome = UpstreamErrorCode | 'ok' | 'refused' | 'failed' | 'left';
+
+function declareMetrics(metrics: Metrics, open: ReadonlyMap<UpstreamName, OpenUpstream>) {
+  metrics.readGauge<'upstream'>(
+    {
+      name: 'upstream_circuit_open',
+      help: 'Whether an upstream is left alone because it is down: 1 or 0',
+      labels: ['upstream'],
+    },
+    () =>
+      Array.from(open.values(), ({ name, client }) => ({
+        labels: { upstream: name },
+        value: Number(client.isCircuitOpen),
+      })),
+  );
+  const requests = metrics.counter<'upstream' | 'outcome'>({
+    name: 'upstream_requests_total',
+    help: 'Requests passed on to an upstream, by what came of them',
+    labels: ['upstream', 'outcome'],
+  });
+  const durations = metrics.histogram<'upstream'>({
+    name: 'upstream_request_duration_seconds',
+    help: 'Time until an upstream had answered, its body included where that is short',
+    labels: ['upstream'],
+    buckets: DURATION_BUCKETS_SECONDS,
+  });
+  const cacheHits = metrics.counter<'upstream'>({
+    name: 'upstream_cache_hits_total',
+    help: 'Requests answered without asking an upstream, from the cache or together with another one under way',
+    labels: ['upstream'],
+  });
+  return {
+    requests: new LazyMap(
+      (upstream: UpstreamName) => new LazyMap((outcome: UpstreamOutcome) => requests.at({ upstream, outcome })),
+    ),
+    durations: new LazyMap((upstream: UpstreamName) => durations.at({ upstream })),
+    cacheHits: new LazyMap((upstream: UpstreamName) => cacheHits.at({ upstream })),
+  };
+}
+
+function notConfigured(name: UpstreamName): UpstreamError {
+  const { role, setting } = UPSTREAMS[name];
+  const missing = `the setting ${setting} is missing in its configuration`;
+  return new UpstreamError('upstream_not_configured', `this service has no ${role}: ${missing}`);
+}

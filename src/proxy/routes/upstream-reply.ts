@@ -1,0 +1,78 @@
+import { isUtf8 } from 'node:buffer';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { createErrorBody, messageFor } from '../../http/errors/error-body.ts';
+import { JSON_TYPE } from '../../http/request/json-type.ts';
+import { STATUS_CODES } from '../../lib/net/node-http.ts';
+import type { CachedResponse } from '../client/response-cache.ts';
+import { LIMIT_HEADERS, type UpstreamRefusal, type UpstreamSuccess } from '../client/upstream-answer.ts';
+import type { UpstreamAnswer } from '../client/upstreams.ts';
+
+/** Longer bodies stay bytes: decoding them would cost more than it saves. */
+const MAX_TEXT_BYTES = 4 * 1024;
+
+/** Sends an upstream's answer on: a success as it came, an error with its status and in the form of all errors of the service. */
+export function sendUpstreamAnswer(request: FastifyRequest, reply: FastifyReply, answer: UpstreamAnswer): FastifyReply {
+  switch (answer.kind) {
+    case 'cached':
+      return sendCached(request, reply, answer);
+    case 'success':
+      return sendSuccess(request, reply, answer);
+    case 'refusal': {
+      const { status, message = `the upstream answered: ${STATUS_CODES[status] ?? status}` } = answer;
+      request.errorCode = 'upstream_error';
+      return sendRefusal(
+        reply,
+        answer,
+        JSON.stringify(createErrorBody('upstream_error', status, messageFor(request.url, message))),
+      );
+    }
+  }
+}
+
+/** The same for a node's answer. Its JSON-RPC errors stay JSON-RPC, whatever the status above them: clients look for the call's ID. */
+export function sendRpcAnswer(request: FastifyRequest, reply: FastifyReply, answer: UpstreamAnswer): FastifyReply {
+  if (answer.kind !== 'refusal' || answer.rpcBody === undefined) return sendUpstreamAnswer(request, reply, answer);
+  request.errorCode = 'upstream_error';
+  return sendRefusal(reply, answer, answer.rpcBody);
+}
+
+function sendRefusal(reply: FastifyReply, { status, headers }: UpstreamRefusal, json: string): FastifyReply {
+  // The limit that was reached is the upstream's: ours beside it, or in place of what it leaves out, would mislead.
+  if (status === 429) for (const name of LIMIT_HEADERS) reply.removeHeader(name);
+  return reply.headers(headers).status(status).type(JSON_TYPE).send(json);
+}
+
+function sendSuccess(request: FastifyRequest, reply: FastifyReply, answer: UpstreamSuccess): FastifyReply {
+  const { status, headers, body } = answer;
+  reply.status(status).headers(headers);
+  if (Buffer.isBuffer(body)) {
+    return body.length === 0 ? reply.removeHeader('content-type').send() : reply.send(fitToSend(body));
+  }
+  if (request.method !== 'HEAD') return reply.send(body);
+  // Node leaves the body of an answer to HEAD out by itself; but a stream would first be read to its end.
+  body.destroy();
+  return reply.send();
+}
+
+function sendCached(request: FastifyRequest, reply: FastifyReply, cached: CachedResponse): FastifyReply {
+  const { response, etag, ageMs, freshMs, isImmutable } = cached;
+  reply.headers({
+    ...response.headers,
+    etag,
+    age: String(Math.floor(ageMs / 1_000)),
+    'cache-control': `public, max-age=${Math.floor(freshMs / 1_000)}${isImmutable ? ', immutable' : ''}`,
+  });
+  return matches(request.headers['if-none-match'], etag)
+    ? reply.status(304).removeHeader('content-type').send()
+    : reply.status(response.status).send(fitToSend(response.body));
+}
+
+/** Node writes a text in one piece with the headers. A buffer is a second piece, which costs more than decoding a short body. */
+function fitToSend(body: Buffer): Buffer | string {
+  return body.length <= MAX_TEXT_BYTES && isUtf8(body) ? body.toString('utf8') : body;
+}
+
+function matches(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  return ifNoneMatch.split(',').some((tag) => ['*', etag, `W/${etag}`].includes(tag.trim()));
+}

@@ -1,0 +1,191 @@
+import type { TSchema } from 'typebox';
+import Schema from 'typebox/schema';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startDevnet } from '../../../src/devnet/devnet.ts';
+import { systemClock } from '../../../src/lib/concurrency/clock.ts';
+import { RPC_METHODS } from '../../../src/proxy/catalogue/rpc-methods.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import { readRpcExchanges } from '../../vectors/vectors.ts';
+import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
+
+/** The specification's two tables: the fields of params, those that may be left out with a question mark, and those of the result. */
+const SPECIFIED: Readonly<Record<string, readonly [params: string, result: string]>> = {
+  'avm.getAllBalances': ['address', 'balances'],
+  'avm.getAssetDescription': ['assetID', 'assetID name symbol denomination'],
+  'avm.getBalance': ['address assetID', 'balance utxoIDs'],
+  'avm.getBlock': ['blockID encoding?', 'block encoding'],
+  'avm.getBlockByHeight': ['height encoding?', 'block encoding'],
+  'avm.getHeight': ['', 'height'],
+  'avm.getTx': ['txID encoding?', 'tx encoding'],
+  'avm.getTxFee': ['', 'txFee createAssetTxFee'],
+  'avm.getTxStatus': ['txID', 'status'],
+  'avm.getUTXOs': [
+    'addresses limit? startIndex? sourceChain? encoding?',
+    'numFetched utxos endIndex sourceChain? encoding',
+  ],
+  'platform.getBalance': [
+    'addresses',
+    'balances unlockeds lockedStakeables lockedNotStakeables utxoIDs balance? unlocked? lockedStakeable? lockedNotStakeable?',
+  ],
+  'platform.getBlock': ['blockID encoding?', 'block encoding'],
+  'platform.getBlockByHeight': ['height encoding?', 'block encoding'],
+  'platform.getBlockchains': ['', 'blockchains'],
+  'platform.getBlockchainStatus': ['blockchainID', 'status'],
+  'platform.getCurrentSupply': ['subnetID?', 'supply'],
+  'platform.getCurrentValidators': ['subnetID? nodeIDs?', 'validators'],
+};
+/** What avalanchego v1.14.2 answers beyond the specification. */
+const UNSPECIFIED = new Set([
+  'platform.getCurrentSupply height?',
+  'platform.getCurrentValidators accruedDelegateeReward',
+]);
+const VALIDATOR_FIELDS =
+  'txID startTime endTime nodeID weight validationID publicKey minNonce balance potentialReward delegationFee uptime ' +
+  'delegatorCount delegatorWeight connected signer remainingBalanceOwner deactivationOwner validationRewardOwner ' +
+  'delegationRewardOwner delegators';
+
+interface Described {
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, Described>>;
+  readonly items?: Described;
+  readonly anyOf?: readonly Described[];
+  readonly enum?: readonly string[];
+  readonly $ref?: string;
+}
+interface Document {
+  readonly paths: Readonly<Record<string, { readonly post: Operation }>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Described>> };
+}
+interface Operation {
+  readonly requestBody: { readonly content: { readonly 'application/json': { readonly schema: Described } } };
+}
+
+const opened = new AsyncDisposableStack();
+let service: UpstreamService;
+let schemas: Readonly<Record<string, Described>>;
+let document: Document;
+beforeAll(async () => {
+  const devnet = opened.use(await startDevnet({ validators: 5, clock: systemClock, logger: createLogger('silent') }));
+  service = opened.use(await startUpstreamService({ settings: { nodeRpc: { baseUrl: devnet.apiUrl } } }));
+  document = (await service.get('/openapi.json')).body as unknown as Document;
+  ({ schemas } = document.components);
+});
+afterAll(() => opened.disposeAsync());
+
+function resolve(schema: Described | undefined): Described {
+  return schema?.$ref === undefined ? (schema ?? {}) : resolve(schemas[schema.$ref.split('/').at(-1) ?? '']);
+}
+
+function paramsOf(method: string): Described {
+  return resolve(schemas[method]?.properties?.['params']?.anyOf?.[0]);
+}
+
+const resultOf = (method: string): Described => resolve(schemas[`${method}.result`]);
+
+function fieldsOf({ properties = {}, required = [] }: Described): string[] {
+  return Object.keys(properties)
+    .map((name) => (required.includes(name) ? name : `${name}?`))
+    .toSorted();
+}
+
+const words = (text: string): string[] =>
+  text
+    .split(' ')
+    .filter((word) => word !== '')
+    .toSorted();
+
+describe('the document', () => {
+  test('has each method that is let through, with its params and its result', () => {
+    const body = document.paths['/ext/bc/{chain}']?.post.requestBody.content['application/json'].schema;
+    const methods = (body?.anyOf?.[0]?.anyOf ?? []).map((call) => resolve(call).properties?.['method']?.enum?.[0]);
+    expect(methods).toEqual(expect.arrayContaining(Object.keys(SPECIFIED)));
+    expect(methods.filter((method) => RPC_METHODS[String(method)] === undefined)).toEqual([]);
+    for (const method of methods) expect(schemas).toHaveProperty([`${method}.result`]);
+  });
+
+  test.each(Object.entries(SPECIFIED))(
+    'has the fields of %s that the specification has',
+    (method, [params, result]) => {
+      expect(fieldsOf(paramsOf(method))).toEqual(words(params));
+      const found = fieldsOf(resultOf(method)).filter((field) => !UNSPECIFIED.has(`${method} ${field}`));
+      expect(found).toEqual(words(result));
+    },
+  );
+
+  test('has the fields of records, too', () => {
+    const at = (method: string, field: string) => resultOf(method).properties?.[field]?.items;
+    const named = (described: Described | undefined) => Object.keys(described?.properties ?? {}).toSorted();
+    const ofValidator = named(at('platform.getCurrentValidators', 'validators'));
+    expect(ofValidator.filter((field) => !UNSPECIFIED.has(`platform.getCurrentValidators ${field}`))).toEqual(
+      words(VALIDATOR_FIELDS),
+    );
+    expect(named(at('platform.getBlockchains', 'blockchains'))).toEqual(words('id name subnetID vmID'));
+    expect(named(at('avm.getBalance', 'utxoIDs'))).toEqual(words('txID outputIndex'));
+    expect(named(at('avm.getAllBalances', 'balances'))).toEqual(words('asset balance'));
+  });
+});
+
+test("an operator's own method has any params and any result, whatever its name is", async () => {
+  await using added = await startUpstreamService({ settings: { rpcMethods: ['my/~method', 'platform.getHeight'] } });
+  const { paths, components } = (await added.get('/openapi.json')).body as unknown as Document;
+  const body = paths['/ext/bc/{chain}']?.post.requestBody.content['application/json'].schema;
+  const [own, known] = body?.anyOf?.[0]?.anyOf ?? [];
+  expect(own).toMatchObject({ properties: { method: { enum: ['my/~method'] } } });
+  expect(known).toEqual({ $ref: '#/components/schemas/platform.getHeight' });
+  expect(Object.keys(components.schemas).filter((name) => !/^[\w.-]+$/.test(name))).toEqual([]);
+});
+
+/** Also that each field which an answer has is described, where the schema is of an object with fields. */
+function expectDescribed(method: string, kind: 'params' | 'result', value: unknown): void {
+  const schema = kind === 'params' ? paramsOf(method) : resultOf(method);
+  const [isValid, errors] = Schema.Compile(schema as TSchema).Errors(value);
+  expect([method, kind, isValid, errors]).toEqual([method, kind, true, []]);
+  expectFields(`${method} ${kind}`, schema, value);
+}
+
+function expectFields(where: string, schema: Described, value: unknown): void {
+  if (Array.isArray(value)) {
+    for (const item of value) expectFields(where, schema.items ?? {}, item);
+  } else if (typeof value === 'object' && value !== null && schema.properties !== undefined) {
+    for (const [name, field] of Object.entries(value)) {
+      expect(Object.keys(schema.properties), where).toContain(name);
+      expectFields(`${where}.${name}`, schema.properties[name] ?? {}, field);
+    }
+  }
+}
+
+test('calls and answers of a real node fit', () => {
+  const exchanges = readRpcExchanges('pchain').filter(({ request }) => request.method in RPC_METHODS);
+  expect(exchanges.length).toBeGreaterThan(10);
+  for (const { request, response } of exchanges) {
+    expectDescribed(request.method, 'params', request.params);
+    if (response.result !== undefined) expectDescribed(request.method, 'result', response.result);
+  }
+});
+
+test('answers through the service fit', async () => {
+  const call = async (method: string, params: object = {}): Promise<Record<string, unknown>> => {
+    expectDescribed(method, 'params', params);
+    const { body } = await service.post('/ext/bc/P', { jsonrpc: '2.0', id: 1, method, params });
+    expectDescribed(method, 'result', body['result']);
+    return body['result'] as Record<string, unknown>;
+  };
+  const { blockchains } = (await call('platform.getBlockchains')) as {
+    blockchains: { id: string; subnetID: string }[];
+  };
+  const l1 = blockchains[0]!;
+  await call('platform.getHeight');
+  await call('platform.getProposedHeight');
+  await call('platform.getValidatorFeeState');
+  await call('platform.getBlockByHeight', { height: 1 });
+  await call('platform.getBlockByHeight', { height: '1', encoding: 'json' });
+  await call('platform.getSubnet', { subnetID: l1.subnetID });
+  await call('platform.validatedBy', { blockchainID: l1.id });
+  await call('platform.getTxStatus', { txID: l1.id });
+  await call('platform.getCurrentValidators');
+  await call('platform.getValidatorsAt', { height: 'proposed' });
+  const { validators } = (await call('platform.getCurrentValidators', { subnetID: l1.subnetID })) as {
+    validators: { validationID: string }[];
+  };
+  await call('platform.getL1Validator', { validationID: validators[0]?.validationID });
+});

@@ -1,0 +1,154 @@
+import { Registry } from 'prom-client';
+import { createServer } from '../../../src/api/server.ts';
+import { parseConfig } from '../../../src/config/load/load-config.ts';
+import type { UpstreamConfig } from '../../../src/config/settings.ts';
+import { openConsole } from '../../../src/console/server/console.ts';
+import type { AccessOptions } from '../../../src/http/access/access.ts';
+import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
+import { createUpstreams, type Upstreams } from '../../../src/proxy/client/upstreams.ts';
+import { createMemoryLimitCounters, type LimitCounters } from '../../../src/store/local/limit-counters.ts';
+import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
+import { createMetrics, METRIC_PREFIX } from '../../../src/telemetry/metrics.ts';
+import { NO_TRACER, type Tracer } from '../../../src/telemetry/spans.ts';
+import { scriptedNetwork } from '../../unit/api/api-fixture.ts';
+import { type StandIn, startStandIn } from './stand-in.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly body: Record<string, unknown>;
+}
+
+export interface UpstreamService extends AsyncDisposable {
+  readonly url: string;
+  readonly standIn: StandIn;
+  readonly upstreams: Upstreams;
+  /** How many requests have come in. */
+  received(): number;
+  /** The value of a sample as it stands in /metrics after the prefix, labels included; NaN where it is not there. */
+  metric(sample: string): Promise<number>;
+  get(target: string, headers?: Record<string, string>): Promise<Answer>;
+  post(target: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+}
+
+export interface UpstreamServiceOptions {
+  /** Settings below `upstream` of the configuration, over a stand-in for every upstream. */
+  readonly settings?: object;
+  /** Of the same section, what no file has. */
+  readonly internals?: Partial<UpstreamConfig>;
+  readonly clock?: Clock;
+  readonly corsOrigins?: readonly string[];
+  /** By default nobody is limited. */
+  readonly access?: Omit<AccessOptions, 'limits'>;
+  /** By default this service's own. */
+  readonly limits?: LimitCounters;
+  readonly logger?: Logger;
+  readonly tracer?: Tracer;
+}
+
+/** The section of the configuration by which a stand-in is every upstream. */
+export function upstreamSettings({ baseUrl }: StandIn, settings: object = {}): object {
+  const endpoint = { baseUrl };
+  const section = {
+    dataApi: { mainnet: endpoint, fuji: endpoint, evm: endpoint },
+    metrics: endpoint,
+    nodeRpc: endpoint,
+    cacheBytes: 0,
+    ...settings,
+  };
+  // As a file has them: what is undefined is not there.
+  return JSON.parse(JSON.stringify(section)) as object;
+}
+
+/** The service's HTTP server before a stand-in of every upstream; nothing is aggregated. */
+export async function startUpstreamService({
+  settings = {},
+  internals = {},
+  clock = systemClock,
+  corsOrigins = [],
+  access,
+  logger = createLogger('silent'),
+  tracer = NO_TRACER,
+  limits = createMemoryLimitCounters(clock),
+}: UpstreamServiceOptions = {}): Promise<UpstreamService> {
+  await using opened = new AsyncDisposableStack();
+  const standIn = opened.use(await startStandIn());
+  const networks = { local: { pChainApi: [{ baseUrl: standIn.baseUrl }] } };
+  const { config } = parseConfig({ networks, upstream: upstreamSettings(standIn, settings) }, {}, {});
+  const upstream = { ...config.upstream, ...internals };
+  const registry = new Registry();
+  const metrics = createMetrics(registry);
+  const upstreams = opened.use(createUpstreams({ ...upstream, clock, logger, metrics }));
+  const consoleOptions = {
+    networks: [],
+    registry,
+    clock: systemClock,
+    version: '1.2.3',
+    hasDevnet: false,
+    hasFigures: true,
+  };
+  const ownConsole = opened.use(openConsole(consoleOptions));
+  const server = await createServer({
+    networks: [scriptedNetwork({ pathNames: ['mainnet', 'fuji', 'testnet'] })],
+    version: '1.2.3',
+    metrics,
+    registry,
+    tracer,
+    logger,
+    clock: systemClock,
+    maxConnections: 4_096,
+    drainTimeoutMs: 1_000,
+    corsOrigins,
+    upstream: {
+      upstreams,
+      limits,
+      timeoutMs: upstream.timeoutMs,
+      passUnknown: upstream.passUnknown,
+      rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
+    },
+    ...(access && { access: { ...access, limits } }),
+    registerMore: (more) => ownConsole.registerRoutes(more),
+  });
+  opened.defer(() => server.close());
+  let received = 0;
+  server.server.on('request', () => {
+    received += 1;
+  });
+  const url = await server.listen({ host: '127.0.0.1', port: 0 });
+  const closing = opened.move();
+
+  async function ask(target: string, init?: RequestInit): Promise<Answer> {
+    const response = await fetch(`${url}${target}`, init);
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>),
+    };
+  }
+
+  return {
+    url,
+    standIn,
+    upstreams,
+    received: () => received,
+    async metric(sample) {
+      const line = (await registry.metrics()).split('\n').find((text) => text.startsWith(`${METRIC_PREFIX}${sample} `));
+      return Number(line?.split(' ').at(-1));
+    },
+    get: (target, headers = {}) => ask(target, { headers }),
+    post: (target, body, headers = {}) =>
+      ask(target, {
+        method: 'POST',
+        ...(body === undefined
+          ? { headers }
+          : {
+              headers: { 'content-type': 'application/json', ...headers },
+              body: typeof body === 'string' ? body : JSON.stringify(body),
+            }),
+      }),
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}

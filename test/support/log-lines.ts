@@ -1,0 +1,55 @@
+import { EventEmitter } from 'node:events';
+import { pino } from 'pino';
+import type { Logger } from '../../src/telemetry/logger.ts';
+import { serializeError } from '../../src/telemetry/logger.ts';
+
+/** Longer than anything takes that tests wait for; then the wait fails with what was logged until then. */
+const WAIT_TIMEOUT_MS = 15_000;
+
+/** A logger whose lines a test reads, and waits for. */
+export interface LogLines {
+  readonly logger: Logger;
+  /** As they are written, in JSON. */
+  readonly lines: readonly string[];
+  /** Resolves as soon as as many lines have the text. */
+  until(text: string, count?: number): Promise<void>;
+  count(text: string): number;
+}
+
+export function createLogLines(): LogLines {
+  const lines: string[] = [];
+  const written = new EventEmitter();
+  const logger = pino(
+    { level: 'trace', base: null, timestamp: false, serializers: { err: serializeError } },
+    {
+      write(line: string) {
+        lines.push(line);
+        written.emit('line');
+      },
+    },
+  );
+  const countOf = (text: string): number => lines.filter((line) => line.includes(text)).length;
+  return {
+    logger,
+    lines,
+    count: countOf,
+    async until(text, count = 1) {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const look = (): void => {
+        if (countOf(text) >= count) resolve();
+      };
+      const timer = setTimeout(
+        () => reject(new Error(`${JSON.stringify(text)} was not logged ${count} times:\n${lines.join('')}`)),
+        WAIT_TIMEOUT_MS,
+      );
+      written.on('line', look);
+      look();
+      try {
+        await promise;
+      } finally {
+        written.off('line', look);
+        clearTimeout(timer);
+      }
+    },
+  };
+}

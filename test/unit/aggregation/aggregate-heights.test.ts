@@ -1,0 +1,407 @@
+import { Registry } from 'prom-client';
+import { describe, expect, test } from 'vitest';
+import { Penalties } from '../../../src/aggregation/admission/penalties.ts';
+import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
+import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
+import { createInvalidSigners } from '../../../src/aggregation/collection/invalid-signers.ts';
+import { createAggregator } from '../../../src/aggregation/request/aggregate.ts';
+import { createSubnetPolicy } from '../../../src/aggregation/subnets/subnet-policy.ts';
+import { createAnswerHistories } from '../../../src/aggregation/validators/answer-history.ts';
+import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
+import { createMemorySignatureStore } from '../../../src/store/local/signature-store.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { createWarpSet, type WarpSet } from '../../../src/validators/warp-set.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  type NodeID,
+  nodeIDFromBytes,
+  type SubnetID,
+  type TxID,
+} from '../../../src/warp/ids.ts';
+import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
+import { createUnsignedMessage, type UnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { createModelSigner, modelBackend } from '../bls/backends/model-backend.ts';
+import { createInlineBls } from '../bls/service/inline-bls.ts';
+import { ANSWER_MS, drain, LIMITS } from './collection/collection-fixture.ts';
+import { ScriptedSource } from './scripted-source.ts';
+
+const NETWORK_ID = 1337;
+const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(1), 'chain');
+const DESTINATION = idFromBytes<BlockchainID>(new Uint8Array(32).fill(2), 'chain');
+const UNKNOWN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(9), 'chain');
+const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(3), 'subnet');
+const SIGNAL = new AbortController().signal;
+const TX = idFromBytes<TxID>(new Uint8Array(32).fill(8), 'transaction');
+const PROPOSED = 100n;
+const EPOCH = 80n;
+
+const signers = [1, 2, 3, 4, 5].map((number) => ({
+  nodeID: nodeIDFromBytes(new Uint8Array(20).fill(number)),
+  ...createModelSigner(BigInt(number + 1) ** 5n),
+}));
+const node = (number: number): NodeID => signers[number - 1]?.nodeID as NodeID;
+
+/** Of the signers 1, 2, … with these weights; 0 is not in the set. */
+function setOf(...weights: bigint[]): WarpSet {
+  const validators = weights.flatMap((weight, index) => {
+    const signer = signers[index];
+    return weight === 0n || signer === undefined ? [] : [{ ...signer, weight }];
+  });
+  return createWarpSet(validators.map(({ nodeID, publicKey, weight }) => ({ nodeID, publicKey, weight })));
+}
+
+/** What the P-Chain has to say about the one transaction there is. */
+const FOUND = {
+  message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(255)),
+  justification: new Uint8Array(),
+  managerChainID: DESTINATION,
+  signingSubnetID: SUBNET,
+};
+
+interface RequestOptions {
+  readonly message?: UnsignedMessage;
+  /** Instead of a message. */
+  readonly byTransaction?: boolean;
+  readonly quorumNum?: bigint;
+  readonly quorumBuffer?: bigint;
+  readonly pChainHeight?: bigint;
+  readonly destinationChainID?: BlockchainID;
+}
+
+function createHarness() {
+  const clock = new FakeClock();
+  const source = new ScriptedSource(clock);
+  for (const { nodeID, sign } of signers) {
+    source.add(nodeID, ({ message }) => ({
+      afterMs: ANSWER_MS,
+      outcome: { kind: 'signature', signature: sign(message) },
+    }));
+  }
+  const state = {
+    /** Heights that were asked for as those of clients. */
+    pinned: [] as bigint[],
+    proposed: PROPOSED,
+    sets: new Map<bigint, WarpSet>([
+      [PROPOSED, setOf(40n, 30n, 20n, 10n)],
+      [EPOCH, setOf(25n, 25n, 25n, 0n, 25n)],
+    ]),
+    epoch: async (_signal: AbortSignal): Promise<bigint | undefined> => EPOCH,
+    funds: async (_signal: AbortSignal): Promise<ReadonlySet<NodeID>> => new Set(),
+    heightFailure: undefined as Error | undefined,
+  };
+  const metrics = createAggregatorMetrics(createMetrics(new Registry()));
+  const aggregator = createAggregator({
+    networkID: NETWORK_ID,
+    directory: {
+      validatedBy: async (chainID) => (chainID === UNKNOWN ? undefined : SUBNET),
+      exists: async () => true,
+      knownSubnetOf: () => undefined,
+      isKnown: () => true,
+      getSubnet: async () => ({
+        isPermissioned: false,
+        conversionID: new Uint8Array(32),
+        managerChainID: CHAIN,
+        managerAddress: new Uint8Array(20),
+      }),
+    },
+    validatorSets: {
+      async proposedHeight() {
+        if (state.heightFailure !== undefined) throw state.heightFailure;
+        return state.proposed;
+      },
+      at: async (_, height) => state.sets.get(height) ?? setOf(),
+      async atPinned(_, height) {
+        state.pinned.push(height);
+        return state.sets.get(height) ?? setOf();
+      },
+      knownProposedHeight: () => undefined,
+      known: () => undefined,
+      newest: () => [],
+    },
+    epochs: { heightOf: async (_, signal) => state.epoch(signal) },
+    funds: { soonInactive: async (_, __, signal) => state.funds(signal), knownSoonInactive: () => undefined },
+    source,
+    suspects: createInvalidSigners(clock),
+    histories: createAnswerHistories(clock, LIMITS.hedgeAfterMs),
+    subnets: createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: undefined }),
+    l1Messages: {
+      ofTransaction: async () => FOUND,
+      ofJustification: async () => FOUND,
+    },
+    store: createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 }),
+    bls: createInlineBls(modelBackend),
+    clock,
+    metrics,
+    penalties: new Penalties(clock, metrics),
+    limits: {
+      ...LIMITS,
+      maxAggregationsInFlight: 10,
+      maxQueriesInFlight: 100,
+      resolveTimeoutMs: 5_000,
+      resultCacheBytes: 100_000,
+    },
+  });
+
+  let count = 0;
+  async function aggregate({ message, byTransaction, ...more }: RequestOptions = {}) {
+    count += 1;
+    const given = message ?? createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(count));
+    const result = Promise.resolve(
+      aggregator.aggregate(
+        {
+          subject: byTransaction
+            ? { kind: 'transaction', txID: TX }
+            : { kind: 'message', message: given, justification: new Uint8Array() },
+          ...more,
+        },
+        { signal: SIGNAL },
+      ),
+    );
+    let isSettled = false;
+    const settled = (): void => {
+      isSettled = true;
+    };
+    result.then(settled, settled);
+    for (let steps = 0; steps < 2_000 && !isSettled; steps += 1) {
+      await drain();
+      await clock.advance(10);
+    }
+    return result;
+  }
+
+  async function failure(more: RequestOptions): Promise<AggregatorError> {
+    const error = await aggregate(more).catch((caught: unknown) => caught);
+    if (error instanceof AggregatorError) return error;
+    throw new Error('expected a failure');
+  }
+
+  return { state, source, clock, aggregate, failure };
+}
+
+function hang(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
+
+/** A destination that the caller gave; else that of a transaction's message, the chain of the validator manager. */
+const asked = (isRequired: boolean, chainID = DESTINATION): RequestOptions =>
+  isRequired ? { destinationChainID: chainID } : { byTransaction: true };
+
+test('a height that the client names is asked for as one, and no other', async () => {
+  const { aggregate, state } = createHarness();
+  for (const more of [{}, asked(true), asked(false)]) await aggregate(more);
+  expect(state.pinned).toEqual([]);
+  await aggregate({ pChainHeight: EPOCH });
+  expect(state.pinned).toEqual([EPOCH]);
+});
+
+describe('a destination', () => {
+  test.each([true, false])('is signed for at the height of its epoch (asked for: %s)', async (isRequired) => {
+    const { aggregate } = createHarness();
+    const expected = { pChainHeight: EPOCH, totalWeight: 100n, signedWeight: 75n };
+    expect(await aggregate(asked(isRequired))).toMatchObject(expected);
+  });
+
+  test.each([true, false])('without epochs at the proposed height (asked for: %s)', async (isRequired) => {
+    const { state, aggregate } = createHarness();
+    state.epoch = async () => undefined;
+    expect(await aggregate(asked(isRequired))).toMatchObject({ pChainHeight: PROPOSED });
+  });
+
+  test('whose API does not answer is no hindrance where nobody asked for it', async () => {
+    const { state, aggregate } = createHarness();
+    for (const kind of ['unavailable', 'rejected', 'invalid response'] as const) {
+      state.epoch = () => Promise.reject(new ApiError(kind, 'HTTP status 404'));
+      expect(await aggregate(asked(false))).toMatchObject({ pChainHeight: PROPOSED });
+    }
+    state.epoch = hang;
+    expect(await aggregate(asked(false))).toMatchObject({ pChainHeight: PROPOSED });
+  });
+
+  test('that was asked for and whose API is elsewhere is an error of the caller', async () => {
+    const { state, failure } = createHarness();
+    state.epoch = () => Promise.reject(new ApiError('invalid response', 'HTTP status 404'));
+    expect(await failure(asked(true))).toMatchObject({
+      code: 'invalid_request',
+      field: 'destinationChainID',
+      message: `the configured API cannot say in which epoch blockchain ${DESTINATION} is (HTTP status 404); give the P-Chain height instead`,
+    });
+    expect(await failure(asked(true, UNKNOWN))).toMatchObject({
+      code: 'invalid_request',
+      field: 'destinationChainID',
+      message: `the P-Chain knows no blockchain ${UNKNOWN}`,
+    });
+  });
+
+  test('that was asked for and whose API is down is no error of the caller', async () => {
+    const { state, failure } = createHarness();
+    state.epoch = () => Promise.reject(new ApiError('unavailable', 'no answer'));
+    expect(await failure(asked(true))).toMatchObject({ code: 'p_chain_unavailable' });
+  });
+
+  test('in whose epoch there are no validators yet: later, or at the proposed height', async () => {
+    const { state, aggregate, failure } = createHarness();
+    state.sets.delete(EPOCH);
+    expect(await aggregate(asked(false))).toMatchObject({ pChainHeight: PROPOSED });
+    expect(await failure(asked(true))).toMatchObject({
+      code: 'no_validators_yet',
+      field: 'destinationChainID',
+      retryAfterMs: 10_000,
+      message: `the epoch of blockchain ${DESTINATION} is of P-Chain height 80, at which subnet ${SUBNET} has no validators; try again when its next epoch has begun`,
+    });
+  });
+});
+
+test('an L1 whose conversion the proposed height trails has no validators yet', async () => {
+  const { state, failure } = createHarness();
+  state.sets.clear();
+  for (const more of [{}, asked(false)]) {
+    expect(await failure(more)).toMatchObject({
+      code: 'no_validators_yet',
+      field: 'signingSubnetID',
+      message: `L1 ${SUBNET} has no validators at P-Chain height 100: that is the height proposed now, and the L1 was converted after it; try again in a moment`,
+    });
+  }
+  expect(await failure({ pChainHeight: 90n })).toMatchObject({ code: 'invalid_request' });
+});
+
+describe('validators about to run out of balance', () => {
+  const signersOf = async (result: Promise<{ signers: readonly NodeID[] }>) => new Set((await result).signers);
+
+  test('are not asked where the others suffice', async () => {
+    const { state, aggregate, source } = createHarness();
+    state.sets.set(PROPOSED, setOf(40n, 30n, 30n, 30n));
+    state.funds = async () => new Set([node(1)]);
+    expect(await signersOf(aggregate({ quorumNum: 60n }))).toEqual(new Set([node(2), node(3), node(4)]));
+    expect(source.calls.some(({ nodeID }) => nodeID === node(1))).toBe(false);
+  });
+
+  test('are asked where the others do not', async () => {
+    const { state, aggregate } = createHarness();
+    state.funds = async () => new Set([node(1)]);
+    expect(await signersOf(aggregate())).toEqual(new Set([node(1), node(2), node(3), node(4)]));
+  });
+
+  test('are not asked at a pinned height and at that of an epoch either', async () => {
+    const { state, aggregate } = createHarness();
+    for (const height of [PROPOSED, EPOCH]) state.sets.set(height, setOf(40n, 30n, 30n, 30n));
+    state.funds = async () => new Set([node(1)]);
+    for (const more of [{ pChainHeight: PROPOSED }, asked(true), asked(false)]) {
+      expect(await signersOf(aggregate({ quorumNum: 60n, ...more }))).toEqual(new Set([node(2), node(3), node(4)]));
+    }
+  });
+
+  test('are not asked for a buffer', async () => {
+    const { state, aggregate } = createHarness();
+    state.sets.set(PROPOSED, setOf(40n, 30n, 30n, 30n));
+    state.funds = async () => new Set([node(1)]);
+    const result = aggregate({ quorumNum: 60n, quorumBuffer: 40n });
+    expect(await signersOf(result)).toEqual(new Set([node(2), node(3), node(4)]));
+  });
+
+  test('are not asked while the others are late, and are when they have failed', async () => {
+    const { state, aggregate, source } = createHarness();
+    state.sets.set(PROPOSED, setOf(40n, 30n, 30n, 30n));
+    state.funds = async () => new Set([node(1)]);
+    const [, second] = signers;
+    const signs = (afterMs: number) => {
+      source.add(node(2), ({ message }) => ({
+        afterMs,
+        outcome: { kind: 'signature', signature: second?.sign(message) ?? expect.fail('no signer') },
+      }));
+    };
+    signs(2 * LIMITS.hedgeAfterMs);
+    expect(await signersOf(aggregate({ quorumNum: 60n }))).toEqual(new Set([node(2), node(3), node(4)]));
+    signs(LIMITS.peerTimeoutMs + 1);
+    expect(await signersOf(aggregate({ quorumNum: 60n }))).toEqual(new Set([node(1), node(3), node(4)]));
+  });
+
+  test('get no signed message out of the cache that they signed before', async () => {
+    const { state, aggregate } = createHarness();
+    state.sets.set(PROPOSED, setOf(40n, 30n, 30n, 30n));
+    const message = createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(200));
+    const before = await signersOf(aggregate({ message, quorumNum: 60n }));
+    expect(before.has(node(1))).toBe(true);
+    state.funds = async () => new Set([node(1)]);
+    expect((await signersOf(aggregate({ message, quorumNum: 60n }))).has(node(1))).toBe(false);
+  });
+
+  test('are unknown where the API does not say, and then nobody is avoided', async () => {
+    const { state, aggregate } = createHarness();
+    state.funds = () => Promise.reject(new ApiError('unavailable', 'no answer'));
+    expect(await aggregate()).toMatchObject({ signedWeight: 70n });
+    state.funds = hang;
+    expect(await aggregate()).toMatchObject({ signedWeight: 70n });
+  });
+});
+
+describe('a validator set that changes meanwhile', () => {
+  const CHANGED = 101n;
+  /** The set changes while the first signatures are on their way. */
+  function change(harness: ReturnType<typeof createHarness>, set: WarpSet): void {
+    harness.state.sets.set(CHANGED, set);
+    harness.clock.after(ANSWER_MS / 2, () => {
+      harness.state.proposed = CHANGED;
+    });
+  }
+
+  test('is noticed, and the message is built anew of the signatures in hand', async () => {
+    const harness = createHarness();
+    const changed = setOf(40n, 30n, 20n, 10n, 15n);
+    change(harness, changed);
+    const result = await harness.aggregate();
+    expect(result).toMatchObject({ pChainHeight: CHANGED, totalWeight: 115n });
+    const bits = parseSignedMessage(result.signedMessage).signature.signers;
+    expect(bits.map((index) => changed.validators[index]?.nodeIDs[0])).toEqual(result.signers);
+    const times = new Map<NodeID, number>();
+    for (const { nodeID } of harness.source.calls) times.set(nodeID, (times.get(nodeID) ?? 0) + 1);
+    expect([...times.values()].every((count) => count === 1)).toBe(true);
+  });
+
+  test('without the quorum any more is a failure, not a message that nobody takes', async () => {
+    const harness = createHarness();
+    const stranger = createModelSigner(99n ** 5n);
+    change(
+      harness,
+      createWarpSet([
+        { nodeID: nodeIDFromBytes(new Uint8Array(20).fill(77)), publicKey: stranger.publicKey, weight: 90n },
+        { ...(signers[0] as (typeof signers)[number]), weight: 10n },
+      ]),
+    );
+    expect(await harness.failure({})).toMatchObject({ code: 'not_connected' });
+  });
+
+  test('is of no interest at a pinned height', async () => {
+    const harness = createHarness();
+    change(harness, setOf(40n, 30n, 20n, 10n, 15n));
+    expect(await harness.aggregate({ pChainHeight: PROPOSED })).toMatchObject({ pChainHeight: PROPOSED });
+  });
+
+  test('again and again is followed twice', async () => {
+    const harness = createHarness();
+    let height = PROPOSED;
+    harness.state.sets = { get: () => setOf(40n, 30n, 20n, 10n, (height += 1n)) } as unknown as Map<bigint, WarpSet>;
+    expect(await harness.aggregate()).toMatchObject({ totalWeight: 100n + PROPOSED + 3n });
+  });
+
+  test('that cannot be asked for again leaves the message as it is', async () => {
+    const harness = createHarness();
+    harness.clock.after(ANSWER_MS / 2, () => {
+      harness.state.heightFailure = new ApiError('unavailable', 'no answer');
+    });
+    expect(await harness.aggregate()).toMatchObject({ pChainHeight: PROPOSED, signedWeight: 70n });
+  });
+
+  test('is noticed in the next epoch too', async () => {
+    const harness = createHarness();
+    const next = setOf(25n, 25n, 25n, 25n, 25n);
+    harness.state.sets.set(90n, next);
+    harness.clock.after(ANSWER_MS / 2, () => {
+      harness.state.epoch = async () => 90n;
+    });
+    expect(await harness.aggregate(asked(true))).toMatchObject({ pChainHeight: 90n, totalWeight: 125n });
+  });
+});

@@ -1,0 +1,296 @@
+import { Registry } from 'prom-client';
+import { Penalties } from '../../../src/aggregation/admission/penalties.ts';
+import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
+import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
+import { createInvalidSigners } from '../../../src/aggregation/collection/invalid-signers.ts';
+import type { ProgressListener } from '../../../src/aggregation/collection/progress.ts';
+import type { L1MessageRequest } from '../../../src/aggregation/l1/l1-messages.ts';
+import {
+  type AggregateOptions,
+  type AggregatorLimits,
+  type AggregatorOptions,
+  createAggregator,
+} from '../../../src/aggregation/request/aggregate.ts';
+import type { AggregationRequest } from '../../../src/aggregation/request/aggregation-request.ts';
+import { createSubnetPolicy } from '../../../src/aggregation/subnets/subnet-policy.ts';
+import { createAnswerHistories } from '../../../src/aggregation/validators/answer-history.ts';
+import { sleep } from '../../../src/lib/concurrency/clock.ts';
+import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
+import { createSubnetDirectory } from '../../../src/pchain/state/subnet-directory.ts';
+import { createValidatorSets } from '../../../src/pchain/state/validator-sets.ts';
+import { createMemorySignatureStore } from '../../../src/store/local/signature-store.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { NO_SPAN } from '../../../src/telemetry/spans.ts';
+import type { Validator } from '../../../src/validators/validator.ts';
+import { createWarpSet } from '../../../src/validators/warp-set.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  type NodeID,
+  nodeIDFromBytes,
+  P_CHAIN_ID,
+  PRIMARY_NETWORK_ID,
+  type SubnetID,
+  type TxID,
+} from '../../../src/warp/ids.ts';
+import { createUnsignedMessage, type UnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { createModelSigner, modelBackend } from '../bls/backends/model-backend.ts';
+import { createInlineBls } from '../bls/service/inline-bls.ts';
+import { ANSWER_MS, LIMITS as COLLECTION_LIMITS, drain } from './collection/collection-fixture.ts';
+import { ScriptedSource } from './scripted-source.ts';
+
+export const NETWORK_ID = 1337;
+const id = <T extends BlockchainID | SubnetID>(byte: number): T =>
+  idFromBytes(new Uint8Array(32).fill(byte), 'id') as unknown as T;
+export const CHAIN = id<BlockchainID>(1);
+export const UNKNOWN_CHAIN = id<BlockchainID>(2);
+export const SUBNET = id<SubnetID>(3);
+export const OTHER_SUBNET = id<SubnetID>(4);
+export const EMPTY_SUBNET = id<SubnetID>(5);
+export const UNKNOWN_SUBNET = id<SubnetID>(6);
+
+export const LIMITS: AggregatorLimits = {
+  ...COLLECTION_LIMITS,
+  maxAggregationsInFlight: 4,
+  maxQueriesInFlight: 100,
+  resolveTimeoutMs: 5_000,
+  resultCacheBytes: 10_000,
+};
+
+function rejected(): ApiError {
+  return new ApiError('rejected', 'refused', { rejection: { code: -32_000, message: 'not found' } });
+}
+
+export function nodeOf(number: number): NodeID {
+  return nodeIDFromBytes(Uint8Array.from({ length: 20 }, (_, i) => (i === 19 ? number : 0)));
+}
+
+export const signers = [1, 2, 3, 4].map((number) => ({
+  nodeID: nodeOf(number),
+  ...createModelSigner(BigInt(number + 1) ** 5n),
+}));
+
+export function validatorSet(...weights: bigint[]): Validator[] {
+  return weights.map((weight, i) => ({ nodeID: nodeOf(i + 1), publicKey: signers[i]?.publicKey, weight }));
+}
+
+/** The questions an aggregator asks the node's API, answered as the test says. */
+class FakeNodeApi {
+  height = 100n;
+  proposed = 98n;
+  sets = new Map<SubnetID, (height: bigint) => readonly Validator[]>([
+    [SUBNET, () => validatorSet(40n, 30n, 20n, 10n)],
+    [OTHER_SUBNET, () => validatorSet(10n, 10n)],
+    [PRIMARY_NETWORK_ID, () => validatorSet(25n, 25n, 25n, 25n)],
+  ]);
+  /** Instead of any answer. */
+  failure: Error | undefined;
+  hangs = false;
+  calls: string[] = [];
+
+  async getHeight(signal: AbortSignal): Promise<bigint> {
+    return this.#answer('getHeight', signal, () => this.height);
+  }
+
+  async getProposedHeight(signal: AbortSignal): Promise<bigint> {
+    return this.#answer('getProposedHeight', signal, () => this.proposed);
+  }
+
+  async getValidatorsAt(subnetID: SubnetID, height: bigint | 'proposed', signal: AbortSignal) {
+    return this.#answer('getValidatorsAt', signal, () => {
+      if (height === 'proposed' || height > this.height) throw rejected();
+      return this.sets.get(subnetID)?.(height) ?? [];
+    });
+  }
+
+  async validatedBy(chainID: BlockchainID, signal: AbortSignal): Promise<SubnetID> {
+    return this.#answer('validatedBy', signal, () => {
+      if (chainID !== CHAIN) throw rejected();
+      return SUBNET;
+    });
+  }
+
+  async getSubnet(subnetID: SubnetID, signal: AbortSignal) {
+    return this.#answer('getSubnet', signal, () => {
+      if (subnetID !== EMPTY_SUBNET && !this.sets.has(subnetID)) throw rejected();
+      return { isPermissioned: true, conversionID: undefined, managerChainID: undefined, managerAddress: undefined };
+    });
+  }
+
+  #answer<T>(method: string, signal: AbortSignal, answer: () => T): Promise<T> {
+    this.calls.push(method);
+    if (this.hangs) {
+      return new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      });
+    }
+    if (this.failure !== undefined) return Promise.reject(this.failure);
+    return Promise.try(answer);
+  }
+}
+
+/** Finds {@link FOUND} for whatever it is asked, and remembers that. */
+class ScriptedL1Messages {
+  readonly asked: (TxID | Uint8Array)[] = [];
+
+  async ofTransaction(txID: TxID, _signal?: AbortSignal): Promise<L1MessageRequest> {
+    this.asked.push(txID);
+    return FOUND;
+  }
+
+  async ofJustification(justification: Uint8Array): Promise<L1MessageRequest> {
+    this.asked.push(justification);
+    return FOUND;
+  }
+}
+
+export const TX = idFromBytes<TxID>(new Uint8Array(32).fill(9), 'transaction');
+export const FOUND: L1MessageRequest = {
+  message: createUnsignedMessage(NETWORK_ID, P_CHAIN_ID, Uint8Array.of(7)),
+  justification: Uint8Array.of(8),
+  managerChainID: CHAIN,
+  signingSubnetID: SUBNET,
+};
+
+/** An operator who tracks no subnet and allows all. */
+export const NO_POLICY = createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: undefined });
+
+export interface HarnessParts extends Partial<Pick<AggregatorOptions, 'store' | 'sharedWork' | 'subnets'>> {
+  readonly clock?: FakeClock;
+}
+
+export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: HarnessParts = {}) {
+  const { clock = new FakeClock(), subnets = NO_POLICY } = parts;
+  const source = new ScriptedSource(clock);
+  const api = new FakeNodeApi();
+  const registry = new Registry();
+  const l1Messages = new ScriptedL1Messages();
+  for (const { nodeID, sign } of signers) {
+    source.add(nodeID, ({ message }) => ({
+      afterMs: ANSWER_MS,
+      outcome: { kind: 'signature', signature: sign(message) },
+    }));
+  }
+  /** How long the BLS threads let each sum wait. */
+  const bls = { delayMs: 0, hashedAhead: 0 };
+  const inline = createInlineBls(modelBackend);
+  const metrics = createAggregatorMetrics(createMetrics(registry));
+  const penalties = new Penalties(clock, metrics);
+  const aggregator = createAggregator({
+    networkID: NETWORK_ID,
+    directory: createSubnetDirectory(api, clock),
+    validatorSets: createValidatorSets({ api, clock, build: createWarpSet }),
+    epochs: { heightOf: async () => undefined },
+    funds: { soonInactive: async () => new Set(), knownSoonInactive: () => new Set() },
+    l1Messages,
+    suspects: createInvalidSigners(clock),
+    histories: createAnswerHistories(clock, LIMITS.hedgeAfterMs),
+    subnets,
+    source,
+    store: parts.store ?? createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 }),
+    sharedWork: parts.sharedWork,
+    bls: {
+      startAggregation(message, signal) {
+        const sum = inline.startAggregation(message, signal);
+        const aggregate = async () => {
+          if (bls.delayMs > 0) await sleep(clock, bls.delayMs);
+          return sum.aggregate();
+        };
+        return { ...sum, aggregate, [Symbol.dispose]: () => sum[Symbol.dispose]() };
+      },
+      hashAhead(message) {
+        bls.hashedAhead += 1;
+        inline.hashAhead(message);
+      },
+      verifySigned: (signed, signal) => inline.verifySigned(signed, signal),
+    },
+    clock,
+    metrics,
+    penalties,
+    limits: { ...LIMITS, ...limits },
+  });
+
+  function start(
+    more: RequestOptions = {},
+    signal = new AbortController().signal,
+    onProgress?: ProgressListener,
+    span = NO_SPAN,
+    onSigners?: AggregateOptions['onSigners'],
+  ) {
+    // At once or later, all is a promise to the tests.
+    const result = Promise.resolve(aggregator.aggregate(request(more), { signal, onProgress, span, onSigners }));
+    result.catch(() => undefined);
+    return result;
+  }
+
+  function startFor(client: string, more: RequestOptions) {
+    const result = Promise.resolve(
+      aggregator.aggregate(request(more), { signal: new AbortController().signal, client }),
+    );
+    result.catch(() => undefined);
+    return result;
+  }
+
+  /** Lets time pass until it has settled. */
+  async function finish<T>(result: Promise<T>): Promise<T> {
+    let isSettled = false;
+    const settled = (): void => {
+      isSettled = true;
+    };
+    result.then(settled, settled);
+    for (let steps = 0; steps < 2_000; steps += 1) {
+      await drain();
+      if (isSettled) return result;
+      await clock.advance(10);
+    }
+    throw new Error('nothing came in 20 s');
+  }
+
+  async function failure(more: RequestOptions = {}): Promise<AggregatorError> {
+    try {
+      await finish(start(more));
+    } catch (error) {
+      if (error instanceof AggregatorError) return error;
+      throw error;
+    }
+    throw new Error('expected a failure');
+  }
+
+  function silence(...numbers: number[]): void {
+    for (const number of numbers) {
+      source.add(nodeOf(number), () => ({ afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'silent' } }));
+    }
+  }
+
+  const leftovers = () => ({ timers: clock.pendingTimers, listeners: source.listenerCount, requests: source.inFlight });
+  return {
+    aggregator,
+    clock,
+    source,
+    api,
+    registry,
+    l1Messages,
+    bls,
+    penalties,
+    start,
+    startFor,
+    finish,
+    failure,
+    silence,
+    leftovers,
+  };
+}
+
+/** As {@link AggregationRequest}, with the message or the justification alone in place of the subject. */
+export interface RequestOptions extends Omit<Partial<AggregationRequest>, 'subject'> {
+  readonly message?: UnsignedMessage;
+  readonly justification?: Uint8Array;
+  readonly subject?: AggregationRequest['subject'];
+}
+
+export const MESSAGE = createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(1));
+
+function request({ message = MESSAGE, justification = new Uint8Array(), ...more }: RequestOptions = {}) {
+  return { subject: { kind: 'message', message, justification }, ...more } satisfies AggregationRequest;
+}

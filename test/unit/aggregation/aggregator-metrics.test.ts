@@ -1,0 +1,51 @@
+import { Registry } from 'prom-client';
+import { expect, test } from 'vitest';
+import { StageTimer } from '../../../src/aggregation/admission/stage-timer.ts';
+import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { idFromBytes, type SubnetID } from '../../../src/warp/ids.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+
+const subnet = (byte: number) => idFromBytes<SubnetID>(new Uint8Array(32).fill(byte), 'subnet');
+
+function create(tracked: readonly SubnetID[] = []) {
+  const registry = new Registry();
+  const metrics = createAggregatorMetrics(createMetrics(registry), (subnetID) => tracked.includes(subnetID));
+  return { metrics, lines: async () => (await registry.metrics()).split('\n') };
+}
+
+test('outcomes are counted by the weight of the validator, and by subnet where it is tracked', async () => {
+  const { metrics, lines } = create([subnet(1)]);
+  const totalWeight = 1_000n;
+  for (const weight of [100n, 99n, 10n, 9n]) {
+    metrics.countOutcome({ kind: 'signature', subnetID: subnet(1), weight, totalWeight });
+  }
+  for (const stranger of [2, 3])
+    metrics.countOutcome({ kind: 'silent', subnetID: subnet(stranger), weight: 1n, totalWeight });
+  const shown = (await lines()).filter((line) => line.startsWith('signature_aggregator_validator_outcomes_total{'));
+  const series = (id: string, weight: string, outcome: string) =>
+    `signature_aggregator_validator_outcomes_total{subnet_id="${id}",weight_class="${weight}",outcome="${outcome}"}`;
+  expect(shown).toEqual([
+    `${series(subnet(1), 'heavy', 'signed')} 1`,
+    `${series(subnet(1), 'medium', 'signed')} 2`,
+    `${series(subnet(1), 'light', 'signed')} 1`,
+    `${series('other', 'light', 'silent')} 2`,
+  ]);
+});
+
+test('stages are measured one after the other, and the last one when all is over', async () => {
+  const clock = new FakeClock();
+  const { metrics, lines } = create();
+  const timer = new StageTimer(clock, metrics, 'connect');
+  await clock.advance(1_000);
+  timer.enter('collect');
+  await clock.advance(2_000);
+  timer.enter('collect');
+  await clock.advance(2_000);
+  timer[Symbol.dispose]();
+  const sums = (await lines()).filter((line) => line.includes('stage_duration_seconds_sum'));
+  expect(sums).toEqual([
+    'signature_aggregator_aggregation_stage_duration_seconds_sum{stage="connect"} 1',
+    'signature_aggregator_aggregation_stage_duration_seconds_sum{stage="collect"} 4',
+  ]);
+});

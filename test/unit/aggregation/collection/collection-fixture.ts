@@ -1,0 +1,281 @@
+import { Registry } from 'prom-client';
+import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
+import { QueryConcurrency } from '../../../../src/aggregation/admission/query-concurrency.ts';
+import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
+import {
+  type CollectionDeps,
+  type CollectionJob,
+  type CollectionLimits,
+  type CollectionOutcome,
+  collectSignatures,
+} from '../../../../src/aggregation/collection/collect-signatures.ts';
+import { createInvalidSigners } from '../../../../src/aggregation/collection/invalid-signers.ts';
+import { ProgressFeed } from '../../../../src/aggregation/collection/progress.ts';
+import { signatureKey } from '../../../../src/aggregation/request/result-key.ts';
+import { createAnswerHistories } from '../../../../src/aggregation/validators/answer-history.ts';
+import type { BlsBackend } from '../../../../src/bls/backends/bls-backend.ts';
+import { EventLoopScheduler } from '../../../../src/lib/concurrency/event-loop-scheduler.ts';
+import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
+import { createMemorySignatureStore } from '../../../../src/store/local/signature-store.ts';
+import { createMetrics } from '../../../../src/telemetry/metrics.ts';
+import { verifySignedMessage } from '../../../../src/validators/verify-signed-message.ts';
+import { createWarpSet } from '../../../../src/validators/warp-set.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  type NodeID,
+  nodeIDFromBytes,
+  type SubnetID,
+} from '../../../../src/warp/ids.ts';
+import { parseSignedMessage } from '../../../../src/warp/signed-message.ts';
+import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+import { createModelSigner, modelBackend } from '../../bls/backends/model-backend.ts';
+import { createInlineBls } from '../../bls/service/inline-bls.ts';
+import { type Behaviour, ScriptedSource } from '../scripted-source.ts';
+
+const NETWORK_ID = 1337;
+const CHAIN_ID = idFromBytes<BlockchainID>(new Uint8Array(32).fill(3), 'chain');
+export const SUBNET_ID = idFromBytes<SubnetID>(new Uint8Array(32).fill(4), 'subnet');
+
+/** The client of all collections. */
+const CLIENT = 'client';
+
+export const LIMITS: CollectionLimits = {
+  requestTimeoutMs: 10_000,
+  peerTimeoutMs: 3_000,
+  hedgeAfterMs: 500,
+  connectTimeoutMs: 5_000,
+  reconnectGraceMs: 1_000,
+  retryDelaysMs: [300, 900],
+  maxConcurrentQueries: 100,
+};
+
+/** Time of an answer where the test says nothing else. */
+export const ANSWER_MS = 10;
+
+/** What a backend's signer can do; the model's and a real one alike. */
+export interface Signer {
+  readonly publicKey: Uint8Array;
+  sign(message: Uint8Array): Uint8Array;
+}
+
+export interface TestValidator {
+  readonly weight: bigint;
+  readonly nodeIDs: readonly NodeID[];
+  readonly publicKeyHex: string;
+  sign(message: Uint8Array): Uint8Array;
+  /** A signature that is a point, and not the signer's of this message. */
+  forge(message: Uint8Array): Uint8Array;
+}
+
+export interface FixtureOptions {
+  readonly weights: readonly number[];
+  /** Weight of validators that have no key. */
+  readonly keyless?: number;
+  /** Nodes that share the key, by position; 1 where nothing is said. */
+  readonly nodeCounts?: readonly number[];
+  readonly limits?: Partial<CollectionLimits>;
+  readonly backend?: BlsBackend;
+  readonly signers?: readonly Signer[];
+  readonly sourceChainID?: BlockchainID;
+}
+
+export interface CollectOptions {
+  readonly quorum: number;
+  readonly buffer?: number;
+  readonly justification?: Uint8Array;
+  readonly signal?: AbortSignal;
+  readonly deps?: Partial<CollectionDeps>;
+  readonly progress?: ProgressFeed;
+  readonly permit?: CollectionJob['permit'];
+  readonly sourceSubnetID?: SubnetID;
+}
+
+/**
+ * Validators of the given weights, all connected and signing after {@link ANSWER_MS}, and one collection after another from
+ * them.
+ */
+export function createFixture(options: FixtureOptions) {
+  const { weights, keyless = 0, nodeCounts = [], backend = modelBackend } = options;
+  const limits = { ...LIMITS, ...options.limits };
+  const clock = new CountingClock();
+  const source = new ScriptedSource(clock);
+  const registry = new Registry();
+  const store = createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 });
+  const message = createUnsignedMessage(NETWORK_ID, options.sourceChainID ?? CHAIN_ID, Uint8Array.of(1, 2, 3));
+
+  let nodes = 0;
+  const createNodeID = (): NodeID => {
+    nodes += 1;
+    return nodeIDFromBytes(Uint8Array.from({ length: 20 }, (_, i) => (i === 19 ? nodes : 0)));
+  };
+  const validators = weights.map((weight, position): TestValidator => {
+    const signer: Signer = options.signers?.[position] ?? createModelSigner(BigInt(position + 2) ** 3n);
+    return {
+      weight: BigInt(weight),
+      nodeIDs: Array.from({ length: nodeCounts[position] ?? 1 }, createNodeID),
+      publicKeyHex: bytesToHex(signer.publicKey),
+      sign: (bytes) => signer.sign(bytes),
+      forge: (bytes) => signer.sign(Uint8Array.of(...bytes, 0)),
+    };
+  });
+  const warpSet = createWarpSet([
+    // The first node of each key has the whole weight, the others nothing: they add up.
+    ...validators.flatMap(({ nodeIDs, publicKeyHex, weight }) =>
+      nodeIDs.map((nodeID, i) => ({
+        nodeID,
+        publicKey: Uint8Array.from(Buffer.from(publicKeyHex, 'hex')),
+        weight: i === 0 ? weight : 0n,
+      })),
+    ),
+    ...(keyless === 0 ? [] : [{ nodeID: createNodeID(), publicKey: undefined, weight: BigInt(keyless) }]),
+  ]);
+  for (const validator of validators) {
+    for (const nodeID of validator.nodeIDs) source.add(nodeID, signs(validator));
+  }
+
+  function signs(validator: TestValidator, afterMs = ANSWER_MS): Behaviour {
+    return ({ message }) => ({ afterMs, outcome: { kind: 'signature', signature: validator.sign(message) } });
+  }
+
+  const queriesFor = (maxQueries: number): QueryConcurrency => new QueryConcurrency({ clock, maxQueries });
+
+  const metrics = createAggregatorMetrics(createMetrics(registry), (subnetID) => subnetID === SUBNET_ID);
+  const deps: CollectionDeps = {
+    source,
+    store,
+    bls: createInlineBls(backend),
+    suspects: createInvalidSigners(clock),
+    clock,
+    metrics,
+    limits,
+    histories: createAnswerHistories(clock, limits.hedgeAfterMs),
+    penalties: new Penalties(clock, metrics),
+    observeDelay: () => undefined,
+    queries: queriesFor(1_000),
+    passes: new EventLoopScheduler(clock, 1),
+  };
+
+  function createFeed(): ProgressFeed {
+    const isConnected = source.isConnected.bind(source);
+    return new ProgressFeed({ signingSubnetID: SUBNET_ID, pChainHeight: 7n, isConnected });
+  }
+
+  function collect(options: CollectOptions) {
+    const { quorum, buffer = 0, justification = new Uint8Array(), signal, deps: more } = options;
+    const result = collectSignatures(
+      {
+        message,
+        justification,
+        signatureKey: signatureKey({ message, justification }),
+        signingSubnetID: SUBNET_ID,
+        sourceSubnetID: options.sourceSubnetID ?? SUBNET_ID,
+        warpSet,
+        avoided: new Set(),
+        client: CLIENT,
+        progress: options.progress ?? createFeed(),
+        permit: options.permit ?? { rest: () => undefined, resume: async () => undefined },
+        quorumNum: BigInt(quorum),
+        quorumBuffer: BigInt(buffer),
+      },
+      { ...deps, ...more },
+      signal ?? new AbortController().signal,
+    );
+    result.catch(() => undefined);
+    return result;
+  }
+
+  /** Lets time pass until the promise settles; gives what came and when. Fails after `maxMs`. */
+  async function finish<T>(promise: Promise<T>, maxMs = 20_000, turns = TURNS): Promise<{ value: T; atMs: number }> {
+    let isSettled = false;
+    const settled = (): void => {
+      isSettled = true;
+    };
+    promise.then(settled, settled);
+    const untilMs = clock.monotonicMs() + maxMs;
+    await drain(turns);
+    while (!isSettled) {
+      if (clock.monotonicMs() >= untilMs) throw new Error(`nothing came within ${maxMs} ms`);
+      const { fired } = clock;
+      await clock.advance(STEP_MS);
+      if (clock.fired > fired) await drain(turns);
+    }
+    return { value: await promise, atMs: clock.monotonicMs() };
+  }
+
+  /** The position in `weights` of each node asked, in the order of asking. */
+  function asked(): number[] {
+    return source.calls.map(({ nodeID }) => validators.findIndex(({ nodeIDs }) => nodeIDs.includes(nodeID)));
+  }
+
+  /** The positions of the signers of a signed message, which must be one that a destination accepts. */
+  function signersOf(outcome: CollectionOutcome, quorum: number): number[] {
+    if (outcome.kind !== 'signed') throw new Error(`not signed but ${outcome.kind}: ${describe(outcome.summary)}`);
+    const verification = verifySignedMessage(
+      outcome.signedMessage,
+      { networkID: NETWORK_ID, warpSet, quorumNum: BigInt(quorum) },
+      backend,
+    );
+    if (verification.kind === 'invalid') throw new Error(`a destination refuses the result: ${verification.reason}`);
+    if (verification.signedWeight !== outcome.signedWeight) throw new Error('the weight is not that of the signers');
+    return parseSignedMessage(outcome.signedMessage)
+      .signature.signers.map((index) =>
+        validators.findIndex(({ publicKeyHex }) => publicKeyHex === warpSet.validators[index]?.publicKeyHex),
+      )
+      .toSorted((a, b) => a - b);
+  }
+
+  /** What must be 0 when nothing is under way any more. */
+  function leftovers() {
+    return { timers: clock.pendingTimers, listeners: source.listenerCount, requests: source.inFlight };
+  }
+
+  return {
+    clock,
+    source,
+    store,
+    registry,
+    message,
+    validators,
+    warpSet,
+    deps,
+    queriesFor,
+    createFeed,
+    collect,
+    finish,
+    asked,
+    signersOf,
+    signs,
+    leftovers,
+  };
+}
+
+export type Fixture = ReturnType<typeof createFixture>;
+export const NOTHING_LEFT = { timers: 0, listeners: 0, requests: 0 };
+
+/** Tells whether a step of time did anything. */
+class CountingClock extends FakeClock {
+  fired = 0;
+
+  override after(delayMs: number, callback: () => void): () => void {
+    return super.after(delayMs, () => {
+      this.fired += 1;
+      callback();
+    });
+  }
+}
+
+/** Fine enough that all times in tests are multiples of it. */
+const STEP_MS = 10;
+/** Each decoded point and each check takes one turn of the event loop; tests have some ten validators. */
+const TURNS = 60;
+
+/** Lets everything happen that needs no time. */
+export async function drain(turns = TURNS): Promise<void> {
+  for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function describe(value: unknown): string {
+  return JSON.stringify(value, (_, item) => (typeof item === 'bigint' ? String(item) : item));
+}

@@ -1,0 +1,415 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  type ProgressEvent,
+  ProgressFeed,
+  type ProgressState,
+} from '../../../../src/aggregation/collection/progress.ts';
+import { encodeProgress, MirroredProgress } from '../../../../src/aggregation/collection/shared-progress.ts';
+import type { SignatureFailure } from '../../../../src/aggregation/collection/signature-source.ts';
+import { type Standing } from '../../../../src/aggregation/collection/tally.ts';
+import type { CompleteRequest } from '../../../../src/aggregation/request/complete-request.ts';
+import type { Signing } from '../../../../src/aggregation/request/signing-resolver.ts';
+import { createHarness, SUBNET, signers, validatorSet } from '../aggregator-fixture.ts';
+import type { Behaviour } from '../scripted-source.ts';
+import { ANSWER_MS, createFixture, drain, type Fixture, SUBNET_ID, type TestValidator } from './collection-fixture.ts';
+import { createPlainTally } from './tally-fixture.ts';
+
+/** The state after the events: what anyone who follows them has to do. */
+function replay(events: readonly ProgressEvent[]): ProgressState {
+  const [first, ...rest] = events;
+  if (first?.kind !== 'state') throw new Error('the first event must be the state');
+  return rest.reduce((state, event): ProgressState => {
+    switch (event.kind) {
+      case 'state':
+        return event.state;
+      case 'asked':
+        return change(state, event.index, ({ index, nodeIDs, weight, isConnected }) => ({
+          ...{ index, nodeIDs, weight, isConnected, status: 'asked' },
+        }));
+      case 'outcome': {
+        const { index, outcome, signedWeight } = event;
+        const next = change(state, index, (validator) => ({ ...validator, status: outcome.kind, outcome }));
+        return { ...next, signedWeight };
+      }
+      case 'verifying':
+        return { ...state, isVerifying: true };
+    }
+  }, first.state);
+}
+
+type ValidatorProgress = ProgressState['validators'][number];
+
+function change(state: ProgressState, at: number, make: (validator: ValidatorProgress) => ValidatorProgress) {
+  return { ...state, validators: state.validators.map((each) => (each.index === at ? make(each) : each)) };
+}
+
+/** What listening from now on would begin with. Without connections, of which no event tells. */
+function stateOf(feed: ProgressFeed): ProgressState {
+  const events: ProgressEvent[] = [];
+  feed.subscribe((event) => events.push(event))();
+  return withoutConnections(replay(events));
+}
+
+function withoutConnections(state: ProgressState): ProgressState {
+  return { ...state, validators: state.validators.map((validator) => ({ ...validator, isConnected: false })) };
+}
+
+function recorder(feed: ProgressFeed): ProgressEvent[] {
+  const events: ProgressEvent[] = [];
+  feed.subscribe((event) => events.push(event));
+  return events;
+}
+
+function script({ source, validators }: Fixture, position: number, behaviour: Behaviour): void {
+  for (const nodeID of validators[position]?.nodeIDs ?? []) source.add(nodeID, behaviour);
+}
+
+const kinds = (events: readonly ProgressEvent[]): string[] =>
+  events.map((event) => (event.kind === 'outcome' ? event.outcome.kind : event.kind));
+
+describe('a collection', () => {
+  test('tells the state first, then who is asked, what came of it, and that it verifies', async () => {
+    const fixture = createFixture({ weights: [60, 40], keyless: 5 });
+    script(fixture, 1, (query, attempt) =>
+      attempt === 1
+        ? { afterMs: ANSWER_MS, outcome: { kind: 'refused', code: 2, text: 'not yet' } }
+        : fixture.signs(fixture.validators[1] as TestValidator)(query, attempt),
+    );
+    const progress = fixture.createFeed();
+    const events = recorder(progress);
+    await fixture.finish(fixture.collect({ quorum: 67, progress }));
+    const [heavy, light] = fixture.validators.map(
+      ({ publicKeyHex }) => fixture.warpSet.validators.find((each) => each.publicKeyHex === publicKeyHex)?.index,
+    );
+    expect(events[0]).toEqual({
+      kind: 'state',
+      state: {
+        signingSubnetID: SUBNET_ID,
+        pChainHeight: 7n,
+        totalWeight: 105n,
+        neededWeight: 71n,
+        targetWeight: 71n,
+        signedWeight: 0n,
+        isVerifying: false,
+        validators: fixture.warpSet.validators.map(({ index, nodeIDs, weight }) => ({
+          ...{ index, nodeIDs, weight, isConnected: true, status: 'waiting' },
+        })),
+      },
+    });
+    expect(events.slice(1, 3)).toEqual([
+      { kind: 'asked', index: heavy },
+      { kind: 'asked', index: light },
+    ]);
+    expect(new Set(events.slice(3, 5))).toEqual(
+      new Set([
+        { kind: 'outcome', index: heavy, outcome: { kind: 'signed' }, signedWeight: 60n },
+        {
+          ...{ kind: 'outcome', index: light, signedWeight: expect.any(BigInt) },
+          outcome: { kind: 'refused', code: 2, text: 'not yet' },
+        },
+      ]),
+    );
+    // It counts as refused until it answers something else.
+    expect(events.slice(5)).toEqual([
+      { kind: 'outcome', index: light, outcome: { kind: 'signed' }, signedWeight: 100n },
+      { kind: 'verifying' },
+    ]);
+  });
+
+  test('tells of known signatures, for which nobody is asked', async () => {
+    const fixture = createFixture({ weights: [60, 40] });
+    await fixture.finish(fixture.collect({ quorum: 67 }));
+    const progress = fixture.createFeed();
+    const events = recorder(progress);
+    await fixture.finish(fixture.collect({ quorum: 67, progress }));
+    expect(kinds(events)).toEqual(['state', 'signed', 'signed', 'verifying']);
+  });
+
+  test('tells the state again where bad signatures were found', async () => {
+    const fixture = createFixture({ weights: [40, 40, 40] });
+    const [forger] = fixture.validators as [TestValidator];
+    script(fixture, 0, ({ message }) => ({
+      afterMs: ANSWER_MS,
+      outcome: { kind: 'signature', signature: forger.forge(message) },
+    }));
+    const progress = fixture.createFeed();
+    const events = recorder(progress);
+    const { value } = await fixture.finish(fixture.collect({ quorum: 60, progress }));
+    expect(value.kind).toBe('signed');
+    const told = kinds(events);
+    const found = told.indexOf('invalid_signature');
+    expect(told.slice(found - 1, found + 2)).toEqual(['verifying', 'invalid_signature', 'state']);
+    expect(events[found + 1]).toMatchObject({ state: { isVerifying: false, signedWeight: 40n } });
+    expect(told.slice(found + 2)).toEqual(['asked', 'signed', 'verifying']);
+  });
+});
+
+test('whenever a listener joins, the events that follow lead from its first state to the last', async () => {
+  const validator = fc.record({
+    weight: fc.integer({ min: 1, max: 20 }),
+    does: fc.constantFrom('signs', 'forges', 'no point', 'refuses', 'refuses for good', 'silent', 'full'),
+    afterMs: fc.integer({ min: 0, max: 300 }).map((tens) => tens * 10),
+  });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(validator, { minLength: 1, maxLength: 6 }),
+      fc.integer({ min: 1, max: 100 }),
+      fc.array(
+        fc.integer({ min: 0, max: 300 }).map((tens) => tens * 10),
+        { maxLength: 3 },
+      ),
+      async (validators, quorum, joinsAtMs) => {
+        const fixture = createFixture({ weights: validators.map(({ weight }) => weight) });
+        for (const [position, { does, afterMs }] of validators.entries()) {
+          const known = fixture.validators[position] as TestValidator;
+          script(fixture, position, ({ message }) => {
+            switch (does) {
+              case 'signs':
+                return { afterMs, outcome: { kind: 'signature', signature: known.sign(message) } };
+              case 'forges':
+                return { afterMs, outcome: { kind: 'signature', signature: known.forge(message) } };
+              case 'no point':
+                return { afterMs, outcome: { kind: 'signature', signature: new Uint8Array(96) } };
+              case 'refuses':
+                return { afterMs, outcome: { kind: 'refused', code: 2, text: 'not found' } };
+              case 'refuses for good':
+                return { afterMs, outcome: { kind: 'refused', code: -2, text: 'no handler' } };
+              case 'silent':
+                return { afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'silent' } };
+              case 'full':
+                return { afterMs: 0, outcome: { kind: 'unreachable', reason: 'queue full' } };
+            }
+          });
+        }
+        const progress = fixture.createFeed();
+        const recorded = [recorder(progress)];
+        for (const atMs of joinsAtMs) fixture.clock.after(atMs, () => void recorded.push(recorder(progress)));
+        await fixture.finish(fixture.collect({ quorum, progress }));
+        const last = stateOf(progress);
+        for (const events of recorded) expect(withoutConnections(replay(events))).toEqual(last);
+        // Weights are those of the validators that count as signed, in every state on the way.
+        for (let length = 1; length <= (recorded[0]?.length ?? 0); length += 1) {
+          const { validators: all, signedWeight } = replay(recorded[0]?.slice(0, length) ?? []);
+          const signed = all.filter(({ status }) => status === 'signed');
+          expect(signed.reduce((sum, { weight }) => sum + weight, 0n)).toBe(signedWeight);
+        }
+      },
+    ),
+    { numRuns: 150 },
+  );
+}, 30_000);
+
+describe('a feed', () => {
+  const { warpSet } = createFixture({ weights: [1, 2] });
+  const SIGNED: Standing = { kind: 'signed', signature: new Uint8Array(96) };
+
+  function createFeed() {
+    const feed = new ProgressFeed({ signingSubnetID: SUBNET_ID, pChainHeight: 1n, isConnected: () => true });
+    const onChange = (index: number, standing: Standing): void => feed.changed(index, standing);
+    const tally = createPlainTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n, onChange });
+    return { feed, tally };
+  }
+
+  test('goes on for the others where a listener throws, and leaves that one alone from then on', () => {
+    const { feed, tally } = createFeed();
+    let calls = 0;
+    feed.subscribe(() => {
+      calls += 1;
+      throw new Error('a bug of the listener');
+    });
+    feed.subscribe((event) => {
+      if (event.kind === 'asked') throw new Error('a bug of another listener');
+    });
+    const events = recorder(feed);
+    feed.begin(tally);
+    tally.set(0, { kind: 'asking', lateAtMs: 0, attempts: 1 });
+    tally.set(0, SIGNED);
+    feed.verifying();
+    expect(kinds(events)).toEqual(['state', 'asked', 'signed', 'verifying']);
+    expect(calls).toBe(1);
+  });
+
+  test('gives who joins because of an event its state once, and nobody anything after leaving', () => {
+    const { feed, tally } = createFeed();
+    feed.begin(tally);
+    const inner: ProgressEvent[] = [];
+    const outer: ProgressEvent[] = [];
+    const leave = feed.subscribe((event) => {
+      outer.push(event);
+      if (event.kind === 'outcome') feed.subscribe((event) => inner.push(event));
+    });
+    tally.set(0, SIGNED);
+    leave();
+    tally.set(1, SIGNED);
+    expect(kinds(outer)).toEqual(['state', 'signed']);
+    expect(kinds(inner)).toEqual(['state', 'signed']);
+    expect(inner[1]).toMatchObject({ index: 1 });
+  });
+
+  test.each<SignatureFailure>([
+    { kind: 'refused', code: 2, text: 'no' },
+    { kind: 'silent' },
+    { kind: 'ignored' },
+    { kind: 'unreachable', reason: 'closed' },
+    { kind: 'invalid_signature', reason: 'no point' },
+  ])('tells who comes late that a validator is $kind, also while it may be asked again', (failure) => {
+    const { feed, tally } = createFeed();
+    feed.begin(tally);
+    tally.set(0, { kind: 'failed', failure });
+    tally.set(1, { kind: 'waiting', notBeforeMs: 1, attempts: 1, lastFailure: failure });
+    const { validators } = stateOf(feed);
+    for (const validator of validators) expect(validator).toMatchObject({ status: failure.kind, outcome: failure });
+  });
+
+  test('shows a validator that refused as refused while it is asked again, and after it is silent', () => {
+    const { feed, tally } = createFeed();
+    feed.begin(tally);
+    const events = recorder(feed);
+    const refusal: SignatureFailure = { kind: 'refused', code: 1, text: 'unknown' };
+    tally.set(0, { kind: 'waiting', notBeforeMs: 1, attempts: 1, lastFailure: refusal });
+    for (const standing of [
+      { kind: 'queued', attempts: 2 },
+      { kind: 'asking', lateAtMs: 0, attempts: 2 },
+      { kind: 'failed', failure: { kind: 'silent' } },
+    ] as const) {
+      tally.set(0, standing);
+      expect(stateOf(feed).validators[0]).toMatchObject({ status: 'refused', outcome: refusal });
+      expect(withoutConnections(replay(events))).toEqual(stateOf(feed));
+    }
+  });
+
+  test('makes no event and takes no state while nobody listens', () => {
+    let reads = 0;
+    const feed = new ProgressFeed({
+      signingSubnetID: SUBNET_ID,
+      pChainHeight: 1n,
+      isConnected: () => {
+        reads += 1;
+        return true;
+      },
+    });
+    const tally = createPlainTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n });
+    let weightReads = 0;
+    feed.begin(
+      Object.defineProperty({ ...tally }, 'signedWeight', {
+        get() {
+          weightReads += 1;
+          return 0n;
+        },
+      }),
+    );
+    feed.changed(0, SIGNED);
+    feed.verifying();
+    feed.resumed();
+    expect([reads, weightReads]).toEqual([0, 0]);
+  });
+});
+
+test('what another replica shows of a collection is what happened, also where bad signatures were found', async () => {
+  const fixture = createFixture({ weights: [40, 40, 40] });
+  const [forger] = fixture.validators as [TestValidator];
+  script(fixture, 0, ({ message }) => ({
+    afterMs: ANSWER_MS,
+    outcome: { kind: 'signature', signature: forger.forge(message) },
+  }));
+  const progress = fixture.createFeed();
+  const elsewhere = fixture.createFeed();
+  const told = recorder(elsewhere);
+  const signing = { warpSet: fixture.warpSet } as Signing;
+  const request = { quorumNum: 60n, quorumBuffer: 0n } as CompleteRequest;
+  const mirror = new MirroredProgress(elsewhere, request, signing);
+  progress.subscribe(() => mirror.show(encodeProgress(progress)));
+  await fixture.finish(fixture.collect({ quorum: 60, progress }));
+  expect(kinds(told).filter((kind) => ['state', 'verifying', 'invalid_signature'].includes(kind))).toEqual([
+    ...['state', 'verifying', 'invalid_signature', 'state', 'verifying'],
+  ]);
+  expect(withoutConnections(replay(told))).toEqual(stateOf(progress));
+});
+
+describe('an aggregation', () => {
+  test('tells each who waits for it, the late one with the state first, and stops when that one leaves', async () => {
+    const { start, finish, source, clock, silence } = createHarness();
+    silence(1);
+    const early: ProgressEvent[] = [];
+    const late: ProgressEvent[] = [];
+    const leaver = new AbortController();
+    const first = start({}, undefined, (event) => early.push(event));
+    await drain();
+    await clock.advance(ANSWER_MS);
+    await drain();
+    const second = start({}, leaver.signal, (event) => late.push(event));
+    await drain();
+    expect(kinds(late)).toEqual(['state']);
+    expect(late[0]).toMatchObject({ state: { pChainHeight: 98n, signedWeight: 30n, neededWeight: 67n } });
+    leaver.abort(new Error('gone'));
+    await expect(second).rejects.toThrow('gone');
+    await finish(first).catch(() => undefined);
+    expect(late).toHaveLength(1);
+    expect(kinds(early).slice(0, 4)).toEqual(['state', 'asked', 'asked', 'signed']);
+    expect(kinds(early).at(-1)).toBe('silent');
+    expect(source.listenerCount).toBe(0);
+  });
+
+  test('of the same validators at another height tells each its own', async () => {
+    const { start, finish } = createHarness();
+    const events: ProgressEvent[][] = [[], []];
+    const results = [98n, 97n].map((pChainHeight, index) =>
+      start({ pChainHeight }, undefined, (event) => events[index]?.push(event)),
+    );
+    const heights = (await Promise.all(results.map(finish))).map(({ pChainHeight }) => pChainHeight);
+    expect(heights).toEqual([98n, 97n]);
+    expect(events.map(([first]) => first?.kind === 'state' && first.state.pChainHeight)).toEqual(heights);
+  });
+
+  test('tells all who wait at one height the same state, so that what they are sent is made once', async () => {
+    const { start, finish } = createHarness();
+    const events: ProgressEvent[][] = [[], []];
+    const results = events.map((told) => start({ pChainHeight: 98n }, undefined, (event) => told.push(event)));
+    await Promise.all(results.map(finish));
+    const [first, second] = events.map(([event]) => (event?.kind === 'state' ? event.state : undefined));
+    expect(first).toBeDefined();
+    expect(second).toBe(first);
+  });
+
+  test('succeeds though its listener throws', async () => {
+    const { start, finish } = createHarness();
+    let calls = 0;
+    const result = start({}, undefined, () => {
+      calls += 1;
+      throw new Error('a bug of the listener');
+    });
+    expect((await finish(result)).signedWeight).toBe(70n);
+    expect(calls).toBe(1);
+  });
+
+  test('that begins anew as the validators change tells the new state', async () => {
+    const { start, finish, api, clock, source } = createHarness();
+    const [slow] = signers as [(typeof signers)[number]];
+    // Longer than the proposed height counts as fresh.
+    source.add(slow.nodeID, ({ message }) => ({
+      afterMs: 1_500,
+      outcome: { kind: 'signature', signature: slow.sign(message) },
+    }));
+    api.sets.set(SUBNET, (height) => (height === 99n ? validatorSet(40n, 20n, 30n) : validatorSet(40n, 30n)));
+    clock.after(ANSWER_MS / 2, () => {
+      api.proposed = 99n;
+    });
+    const events: ProgressEvent[] = [];
+    const result = start({}, undefined, (event) => events.push(event));
+    expect(await finish(result)).toMatchObject({ pChainHeight: 99n });
+    const states = events.flatMap((event) => (event.kind === 'state' ? [event.state] : []));
+    expect(states.map(({ pChainHeight, totalWeight }) => [pChainHeight, totalWeight])).toEqual([
+      [98n, 70n],
+      [99n, 90n],
+    ]);
+  });
+
+  test('answered from memory tells nothing', async () => {
+    const { start, finish } = createHarness();
+    await finish(start());
+    const events: ProgressEvent[] = [];
+    await finish(start({}, undefined, (event) => events.push(event)));
+    expect(events).toEqual([]);
+  });
+});

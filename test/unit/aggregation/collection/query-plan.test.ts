@@ -1,0 +1,434 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { afterFailure, planQueries, type QueryLimits } from '../../../../src/aggregation/collection/query-plan.ts';
+import { weightRefusedForGood } from '../../../../src/aggregation/collection/refusal-verdict.ts';
+import type { SignatureFailure } from '../../../../src/aggregation/collection/signature-source.ts';
+import { Survey } from '../../../../src/aggregation/collection/survey.ts';
+import { createTally, type Standing, type Tally } from '../../../../src/aggregation/collection/tally.ts';
+import type { Outlook } from '../../../../src/aggregation/validators/outlook.ts';
+import { createWarpSet } from '../../../../src/validators/warp-set.ts';
+import { nodeIDFromBytes } from '../../../../src/warp/ids.ts';
+import { UNKNOWN } from './tally-fixture.ts';
+
+const LIMITS: QueryLimits = {
+  hedgeAfterMs: 500,
+  retryDelaysMs: [300, 900],
+  reconnectGraceMs: 1_000,
+  maxConcurrentQueries: 4,
+};
+const SIGNED: Standing = { kind: 'signed', signature: new Uint8Array(96) };
+const FINAL_P_CHAIN_CODES = [1, 2, 3, 4, 5, 7, 8, 9, 10, 13, 15, 17];
+/** 6: not converted yet, 11: does not exist yet, 12: still exists, 14: may still be registered, 16: the nonce is not reached yet. */
+const PASSING_P_CHAIN_CODES = [6, 11, 12, 14, 16];
+const REFUSED: SignatureFailure = { kind: 'refused', code: 2, text: '' };
+const UNREACHABLE: SignatureFailure = { kind: 'unreachable', reason: 'closed' };
+
+/** Validators whose canonical index is their position in `weights`. */
+function tallyOf(
+  weights: readonly bigint[],
+  quorum: number,
+  buffer: number,
+  keyless = 0n,
+  outlooks: readonly Outlook[] = weights.map(() => UNKNOWN),
+): Tally {
+  const nodeID = nodeIDFromBytes(new Uint8Array(20));
+  const warpSet = createWarpSet([
+    ...weights.map((weight, index) => ({ nodeID, publicKey: Uint8Array.of(...new Uint8Array(47), index), weight })),
+    { nodeID, publicKey: undefined, weight: keyless },
+  ]);
+  return createTally(warpSet, { quorumNum: BigInt(quorum), quorumBuffer: BigInt(buffer), outlooks });
+}
+
+const outlook = fc.constantFrom<Outlook>(
+  UNKNOWN,
+  { ...UNKNOWN, hedgeAfterMs: 120, rank: 2 },
+  { ...UNKNOWN, kind: 'doubtful', rank: 3 },
+  { ...UNKNOWN, kind: 'on trial', rank: 0 },
+  { ...UNKNOWN, kind: 'suspect', rank: 4 },
+  { ...UNKNOWN, kind: 'avoided', rank: 9 },
+);
+
+const NOW = 10_000;
+/** Times on both sides of every limit, and right on it. */
+const nearNow = (...offsets: number[]) =>
+  fc.constantFrom(...offsets.flatMap((at) => [at - 1, at, at + 1]).map((at) => NOW + at));
+
+const progress = fc.oneof(
+  fc.constant<Standing>({ kind: 'waiting', notBeforeMs: 0, attempts: 0 }),
+  fc.record({
+    kind: fc.constant('waiting' as const),
+    notBeforeMs: nearNow(0, 300, -1_000, -5_000),
+    attempts: fc.integer({ min: 1, max: 3 }),
+    lastFailure: fc.constantFrom(REFUSED, UNREACHABLE),
+  }),
+  fc.record({
+    kind: fc.constant('asking' as const),
+    lateAtMs: nearNow(0),
+    attempts: fc.constant(1),
+  }),
+  fc.constant<Standing>({ kind: 'queued', attempts: 1 }),
+  fc.constant<Standing>({ kind: 'answered' }),
+  fc.constant(SIGNED),
+  fc.constant<Standing>({ kind: 'failed', failure: REFUSED }),
+);
+
+const state = fc
+  .record({
+    validators: fc.array(
+      fc.record({
+        weight: fc.oneof(fc.bigInt(1n, 20n), fc.constant(2n ** 60n)),
+        progress,
+        isConnected: fc.boolean(),
+        outlook,
+      }),
+      { minLength: 1, maxLength: 8 },
+    ),
+    keyless: fc.bigInt(0n, 20n),
+    quorum: fc.integer({ min: 0, max: 100 }),
+    bufferShare: fc.integer({ min: 0, max: 100 }),
+    connectDeadlineMs: nearNow(0, 700, -2_000),
+    maxConcurrentQueries: fc.integer({ min: 1, max: 5 }),
+  })
+  .map(({ validators, quorum, bufferShare, ...rest }) => {
+    const buffer = Math.floor(((100 - quorum) * bufferShare) / 100);
+    const tally = tallyOf(
+      validators.map(({ weight }) => weight),
+      quorum,
+      buffer,
+      rest.keyless,
+      validators.map(({ outlook }) => outlook),
+    );
+    for (const [index, validator] of validators.entries()) tally.set(index, validator.progress);
+    return { ...rest, validators, tally, limits: { ...LIMITS, maxConcurrentQueries: rest.maxConcurrentQueries } };
+  });
+
+type State = typeof state extends fc.Arbitrary<infer T> ? T : never;
+
+const PLAIN = { isCautious: false, isPChainMessage: false, connectionChanges: 0 };
+
+function plan({ tally, validators, connectDeadlineMs, limits }: State) {
+  const isConnected = ({ index }: { index: number }) => validators[index]?.isConnected === true;
+  return planQueries(tally, { nowMs: NOW, isConnected, connectDeadlineMs, ...PLAIN }, limits);
+}
+
+/** What the rules say of one validator, written down a second time. */
+function stand({ validators, connectDeadlineMs }: State, index: number) {
+  const { progress, isConnected, outlook } = validators[index] as State['validators'][number];
+  const isWaiting = progress.kind === 'waiting';
+  const isDue = isWaiting && progress.notBeforeMs <= NOW;
+  const graceMs = isWaiting && progress.lastFailure?.kind === 'unreachable' ? progress.notBeforeMs + 1_000 : 0;
+  const mayConnect = NOW < connectDeadlineMs || NOW < graceMs;
+  const isFresh = progress.kind === 'queued' || (progress.kind === 'asking' && NOW < progress.lateAtMs);
+  const isAsking = progress.kind === 'asking' || progress.kind === 'queued';
+  const maySign = isAsking || progress.kind === 'answered' || (isWaiting && (!isDue || isConnected || mayConnect));
+  return {
+    outlook,
+    mayBeAsked: isDue && isConnected,
+    maySign,
+    isAwaited:
+      (maySign && (progress.kind === 'answered' || outlook.kind === 'expected')) ||
+      (outlook.kind === 'on trial' && (isFresh || (isDue && isConnected))),
+    isCountedOn: progress.kind === 'answered' || (isFresh && ['expected', 'suspect', 'avoided'].includes(outlook.kind)),
+    isAsking,
+  };
+}
+
+function weightOf(state: State, condition: (validator: ReturnType<typeof stand>) => boolean): bigint {
+  return state.validators.reduce((sum, { weight }, i) => (condition(stand(state, i)) ? sum + weight : sum), 0n);
+}
+
+describe('planQueries', () => {
+  test('asks only who may be asked: connected, due, and neither asked, signed nor failed', () => {
+    fc.assert(
+      fc.property(state, (state) => {
+        const planned = plan(state);
+        if (planned.kind !== 'go on') return;
+        const indices = planned.ask.map(({ index }) => index);
+        expect(new Set(indices).size).toBe(indices.length);
+        for (const index of indices) expect(stand(state, index).mayBeAsked).toBe(true);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('asks the heaviest, no more than are missing, and no fewer unless that many are asked already', () => {
+    fc.assert(
+      fc.property(state, (state) => {
+        const planned = plan(state);
+        if (planned.kind !== 'go on') return;
+        const { tally, limits } = state;
+        const asked = new Set(planned.ask.map(({ index }) => index));
+        const candidates = state.validators.flatMap((_, index) => (stand(state, index).mayBeAsked ? [index] : []));
+        const at = (index: number) => state.validators[index] as State['validators'][number];
+        const comesBefore = (a: number, b: number): boolean =>
+          at(a).outlook.rank < at(b).outlook.rank ||
+          (at(a).outlook.rank === at(b).outlook.rank && at(a).weight > at(b).weight);
+        const countsAs = (index: number): bigint =>
+          ['expected', 'suspect', 'avoided'].includes(at(index).outlook.kind) ? at(index).weight : 0n;
+        const reachable =
+          tally.signedWeight + weightOf(state, ({ maySign, outlook }) => maySign && outlook.kind !== 'avoided');
+        // Suspects are not asked for a buffer, and avoided validators for nothing that the others may sign.
+        const goalFor = (index: number): bigint => {
+          const { kind } = at(index).outlook;
+          if (kind === 'avoided' && reachable >= tally.neededWeight) return 0n;
+          return kind === 'suspect' || kind === 'avoided' ? tally.neededWeight : tally.targetWeight;
+        };
+        const last = planned.ask.at(-1)?.index ?? -1;
+        const left = candidates.filter((index) => !asked.has(index));
+        expect(asked.size === 0 || left.every((index) => !comesBefore(index, last))).toBe(true);
+        const countedOn = tally.signedWeight + weightOf(state, (validator) => validator.isCountedOn);
+        const withAsked = planned.ask.reduce((sum, { index }) => sum + countsAs(index), countedOn);
+        expect(asked.size === 0 || withAsked - countsAs(last) < goalFor(last)).toBe(true);
+        const inFlight = state.validators.filter((_, index) => stand(state, index).isAsking).length + asked.size;
+        expect(asked.size === 0 || inFlight <= limits.maxConcurrentQueries).toBe(true);
+        const isFull = inFlight >= limits.maxConcurrentQueries;
+        expect(isFull || left.every((index) => withAsked >= goalFor(index))).toBe(true);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('out of reach exactly where all that may still come is too little', () => {
+    fc.assert(
+      fc.property(state, (state) => {
+        const { tally } = state;
+        const possible = tally.signedWeight + weightOf(state, (validator) => validator.maySign);
+        expect(plan(state).kind === 'out of reach').toBe(possible < tally.neededWeight);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('enough exactly where the target is reached, or the quorum and nothing more is worth waiting for', () => {
+    fc.assert(
+      fc.property(state, (state) => {
+        const { tally } = state;
+        const isNothingToCome = weightOf(state, (validator) => validator.isAwaited) === 0n;
+        const isEnough =
+          tally.signedWeight >= tally.targetWeight || (tally.signedWeight >= tally.neededWeight && isNothingToCome);
+        expect(plan(state).kind === 'enough').toBe(isEnough);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('wakes in time: later than now, and no later than anything that time alone changes', () => {
+    fc.assert(
+      fc.property(state, (state) => {
+        const planned = plan(state);
+        if (planned.kind !== 'go on') return;
+        expect(planned.wakeAtMs).toBeGreaterThan(NOW);
+        const asked = new Set(planned.ask.map(({ index }) => index));
+        for (const [index, { progress, isConnected, outlook }] of state.validators.entries()) {
+          const { isCountedOn, maySign } = stand(state, index);
+          if (asked.has(index)) {
+            expect(planned.wakeAtMs).toBeLessThanOrEqual(NOW + outlook.hedgeAfterMs);
+          }
+          if (progress.kind === 'asking' && isCountedOn) {
+            expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.lateAtMs);
+          }
+          if (progress.kind !== 'waiting' || !maySign) continue;
+          if (progress.notBeforeMs > NOW) expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.notBeforeMs);
+          else if (!isConnected) {
+            const graceMs = progress.lastFailure?.kind === 'unreachable' ? progress.notBeforeMs + 1_000 : 0;
+            expect(planned.wakeAtMs).toBeLessThanOrEqual(Math.max(state.connectDeadlineMs, graceMs));
+          }
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('the plan carried out, with any answers', () => {
+  /** What a validator's next attempt gives: from its answers in turn, the last one again and again. */
+  const answer = fc.record({
+    afterMs: fc.integer({ min: 0, max: 3_000 }),
+    outcome: fc.oneof(
+      fc.constant('signs' as const),
+      fc.constantFrom<SignatureFailure>({ kind: 'silent' }, { kind: 'ignored' }),
+      fc.constantFrom<SignatureFailure>(REFUSED, { kind: 'refused', code: -2, text: '' }),
+      fc.constant<SignatureFailure>({ kind: 'invalid_signature', reason: '' }),
+      fc.constant(UNREACHABLE),
+    ),
+  });
+  const validator = fc.record({
+    weight: fc.bigInt(1n, 20n),
+    answers: fc.array(answer, { minLength: 1, maxLength: 3 }),
+    /** From when to when it is connected; always where undefined. */
+    connected: fc.option(fc.tuple(fc.nat(3_000), fc.integer({ min: 1, max: 9_000 }))),
+    nodeCount: fc.integer({ min: 1, max: 2 }),
+    outlook,
+  });
+
+  test('ends with the right verdict, and is never woken for nothing', () => {
+    fc.assert(
+      fc.property(
+        fc.array(validator, { minLength: 1, maxLength: 8 }),
+        fc.integer({ min: 0, max: 100 }),
+        fc.integer({ min: 1, max: 4 }),
+        fc.boolean(),
+        (validators, quorum, maxConcurrentQueries, isCautious) => {
+          const limits = { ...LIMITS, maxConcurrentQueries };
+          const connectDeadlineMs = 1_000;
+          const tally = tallyOf(
+            validators.map(({ weight }) => weight),
+            quorum,
+            Math.floor((100 - quorum) / 2),
+            0n,
+            validators.map(({ outlook }) => outlook),
+          );
+          const attemptsOf = validators.map(() => 0);
+          const survey = new Survey(tally);
+          /** Changes to come: answers, and connections that come or go. */
+          let events: { atMs: number; happen: (nowMs: number) => void }[] = validators.flatMap(({ connected }) =>
+            (connected ?? []).map((atMs) => ({ atMs, happen: () => {} })),
+          );
+          for (let nowMs = 0, rounds = 0; ; rounds += 1) {
+            if (rounds > 1_000) throw new Error('goes on for ever');
+            const isConnected = ({ index }: { index: number }): boolean => {
+              const connected = validators[index]?.connected ?? [0, Number.POSITIVE_INFINITY];
+              return connected[0] <= nowMs && nowMs < connected[1];
+            };
+            const ends = validators.flatMap(({ connected }) => connected ?? []);
+            const connectionChanges = ends.filter((atMs) => atMs <= nowMs).length;
+            const now = {
+              nowMs,
+              isConnected,
+              connectionChanges,
+              connectDeadlineMs,
+              isCautious,
+              isPChainMessage: false,
+            };
+            const planned = planQueries(tally, now, limits, survey);
+            // What was seen before changes nothing.
+            expect(planned).toEqual(planQueries(tally, now, limits));
+            if (planned.kind === 'enough') {
+              expect(tally.signedWeight >= tally.neededWeight).toBe(true);
+              return;
+            }
+            if (planned.kind === 'out of reach') {
+              // Even with all who are always there and sign when first asked.
+              const sure = validators.filter(
+                ({ connected, answers }) => connected === null && answers[0]?.outcome === 'signs',
+              );
+              expect(sure.reduce((sum, { weight }) => sum + weight, 0n) < tally.neededWeight).toBe(true);
+              return;
+            }
+            for (const { index } of planned.ask) {
+              const { answers, nodeCount, outlook } = validators[index] as (typeof validators)[number];
+              const before = tally.standings[index];
+              const attempts = (before?.kind === 'waiting' ? before.attempts : 0) + 1;
+              tally.set(index, { kind: 'asking', lateAtMs: nowMs + outlook.hedgeAfterMs, attempts });
+              const next = answers[Math.min(attemptsOf[index] ?? 0, answers.length - 1)] ?? answers[0];
+              attemptsOf[index] = (attemptsOf[index] ?? 0) + 1;
+              expect(attemptsOf[index]).toBeLessThanOrEqual(4);
+              if (next === undefined) throw new Error();
+              events.push({
+                atMs: nowMs + next.afterMs,
+                happen: (nowMs) =>
+                  tally.set(
+                    index,
+                    next.outcome === 'signs'
+                      ? SIGNED
+                      : afterFailure(next.outcome, { attempts, nodeCount, nowMs, isPChainMessage: false }, limits),
+                  ),
+              });
+            }
+            events = events.toSorted((a, b) => a.atMs - b.atMs);
+            const wakeAtMs = Math.min(planned.wakeAtMs, events[0]?.atMs ?? Number.POSITIVE_INFINITY);
+            // Nothing asked, nothing in flight, no time to come: that would be a request that hangs.
+            if (!Number.isFinite(wakeAtMs)) throw new Error('sleeps for ever');
+            nowMs = Math.max(nowMs, wakeAtMs);
+            const due = events.filter(({ atMs }) => atMs <= nowMs);
+            events = events.filter(({ atMs }) => atMs > nowMs);
+            for (const { happen } of due) happen(nowMs);
+          }
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('afterFailure', () => {
+  const after = (
+    failure: SignatureFailure,
+    attempts: number,
+    { nodeCount = 1, isPChainMessage = false } = {},
+  ): Standing => afterFailure(failure, { attempts, nodeCount, nowMs: 1_000, isPChainMessage }, LIMITS);
+  const refused = (code: number): SignatureFailure => ({ kind: 'refused', code, text: 'text' });
+  const failed = (failure: SignatureFailure): Standing => ({ kind: 'failed', failure });
+
+  test('a refusal is tried again after each pause, and is final then', () => {
+    const failure = refused(2);
+    expect(after(failure, 1)).toEqual({ kind: 'waiting', notBeforeMs: 1_300, attempts: 1, lastFailure: failure });
+    expect(after(failure, 2)).toEqual({ kind: 'waiting', notBeforeMs: 1_900, attempts: 2, lastFailure: failure });
+    expect(after(failure, 3)).toEqual(failed(failure));
+  });
+
+  test.each([-2, -3])('the generic code %i is final on every chain', (code) => {
+    expect(after(refused(code), 1)).toEqual(failed(refused(code)));
+    expect(after(refused(code), 1, { isPChainMessage: true })).toEqual(failed(refused(code)));
+  });
+
+  test.each([-4, -1, 0])('the generic code %i may pass', (code) => {
+    expect(after(refused(code), 1, { isPChainMessage: true })).toMatchObject({ kind: 'waiting' });
+  });
+
+  test('codes of the P-Chain are final there where no block can change them, and are other codes elsewhere', () => {
+    for (const code of [...FINAL_P_CHAIN_CODES, ...PASSING_P_CHAIN_CODES]) {
+      const { kind } = after(refused(code), 1, { isPChainMessage: true });
+      expect([code, kind]).toEqual([code, PASSING_P_CHAIN_CODES.includes(code) ? 'waiting' : 'failed']);
+      expect(after(refused(code), 1)).toMatchObject({ kind: 'waiting' });
+    }
+  });
+
+  test.each<SignatureFailure>([{ kind: 'silent' }, { kind: 'ignored' }])(
+    '$kind: on to the next node at once, and final at the last',
+    (failure) => {
+      expect(after(failure, 1, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_000 });
+      expect(after(failure, 2, { nodeCount: 2 })).toEqual(failed(failure));
+      expect(after(failure, 1)).toEqual(failed(failure));
+    },
+  );
+
+  test('a broken connection goes on to the next node at once, and then waits for a connection to come back', () => {
+    expect(after(UNREACHABLE, 1, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_000 });
+    expect(after(UNREACHABLE, 2, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_300 });
+    expect(after(UNREACHABLE, 3, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_900 });
+    expect(after(UNREACHABLE, 4, { nodeCount: 2 })).toEqual(failed(UNREACHABLE));
+  });
+
+  test('an invalid signature is final', () => {
+    const failure: SignatureFailure = { kind: 'invalid_signature', reason: 'no point' };
+    expect(after(failure, 1, { nodeCount: 2 })).toEqual(failed(failure));
+  });
+});
+
+describe('weightRefusedForGood', () => {
+  const refusedFor = (code: number, isPChainMessage: boolean, kind: 'failed' | 'waiting' = 'failed'): bigint => {
+    const tally = tallyOf([5n, 3n], 67, 0);
+    const failure = { kind: 'refused', code, text: '' } as const;
+    tally.set(0, kind === 'failed' ? { kind, failure } : { kind, notBeforeMs: 1, attempts: 1, lastFailure: failure });
+    tally.set(1, { kind: 'failed', failure: UNREACHABLE });
+    return weightRefusedForGood(tally, isPChainMessage);
+  };
+
+  test('counts codes of the P-Chain that no block changes, there only', () => {
+    for (const code of [...FINAL_P_CHAIN_CODES, ...PASSING_P_CHAIN_CODES]) {
+      expect([code, refusedFor(code, true)]).toEqual([code, PASSING_P_CHAIN_CODES.includes(code) ? 0n : 5n]);
+      expect([code, refusedFor(code, false)]).toEqual([code, 0n]);
+    }
+  });
+
+  test('counts chains without a handler, and not nodes that answer validators only or are busy', () => {
+    for (const isPChainMessage of [true, false]) {
+      expect([-1, -2, -3, -4].map((code) => refusedFor(code, isPChainMessage))).toEqual([0n, 5n, 0n, 0n]);
+    }
+  });
+
+  test('does not count those that will be asked again', () => {
+    expect(refusedFor(7, true, 'waiting')).toBe(0n);
+  });
+});

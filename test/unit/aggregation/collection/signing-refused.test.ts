@@ -1,0 +1,97 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { describeFailure } from '../../../../src/aggregation/collection/collection-failure.ts';
+import { P_CHAIN_ID } from '../../../../src/warp/ids.ts';
+import type { Answer } from '../scripted-source.ts';
+import { ANSWER_MS, createFixture, type TestValidator } from './collection-fixture.ts';
+
+const FINAL_CODE = 7;
+const validator = fc.record({
+  weight: fc.integer({ min: 1, max: 20 }),
+  does: fc.oneof(
+    { weight: 3, arbitrary: fc.constant('refuses for good' as const) },
+    { weight: 2, arbitrary: fc.constantFrom('signs', 'refuses for now', 'is silent', 'is not connected') },
+  ),
+});
+const network = fc.record({
+  validators: fc.array(validator, { minLength: 1, maxLength: 8 }),
+  keyless: fc.nat(10),
+  quorum: fc.integer({ min: 0, max: 100 }),
+});
+type Network = typeof network extends fc.Arbitrary<infer T> ? T : never;
+
+/** Of a collection that is given time for everything: the verdict, who was asked, and who answered. */
+async function collect({ validators, keyless, quorum }: Network) {
+  const fixture = createFixture({
+    weights: validators.map(({ weight }) => weight),
+    keyless,
+    sourceChainID: P_CHAIN_ID,
+  });
+  for (const [position, { does }] of validators.entries()) {
+    const known = fixture.validators[position] as TestValidator;
+    const [nodeID] = known.nodeIDs;
+    if (nodeID === undefined) throw new Error();
+    fixture.source.add(nodeID, ({ message }): Answer => {
+      switch (does) {
+        case 'signs':
+          return { afterMs: ANSWER_MS, outcome: { kind: 'signature', signature: known.sign(message) } };
+        case 'refuses for good':
+          return { afterMs: ANSWER_MS, outcome: { kind: 'refused', code: FINAL_CODE, text: 'never' } };
+        case 'refuses for now':
+          return { afterMs: ANSWER_MS, outcome: { kind: 'refused', code: 6, text: 'not yet' } };
+        case 'is silent':
+        case 'is not connected':
+          return { afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'silent' } };
+      }
+    });
+    if (does === 'is not connected') fixture.source.disconnect(nodeID);
+  }
+  const { value, atMs } = await fixture.finish(fixture.collect({ quorum }));
+  const asked = fixture.asked();
+  const total = validators.reduce((sum, { weight }) => sum + weight, keyless);
+  const needed = Math.max(1, Math.ceil((quorum * total) / 100));
+  if (value.kind === 'signed') return { code: 'signed', asked, atMs, total, needed, refused: 0 } as const;
+  const { summary, refusedForGood } = value;
+  const { code } = describeFailure({ summary, refusedForGood, quorumNum: BigInt(quorum), isOfL1: false });
+  const final = summary.outcomes.refused.reasons.find((reason) => reason.code === FINAL_CODE);
+  return { code, asked, atMs, total, needed, refused: Number(final?.weight ?? 0n) };
+}
+
+const weightOf = (validators: Network['validators'], does: string): number =>
+  validators.reduce((sum, each) => (each.does === does ? sum + each.weight : sum), 0);
+
+test('is the verdict exactly where the weight that refused for good leaves too little, after at most one question to each', async () => {
+  let refusals = 0;
+  await fc.assert(
+    fc.asyncProperty(network, async (drawn) => {
+      const { code, asked, total, needed, refused } = await collect(drawn);
+      expect(code === 'signing_refused').toBe(total - refused < needed);
+      if (code === 'signing_refused') refusals += 1;
+      // Never where those that did not refuse for good could still make up the quorum one day.
+      if (total - weightOf(drawn.validators, 'refuses for good') >= needed) expect(code).not.toBe('signing_refused');
+      for (const [position, { does }] of drawn.validators.entries()) {
+        if (does !== 'refuses for good') continue;
+        expect(asked.filter((other) => other === position).length).toBeLessThanOrEqual(1);
+      }
+    }),
+    { numRuns: 300 },
+  );
+  expect(refusals).toBeGreaterThan(50);
+}, 30_000);
+
+test('comes at once, after one round of questions, where all others would sign', async () => {
+  await fc.assert(
+    fc.asyncProperty(network, async ({ validators, ...rest }) => {
+      const decided = validators.map(({ weight, does }) => ({
+        weight,
+        does: does === 'refuses for good' ? does : ('signs' as const),
+      }));
+      const { code, asked, atMs, total, needed } = await collect({ validators: decided, ...rest, keyless: 0 });
+      const isHopeless = total - weightOf(decided, 'refuses for good') < needed;
+      expect(code).toBe(isHopeless ? 'signing_refused' : 'signed');
+      expect(asked.length).toBe(new Set(asked).size);
+      expect(atMs).toBeLessThanOrEqual(decided.length * ANSWER_MS);
+    }),
+    { numRuns: 200 },
+  );
+}, 30_000);

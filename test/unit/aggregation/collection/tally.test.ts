@@ -1,0 +1,224 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { SignatureFailure } from '../../../../src/aggregation/collection/signature-source.ts';
+import { createTally, type Standing, summarizeTally } from '../../../../src/aggregation/collection/tally.ts';
+import { isQuorumReached } from '../../../../src/validators/quorum.ts';
+import { createWarpSet } from '../../../../src/validators/warp-set.ts';
+import { type NodeID, nodeIDFromBytes } from '../../../../src/warp/ids.ts';
+import { createPlainTally } from './tally-fixture.ts';
+
+const SIGNED: Standing = { kind: 'signed', signature: new Uint8Array(96) };
+
+function setOf(
+  weights: readonly bigint[],
+  keyless = 0n,
+  nodeOf: (index: number) => NodeID = () => nodeIDFromBytes(new Uint8Array(20)),
+) {
+  return createWarpSet([
+    ...weights.map((weight, index) => ({
+      ...{ nodeID: nodeOf(index), weight },
+      publicKey: Uint8Array.of(...new Uint8Array(47), index),
+    })),
+    ...(keyless === 0n ? [] : [{ nodeID: nodeOf(weights.length), publicKey: undefined, weight: keyless }]),
+  ]);
+}
+
+describe('createTally', () => {
+  test('needs the least weight that reaches the quorum, and somebody at a quorum of 0', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.bigInt(1n, 2n ** 58n), { minLength: 1, maxLength: 10 }),
+        fc.bigInt(0n, 100n),
+        fc.bigInt(0n, 100n),
+        (weights, quorum, share) => {
+          const buffer = ((100n - quorum) * share) / 100n;
+          const { neededWeight, targetWeight, warpSet } = createPlainTally(setOf(weights), {
+            quorumNum: quorum,
+            quorumBuffer: buffer,
+          });
+          for (const [weight, percent] of [
+            [neededWeight, quorum],
+            [targetWeight, quorum + buffer],
+          ] as const) {
+            expect(isQuorumReached(percent, weight, warpSet.totalWeight)).toBe(true);
+            expect(weight > 0n).toBe(true);
+            if (weight > 1n) expect(isQuorumReached(percent, weight - 1n, warpSet.totalWeight)).toBe(false);
+          }
+        },
+      ),
+    );
+  });
+
+  test('counts what is signed now: a signer that is put aside no longer counts, and none counts twice', () => {
+    const tally = createPlainTally(setOf([5n, 7n]), { quorumNum: 50n, quorumBuffer: 0n });
+    tally.set(0, SIGNED);
+    tally.set(0, SIGNED);
+    tally.set(1, SIGNED);
+    expect(tally.signedWeight).toBe(12n);
+    tally.set(0, { kind: 'failed', failure: { kind: 'silent' } });
+    expect(tally.signedWeight).toBe(7n);
+    expect(() => tally.set(2, SIGNED)).toThrow(RangeError);
+  });
+
+  test('orders by weight, and equal weights by canonical index', () => {
+    const { askingOrder } = createPlainTally(setOf([3n, 9n, 3n, 2n ** 63n, 9n]), { quorumNum: 50n, quorumBuffer: 0n });
+    expect(askingOrder.map(({ index }) => index)).toEqual([3, 1, 4, 0, 2]);
+  });
+
+  test('orders by rank before weight', () => {
+    const ranks = [2, 1, 3, 2, 1];
+    const { askingOrder } = createTally(setOf([3n, 9n, 30n, 20n, 10n]), {
+      ...{ quorumNum: 50n, quorumBuffer: 0n },
+      outlooks: ranks.map((rank) => ({ kind: 'expected', hedgeAfterMs: 500, rank })),
+    });
+    expect(askingOrder.map(({ index }) => index)).toEqual([4, 1, 3, 0, 2]);
+  });
+});
+
+describe('summarizeTally', () => {
+  const failure = fc.oneof(
+    fc.constantFrom<SignatureFailure>({ kind: 'silent' }, { kind: 'ignored' }),
+    fc.constantFrom('a', 'b').map((reason): SignatureFailure => ({ kind: 'unreachable', reason })),
+    fc.constant<SignatureFailure>({ kind: 'invalid_signature', reason: 'x' }),
+    fc.constant<SignatureFailure>({ kind: 'not_sent', reason: 'full' }),
+    fc
+      .tuple(fc.integer({ min: -4, max: 4 }), fc.constantFrom('x', 'y', 'z'))
+      .map(([code, text]): SignatureFailure => ({ kind: 'refused', code, text })),
+  );
+  const standing = fc.oneof(
+    fc.constant(SIGNED),
+    fc.constant<Standing>({ kind: 'answered' }),
+    fc.constant<Standing>({ kind: 'asking', lateAtMs: 0, attempts: 1 }),
+    fc.constant<Standing>({ kind: 'waiting', notBeforeMs: 0, attempts: 0 }),
+    failure.map((lastFailure): Standing => ({ kind: 'waiting', notBeforeMs: 9, attempts: 1, lastFailure })),
+    failure.map((failure): Standing => ({ kind: 'failed', failure })),
+  );
+
+  test('puts every validator into one outcome: weights and counts add up to the whole set', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.bigInt(1n, 1_000n), standing, fc.boolean()), { maxLength: 40 }),
+        fc.bigInt(0n, 100n),
+        (validators, keyless) => {
+          const tally = createPlainTally(
+            setOf(
+              validators.map(([weight]) => weight),
+              keyless,
+            ),
+            { quorumNum: 67n, quorumBuffer: 0n },
+          );
+          for (const [index, [, standing]] of validators.entries()) tally.set(index, standing);
+          const summary = summarizeTally(tally, ({ index }) => (validators[index]?.[2] ? undefined : 'no address'));
+          const { signed, unreachable, refused } = summary.outcomes;
+          const outcomes = Object.values(summary.outcomes);
+          expect(outcomes).toHaveLength(10);
+          expect(outcomes.reduce((sum, { weight }) => sum + weight, 0n)).toBe(tally.warpSet.totalWeight);
+          expect(outcomes.reduce((sum, { count }) => sum + count, 0)).toBe(validators.length + (keyless > 0n ? 1 : 0));
+          expect(signed.weight).toBe(tally.signedWeight);
+          for (const { reasons, weight } of [unreachable, refused]) {
+            expect(reasons.length).toBeLessThanOrEqual(8);
+            const listed = reasons.reduce((sum, reason) => sum + reason.weight, 0n);
+            if (reasons.length < 8) expect(listed).toBe(weight);
+            else expect(listed <= weight).toBe(true);
+            const weights = reasons.map((reason) => reason.weight);
+            expect(weights).toEqual(weights.toSorted((a, b) => (a < b ? 1 : a > b ? -1 : 0)));
+          }
+        },
+      ),
+    );
+  });
+
+  test('names those that did not sign, the heaviest first, at most 32, and counts the others', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.bigInt(1n, 50n), standing, fc.boolean()), { maxLength: 60 }),
+        fc.bigInt(0n, 100n),
+        (validators, keyless) => {
+          const weights = validators.map(([weight]) => weight);
+          const warpSet = setOf(weights, keyless, (index) => nodeIDFromBytes(new Uint8Array(20).fill(index)));
+          const tally = createPlainTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n });
+          for (const [index, [, standing]] of validators.entries()) tally.set(index, standing);
+          const whyUnreachable = ({ index }: { index: number }) => (validators[index]?.[2] ? undefined : 'no address');
+          const { missing, missingOmitted, outcomes } = summarizeTally(tally, whyUnreachable);
+          // Equal weights in canonical order.
+          const expected = warpSet.validators
+            .filter(({ index }) => validators[index]?.[1].kind !== 'signed')
+            .toSorted((a, b) => Number(b.weight - a.weight) || a.index - b.index);
+          expect(missing.length).toBe(Math.min(expected.length, 32));
+          expect(missingOmitted).toBe(expected.length - missing.length);
+          expect(missing.map(({ nodeID, weight }) => [nodeID, weight])).toEqual(
+            expected.slice(0, 32).map(({ nodeIDs: [nodeID], weight }) => [nodeID, weight]),
+          );
+          for (const { outcome, code, text, reason } of missing) {
+            expect(code !== undefined && text !== undefined).toBe(outcome === 'refused');
+            expect(reason !== undefined).toBe(['unreachable', 'not_sent', 'invalid_signature'].includes(outcome));
+          }
+          if (missingOmitted > 0) return;
+          for (const [kind, { weight, count }] of Object.entries(outcomes)) {
+            if (kind === 'signed' || kind === 'without_key') continue;
+            const named = missing.filter(({ outcome }) => outcome === kind);
+            expect(named.length).toBe(count);
+            expect(named.reduce((sum, each) => sum + each.weight, 0n)).toBe(weight);
+          }
+        },
+      ),
+    );
+  });
+
+  describe('a validator that has refused', () => {
+    const refusal: SignatureFailure = { kind: 'refused', code: 1, text: 'unknown' };
+    const waiting = (lastFailure: SignatureFailure): Standing => ({
+      ...{ kind: 'waiting', notBeforeMs: 9, attempts: 1, lastFailure },
+    });
+    const outcomeAfter = (...standings: readonly Standing[]) => {
+      const tally = createPlainTally(setOf([1n]), { quorumNum: 67n, quorumBuffer: 0n });
+      for (const each of standings) tally.set(0, each);
+      return summarizeTally(tally, () => 'no address').missing[0];
+    };
+
+    test.each<[string, Standing]>([
+      ['waits for room', { kind: 'queued', attempts: 2 }],
+      ['is asked again', { kind: 'asking', lateAtMs: 0, attempts: 2 }],
+      ['is silent when asked again', { kind: 'failed', failure: { kind: 'silent' } }],
+      ['lost its connection', waiting({ kind: 'unreachable', reason: 'closed' })],
+    ])('has refused, though it %s', (_, later) => {
+      expect(outcomeAfter(waiting(refusal), later)).toMatchObject({ outcome: 'refused', code: 1, text: 'unknown' });
+    });
+
+    test.each<[string, string, readonly Standing[]]>([
+      ['another refusal', 'refused', [waiting({ ...refusal, code: 2 })]],
+      ['a signature to be decoded', 'unanswered', [{ kind: 'answered' }]],
+      [
+        'a bad signature',
+        'invalid_signature',
+        [{ kind: 'failed', failure: { kind: 'invalid_signature', reason: 'x' } }],
+      ],
+    ])('has not any more after %s', (_, outcome, later) => {
+      const missing = outcomeAfter(waiting(refusal), ...later);
+      expect(missing).toMatchObject({ outcome });
+      expect(missing?.code).not.toBe(1);
+    });
+  });
+
+  test('tells reasons apart by code and by text, the heaviest first', () => {
+    const tally = createPlainTally(setOf([1n, 2n, 4n, 8n]), { quorumNum: 67n, quorumBuffer: 0n });
+    const refusals: [number, string][] = [
+      [1, 'x'],
+      [1, 'y'],
+      [2, 'x'],
+      [1, 'x'],
+    ];
+    for (const [index, [code, text]] of refusals.entries()) {
+      tally.set(index, { kind: 'failed', failure: { kind: 'refused', code, text } });
+    }
+    expect(summarizeTally(tally, () => undefined).outcomes.refused).toEqual({
+      weight: 15n,
+      count: 4,
+      reasons: [
+        { code: 1, text: 'x', weight: 9n, count: 2 },
+        { code: 2, text: 'x', weight: 4n, count: 1 },
+        { code: 1, text: 'y', weight: 2n, count: 1 },
+      ],
+    });
+  });
+});

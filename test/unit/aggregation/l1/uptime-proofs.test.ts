@@ -1,0 +1,214 @@
+import { describe, expect, test } from 'vitest';
+import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
+import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
+import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
+import type { SignatureOutcome } from '../../../../src/aggregation/collection/signature-source.ts';
+import { createUptimeProofs, type UptimeProofsOptions } from '../../../../src/aggregation/l1/uptime-proofs.ts';
+import { MAX_UPTIME_QUESTIONS } from '../../../../src/aggregation/l1/uptime-search.ts';
+import type { AggregationRequest, AggregationResult } from '../../../../src/aggregation/request/aggregation-request.ts';
+import { createSubnetPolicy } from '../../../../src/aggregation/subnets/subnet-policy.ts';
+import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
+import { createUnreadMetrics } from '../../../../src/telemetry/metrics.ts';
+import { createWarpSet } from '../../../../src/validators/warp-set.ts';
+import { type BlockchainID, idFromBytes, type NodeID, type ValidationID } from '../../../../src/warp/ids.ts';
+import { parseWarpPayload } from '../../../../src/warp/payload.ts';
+import { parseUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
+import { parseValidatorUptime } from '../../../../src/warp/validator-uptime.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+import { CHAIN, NETWORK_ID, NO_POLICY, nodeOf, SUBNET, validatorSet } from '../aggregator-fixture.ts';
+
+const VALIDATION = idFromBytes<ValidationID>(new Uint8Array(32).fill(8), 'validation');
+const OTHER_CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(9), 'chain');
+const never = new AbortController().signal;
+const SIGNED: SignatureOutcome = { kind: 'signature', signature: new Uint8Array(96) };
+
+type Answer = (uptime: bigint) => SignatureOutcome;
+
+/** As subnet-evm does: with its figure in the text. */
+function seen(figure: bigint): Answer {
+  return (uptime) =>
+    uptime <= figure
+      ? SIGNED
+      : {
+          kind: 'refused',
+          code: 2,
+          text: `current uptime ${figure} is less than queried uptime ${uptime} for validationID x`,
+        };
+}
+
+/** The same, without a word of the figure. */
+function mute(figure: bigint): Answer {
+  return (uptime) => (uptime <= figure ? SIGNED : { kind: 'refused', code: 2, text: 'no' });
+}
+
+/** An L1 whose validators 1, 2, … have weights 40, 30, 20, 10, and answer so. */
+function createHarness(answers: readonly Answer[], change: Partial<UptimeProofsOptions> = {}) {
+  const asked = new Map<NodeID, bigint[]>();
+  const requests: AggregationRequest[] = [];
+  const script = {
+    managerChainID: CHAIN as BlockchainID | undefined,
+    aggregate: async (_uptime: bigint): Promise<AggregationResult> => ({ signers: [] }) as unknown as AggregationResult,
+    beforeAnswer: async (): Promise<void> => {},
+  };
+  const warpSet = createWarpSet(validatorSet(40n, 30n, 20n, 10n));
+  const clock = new FakeClock();
+  const metrics = createAggregatorMetrics(createUnreadMetrics());
+  const uptimes = createUptimeProofs({
+    networkID: NETWORK_ID,
+    ...{ clock, metrics, penalties: new Penalties(clock, metrics) },
+    resolveTimeoutMs: 1_000,
+    api: {
+      async getL1Validator(validationID) {
+        if (validationID === VALIDATION) return { subnetID: SUBNET, weight: 1n, minNonce: 0n };
+        throw new ApiError('rejected', 'refused', { rejection: { code: -32_000, message: 'not found' } });
+      },
+    },
+    directory: {
+      validatedBy: async (chainID) => (chainID === CHAIN ? SUBNET : undefined),
+      getSubnet: async () => ({
+        ...{ isPermissioned: false, conversionID: new Uint8Array(32), managerAddress: undefined },
+        managerChainID: script.managerChainID,
+      }),
+    },
+    resolver: {
+      signersOf: async (signingSubnetID) => ({ signingSubnetID, pChainHeight: 55n, warpSet, avoided: new Set() }),
+    },
+    peers: {
+      describe: () => ({ obstacle: undefined, address: undefined, client: undefined }),
+      waitUntil: async () => {},
+    },
+    connections: {
+      track: () => 0,
+      isConnected: (nodeID) => answers.some((_, i) => nodeOf(i + 1) === nodeID),
+      async requestSignature(nodeID, { message }) {
+        const uptime = uptimeOf(message);
+        asked.set(nodeID, [...(asked.get(nodeID) ?? []), uptime]);
+        await script.beforeAnswer();
+        return (answers[answers.findIndex((_, i) => nodeOf(i + 1) === nodeID)] as Answer)(uptime);
+      },
+    },
+    aggregator: {
+      async aggregate(request) {
+        requests.push(request);
+        if (request.subject.kind !== 'message') throw new Error('asked for something else');
+        return script.aggregate(uptimeOf(request.subject.message.bytes));
+      },
+    },
+    subnets: NO_POLICY,
+    ...change,
+  });
+  const prove = (more: object = {}, client?: string) =>
+    uptimes.prove({ validationID: VALIDATION, ...more }, { signal: never, client });
+  return { prove, script, asked, requests };
+}
+
+function uptimeOf(message: Uint8Array): bigint {
+  const payload = parseWarpPayload(parseUnsignedMessage(message).payload);
+  if (payload.kind !== 'AddressedCall') throw new Error('no call');
+  return parseValidatorUptime(payload.payload).totalUptime;
+}
+
+describe('the proof of an uptime', () => {
+  test('is the highest that the quorum signs: two questions to each that tells its figure', async () => {
+    const { prove, asked, requests } = createHarness([seen(900n), seen(800n), seen(1_000n), seen(10n)]);
+    // 67 of 100: 40 + 30 is enough, 20 + 40 is not.
+    expect(await prove()).toMatchObject({ uptime: 800n, uptimeChainID: CHAIN, validationID: VALIDATION });
+    expect(requests).toMatchObject([{ signingSubnetID: SUBNET, pChainHeight: 55n, quorumNum: 67n }]);
+    for (const questions of asked.values()) expect(questions.length).toBeLessThanOrEqual(2);
+    expect(await prove({ quorumNum: 20n })).toMatchObject({ uptime: 1_000n });
+  });
+
+  test('is found by halving where figures are not told, in a bounded number of questions', async () => {
+    const { prove, asked } = createHarness([mute(900n), seen(800n), mute(31_536_000n), mute(10n)]);
+    expect(await prove()).toMatchObject({ uptime: 800n });
+    for (const questions of asked.values()) expect(questions.length).toBeLessThanOrEqual(MAX_UPTIME_QUESTIONS);
+  });
+
+  test('leaves out who is silent, who refuses for another reason, and who is not connected', async () => {
+    const odd: Answer = () => ({ kind: 'refused', code: -4, text: 'current uptime 5 is less than queried uptime 6' });
+    const { prove } = createHarness([seen(900n), seen(800n), () => ({ kind: 'silent' })]);
+    expect(await prove()).toMatchObject({ uptime: 800n });
+    const { prove: proveWithout, script } = createHarness([seen(900n), odd, seen(800n)]);
+    script.aggregate = async (uptime) => {
+      throw new AggregatorError('insufficient_weight', `nobody signs ${uptime}`);
+    };
+    // 60 of 100 is not the quorum: the validators are asked for an uptime of nothing, so that the error says why.
+    await expect(proveWithout()).rejects.toThrow('nobody signs 0');
+  });
+
+  test('goes on without those whose signatures turn out to be bad', async () => {
+    const { prove, script } = createHarness([seen(900n), seen(800n), seen(700n), seen(10n)]);
+    script.aggregate = async (uptime) => {
+      if (uptime < 800n) return { signers: [] } as unknown as AggregationResult;
+      const missing = [{ nodeID: nodeOf(2), weight: 30n, outcome: 'invalid_signature' }];
+      throw new AggregatorError('insufficient_weight', 'too few', { report: { tally: { missing } } as never });
+    };
+    expect(await prove()).toMatchObject({ uptime: 10n });
+  });
+
+  test('is searched for once by all who ask at the same time, and no more than eight are searched for', async () => {
+    const { prove, script, asked } = createHarness([seen(900n), seen(800n), seen(700n), seen(10n)]);
+    const gate = Promise.withResolvers<void>();
+    script.beforeAnswer = () => gate.promise;
+    const same = [prove(), prove(), prove()];
+    const others = Array.from({ length: 7 }, (_, i) => prove({ quorumNum: BigInt(10 + i) }));
+    await expect(prove({ quorumNum: 99n })).rejects.toMatchObject({ code: 'overloaded' });
+    gate.resolve();
+    for (const proof of await Promise.all(same)) expect(proof.uptime).toBe(800n);
+    await Promise.all(others);
+    expect(asked.get(nodeOf(1))?.length).toBeLessThanOrEqual(2 * 8);
+  });
+
+  test('of validations that do not exist is looked up for some of one client, and then refused', async () => {
+    const { prove } = createHarness([seen(900n), seen(800n), seen(700n)]);
+    const codes: string[] = [];
+    for (let count = 0; count < 100; count += 1) {
+      const validationID = idFromBytes<ValidationID>(new Uint8Array(32).fill(count + 50), 'validation');
+      const proof = prove({ validationID }, 'flood');
+      codes.push(
+        await proof.then(
+          () => 'signed',
+          (error: AggregatorError) => error.code,
+        ),
+      );
+    }
+    expect(codes.filter((code) => code === 'unknown_validation')).toHaveLength(64);
+    expect(codes.at(-1)).toBe('overloaded');
+    expect(await prove({}, 'other')).toMatchObject({ uptime: 800n });
+  });
+
+  test('is searched for by one client four times at most, so that others find room', async () => {
+    const { prove, script } = createHarness([seen(900n), seen(800n), seen(700n), seen(10n)]);
+    const gate = Promise.withResolvers<void>();
+    script.beforeAnswer = () => gate.promise;
+    const ofFlood = Array.from({ length: 4 }, (_, i) => prove({ quorumNum: BigInt(10 + i) }, 'flood'));
+    const tooMany = prove({ quorumNum: 20n }, 'flood');
+    await expect(tooMany).rejects.toMatchObject({ code: 'overloaded' });
+    // What is searched for already costs no more.
+    const shared = prove({ quorumNum: 10n }, 'flood');
+    const ofOthers = ['other', 'another'].map((client, i) => prove({ quorumNum: BigInt(30 + i) }, client));
+    gate.resolve();
+    await Promise.all([...ofFlood, shared, ...ofOthers]);
+    await prove({ quorumNum: 20n }, 'flood');
+  });
+
+  test('is not searched for in a subnet that may not be asked', async () => {
+    const subnets = createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: [] });
+    const { prove, asked } = createHarness([seen(1n)], { subnets });
+    await expect(prove()).rejects.toMatchObject({ code: 'subnet_not_allowed', field: 'validationID' });
+    expect(asked.size).toBe(0);
+  });
+
+  test('needs a validation, and a chain that its L1 validates', async () => {
+    const { prove, script } = createHarness([seen(1n)]);
+    const unknown = idFromBytes<ValidationID>(new Uint8Array(32).fill(1), 'validation');
+    await expect(prove({ validationID: unknown })).rejects.toMatchObject({
+      code: 'unknown_validation',
+      field: 'validationID',
+    });
+    await expect(prove({ uptimeChainID: OTHER_CHAIN })).rejects.toMatchObject({ field: 'uptimeChainID' });
+    script.managerChainID = OTHER_CHAIN;
+    await expect(prove()).rejects.toMatchObject({ code: 'invalid_request', field: 'uptimeChainID' });
+    await expect(prove({ quorumNum: 101n })).rejects.toMatchObject({ field: 'quorumNum' });
+  });
+});

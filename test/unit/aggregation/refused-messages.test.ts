@@ -1,0 +1,153 @@
+import { describe, expect, test } from 'vitest';
+import { createBlsService } from '../../../src/bls/service/aggregation.ts';
+import { modelBackend } from '../bls/backends/model-backend.ts';
+import { createInlineRunner } from '../bls/service/inline-bls.ts';
+import {
+  ANSWER_MS,
+  type CollectOptions,
+  createFixture,
+  type Fixture,
+  NOTHING_LEFT,
+} from './collection/collection-fixture.ts';
+import type { Behaviour } from './scripted-source.ts';
+
+const VALIDATORS = 200;
+const REFUSES: Behaviour = () => ({ afterMs: ANSWER_MS, outcome: { kind: 'refused', code: 2, text: 'not found' } });
+
+function createRefusing(behaviour: Behaviour = REFUSES): Fixture {
+  const fixture = createFixture({ weights: Array(VALIDATORS).fill(1), limits: { maxConcurrentQueries: 2_048 } });
+  for (const { nodeIDs } of fixture.validators) for (const nodeID of nodeIDs) fixture.source.add(nodeID, behaviour);
+  return fixture;
+}
+
+function signAll(fixture: Fixture): void {
+  for (const validator of fixture.validators) {
+    for (const nodeID of validator.nodeIDs) fixture.source.add(nodeID, fixture.signs(validator));
+  }
+}
+
+let requests = 0;
+async function request(fixture: Fixture, more: Partial<CollectOptions> = {}) {
+  requests += 1;
+  fixture.source.calls.length = 0;
+  const startMs = fixture.clock.monotonicMs();
+  const justification = new Uint8Array(Uint32Array.of(requests).buffer);
+  const collecting = fixture.collect({ quorum: 67, justification, ...more });
+  const { value, atMs } = await fixture.finish(collecting, 20_000, 500);
+  return { value, tookMs: atMs - startMs, queries: fixture.source.calls.length };
+}
+
+/** Queries by the time they were sent, in the order of time. */
+function waves({ source }: Fixture): number[] {
+  const counts = new Map<number, number>();
+  for (const { atMs } of source.calls) counts.set(atMs, (counts.get(atMs) ?? 0) + 1);
+  return [...counts.values()];
+}
+
+describe('a message that all validators refuse', () => {
+  test('costs no more than one question to each that the quorum needs, and those of a sample', async () => {
+    const fixture = createRefusing();
+    const { value, queries, tookMs } = await request(fixture);
+    expect(value).toMatchObject({ kind: 'insufficient', summary: { outcomes: { refused: { count: 141 } } } });
+    // 134 for the quorum, 7 before it was clear that many refuse, and the sample of 8 twice. All, three times each, would be 600.
+    expect(queries).toBe(134 + 7 + 2 * 8);
+    expect(tookMs).toBeLessThan(1_500);
+    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
+  });
+
+  test('where many were refused lately, is found out by a third of the weight in widening waves', async () => {
+    const fixture = createRefusing();
+    await Promise.all(Array.from({ length: 5 }, () => request(fixture)));
+    const { value, queries } = await request(fixture);
+    expect(value.kind).toBe('insufficient');
+    expect(waves(fixture).slice(0, 5)).toEqual([3, 3, 6, 12, 24]);
+    expect(queries).toBeLessThanOrEqual(96 + 2 * 8);
+  });
+
+  test('that is large is shown to a few first, from the first one on', async () => {
+    const fixture = createRefusing();
+    await request(fixture, { justification: new Uint8Array(200_000) });
+    expect(waves(fixture).slice(0, 3)).toEqual([3, 3, 6]);
+  });
+
+  test('for good costs one question to a third of the weight', async () => {
+    const fixture = createRefusing(() => ({
+      ...{ afterMs: ANSWER_MS, outcome: { kind: 'refused', code: -2, text: 'no handler' } },
+    }));
+    const first = await request(fixture, { justification: new Uint8Array(200_000) });
+    expect(first.queries).toBeLessThanOrEqual(96);
+    expect(first.value.kind).toBe('insufficient');
+  });
+
+  test('is never hashed to the curve', async () => {
+    const fixture = createRefusing();
+    const jobs: string[] = [];
+    const runner = createInlineRunner(modelBackend);
+    const run: typeof runner.run = (prepare) =>
+      runner.run(() => {
+        const job = prepare();
+        if (job !== undefined) jobs.push(job.kind);
+        return job;
+      });
+    const bls = createBlsService({ ...runner, run }, modelBackend);
+    await request(fixture, { deps: { bls } });
+    expect(jobs).toEqual([]);
+    signAll(fixture);
+    await request(fixture, { deps: { bls } });
+    expect(jobs.filter((kind) => kind === 'hash')).toEqual(['hash']);
+  });
+});
+
+describe('a good message', () => {
+  test('is shown to all that the quorum needs at once, also after a mistake or two', async () => {
+    const fixture = createRefusing();
+    for (let i = 0; i < 2; i += 1) await request(fixture);
+    signAll(fixture);
+    const { value, tookMs } = await request(fixture);
+    expect(value.kind).toBe('signed');
+    expect(tookMs).toBe(ANSWER_MS);
+    expect(waves(fixture)).toEqual([134]);
+  });
+
+  test('among many refused ones waits for one round trip more, and as before a while later', async () => {
+    const fixture = createRefusing();
+    await Promise.all(Array.from({ length: 5 }, () => request(fixture)));
+    signAll(fixture);
+    expect(await request(fixture)).toMatchObject({ value: { kind: 'signed' }, tookMs: 2 * ANSWER_MS });
+    await fixture.clock.advance(30_000);
+    expect(await request(fixture)).toMatchObject({ value: { kind: 'signed' }, tookMs: ANSWER_MS });
+  });
+
+  test('that no validator has yet is signed by all as soon as the sample has it', async () => {
+    const fixture = createRefusing();
+    const startMs = fixture.clock.monotonicMs();
+    for (const validator of fixture.validators) {
+      for (const nodeID of validator.nodeIDs) {
+        fixture.source.add(nodeID, (query, attempt) =>
+          fixture.clock.monotonicMs() < startMs + 200
+            ? REFUSES(query, attempt)
+            : fixture.signs(validator)(query, attempt),
+        );
+      }
+    }
+    const { value, tookMs } = await request(fixture);
+    expect(value.kind).toBe('signed');
+    expect(tookMs).toBeLessThanOrEqual(ANSWER_MS + 300 + 2 * ANSWER_MS);
+  });
+
+  test('is signed though the heaviest third refuses for ever, and all others at first', async () => {
+    const fixture = createRefusing();
+    const startMs = fixture.clock.monotonicMs();
+    for (const [position, validator] of fixture.validators.entries()) {
+      if (position < 66) continue;
+      for (const nodeID of validator.nodeIDs) {
+        fixture.source.add(nodeID, (query, attempt) =>
+          fixture.clock.monotonicMs() < startMs + 200
+            ? REFUSES(query, attempt)
+            : fixture.signs(validator)(query, attempt),
+        );
+      }
+    }
+    expect((await request(fixture)).value.kind).toBe('signed');
+  });
+});

@@ -1,0 +1,200 @@
+import { describe, expect, test } from 'vitest';
+import { createBlsService } from '../../../src/bls/service/aggregation.ts';
+import type { JobRunner } from '../../../src/bls/service/job-runner.ts';
+import { idFromBytes, type SubnetID } from '../../../src/warp/ids.ts';
+import { modelBackend } from '../bls/backends/model-backend.ts';
+import { createInlineRunner } from '../bls/service/inline-bls.ts';
+import { ANSWER_MS, createFixture, type Fixture, type TestValidator } from './collection/collection-fixture.ts';
+import type { Behaviour } from './scripted-source.ts';
+
+const OTHER_SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(5), 'subnet');
+const IGNORED: Behaviour = () => ({ afterMs: 2_999, outcome: { kind: 'ignored' } });
+const SILENT: Behaviour = () => ({ afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'silent' } });
+
+function script({ source, validators }: Fixture, position: number, behaviour: Behaviour): void {
+  for (const nodeID of validators[position]?.nodeIDs ?? []) source.add(nodeID, behaviour);
+}
+
+function validatorAt({ validators }: Fixture, position: number): TestValidator {
+  const validator = validators[position];
+  if (validator === undefined) throw new RangeError(`no validator ${position}`);
+  return validator;
+}
+
+/** Requests for distinct messages, one after the other; gives how long each took. */
+async function inTurn(fixture: Fixture, count: number, options: { buffer?: number; pauseMs?: number } = {}) {
+  const { buffer = 0, pauseMs = 0 } = options;
+  const times: number[] = [];
+  for (let i = 0; i < count; i += 1) {
+    const startMs = fixture.clock.monotonicMs();
+    // To the signatures, another justification is another message.
+    requests += 1;
+    const justification = new Uint8Array(Uint32Array.of(requests).buffer);
+    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67, buffer, justification }), 40_000);
+    fixture.signersOf(value, 67);
+    times.push(atMs - startMs);
+    await fixture.clock.advance(pauseMs);
+  }
+  return times;
+}
+let requests = 0;
+
+function median(times: readonly number[]): number {
+  return times.toSorted((a, b) => a - b)[times.length >> 1] ?? Number.NaN;
+}
+
+describe('a validator that did not answer', () => {
+  test('one frozen of five: from the second request on, nobody waits for it', async () => {
+    const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
+    script(fixture, 0, SILENT);
+    const [first, ...others] = await inTurn(fixture, 30);
+    expect(first).toBe(500 + ANSWER_MS);
+    expect(median(others)).toBeLessThanOrEqual(1.5 * ANSWER_MS);
+    expect(Math.max(...others)).toBeLessThanOrEqual(1.5 * ANSWER_MS);
+  });
+
+  test('two slow ones of twenty: the same', async () => {
+    const fixture = createFixture({ weights: Array(20).fill(5) });
+    for (const position of [0, 5]) script(fixture, position, fixture.signs(validatorAt(fixture, position), 1_010));
+    const [, ...others] = await inTurn(fixture, 40, { pauseMs: 90 });
+    expect(median(others)).toBeLessThanOrEqual(1.5 * ANSWER_MS);
+    expect(Math.max(...others)).toBeLessThanOrEqual(1.5 * ANSWER_MS);
+  });
+
+  test('is not waited for where only the buffer lacks it', async () => {
+    const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
+    script(fixture, 0, SILENT);
+    const [first, ...others] = await inTurn(fixture, 10, { buffer: 33 });
+    expect(first).toBe(3_000);
+    expect(median(others)).toBe(ANSWER_MS);
+  });
+
+  test('about the chain of another subnet is asked as before about this one, and so are all that do not run that chain', async () => {
+    const fixture = createFixture({ weights: Array(20).fill(5) });
+    const { source, validators } = fixture;
+    const [sourceSubnetID, justification] = [OTHER_SUBNET, Uint8Array.of(1)];
+    for (const position of validators.keys()) script(fixture, position, IGNORED);
+    await fixture.finish(fixture.collect({ quorum: 67, sourceSubnetID, justification }), 40_000);
+    for (const position of validators.keys()) {
+      script(fixture, position, fixture.signs(validatorAt(fixture, position)));
+    }
+    source.calls.length = 0;
+    expect(await inTurn(fixture, 1)).toEqual([ANSWER_MS]);
+    // As many as the quorum needs, and no more.
+    expect(source.calls).toHaveLength(14);
+  });
+
+  test('is tried out beside the others now and then, and asked as before when it answers', async () => {
+    const fixture = createFixture({ weights: [24, 20, 20, 20, 20] });
+    script(fixture, 0, SILENT);
+    await inTurn(fixture, 1);
+    fixture.source.calls.length = 0;
+    const silentFor = await inTurn(fixture, 600, { pauseMs: 90 });
+    expect(Math.max(...silentFor)).toBe(ANSWER_MS);
+    const trials = fixture.asked().filter((position) => position === 0).length;
+    // In a minute: after 2 s, and then after twice as long each time.
+    expect(trials).toBeGreaterThanOrEqual(4);
+    expect(trials).toBeLessThanOrEqual(6);
+    script(fixture, 0, fixture.signs(validatorAt(fixture, 0)));
+    const recovering = await inTurn(fixture, 700, { pauseMs: 90 });
+    expect(Math.max(...recovering)).toBe(ANSWER_MS);
+    fixture.source.calls.length = 0;
+    await inTurn(fixture, 1);
+    expect(fixture.asked()).toEqual([0, 1, 2, 3]);
+  });
+
+  test('is late after its own usual time, with a floor, and not after the time of strangers', async () => {
+    const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
+    await inTurn(fixture, 20);
+    script(fixture, 0, SILENT);
+    expect(await inTurn(fixture, 2)).toEqual([100 + ANSWER_MS, ANSWER_MS]);
+  });
+
+  test('that is doubtful and needed is asked together with the next ones', async () => {
+    const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
+    for (const position of [0, 1]) script(fixture, position, fixture.signs(validatorAt(fixture, position), 700));
+    expect(await inTurn(fixture, 1)).toEqual([700]);
+    fixture.source.calls.length = 0;
+    script(fixture, 1, fixture.signs(validatorAt(fixture, 1)));
+    expect(await inTurn(fixture, 1)).toEqual([ANSWER_MS]);
+    expect(fixture.asked().toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  test('far slower than the others is asked after them, before it holds up a request', async () => {
+    const fixture = createFixture({ weights: [24, 20, 20, 20, 20] });
+    script(fixture, 0, fixture.signs(validatorAt(fixture, 0), 400));
+    const times = await inTurn(fixture, 10);
+    expect(times).toEqual([400, ...Array(9).fill(ANSWER_MS)]);
+  });
+
+  test('that refuses what others sign is asked after them', async () => {
+    const fixture = createFixture({ weights: [24, 20, 20, 20, 20] });
+    script(fixture, 0, () => ({ afterMs: ANSWER_MS, outcome: { kind: 'refused', code: -4, text: 'throttled' } }));
+    expect(await inTurn(fixture, 5)).toEqual([2 * ANSWER_MS, ...Array(4).fill(ANSWER_MS)]);
+  });
+
+  test('is asked first again when what it did is long ago', async () => {
+    const fixture = createFixture({ weights: [24, 20, 20, 20, 20] });
+    script(fixture, 0, SILENT);
+    await inTurn(fixture, 1);
+    await fixture.clock.advance(11 * 60_000);
+    expect(await inTurn(fixture, 1)).toEqual([500 + ANSWER_MS]);
+  });
+});
+
+describe('a third of 200 validators with bad signatures', () => {
+  const TURNS = 3_000;
+
+  function countJobs(runner: JobRunner): { runner: JobRunner; jobs: Map<string, number> } {
+    const jobs = new Map<string, number>();
+    const run: JobRunner['run'] = (prepare) =>
+      runner.run(() => {
+        const job = prepare();
+        if (job !== undefined) jobs.set(job.kind, (jobs.get(job.kind) ?? 0) + 1);
+        return job;
+      });
+    return { runner: { ...runner, run }, jobs };
+  }
+
+  async function requestsWith(bad: (position: number) => boolean) {
+    const fixture = createFixture({ weights: Array(200).fill(1), limits: { requestTimeoutMs: 100_000 } });
+    for (const [position, validator] of fixture.validators.entries()) {
+      if (!bad(position)) continue;
+      script(fixture, position, ({ message }) => ({
+        afterMs: ANSWER_MS,
+        outcome: { kind: 'signature', signature: validator.forge(message) },
+      }));
+    }
+    const { runner, jobs } = countJobs(createInlineRunner(modelBackend));
+    const bls = createBlsService(runner, modelBackend);
+    const counts: Map<string, number>[] = [];
+    const asked: number[] = [];
+    for (let request = 0; request < 3; request += 1) {
+      jobs.clear();
+      fixture.source.calls.length = 0;
+      const justification = Uint8Array.of(request);
+      const collecting = fixture.collect({ quorum: 67, justification, deps: { bls } });
+      const { value } = await fixture.finish(collecting, 100_000, TURNS);
+      const signers = fixture.signersOf(value, 67);
+      expect(signers.some(bad)).toBe(false);
+      counts.push(new Map(jobs));
+      asked.push(fixture.source.calls.length);
+    }
+    return { counts, asked };
+  }
+
+  test('cost a search once; then a request costs what a clean one does', async () => {
+    const clean = await requestsWith(() => false);
+    const { counts, asked } = await requestsWith((position) => position % 3 === 0 && position < 198);
+    const checks = (count: Map<string, number> | undefined): number =>
+      ['verify', 'verifySum', 'halves', 'locate'].reduce((sum, kind) => sum + (count?.get(kind) ?? 0), 0);
+    const all = (count: Map<string, number> | undefined): number =>
+      [...(count?.values() ?? [])].reduce((a, b) => a + b, 0);
+    expect(checks(counts[0])).toBeGreaterThan(50);
+    for (const request of [1, 2]) {
+      expect(checks(counts[request])).toBe(checks(clean.counts[request]));
+      expect(all(counts[request])).toBeLessThanOrEqual(3 * all(clean.counts[request]));
+      expect(asked[request]).toBe(134);
+    }
+  }, 30_000);
+});

@@ -1,0 +1,505 @@
+import { describe, expect, test } from 'vitest';
+import { AggregatorError, type AggregatorErrorCode } from '../../../../src/aggregation/aggregator-error.ts';
+import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
+import type { Validator } from '../../../../src/validators/validator.ts';
+import { P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
+import { encodeSignatureRequest } from '../../../../src/warp/signature-request.ts';
+import { parseSignedMessage } from '../../../../src/warp/signed-message.ts';
+import { createUnsignedMessage, type UnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
+import {
+  CHAIN,
+  createHarness,
+  EMPTY_SUBNET,
+  FOUND,
+  LIMITS,
+  MESSAGE,
+  NETWORK_ID,
+  nodeOf,
+  OTHER_SUBNET,
+  type RequestOptions,
+  SUBNET,
+  signers,
+  TX,
+  UNKNOWN_CHAIN,
+  UNKNOWN_SUBNET,
+  validatorSet,
+} from '../aggregator-fixture.ts';
+import { drain, NOTHING_LEFT } from '../collection/collection-fixture.ts';
+
+describe('who signs', () => {
+  test('the subnet of the source chain at the proposed height, where the caller says nothing', async () => {
+    const { start, finish, leftovers } = createHarness();
+    const result = await finish(start());
+    expect(result).toMatchObject({
+      signingSubnetID: SUBNET,
+      pChainHeight: 98n,
+      signedWeight: 70n,
+      totalWeight: 100n,
+    });
+    expect(parseSignedMessage(result.signedMessage).unsignedMessage.bytes).toEqual(MESSAGE.bytes);
+    expect(leftovers()).toEqual(NOTHING_LEFT);
+  });
+
+  test('the subnet and the height that the caller says', async () => {
+    const { start, finish, api } = createHarness();
+    const result = await finish(start({ signingSubnetID: OTHER_SUBNET, pChainHeight: 12n }));
+    expect(result).toMatchObject({ signingSubnetID: OTHER_SUBNET, pChainHeight: 12n, totalWeight: 20n });
+    expect(api.calls).not.toContain('getProposedHeight');
+  });
+
+  test('is told to whoever waits, as a number, before anybody is asked', async () => {
+    const { start, finish, source } = createHarness();
+    const told: [validators: number, asked: number][] = [];
+    const onSigners = async (validators: number) => void told.push([validators, source.calls.length]);
+    await finish(start({}, undefined, undefined, undefined, onSigners));
+    expect(told).toEqual([[4, 0]]);
+  });
+
+  test('the primary network for a message of the P-Chain', async () => {
+    const { start, finish } = createHarness();
+    const message = createUnsignedMessage(NETWORK_ID, P_CHAIN_ID, Uint8Array.of(1));
+    expect(await finish(start({ message }))).toMatchObject({ signingSubnetID: PRIMARY_NETWORK_ID, signedWeight: 75n });
+  });
+});
+
+describe('what the caller leaves out', () => {
+  test('is the quorum of the specification, no buffer, and the proposed height', async () => {
+    const { start, finish } = createHarness();
+    const [byDefault, given] = await finish(
+      Promise.all([start(), start({ quorumNum: 67n, quorumBuffer: 0n, pChainHeight: 0n })]),
+    );
+    expect(byDefault).toEqual(given);
+  });
+
+  test('is found: the message of a transaction, signed by the subnet of its manager chain', async () => {
+    const { start, finish, source, l1Messages } = createHarness();
+    const result = await finish(start({ subject: { kind: 'transaction', txID: TX } }));
+    expect(result).toMatchObject({ signingSubnetID: SUBNET, pChainHeight: 98n });
+    expect(l1Messages.asked).toEqual([TX]);
+    const { message, justification } = FOUND;
+    expect(source.calls[0]?.query).toEqual({
+      ...{ sourceChainID: P_CHAIN_ID, message: message.bytes, justification },
+      appBytes: encodeSignatureRequest({ message: message.bytes, justification }),
+    });
+  });
+
+  test('is found: the message of a justification, signed by the subnet that was found or that the caller gives', async () => {
+    const { start, finish, l1Messages } = createHarness();
+    const subject = { kind: 'justification', justification: Uint8Array.of(3) } as const;
+    expect(await finish(start({ subject }))).toMatchObject({ signingSubnetID: SUBNET });
+    expect(await finish(start({ subject, signingSubnetID: OTHER_SUBNET, pChainHeight: 9n }))).toMatchObject({
+      signingSubnetID: OTHER_SUBNET,
+      pChainHeight: 9n,
+    });
+    expect(l1Messages.asked).toEqual([Uint8Array.of(3), Uint8Array.of(3)]);
+  });
+
+  test('cannot be found: the failure is the one of the search', async () => {
+    const { failure, l1Messages, registry } = createHarness();
+    l1Messages.ofTransaction = async () => {
+      throw new AggregatorError('unknown_transaction', 'no such thing', { field: 'transaction' });
+    };
+    expect(await failure({ subject: { kind: 'transaction', txID: TX } })).toMatchObject({
+      code: 'unknown_transaction',
+      field: 'transaction',
+    });
+    expect(await registry.metrics()).toContain(
+      'signature_aggregator_aggregation_duration_seconds_count{outcome="unknown_transaction"} 1',
+    );
+  });
+});
+
+test.each<[RequestOptions, string, string]>([
+  [{ quorumNum: 101n }, 'quorumNum', 'the quorum must be between 0 and 100 percent, is 101'],
+  [{ quorumNum: -1n }, 'quorumNum', 'the quorum must be between 0 and 100 percent, is -1'],
+  [{ quorumBuffer: -1n }, 'quorumBuffer', "the quorum's buffer must not be negative, is -1"],
+  [{ quorumBuffer: 34n }, 'quorumBuffer', 'the quorum and its buffer must add up to at most 100 percent, are 101'],
+  [{ pChainHeight: -1n }, 'pChainHeight', 'the P-Chain height must not be negative, is -1'],
+  [
+    { pChainHeight: 1n, destinationChainID: CHAIN },
+    'destinationChainID',
+    'the destination chain must not be given together with a P-Chain height: each of them determines the height',
+  ],
+])('settings that make no sense are refused before anybody is asked (%#)', async (more, field, message) => {
+  const { failure, api, source, l1Messages } = createHarness();
+  const subject = { kind: 'transaction', txID: TX } as const;
+  expect(await failure({ ...more, subject })).toMatchObject({ code: 'invalid_request', field, message });
+  expect([api.calls, source.calls, l1Messages.asked]).toEqual([[], [], []]);
+});
+
+describe('equal requests', () => {
+  test('under way at the same time are one, and one caller leaving does not fail the other', async () => {
+    const { start, finish, source } = createHarness();
+    const leaver = new AbortController();
+    const first = start({}, leaver.signal);
+    const second = start();
+    await drain();
+    leaver.abort(new Error('gone'));
+    await expect(first).rejects.toThrow('gone');
+    expect((await finish(second)).signedWeight).toBe(70n);
+    expect(source.calls).toHaveLength(2);
+    expect(source.abortedCalls).toBe(0);
+  });
+
+  test('under way at two heights with the same set are one, each with its own height', async () => {
+    const { start, finish, source } = createHarness();
+    // Knows the set, and one signature.
+    await finish(start({ quorumNum: 10n }));
+    const results = [98n, 99n].map((pChainHeight) => start({ pChainHeight }));
+    expect((await finish(Promise.all(results))).map(({ pChainHeight }) => pChainHeight)).toEqual([98n, 99n]);
+    expect(source.calls).toHaveLength(2);
+  });
+
+  test('that all leave end the queries', async () => {
+    const { start, source, leftovers } = createHarness();
+    const leavers = [new AbortController(), new AbortController()];
+    const results = leavers.map(({ signal }) => start({}, signal));
+    await drain();
+    expect(source.inFlight).toBe(2);
+    for (const leaver of leavers) leaver.abort(new Error('gone'));
+    for (const result of results) await expect(result).rejects.toThrow('gone');
+    await drain();
+    expect(source.abortedCalls).toBe(2);
+    expect(leftovers()).toEqual(NOTHING_LEFT);
+  });
+
+  test('one after the other ask nobody again: neither validators nor the API within its second', async () => {
+    const { start, finish, source, api, registry } = createHarness();
+    const first = await finish(start());
+    const [asked, called] = [source.calls.length, api.calls.length];
+    expect(await finish(start())).toEqual(first);
+    expect(source.calls).toHaveLength(asked);
+    expect(api.calls).toHaveLength(called);
+    expect(await registry.metrics()).toContain('signature_aggregator_result_cache_hits_total 1');
+  });
+
+  test('one after the other have one object for an answer, without a wait that could be left', async () => {
+    const { aggregator, start, finish, clock, api } = createHarness();
+    const repeat = () =>
+      aggregator.aggregate(
+        { subject: { kind: 'message', message: MESSAGE, justification: new Uint8Array() } },
+        {
+          get signal(): never {
+            throw new Error('there is something to wait for');
+          },
+        },
+      );
+    await expect(repeat()).rejects.toThrow('there is something to wait for');
+    const first = await finish(start());
+    expect(await repeat()).toBe(first);
+    // Who must sign is known for a second only.
+    await clock.advance(1_000);
+    await expect(repeat()).rejects.toThrow('there is something to wait for');
+    api.proposed = 99n;
+    const later = await finish(start());
+    expect([await repeat(), later.pChainHeight]).toEqual([later, 99n]);
+    expect(await repeat()).toBe(later);
+  });
+
+  test('at a later height with the same set have the same answer, with their own height', async () => {
+    const { start, finish, source, api, clock } = createHarness();
+    const first = await finish(start());
+    api.proposed = 99n;
+    await clock.advance(1_000);
+    expect(await finish(start())).toEqual({ ...first, pChainHeight: 99n });
+    expect(source.calls).toHaveLength(2);
+  });
+
+  test('at a height with another set are asked and made anew, from the signatures known', async () => {
+    const { start, finish, source, api, clock } = createHarness();
+    await finish(start());
+    api.sets.set(SUBNET, () => validatorSet(40n, 20n, 30n, 10n));
+    api.proposed = 99n;
+    await clock.advance(1_000);
+    const second = await finish(start());
+    // The first two have signed already, and the third is missing.
+    expect(second).toMatchObject({ signedWeight: 90n });
+    expect(source.calls).toHaveLength(3);
+  });
+
+  test('share nothing with requests that differ in quorum, buffer, subnet, justification or message', async () => {
+    const { start, finish, registry } = createHarness();
+    const others: RequestOptions[] = [
+      { quorumNum: 71n },
+      { quorumBuffer: 5n },
+      { signingSubnetID: OTHER_SUBNET },
+      { justification: Uint8Array.of(1) },
+      { message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(2)) },
+    ];
+    for (const more of [{}, ...others]) await finish(start(more));
+    expect(await registry.metrics()).toContain('signature_aggregator_result_cache_hits_total 0');
+  });
+
+  test('with a subnet named or left out are one', async () => {
+    const { start, finish, source } = createHarness();
+    await finish(start());
+    await finish(start({ signingSubnetID: SUBNET }));
+    expect(source.calls).toHaveLength(2);
+  });
+
+  test('are tried again where the buffer was missed', async () => {
+    const { clock, start, finish, source, silence } = createHarness();
+    silence(4);
+    const first = await finish(start({ quorumBuffer: 33n }));
+    expect(first.signedWeight).toBe(90n);
+    const [{ sign }] = signers.slice(3) as [(typeof signers)[number]];
+    source.add(nodeOf(4), ({ message }) => ({ afterMs: 0, outcome: { kind: 'signature', signature: sign(message) } }));
+    // A buffer does not wait for who was silent a moment ago, until it is tried out again.
+    expect((await finish(start({ quorumBuffer: 33n }))).signedWeight).toBe(90n);
+    await clock.advance(2_000);
+    expect((await finish(start({ quorumBuffer: 33n }))).signedWeight).toBe(100n);
+  });
+});
+
+describe('what fails', () => {
+  async function expectFailure(
+    code: AggregatorErrorCode,
+    message: string | RegExp,
+    more: RequestOptions,
+    prepare: (harness: ReturnType<typeof createHarness>) => void = () => {},
+  ): Promise<AggregatorError> {
+    const harness = createHarness();
+    prepare(harness);
+    const error = await harness.failure(more);
+    expect([error.code, error.message]).toEqual([
+      code,
+      typeof message === 'string' ? message : expect.stringMatching(message),
+    ]);
+    expect(harness.leftovers()).toEqual(NOTHING_LEFT);
+    expect(await harness.registry.metrics()).toContain(
+      `signature_aggregator_aggregation_duration_seconds_count{outcome="${code}"} 1`,
+    );
+    return error;
+  }
+
+  test('a message of another network, without a question to anybody', async () => {
+    const message = createUnsignedMessage(5, CHAIN, Uint8Array.of(1));
+    const { failure, api } = createHarness();
+    const error = await failure({ message });
+    expect([error.code, error.message]).toEqual([
+      'wrong_network',
+      'its network ID is 5, but this network has the ID 1337',
+    ]);
+    expect(api.calls).toEqual([]);
+  });
+
+  test('an unknown source chain', async () => {
+    const message = createUnsignedMessage(NETWORK_ID, UNKNOWN_CHAIN, Uint8Array.of(1));
+    await expectFailure('unknown_source_chain', `the P-Chain does not know its source chain ${UNKNOWN_CHAIN}`, {
+      message,
+    });
+  });
+
+  test('an unknown subnet', async () => {
+    await expectFailure('unknown_subnet', `the P-Chain knows no subnet ${UNKNOWN_SUBNET}`, {
+      signingSubnetID: UNKNOWN_SUBNET,
+    });
+  });
+
+  test('a subnet without validators at that height', async () => {
+    await expectFailure('invalid_request', `subnet ${EMPTY_SUBNET} has no validators at P-Chain height 98`, {
+      signingSubnetID: EMPTY_SUBNET,
+    });
+  });
+
+  test("a height above the chain's", async () => {
+    await expectFailure('height_not_reached', /^P-Chain height 101 is above the chain's height 100$/, {
+      pChainHeight: 101n,
+    });
+  });
+
+  test('an API node that lags behind the one that gave the height is not the caller to blame', async () => {
+    await expectFailure('p_chain_unavailable', /a P-Chain API node lags behind/, {}, ({ api }) => {
+      api.height = 90n;
+    });
+  });
+
+  test('an API that is down', async () => {
+    await expectFailure('p_chain_unavailable', 'the P-Chain API failed: no connection', {}, ({ api }) => {
+      api.failure = new ApiError('unavailable', 'no connection');
+    });
+  });
+
+  test('an API that goes down after the first questions', async () => {
+    await expectFailure(
+      'p_chain_unavailable',
+      /the P-Chain API failed/,
+      { signingSubnetID: UNKNOWN_SUBNET },
+      ({ api }) => {
+        api.getSubnet = () => Promise.reject(new ApiError('unavailable', 'no connection'));
+      },
+    );
+  });
+
+  test('an API that answers nonsense', async () => {
+    await expectFailure('p_chain_invalid', 'the P-Chain API failed: no JSON', {}, ({ api }) => {
+      api.failure = new ApiError('invalid response', 'no JSON');
+    });
+  });
+
+  test('an API that gives a validator set that cannot be', async () => {
+    await expectFailure('p_chain_invalid', /weights sum to \d+, beyond u64/, {}, ({ api }) => {
+      api.sets.set(SUBNET, () => validatorSet(2n ** 63n, 2n ** 63n));
+    });
+  });
+
+  test('an API that does not answer in time', async () => {
+    const harness = createHarness();
+    harness.api.hangs = true;
+    const error = await harness.failure();
+    expect([error.code, error.message]).toEqual(['p_chain_unavailable', 'the P-Chain API did not answer in time']);
+    expect(harness.clock.monotonicMs()).toBe(LIMITS.resolveTimeoutMs);
+    expect(harness.leftovers()).toEqual(NOTHING_LEFT);
+  });
+
+  test('too little weight that signs, with the inequality that clients look for, and who did what', async () => {
+    const error = await expectFailure(
+      'insufficient_weight',
+      'failed to collect a threshold of stake: signature weight is insufficient: 67*100 > 100*60 (no answer from 1)',
+      {},
+      ({ silence }) => silence(1),
+    );
+    expect(error.report).toMatchObject({
+      messageID: MESSAGE.id,
+      sourceChainID: CHAIN,
+      signingSubnetID: SUBNET,
+      pChainHeight: 98n,
+      tally: {
+        neededWeight: 67n,
+        signedWeight: 60n,
+        outcomes: { silent: { weight: 40n, count: 1 } },
+        missing: [{ nodeID: nodeOf(1), weight: 40n, outcome: 'silent' }],
+        missingOmitted: 0,
+      },
+    });
+    expect(error.retryAfterMs).toBe(3_000);
+  });
+
+  test('nodes of an L1 that live and are silent about its blockchain: they do not admit us, as far as one can tell', async () => {
+    const silent = (harness: ReturnType<typeof createHarness>) =>
+      harness.source.add(nodeOf(1), () => ({ afterMs: LIMITS.peerTimeoutMs - 1, outcome: { kind: 'ignored' } }));
+    const inequality = 'failed to collect a threshold of stake: signature weight is insufficient: 67*100 > 100*60';
+    const error = await expectFailure(
+      'insufficient_weight',
+      `${inequality} (ignored by 1: they are connected and answer pings, but drop requests for this blockchain; they may run ` +
+        "it only for the peers on their subnet's list (validatorOnly, allowedNodes), or not at all)",
+      {},
+      silent,
+    );
+    expect(error.report?.tally.outcomes).toMatchObject({ ignored: { weight: 40n, count: 1 }, silent: { count: 0 } });
+    // A chain of the primary network is open to all: there silence is just that.
+    const message = createUnsignedMessage(NETWORK_ID, P_CHAIN_ID, Uint8Array.of(1));
+    await expectFailure(
+      'insufficient_weight',
+      `${inequality} (no answer from 1)`,
+      { message, signingSubnetID: SUBNET },
+      silent,
+    );
+  });
+
+  test("refusals, with the validators' own words", async () => {
+    await expectFailure(
+      'insufficient_weight',
+      'failed to collect a threshold of stake: signature weight is insufficient: 67*100 > 100*0 ' +
+        '(refused by 4: message not found (code 1))',
+      {},
+      ({ source }) => {
+        for (const { nodeID } of signers) {
+          source.add(nodeID, () => ({
+            afterMs: 0,
+            outcome: { kind: 'refused', code: 1, text: 'message not found' },
+          }));
+        }
+      },
+    );
+  });
+
+  test('a quorum of 0 that nobody signs: no inequality that would be false', async () => {
+    await expectFailure(
+      'insufficient_weight',
+      'failed to collect a threshold of stake: signature weight is insufficient: nobody signed (no answer from 4)',
+      { quorumNum: 0n },
+      ({ silence }) => silence(1, 2, 3, 4),
+    );
+  });
+
+  test('validators without a key: time will not mend it, even where nobody is connected', async () => {
+    await expectFailure('insufficient_weight', /\(1 without an active BLS key\)$/, {}, ({ api, source }) => {
+      const [heaviest, ...others] = validatorSet(40n, 30n, 20n, 10n);
+      api.sets.set(SUBNET, () => [{ ...(heaviest as Validator), publicKey: undefined }, ...others]);
+      for (const { nodeID } of signers.slice(2)) source.disconnect(nodeID);
+    });
+  });
+
+  test('too little weight connected, which may change', async () => {
+    const error = await expectFailure(
+      'not_connected',
+      'too little weight is connected: the quorum needs 67 of 100, 60 can be reached, 40 cannot (unreachable: no ' +
+        'address known); try again in a moment',
+      {},
+      ({ source }) => source.disconnect(nodeOf(1)),
+    );
+    expect(error.report?.tally.outcomes.unreachable.weight).toBe(40n);
+    expect(error.retryAfterMs).toBe(5_000);
+  });
+});
+
+describe('bounds', () => {
+  test('one more aggregation than allowed is refused, an equal one is not', async () => {
+    const { start, finish, failure, leftovers } = createHarness({ maxAggregationsInFlight: 2 });
+    await finish(start({ message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(99)) }));
+    const messages = [1, 2, 3].map((byte) => createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(byte)));
+    const [first, second, third] = messages as [UnsignedMessage, UnsignedMessage, UnsignedMessage];
+    const running = [start({ message: first }), start({ message: second })];
+    await drain();
+    const equal = start({ message: first });
+    const error = await failure({ message: third });
+    expect([error.code, error.message]).toEqual([
+      'overloaded',
+      'too many requests of all clients are running or waiting',
+    ]);
+    for (const result of [...running, equal]) expect((await finish(result)).signedWeight).toBe(70n);
+    expect((await finish(start({ message: third }))).signedWeight).toBe(70n);
+    expect(leftovers()).toEqual(NOTHING_LEFT);
+  });
+
+  test('results are kept within their bytes', async () => {
+    const { start, finish, registry } = createHarness({ resultCacheBytes: 2_048 });
+    for (const byte of [1, 2, 3]) {
+      await finish(start({ message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(byte)) }));
+    }
+    for (const byte of [3, 1]) {
+      await finish(start({ message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(byte)) }));
+    }
+    // Only the last one was still there.
+    expect(await registry.metrics()).toContain('signature_aggregator_result_cache_hits_total 1');
+  });
+});
+
+describe('measured', () => {
+  test("a caller's abort is one, a bug is another, and nothing stays in flight", async () => {
+    const { start, registry, source, finish } = createHarness();
+    const caller = new AbortController();
+    const aborted = start({}, caller.signal);
+    await drain();
+    caller.abort(new Error('gone'));
+    await expect(aborted).rejects.toThrow('gone');
+    source.add(nodeOf(1), () => {
+      throw new TypeError('a bug');
+    });
+    await expect(finish(start())).rejects.toThrow('a bug');
+    await finish(start({ quorumNum: 10n, signingSubnetID: PRIMARY_NETWORK_ID })).catch(() => undefined);
+    const metrics = await registry.metrics();
+    for (const outcome of ['aborted', 'internal_error']) {
+      expect(metrics).toContain(`signature_aggregator_aggregation_duration_seconds_count{outcome="${outcome}"}`);
+    }
+    expect(metrics).toContain('signature_aggregator_aggregations_in_flight 0');
+  });
+
+  test('an abort before the start asks nobody', async () => {
+    const { start, api, source } = createHarness();
+    await expect(start({}, AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
+    expect(source.calls).toEqual([]);
+    expect(api.calls).toEqual([]);
+  });
+});

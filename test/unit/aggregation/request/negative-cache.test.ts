@@ -1,0 +1,226 @@
+import { describe, expect, test } from 'vitest';
+import {
+  AggregatorError,
+  type AggregatorErrorCode,
+  NEGATIVE_CACHE_MS,
+} from '../../../../src/aggregation/aggregator-error.ts';
+import { createNegativeCache } from '../../../../src/aggregation/request/negative-cache.ts';
+import { type BlockchainID, P_CHAIN_ID } from '../../../../src/warp/ids.ts';
+import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+import { CHAIN, createHarness, NETWORK_ID, nodeOf, SUBNET, signers } from '../aggregator-fixture.ts';
+import { ANSWER_MS } from '../collection/collection-fixture.ts';
+
+type Harness = ReturnType<typeof createHarness>;
+
+const REFUSAL_MEMORY_MS = 5 * 60_000;
+/** Longer than the P-Chain's proposed height counts as fresh. */
+const HEIGHT_AGE_MS = 1_000;
+
+function everybody({ source }: Harness, does: 'signs' | 'refuses' | 'refuses for good'): void {
+  for (const { nodeID, sign } of signers) {
+    source.add(nodeID, ({ message }) => ({
+      afterMs: ANSWER_MS,
+      outcome:
+        does === 'signs'
+          ? { kind: 'signature', signature: sign(message) }
+          : { kind: 'refused', code: does === 'refuses' ? 1 : 7, text: 'no' },
+    }));
+  }
+}
+
+const hits = async ({ registry }: Harness, code: AggregatorErrorCode): Promise<number> => {
+  const metric = registry.getSingleMetric('signature_aggregator_remembered_failures_total');
+  const { values = [] } = (await metric?.get()) ?? {};
+  return values.find(({ labels }) => labels['code'] === code)?.value ?? 0;
+};
+
+describe('too little weight that signs', () => {
+  test('is remembered for some seconds, in which nobody is asked again, and then asked for anew', async () => {
+    const harness = createHarness();
+    const { failure, source, clock, finish, start } = harness;
+    everybody(harness, 'refuses');
+    const first = await failure();
+    expect(first).toMatchObject({ code: 'insufficient_weight', retryAfterMs: NEGATIVE_CACHE_MS });
+    const asked = source.calls.length;
+    everybody(harness, 'signs');
+
+    await clock.advance(500);
+    const second = await failure();
+    expect(second).toMatchObject({ code: first.code, message: first.message, report: first.report });
+    expect(second.retryAfterMs).toBe(NEGATIVE_CACHE_MS - 500);
+    await clock.advance(NEGATIVE_CACHE_MS - 501);
+    // The last moment: there is but a millisecond left, and that is no time to come back after.
+    expect(await failure()).toMatchObject({ code: first.code, retryAfterMs: 1_000 });
+    expect(source.calls).toHaveLength(asked);
+    expect(await hits(harness, 'insufficient_weight')).toBe(2);
+
+    await clock.advance(1);
+    expect((await finish(start())).signedWeight).toBe(70n);
+    expect(source.calls.length).toBeGreaterThan(asked);
+  });
+
+  test('says nothing of another message, quorum, justification or subnet', async () => {
+    const harness = createHarness();
+    everybody(harness, 'refuses');
+    await harness.failure();
+    everybody(harness, 'signs');
+    const message = createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(2));
+    for (const more of [{ message }, { quorumNum: 66n }, { quorumBuffer: 1n }, { justification: Uint8Array.of(1) }]) {
+      expect((await harness.finish(harness.start(more))).signedWeight).toBeGreaterThan(66n);
+    }
+    expect(await hits(harness, 'insufficient_weight')).toBe(0);
+  });
+
+  test('says nothing of another validator set, and of the same at another height what that one is', async () => {
+    const harness = createHarness();
+    const { api, clock, failure, finish, start } = harness;
+    everybody(harness, 'refuses');
+    await failure();
+    api.proposed = 99n;
+    await clock.advance(HEIGHT_AGE_MS);
+    expect((await failure()).report).toMatchObject({ pChainHeight: 99n });
+    expect(await hits(harness, 'insufficient_weight')).toBe(1);
+    everybody(harness, 'signs');
+    const weights = [41n, 30n, 20n, 10n];
+    api.sets.set(SUBNET, () =>
+      weights.map((weight, i) => ({ nodeID: nodeOf(i + 1), publicKey: signers[i]?.publicKey, weight })),
+    );
+    api.proposed = 100n;
+    await clock.advance(HEIGHT_AGE_MS);
+    expect((await finish(start())).signedWeight).toBe(71n);
+  });
+
+  test('is told to all who waited for the same attempt', async () => {
+    const harness = createHarness();
+    everybody(harness, 'refuses');
+    const results = [harness.start(), harness.start()].map((result) => harness.finish(result).catch((error) => error));
+    for (const error of await Promise.all(results)) expect(error).toMatchObject({ code: 'insufficient_weight' });
+    expect(await hits(harness, 'insufficient_weight')).toBe(0);
+  });
+});
+
+describe('too little weight connected', () => {
+  test('is remembered until enough is connected', async () => {
+    const harness = createHarness();
+    const { source, failure, finish, start, clock } = harness;
+    source.disconnect(nodeOf(1));
+    source.disconnect(nodeOf(2));
+    expect(await failure()).toMatchObject({ code: 'not_connected', retryAfterMs: 5_000 });
+    const asked = source.calls.length;
+    await clock.advance(1_000);
+    // 60 of the 67 that are needed.
+    source.connect(nodeOf(2));
+    const before = clock.monotonicMs();
+    expect(await failure()).toMatchObject({ code: 'not_connected', retryAfterMs: 4_000 });
+    expect(clock.monotonicMs()).toBe(before);
+    expect(source.calls).toHaveLength(asked);
+    source.connect(nodeOf(1));
+    expect((await finish(start())).signedWeight).toBe(70n);
+  });
+
+  test('is remembered where validators are connected that take no request, until more are', async () => {
+    const harness = createHarness();
+    const { source, failure, finish, start } = harness;
+    for (const number of [1, 2]) {
+      source.add(nodeOf(number), () => ({ afterMs: 0, outcome: { kind: 'unreachable', reason: 'queue full' } }));
+    }
+    source.disconnect(nodeOf(4));
+    expect((await failure()).code).toBe('not_connected');
+    const asked = source.calls.length;
+    expect((await failure()).code).toBe('not_connected');
+    expect(source.calls).toHaveLength(asked);
+    everybody(harness, 'signs');
+    source.connect(nodeOf(4));
+    expect((await finish(start())).signedWeight).toBe(70n);
+  });
+});
+
+describe('a message that nobody will ever sign', () => {
+  const message = createUnsignedMessage(NETWORK_ID, P_CHAIN_ID, Uint8Array.of(1));
+  const hopeless = { message, signingSubnetID: SUBNET };
+
+  test('fails after one round of questions, and is not asked for again for minutes', async () => {
+    const harness = createHarness();
+    const { failure, clock, source, api, finish, start } = harness;
+    everybody(harness, 'refuses for good');
+    const error = await failure(hopeless);
+    expect(error).toMatchObject({
+      code: 'signing_refused',
+      retryAfterMs: undefined,
+      message:
+        'failed to collect a threshold of stake: signature weight is insufficient: 67*100 > 100*0 (refused by 1: no (code 7)); ' +
+        'no later block changes this, so do not try again',
+      report: {
+        messageID: message.id,
+        sourceChainID: P_CHAIN_ID,
+        tally: { outcomes: { refused: { weight: 40n, reasons: [{ code: 7, text: 'no', weight: 40n, count: 1 }] } } },
+      },
+    });
+    expect(clock.monotonicMs()).toBeLessThan(100);
+    const asked = source.calls.length;
+    expect(asked).toBeLessThanOrEqual(signers.length);
+    // A client that comes again and again, as the public SDK does for two minutes where it takes an error for a passing one.
+    for (let attempt = 0; attempt < 14; attempt += 1) {
+      await clock.advance(10_000);
+      api.proposed += 1n;
+      api.height += 1n;
+      expect(await failure(hopeless)).toMatchObject({ code: 'signing_refused', message: error.message });
+    }
+    expect(source.calls).toHaveLength(asked);
+    await clock.advance(REFUSAL_MEMORY_MS);
+    everybody(harness, 'signs');
+    expect((await finish(start(hopeless))).signedWeight).toBe(70n);
+  });
+
+  test('is another with another justification', async () => {
+    const harness = createHarness();
+    everybody(harness, 'refuses for good');
+    await harness.failure(hopeless);
+    everybody(harness, 'signs');
+    const justified = { ...hopeless, justification: Uint8Array.of(1) };
+    expect((await harness.finish(harness.start(justified))).signedWeight).toBe(70n);
+  });
+});
+
+describe('the memory', () => {
+  const report = (textLength: number) => ({
+    ...{ messageID: 'message', sourceChainID: CHAIN as BlockchainID, signingSubnetID: SUBNET, pChainHeight: 1n },
+    tally: {
+      ...{ neededWeight: 67n, signedWeight: 0n, totalWeight: 100n, missingOmitted: 0 },
+      outcomes: Object.fromEntries(
+        'signed refused silent ignored unreachable not_sent invalid_signature unanswered not_asked without_key'
+          .split(' ')
+          .map((kind) => [kind, { weight: 0n, count: 0, reasons: [] }]),
+      ) as never,
+      missing: [{ nodeID: nodeOf(1), weight: 1n, outcome: 'refused' as const, code: 1, text: 'x'.repeat(textLength) }],
+    },
+  });
+  const noWeight = (): bigint => 0n;
+
+  test('holds no more than so many failures', () => {
+    const memory = createNegativeCache(new FakeClock());
+    for (let number = 0; number < 5_001; number += 1) {
+      memory.remember(`${number}`, new AggregatorError('insufficient_weight', 'x'), 0n);
+    }
+    expect(memory.find('0', noWeight)).toBeUndefined();
+    expect(memory.find('1', noWeight)).toBeDefined();
+  });
+
+  test('holds no more than so many bytes, of which texts are the most', () => {
+    const memory = createNegativeCache(new FakeClock());
+    const error = new AggregatorError('signing_refused', 'x', { report: report(2 ** 20) });
+    for (let number = 0; number < 8; number += 1) memory.remember(`${number}`, error, 0n);
+    expect(memory.find('0', noWeight)).toBeUndefined();
+    expect(memory.find('7', noWeight)).toBeDefined();
+  });
+
+  test.each<AggregatorErrorCode>(['overloaded', 'p_chain_unavailable', 'invalid_request'])(
+    'does not keep %s, which says nothing of the validators',
+    (code) => {
+      const memory = createNegativeCache(new FakeClock());
+      memory.remember('key', new AggregatorError(code, 'x'), 0n);
+      expect(memory.find('key', noWeight)).toBeUndefined();
+    },
+  );
+});

@@ -1,0 +1,214 @@
+import { Registry } from 'prom-client';
+import { describe, expect, test } from 'vitest';
+import type { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
+import type { ProgressEvent } from '../../../../src/aggregation/collection/progress.ts';
+import type { AggregatorLimits } from '../../../../src/aggregation/request/aggregate.ts';
+import { createMemorySignatureStore } from '../../../../src/store/local/signature-store.ts';
+import { createSeal } from '../../../../src/store/redis/seal.ts';
+import { createSharedSignatureStore } from '../../../../src/store/redis/shared-signature-store.ts';
+import { createSharedWork } from '../../../../src/store/redis/shared-work.ts';
+import { createMetrics } from '../../../../src/telemetry/metrics.ts';
+import { verifySignedMessage } from '../../../../src/validators/verify-signed-message.ts';
+import { createWarpSet } from '../../../../src/validators/warp-set.ts';
+import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+import { createLogLines } from '../../../support/log-lines.ts';
+import { modelBackend } from '../../bls/backends/model-backend.ts';
+import { createMemorySharedValues } from '../../store/redis/memory-shared-values.ts';
+import { CHAIN, createHarness, MESSAGE, NETWORK_ID, nodeOf, validatorSet } from '../aggregator-fixture.ts';
+import { drain } from '../collection/collection-fixture.ts';
+
+/** A validator may take longer than a whole collection. */
+const PATIENT = { peerTimeoutMs: 60_000 };
+
+/** Aggregators that share their work, each with validators of its own to ask, so that it is seen who asks. */
+function createReplicas(secret: string | null = 'the secret of the replicas', limits: Partial<AggregatorLimits> = {}) {
+  const clock = new FakeClock();
+  const values = createMemorySharedValues(clock);
+  const seal = createSeal(secret ?? undefined, 'test:');
+  const open = () => {
+    const own = createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 });
+    const ports = { clock, logger: createLogLines().logger, metrics: createMetrics(new Registry()) };
+    return createHarness(limits, {
+      clock,
+      store: createSharedSignatureStore(own, values, seal),
+      sharedWork: createSharedWork({ values, seal, ...ports }),
+    });
+  };
+  return { clock, values, one: open(), other: open() };
+}
+
+const EXPECTED = {
+  networkID: NETWORK_ID,
+  warpSet: createWarpSet(validatorSet(40n, 30n, 20n, 10n)),
+  quorumNum: 67n,
+};
+
+const asked = ({ source }: ReturnType<typeof createHarness>) => source.calls.length;
+
+async function failureOf(harness: ReturnType<typeof createHarness>): Promise<AggregatorError> {
+  return harness.failure();
+}
+
+describe('replicas', () => {
+  test('collect once for requests at the same time, and for later ones', async () => {
+    const { one, other } = createReplicas();
+    const results = [one.start(), other.start()];
+    const [first, second] = [await one.finish(results[0]!), await other.finish(results[1]!)];
+    expect(second).toEqual(first);
+    expect(verifySignedMessage(second.signedMessage, EXPECTED, modelBackend).kind).toBe('valid');
+    expect([asked(one), asked(other)]).toEqual([2, 0]);
+    expect(await other.finish(other.start())).toEqual(first);
+    expect([one.leftovers(), other.leftovers()]).toEqual(Array(2).fill({ timers: 0, listeners: 0, requests: 0 }));
+  });
+
+  test('use the signatures of another quorum', async () => {
+    const { one, other } = createReplicas();
+    await one.finish(one.start());
+    await other.finish(other.start({ quorumNum: 60n }));
+    expect(asked(other)).toBe(0);
+    await other.finish(other.start({ quorumNum: 90n }));
+    expect(asked(other)).toBe(1);
+  });
+
+  test('share a failure for its seconds, and not where one is better connected', async () => {
+    const { clock, one, other } = createReplicas();
+    for (const harness of [one, other]) harness.silence(1, 2);
+    const failure = await failureOf(one);
+    expect(failure.code).toBe('insufficient_weight');
+    const again = await failureOf(other);
+    expect([again.code, again.message, again.report]).toEqual([failure.code, failure.message, failure.report]);
+    expect(asked(other)).toBe(0);
+    await clock.advance(3_000);
+    await failureOf(other);
+    expect(asked(other)).toBeGreaterThan(0);
+  });
+
+  test('of which one is not connected do not fail with it', async () => {
+    const { one, other } = createReplicas();
+    for (const number of [1, 2, 3]) one.source.disconnect(nodeOf(number));
+    expect((await failureOf(one)).code).toBe('not_connected');
+    await other.finish(other.start());
+    expect(asked(other)).toBe(2);
+  });
+
+  test('without a secret share no failure', async () => {
+    const { one, other } = createReplicas(null);
+    for (const harness of [one, other]) harness.silence(1, 2);
+    await failureOf(one);
+    await failureOf(other);
+    expect(asked(other)).toBe(asked(one));
+  });
+
+  test('tell each other how it goes', async () => {
+    const { clock, one, other } = createReplicas();
+    one.silence(1);
+    const events: ProgressEvent[] = [];
+    const result = one.start();
+    await drain();
+    const waiting = other.start({}, undefined, (event) => events.push(event));
+    await clock.advance(900);
+    expect(asked(other)).toBe(0);
+    expect(events[0]).toMatchObject({ kind: 'state', state: { signedWeight: 0n } });
+    const signed = events.filter((event) => event.kind === 'outcome' && event.outcome.kind === 'signed');
+    expect(signed.length).toBeGreaterThan(0);
+    expect(events.some((event) => event.kind === 'asked')).toBe(true);
+    await Promise.allSettled([one.finish(result), other.finish(waiting)]);
+  });
+
+  test('have the message hashed while the store is asked, unless it is likely to be refused', async () => {
+    const { one, other } = createReplicas();
+    await one.finish(one.start());
+    await other.finish(other.start());
+    expect(other.bls.hashedAhead).toBe(1);
+    for (const number of [1, 2, 3, 4]) {
+      one.source.add(nodeOf(number), () => ({ afterMs: 1, outcome: { kind: 'refused', code: 2, text: 'not found' } }));
+    }
+    const refuse = (number: number) =>
+      one.finish(
+        one
+          .startFor('client', { message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(9, number)) })
+          .catch(() => undefined),
+      );
+    await refuse(1);
+    expect(one.bls.hashedAhead).toBe(2);
+    one.penalties.chargeUnsigned('client', CHAIN, 500, 300);
+    await refuse(2);
+    expect(one.bls.hashedAhead).toBe(2);
+    const alone = createHarness();
+    await alone.finish(alone.start());
+    expect(alone.bls.hashedAhead).toBe(0);
+  });
+
+  test.each([
+    ['what is left of the time', 4_000, 10_000],
+    ['at least half of the time', 8_000, 8_000 + 10_000 / 2],
+  ])('that take over from another have %s', async (_, leavesAtMs, endsAtMs) => {
+    const { clock, one, other } = createReplicas(undefined, PATIENT);
+    for (const harness of [one, other]) harness.silence(1, 2);
+    const leaver = new AbortController();
+    const left = one.start({}, leaver.signal);
+    await drain();
+    clock.after(leavesAtMs, () => leaver.abort(new Error('gone')));
+    expect((await failureOf(other)).code).toBe('insufficient_weight');
+    await expect(left).rejects.toThrow('gone');
+    expect(asked(other)).toBeGreaterThan(0);
+    // A replica looks at another's work ten times a second.
+    expect(Math.floor(clock.monotonicMs() / 100) * 100).toBe(endsAtMs);
+  });
+
+  test('do the work alone where the store is away', async () => {
+    const { values, one, other } = createReplicas();
+    values.isAway = true;
+    const results = [one.start(), other.start()];
+    await one.finish(results[0]!);
+    await other.finish(results[1]!);
+    expect([asked(one), asked(other)]).toEqual([2, 2]);
+  });
+});
+
+describe('what is planted under the key of a result', () => {
+  test.each([
+    ['another message', createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(2)), 67n],
+    ['too small a quorum', MESSAGE, 30n],
+  ])('%s, signed and without a seal, never comes out', async (_, message, quorumNum) => {
+    const { values, one, other } = createReplicas(null);
+    await one.finish(one.start({ message, quorumNum }));
+    const [planted] = [...values.entries].filter(([key]) => key.startsWith('work:')).map(([, { value }]) => value);
+    values.entries.clear();
+    const { replace } = values;
+    values.replace = async (key, ...rest) => {
+      if (rest[0] === undefined) values.entries.set(key, { value: planted!, endsMs: Number.POSITIVE_INFINITY });
+      return replace(key, ...rest);
+    };
+    const result = await other.finish(other.start());
+    expect(verifySignedMessage(result.signedMessage, EXPECTED, modelBackend).kind).toBe('valid');
+    expect(asked(other)).toBe(2);
+  });
+
+  test('another message beside the signature of this one never comes out', async () => {
+    const { values, one, other } = createReplicas(null);
+    await one.finish(one.start());
+    for (const [key, entry] of values.entries) {
+      if (!key.startsWith('work:')) continue;
+      // The last byte of the message's payload.
+      const at = Buffer.from(entry.value).indexOf(MESSAGE.bytes) + MESSAGE.bytes.length - 1;
+      entry.value = Buffer.concat([entry.value.subarray(0, at), Buffer.of(99), entry.value.subarray(at + 1)]);
+    }
+    const result = await other.finish(other.start());
+    expect(Buffer.from(result.signedMessage).indexOf(MESSAGE.bytes)).toBe(0);
+    expect(verifySignedMessage(result.signedMessage, EXPECTED, modelBackend).kind).toBe('valid');
+  });
+
+  test('a signature that is none never comes out', async () => {
+    const { values, one, other } = createReplicas(null);
+    await one.finish(one.start());
+    for (const [key, entry] of values.entries) {
+      if (!key.startsWith('work:')) values.entries.delete(key);
+      else entry.value = Buffer.concat([entry.value.subarray(0, -1), Buffer.of(entry.value.at(-1)! ^ 1)]);
+    }
+    const result = await other.finish(other.start());
+    expect(verifySignedMessage(result.signedMessage, EXPECTED, modelBackend).kind).toBe('valid');
+    expect(asked(other)).toBe(2);
+  });
+});

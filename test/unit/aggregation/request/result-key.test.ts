@@ -1,0 +1,154 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { AggregationRequest } from '../../../../src/aggregation/request/aggregation-request.ts';
+import {
+  type ResultKeyParts,
+  requestKey,
+  resultKey,
+  signatureKey,
+} from '../../../../src/aggregation/request/result-key.ts';
+import { createWarpSet } from '../../../../src/validators/warp-set.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  nodeIDFromBytes,
+  PRIMARY_NETWORK_ID,
+  type SubnetID,
+} from '../../../../src/warp/ids.ts';
+import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
+import { collectGarbage } from '../../../support/collect-garbage.ts';
+
+const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(1), 'chain');
+const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(2), 'subnet');
+
+const setOf = (weights: readonly bigint[]) =>
+  createWarpSet(
+    weights.map((weight, index) => ({
+      nodeID: nodeIDFromBytes(new Uint8Array(20).fill(index)),
+      publicKey: Uint8Array.of(0x80, ...new Uint8Array(46), index),
+      weight,
+    })),
+  );
+
+const parts = fc
+  .record({
+    payload: fc.uint8Array({ maxLength: 8 }),
+    networkID: fc.nat(3),
+    justification: fc.uint8Array({ maxLength: 3 }),
+    signingSubnetID: fc.constantFrom(PRIMARY_NETWORK_ID, SUBNET),
+    weights: fc.array(fc.bigInt(1n, 50n), { minLength: 1, maxLength: 5 }),
+    quorumNum: fc.bigInt(0n, 100n),
+    quorumBuffer: fc.bigInt(0n, 100n),
+    avoided: fc.uniqueArray(fc.nat(4), { maxLength: 3 }),
+  })
+  .map((drawn) => ({ ...drawn, avoided: drawn.avoided.toSorted((a, b) => a - b) }));
+type Parts = typeof parts extends fc.Arbitrary<infer T> ? T : never;
+
+/** Every object made anew. */
+function make({ payload, networkID, weights, avoided, ...rest }: Parts): ResultKeyParts {
+  return {
+    ...rest,
+    justification: Uint8Array.from(rest.justification),
+    message: createUnsignedMessage(networkID, CHAIN, Uint8Array.from(payload)),
+    warpSet: setOf(weights),
+    avoided: new Set(avoided),
+  };
+}
+
+const text = (value: unknown): string =>
+  JSON.stringify(value, (_, item) =>
+    typeof item === 'bigint' ? `${item}` : item instanceof Uint8Array ? `bytes ${item.join()}` : item,
+  );
+
+test('two requests have the same key exactly if everything that the answer depends on is the same', () => {
+  fc.assert(
+    fc.property(parts, parts, (a, b) => {
+      expect(resultKey(make(a))).toBe(resultKey(make(a)));
+      expect(resultKey(make(a)) === resultKey(make(b))).toBe(text(a) === text(b));
+      // One part of the other at a time: what differs in that alone differs in the key.
+      for (const name of Object.keys(a) as (keyof Parts)[]) {
+        const changed = { ...a, [name]: b[name] } as Parts;
+        expect(resultKey(make(changed)) === resultKey(make(a))).toBe(text(changed) === text(a));
+      }
+    }),
+  );
+});
+
+test('a message object that was asked about before has the keys of a new one', () => {
+  fc.assert(
+    fc.property(parts, parts, (a, b) => {
+      const plain = { ...a, justification: new Uint8Array(), avoided: [] };
+      const { message } = make(plain);
+      // Equal texts share a message, so that requests of any settings come with the same object.
+      const { payload: _, networkID: __, ...settings } = b;
+      for (const name of Object.keys(settings) as (keyof typeof settings)[]) {
+        resultKey({ ...make(plain), message });
+        const changed = { ...plain, [name]: b[name] };
+        expect(resultKey({ ...make(changed), message })).toBe(resultKey(make(changed)));
+      }
+    }),
+  );
+});
+
+test('requests have the same key exactly if they say the same', () => {
+  const requests = fc.record({
+    payload: fc.nat(2),
+    justification: fc.uint8Array({ maxLength: 2 }),
+    signingSubnetID: fc.constantFrom(undefined, PRIMARY_NETWORK_ID, SUBNET),
+    quorumNum: fc.bigInt(0n, 50n),
+    quorumBuffer: fc.bigInt(0n, 50n),
+    pChainHeight: fc.constantFrom(0n, 7n, 8n),
+  });
+  type Request = typeof requests extends fc.Arbitrary<infer T> ? T : never;
+  const request = ({ payload, justification, ...settings }: Request): AggregationRequest => ({
+    subject: { kind: 'message', message: createUnsignedMessage(1, CHAIN, Uint8Array.of(payload)), justification },
+    ...settings,
+  });
+  fc.assert(
+    fc.property(requests, requests, (a, b) => {
+      expect(requestKey(request(a))).toBe(requestKey(request({ ...a })));
+      for (const name of Object.keys(a) as (keyof Request)[]) {
+        const changed = { ...a, [name]: b[name] } as Request;
+        expect(requestKey(request(changed)) === requestKey(request(a))).toBe(text(changed) === text(a));
+      }
+    }),
+  );
+});
+
+test('the order in which avoided validators were found does not matter', () => {
+  const of = (...avoided: number[]) =>
+    resultKey({
+      ...{ message: createUnsignedMessage(1, CHAIN, new Uint8Array()), justification: new Uint8Array() },
+      ...{ signingSubnetID: SUBNET, warpSet: setOf([1n, 2n]), quorumNum: 67n, quorumBuffer: 0n },
+      avoided: new Set(avoided),
+    });
+  expect(of(10, 2, 1)).toBe(of(1, 2, 10));
+  expect(of(1, 2)).not.toBe(of(12));
+});
+
+test('the key of a signature depends on the message and the justification alone', () => {
+  fc.assert(
+    fc.property(parts, parts, (a, b) => {
+      const same = { ...b, payload: a.payload, networkID: a.networkID, justification: a.justification };
+      expect(signatureKey(make(same))).toBe(signatureKey(make(a)));
+      const justified = { ...a, justification: Uint8Array.of(...a.justification, 0) };
+      expect(signatureKey(make(justified))).not.toBe(signatureKey(make(a)));
+    }),
+  );
+});
+
+test('a message that was asked about is no reason to keep the validator set that it was asked of', async () => {
+  const message = createUnsignedMessage(1, CHAIN, new Uint8Array());
+  const ask = (avoided: ReadonlySet<number>) => {
+    const warpSet = setOf([1n, 2n]);
+    const settings = { signingSubnetID: SUBNET, quorumNum: 67n, quorumBuffer: 0n };
+    resultKey({ message, justification: new Uint8Array(), warpSet, avoided, ...settings });
+    return [new WeakRef(warpSet), new WeakRef(avoided)];
+  };
+  const held = [...ask(new Set()), ...ask(new Set([1]))];
+  // What a WeakRef was made of lives until the turn ends.
+  await new Promise((resolve) => setImmediate(resolve));
+  collectGarbage();
+  expect(held.filter((ref) => ref.deref() !== undefined)).toHaveLength(0);
+  expect(message.id).toBeDefined();
+});

@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest';
+import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
+import { createSubnetPolicy } from '../../../../src/aggregation/subnets/subnet-policy.ts';
+import { idFromBytes, PRIMARY_NETWORK_ID, type SubnetID } from '../../../../src/warp/ids.ts';
+import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
+import { settle } from '../../../support/fake-clock.ts';
+import { CHAIN, createHarness, NETWORK_ID, OTHER_SUBNET, SUBNET, TX } from '../aggregator-fixture.ts';
+
+const policyOf = (trackedSubnetIDs: SubnetID[], allowedSubnetIDs?: SubnetID[]) =>
+  createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs });
+const messageOf = (number: number) =>
+  createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(number >> 8, number & 0xff));
+const subnetOf = (number: number) => idFromBytes<SubnetID>(new Uint8Array(32).fill(number), 'subnet');
+
+describe('which subnets may be asked for', () => {
+  const isAllowed = (policy: ReturnType<typeof policyOf>, subnetID: SubnetID) => {
+    try {
+      policy.requireAllowed(subnetID);
+      return true;
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'subnet_not_allowed', field: 'signingSubnetID' });
+      return false;
+    }
+  };
+
+  test.each([
+    ['all where none is listed', policyOf([subnetOf(1)]), [true, true, true, true]],
+    [
+      'those listed, those tracked and the primary network',
+      policyOf([subnetOf(1)], [subnetOf(2)]),
+      [true, true, true, false],
+    ],
+    ['those tracked and the primary network', policyOf([subnetOf(1)], []), [true, true, false, false]],
+  ])('%s', (_, policy, expected) => {
+    const asked = [PRIMARY_NETWORK_ID, subnetOf(1), subnetOf(2), subnetOf(3)];
+    expect(asked.map((subnetID) => isAllowed(policy, subnetID))).toEqual(expected);
+  });
+
+  test('one that is named and may not be is refused before anything is asked', async () => {
+    const { api, source, failure, registry } = createHarness({}, { subnets: policyOf([], []) });
+    expect(await failure({ signingSubnetID: OTHER_SUBNET })).toMatchObject({ code: 'subnet_not_allowed' });
+    expect(api.calls).toEqual([]);
+    expect(source.inFlight).toBe(0);
+    expect(await registry.metrics()).toContain('outcome="subnet_not_allowed"} 1');
+  });
+
+  test('that of the source chain, as soon as it is known: its validators are not even looked up', async () => {
+    const { api, failure, start, finish } = createHarness({}, { subnets: policyOf([], [OTHER_SUBNET]) });
+    expect(await failure()).toMatchObject({ code: 'subnet_not_allowed' });
+    expect(api.calls).toEqual(['validatedBy']);
+    expect(await failure()).toMatchObject({ code: 'subnet_not_allowed' });
+    expect(api.calls).toEqual(['validatedBy']);
+    await expect(finish(start({ signingSubnetID: OTHER_SUBNET }))).resolves.toMatchObject({
+      signingSubnetID: OTHER_SUBNET,
+    });
+  });
+
+  test('not from memory either, once it may not be', async () => {
+    const policy = policyOf([SUBNET], []);
+    const { start, finish, failure } = createHarness({}, { subnets: policy });
+    await finish(start());
+    await finish(start());
+    policy.track([]);
+    expect(await failure()).toMatchObject({ code: 'subnet_not_allowed' });
+  });
+
+  test('that of an L1’s manager, where only a transaction was given', async () => {
+    const { failure } = createHarness({}, { subnets: policyOf([], []) });
+    const subject = { kind: 'transaction', txID: TX } as const;
+    expect(await failure({ subject })).toMatchObject({ code: 'subnet_not_allowed' });
+  });
+});
+
+describe('while strangers ask for all there is', () => {
+  /** Strangers hold all they can get: requests that no validator answers. */
+  async function flooded(policy = policyOf([OTHER_SUBNET])) {
+    const harness = createHarness({ maxAggregationsInFlight: 16 }, { subnets: policy });
+    const { start, finish, silence, startFor } = harness;
+    await finish(start({ message: messageOf(0) }));
+    silence(1, 2, 3, 4);
+    const strange = Array.from({ length: 60 }, (_, number) =>
+      startFor(`client ${number}`, { message: messageOf(number + 1) }),
+    );
+    await settle();
+    return { ...harness, strange };
+  }
+  const codesOf = async (results: readonly Promise<unknown>[]) => {
+    await settle();
+    const open = Symbol('open');
+    return Promise.all(
+      results.map((result) =>
+        Promise.race([result, Promise.resolve(open)]).then(
+          (value) => (value === open ? 'open' : 'done'),
+          (error: unknown) => (error instanceof AggregatorError ? error.code : 'other'),
+        ),
+      ),
+    );
+  };
+
+  test('a quarter of the places is there for the tracked subnet', async () => {
+    const { strange, startFor, registry } = await flooded();
+    const taken = (await codesOf(strange)).filter((code) => code === 'open').length;
+    expect(taken).toBeLessThanOrEqual(12);
+    expect(taken).toBeGreaterThanOrEqual(8);
+    const own = [1, 2, 3].map((number) =>
+      startFor(`own ${number}`, { message: messageOf(number), signingSubnetID: OTHER_SUBNET }),
+    );
+    expect(await codesOf(own)).toEqual(['open', 'open', 'open']);
+    expect(await codesOf([startFor('late', { message: messageOf(99) })])).toEqual(['overloaded']);
+    expect(await registry.metrics()).toMatch(/admission_refusals_total\{reason="share"\} [1-9]/);
+  });
+
+  test('where nothing is tracked, nothing is kept', async () => {
+    const { strange } = await flooded(policyOf([]));
+    expect((await codesOf(strange)).filter((code) => code === 'open').length).toBeGreaterThan(12);
+    expect(SUBNET).not.toBe(OTHER_SUBNET);
+  });
+});

@@ -1,0 +1,189 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { addUpWeights, assembleSubnetView, type SubnetFacts } from '../../../../src/aggregation/subnets/subnet-view.ts';
+import type { AnswerOutcome, AnswerPast } from '../../../../src/aggregation/validators/answer-history.ts';
+import type { PeerView } from '../../../../src/p2p/peer-view.ts';
+import { isQuorumReached } from '../../../../src/validators/quorum.ts';
+import { createWarpSet } from '../../../../src/validators/warp-set.ts';
+import type { NodeID, ValidationID } from '../../../../src/warp/ids.ts';
+import { nodeOf, SUBNET } from '../aggregator-fixture.ts';
+
+const CONNECTED: PeerView = { obstacle: undefined, address: undefined, client: undefined };
+const REFUSED: PeerView = { ...CONNECTED, obstacle: { cause: 'unreachable', reason: 'connection refused' } };
+
+function past(outcome: AnswerOutcome, ageMs = 0, refusal?: { code: number; text: string }): AnswerPast {
+  return { last: { outcome, ageMs }, lastRefusal: refusal && { ...refusal, ageMs }, latency: undefined };
+}
+
+/** Validators 1, 2, … of these weights, each with a key of its own. */
+function factsOf(weights: readonly bigint[], more: Partial<SubnetFacts> = {}): SubnetFacts {
+  const validators = weights.map((weight, i) => ({
+    nodeID: nodeOf(i + 1),
+    publicKey: Uint8Array.of(...new Uint8Array(47), i + 1),
+    weight,
+  }));
+  return {
+    ...{ subnetID: SUBNET, pChainHeight: 9n, warpSet: createWarpSet(validators) },
+    peerOf: () => CONNECTED,
+    pastOf: () => undefined,
+    isSuspect: () => false,
+    funds: new Map(),
+    ...more,
+  };
+}
+
+const only = (nodeID: NodeID, value: PeerView) => (asked: NodeID) => (asked === nodeID ? value : CONNECTED);
+
+describe('a validator', () => {
+  test('that is connected and was never asked counts as one that signs', () => {
+    expect(assembleSubnetView(factsOf([60n, 40n]))).toMatchObject({
+      ...{
+        totalWeight: 100n,
+        connectedWeight: 100n,
+        reachableWeight: 100n,
+        signableWeight: 100n,
+        highestQuorumNum: 100n,
+      },
+      validators: [{ status: 'signable', reason: undefined, weight: 60n, index: 0 }, { weight: 40n }],
+    });
+  });
+
+  test('that is not connected is unreachable, for the reason of its connection', () => {
+    const view = assembleSubnetView(factsOf([60n, 40n], { peerOf: only(nodeOf(1), REFUSED) }));
+    expect(view).toMatchObject({ connectedWeight: 40n, signableWeight: 40n, highestQuorumNum: 40n });
+    expect(view.validators[0]).toMatchObject({ status: 'unreachable', reason: 'connection refused' });
+  });
+
+  test.each<[string, AnswerPast, 'signable' | 'doubtful', boolean]>([
+    ['signed', past('signed'), 'signable', true],
+    ['refused one message', past('refused', 0, { code: 1, text: 'unknown' }), 'signable', true],
+    ['refuses every request', past('refused', 0, { code: -4, text: 'throttled' }), 'doubtful', true],
+    [
+      'is asked about a chain that signs nothing',
+      past('refused', 0, { code: -2, text: 'no handler' }),
+      'signable',
+      true,
+    ],
+    ['gave no signature', past('invalid_signature'), 'doubtful', true],
+    ['gave no answer', past('silent'), 'doubtful', false],
+    ['drops our requests', past('ignored'), 'doubtful', false],
+    ['lost its connection, and has a new one', past('unreachable'), 'signable', true],
+    ['gave no answer long ago', past('silent', 11 * 60_000), 'signable', true],
+  ])('that %s', (_, itsPast, status, isReachable) => {
+    const view = assembleSubnetView(factsOf([100n], { pastOf: () => itsPast }));
+    expect(view.validators[0]?.status).toBe(status);
+    expect(view).toMatchObject({
+      connectedWeight: 100n,
+      reachableWeight: isReachable ? 100n : 0n,
+      signableWeight: status === 'signable' ? 100n : 0n,
+    });
+    expect(view.validators[0]?.reason === undefined).toBe(status === 'signable');
+  });
+
+  test('that gave a bad signature is reachable, and not counted on', () => {
+    const view = assembleSubnetView(factsOf([100n], { isSuspect: () => true }));
+    expect(view).toMatchObject({ reachableWeight: 100n, signableWeight: 0n });
+    expect(view.validators[0]).toMatchObject({ status: 'doubtful', reason: 'it gave a bad signature' });
+  });
+
+  test('with several nodes is as good as the best of them', () => {
+    const publicKey = new Uint8Array(48).fill(1);
+    const warpSet = createWarpSet([1, 2].map((number) => ({ nodeID: nodeOf(number), publicKey, weight: 5n })));
+    const [bad, good] = [nodeOf(1), nodeOf(2)];
+    const facts = factsOf([], { warpSet, peerOf: only(bad, REFUSED) });
+    expect(assembleSubnetView(facts).validators).toMatchObject([{ status: 'signable', weight: 10n }]);
+    const silent = (nodeID: NodeID) => (nodeID === bad ? past('silent') : undefined);
+    expect(assembleSubnetView({ ...facts, peerOf: () => CONNECTED, pastOf: silent }).validators[0]?.status).toBe(
+      'signable',
+    );
+    const withoutGood = assembleSubnetView({ ...facts, peerOf: only(good, REFUSED), pastOf: silent });
+    expect(withoutGood.validators[0]?.status).toBe('doubtful');
+  });
+});
+
+test('inactive validators come last, with what they have left', () => {
+  const funds = (balance: bigint) => ({ validationID: 'v' as ValidationID, weight: 30n, balance });
+  const view = assembleSubnetView(
+    factsOf([60n, 10n], {
+      funds: new Map([
+        [nodeOf(1), funds(5n)],
+        // Of the set at this height, though it has nothing left now.
+        [nodeOf(2), funds(0n)],
+        [nodeOf(7), funds(0n)],
+        // Registered after this height.
+        [nodeOf(8), funds(4n)],
+      ]),
+    }),
+  );
+  expect(view.validators).toMatchObject([
+    { weight: 60n, nodes: [{ funds: { balance: 5n } }] },
+    { weight: 10n, status: 'signable', nodes: [{ funds: { balance: 0n } }] },
+    { weight: 30n, status: 'inactive', index: undefined, publicKeyHex: undefined, nodes: [{ nodeID: nodeOf(7) }] },
+  ]);
+});
+
+test('the highest quorum is one that the signable weight reaches, and the next is not', () => {
+  const weights = fc.array(fc.bigInt({ min: 1n, max: 10_000n }), { minLength: 1, maxLength: 12 });
+  fc.assert(
+    fc.property(weights, fc.array(fc.boolean(), { minLength: 12, maxLength: 12 }), (each, up) => {
+      const numberOf = (nodeID: NodeID) => each.findIndex((_, i) => nodeOf(i + 1) === nodeID);
+      const peerOf = (nodeID: NodeID) => (up[numberOf(nodeID)] ? CONNECTED : REFUSED);
+      const { highestQuorumNum, signableWeight, totalWeight, validators } = assembleSubnetView(
+        factsOf(each, { peerOf }),
+      );
+      expect(isQuorumReached(highestQuorumNum, signableWeight, totalWeight)).toBe(true);
+      expect(isQuorumReached(highestQuorumNum + 1n, signableWeight, totalWeight)).toBe(false);
+      const shown = validators.map(({ weight }) => weight);
+      expect(shown).toEqual(shown.toSorted((a, b) => Number(b - a)));
+    }),
+  );
+});
+
+test('sums without views are those of the views', () => {
+  const state = fc.record({
+    isConnected: fc.boolean(),
+    past: fc.option(
+      fc
+        .record({
+          outcome: fc.constantFrom<AnswerOutcome>('signed', 'refused', 'silent', 'ignored', 'invalid_signature'),
+          ageMs: fc.constantFrom(0, 11 * 60_000),
+          refusal: fc.option(fc.record({ code: fc.integer({ min: -4, max: 2 }), text: fc.string() }), {
+            nil: undefined,
+          }),
+        })
+        .map(({ outcome, ageMs, refusal }) => past(outcome, ageMs, refusal)),
+      { nil: undefined },
+    ),
+  });
+  const validator = fc.record({ key: fc.nat({ max: 3 }), weight: fc.bigInt(0n, 2n ** 50n), state });
+  const suspects = fc.uniqueArray(fc.nat({ max: 3 }));
+  fc.assert(
+    fc.property(fc.array(validator, { maxLength: 8 }), suspects, (validators, suspectKeys) => {
+      const keyOf = (key: number) => Uint8Array.of(...new Uint8Array(47), key);
+      const states = new Map(validators.map((each, index) => [nodeOf(index + 1), each.state]));
+      const warpSet = createWarpSet(
+        validators.map(({ key, weight }, index) => ({ nodeID: nodeOf(index + 1), publicKey: keyOf(key), weight })),
+      );
+      const suspectHex = new Set(suspectKeys.map((key) => Buffer.from(keyOf(key)).toString('hex')));
+      const facts = {
+        pastOf: (nodeID: NodeID) => states.get(nodeID)?.past,
+        isSuspect: (publicKeyHex: string) => suspectHex.has(publicKeyHex),
+      };
+      const isConnected = (nodeID: NodeID) => states.get(nodeID)?.isConnected === true;
+      const peerOf = (nodeID: NodeID) => (isConnected(nodeID) ? CONNECTED : REFUSED);
+      const { totalWeight, connectedWeight, signableWeight } = assembleSubnetView({
+        ...factsOf([], { ...facts, peerOf }),
+        warpSet,
+      });
+      expect(addUpWeights(warpSet, { ...facts, isConnected })).toEqual({
+        totalWeight,
+        connectedWeight,
+        signableWeight,
+      });
+    }),
+  );
+});
+
+test('a subnet without validators has no quorum', () => {
+  expect(assembleSubnetView(factsOf([]))).toMatchObject({ highestQuorumNum: 0n, validators: [] });
+});

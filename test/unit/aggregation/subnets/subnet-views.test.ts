@@ -1,0 +1,202 @@
+import { Registry } from 'prom-client';
+import { describe, expect, test } from 'vitest';
+import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
+import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
+import { createSubnetPolicy } from '../../../../src/aggregation/subnets/subnet-policy.ts';
+import { createSubnetViews } from '../../../../src/aggregation/subnets/subnet-views.ts';
+import { ConnectionChanges } from '../../../../src/p2p/discovery/connection-changes.ts';
+import type { Obstacle } from '../../../../src/p2p/peer-view.ts';
+import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
+import { createMetrics } from '../../../../src/telemetry/metrics.ts';
+import { createWarpSet } from '../../../../src/validators/warp-set.ts';
+import { idFromBytes, type NodeID, type SubnetID } from '../../../../src/warp/ids.ts';
+import { FakeClock, settle } from '../../../support/fake-clock.ts';
+import { EMPTY_SUBNET, nodeOf, SUBNET, validatorSet } from '../aggregator-fixture.ts';
+
+const OTHER = idFromBytes<SubnetID>(new Uint8Array(32).fill(77), 'subnet');
+const never = new AbortController().signal;
+const DIALLED: Obstacle = { cause: 'connecting', reason: 'still connecting' };
+const NOWHERE: Obstacle = { cause: 'no_address', reason: 'no address known' };
+
+/** Two validators of 10 each, and what stands in the way of each of them. */
+function createHarness(...given: (Obstacle | undefined)[]) {
+  const clock = new FakeClock();
+  const registry = new Registry();
+  const suspects = new Set<string>();
+  const changes = new ConnectionChanges();
+  const obstacles = new Map<NodeID, Obstacle | undefined>(given.map((obstacle, i) => [nodeOf(i + 1), obstacle]));
+  const warpSet = createWarpSet(validatorSet(10n, 10n));
+  const newest = [SUBNET, OTHER].map((subnetID) => [subnetID, warpSet] as const);
+  const looks = { count: 0 };
+  const asked = { signers: 0 };
+  const tracked: SubnetID[] = [];
+  const lookupMetrics = createAggregatorMetrics(createMetrics(registry));
+  const views = createSubnetViews({
+    subnets: createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: [SUBNET] }),
+    clock,
+    readyQuorumNum: 67n,
+    resolver: {
+      signersOf: async (signingSubnetID) => {
+        asked.signers += 1;
+        return { signingSubnetID, pChainHeight: 5n, warpSet, avoided: new Set() };
+      },
+    },
+    metrics: createMetrics(registry),
+    lookupMetrics,
+    penalties: new Penalties(clock, lookupMetrics),
+    validatorSets: { newest: () => newest },
+    connections: {
+      track: (subnetID) => {
+        tracked.push(subnetID);
+        return 0;
+      },
+      isConnected(nodeID) {
+        looks.count += 1;
+        return obstacles.has(nodeID) && obstacles.get(nodeID) === undefined;
+      },
+      readiness: () => [{ subnetID: SUBNET, isUp: true, reason: undefined, connected: undefined }],
+    },
+    peers: {
+      describe: (nodeID) => ({ obstacle: obstacles.get(nodeID), address: undefined, client: undefined }),
+      waitUntil: (predicate, signal) => changes.waitUntil(predicate, signal),
+    },
+    funds: {
+      fundsOf: async () => {
+        throw new ApiError('unavailable', 'the API is down');
+      },
+    },
+    histories: { of: () => ({ pastOf: () => undefined }) },
+    suspects: { has: (publicKeyHex) => suspects.has(publicKeyHex) },
+  });
+  const state = { isThere: false };
+  const viewFor = (client: string) => {
+    const result = views.view({ subnetID: SUBNET }, never, client);
+    result.catch(() => undefined);
+    return result;
+  };
+  const view = () =>
+    views.view({ subnetID: SUBNET }, never).then((result) => {
+      state.isThere = true;
+      return result;
+    });
+  return {
+    clock,
+    registry,
+    warpSet,
+    suspects,
+    changes,
+    obstacles,
+    state,
+    view,
+    viewFor,
+    views,
+    asked,
+    tracked,
+    newest,
+    looks,
+  };
+}
+
+test('of a subnet that may not be asked for there is no view, and nobody is connected or looked up', async () => {
+  const { clock, views, asked, tracked } = createHarness(undefined, undefined);
+  const refused = { code: 'subnet_not_allowed', field: 'subnetID' };
+  await expect(views.view({ subnetID: OTHER }, never)).rejects.toMatchObject(refused);
+  expect([asked.signers, tracked]).toEqual([0, []]);
+  const viewed = views.view({ subnetID: SUBNET }, never);
+  await clock.advance(2_000);
+  expect((await viewed).subnetID).toBe(SUBNET);
+  expect(tracked).toEqual([SUBNET]);
+});
+
+test('the list adds up weights once a second, however often it is asked for, and has new sets at once', async () => {
+  const { clock, views, obstacles, newest, looks } = createHarness(undefined, NOWHERE);
+  const connectedOf = () => views.list().map(({ subnetID, connected }) => [subnetID, connected?.weight]);
+  const [own, other] = [
+    [SUBNET, undefined],
+    [OTHER, 10n],
+  ] as const;
+  expect(connectedOf()).toEqual([own, other]);
+  const before = looks.count;
+  for (let time = 0; time < 100; time += 1) views.list();
+  expect(looks.count).toBe(before);
+  obstacles.set(nodeOf(2), undefined);
+  newest.push([EMPTY_SUBNET, createWarpSet(validatorSet(10n, 10n))]);
+  expect(connectedOf()).toEqual([own, other, [EMPTY_SUBNET, 20n]]);
+  await clock.advance(1_000);
+  expect(connectedOf()).toEqual([own, [OTHER, 20n], [EMPTY_SUBNET, 20n]]);
+});
+
+describe('a view of a subnet that was not asked for lately', () => {
+  test('asks for nothing where one client has many of them under way, and others look meanwhile', async () => {
+    const { clock, asked, viewFor } = createHarness(undefined, NOWHERE);
+    const flood = Array.from({ length: 100 }, () => viewFor('flood'));
+    await settle();
+    expect(asked.signers).toBe(32);
+    const other = viewFor('other');
+    await settle();
+    expect(asked.signers).toBe(33);
+    // Of the flood, some have waited their two seconds each time.
+    await clock.advance(10_000);
+    await Promise.all([...flood, other]);
+    expect(asked.signers).toBe(101);
+  });
+
+  test('waits until each validator is connected or has failed', async () => {
+    const { changes, obstacles, state, view } = createHarness(DIALLED, NOWHERE);
+    const asked = view();
+    await settle();
+    obstacles.set(nodeOf(1), undefined);
+    changes.announce();
+    await settle();
+    expect(state.isThere).toBe(false);
+    obstacles.set(nodeOf(2), { cause: 'unreachable', reason: 'connection refused' });
+    changes.announce();
+    expect(await asked).toMatchObject({ connectedWeight: 10n, highestQuorumNum: 50n });
+  });
+
+  test('waits two seconds at most', async () => {
+    const { clock, state, view } = createHarness(undefined, NOWHERE);
+    const asked = view();
+    await settle();
+    await clock.advance(1_999);
+    expect(state.isThere).toBe(false);
+    await clock.advance(1);
+    expect((await asked).validators).toMatchObject([{ status: 'signable' }, { reason: 'no address known' }]);
+  });
+});
+
+test('a view of a subnet that was asked for before waits for nobody, and balances that cannot be had are left out', async () => {
+  const { clock, view } = createHarness(undefined, NOWHERE);
+  await clock.advance(2_000);
+  expect((await view()).validators).toMatchObject([
+    { nodes: [{ funds: undefined }] },
+    { status: 'unreachable', reason: 'no address known' },
+  ]);
+});
+
+test('of each tracked subnet, and no other, it is measured once a second how much of its weight can sign', async () => {
+  const { clock, registry, warpSet, suspects, obstacles, looks } = createHarness(undefined, NOWHERE);
+  const ratios = async () =>
+    (await registry.metrics()).match(/^signature_aggregator_signable_weight_ratio.*$/gm)?.map((line) => line.trim());
+  const ofSubnet = (value: number) => [`signature_aggregator_signable_weight_ratio{subnet_id="${SUBNET}"} ${value}`];
+  expect(await ratios()).toEqual(ofSubnet(0.5));
+  obstacles.set(nodeOf(2), undefined);
+  const before = looks.count;
+  // Anybody may read the metrics, as often as they like.
+  expect(await ratios()).toEqual(ofSubnet(0.5));
+  expect(looks.count).toBe(before);
+  await clock.advance(1_000);
+  expect(await ratios()).toEqual(ofSubnet(1));
+  suspects.add(warpSet.validators[0]!.publicKeyHex);
+  await clock.advance(1_000);
+  expect(await ratios()).toEqual(ofSubnet(0.5));
+});
+
+test('the weights of what is known are those of this moment, and nobody is waited for', () => {
+  const { views, obstacles } = createHarness(undefined, NOWHERE);
+  expect(views.weights()).toMatchObject(
+    [SUBNET, OTHER].map((subnetID) => ({ subnetID, totalWeight: 20n, connectedWeight: 10n, signableWeight: 10n })),
+  );
+  obstacles.set(nodeOf(1), NOWHERE);
+  expect(views.weights()[0]).toMatchObject({ connectedWeight: 0n, signableWeight: 0n });
+});

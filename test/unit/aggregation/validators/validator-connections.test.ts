@@ -1,0 +1,557 @@
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  createValidatorConnections,
+  type ValidatorConnections,
+} from '../../../../src/aggregation/validators/validator-connections.ts';
+import type { PeerNetwork } from '../../../../src/p2p/peer-network.ts';
+import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
+import type { ValidatorSets } from '../../../../src/pchain/state/validator-sets.ts';
+import { createMetrics } from '../../../../src/telemetry/metrics.ts';
+import { createWarpSet, type WarpSet } from '../../../../src/validators/warp-set.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  type NodeID,
+  nodeIDFromBytes,
+  PRIMARY_NETWORK_ID,
+  type SubnetID,
+} from '../../../../src/warp/ids.ts';
+import {
+  encodeSignatureRequest,
+  encodeSignatureResponse,
+  parseSignatureRequest,
+} from '../../../../src/warp/signature-request.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+import { drain } from '../collection/collection-fixture.ts';
+
+type AppOutcome = Awaited<ReturnType<PeerNetwork['appRequest']>>;
+
+const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(1), 'subnet');
+const L1 = idFromBytes<SubnetID>(new Uint8Array(32).fill(2), 'subnet');
+const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(3), 'chain');
+const REFRESH_MS = 60_000;
+const KEEP_MS = 600_000;
+
+/** The name under which those are wanted whom requests name. */
+function asked(subnetID: SubnetID): string {
+  return `${subnetID} asked for`;
+}
+
+function nodeOf(number: number): NodeID {
+  return nodeIDFromBytes(new Uint8Array(20).fill(number));
+}
+
+/** Node n with weight n, for each number. */
+function setOf(...numbers: number[]): WarpSet {
+  return createWarpSet(
+    numbers.map((number) => ({
+      nodeID: nodeOf(number),
+      publicKey: Uint8Array.of(...new Uint8Array(47), number),
+      weight: BigInt(number),
+    })),
+  );
+}
+
+/** Tells of each node that is added or taken away, as the network does of each connection. */
+class ToldNodes extends Set<NodeID> {
+  readonly #tell: (nodeID: NodeID) => void;
+
+  constructor(tell: (nodeID: NodeID) => void) {
+    super();
+    this.#tell = tell;
+  }
+
+  override add(nodeID: NodeID): this {
+    super.add(nodeID);
+    this.#tell(nodeID);
+    return this;
+  }
+
+  override delete(nodeID: NodeID): boolean {
+    const wasThere = super.delete(nodeID);
+    this.#tell(nodeID);
+    return wasThere;
+  }
+
+  override clear(): void {
+    for (const nodeID of [...this]) this.delete(nodeID);
+  }
+}
+
+class FakePeerNetwork implements Pick<PeerNetwork, 'want' | 'unwant' | 'isConnected' | 'lastFailure' | 'appRequest'> {
+  readonly wanted = new Map<string, readonly NodeID[]>();
+  readonly preferred = new Set<string>();
+  readonly connected = new ToldNodes((nodeID) => {
+    for (const listener of this.#nodeListeners) listener(nodeID);
+  });
+  failure: string | undefined;
+  outcome: AppOutcome = { kind: 'silent' };
+  readonly requests: { nodeID: NodeID; chainID: BlockchainID; appBytes: Uint8Array }[] = [];
+
+  want(name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred = false): void {
+    this.wanted.set(name, [...nodeIDs]);
+    if (isPreferred) this.preferred.add(name);
+    else this.preferred.delete(name);
+  }
+
+  unwant(name: string): void {
+    this.wanted.delete(name);
+    this.preferred.delete(name);
+  }
+
+  isConnected(nodeID: NodeID): boolean {
+    return this.connected.has(nodeID);
+  }
+
+  lastFailure(): string | undefined {
+    return this.failure;
+  }
+
+  readonly #listeners = new Set<() => void>();
+  readonly #nodeListeners = new Set<(nodeID: NodeID) => void>();
+
+  onNodeChange(listener: (nodeID: NodeID) => void): () => void {
+    this.#nodeListeners.add(listener);
+    return () => this.#nodeListeners.delete(listener);
+  }
+
+  onConnectionChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  change(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  async appRequest(nodeID: NodeID, chainID: BlockchainID, appBytes: Uint8Array): Promise<AppOutcome> {
+    this.requests.push({ nodeID, chainID, appBytes });
+    return this.outcome;
+  }
+}
+
+const opened: ValidatorConnections[] = [];
+afterEach(async () => {
+  for (const connections of opened.splice(0)) await connections[Symbol.asyncDispose]();
+});
+
+function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as Error | undefined } = {}) {
+  const clock = new FakeClock();
+  const network = new FakePeerNetwork();
+  const registry = new Registry();
+  const sets = new Map<SubnetID, WarpSet>([
+    [PRIMARY_NETWORK_ID, setOf(1, 2, 3)],
+    [SUBNET, setOf(4)],
+  ]);
+  const state = {
+    failure,
+    reads: 0,
+    unreadable: undefined as { subnetID: SubnetID; how: 'fails' | 'hangs' } | undefined,
+  };
+  const validatorSets: ValidatorSets<WarpSet> = {
+    async proposedHeight() {
+      state.reads += 1;
+      if (state.failure !== undefined) throw state.failure;
+      return 5n;
+    },
+    async at(subnetID, _height, signal) {
+      if (state.unreadable?.subnetID !== subnetID) return sets.get(subnetID) ?? setOf();
+      if (state.unreadable.how === 'fails') throw new ApiError('rejected', 'refused');
+      return new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      });
+    },
+    atPinned: () => Promise.reject(new Error('no client is here')),
+    knownProposedHeight: () => undefined,
+    known: () => undefined,
+    newest: () => [],
+  };
+  const connections = createValidatorConnections({
+    network: network as unknown as PeerNetwork,
+    validatorSets,
+    clock,
+    logger: pino({ level: 'silent' }),
+    metrics: createMetrics(registry),
+    trackedSubnetIDs,
+    readyQuorumNum: 67n,
+    refreshIntervalMs: REFRESH_MS,
+    keepMs: KEEP_MS,
+    refreshTimeoutMs: 10_000,
+  });
+  opened.push(connections);
+  /** In steps, since each reading of the sets takes some turns of the event loop. */
+  async function pass(ms: number): Promise<void> {
+    for (let passedMs = 0; passedMs < ms; passedMs += REFRESH_MS / 2) {
+      await drain();
+      await clock.advance(Math.min(REFRESH_MS / 2, ms - passedMs));
+    }
+    await drain();
+  }
+  return { clock, network, registry, sets, state, connections, pass };
+}
+
+describe('who listens for readiness', () => {
+  test('hears of changed connections and of sets that were read, though no connection changes with them', async () => {
+    const { network, connections, pass } = createHarness({ trackedSubnetIDs: [] });
+    for (const number of [1, 2, 3]) network.connected.add(nodeOf(number));
+    const heard: (string | undefined)[] = [];
+    const stop = connections.onReadinessChange(() => heard.push(connections.readiness()[0]?.reason ?? 'up'));
+    await pass(0);
+    expect(heard).toEqual(['up']);
+    network.connected.clear();
+    network.change();
+    expect(heard).toEqual(['up', '0.00 % of its weight is connected, and 67 % is needed']);
+    stop();
+    network.change();
+    await pass(2 * REFRESH_MS);
+    expect(heard).toHaveLength(2);
+  });
+});
+
+describe('whom it keeps connected', () => {
+  test('the primary network and the tracked subnets, from the start, and as their sets change', async () => {
+    const { network, sets, pass } = createHarness();
+    await pass(0);
+    expect(network.wanted).toEqual(
+      new Map([
+        [PRIMARY_NETWORK_ID, [1, 2, 3].map(nodeOf)],
+        [SUBNET, [nodeOf(4)]],
+      ]),
+    );
+    sets.set(SUBNET, setOf(4, 5));
+    await pass(REFRESH_MS);
+    expect(network.wanted.get(SUBNET)).toEqual([4, 5].map(nodeOf));
+  });
+
+  test('who left a set stays for a while: signatures at earlier heights are asked for', async () => {
+    const { network, sets, pass } = createHarness();
+    await pass(0);
+    sets.set(SUBNET, setOf(5));
+    await pass(REFRESH_MS);
+    expect(network.wanted.get(SUBNET)).toEqual([4, 5].map(nodeOf));
+    await pass(KEEP_MS + REFRESH_MS);
+    expect(network.wanted.get(SUBNET)).toEqual([nodeOf(5)]);
+  });
+
+  test('those of a subnet asked for, until no request has named them for a while', async () => {
+    const { network, connections, pass } = createHarness();
+    await pass(0);
+    connections.track(L1, new Set([7, 8].map(nodeOf)));
+    expect(network.wanted.get(asked(L1))).toEqual([7, 8].map(nodeOf));
+    await pass(KEEP_MS - REFRESH_MS);
+    connections.track(L1, new Set([nodeOf(8)]));
+    await pass(2 * REFRESH_MS);
+    expect(network.wanted.get(asked(L1))).toEqual([nodeOf(8)]);
+    await pass(KEEP_MS);
+    expect(network.wanted.has(asked(L1))).toBe(false);
+    // The tracked ones are there all the time.
+    expect(network.wanted.get(SUBNET)).toEqual([nodeOf(4)]);
+  });
+
+  test('tells when the youngest of the named ones was first named', async () => {
+    const { clock, connections, pass } = createHarness();
+    await pass(0);
+    expect(connections.track(L1, new Set([nodeOf(7)]))).toBe(0);
+    await clock.advance(100);
+    expect(connections.track(L1, new Set([nodeOf(7)]))).toBe(0);
+    expect(connections.track(L1, new Set([7, 8].map(nodeOf)))).toBe(100);
+    await clock.advance(100);
+    expect(connections.track(L1, new Set([7, 8].map(nodeOf)))).toBe(100);
+    expect(connections.track(L1, new Set([nodeOf(7)]))).toBe(0);
+  });
+
+  test('a bounded number of subnets, the least recently asked for goes', async () => {
+    const { network, connections, pass } = createHarness();
+    await pass(0);
+    const subnetOf = (number: number): SubnetID =>
+      idFromBytes<SubnetID>(Uint8Array.of(...new Uint8Array(29).fill(9), 1, number >> 8, number & 0xff), 'subnet');
+    for (let number = 0; number < 1_000; number += 1) connections.track(subnetOf(number), new Set([nodeOf(9)]));
+    connections.track(subnetOf(0), new Set([nodeOf(9)]));
+    await pass(REFRESH_MS);
+    connections.track(subnetOf(1_000), new Set([nodeOf(9)]));
+    expect(network.wanted.has(asked(subnetOf(1)))).toBe(false);
+    for (const name of [asked(subnetOf(0)), asked(subnetOf(1_000)), SUBNET, PRIMARY_NETWORK_ID]) {
+      expect(network.wanted.has(name)).toBe(true);
+    }
+    expect(network.wanted.size).toBe(1_002);
+    expect([...network.preferred].toSorted()).toEqual([SUBNET, PRIMARY_NETWORK_ID].toSorted());
+  });
+
+  test('those of the operator stay, however many others are asked for between two readings', async () => {
+    const { network, connections, pass } = createHarness();
+    await pass(0);
+    const subnetOf = (number: number): SubnetID =>
+      idFromBytes<SubnetID>(Uint8Array.of(...new Uint8Array(29).fill(9), 1, number >> 8, number & 0xff), 'subnet');
+    for (let number = 0; number < 3_000; number += 1) connections.track(subnetOf(number), new Set([nodeOf(9)]));
+    for (const subnetID of [SUBNET, PRIMARY_NETWORK_ID]) expect(network.wanted.has(subnetID)).toBe(true);
+    expect(network.wanted.size).toBe(1_002);
+  });
+});
+
+describe('who is connected before all others', () => {
+  test('whom the operator has now, and not whom requests name of the same subnets, as at heights of years ago', async () => {
+    const { network, connections, pass } = createHarness();
+    await pass(0);
+    connections.track(PRIMARY_NETWORK_ID, new Set([1, 2, 7, 8].map(nodeOf)));
+    connections.track(SUBNET, new Set([nodeOf(9)]));
+    expect([...network.preferred].toSorted()).toEqual([SUBNET, PRIMARY_NETWORK_ID].toSorted());
+    expect(network.wanted).toEqual(
+      new Map([
+        [PRIMARY_NETWORK_ID, [1, 2, 3].map(nodeOf)],
+        [SUBNET, [nodeOf(4)]],
+        [asked(PRIMARY_NETWORK_ID), [7, 8].map(nodeOf)],
+        [asked(SUBNET), [nodeOf(9)]],
+      ]),
+    );
+    await pass(KEEP_MS + REFRESH_MS);
+    expect([...network.wanted.keys()].toSorted()).toEqual([SUBNET, PRIMARY_NETWORK_ID].toSorted());
+  });
+
+  test('no more those of a subnet that is not tracked any more, though they stay connected for a while', async () => {
+    const { clock, network, connections, pass } = createHarness();
+    await pass(0);
+    await clock.advance(100);
+    connections.trackSubnets([]);
+    await pass(REFRESH_MS);
+    expect([...network.preferred]).toEqual([PRIMARY_NETWORK_ID]);
+    expect(network.wanted.has(SUBNET)).toBe(false);
+    expect(network.wanted.get(asked(SUBNET))).toEqual([nodeOf(4)]);
+    // A request need not wait as for one that was never named before.
+    expect(connections.track(SUBNET, new Set([nodeOf(4)]))).toBe(0);
+  });
+});
+
+test('subnets can be tracked and left while it runs', async () => {
+  const { network, connections, pass } = createHarness();
+  await pass(0);
+  let changes = 0;
+  connections.onReadinessChange(() => {
+    changes += 1;
+  });
+  const IDs = () => connections.readiness().map(({ subnetID }) => subnetID);
+  connections.trackSubnets([L1]);
+  expect(changes).toBe(1);
+  expect(IDs()).toEqual([PRIMARY_NETWORK_ID, L1]);
+  // What stays is not read from the start.
+  expect(connections.readiness()[0]?.connected?.totalWeight).toBe(6n);
+  await pass(0);
+  expect(connections.readiness()[1]?.reason).toBe('it has no validators');
+  // Its connections last as long as those that a request has named.
+  expect(network.wanted.get(SUBNET)).toEqual([nodeOf(4)]);
+  await pass(KEEP_MS + 2 * REFRESH_MS);
+  expect(network.wanted.has(SUBNET)).toBe(false);
+  connections.trackSubnets([SUBNET]);
+  await pass(0);
+  expect(IDs()).toEqual([PRIMARY_NETWORK_ID, SUBNET]);
+  expect(network.wanted.get(SUBNET)).toEqual([nodeOf(4)]);
+});
+
+describe('readiness', () => {
+  const isUp = ({ connections }: ReturnType<typeof createHarness>) =>
+    connections.readiness().map((subnet) => subnet.isUp);
+
+  test('needs the quorum of each subnet, and says what is missing', async () => {
+    const harness = createHarness();
+    const { network, connections, pass, registry } = harness;
+    const reading = { isUp: false, reason: 'its validator set is being read', connected: undefined };
+    expect(connections.readiness()).toEqual([
+      { subnetID: PRIMARY_NETWORK_ID, ...reading },
+      { subnetID: SUBNET, ...reading },
+    ]);
+    await pass(0);
+    for (const number of [1, 3]) network.connected.add(nodeOf(number));
+    // 4 of 6 are 66.66 %.
+    expect(connections.readiness()).toEqual([
+      {
+        subnetID: PRIMARY_NETWORK_ID,
+        isUp: false,
+        reason: '66.66 % of its weight is connected, and 67 % is needed',
+        connected: { weight: 4n, totalWeight: 6n },
+      },
+      {
+        subnetID: SUBNET,
+        isUp: false,
+        reason: '0.00 % of its weight is connected, and 67 % is needed',
+        connected: { weight: 0n, totalWeight: 4n },
+      },
+    ]);
+    network.connected.add(nodeOf(4));
+    expect(isUp(harness)).toEqual([false, true]);
+    network.connected.add(nodeOf(2));
+    network.connected.delete(nodeOf(1));
+    expect(connections.readiness()).toEqual([
+      {
+        subnetID: PRIMARY_NETWORK_ID,
+        isUp: true,
+        reason: undefined,
+        connected: { weight: 5n, totalWeight: 6n },
+      },
+      { subnetID: SUBNET, isUp: true, reason: undefined, connected: { weight: 4n, totalWeight: 4n } },
+    ]);
+    // Read on scrape: nobody has to ask for the readiness before.
+    network.connected.delete(nodeOf(4));
+    const metrics = await registry.metrics();
+    expect(metrics).toContain(
+      `signature_aggregator_connected_weight_ratio{subnet_id="${PRIMARY_NETWORK_ID}"} 0.8333\n`,
+    );
+    expect(metrics).toContain(`signature_aggregator_connected_weight_ratio{subnet_id="${SUBNET}"} 0\n`);
+  });
+
+  test('does not come for a tracked subnet without validators, and comes soon after it has some', async () => {
+    const harness = createHarness({ trackedSubnetIDs: [L1] });
+    const { network, connections, sets, pass, clock, registry } = harness;
+    await pass(0);
+    for (const number of [1, 2, 3, 5]) network.connected.add(nodeOf(number));
+    expect(isUp(harness)).toEqual([true, false]);
+    expect(connections.readiness()[1]?.reason).toBe('it has no validators');
+    expect(await registry.metrics()).not.toContain(`connected_weight_ratio{subnet_id="${L1}"`);
+    sets.set(L1, setOf(5));
+    await clock.advance(1_000);
+    await drain();
+    expect(isUp(harness)).toEqual([true, true]);
+  });
+});
+
+describe('an API that fails', () => {
+  test('is asked again: soon at the start, else at the next refresh', async () => {
+    const { state, network, connections, pass, clock } = createHarness({
+      failure: new ApiError('unavailable', 'no connection'),
+    });
+    await pass(0);
+    const subnets = 2;
+    expect(state.reads).toBe(subnets);
+    expect(connections.readiness().map(({ reason }) => reason)).toEqual(
+      Array(2).fill('its validator set cannot be read: no connection'),
+    );
+    await clock.advance(1_000);
+    await drain();
+    expect(state.reads).toBe(2 * subnets);
+    state.failure = undefined;
+    await clock.advance(1_000);
+    await drain();
+    expect(network.wanted.size).toBe(2);
+    state.failure = new Error('down again');
+    await pass(REFRESH_MS);
+    expect(state.reads).toBe(4 * subnets);
+    expect(network.wanted.size).toBe(2);
+  });
+
+  test('says nothing of the inside of a bug', async () => {
+    const { connections, pass } = createHarness({ failure: new TypeError('undefined is not a function') });
+    await pass(0);
+    expect(connections.readiness()[0]?.reason).toBe(
+      'its validator set cannot be read: an unexpected error, which is in the log',
+    );
+  });
+
+  test('leaves a subnet up whose validators are connected, with the reason until it is read again', async () => {
+    const { state, network, connections, pass } = createHarness();
+    await pass(0);
+    for (const number of [1, 2, 3, 4]) network.connected.add(nodeOf(number));
+    state.failure = new ApiError('unavailable', 'no connection');
+    await pass(REFRESH_MS);
+    expect(connections.readiness()).toMatchObject(
+      Array(2).fill({ isUp: true, reason: 'its validator set cannot be read anew: no connection' }),
+    );
+    state.failure = undefined;
+    await pass(REFRESH_MS);
+    expect(connections.readiness()).toMatchObject(Array(2).fill({ isUp: true, reason: undefined }));
+  });
+
+  test('costs no connection to the validators known last, however long it lasts', async () => {
+    const { state, network, pass } = createHarness();
+    await pass(0);
+    state.failure = new ApiError('unavailable', 'no connection');
+    await pass(2 * KEEP_MS);
+    expect(network.wanted.get(SUBNET)).toEqual([nodeOf(4)]);
+    expect(network.wanted.size).toBe(2);
+  });
+
+  test.each(['fails', 'hangs'] as const)('for one subnet (it %s) leaves the others as fresh as ever', async (how) => {
+    const { state, sets, network, connections, pass } = createHarness({ trackedSubnetIDs: [L1, SUBNET] });
+    state.unreadable = { subnetID: L1, how };
+    await pass(0);
+    expect(network.wanted.get(SUBNET)).toEqual([nodeOf(4)]);
+    sets.set(SUBNET, setOf(4, 5));
+    sets.set(PRIMARY_NETWORK_ID, setOf(1, 2, 3, 6));
+    await pass(REFRESH_MS);
+    expect(network.wanted.get(SUBNET)).toEqual([4, 5].map(nodeOf));
+    expect(network.wanted.get(PRIMARY_NETWORK_ID)).toEqual([1, 2, 3, 6].map(nodeOf));
+    expect(connections.readiness()[1]).toMatchObject({
+      isUp: false,
+      reason:
+        how === 'fails'
+          ? 'its validator set cannot be read: refused'
+          : 'its validator set cannot be read: reading the validator set took longer than 10000 ms',
+    });
+    state.unreadable = undefined;
+    sets.set(L1, setOf(7));
+    await pass(REFRESH_MS);
+    expect(network.wanted.get(L1)).toEqual([nodeOf(7)]);
+  });
+});
+
+test('disposed, it leaves no timer', async () => {
+  const { connections, clock, pass } = createHarness();
+  await pass(REFRESH_MS);
+  await connections[Symbol.asyncDispose]();
+  expect(clock.pendingTimers).toBe(0);
+});
+
+describe('a signature request', () => {
+  const asked = { message: Uint8Array.of(1, 2), justification: Uint8Array.of(3) };
+  const query = { sourceChainID: CHAIN, ...asked, appBytes: encodeSignatureRequest(asked) };
+  const signature = new Uint8Array(96).fill(5);
+
+  async function ask(outcome: AppOutcome) {
+    const { connections, network } = createHarness();
+    network.outcome = outcome;
+    const signal = new AbortController().signal;
+    const result = await connections.requestSignature(nodeOf(1), query, { timeoutMs: 100, signal });
+    return { result, network };
+  }
+
+  test('goes to the source chain, as ACP-118 has it', async () => {
+    const { network } = await ask({ kind: 'silent' });
+    const [sent] = network.requests;
+    expect(sent).toMatchObject({ nodeID: nodeOf(1), chainID: CHAIN });
+    expect(parseSignatureRequest(sent?.appBytes ?? new Uint8Array())).toEqual(asked);
+    // The very bytes: a fan-out makes no copies.
+    expect(sent?.appBytes).toBe(query.appBytes);
+  });
+
+  test.each<[string, AppOutcome, object]>([
+    ['a signature', { kind: 'response', bytes: encodeSignatureResponse(signature) }, { kind: 'signature', signature }],
+    ['a refusal', { kind: 'refused', code: 2, text: 'not found' }, { kind: 'refused', code: 2, text: 'not found' }],
+    ['silence', { kind: 'silent' }, { kind: 'silent' }],
+    ['the silence of one that lives', { kind: 'ignored' }, { kind: 'ignored' }],
+    ['no connection', { kind: 'unreachable', reason: 'closed' }, { kind: 'unreachable', reason: 'closed' }],
+  ])('gives %s', async (_, outcome, expected) => {
+    expect((await ask(outcome)).result).toEqual(expected);
+  });
+
+  test.each([0, 1, 95, 97])('a signature of %i bytes crashes nobody', async (length) => {
+    const bytes = encodeSignatureResponse(new Uint8Array(length).fill(1));
+    const { result } = await ask({ kind: 'response', bytes });
+    expect(result).toEqual({ kind: 'invalid_signature', reason: expect.stringContaining(`${length} bytes`) });
+  });
+
+  test('bytes that are no response are an invalid signature', async () => {
+    const { result } = await ask({ kind: 'response', bytes: new Uint8Array(50).fill(0xff) });
+    expect(result).toMatchObject({ kind: 'invalid_signature' });
+  });
+
+  test("a peer's text is cut", async () => {
+    const { result } = await ask({ kind: 'refused', code: 9, text: 'x'.repeat(10_000) });
+    expect(result).toEqual({ kind: 'refused', code: 9, text: 'x'.repeat(300) });
+  });
+});
+
+test('says why a node is not connected, also where nobody has tried yet', () => {
+  const { connections, network } = createHarness();
+  expect(connections.whyUnreachable(nodeOf(1))).toBe('not connected yet');
+  network.failure = 'no address known';
+  expect(connections.whyUnreachable(nodeOf(1))).toBe('no address known');
+});

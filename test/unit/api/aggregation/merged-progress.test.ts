@@ -1,0 +1,157 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ProgressEvent, ProgressState } from '../../../../src/aggregation/collection/progress.ts';
+import type { ValidatorOutcome } from '../../../../src/aggregation/collection/tally.ts';
+import { MergedProgress } from '../../../../src/api/aggregation/merged-progress.ts';
+import type { AggregationEvent, AnswerOutcome } from '../../../../src/api/aggregation/progress-records.ts';
+import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
+
+const REQUEST = { network: 'fuji', quorumPercentage: 67, quorumPercentageBuffer: 5 };
+const VALIDATORS = 5;
+
+const outcome = fc.constantFrom<ValidatorOutcome>(
+  { kind: 'signed' },
+  { kind: 'refused', code: 2, text: 'not found' },
+  { kind: 'silent' },
+  { kind: 'ignored' },
+  { kind: 'unreachable', reason: 'closed' },
+  { kind: 'not_sent', reason: 'full' },
+  { kind: 'invalid_signature', reason: 'no point' },
+);
+const WORDS: readonly AnswerOutcome[] = [
+  'signed',
+  'refused',
+  'silent',
+  'ignored',
+  'unreachable',
+  'not_sent',
+  'invalid_signature',
+];
+const index = fc.nat(VALIDATORS - 1);
+const weight = fc.bigInt({ min: 0n, max: 2n ** 64n });
+
+const state: fc.Arbitrary<ProgressState> = fc
+  .record({
+    outcomes: fc.array(fc.option(outcome, { nil: undefined }), { minLength: VALIDATORS, maxLength: VALIDATORS }),
+    signedWeight: weight,
+    totalWeight: weight,
+    isVerifying: fc.boolean(),
+    isConnected: fc.boolean(),
+  })
+  .map(({ outcomes, signedWeight, totalWeight, isVerifying, isConnected }) => ({
+    ...{ signingSubnetID: PRIMARY_NETWORK_ID, pChainHeight: 7n, signedWeight, totalWeight, isVerifying },
+    neededWeight: 67n,
+    targetWeight: 72n,
+    validators: outcomes.map((known, at) => ({
+      ...{ index: at, nodeIDs: [nodeIDFromBytes(new Uint8Array(20).fill(at))], weight: 10n ** BigInt(at), isConnected },
+      status: known?.kind ?? 'waiting',
+      ...(known && { outcome: known }),
+    })),
+  }));
+
+const event: fc.Arbitrary<ProgressEvent> = fc.oneof(
+  { weight: 1, arbitrary: state.map((known): ProgressEvent => ({ kind: 'state', state: known })) },
+  { weight: 6, arbitrary: index.map((at): ProgressEvent => ({ kind: 'asked', index: at })) },
+  {
+    weight: 8,
+    arbitrary: fc
+      .record({ index, outcome, signedWeight: weight })
+      .map((known): ProgressEvent => ({ kind: 'outcome', ...known })),
+  },
+  { weight: 1, arbitrary: fc.constant<ProgressEvent>({ kind: 'verifying' }) },
+);
+
+/** What a client knows that follows the events as they are described. */
+function follow(events: readonly AggregationEvent[]) {
+  let view: Extract<AggregationEvent, { event: 'resolved' }>['data'] | undefined;
+  for (const told of events) {
+    if (told.event === 'resolved') {
+      view = structuredClone(told.data);
+      continue;
+    }
+    if (view === undefined) throw new Error(`${told.event} before anything was resolved`);
+    switch (told.event) {
+      case 'asked':
+        for (const at of told.data.validators) {
+          const { code: _, text: __, ...validator } = view.validators[at]!;
+          view.validators[at] = { ...validator, status: 'asked' };
+        }
+        break;
+      case 'answer':
+        for (const { index: at, outcome: status, weight: own, ...why } of told.data.answers) {
+          const { code: _, text: __, ...validator } = view.validators[at]!;
+          expect(own).toBe(validator.weight);
+          view.validators[at] = { ...validator, status, ...why };
+        }
+        break;
+      case 'progress':
+        Object.assign(view, told.data);
+        break;
+      case 'verifying':
+        view.isVerifying = true;
+        break;
+      case 'result':
+      case 'error':
+        throw new Error('there is no end in it');
+    }
+  }
+  return view;
+}
+
+test('the words for outcomes are those of the aggregator', () => {
+  expect(new Set(fc.sample(outcome, 500).map(({ kind }) => kind))).toEqual(new Set(WORDS));
+});
+
+describe('however many events are merged', () => {
+  test('the client knows what one knows who was told each', () => {
+    fc.assert(
+      fc.property(state, fc.array(fc.record({ event, isTold: fc.boolean() }), { maxLength: 60 }), (first, events) => {
+        const each = new MergedProgress(REQUEST);
+        const some = new MergedProgress(REQUEST);
+        const toldEach: AggregationEvent[] = [];
+        const toldSome: AggregationEvent[] = [];
+        const steps = [{ event: { kind: 'state', state: first } as const, isTold: false }, ...events];
+        for (const [at, { event: next, isTold }] of steps.entries()) {
+          each.add(next);
+          some.add(next);
+          toldEach.push(...each.take());
+          if (!isTold && at < steps.length - 1) continue;
+          const told = some.take();
+          toldSome.push(...told);
+          // One of a kind, whatever happened, and no validator twice.
+          expect(new Set(told.map(({ event: kind }) => kind)).size).toBe(told.length);
+          for (const { event: kind, data } of told) {
+            const named =
+              kind === 'asked' ? data.validators : kind === 'answer' ? data.answers.map((one) => one.index) : [];
+            expect(new Set(named).size).toBe(named.length);
+          }
+          expect(follow(toldSome)).toEqual(follow(toldEach));
+        }
+        expect(some.take()).toEqual([]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+test('who has failed and signed since was asked, and has signed', () => {
+  const progress = new MergedProgress(REQUEST);
+  const [first] = fc.sample(state, 1) as [ProgressState];
+  progress.add({ kind: 'state', state: first });
+  progress.take();
+  progress.add({ kind: 'asked', index: 3 });
+  progress.add({ kind: 'outcome', index: 3, outcome: { kind: 'silent' }, signedWeight: 0n });
+  progress.add({ kind: 'asked', index: 3 });
+  progress.add({ kind: 'asked', index: 1 });
+  progress.add({ kind: 'outcome', index: 3, outcome: { kind: 'signed' }, signedWeight: 1_000n });
+  progress.add({ kind: 'verifying' });
+  expect(progress.take()).toEqual([
+    { event: 'asked', data: { validators: [1, 3] } },
+    { event: 'answer', data: { answers: [{ index: 3, weight: '1000', outcome: 'signed' }] } },
+    {
+      event: 'progress',
+      data: { signedWeight: '1000', quorumWeight: '67', targetWeight: '72', totalWeight: String(first.totalWeight) },
+    },
+    { event: 'verifying', data: {} },
+  ]);
+});

@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
+import { expect, test } from 'vitest';
+import { assembledCode } from '../../../../scripts/bls/assembled-code.ts';
+
+const BACKEND = new URL('../../../../src/bls/backends/noble-backend.ts', import.meta.url).href;
+
+/** Loads the backend in a thread of its own, and tells what that loads. */
+const SPY = `
+  import { registerHooks } from 'node:module';
+  import { parentPort } from 'node:worker_threads';
+  const files = [];
+  registerHooks({
+    resolve(specifier, context, next) {
+      const found = next(specifier, context);
+      files.push(found.url);
+      return found;
+    },
+  });
+  await import('${BACKEND}');
+  parentPort.postMessage(files);
+`;
+
+test('the code that is loaded is what would be assembled now', () => {
+  const generated = new URL('../../../../src/bls/gen/fused.ts', import.meta.url);
+  expect(readFileSync(generated, 'utf8')).toBe(assembledCode());
+});
+
+test('a thread loads neither what assembles it nor the formulas that it is made of', async () => {
+  const thread = new Worker(new URL(`data:text/javascript,${encodeURIComponent(SPY)}`), {
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+  });
+  const files = await new Promise<string[]>((resolve, reject) => {
+    thread.once('message', resolve);
+    thread.once('error', reject);
+  });
+  await thread.terminate();
+  expect(files).toContain(BACKEND);
+  expect(
+    files.filter((file) =>
+      /assembl|formula-recorder|(?:noble|compile)-formulas|fused-code|bls12-381|integer/.test(file),
+    ),
+  ).toEqual([]);
+});

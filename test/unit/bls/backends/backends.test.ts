@@ -1,0 +1,306 @@
+import * as blst from '@chainsafe/blst';
+import { bls12_381 } from '@noble/curves/bls12-381.js';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { BlsBackend, SignatureCheck } from '../../../../src/bls/backends/bls-backend.ts';
+import { BACKEND_NAMES, loadBackend } from '../../../../src/bls/backends/load-backend.ts';
+import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
+import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
+
+const { G2 } = bls12_381;
+const backends = await Promise.all(BACKEND_NAMES.map(loadBackend));
+const MESSAGE = new TextEncoder().encode('a message');
+const OTHER = new TextEncoder().encode('another message');
+
+const secrets = Array.from({ length: 8 }, (_, index) => blst.SecretKey.fromKeygen(new Uint8Array(32).fill(index + 1)));
+const [secret] = secrets as [blst.SecretKey];
+const publicKey = secret.toPublicKey().toBytes();
+const signature = secret.sign(MESSAGE).toBytes();
+
+/** On the curve, and of order other than that of the group. */
+const OFF_SUBGROUP = (() => {
+  const bytes = new Uint8Array(96);
+  bytes[0] = 0x80;
+  for (let x = 1; ; x += 1) {
+    bytes[95] = x;
+    try {
+      blst.Signature.fromBytes(bytes);
+      return bytes;
+    } catch {
+      // No point has this x.
+    }
+  }
+})();
+
+function negated(bytes: Uint8Array): Uint8Array {
+  const copy = Uint8Array.from(bytes);
+  copy[0] = (copy[0] ?? 0) ^ 0x20;
+  return copy;
+}
+
+function checkOf(backend: BlsBackend, key: Uint8Array, message: Uint8Array, bytes: Uint8Array): SignatureCheck {
+  return {
+    key: backend.parsePublicKey(key),
+    message: backend.hashToCurve(message),
+    signature: backend.parseSignature(bytes),
+  };
+}
+
+function verifies(backend: BlsBackend, { key, message, signature }: SignatureCheck): boolean {
+  return backend.verify(key, message, signature);
+}
+
+describe.each(backends)('the backend $name', (backend) => {
+  const good = checkOf(backend, publicKey, MESSAGE, signature);
+  const infinityKey = backend.aggregatePublicKeys([good.key, backend.parsePublicKey(negated(publicKey))]);
+  const infinity = backend.aggregateSignatures([good.signature, backend.parseSignature(negated(signature))]);
+
+  test('verifies a signature for its key and message alone', () => {
+    expect(verifies(backend, good)).toBe(true);
+    expect(verifies(backend, { ...good, message: backend.hashToCurve(OTHER) })).toBe(false);
+    expect(verifies(backend, { ...good, key: backend.parsePublicKey(negated(publicKey)) })).toBe(false);
+    expect(verifies(backend, { ...good, signature: backend.parseSignature(negated(signature)) })).toBe(false);
+  });
+
+  test.each([
+    ['too short', (bytes: Uint8Array) => bytes.subarray(1), /must have \d+ bytes, has \d+/],
+    ['too long', (bytes: Uint8Array) => Uint8Array.of(...bytes, 0), /must have \d+ bytes, has \d+/],
+    [
+      'uncompressed',
+      (bytes: Uint8Array) => Uint8Array.of((bytes[0] ?? 0) & 0x7f, ...bytes.subarray(1)),
+      /on the curve/,
+    ],
+    ['no x below p', (bytes: Uint8Array) => bytes.map((_, i) => (i === 0 ? 0x9f : 0xff)), /on the curve/],
+    ['infinity', (bytes: Uint8Array) => bytes.map((_, i) => (i === 0 ? 0xc0 : 0)), /the point at infinity/],
+    ['infinity with a sign', (bytes: Uint8Array) => bytes.map((_, i) => (i === 0 ? 0xe0 : 0)), /on the curve/],
+    ['infinity and more', (bytes: Uint8Array) => bytes.map((_, i) => (i === 0 ? 0xc0 : 1)), /on the curve/],
+  ])('refuses what is %s', (_, spoil, reason) => {
+    for (const parse of [
+      () => backend.parsePublicKey(spoil(publicKey)),
+      () => backend.parseSignature(spoil(signature)),
+    ]) {
+      expect(parse).toThrow(ParseError);
+      expect(parse).toThrow(reason);
+    }
+  });
+
+  test('takes a single point of whatever subgroup, and verifies none outside', () => {
+    const outside = { ...good, signature: backend.parseSignature(OFF_SUBGROUP) };
+    expect(verifies(backend, outside)).toBe(false);
+    expect(backend.verifyBatch([good, outside])).toBe(false);
+    // The error is in the subgroup of small order alone: a pairing without the check could miss it.
+    const shifted = { ...good, signature: backend.aggregateSignatures([good.signature, outside.signature]) };
+    expect(verifies(backend, shifted)).toBe(false);
+    expect(backend.verifyBatch([good, shifted])).toBe(false);
+    for (const check of [outside, shifted]) expect(backend.defects?.defectOf(check)).toBeUndefined();
+  });
+
+  test.runIf(backend.isEncodingOf)('tells the encoding of a signature from any other', () => {
+    for (let number = 0; number < 16; number += 1) {
+      const point = backend.aggregateSignatures(Array(number + 1).fill(good.signature));
+      const encoded = backend.encodeSignature(point);
+      expect(backend.isEncodingOf?.(encoded, point)).toBe(true);
+      expect(backend.isEncodingOf?.(negated(encoded), point)).toBe(false);
+      expect(backend.isEncodingOf?.(negated(encoded), backend.parseSignature(negated(encoded)))).toBe(true);
+      for (const place of [0, 48, 95]) {
+        const other = encoded.map((byte, at) => (at === place ? byte ^ 1 : byte));
+        expect(backend.isEncodingOf?.(other, point)).toBe(false);
+      }
+    }
+    expect(backend.isEncodingOf?.(backend.encodeSignature(infinity), infinity)).toBe(false);
+    expect(backend.isEncodingOf?.(backend.encodeSignature(infinity), good.signature)).toBe(false);
+  });
+
+  test('verifies nothing with infinity on a side', () => {
+    for (const check of [
+      { ...good, key: infinityKey },
+      { ...good, signature: infinity },
+      { ...good, key: infinityKey, signature: infinity },
+    ]) {
+      expect(verifies(backend, check)).toBe(false);
+      expect(backend.verifyBatch([good, check])).toBe(false);
+      expect(backend.defects?.defectOf(check)).toBeUndefined();
+    }
+    expect(bytesToHex(backend.encodeSignature(infinity))).toBe(bytesToHex(G2.Point.ZERO.toBytes(true)));
+  });
+
+  test('verifies a batch where each of it verifies, and colluders do not help each other', () => {
+    const checks = secrets.map((each, index) => {
+      const message = Uint8Array.of(index >> 1);
+      return checkOf(backend, each.toPublicKey().toBytes(), message, each.sign(message).toBytes());
+    });
+    expect(backend.verifyBatch(checks)).toBe(true);
+    expect(backend.verifyBatch(checks.slice(0, 1))).toBe(true);
+    expect(backend.verifyBatch([])).toBe(true);
+    for (const position of [0, 7]) {
+      const wrong = checks.with(position, {
+        ...(checks[position] as SignatureCheck),
+        message: backend.hashToCurve(OTHER),
+      });
+      expect(backend.verifyBatch(wrong)).toBe(false);
+    }
+    // The errors of these two cancel in a plain sum.
+    const [first, second] = checks as [SignatureCheck, SignatureCheck];
+    const shift = backend.parseSignature(signature);
+    const back = backend.parseSignature(negated(signature));
+    const colluding = checks
+      .with(0, { ...first, signature: backend.aggregateSignatures([first.signature, shift]) })
+      .with(1, { ...second, signature: backend.aggregateSignatures([second.signature, back]) });
+    expect(backend.verifyBatch(colluding)).toBe(false);
+  });
+
+  test.runIf(backend.sumEncodedSignatures)(
+    'sums up encodings as it does points, and none where one is no point',
+    () => {
+      const encoded = secrets.map((secret) => secret.sign(MESSAGE).toBytes());
+      const sumOf = (signatures: readonly Uint8Array[]) => {
+        const sum = backend.sumEncodedSignatures?.(signatures);
+        return sum && bytesToHex(backend.encodeSignature(sum));
+      };
+      const points = encoded.map((bytes) => backend.parseSignature(bytes));
+      for (const count of [1, 2, encoded.length]) {
+        const expected = backend.encodeSignature(backend.aggregateSignatures(points.slice(0, count)));
+        expect(sumOf(encoded.slice(0, count))).toBe(bytesToHex(expected));
+      }
+      const keys = secrets.map((secret) => backend.parsePublicKey(secret.toPublicKey().toBytes()));
+      const packedKeys = keys.map((key) => backend.packPublicKey(key));
+      for (const count of [1, 2, keys.length]) {
+        const sum = backend.sumPackedPublicKeys?.(packedKeys.slice(0, count));
+        const expected = backend.packPublicKey(backend.aggregatePublicKeys(keys.slice(0, count)));
+        expect(sum && bytesToHex(backend.packPublicKey(sum))).toBe(bytesToHex(expected));
+      }
+      const [first] = encoded as [Uint8Array];
+      const infinityBytes = Uint8Array.of(0xc0, ...new Uint8Array(95));
+      for (const bad of [infinityBytes, new Uint8Array(96).fill(0xff), new Uint8Array(96)]) {
+        expect(() => backend.parseSignature(bad)).toThrow(ParseError);
+        for (const signatures of [[bad], [first, bad], [bad, first]]) expect(sumOf(signatures)).toBeUndefined();
+      }
+      // As they came, in front of zeros, they are packed, too.
+      const packed = new Uint8Array(backend.packedSignatureBytes);
+      packed.set(first);
+      expect(bytesToHex(backend.encodeSignature(backend.unpackSignature(packed)))).toBe(bytesToHex(first));
+    },
+  );
+
+  test('packs and unpacks, sums and infinity too', () => {
+    const other = backend.parseSignature(secrets[1]?.sign(MESSAGE).toBytes() as Uint8Array);
+    for (const each of [good.signature, infinity, backend.aggregateSignatures([good.signature, other, other])]) {
+      const packed = backend.packSignature(each);
+      expect(packed.length).toBe(backend.packedSignatureBytes);
+      // At an offset that fits no word, as a slice of a message may be.
+      const moved = Uint8Array.of(0, ...packed).subarray(1);
+      const unpacked = backend.unpackSignature(moved);
+      expect(bytesToHex(backend.encodeSignature(unpacked))).toBe(bytesToHex(backend.encodeSignature(each)));
+    }
+    for (const key of [good.key, backend.aggregatePublicKeys([good.key, good.key, good.key])]) {
+      const packed = backend.packPublicKey(key);
+      expect(packed.length).toBe(backend.packedPublicKeyBytes);
+      const again = backend.packPublicKey(backend.unpackPublicKey(Uint8Array.of(0, ...packed).subarray(1)));
+      expect(bytesToHex(again)).toBe(bytesToHex(packed));
+    }
+    const message = backend.unpackMessage(Uint8Array.from(backend.packMessage(good.message)));
+    expect(verifies(backend, { ...good, message })).toBe(true);
+  });
+});
+
+test.each(
+  backends.flatMap((backend) => (backend.defects === undefined ? [] : [{ backend, defects: backend.defects }])),
+)('defects of $backend.name multiply, and tell how often one of them counts', ({ backend, defects }) => {
+  const good = checkOf(backend, publicKey, MESSAGE, signature);
+  const bad = { ...good, signature: backend.parseSignature(secret.sign(OTHER).toBytes()) };
+  const defect = defects.defectOf(bad);
+  const none = defects.defectOf(good);
+  if (defect === undefined || none === undefined) throw new Error('no defect');
+  expect([defects.isNone(none), defects.isNone(defect)]).toEqual([true, false]);
+  const both = defects.defectOf({
+    ...good,
+    key: backend.aggregatePublicKeys([good.key, good.key]),
+    signature: backend.aggregateSignatures([good.signature, bad.signature]),
+  });
+  if (both === undefined) throw new Error('no defect');
+  expect(defects.areEqual(both, defect)).toBe(true);
+  expect(defects.isNone(defects.divide(both, defect))).toBe(true);
+  for (const times of [1, 2, 5, 9]) {
+    const counted = defects.defectOf({
+      ...good,
+      key: backend.aggregatePublicKeys(Array(times).fill(good.key)),
+      signature: backend.aggregateSignatures(Array(times).fill(bad.signature)),
+    });
+    if (counted === undefined) throw new Error('no defect');
+    expect(defects.logarithm(counted, defect, 9)).toBe(times);
+    expect(defects.logarithm(counted, defect, times - 1)).toBeUndefined();
+  }
+  expect(defects.logarithm(none, defect, 9)).toBeUndefined();
+});
+
+/** What peers may send: a signature of this message, of another one, of another signer, or any point at all. */
+const contributions = fc.array(
+  fc.record({
+    signer: fc.nat(secrets.length - 1),
+    kind: fc.constantFrom('good', 'good', 'good', 'of another message', 'negated', 'off subgroup'),
+  }),
+  { minLength: 1, maxLength: 6 },
+);
+
+test('all backends agree on sums, their bytes and whether they verify', () => {
+  fc.assert(
+    fc.property(contributions, (parts) => {
+      const results = backends.map((backend) => {
+        const keys = parts.map(({ signer }) => secrets[signer]?.toPublicKey().toBytes() as Uint8Array);
+        const signatures = parts.map(({ signer, kind }) => {
+          const own = (secrets[signer] as blst.SecretKey)
+            .sign(kind === 'of another message' ? OTHER : MESSAGE)
+            .toBytes();
+          return kind === 'negated' ? negated(own) : kind === 'off subgroup' ? OFF_SUBGROUP : own;
+        });
+        const sum = backend.aggregateSignatures(signatures.map((each) => backend.parseSignature(each)));
+        const check = {
+          key: backend.aggregatePublicKeys(keys.map((each) => backend.parsePublicKey(each))),
+          message: backend.hashToCurve(MESSAGE),
+          signature: sum,
+        };
+        return {
+          bytes: bytesToHex(backend.encodeSignature(sum)),
+          isValid: verifies(backend, check),
+          isValidInBatch: backend.verifyBatch([check, check]),
+        };
+      });
+      const [first, ...others] = results;
+      for (const other of others) expect(other).toEqual(first);
+      expect(first?.isValidInBatch).toBe(first?.isValid);
+      if (parts.every(({ kind }) => kind === 'good')) expect(first?.isValid).toBe(true);
+    }),
+    { numRuns: 25 },
+  );
+});
+
+test('all backends agree on what is a point', () => {
+  const bytes = fc.oneof(
+    fc
+      .uint8Array({ minLength: 96, maxLength: 96 })
+      .map((random) => random.map((byte, i) => (i === 0 ? 0x80 | (byte & 0x2f) : byte))),
+    fc.tuple(fc.nat(767), fc.nat(secrets.length - 1)).map(([bit, signer]) => {
+      const own = (secrets[signer] as blst.SecretKey).sign(MESSAGE).toBytes();
+      return own.map((byte, i) => (i === bit >> 3 ? byte ^ (1 << (bit & 7)) : byte));
+    }),
+  );
+  const outcome = (parse: () => unknown): string => {
+    try {
+      parse();
+      return 'a point';
+    } catch (error) {
+      if (!(error instanceof ParseError)) throw error;
+      return error.reason;
+    }
+  };
+  fc.assert(
+    fc.property(bytes, (input) => {
+      const [noble, native] = backends.map((backend) => outcome(() => backend.parseSignature(input)));
+      expect(noble).toBe(native);
+      const half = input.subarray(0, 48);
+      const [nobleKey, nativeKey] = backends.map((backend) => outcome(() => backend.parsePublicKey(half)));
+      expect(nobleKey).toBe(nativeKey);
+    }),
+    { numRuns: 300 },
+  );
+});

@@ -1,0 +1,387 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { PublicKeyTable } from '../../../../src/bls/backends/public-key-table.ts';
+import { type AddOutcome, SignatureLanes } from '../../../../src/bls/curve/signature-lanes.ts';
+import { type BlsJob, runBlsJob } from '../../../../src/bls/service/bls-jobs.ts';
+import { createJobRunner, JobsOverloaded } from '../../../../src/bls/service/job-runner.ts';
+import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
+import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
+import { createModelSigner, modelBackend } from '../backends/model-backend.ts';
+
+const MESSAGE = Uint8Array.of(1, 2, 3);
+const NO_POINT = new Uint8Array(96).fill(0xff);
+const signers = Array.from({ length: 400 }, (_, index) => createModelSigner(7n + BigInt(index) ** 2n));
+const signatures = signers.map((signer) => signer.sign(MESSAGE));
+const indices = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
+
+/** Promises settle between two turns of the event loop. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Lanes whose jobs run when the test says so. */
+function openLanes(
+  options: { threads?: number; concurrency?: number; maxQueued?: number; isOver?: () => boolean } = {},
+) {
+  const { threads = 1, concurrency = threads, maxQueued = 100, isOver = () => false } = options;
+  const jobs: BlsJob<'add'>[] = [];
+  const running: (() => void)[] = [];
+  const runner = createJobRunner({
+    threads,
+    concurrency,
+    maxQueued,
+    execute(job) {
+      if (job.kind !== 'add') throw new Error('not of these tests');
+      jobs.push(job);
+      return new Promise((resolve, reject) => {
+        running.push(() => {
+          try {
+            resolve(runBlsJob(modelBackend, structuredClone(job)));
+          } catch (error) {
+            reject(error);
+          }
+        });
+      });
+    },
+    close: async () => {},
+  });
+  const table = new PublicKeyTable(modelBackend.packedPublicKeyBytes);
+  const lanes = new SignatureLanes(runner, table.memory, isOver);
+  const outcomes = new Map<number, AddOutcome | 'rejected'>();
+  /** Ends when what was added has had the time to become a job: what is added meanwhile goes with it. */
+  const add = (index: number, signature = signatures[index] as Uint8Array, isLast = false): Promise<void> => {
+    const { publicKey } = signers[index] as (typeof signers)[number];
+    lanes.add(index, table.slotOf(bytesToHex(publicKey), publicKey), signature, isLast).then(
+      (outcome) => outcomes.set(index, outcome),
+      () => outcomes.set(index, 'rejected'),
+    );
+    return turn();
+  };
+  const addLast = (index: number, signature?: Uint8Array): Promise<void> => add(index, signature, true);
+  const sizes = () => jobs.map(({ slots }) => slots.length);
+  /** Ends the job that is at this place among those running. */
+  async function finish(place = 0): Promise<void> {
+    running.splice(place, 1)[0]?.();
+    await turn();
+  }
+  return { lanes, runner, table, jobs, running, outcomes, add, addLast, sizes, finish };
+}
+
+const neverNeeded = () => Promise.reject(new Error('the lanes would do'));
+
+/** Whether the parts add up to the sum of these signers' keys and signatures. */
+function areSumsOf(sums: readonly { key: Uint8Array; signature: Uint8Array }[], members: readonly number[]): boolean {
+  const key = modelBackend.aggregatePublicKeys(sums.map((sum) => modelBackend.unpackPublicKey(sum.key)));
+  const signature = modelBackend.aggregateSignatures(sums.map((sum) => modelBackend.unpackSignature(sum.signature)));
+  const expected = members.map((index) => signers[index] as (typeof signers)[number]);
+  const keys = expected.map(({ publicKey }) => modelBackend.parsePublicKey(publicKey));
+  return (
+    modelBackend.verify(key, modelBackend.hashToCurve(MESSAGE), signature) &&
+    bytesToHex(modelBackend.packPublicKey(key)) ===
+      bytesToHex(modelBackend.packPublicKey(modelBackend.aggregatePublicKeys(keys)))
+  );
+}
+
+describe('a job', () => {
+  test('takes what has gathered when a thread is free, not when it was queued', async () => {
+    const { add, sizes, finish, outcomes } = openLanes();
+    await add(0);
+    for (const index of indices(1, 30)) await add(index);
+    expect(sizes()).toEqual([1]);
+    await finish();
+    expect(sizes()).toEqual([1, 29]);
+    expect([...outcomes]).toEqual([[0, 'added']]);
+    await finish();
+    expect(outcomes.size).toBe(30);
+  });
+
+  test('takes all that is added in the same breath', async () => {
+    const { add, sizes } = openLanes({ concurrency: 2 });
+    for (const index of indices(0, 10)) void add(index);
+    expect(sizes()).toEqual([]);
+    await turn();
+    expect(sizes()).toEqual([10]);
+  });
+
+  test('takes at most 64 signatures, so that it does not hold up another request', async () => {
+    const { add, sizes, finish } = openLanes();
+    await add(0);
+    for (const index of indices(1, 150)) void add(index);
+    for (let job = 0; job < 4; job += 1) await finish();
+    expect(sizes()).toEqual([1, 64, 64, 21]);
+  });
+
+  test('takes an equal share for each thread, but no fewer than four', async () => {
+    const { add, sizes, finish } = openLanes({ threads: 4 });
+    for (const index of indices(0, 4)) await add(index);
+    expect(sizes()).toEqual([1, 1, 1, 1]);
+    for (const index of indices(4, 24)) await add(index);
+    await finish();
+    // A fourth of 20; then fourths of what is left, until those are fewer than four.
+    expect(sizes().slice(4)).toEqual([5]);
+    for (let job = 0; job < 4; job += 1) await finish();
+    expect(sizes().slice(4)).toEqual([5, 4, 4, 4, 3]);
+  });
+
+  test.each([
+    [3, [3]],
+    [6, [4, 2]],
+    [40, [20, 10, 5]],
+  ])('is queued for each four of %i that wait, up to the number of lanes', async (count, expected) => {
+    const { runner, table, add, sizes, finish } = openLanes({ threads: 2, concurrency: 3 });
+    // Jobs of other requests keep all threads busy until everything waits.
+    for (let other = 0; other < 3; other += 1) {
+      void runner.run<'add'>(() => ({
+        ...{ kind: 'add', keys: table.memory, slots: [], signatures: new Uint8Array(), sum: undefined },
+      }));
+    }
+    for (const index of indices(0, count)) void add(index);
+    await turn();
+    expect(sizes()).toEqual([0, 0, 0]);
+    for (let other = 0; other < 3; other += 1) await finish();
+    expect(sizes().slice(3)).toEqual(expected);
+  });
+});
+
+test('each lane has one job at a time, and together they have each signer once', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 4 }),
+      fc.integer({ min: 1, max: 3 }),
+      fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.constant('finish' as const)), { maxLength: 20 }),
+      fc.infiniteStream(fc.nat(11)),
+      async (threads, jobsPerThread, steps, places) => {
+        const { lanes, add, finish, running, outcomes, jobs } = openLanes({
+          threads,
+          concurrency: threads * jobsPerThread,
+        });
+        let added = 0;
+        const finishOne = () => finish((places.next().value as number) % running.length);
+        for (const step of steps) {
+          if (step === 'finish') {
+            if (running.length > 0) await finishOne();
+          } else {
+            const until = Math.min(added + step, signers.length);
+            for (; added < until; added += 1) void add(added);
+            await turn();
+          }
+          expect(running.length).toBeLessThanOrEqual(threads * jobsPerThread);
+        }
+        while (running.length > 0) await finishOne();
+        expect([...outcomes.values()]).toEqual(Array(added).fill('added'));
+        expect(jobs.reduce((sum, { slots }) => sum + slots.length, 0)).toBe(added);
+        const sums = await lanes.partialSums(neverNeeded);
+        expect(sums.signers.toSorted((a, b) => a - b)).toEqual(indices(0, added));
+        if (added > 0) expect(areSumsOf(sums.sums, indices(0, added))).toBe(true);
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test('what is no point is told to its signer alone, and is in no sum', async () => {
+  const { lanes, add, finish, outcomes } = openLanes();
+  await add(0);
+  await add(1, NO_POINT);
+  await add(2);
+  await finish();
+  await finish();
+  expect(outcomes.get(1)).toEqual(new ParseError('signature', 'is not a compressed point on the curve'));
+  expect([outcomes.get(0), outcomes.get(2)]).toEqual(['added', 'added']);
+  const { signers: members, sums } = await lanes.partialSums(neverNeeded);
+  expect(members).toEqual([0, 2]);
+  expect(areSumsOf(sums, [0, 2])).toBe(true);
+});
+
+test('after a removal the sum is made of single signatures, those that come later too', async () => {
+  const { lanes, add, finish } = openLanes();
+  for (const index of indices(0, 5)) await add(index);
+  await finish();
+  await finish();
+  lanes.remove(3);
+  await add(7);
+  await finish();
+  const made = { key: Uint8Array.of(1), signature: Uint8Array.of(2) };
+  const asked: number[] = [];
+  const { signers: members, sums } = await lanes.partialSums(async ({ slots, points }) => {
+    asked.push(slots.length, points.length / modelBackend.packedSignatureBytes);
+    return made;
+  });
+  expect(members).toEqual([0, 1, 2, 4, 7]);
+  expect(sums).toEqual([made]);
+  expect(asked).toEqual([5, 5]);
+  expect(() => lanes.contributionsOf([3])).toThrow('no signature of signer 3');
+});
+
+test('contributions are in the order asked for, in memory that threads share', async () => {
+  const { lanes, add, finish, table } = openLanes();
+  for (const index of indices(0, 3)) await add(index);
+  await finish();
+  await finish();
+  const { keys, slots, points } = lanes.contributionsOf([2, 0]);
+  expect(keys).toBe(table.memory);
+  expect(slots).toEqual([2, 0]);
+  expect(points.buffer).toBeInstanceOf(SharedArrayBuffer);
+  const size = modelBackend.packedSignatureBytes;
+  expect([points.slice(0, size), points.slice(size)]).toEqual([signatures[2], signatures[0]]);
+});
+
+describe('when it is over', () => {
+  test('those that no job has taken hear it, and those in a job get their outcome', async () => {
+    const { lanes, add, finish, outcomes } = openLanes();
+    await add(0);
+    for (const index of indices(1, 3)) void add(index);
+    lanes.end();
+    await finish();
+    expect([...outcomes].toSorted(([a], [b]) => a - b)).toEqual([
+      [0, 'added'],
+      [1, 'over'],
+      [2, 'over'],
+    ]);
+  });
+
+  test('a job whose turn comes afterwards does not run', async () => {
+    let isOver = false;
+    const { add, finish, outcomes, sizes } = openLanes({ isOver: () => isOver });
+    await add(0);
+    for (const index of indices(1, 3)) void add(index);
+    isOver = true;
+    await finish();
+    expect(sizes()).toEqual([1]);
+    expect([outcomes.get(1), outcomes.get(2)]).toEqual(['over', 'over']);
+  });
+});
+
+describe('a job that fails', () => {
+  test('fails the signatures that it took and no others, and its lane goes on', async () => {
+    const { lanes, add, running, outcomes, finish, jobs } = openLanes();
+    await add(0);
+    await add(1);
+    // Makes the job break in another way than by a malformed point.
+    Object.assign(jobs[0] as object, { slots: undefined });
+    await finish();
+    expect(outcomes.get(0)).toBe('rejected');
+    expect(running).toHaveLength(1);
+    await finish();
+    expect(outcomes.get(1)).toBe('added');
+    expect((await lanes.partialSums(neverNeeded)).signers).toEqual([1]);
+  });
+
+  test('because the queue is full fails all that wait, and the next one is tried again', async () => {
+    const { runner, add, finish, outcomes, table } = openLanes({ maxQueued: 1 });
+    const other = () =>
+      runner.run<'add'>(() => ({
+        ...{ kind: 'add', keys: table.memory, slots: [], signatures: new Uint8Array(), sum: undefined },
+      }));
+    void other();
+    void other();
+    await expect(other()).rejects.toThrow(JobsOverloaded);
+    await add(0);
+    await turn();
+    expect(outcomes.get(0)).toBe('rejected');
+    await finish();
+    await finish();
+    await add(1);
+    await finish();
+    expect(outcomes.get(1)).toBe('added');
+  });
+});
+
+describe('the last signatures', () => {
+  const membersOf = (lanes: SignatureLanes) => lanes.made?.signers.toSorted((a, b) => a - b);
+
+  test('wait for the jobs before them, and one job then makes the aggregate of all', async () => {
+    const { lanes, add, addLast, jobs, finish } = openLanes({ concurrency: 2 });
+    await add(0);
+    await add(1);
+    await addLast(2);
+    expect(jobs).toHaveLength(2);
+    await finish();
+    expect(jobs).toHaveLength(2);
+    await finish();
+    expect(jobs).toHaveLength(3);
+    expect(jobs[2]?.last?.sums).toHaveLength(1);
+    expect(lanes.made).toBeUndefined();
+    await finish();
+    expect(membersOf(lanes)).toEqual([0, 1, 2]);
+    // Whoever adds them up after all begins with the signatures.
+    const anew = await lanes.partialSums(async (contributions) =>
+      runBlsJob<'sum'>(modelBackend, { kind: 'sum', ...contributions }),
+    );
+    expect(areSumsOf(anew.sums, [0, 1, 2])).toBe(true);
+    const key = modelBackend.aggregatePublicKeys(
+      signers.slice(0, 3).map(({ publicKey }) => modelBackend.parsePublicKey(publicKey)),
+    );
+    expect(lanes.made?.key).toEqual(modelBackend.packPublicKey(key));
+  });
+
+  test.each([
+    [1, 64, [64]],
+    [1, 65, [64, 1]],
+    [2, 8, [8]],
+    [2, 17, [9, 8]],
+  ])('are one job of their own, with %i threads and %i of them', async (threads, count, expected) => {
+    const { add, addLast, sizes, jobs, running, finish } = openLanes({ threads, concurrency: 2 * threads });
+    for (const index of indices(0, count - 1)) void add(index);
+    await addLast(count - 1);
+    while (running.length > 0) await finish();
+    expect(sizes()).toEqual(expected);
+    expect(jobs.map(({ last }) => last !== undefined)).toEqual(expected.map((_, n) => n === expected.length - 1));
+  });
+
+  test('are taken by the first of the jobs that were queued, and the others leave alone what comes then', async () => {
+    const { runner, table, lanes, add, addLast, sizes, finish } = openLanes({ concurrency: 2 });
+    for (let other = 0; other < 2; other += 1) {
+      void runner.run<'add'>(() => ({
+        ...{ kind: 'add', keys: table.memory, slots: [], signatures: new Uint8Array(), sum: undefined },
+      }));
+    }
+    for (const index of indices(0, 5)) void add(index);
+    await turn();
+    await addLast(5);
+    await finish();
+    expect(sizes()).toEqual([0, 0, 6]);
+    await add(6);
+    await finish();
+    expect(sizes()).toEqual([0, 0, 6]);
+    await finish();
+    expect(membersOf(lanes)).toEqual(indices(0, 6));
+  });
+
+  test('make no aggregate where one of them is no point', async () => {
+    const { lanes, add, addLast, finish, outcomes } = openLanes();
+    await add(0);
+    await addLast(1, NO_POINT);
+    await finish();
+    await finish();
+    expect(outcomes.get(1)).toBeInstanceOf(ParseError);
+    expect(lanes.made).toBeUndefined();
+    // So others are needed, and nothing holds them up.
+    await add(2);
+    await finish();
+    expect(outcomes.get(2)).toBe('added');
+  });
+
+  test('hold up what comes after them until somebody is removed', async () => {
+    const { lanes, add, addLast, jobs, finish, outcomes } = openLanes();
+    await addLast(0);
+    await addLast(1);
+    await finish();
+    await finish();
+    expect(membersOf(lanes)).toEqual([0]);
+    expect(jobs).toHaveLength(1);
+    await add(2);
+    expect(jobs).toHaveLength(1);
+    lanes.remove(0);
+    expect(lanes.made).toBeUndefined();
+    expect(jobs).toHaveLength(2);
+    await finish();
+    expect([...outcomes.keys()]).toEqual([0, 1, 2]);
+  });
+
+  test('that are removed while their aggregate is being made leave none', async () => {
+    const { lanes, addLast, finish } = openLanes();
+    await addLast(0);
+    lanes.remove(0);
+    await finish();
+    expect(lanes.made).toBeUndefined();
+  });
+});

@@ -1,0 +1,355 @@
+import * as blst from '@chainsafe/blst';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { BlsBackend } from '../../../../src/bls/backends/bls-backend.ts';
+import { BACKEND_NAMES, loadBackend } from '../../../../src/bls/backends/load-backend.ts';
+import { type BlsAggregation, createBlsService, type Signer } from '../../../../src/bls/service/aggregation.ts';
+import { runBlsJob } from '../../../../src/bls/service/bls-jobs.ts';
+import { createJobRunner, type JobRunner } from '../../../../src/bls/service/job-runner.ts';
+import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
+import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
+import { settle } from '../../../support/fake-clock.ts';
+import { createModelSigner, modelBackend } from '../backends/model-backend.ts';
+import { createInlineBls, createInlineRunner } from './inline-bls.ts';
+
+const MESSAGE = Uint8Array.of(1, 2, 3);
+const never = new AbortController().signal;
+
+interface TestSigner extends Signer {
+  sign(error: bigint): Uint8Array;
+}
+
+const modelSigners = Array.from({ length: 40 }, (_, index): TestSigner => {
+  const signer = createModelSigner(1_000n + BigInt(index) ** 2n);
+  return {
+    index,
+    publicKey: signer.publicKey,
+    publicKeyHex: bytesToHex(signer.publicKey),
+    sign: (error) => signer.sign(MESSAGE, error),
+  };
+});
+
+function addAll(aggregation: BlsAggregation, signers: readonly TestSigner[], errors: readonly bigint[] = []) {
+  return Promise.all(signers.map((signer, i) => aggregation.add(signer, signer.sign(errors[i] ?? 0n))));
+}
+
+async function verifies(aggregation: BlsAggregation): Promise<boolean> {
+  return aggregation.verify(await aggregation.aggregate(), MESSAGE);
+}
+
+/** Removes whom the search finds until the aggregate verifies; gives all found. */
+async function cleanUp(aggregation: BlsAggregation): Promise<number[]> {
+  const found: number[] = [];
+  while (!(await verifies(aggregation))) {
+    const { bad } = await aggregation.findBadSigners(never);
+    expect(bad.length).toBeGreaterThan(0);
+    for (const index of bad) aggregation.remove(index);
+    found.push(...bad);
+  }
+  return found.toSorted((a, b) => a - b);
+}
+
+describe('an aggregation', () => {
+  test('sums up what comes in whatever order and groups, on however many threads', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.shuffledSubarray(modelSigners, { minLength: 1 }),
+        fc.array(fc.nat(40), { maxLength: 5 }),
+        fc.integer({ min: 1, max: 4 }),
+        async (signers, cuts, threads) => {
+          using aggregation = createBlsService(
+            createInlineRunner(modelBackend, undefined, threads),
+            modelBackend,
+          ).startAggregation(MESSAGE, never);
+          const bounds = [0, ...cuts.filter((cut) => cut < signers.length).toSorted((a, b) => a - b), signers.length];
+          for (const [i, start] of bounds.entries()) await addAll(aggregation, signers.slice(start, bounds[i + 1]));
+          const aggregate = await aggregation.aggregate();
+          expect(aggregate.signers).toEqual(signers.map(({ index }) => index).toSorted((a, b) => a - b));
+          expect(await aggregation.verify(aggregate, MESSAGE)).toBe(true);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  test('takes what is decoded while it is summed up into the next sum', async () => {
+    using aggregation = createInlineBls(modelBackend).startAggregation(MESSAGE, never);
+    await addAll(aggregation, modelSigners.slice(0, 3));
+    const late = addAll(aggregation, modelSigners.slice(3, 9));
+    const first = await aggregation.aggregate();
+    expect(await aggregation.verify(first, MESSAGE)).toBe(true);
+    await late;
+    const second = await aggregation.aggregate();
+    expect(second.signers).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    expect(await aggregation.verify(second, MESSAGE)).toBe(true);
+  });
+
+  test('says what is wrong with what is no point, and goes on with the others of the same job', async () => {
+    using aggregation = createInlineBls(modelBackend).startAggregation(MESSAGE, never);
+    const [one, two, three, four, five] = modelSigners as [TestSigner, TestSigner, TestSigner, TestSigner, TestSigner];
+    const noKey = new Uint8Array(48).fill(0xff);
+    const outcomes = await Promise.all([
+      aggregation.add(one, one.sign(0n)),
+      aggregation.add(two, new Uint8Array(96).fill(0xff)),
+      aggregation.add(three, new Uint8Array(95)),
+      aggregation.add({ ...four, publicKey: noKey, publicKeyHex: bytesToHex(noKey) }, four.sign(0n)),
+      aggregation.add(five, five.sign(0n)),
+    ]);
+    expect(outcomes.map((outcome) => (outcome instanceof ParseError ? outcome.message : outcome))).toEqual([
+      'added',
+      'signature: is not a compressed point on the curve',
+      'signature: must have 96 bytes, has 95',
+      'public key: is not a compressed point on the curve',
+      'added',
+    ]);
+    expect((await aggregation.aggregate()).signers).toEqual([0, 4]);
+    expect(await verifies(aggregation)).toBe(true);
+  });
+
+  test('finds those with errors, and verifies without them', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.boolean(), { minLength: 2, maxLength: 40 }), async (bad) => {
+        fc.pre(bad.includes(false));
+        using aggregation = createInlineBls(modelBackend).startAggregation(MESSAGE, never);
+        await addAll(
+          aggregation,
+          modelSigners.slice(0, bad.length),
+          bad.map((isBad, i) => (isBad ? 2n ** BigInt(i) : 0n)),
+        );
+        expect(await cleanUp(aggregation)).toEqual(bad.flatMap((isBad, i) => (isBad ? [i] : [])));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('proves a signature alone, without adding it', async () => {
+    using aggregation = createInlineBls(modelBackend).startAggregation(MESSAGE, never);
+    const [one, two] = modelSigners as [TestSigner, TestSigner];
+    expect(await aggregation.verifyAlone(one, one.sign(0n))).toBe(true);
+    expect(await aggregation.verifyAlone(one, one.sign(1n))).toBe(false);
+    expect(await aggregation.verifyAlone(one, two.sign(0n))).toBe(false);
+    expect(await aggregation.verifyAlone(one, new Uint8Array(96).fill(0xff))).toBe(false);
+    expect(await aggregation.verifyAlone(one, new Uint8Array(3))).toBe(false);
+    await aggregation.add(two, two.sign(0n));
+    expect((await aggregation.aggregate()).signers).toEqual([1]);
+  });
+
+  test('verifies nothing but what it made last', async () => {
+    using aggregation = createInlineBls(modelBackend).startAggregation(MESSAGE, never);
+    await addAll(aggregation, modelSigners.slice(0, 2));
+    const aggregate = await aggregation.aggregate();
+    await expect(aggregation.verify(aggregate, Uint8Array.of(1, 2))).rejects.toThrow('another aggregate');
+    await expect(aggregation.verify({ ...aggregate, signers: [0] }, MESSAGE)).rejects.toThrow('another aggregate');
+    await expect(aggregation.findBadSigners(never)).rejects.toThrow('no aggregate has failed');
+    const { signature } = aggregate;
+    expect(await aggregation.verify({ ...aggregate, signature: signature.with(95, 1) }, MESSAGE)).toBe(false);
+  });
+
+  test('that is over leaves undone what nobody has begun', async () => {
+    const busy = Promise.withResolvers<void>();
+    const started: string[] = [];
+    const runner = createJobRunner({
+      threads: 1,
+      concurrency: 1,
+      maxQueued: 100,
+      async execute(job) {
+        started.push(job.kind);
+        await busy.promise;
+        return runBlsJob(modelBackend, job);
+      },
+      close: async () => {},
+    });
+    const aggregation = createBlsService(runner, modelBackend).startAggregation(MESSAGE, never);
+    // Nothing is done for a message that nobody has signed.
+    await settle();
+    expect(started).toEqual([]);
+    const added = addAll(aggregation, modelSigners.slice(0, 3));
+    aggregation[Symbol.dispose]();
+    expect(await added).toEqual(['over', 'over', 'over']);
+    busy.resolve();
+    await runner[Symbol.asyncDispose]();
+    expect(started).toEqual(['hash']);
+    expect(await addAll(aggregation, modelSigners.slice(0, 1))).toEqual(['over']);
+  });
+
+  test('that is aborted gives the reason to all who wait for what has not begun', async () => {
+    const aborted = new AbortController();
+    const busy = Promise.withResolvers<void>();
+    const bls = createInlineBls(modelBackend, busy.promise);
+    using _ahead = bls.startAggregation(MESSAGE, never);
+    using aggregation = bls.startAggregation(MESSAGE, aborted.signal);
+    const added = addAll(aggregation, modelSigners.slice(0, 2));
+    const [one] = modelSigners as [TestSigner];
+    const waiting = [aggregation.verifyAlone(one, one.sign(0n)), aggregation.aggregate()];
+    aborted.abort(new Error('not wanted'));
+    busy.resolve();
+    expect(await added).toEqual(['over', 'over']);
+    for (const outcome of await Promise.allSettled(waiting)) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'not wanted' } });
+    }
+  });
+
+  test('passes on what breaks a job to all who wait for it', async () => {
+    const broken = {
+      ...modelBackend,
+      parseSignature: () => {
+        throw new RangeError('a bug');
+      },
+    };
+    using aggregation = createInlineBls(broken).startAggregation(MESSAGE, never);
+    const outcomes = await Promise.allSettled(modelSigners.map((signer) => aggregation.add(signer, signer.sign(0n))));
+    expect(outcomes.every((outcome) => outcome.status === 'rejected' && outcome.reason instanceof RangeError)).toBe(
+      true,
+    );
+  });
+});
+
+describe('checks of several aggregations', () => {
+  async function checkTogether(errors: readonly bigint[], count = errors.length) {
+    const batches: number[] = [];
+    let singles = 0;
+    const backend: BlsBackend = {
+      ...modelBackend,
+      verifyBatch(checks) {
+        batches.push(checks.length);
+        return modelBackend.verifyBatch(checks);
+      },
+      verify(...check) {
+        singles += 1;
+        return modelBackend.verify(...check);
+      },
+    };
+    const bls = createInlineBls({ ...backend, verifyBatch: backend.verifyBatch });
+    const all = Array.from({ length: count }, () => bls.startAggregation(MESSAGE, never));
+    await Promise.all(all.map((aggregation, i) => addAll(aggregation, modelSigners.slice(0, 3), [errors[i] ?? 0n])));
+    const made = await Promise.all(all.map((aggregation) => aggregation.aggregate()));
+    const results = await Promise.all(all.map((aggregation, i) => aggregation.verify(made[i] as never, MESSAGE)));
+    for (const aggregation of all) aggregation[Symbol.dispose]();
+    return { results, batches, singles };
+  }
+
+  test('that wait are one; those of aggregates with which nobody waits are made with them, and a first one waits for nobody', async () => {
+    const { results, batches } = await checkTogether([], 10);
+    expect(results).toEqual(Array(10).fill(true));
+    expect(batches).toEqual([7]);
+  });
+
+  test('are singled out where one fails: each has its own verdict', async () => {
+    const { results, batches } = await checkTogether([0n, 0n, 7n, 0n, 0n, 0n]);
+    expect(results).toEqual([true, true, false, true, true, true]);
+    expect(batches).toEqual([3]);
+  });
+
+  test('alone are none', async () => {
+    const { results, batches, singles } = await checkTogether([0n]);
+    expect({ results, batches }).toEqual({ results: [true], batches: [] });
+    expect(singles).toBeGreaterThan(0);
+  });
+});
+
+describe.each(await Promise.all(BACKEND_NAMES.map(loadBackend)))('with real points: $name', (backend) => {
+  const signers = Array.from({ length: 20 }, (_, index) => {
+    const secret = blst.SecretKey.fromKeygen(new Uint8Array(32).fill(index + 1));
+    const publicKey = secret.toPublicKey().toBytes();
+    return { index, secret, publicKey, publicKeyHex: bytesToHex(publicKey) };
+  });
+  const OTHER = Uint8Array.of(9);
+  /** An error of its own weight: of another message, as many times. */
+  const shift = (signature: blst.Signature, times: number, sign: 1 | -1 = 1): Uint8Array => {
+    const error = (signers[0] as (typeof signers)[number]).secret.sign(OTHER).toBytes();
+    if (sign === -1) error[0] = (error[0] ?? 0) ^ 0x20;
+    const point = blst.Signature.fromBytes(error);
+    return blst.aggregateSignatures([signature, ...Array(times).fill(point)]).toBytes();
+  };
+
+  /** A runner that notes the kinds of its jobs. */
+  function noting(jobs: string[]): JobRunner {
+    const runner = createInlineRunner(backend);
+    return {
+      ...runner,
+      run: (prepare) =>
+        runner.run(() => {
+          const job = prepare();
+          if (job !== undefined) jobs.push(job.kind);
+          return job;
+        }),
+    };
+  }
+
+  async function search(change: ReadonlyMap<number, (signature: blst.Signature) => Uint8Array>) {
+    const jobs: string[] = [];
+    const counting = noting(jobs);
+    using aggregation = createBlsService(counting, backend).startAggregation(MESSAGE, never);
+    await Promise.all(
+      signers.map((signer) => {
+        const good = signer.secret.sign(MESSAGE);
+        return aggregation.add(signer, change.get(signer.index)?.(good) ?? good.toBytes());
+      }),
+    );
+    return { bad: await cleanUp(aggregation), jobs };
+  }
+
+  test('all good: nobody is searched for', async () => {
+    expect(await search(new Map())).toEqual({
+      bad: [],
+      jobs: [...(backend.hashesWhenVerifying ? [] : ['hash']), 'add', 'aggregate'],
+    });
+  });
+
+  test.runIf(backend.hashesWhenVerifying)(
+    'told which is the last, one job does all; a bad one is found as ever',
+    async () => {
+      for (const badPosition of [undefined, 1]) {
+        const jobs: string[] = [];
+        using aggregation = createBlsService(noting(jobs), backend).startAggregation(MESSAGE, never);
+        const some = signers.slice(0, 3);
+        // The first goes alone. The others gather behind it.
+        for (const { secret, ...signer } of some.slice(0, 1))
+          await aggregation.add(signer, secret.sign(MESSAGE).toBytes());
+        jobs.length = 0;
+        await Promise.all(
+          some.slice(1).map(({ secret, ...signer }, i) => {
+            const good = secret.sign(MESSAGE);
+            const signature = signer.index === badPosition ? shift(good, 1) : good.toBytes();
+            return aggregation.add(signer, signature, i === 1);
+          }),
+        );
+        expect(await verifies(aggregation)).toBe(badPosition === undefined);
+        expect(jobs).toEqual(['add']);
+        if (badPosition === undefined) continue;
+        expect((await aggregation.findBadSigners(never)).bad).toEqual([badPosition]);
+        aggregation.remove(badPosition);
+        expect(await verifies(aggregation)).toBe(true);
+      }
+    },
+  );
+
+  test('several bad', async () => {
+    const { bad } = await search(new Map([2, 3, 11].map((position) => [position, (good) => shift(good, position)])));
+    expect(bad).toEqual([2, 3, 11]);
+  });
+
+  test('colluders whose errors point at an honest signer between them do not get it blamed', async () => {
+    // Equal errors at the places 5 and 9 are to the weighted sum as two at the place 7.
+    const { bad } = await search(new Map([4, 8].map((position) => [position, (good) => shift(good, 1)])));
+    expect(bad).toEqual([4, 8]);
+  });
+
+  test('errors that cancel are no error of the aggregate', async () => {
+    const { bad } = await search(
+      new Map([
+        [3, (good: blst.Signature) => shift(good, 1)],
+        [17, (good: blst.Signature) => shift(good, 1, -1)],
+      ]),
+    );
+    expect(bad).toEqual([]);
+  });
+
+  test('a point outside the subgroup is found like any other', async () => {
+    const outside = new Uint8Array(96);
+    outside[0] = 0x80;
+    outside[95] = 2;
+    const { bad } = await search(new Map([[13, () => outside]]));
+    expect(bad).toEqual([13]);
+  });
+});

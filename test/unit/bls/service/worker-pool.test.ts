@@ -1,0 +1,204 @@
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
+import type { Worker } from 'node:worker_threads';
+import * as blst from '@chainsafe/blst';
+import { Registry } from 'prom-client';
+import { describe, expect, test, vi } from 'vitest';
+import { BACKEND_NAMES, loadBackend } from '../../../../src/bls/backends/load-backend.ts';
+import { createBlsService } from '../../../../src/bls/service/aggregation.ts';
+import { createJobRunner, JobsOverloaded } from '../../../../src/bls/service/job-runner.ts';
+import { openWorkerPool } from '../../../../src/bls/service/worker-pool.ts';
+import { systemClock } from '../../../../src/lib/concurrency/clock.ts';
+import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
+import { createMetrics } from '../../../../src/telemetry/metrics.ts';
+
+const ports = () => ({ clock: systemClock, metrics: createMetrics(new Registry()) });
+const never = new AbortController().signal;
+const HASH = { kind: 'hash', message: Uint8Array.of(1) } as const;
+
+describe.each(BACKEND_NAMES)('threads with the backend %s', (backend) => {
+  test('aggregate and verify as one thread does', async () => {
+    await using runner = await openWorkerPool({ backend, workers: 2, ...ports() });
+    const bls = createBlsService(runner, await loadBackend(backend));
+    const signers = Array.from({ length: 30 }, (_, index) => {
+      const secret = blst.SecretKey.fromKeygen(new Uint8Array(32).fill(index + 1));
+      const publicKey = secret.toPublicKey().toBytes();
+      return { index, secret, publicKey, publicKeyHex: bytesToHex(publicKey) };
+    });
+    const work = Array.from({ length: 4 }, async (_, request) => {
+      const message = Uint8Array.of(request);
+      using aggregation = bls.startAggregation(message, never);
+      const kept = signers.map(({ secret }) => secret.sign(message).toBytes());
+      await Promise.all(signers.map((signer, i) => aggregation.add(signer, kept[i] as Uint8Array)));
+      const aggregate = await aggregation.aggregate();
+      // What was handed in is still the caller's.
+      expect(kept.every(({ length }) => length === 96)).toBe(true);
+      const expected = blst.aggregateSignatures(signers.map(({ secret }) => secret.sign(message))).toBytes();
+      expect(bytesToHex(aggregate.signature)).toBe(bytesToHex(expected));
+      return await aggregation.verify(aggregate, message);
+    });
+    expect(await Promise.all(work)).toEqual([true, true, true, true]);
+  });
+
+  test('take a hash that another of them made, or is at', async () => {
+    await using runner = await openWorkerPool({ backend, workers: 2, ...ports() });
+    const bls = createBlsService(runner, await loadBackend(backend));
+    const secret = blst.SecretKey.fromKeygen(new Uint8Array(32).fill(1));
+    const publicKey = secret.toPublicKey().toBytes();
+    const signers = [{ index: 0, publicKey, publicKeyHex: bytesToHex(publicKey) }];
+    for (let number = 0; number < 8; number += 1) {
+      const message = Uint8Array.of(number);
+      const signature = secret.sign(message).toBytes();
+      bls.hashAhead(message);
+      expect(await bls.verifySigned({ signers, message, signature }, never)).toBe('valid');
+      const wrong = secret.sign(Uint8Array.of(number, 1)).toBytes();
+      expect(await bls.verifySigned({ signers, message, signature: wrong }, never)).toBe('wrong signature');
+    }
+  });
+
+  test('finish what was asked before they end, and take nothing after', async () => {
+    const runner = await openWorkerPool({ backend, workers: 1, ...ports() });
+    const asked = Promise.all(Array.from({ length: 20 }, () => runner.run<'hash'>(() => HASH)));
+    await runner[Symbol.asyncDispose]();
+    expect((await asked).every((hashed) => hashed instanceof Uint8Array)).toBe(true);
+    await expect(runner.run<'hash'>(() => HASH)).rejects.toThrow('closed');
+  });
+});
+
+test.runIf(process.platform === 'linux')('threads let the event loop go first', async () => {
+  // The nineteenth field, with the first two, of which the second is a name, taken off.
+  const priorities = (): number[] =>
+    readdirSync('/proc/self/task').map((thread) => {
+      const fields = readFileSync(`/proc/self/task/${thread}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+      return Number(fields[16]);
+    });
+  const own = getPriority();
+  const lowered = (): number => priorities().filter((priority) => priority === own + 5).length;
+  const before = lowered();
+  await using runner = await openWorkerPool({ backend: 'noble', workers: 2, ...ports() });
+  await Promise.all(Array.from({ length: 4 }, () => runner.run<'hash'>(() => HASH)));
+  expect(lowered() - before).toBe(2);
+  expect(getPriority()).toBe(own);
+});
+
+test('a thread that starts is not ended before it has', async () => {
+  const events: string[] = [];
+  const follow = (thread: Worker): void => {
+    for (const name of ['online', 'message', 'exit']) thread.once(name, () => events.push(name));
+  };
+  process.on('worker', follow);
+  try {
+    const runner = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+    const begun = once(process, 'worker');
+    runner.start();
+    await begun;
+    await runner[Symbol.asyncDispose]();
+    expect(events).toEqual(['online', 'message', 'exit']);
+  } finally {
+    process.off('worker', follow);
+  }
+});
+
+test('a thread that has died is replaced', async () => {
+  const threads: Worker[] = [];
+  const follow = (thread: Worker): void => void threads.push(thread);
+  process.on('worker', follow);
+  try {
+    await using runner = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+    expect(await runner.run<'hash'>(() => HASH)).toBeInstanceOf(Uint8Array);
+    const lost = runner.run<'hash'>(() => HASH);
+    const dying = threads[0]?.terminate();
+    await Promise.allSettled([lost, dying]);
+    expect(await runner.run<'hash'>(() => HASH)).toBeInstanceOf(Uint8Array);
+    expect(threads).toHaveLength(2);
+  } finally {
+    process.off('worker', follow);
+  }
+});
+
+test('no thread is started before it is told to, or has a job', async () => {
+  let started = 0;
+  const count = (): void => void (started += 1);
+  process.on('worker', count);
+  try {
+    await using told = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+    await using untold = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+    // One that never had threads has none to end.
+    await using _unused = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+    expect(await untold.run<'hash'>(() => HASH)).toBeInstanceOf(Uint8Array);
+    expect(started).toBe(1);
+    const next = once(process, 'worker');
+    told.start();
+    await next;
+    expect(started).toBe(2);
+  } finally {
+    process.off('worker', count);
+  }
+});
+
+test('a backend that cannot be loaded is refused with a sentence', async () => {
+  vi.doMock('@chainsafe/blst', () => {
+    throw new Error('Cannot find module');
+  });
+  try {
+    await expect(openWorkerPool({ backend: 'native', workers: 1, ...ports() })).rejects.toThrow(
+      'bls.backend is "native", but the optional package @chainsafe/blst cannot be loaded here: install it, or set "noble"',
+    );
+  } finally {
+    vi.doUnmock('@chainsafe/blst');
+  }
+});
+
+describe('the queue', () => {
+  function createRunner(options: { concurrency?: number; maxQueued?: number } = {}) {
+    const started: Uint8Array[] = [];
+    const jobs: PromiseWithResolvers<Uint8Array>[] = [];
+    const runner = createJobRunner({
+      threads: 1,
+      concurrency: options.concurrency ?? 1,
+      maxQueued: options.maxQueued ?? 10,
+      execute(job) {
+        if (job.kind !== 'hash') throw new Error('not of this test');
+        started.push(job.message);
+        const running = Promise.withResolvers<Uint8Array>();
+        jobs.push(running);
+        return running.promise;
+      },
+      close: async () => {},
+    });
+    const run = (name: number) => runner.run<'hash'>(() => ({ kind: 'hash', message: Uint8Array.of(name) }));
+    return { runner, started, jobs, run, names: () => started.map(([name]) => name) };
+  }
+
+  test('begins jobs in order, as many as may run at a time', async () => {
+    const { jobs, run, names } = createRunner({ concurrency: 2 });
+    const results = [1, 2, 3, 4].map(run);
+    expect(names()).toEqual([1, 2]);
+    jobs[1]?.resolve(Uint8Array.of(22));
+    expect(await results[1]).toEqual(Uint8Array.of(22));
+    expect(names()).toEqual([1, 2, 3]);
+  });
+
+  test('leaves out what is obsolete by then, and goes on after a job that failed', async () => {
+    const { runner, jobs, run, names } = createRunner();
+    const failed = run(1);
+    const obsolete = runner.run<'hash'>(() => undefined);
+    const next = run(2);
+    jobs[0]?.reject(new Error('broken'));
+    await expect(failed).rejects.toThrow('broken');
+    expect(await obsolete).toBeUndefined();
+    expect(names()).toEqual([1, 2]);
+    jobs[1]?.resolve(Uint8Array.of(2));
+    await next;
+  });
+
+  test('is bounded', async () => {
+    const { run, names } = createRunner({ maxQueued: 2 });
+    void run(1);
+    void run(2);
+    void run(3);
+    await expect(run(4)).rejects.toThrow(JobsOverloaded);
+    expect(names()).toEqual([1]);
+  });
+});

@@ -1,0 +1,194 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, describe, expect, test } from 'vitest';
+import { listenAdvice } from '../../../../src/cli/commands/serve.ts';
+import { ListenError } from '../../../../src/http/server/listen-error.ts';
+import { runCommand } from '../run-command.ts';
+
+const ROOT = join(import.meta.dirname, '../../../..');
+const START = join(ROOT, 'src/start.js');
+
+const run = (...args: string[]) => runCommand(args);
+
+const folder = mkdtempSync(join(tmpdir(), 'command-line-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function writeConfig(name: string, config: object): string {
+  const path = join(folder, name);
+  writeFileSync(path, JSON.stringify(config));
+  return path;
+}
+
+// A public network, so that the service listens whether or not there is an API.
+const FUJI = { networks: { fuji: { pChainApi: [{ baseUrl: 'http://127.0.0.1:9', httpHeaders: { k: 'secret' } }] } } };
+
+/** Each loads the whole program: about half a second, more on a busy machine. */
+describe.concurrent('npm start --', { timeout: 120_000 }, () => {
+  test('--help says which commands there are, and what the exit codes mean', async () => {
+    const { code, out, err } = await run('--help');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    for (const command of ['decode', 'verify', 'aggregate', 'subnet', 'identity', 'serve', 'health', 'completion']) {
+      expect(out).toMatch(new RegExp(`^  ${command} `, 'm'));
+    }
+    expect(out).toContain('Exit codes: 0 done, or valid; 1 not valid');
+    // Not on a terminal.
+    expect(out).not.toContain('\u001b');
+  });
+
+  test('serve --help says what there is, and does nothing', async () => {
+    const { code, out, err } = await run('serve', '--help');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    for (const option of ['config', 'host', 'port', 'validators', 'log-level', 'check-config', 'print-config']) {
+      expect(out).toContain(`--${option}`);
+    }
+  });
+
+  test('identity --help has no options of serve', async () => {
+    const { out } = await run('identity', '--help');
+    expect(out.match(/--[\w-]+/g)).toEqual(['--config', '--help']);
+  });
+
+  test('--version prints the version', async () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+    expect(await run('--version')).toEqual({ code: 0, out: `${version}\n`, err: '' });
+  });
+
+  test('--check-config says that the configuration is good, or all that is wrong', async () => {
+    const good = await run('--check-config', '--config', join(ROOT, 'config', 'public.json'), '--port', '81');
+    expect(good).toEqual({
+      code: 0,
+      out:
+        'ok: serves mainnet and fuji (testnet) on 127.0.0.1 port 81; upstreams mainnet, fuji, evm, metrics, node; ' +
+        '3000 units per minute and address; 0 API keys; store none\n',
+      err: '',
+    });
+    const config = writeConfig('wrong.json', { ...FUJI, server: { prot: 1, port: 'secret port' } });
+    const wrong = await run('--check-config', '--config', config);
+    expect({ code: wrong.code, out: wrong.out }).toEqual({ code: 2, out: '' });
+    expect(wrong.err.split('\n')).toEqual([
+      'configuration: 2 problems:',
+      '  server.prot: there is no such setting; did you mean port?',
+      '  server.port: must be a whole number from 0 to 65535, is "secret port"',
+      '',
+    ]);
+  });
+
+  test('--print-config prints it as JSON, without secrets, and where each value comes from', async () => {
+    const config = writeConfig('good.json', FUJI);
+    const { code, out, err } = await run('--print-config', '--config', config, '--host', '::1');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).not.toContain('secret');
+    expect(JSON.parse(out)).toMatchObject({
+      settings: { server: { host: '::1' } },
+      sources: { 'server.host': 'command line, --host', 'networks.fuji.pChainApi': config, 'server.port': 'default' },
+    });
+  });
+
+  test('identity prints the NodeID that the service will have, and makes it where there is none', async () => {
+    const directory = join(folder, 'identity');
+    const config = writeConfig('identity.json', { ...FUJI, identity: { directory } });
+    const first = await run('identity', '--config', config);
+    expect(first).toMatchObject({ code: 0, err: '' });
+    expect(first.out).toMatch(/^NodeID-\w+\n$/);
+    expect(await run('identity', '--config', config)).toEqual(first);
+  });
+
+  test('identity says what to set where none is configured', async () => {
+    const without = await run('identity', '--config', writeConfig('none.json', FUJI));
+    expect(without).toMatchObject({ code: 2, out: '' });
+    expect(without.err).toContain('set identity.directory');
+  });
+
+  test('health exits with 1 where no service answers, and says why', async () => {
+    const { code, out, err } = await run('health', '--port', '1');
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(/^http:\/\/127\.0\.0\.1:1\/health\/live does not answer: .*ECONNREFUSED.*\n$/);
+  });
+
+  test.each([
+    [['--prot', '1'], "unknown option '--prot'\n(Did you mean --port?)\nSee warp-signature-aggregator serve --help\n"],
+    [['--zzz'], "unknown option '--zzz'\n"],
+    [['serve', '--port'], "option '--port <n>' argument missing"],
+    [['decod', '00'], "unknown command 'decod'\n(Did you mean decode?)\nSee warp-signature-aggregator --help\n"],
+    [
+      ['--config', 'a.json', 'identity'],
+      'the command stands before its options: warp-signature-aggregator identity …\n',
+    ],
+    [['identity', 'extra'], "too many arguments for 'identity'"],
+    [['identity', '--port', '80'], "unknown option '--port'"],
+    [
+      ['--validators', '4'],
+      'configuration: networks.local.embedded.validators (command line, --validators): must be a ',
+    ],
+    [['--config', '/does/not/exist.json'], 'configuration: cannot read the configuration file /does/not/exist.json'],
+  ])('%j is refused with a sentence and exit code 2', async (args, expected) => {
+    const { code, out, err } = await run(...args);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(expected);
+    expect(err).not.toMatch(/^\s+at /m);
+  });
+
+  test('an embedded network with more validators than files may be open is refused with what to do about it, and nothing else', async () => {
+    // A shell's limit is that of what it runs.
+    const child = spawn(
+      'sh',
+      ['-c', 'ulimit -n 128; exec "$@"', 'sh', process.execPath, START, '--validators', '200'],
+      {
+        env: { SIGNATURE_AGGREGATOR_SERVER__PORT: '0', PATH: process.env['PATH'] },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    );
+    const [err, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^could not run: the embedded network cannot open a port .*ulimit -n\)\n$/);
+  });
+
+  test('a port in use is refused with what to do about it', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    try {
+      const { port } = other.address() as AddressInfo;
+      const config = writeConfig('taken.json', { ...FUJI, log: { level: 'silent' } });
+      const { code, out, err } = await run('--config', config, '--port', `${port}`);
+      expect({ code, out }).toEqual({ code: 1, out: '' });
+      expect(err).toMatch(/^could not run: listen EADDRINUSE.*--port or the setting server\.port/);
+      expect(err).not.toMatch(/^\s+at /m);
+    } finally {
+      other.close();
+    }
+  });
+
+  test('a start that is refused ends with one line that says why, after all that was logged', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    try {
+      const { port } = other.address() as AddressInfo;
+      const { err } = await run('--config', writeConfig('logged.json', FUJI), '--port', `${port}`);
+      const [last, ...before] = err.trimEnd().split('\n').toReversed();
+      expect(last).toMatch(/^could not run: listen EADDRINUSE/);
+      const messages = before.map((line) => (JSON.parse(line) as { msg: string }).msg);
+      expect(messages).toEqual(['staking identity']);
+    } finally {
+      other.close();
+    }
+  });
+});
+
+test.each([
+  ['EADDRINUSE', '--port'],
+  ['EACCES', '--port'],
+  ['EADDRNOTAVAIL', '--host'],
+  ['ENOTFOUND', '--host'],
+])('%s names %s', (code, option) => {
+  const cause = Object.assign(new Error('x'), { code });
+  expect(listenAdvice(new ListenError(cause, { host: 'server.host', port: 'server.port' }))).toContain(option);
+  // Another listener has settings of its own, and no options.
+  const advice = listenAdvice(new ListenError(cause, { host: 'metrics.host', port: 'metrics.port' }));
+  expect(advice).toContain(option.replace('--', 'the setting metrics.'));
+  expect(advice).not.toContain('--');
+});

@@ -1,0 +1,232 @@
+import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { presentReading } from '../../../../src/api/messages/message-records.ts';
+import { readingText } from '../../../../src/cli/commands/decode.ts';
+import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
+import { readWarpBytes } from '../../../../src/warp/reading.ts';
+import { readCase, readCases, rpcResult } from '../../../vectors/vectors.ts';
+import { exitCodeWithoutReader, runCommand, runOnTerminal } from '../run-command.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'commands-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function writeText(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const { signed, unsignedMessage, rpc, effectiveSigningSubnet: subnetID } = readCase('c_warp_0');
+const signedHex = bytesToHex(signed!.signedMessage);
+const unsignedHex = bytesToHex(unsignedMessage);
+const validators = rpcResult<object>(rpc, 'platform.getValidatorsAt', { subnetID });
+const setFile = writeText('set.json', JSON.stringify(validators));
+// As `xxd -p` writes it.
+const signedFile = writeText('signed.hex', `0x${signedHex.replaceAll(/.{60}/g, '$&\n')}\n`);
+
+const UNSIGNED_TEXT = `unsigned message
+  message ID            4oKrFeAsPACRypUNvDu7JHRGdxLmkpQGpqKdcSaUVD2R2TUFp
+  network ID            12345
+  source blockchain ID  2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC
+  payload
+    kind            AddressedCall
+    source address  8db97c7cece249c2b98bdc0226cc4c2a57bf52fc
+    payload         68656c6c6f2066726f6d20432030
+`;
+
+/** Each starts a process, which takes a second on a busy machine. */
+describe.concurrent('decode', { timeout: 120_000 }, () => {
+  test('prints what it reads, from an argument or standard input, without colours where nobody looks', async () => {
+    const expected = { code: 0, out: UNSIGNED_TEXT, err: '' };
+    expect(await runCommand(['decode', unsignedHex])).toEqual(expected);
+    expect(await runCommand(['decode'], { input: `0x${unsignedHex}\n` })).toEqual(expected);
+    expect(await runCommand(['decode', '-'], { input: unsignedHex })).toEqual(expected);
+  });
+
+  test('--json prints what the service answers, of a file', async () => {
+    const { code, out, err } = await runCommand(['decode', '--json', '--file', signedFile]);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    const { readings } = readWarpBytes(signed!.signedMessage);
+    expect(JSON.parse(out)).toEqual({ readings: readings.map(presentReading) });
+  });
+
+  test('colours a terminal, and does not where NO_COLOR is set', async () => {
+    const coloured = await runOnTerminal(['decode', unsignedHex]);
+    expect(coloured.out).toContain('\u001b[1munsigned message\u001b[22m');
+    const plain = await runOnTerminal(['decode', unsignedHex], { NO_COLOR: '1' });
+    expect(plain).toMatchObject({ code: 0, out: UNSIGNED_TEXT.replaceAll('\n', '\r\n') });
+  });
+
+  test('says on a terminal what is missing, in place of waiting for it', async () => {
+    const { code, out } = await runOnTerminal(['decode']);
+    expect({ code, out }).toEqual({
+      code: 2,
+      out: 'what is to be read is missing: give it as an argument, by --file FILE, or on standard input\r\n',
+    });
+  });
+
+  test.each([
+    [['decode', 'xyz'], 'the argument must be hex digits, with an optional 0x prefix\n'],
+    [['decode', '0X00'], 'the argument starts with 0X: the prefix of hex is 0x, or there is none\n'],
+    [['decode'], 'standard input is empty: give what is to be read in hex\n'],
+    [['decode', 'ffff'], 'it can be read as nothing that is known here:\n  as signed message: signed message: '],
+    [['decode', '0000', '--as', 'payload'], 'it cannot be read as payload: Warp payload: too short'],
+    [
+      ['decode', '00', '--as', 'novel'],
+      "option '--as <form>' argument 'novel' is invalid. Allowed choices are signedMessage, ",
+    ],
+    [['decode', '00', '--file', 'x'], 'give what is to be read as an argument or by --file, not both\n'],
+    [['decode', '--file', '/does/not/exist'], '/does/not/exist cannot be read: there is no such file\n'],
+    [['decode', '00', '11'], "too many arguments for 'decode'"],
+  ])('%j is refused with exit code 2', async (args, expected) => {
+    const { code, out, err } = await runCommand(args, { input: '' });
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(expected);
+    expect(err).not.toMatch(/^\s+at /m);
+  });
+});
+
+test.each(readCases())('decode reads $name as the Go aggregator was asked', (vector) => {
+  const text = readingText(vector.unsignedMessage, { json: false });
+  expect(text).toContain(vector.unsignedMessageID);
+  expect(text).toContain(vector.sourceChainID);
+  expect(text).toMatch(/^ {4}kind +(Hash|AddressedCall)$/m);
+  if (vector.signed === undefined) return;
+  const { readings } = JSON.parse(readingText(vector.signed.signedMessage, { json: true })) as { readings: unknown[] };
+  expect(readings[0]).toMatchObject({
+    ...{ as: 'signedMessage', messageId: vector.unsignedMessageID },
+    signature: { signers: [...vector.signed.signerIndices], signature: bytesToHex(vector.signed.aggregateSignature) },
+  });
+});
+
+describe.concurrent('verify', { timeout: 120_000 }, () => {
+  test('says that a message is valid, and by whom', async () => {
+    const { code, out, err } = await runCommand(['verify', '--set', setFile, '--file', signedFile]);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toBe(`valid
+signed by 80.0 % of the weight (8000000000000000 of 10000000000000000); the quorum of 67 % is 6700000000000000
+  message ID            4oKrFeAsPACRypUNvDu7JHRGdxLmkpQGpqKdcSaUVD2R2TUFp
+  network ID            12345
+  source blockchain ID  2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC
+  payload
+    kind            AddressedCall
+    source address  8db97c7cece249c2b98bdc0226cc4c2a57bf52fc
+    payload         68656c6c6f2066726f6d20432030
+  bit            weight  signer
+    0  2000000000000000  NodeID-P7oB2McjBGgW2NXXWVYjV8JEDFoW9xDE5
+    2  2000000000000000  NodeID-NFBbbJ4qCmNaCzeW7sxErhvWqvEQMnYcN
+    3  2000000000000000  NodeID-GWPcbFJZFfZreETSoWjPimr846mXEKCtu
+    4  2000000000000000  NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg
+`);
+  });
+
+  test('says with exit code 1 what a destination would find first', async () => {
+    const tooFew = await runCommand(['verify', '--set', setFile, '--quorum', '81', signedHex]);
+    expect(tooFew).toMatchObject({ code: 1, err: '' });
+    expect(tooFew.out).toMatch(
+      /^not valid: signature weight is insufficient: 81\*10000000000000000 > 100\*8000000000000000\nnames 80\.0 % /,
+    );
+    const last = signedHex.endsWith('0') ? '1' : '0';
+    const changed = await runCommand(['verify', '--set', setFile, '--json', `${signedHex.slice(0, -1)}${last}`]);
+    expect(changed).toMatchObject({ code: 1, err: '' });
+    expect(JSON.parse(changed.out)).toMatchObject({ isValid: false, problem: { kind: 'wrong signature' } });
+    const foreign = await runCommand(['verify', '--set', setFile, '--network-id', '1', signedHex]);
+    expect(foreign).toMatchObject({ code: 1 });
+    expect(foreign.out).toMatch(/^not valid: its network ID is 12345, and that of the network is 1\n/);
+  });
+
+  const one = { index: 0, status: 'signable', weight: '5', publicKey: '00'.repeat(48), nodes: [] };
+  const view = { subnetId: subnetID, pChainHeight: 1, totalWeight: '9', withoutKey: { weight: '1', count: 1 } };
+  test('reads files that begin with the mark of some editors', async () => {
+    const set = writeText('marked-set.json', `\ufeff${JSON.stringify(validators)}`);
+    const message = writeText('marked.hex', `\ufeff${signedHex}\r\n`);
+    expect(await runCommand(['verify', '--set', set, '--file', message])).toMatchObject({ code: 0, err: '' });
+  });
+
+  test('exits with what it found where nobody reads to the end, as behind `grep -q`', async () => {
+    const args = ['verify', '--set', setFile, '--file', signedFile];
+    expect(await exitCodeWithoutReader(args, 'stdout')).toBe(0);
+    expect(await exitCodeWithoutReader([...args, '--quorum', '81'], 'stdout')).toBe(1);
+    expect(await exitCodeWithoutReader(['verify', '--set', setFile, 'zz'], 'stderr')).toBe(2);
+  });
+
+  test.runIf(process.platform === 'linux')(
+    'does not say that a message is not valid where a disk is full',
+    async () => {
+      const args = ['verify', '--set', setFile, '--file', signedFile];
+      const full = await runCommand(args, { stdout: openSync('/dev/full', 'w') });
+      expect(full).toMatchObject({
+        code: 3,
+        err: 'standard output cannot be written: ENOSPC: no space left on device, write\n',
+      });
+    },
+  );
+
+  test.each([
+    [
+      ['verify', signedHex],
+      'say who had to sign: give the validator set by --set FILE, or a P-Chain API by --p-chain URL\n',
+    ],
+    [
+      ['verify', signedHex, '--set', setFile, '--height', '7'],
+      '--subnet, --height and --destination choose a set with --p-chain',
+    ],
+    [['verify', signedHex, '--p-chain', 'http://x', '--network-id', '1'], '--network-id is for --set'],
+    [['verify', signedHex, '--set', setFile, '--quorum', '101'], 'It must be a whole number from 0 to 100.'],
+    [['verify', signedHex, '--set', setFile, '--p-chain', 'http://x'], 'give one of them\n'],
+    [
+      ['verify', signedHex, '--p-chain', 'api.avax.network'],
+      "--p-chain must be the address of a node's API, such as https://api.avax.network, is api.avax.network\n",
+    ],
+    [
+      ['verify', signedHex, '--p-chain', 'https://me:secret@x'],
+      '--p-chain must not hold a user or a password, as they would not be sent\n',
+    ],
+    [['verify', signedHex, '--p-chain', 'http://x', '--timeout', '0'], 'It must be a whole number from 1 to 86400.'],
+    [['verify', '--set', setFile, '--file', dirname(setFile)], ' cannot be read: it is a folder\n'],
+    [
+      ['verify', unsignedHex, '--set', setFile],
+      'not a signed message: the message is not signed: it is an unsigned message\n',
+    ],
+    [['verify', signedHex.slice(2), '--set', setFile], 'not a signed message: signed message '],
+    [
+      ['verify', signedHex, '--set', signedFile],
+      'signed.hex is no validator set: the file: is not JSON. Give what `subnet --json` prints',
+    ],
+    [['verify', signedHex, '--set', writeText('empty.json', '{}')], 'is no validator set: the file: has no validators'],
+    [
+      [
+        'verify',
+        signedHex,
+        '--set',
+        writeText(
+          'part.json',
+          JSON.stringify({
+            ...view,
+            validators: [{ ...one, nodes: [{ nodeId: 'NodeID-P7oB2McjBGgW2NXXWVYjV8JEDFoW9xDE5' }] }],
+          }),
+        ),
+      ],
+      'weigh 6 of 9: it is not the whole set',
+    ],
+  ])('%j is refused with exit code 2', async (args, expected) => {
+    const { code, out, err } = await runCommand(args);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(expected);
+  });
+
+  test('an API that cannot be asked may do later: exit code 3', async () => {
+    const { code, out, err } = await runCommand([
+      'verify',
+      signedHex,
+      '--p-chain',
+      'http://127.0.0.1:1',
+      '--timeout',
+      '5',
+    ]);
+    expect({ code, out }).toEqual({ code: 3, out: '' });
+    expect(err).toMatch(/^the P-Chain API could not be asked: .*ECONNREFUSED.*; check its URL, or try again later\n$/);
+  });
+});

@@ -1,0 +1,68 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { argumentsFor, checkHealth, liveUrl } from '../../../../src/cli/commands/health.ts';
+
+test.each([
+  [['--port', '81'], 'http://127.0.0.1:81/health/live'],
+  [['--host', '0.0.0.0'], 'http://127.0.0.1:8080/health/live'],
+  [['--host', '::'], 'http://[::1]:8080/health/live'],
+  [['--host', 'fd00::1', '--port', '1'], 'http://[fd00::1]:1/health/live'],
+  [['--host', '10.0.0.1'], 'http://10.0.0.1:8080/health/live'],
+])('%j: asks %s', (args, expected) => {
+  expect(liveUrl(args)).toBe(expected);
+});
+
+test('a service without its own API, or in place of the Go binary, is asked at its first port', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'health-'));
+  const write = (content: object) => {
+    const path = join(folder, 'config.json');
+    writeFileSync(path, JSON.stringify(content));
+    return path;
+  };
+  const api = { baseUrl: 'http://127.0.0.1:1' };
+  const own = write({
+    networks: { local: { pChainApi: [api], goApi: { metricsPort: 7 } } },
+    server: { ownApi: false },
+  });
+  expect(liveUrl(['--config', own])).toBe('http://127.0.0.1:7/metrics');
+  const goApi = { 'base-url': api.baseUrl };
+  const go = write({ 'p-chain-api': goApi, 'info-api': goApi, 'api-port': 9_090 });
+  expect(liveUrl(['signature-aggregator', '--config-file', go])).toBe('http://127.0.0.1:9090/metrics');
+  expect(() => liveUrl(['signature-aggregator'])).toThrow('there is no config file');
+  rmSync(folder, { recursive: true });
+});
+
+test('a port that the system chooses is known to nobody', () => {
+  expect(() => liveUrl(['--port', '0'])).toThrow('server.port is 0');
+});
+
+test('the options are those given, or those of a process that is the service', () => {
+  const read = (line: string) => () => line.split(' ');
+  const of = (line: string) => argumentsFor(['--of-process', '1', '--port', '9'], read(line));
+  expect(argumentsFor(['--port', '9'], read('node src/start.js'))).toEqual(['--port', '9']);
+  expect(of('node src/start.js --config /config/a.json')).toEqual(['--config', '/config/a.json']);
+  expect(of('node --max-semi-space-size=8 src/start.js --port 7')).toEqual(['--port', '7']);
+  expect(of('/sbin/docker-init -- node src/start.js --port 7')).toEqual(['--port', '7']);
+  expect(of('node /usr/local/bin/warp-signature-aggregator serve --port 7')).toEqual(['serve', '--port', '7']);
+  expect(of('/pause')).toEqual(['--port', '9']);
+});
+
+test('is 0 where the service answers, else 1', async () => {
+  let status = 200;
+  const server = createServer((_request, response) => response.writeHead(status).end()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const args = ['--port', `${(server.address() as AddressInfo).port}`];
+  expect(await checkHealth(args)).toBe(0);
+  status = 500;
+  expect(await checkHealth(args)).toBe(1);
+  server.closeAllConnections();
+  server.close();
+  await once(server, 'close');
+  expect(await checkHealth(args)).toBe(1);
+  expect(await checkHealth(['--port', 'x'])).toBe(1);
+});

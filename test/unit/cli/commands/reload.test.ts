@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { createReload } from '../../../../src/cli/commands/reload.ts';
+import { parseConfig } from '../../../../src/config/load/load-config.ts';
+import type { Config } from '../../../../src/config/settings.ts';
+import { createLogLines } from '../../../support/log-lines.ts';
+import { fileWith } from '../../config/load/config-fixture.ts';
+
+function setUp() {
+  const log = createLogLines();
+  const state = { file: fileWith() as object, kept: new Map<string, string>(), configs: [] as Config[] };
+  const load = () => parseConfig(state.file, {}, {});
+  const reload = createReload({
+    app: {
+      async update(config) {
+        state.configs.push(config);
+        return state.kept;
+      },
+    },
+    logger: log.logger,
+    started: load().written,
+    load,
+  });
+  const lines = () => log.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  return { state, reload, lines };
+}
+
+test('says in one line what is taken and what is left', async () => {
+  const { state, reload, lines } = setUp();
+  state.file = fileWith({ log: { level: 'debug' }, bls: { workers: 7 } });
+  await reload();
+  expect(state.configs[0]?.log.level).toBe('debug');
+  expect(lines()).toMatchObject([{ level: 30, taken: ['log.level'], left: ['bls.workers'] }]);
+});
+
+test('a file with anything wrong changes nothing, and the field is named', async () => {
+  const { state, reload, lines } = setUp();
+  state.file = fileWith({ log: { level: 'debug' }, server: { port: -1 } });
+  await reload();
+  expect(state.configs).toEqual([]);
+  expect(lines()).toMatchObject([{ level: 50, problems: expect.stringContaining('server.port') }]);
+});
+
+test('addresses that a network does not take are told, and told again', async () => {
+  const { state, reload, lines } = setUp();
+  state.file = fileWith({ log: { level: 'debug' }, network: { infoApi: [{ baseUrl: 'https://other.test' }] } });
+  state.kept.set('fuji', 'of another network');
+  await reload();
+  expect(lines()).toMatchObject([
+    { level: 50, network: 'fuji', reason: 'of another network' },
+    { level: 30, taken: ['log.level'], left: [] },
+  ]);
+  state.kept.clear();
+  await reload();
+  expect(lines().at(-1)).toMatchObject({ taken: ['networks.fuji.infoApi'] });
+});
+
+test('signals that come together are worked off one by one', async () => {
+  const { state, reload, lines } = setUp();
+  state.file = fileWith({ log: { level: 'debug' } });
+  await Promise.all([reload(), reload()]);
+  expect(lines().map(({ taken }) => taken)).toEqual([['log.level'], []]);
+});

@@ -1,0 +1,205 @@
+import { expect, test } from 'vitest';
+import {
+  convertGoFile,
+  goFilePath,
+  inGoTerms,
+  isGoFile,
+  parseGoFile,
+} from '../../../../src/config/go-aggregator/go-file.ts';
+import { parseConfig } from '../../../../src/config/load/load-config.ts';
+import { ConfigError } from '../../../../src/config/load/problems.ts';
+
+const SUBNET = '2W9boARgCWL25z6pMFNtkCfNA5v28VGg9PmBgUJfuKndEdhrvw';
+const NODE = 'NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg';
+const API = { 'base-url': 'https://api.test' };
+const APIS = { 'p-chain-api': API, 'info-api': API };
+const FULL = {
+  'log-level': 'Verbo',
+  'p-chain-api': {
+    'base-url': 'https://p.test/x',
+    'query-parameters': { Token: 'a' },
+    'http-headers': { 'X-Key': 'b' },
+  },
+  'info-api': { 'base-url': 'https://info.test', 'query-parameters': null, 'http-headers': null },
+  'api-port': 9_090,
+  'metrics-port': 9_091,
+  'signature-cache-size': 1_000,
+  'allow-private-ips': true,
+  'tracked-subnet-ids': [SUBNET, '11111111111111111111111111111111LpoYY'],
+  'manually-tracked-peers': [{ id: NODE, ip: '1.2.3.4:9651' }],
+  'tls-cert-path': '/keys/$NAME/staker.crt',
+  'tls-key-path': '/keys/${NAME}/staker.key',
+  'max-p-chain-lookback': 1_000,
+  'validator-refresh-period-seconds': 30,
+};
+
+function problemsOf(json: unknown, environment = {}): readonly string[] {
+  try {
+    parseGoFile(json, environment);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+const settingsOf = (json: unknown, networkID = 1, environment = {}) =>
+  convertGoFile(parseGoFile(json, environment), networkID).settings;
+
+test('every key becomes its setting', () => {
+  const { settings, networkName } = convertGoFile(parseGoFile(FULL, {}), 5);
+  expect(networkName).toBe('fuji');
+  expect(settings).toEqual({
+    networks: {
+      fuji: {
+        pChainApi: [{ baseUrl: 'https://p.test/x', queryParameters: { Token: 'a' }, httpHeaders: { 'X-Key': 'b' } }],
+        infoApi: [{ baseUrl: 'https://info.test' }],
+        allowPrivateAddresses: true,
+        trackedSubnetIds: [SUBNET],
+        manuallyTrackedPeers: [{ nodeId: NODE, address: '1.2.3.4:9651' }],
+        validatorRefreshMs: 30_000,
+        goApi: { apiPort: 9_090, metricsPort: 9_091 },
+      },
+    },
+    server: { host: expect.stringMatching(/^(::|0\.0\.0\.0)$/), ownApi: false },
+    log: { level: 'trace' },
+    access: { unitsPerMinute: 0 },
+    identity: { certificatePath: '/keys/${NAME}/staker.crt', privateKeyPath: '/keys/${NAME}/staker.key' },
+    aggregation: { signatureCacheSize: 1_000 },
+  });
+  const { config } = parseConfig(settings, {}, { NAME: 'mine' });
+  expect(config.identity).toMatchObject({ privateKeyPath: '/keys/mine/staker.key' });
+});
+
+test('what is not given, or null, has the default of the Go service', () => {
+  const nulls = Object.fromEntries(Object.keys(FULL).map((key) => [key, null]));
+  for (const file of [APIS, { ...nulls, ...APIS }]) {
+    expect(settingsOf(file)).toEqual({
+      networks: {
+        mainnet: {
+          pChainApi: [{ baseUrl: 'https://api.test' }],
+          infoApi: [{ baseUrl: 'https://api.test' }],
+          ...{ allowPrivateAddresses: false, trackedSubnetIds: [], manuallyTrackedPeers: [] },
+          goApi: { apiPort: 8_080, metricsPort: 8_081 },
+        },
+      },
+      server: { host: expect.any(String), ownApi: false },
+      access: { unitsPerMinute: 0 },
+    });
+  }
+});
+
+test('the network has the name that the reference node gives to its ID', () => {
+  const names = [1, 5, 12_345, 1_337].map((id) => convertGoFile(parseGoFile(APIS, {}), id).networkName);
+  expect(names).toEqual(['mainnet', 'fuji', 'local', 'network-1337']);
+});
+
+test('levels in any case become levels of ours', () => {
+  const levels = ['Verbo', 'DEBUG', 'Trace', 'info', 'Warn', 'Error', 'Fatal', 'Off'];
+  expect(levels.map((level) => settingsOf({ ...APIS, 'log-level': level }))).toMatchObject(
+    ['trace', 'debug', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'].map((level) => ({ log: { level } })),
+  );
+});
+
+test('keys in any case, numbers, booleans and lists as texts are read as viper reads them', () => {
+  const file = {
+    'P-Chain-API': { 'Base-URL': 'https://api.test' },
+    'info-api': API,
+    ...{ 'API-Port': '9090', 'allow-private-ips': 'true', 'tracked-subnet-ids': SUBNET, 'signature-cache-size': 0 },
+  };
+  expect(settingsOf(file)).toMatchObject({
+    networks: { mainnet: { allowPrivateAddresses: true, trackedSubnetIds: [SUBNET], goApi: { apiPort: 9_090 } } },
+    aggregation: { signatureCacheSize: 1 },
+  });
+});
+
+test('each key comes from the environment, too, and an empty variable is none', () => {
+  const environment = {
+    ...{ LOG_LEVEL: 'Off', API_PORT: '1', METRICS_PORT: '2', SIGNATURE_CACHE_SIZE: '3', ALLOW_PRIVATE_IPS: 'true' },
+    ...{ TRACKED_SUBNET_IDS: SUBNET, TLS_CERT_PATH: 'c', TLS_KEY_PATH: 'k', MAX_P_CHAIN_LOOKBACK: '' },
+    ...{ VALIDATOR_REFRESH_PERIOD_SECONDS: '4', 'P_CHAIN_API.BASE_URL': 'https://p', 'INFO_API.BASE_URL': 'https://i' },
+  };
+  expect(settingsOf({}, 1, environment)).toMatchObject({
+    networks: {
+      mainnet: {
+        ...{ pChainApi: [{ baseUrl: 'https://p' }], infoApi: [{ baseUrl: 'https://i' }], validatorRefreshMs: 4_000 },
+        ...{ allowPrivateAddresses: true, trackedSubnetIds: [SUBNET], goApi: { apiPort: 1, metricsPort: 2 } },
+      },
+    },
+    log: { level: 'silent' },
+    identity: { certificatePath: 'c', privateKeyPath: 'k' },
+    aggregation: { signatureCacheSize: 3 },
+  });
+  // Over the file, whose other keys stay.
+  expect(settingsOf(FULL, 5, { 'P_CHAIN_API.BASE_URL': 'https://p' })).toMatchObject({
+    networks: { fuji: { pChainApi: [{ baseUrl: 'https://p', httpHeaders: { 'X-Key': 'b' } }] } },
+  });
+  expect(goFilePath('flag', {})).toBe('flag');
+  expect(goFilePath('flag', { CONFIG_FILE: 'variable' })).toBe('variable');
+  expect(goFilePath('flag', { CONFIG_FILE: '' })).toBe('flag');
+  expect(goFilePath(undefined, {})).toBeUndefined();
+});
+
+test('what is wrong is named by its key, without values that may be secrets', () => {
+  expect(problemsOf({ ...APIS, foo: 1, constructor: 2 })).toEqual([
+    expect.stringMatching(/^'' has invalid keys: foo, constructor; known are: log-level, /),
+  ]);
+  expect(problemsOf({ ...APIS, 'info-api': { ...API, 'base-uri': 'secret' } })).toEqual([
+    expect.stringMatching(/^'info-api' has invalid keys: base-uri; /),
+  ]);
+  expect(problemsOf({})).toEqual([
+    expect.stringMatching(/^p-chain-api: must be given/),
+    expect.stringMatching(/^info-api: must be given/),
+  ]);
+  const wrong = {
+    ...{ 'log-level': 'loud', 'p-chain-api': { ...API, 'http-headers': { key: 7 } }, 'info-api': API, 'api-port': 1.5 },
+    ...{
+      'allow-private-ips': 'perhaps',
+      'tracked-subnet-ids': [1],
+      'manually-tracked-peers': [7],
+      'tls-key-path': 'a',
+    },
+  };
+  expect(problemsOf(wrong)).toEqual([
+    'p-chain-api.http-headers: must be an object of texts',
+    'api-port: must be a whole number',
+    'allow-private-ips: must be true or false',
+    'tracked-subnet-ids: must be a list of texts',
+    'manually-tracked-peers: must be a list of objects {id, ip}',
+    expect.stringMatching(/^log-level: must be one of verbo, .* is "loud"$/),
+    'tls-cert-path, tls-key-path: must be given together, as they are one identity',
+  ]);
+  expect(problemsOf([])).toEqual(['the configuration must be a JSON object']);
+});
+
+test('what our own settings refuse is named by the keys of the Go file', () => {
+  const file = {
+    ...{ 'p-chain-api': { 'base-url': 'ftp://a' }, 'info-api': API, 'api-port': 70_000, 'metrics-port': -1 },
+    ...{ 'tracked-subnet-ids': ['x'], 'manually-tracked-peers': [{ id: 'x', ip: 'y' }] },
+  };
+  const { settings, networkName } = convertGoFile(parseGoFile(file, {}), 5);
+  const lines = (() => {
+    try {
+      parseConfig(settings, {}, {});
+      return [];
+    } catch (error) {
+      return (error as ConfigError).problems.map((line) => inGoTerms(line, networkName).split(': ')[0]);
+    }
+  })();
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      ...['p-chain-api.base-url', 'api-port', 'metrics-port', 'tracked-subnet-ids[0]'],
+      ...['manually-tracked-peers[0].id', 'manually-tracked-peers[0].ip'],
+    ]),
+  );
+  expect(lines).toHaveLength(6);
+});
+
+test('keys without a counterpart, or with another meaning, are explained where they are given', () => {
+  const about = (json: object) => convertGoFile(parseGoFile(json, {}), 5).remarks.map((line) => line.split(':')[0]);
+  expect(about(APIS)).toEqual(['networks.fuji', 'server.ownApi', 'access.unitsPerMinute']);
+  expect(about(FULL).slice(3)).toEqual(['max-p-chain-lookback', 'signature-cache-size']);
+});
+
+test('a file is known by one of its keys', () => {
+  expect([{ 'Api-Port': 1 }, { port: 1 }, {}, null].map(isGoFile)).toEqual([true, false, false, false]);
+});

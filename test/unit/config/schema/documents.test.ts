@@ -1,0 +1,89 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { checkSettingsDocs } from '../../../../scripts/settings-docs.ts';
+import { loadConfig } from '../../../../src/config/load/load-config.ts';
+import { SETTINGS } from '../../../../src/config/schema/schema.ts';
+import type { SettingSchema } from '../../../../src/config/schema/setting.ts';
+import { configOf } from '../load/config-fixture.ts';
+
+const FOLDER = new URL('../../../../config/', import.meta.url);
+const README = readFileSync(new URL('README.md', FOLDER), 'utf8');
+const MAINNET = 'https://api.avax.network';
+const FUJI = 'https://api.avax-test.network';
+const DATA = 'https://data-api.avax.network';
+const METRICS = 'https://metrics.avax.network';
+const LOCAL = 'http://127.0.0.1:9650';
+
+describe('presets', () => {
+  test.each([
+    ['mainnet', { mainnet: [MAINNET, []] }, { mainnet: DATA, evm: DATA, metrics: METRICS, node: MAINNET }],
+    ['fuji', { fuji: [FUJI, ['testnet']] }, { fuji: DATA, evm: DATA, metrics: METRICS, node: FUJI }],
+    [
+      'public',
+      { mainnet: [MAINNET, []], fuji: [FUJI, ['testnet']] },
+      { mainnet: DATA, fuji: DATA, evm: DATA, metrics: METRICS, node: MAINNET },
+    ],
+    ['local', { local: [LOCAL, ['mainnet', 'fuji', 'testnet']] }, { node: LOCAL }],
+  ] as const)('config/%s.json', (preset, networks, upstreams) => {
+    const { config } = loadConfig({ config: new URL(`${preset}.json`, FOLDER).pathname }, {});
+    const served = config.networks.map(({ name, pChainApi, aliases }) => [name, [pChainApi[0]?.baseUrl, aliases]]);
+    expect(Object.fromEntries(served)).toEqual(networks);
+    const { endpoints } = config.upstream;
+    expect(Object.fromEntries(Object.entries(endpoints).map(([name, { baseUrl }]) => [name, baseUrl]))).toEqual(
+      upstreams,
+    );
+    expect(config.networks.every(({ allowPrivateAddresses }) => allowPrivateAddresses === (preset === 'local'))).toBe(
+      true,
+    );
+  });
+
+  test('are all named in the document', () => {
+    for (const file of readdirSync(FOLDER).filter((name) => name.endsWith('.json')))
+      expect(README).toContain(`\`${file}\``);
+  });
+});
+
+describe('config/README.md', () => {
+  test('is what the schema gives', () => {
+    expect(checkSettingsDocs()).toEqual({ text: README, problems: [] });
+  });
+
+  test('has examples that are good', () => {
+    const [whole = '', store = '', upstream = ''] = [...README.matchAll(/```json\n(.*?)```/gs)].map(
+      ([, text = '']) => text,
+    );
+    const environment = {
+      P_CHAIN_API_KEY: 'key',
+      DATA_API_KEY: 'key',
+      REDIS_PASSWORD: 'key',
+      SHARED_SECRET: 'sixteen letters!',
+    };
+    const file = { ...JSON.parse(whole), ...JSON.parse(store), ...JSON.parse(upstream) } as object;
+    const config = configOf(file, {}, environment);
+    expect(config.networks[0]?.pChainApi).toHaveLength(2);
+    expect(config.store.shared?.servers).toMatchObject({ kind: 'cluster', isTls: true });
+    expect(Object.keys(config.upstream.endpoints)).toEqual(['mainnet', 'fuji', 'evm', 'metrics', 'node']);
+  });
+
+  test('is found wrong by the name of the setting that differs, is missing or has no words', () => {
+    const other = README.replace('| `server.port` | `8080` |', '| `server.port` | `8081` |');
+    expect(checkSettingsDocs(other).problems).toEqual([
+      'server.port: config/README.md does not say what the schema does: npm run generate.',
+    ]);
+    expect(checkSettingsDocs(other).text).toBe(README);
+    expect(checkSettingsDocs(README.replace(/^\| `log\.level`.*\n/m, '')).problems).toEqual([
+      'log.level: config/README.md does not say what the schema does: npm run generate.',
+    ]);
+    expect(checkSettingsDocs(README.replace(/^(\| `log\.level`.*\n)/m, '$1| `log.colour` | | | |\n')).problems).toEqual(
+      ['config/README.md names a setting that the schema does not have'],
+    );
+    expect(checkSettingsDocs(README.replace('<!-- settings log -->', '')).problems).toEqual([
+      expect.stringMatching(/^config\/README\.md has no place for the settings of log: /),
+    ]);
+    const silent: SettingSchema = {
+      ...SETTINGS,
+      properties: { ...SETTINGS.properties, log: { isSection: true, properties: { level: { type: 'string' } } } },
+    };
+    expect(checkSettingsDocs(README, silent).problems).toContain('log.level: has no description in src/config');
+  });
+});

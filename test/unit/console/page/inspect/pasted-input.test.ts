@@ -1,0 +1,180 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { keccak_256 } from '@noble/hashes/sha3.js';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { readPasted, SEND_WARP_MESSAGE } from '../../../../../src/console/page/inspect/pasted-input.ts';
+
+const MESSAGE = '00000000053900ff';
+const pad = (hex: string) => hex.padEnd(Math.ceil(hex.length / 64) * 64, '0');
+const word = (value: number) => value.toString(16).padStart(64, '0');
+const logData = (message: string) => `0x${word(32)}${word(message.length / 2)}${pad(message)}`;
+const log = (message: string) => ({
+  address: '0x0200000000000000000000000000000000000005',
+  topics: [`0x${SEND_WARP_MESSAGE}`, `0x${word(1)}`, `0x${word(2)}`],
+  data: logData(message),
+});
+const hexOf = (pasted: string) => {
+  const read = readPasted(pasted);
+  return read.kind === 'bytes' ? read.hex : read;
+};
+
+test('the topic of the log is the hash of its signature', () => {
+  const hash = keccak_256(new TextEncoder().encode('SendWarpMessage(address,bytes32,bytes)'));
+  expect(Buffer.from(hash).toString('hex')).toBe(SEND_WARP_MESSAGE);
+});
+
+describe('hex', () => {
+  test.each([
+    MESSAGE,
+    `0x${MESSAGE}`,
+    `  0X${MESSAGE.toUpperCase()}\n`,
+    `"0x${MESSAGE}",`,
+    `0x${MESSAGE.slice(0, 6)}\n  ${MESSAGE.slice(6)}`,
+  ])('%j is taken as it is meant', (pasted) => {
+    expect(hexOf(pasted)).toBe(MESSAGE);
+  });
+
+  test.each([
+    ['0x', 'There is nothing after 0x.'],
+    ['0x123', 'This has 3 hex digits, an odd number: one is missing, or one too many.'],
+    ['0x12zz', 'This is neither hex, nor an ID, nor JSON: "z", at position 5, is no hex digit.'],
+    ['12 34 5g', 'This is neither hex, nor an ID, nor JSON: "g", at position 6, is no hex digit.'],
+    [
+      'NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg',
+      'This is the NodeID of a validator. Paste a message, or look for the node under Subnets.',
+    ],
+  ])('%j is refused, and why', (pasted, reason) => {
+    expect(readPasted(pasted)).toEqual({ kind: 'unreadable', reason });
+  });
+
+  test('32 bytes are an ID, in hex and in cb58', () => {
+    const cb58 = '2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC';
+    expect(readPasted(`0x${word(7)}`)).toEqual({ kind: 'id', id: `0x${word(7)}` });
+    expect(readPasted(word(7))).toEqual({ kind: 'id', id: `0x${word(7)}` });
+    expect(readPasted(cb58)).toEqual({ kind: 'id', id: cb58 });
+  });
+
+  test('nothing is nothing', () => {
+    expect(readPasted(' \n')).toEqual({ kind: 'empty' });
+  });
+});
+
+describe('a log of SendWarpMessage', () => {
+  test.each([
+    ['a log', log(MESSAGE)],
+    ['logs', [{ topics: ['0x12'], data: '0x' }, log(MESSAGE)]],
+    ['an answer to eth_getLogs', { jsonrpc: '2.0', id: 1, result: [log(MESSAGE)] }],
+    ['a receipt', { jsonrpc: '2.0', id: 1, result: { status: '0x1', logs: [log(MESSAGE)] } }],
+  ])('%s', (_, json) => {
+    expect(readPasted(JSON.stringify(json, null, 1))).toEqual({
+      kind: 'bytes',
+      hex: MESSAGE,
+      source: 'log',
+      fields: {},
+      more: 0,
+    });
+  });
+
+  test('the data alone', () => {
+    expect(readPasted(logData(MESSAGE))).toMatchObject({ kind: 'bytes', hex: MESSAGE, source: 'log' });
+  });
+
+  test('of several the first is taken, and the others are counted', () => {
+    expect(readPasted(JSON.stringify([log(MESSAGE), log('00'), log('01')]))).toMatchObject({ hex: MESSAGE, more: 2 });
+  });
+
+  test('one whose data is cut off has no message', () => {
+    const cut = { ...log(MESSAGE), data: logData(MESSAGE).slice(0, 140) };
+    expect(readPasted(JSON.stringify(cut))).toMatchObject({
+      kind: 'unreadable',
+      reason: expect.stringContaining('no log of SendWarpMessage'),
+    });
+  });
+});
+
+describe('JSON of this API', () => {
+  test('a request brings its fields', () => {
+    const body = {
+      message: `0x${MESSAGE}`,
+      justification: '0xab',
+      quorumPercentage: 80,
+      quorumPercentageBuffer: 3,
+      signingSubnetId: 'abc',
+      pChainHeight: 7,
+    };
+    const { message: _, ...fields } = body;
+    expect(readPasted(JSON.stringify(body))).toEqual({
+      kind: 'bytes',
+      hex: MESSAGE,
+      source: 'request',
+      fields,
+      more: 0,
+    });
+  });
+
+  test.each(['pchain-height', 'p-chain-height'])('so does one of the Go aggregator, its height as %s', (name) => {
+    const body = { message: MESSAGE, 'signing-subnet-id': 'abc', 'quorum-percentage': 80, [name]: 7 };
+    expect(readPasted(JSON.stringify(body))).toMatchObject({
+      fields: { signingSubnetId: 'abc', quorumPercentage: 80, pChainHeight: 7 },
+    });
+  });
+
+  test('so does the curl line of one', () => {
+    const line = `curl -s http://127.0.0.1:8080/v1/x \\\n -H 'content-type: application/json' -d '{"message":"0x${MESSAGE}","quorumPercentage":50}'`;
+    expect(readPasted(line)).toMatchObject({ hex: MESSAGE, source: 'request', fields: { quorumPercentage: 50 } });
+  });
+
+  test('one with a justification alone asks for its message', () => {
+    expect(readPasted('{"justification":"0xabcd"}')).toMatchObject({ hex: 'abcd', source: 'request', fields: {} });
+  });
+
+  test.each(['signedMessage', 'signed-message'])('an answer with %s', (name) => {
+    expect(readPasted(JSON.stringify({ [name]: MESSAGE }))).toMatchObject({ hex: MESSAGE, source: 'answer' });
+  });
+
+  test('what platform.getTx answers: the message that the transaction brings, or its ID', () => {
+    const id = '2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC';
+    const answer = (unsignedTx: object, txID = id) =>
+      JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tx: { unsignedTx, id: txID }, encoding: 'json' } });
+    expect(readPasted(answer({ networkID: 5 }))).toEqual({ kind: 'id', id });
+    expect(readPasted(answer({ networkID: 5, message: `0x${MESSAGE}` }))).toMatchObject({ hex: MESSAGE });
+    expect(readPasted(answer({ networkID: 5 }, 'x'))).toMatchObject({ kind: 'unreadable' });
+  });
+
+  test('what is no JSON, and JSON with nothing in it', () => {
+    expect(readPasted('{"message": ')).toMatchObject({
+      kind: 'unreadable',
+      reason: expect.stringMatching(/^This looks like JSON, but is none: /),
+    });
+    expect(readPasted('{"a": [1, null, "x"]}')).toMatchObject({
+      kind: 'unreadable',
+      reason: expect.stringMatching(/^This JSON has no log/),
+    });
+  });
+});
+
+test('every request of the captured vectors is read', () => {
+  const folder = join(import.meta.dirname, '..', '..', '..', '..', 'vectors');
+  const cases = readdirSync(folder).filter((name) => name.startsWith('case_'));
+  expect(cases.length).toBeGreaterThanOrEqual(10);
+  for (const name of cases) {
+    const vector = JSON.parse(readFileSync(join(folder, name), 'utf8')) as {
+      unsignedMessage: string;
+      aggregator: { request: { message: string } };
+    };
+    expect(hexOf(JSON.stringify(vector.aggregator.request)), name).toBe(vector.unsignedMessage);
+    expect(hexOf(vector.unsignedMessage), name).toBe(vector.unsignedMessage);
+  }
+});
+
+test('whatever is pasted is answered', () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(fc.string(), fc.json(), fc.string({ unit: fc.constantFrom(...'0123456789abcdefx {}[]",:') })),
+      (text) => {
+        expect(['empty', 'bytes', 'id', 'unreadable']).toContain(readPasted(text).kind);
+      },
+    ),
+  );
+});

@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'vitest';
+import type { AggregationEvent, ValidatorRecord } from '../../../../../src/api/aggregation/progress-records.ts';
+import { EventLines } from '../../../../../src/console/page/sign/event-lines.ts';
+import { SigningProgress } from '../../../../../src/console/page/sign/signing-progress.ts';
+
+const validator = (index: number, weight: number, more: Partial<ValidatorRecord> = {}): ValidatorRecord => ({
+  index,
+  nodeIds: [`NodeID-${index}`],
+  weight: String(weight),
+  isConnected: true,
+  status: 'waiting',
+  ...more,
+});
+const resolved = (validators: ValidatorRecord[], more: object = {}): AggregationEvent => ({
+  event: 'resolved',
+  data: {
+    ...{ network: 'local', signingSubnetId: 's', pChainHeight: 7, quorumPercentage: 67, quorumPercentageBuffer: 3 },
+    ...{
+      totalWeight: '100',
+      quorumWeight: '67',
+      targetWeight: '70',
+      signedWeight: '0',
+      isVerifying: false,
+      validators,
+    },
+    ...more,
+  },
+});
+const answer = (...answers: Extract<AggregationEvent, { event: 'answer' }>['data']['answers']): AggregationEvent => ({
+  event: 'answer',
+  data: { answers },
+});
+const sumsOf = (progress: SigningProgress) =>
+  Object.fromEntries(
+    [...progress.sums]
+      .filter(([, { count }]) => count > 0)
+      .map(([status, { count, weight }]) => [status, [count, weight]]),
+  );
+
+function folded(...events: AggregationEvent[]): SigningProgress {
+  const progress = new SigningProgress();
+  for (const [at, event] of events.entries()) progress.apply(event, at);
+  return progress;
+}
+
+describe('the fold of events', () => {
+  const start = resolved([validator(0, 40), validator(1, 30), validator(2, 30)]);
+
+  test('counts validators and weight by what they did', () => {
+    const progress = folded(
+      start,
+      { event: 'asked', data: { validators: [0, 1] } },
+      answer(
+        { index: 0, weight: '40', outcome: 'signed' },
+        { index: 1, weight: '30', outcome: 'refused', code: 3, text: 'no' },
+      ),
+      { event: 'progress', data: { signedWeight: '40', quorumWeight: '67', targetWeight: '70', totalWeight: '100' } },
+    );
+    expect(sumsOf(progress)).toEqual({ signed: [1, 40n], refused: [1, 30n], waiting: [1, 30n] });
+    expect(progress).toMatchObject({
+      phase: 'collecting',
+      signedWeight: 40n,
+      quorumWeight: 67n,
+      targetWeight: 70n,
+      totalWeight: 100n,
+    });
+    expect(progress.validators[1]).toMatchObject({ status: 'refused', code: 3, text: 'no', sinceMs: 2 });
+    expect([...progress.takeChanged()].toSorted((a, b) => a - b)).toEqual([0, 1]);
+    expect(progress.takeChanged().size).toBe(0);
+  });
+
+  test('a validator that failed may be asked again', () => {
+    const progress = folded(
+      start,
+      answer({ index: 0, weight: '40', outcome: 'silent' }),
+      { event: 'verifying', data: {} },
+      { event: 'asked', data: { validators: [0] } },
+      answer({ index: 0, weight: '40', outcome: 'signed' }),
+    );
+    expect(progress.phase).toBe('collecting');
+    expect(sumsOf(progress)).toEqual({ signed: [1, 40n], waiting: [2, 60n] });
+  });
+
+  test('another resolved takes the place of all before it', () => {
+    const progress = folded(
+      start,
+      answer({ index: 0, weight: '40', outcome: 'signed' }),
+      resolved([validator(0, 9, { status: 'signed' })], { totalWeight: '9', signedWeight: '9', isVerifying: true }),
+    );
+    expect(sumsOf(progress)).toEqual({ signed: [1, 9n] });
+    expect(progress).toMatchObject({ phase: 'verifying', generation: 2, totalWeight: 9n, signedWeight: 9n });
+    expect(progress.takeChanged().size).toBe(0);
+  });
+
+  test('an answer of nobody that is known changes nothing', () => {
+    expect(sumsOf(folded(start, answer({ index: 9, weight: '1', outcome: 'signed' })))).toEqual({ waiting: [3, 100n] });
+  });
+});
+
+describe('event lines', () => {
+  const text =
+    ': hello\n\nevent: asked\ndata: {"a":1}\n\nid: 7\r\nevent: progress\r\ndata: {"b":\ndata: 2}\n\ndata: bare\n\nevent: empty\n\n';
+  const expected = [
+    { kind: 'asked', data: '{"a":1}' },
+    { kind: 'progress', data: '{"b":\n2}' },
+    { kind: 'message', data: 'bare' },
+  ];
+
+  test.each([1, 2, 3, 7, 1_000])('in pieces of %i characters', (size) => {
+    const lines = new EventLines();
+    const events = Array.from({ length: Math.ceil(text.length / size) }, (_, index) =>
+      lines.push(text.slice(index * size, (index + 1) * size)),
+    ).flat();
+    expect(events).toEqual(expected);
+  });
+
+  test('an event that is cut off does not come', () => {
+    expect(new EventLines().push('event: asked\ndata: {}\n')).toEqual([]);
+  });
+});

@@ -1,0 +1,229 @@
+import { Registry } from 'prom-client';
+import { describe, expect, test } from 'vitest';
+import type { SubnetWeights } from '../../../../src/aggregation/subnets/subnet-views.ts';
+import { Activity } from '../../../../src/console/server/activity.ts';
+import { createActivityDocument } from '../../../../src/console/server/activity-document.ts';
+import {
+  INTERVAL_MS,
+  MAX_INTERVALS,
+  quantileMs,
+  RequestHistory,
+} from '../../../../src/console/server/request-history.ts';
+import { MAX_SAMPLES, MAX_SUBNETS, SAMPLE_MS, WeightHistory } from '../../../../src/console/server/weight-history.ts';
+import { createMetrics } from '../../../../src/telemetry/metrics.ts';
+import type { SubnetID } from '../../../../src/warp/ids.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+import { scriptedNetwork, UP } from '../../api/api-fixture.ts';
+
+const ROUTE = '/v1/signatureAggregator/:network/aggregateSignatures';
+const weights = (subnetID: string, signable: bigint): SubnetWeights => ({
+  subnetID: subnetID as SubnetID,
+  totalWeight: 100n,
+  connectedWeight: 90n,
+  signableWeight: signable,
+});
+
+function metricsOf() {
+  const registry = new Registry();
+  const metrics = createMetrics(registry);
+  const http = metrics.histogram({
+    name: 'http_request_duration_seconds',
+    help: 'h',
+    labels: ['route', 'status_class'],
+    buckets: [0.1, 0.5, 1],
+  });
+  const aggregations = metrics.histogram({
+    name: 'aggregation_duration_seconds',
+    help: 'h',
+    labels: ['outcome'],
+    buckets: [1],
+  });
+  return {
+    registry,
+    metrics,
+    answer: (status_class: string, seconds: number, route = ROUTE) => http.observe({ route, status_class }, seconds),
+    aggregate: (outcome: string) => aggregations.observe({ outcome }, 0.1),
+  };
+}
+
+describe('requests over the last hour', () => {
+  test('each interval has what came since the one before', async () => {
+    const { registry, answer, aggregate } = metricsOf();
+    const history = new RequestHistory(registry);
+    answer('2xx', 0.2);
+    answer('5xx', 2);
+    aggregate('signed');
+    await history.sample(1_000);
+    answer('2xx', 0.05);
+    answer('3xx', 0.05);
+    answer('4xx', 0.05);
+    answer('gone', 0.9);
+    for (const outcome of ['signed', 'insufficient_weight', 'aborted']) aggregate(outcome);
+    expect(await history.intervals(2_000)).toEqual([
+      {
+        endsAt: 1_000,
+        requests: { '2xx': 1, '4xx': 0, '5xx': 1, gone: 0 },
+        aggregations: { signed: 1, failed: 0 },
+        medianMs: 500,
+        p99Ms: 1_000,
+      },
+      {
+        endsAt: 2_000,
+        requests: { '2xx': 2, '4xx': 1, '5xx': 0, gone: 1 },
+        aggregations: { signed: 1, failed: 1 },
+        medianMs: 50,
+        p99Ms: 99,
+      },
+    ]);
+  });
+
+  test('probes, scrapes and the console itself do not count', async () => {
+    const { registry, answer } = metricsOf();
+    for (const route of ['/health/ready', '/metrics', '/console/activity', '/', 'none']) answer('2xx', 0.01, route);
+    answer('2xx', 0.01, '/:network/aggregate-signatures');
+    const [interval] = await new RequestHistory(registry).intervals(1);
+    expect(interval?.requests).toEqual({ '2xx': 1, '4xx': 0, '5xx': 0, gone: 0 });
+  });
+
+  test('there are at most as many as an hour has', async () => {
+    const { registry } = metricsOf();
+    const history = new RequestHistory(registry);
+    for (let index = 1; index <= MAX_INTERVALS + 5; index++) await history.sample(index);
+    const intervals = await history.intervals(1_000);
+    expect(intervals).toHaveLength(MAX_INTERVALS);
+    expect(intervals.map(({ endsAt }) => endsAt).slice(-2)).toEqual([MAX_INTERVALS + 5, 1_000]);
+    expect(MAX_INTERVALS * INTERVAL_MS).toBe(3_600_000);
+  });
+
+  test('a quantile without answers is none', () => {
+    expect(quantileMs([], 0.5)).toBeUndefined();
+    expect(quantileMs([{ le: 1, count: 0 }], 0.5)).toBeUndefined();
+  });
+});
+
+describe('weight since the start', () => {
+  test('has a bound, and keeps the start', () => {
+    const history = new WeightHistory();
+    for (let index = 0; index < 10 * MAX_SAMPLES; index++)
+      history.sample('n', [weights('s', BigInt(index % 100))], index * SAMPLE_MS);
+    const samples = history.of('n', 's' as SubnetID);
+    expect(samples.length).toBeLessThan(MAX_SAMPLES);
+    expect(samples.length).toBeGreaterThanOrEqual(MAX_SAMPLES / 2 - 1);
+    expect(samples[0]).toEqual({ at: 0, connected: 0.9, signable: 0 });
+    const steps = samples.slice(1).map(({ at }, index) => at - (samples[index]?.at ?? 0));
+    expect(Math.max(...steps)).toBeLessThanOrEqual(2 * Math.min(...steps));
+  });
+
+  test('subnets that nobody asks for any more make room', () => {
+    const history = new WeightHistory();
+    const names = Array.from({ length: MAX_SUBNETS + 3 }, (_, index) => `s${index}`);
+    history.sample(
+      'n',
+      names.toReversed().map((name) => weights(name, 1n)),
+      0,
+    );
+    history.sample('n', [weights('s3', 2n)], SAMPLE_MS);
+    history.sample('n', [weights('new', 2n)], 2 * SAMPLE_MS);
+    expect(history.subnets('n')).toHaveLength(MAX_SUBNETS);
+    expect(history.subnets('n').slice(-2)).toEqual(['s3', 'new']);
+    expect(history.subnets('m')).toEqual([]);
+    expect(history.of('n', 's0' as SubnetID)).toEqual([]);
+  });
+
+  test('of more subnets than have room those asked for last are followed on', () => {
+    const history = new WeightHistory();
+    // As the network lists them: the one asked for last stands first.
+    const names = Array.from({ length: MAX_SUBNETS + 3 }, (_, index) => `s${index}`);
+    for (const at of [0, SAMPLE_MS, 2 * SAMPLE_MS]) {
+      history.sample(
+        'n',
+        names.map((name) => weights(name, 1n)),
+        at,
+      );
+    }
+    expect(history.of('n', 's0' as SubnetID)).toHaveLength(3);
+    expect(history.of('n', names.at(-1) as SubnetID)).toEqual([]);
+  });
+
+  test('a set without weight has no share', () => {
+    const history = new WeightHistory();
+    history.sample('n', [{ ...weights('s', 0n), totalWeight: 0n }], 0);
+    expect(history.subnets('n')).toEqual([]);
+  });
+});
+
+describe('the activity', () => {
+  const subnets = { weights: () => [weights('s', 67n)] } as never;
+
+  test('is sampled while the service runs, and no more once it is closed', async () => {
+    const clock = new FakeClock();
+    const { registry, answer, metrics } = metricsOf();
+    metrics
+      .gauge({ name: 'build_info', help: 'h', labels: ['version', 'node', 'bls_backend'] })
+      .set({ version: '1.2.3', node: 'v24', bls_backend: 'noble' }, 1);
+    metrics.readGauge({ name: 'upstream_circuit_open', help: 'h', labels: ['upstream'] }, () => [
+      { labels: { upstream: 'node' }, value: 1 },
+    ]);
+    metrics.with({ network: 'fuji' }).gauge({ name: 'peer_connections', help: 'h' }).set(17);
+    const activity = new Activity({ networks: [scriptedNetwork({ subnets })], registry, clock });
+    answer('2xx', 0.05);
+    await clock.advance(INTERVAL_MS + SAMPLE_MS);
+    answer('4xx', 0.05);
+    const body = await activity.read();
+    expect(body).toMatchObject({
+      version: '1.2.3',
+      node: 'v24',
+      blsBackend: 'noble',
+      intervals: [{ requests: { '2xx': 1, '4xx': 0 } }, { requests: { '2xx': 0, '4xx': 1 } }],
+      upstreams: [{ name: 'node', isLeftAlone: true, requests: [] }],
+    });
+    expect(body).not.toHaveProperty('sharedStore');
+    expect(body.networks).toMatchObject([{ name: 'fuji', peersConnected: 17, peersWanted: 0 }]);
+    expect(body.networks[0]?.subnets).toMatchObject([
+      { subnetId: 's', samples: expect.arrayContaining([expect.objectContaining({ connected: 0.9, signable: 0.67 })]) },
+    ]);
+    activity[Symbol.dispose]();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  test('a network that is not open is not asked', async () => {
+    const network = scriptedNetwork({ readiness: () => ({ ...UP, nodeID: undefined }) });
+    using activity = new Activity({ networks: [network], registry: new Registry(), clock: new FakeClock() });
+    expect((await activity.read()).networks).toMatchObject([{ name: 'fuji', subnets: [] }]);
+  });
+});
+
+describe('what is sent of it', () => {
+  function documentOf() {
+    const clock = new FakeClock();
+    let readings = 0;
+    let problem: Error | undefined;
+    const current = createActivityDocument(async () => {
+      readings += 1;
+      if (problem !== undefined) throw problem;
+      return { now: clock.now() } as never;
+    }, clock);
+    return { clock, current, readings: () => readings, fail: (error: Error | undefined) => (problem = error) };
+  }
+
+  test('is made once a second, however many ask', async () => {
+    const { clock, current, readings } = documentOf();
+    const flood = await Promise.all(Array.from({ length: 100 }, () => current()));
+    expect(new Set(flood).size).toBe(1);
+    await clock.advance(999);
+    expect(await current()).toBe(flood[0]);
+    expect(readings()).toBe(1);
+    await clock.advance(1);
+    const { bytes } = await current();
+    expect(JSON.parse(bytes.toString())).toEqual({ now: clock.now() });
+    expect(readings()).toBe(2);
+  });
+
+  test('a failure is not kept', async () => {
+    const { current, fail } = documentOf();
+    fail(new Error('unreadable'));
+    await expect(current()).rejects.toThrow('unreadable');
+    fail(undefined);
+    expect((await current()).contentType).toMatch(/json/);
+  });
+});

@@ -1,0 +1,179 @@
+import { gunzipSync } from 'node:zlib';
+import { Registry } from 'prom-client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Console, openConsole } from '../../../../src/console/server/console.ts';
+import type { ConsoleFacts } from '../../../../src/console/server/console-facts.ts';
+import { createPageFiles } from '../../../../src/console/server/page-files.ts';
+import { ERROR_CODES } from '../../../../src/http/errors/error-codes.ts';
+import type { Server } from '../../../../src/http/request/http-server.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+import { createTestServer, expectError, scriptedNetwork } from '../../api/api-fixture.ts';
+
+const BROWSER = { accept: 'text/html,*/*;q=0.8', 'accept-encoding': 'gzip, deflate' };
+const files = createPageFiles();
+
+async function serve(
+  options: Partial<Parameters<typeof openConsole>[0]> = {},
+): Promise<{ server: Server; console: Console }> {
+  const networks = [scriptedNetwork({ subnets: { weights: () => [] } as never })];
+  const console = openConsole({
+    networks,
+    registry: new Registry(),
+    clock: new FakeClock(),
+    version: '1.2.3',
+    hasDevnet: false,
+    hasFigures: true,
+    files,
+    ...options,
+  });
+  const server = await createTestServer({
+    networks,
+    startPage: console.sendPage,
+    registerMore: (more) => console.registerRoutes(more),
+  });
+  return { server, console };
+}
+
+let server: Server;
+let console: Console;
+beforeAll(async () => {
+  ({ server, console } = await serve());
+});
+afterAll(() => console[Symbol.dispose]());
+
+describe('the page', () => {
+  test('is what browsers get at /, and programs get what they had', async () => {
+    const page = await server.inject({ url: '/', headers: BROWSER });
+    expect(page.headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'content-encoding': 'gzip',
+      vary: 'Accept, Accept-Encoding',
+    });
+    expect(gunzipSync(page.rawPayload).toString()).toContain('console/app.js');
+    expect((await server.inject('/')).json()).toMatchObject({ version: '1.2.3', links: { docs: '/docs' } });
+  });
+
+  test('may run and load nothing but its own files, and be framed by nobody', async () => {
+    const { headers, body } = await server.inject({ url: '/', headers: { accept: 'text/html' } });
+    const policy = String(headers['content-security-policy']);
+    expect(policy).toMatch(/^default-src 'none'; /);
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toMatch(/unsafe|\*|https?:|data:/);
+    expect(body).not.toMatch(/<script(?![^>]* src=)|<style| style=| on\w+=|https?:\/\//);
+  });
+
+  test('names files that are there: all that are imported, and no more than 150 KB together', async () => {
+    const seen = new Map<string, number>();
+    const page = await server.inject({ url: '/', headers: BROWSER });
+    const waiting = [
+      ...gunzipSync(page.rawPayload)
+        .toString()
+        .matchAll(/(?:href|src)="console\/([^"]+)"/g),
+    ].map(([, name]) => String(name));
+    expect(waiting.sort()).toEqual(['app.js', 'icon.svg', 'style.css']);
+    for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+      if (seen.has(name)) continue;
+      const file = await server.inject({ url: `/console/${name}`, headers: BROWSER });
+      expect(file.statusCode, name).toBe(200);
+      const text = gunzipSync(file.rawPayload).toString();
+      seen.set(name, file.rawPayload.length);
+      if (!name.endsWith('.js')) continue;
+      // What stands in the page as a text to copy is no import of its own.
+      const imported = [...text.matchAll(/(?:from|import)\s*\(?\s*["']([^"'\n]+)["']/g)]
+        .map(([, from]) => String(from))
+        .filter((from) => from !== '@avalanche-sdk/chainkit');
+      for (const from of imported) expect(from, `${name} imports it`).toMatch(/^\.\/[\w-]+\.js$/);
+      waiting.push(...imported.map((from) => from.slice(2)));
+    }
+    const total = [...seen.values()].reduce((sum, size) => sum + size, page.rawPayload.length);
+    expect(total).toBeLessThan(150 * 1024);
+  });
+
+  test('comes as it is for who takes no gzip, and not again for who has it', async () => {
+    const url = '/console/style.css';
+    const plain = await server.inject({ url, headers: { 'accept-encoding': 'br, gzip;q=0' } });
+    expect(plain.headers).not.toHaveProperty('content-encoding');
+    expect(plain.body).toContain(':root');
+    const packed = await server.inject({ url, headers: BROWSER });
+    expect(packed.headers['etag']).not.toBe(plain.headers['etag']);
+    const again = await server.inject({
+      url,
+      headers: { ...BROWSER, 'if-none-match': String(packed.headers['etag']) },
+    });
+    expect([again.statusCode, again.body]).toEqual([304, '']);
+  });
+
+  test.each(['/console/none.js', '/console/..%2fconsole.ts', '/console/app.tsx', '/console/tsconfig.json'])(
+    '%s is not there',
+    async (url) => {
+      expectError(await server.inject(url), 404, /no route/, 'not_found');
+    },
+  );
+
+  test('is made once, and again only where that failed', async () => {
+    const built = [{ name: 'index.html', bytes: Buffer.from('page') }];
+    const answers = [Promise.reject(new Error('no room')), Promise.resolve(built)];
+    let asked = 0;
+    const failing = createPageFiles(() => answers[asked++] ?? Promise.reject(new Error('asked too often')));
+    await expect(failing.file('index.html')).rejects.toThrow('no room');
+    await Promise.all([failing.file('index.html'), failing.file('index.html')]);
+    expect((await failing.file('index.html'))?.plain.bytes.toString()).toBe('page');
+    expect(asked).toBe(2);
+  });
+
+  test('is made before anybody asks, and not once more for who does', async () => {
+    const built = [{ name: 'index.html', bytes: Buffer.from('page') }];
+    let asked = 0;
+    const { server, console } = await serve({
+      files: createPageFiles(() => {
+        asked += 1;
+        return Promise.resolve(built);
+      }),
+    });
+    using _console = console;
+    expect(asked).toBe(0);
+    await console.prepare();
+    expect(asked).toBe(1);
+    const page = await server.inject({ url: '/', headers: { accept: 'text/html' } });
+    expect([page.body, asked]).toEqual(['page', 1]);
+  });
+});
+
+describe('the facts', () => {
+  test('say what the page cannot know', async () => {
+    const facts = (await server.inject('/console/facts')).json() as ConsoleFacts;
+    expect(facts).toMatchObject({
+      version: '1.2.3',
+      networks: [{ name: 'fuji', aliases: ['testnet'] }],
+      hasDevnet: false,
+      hasFigures: true,
+    });
+    expect(facts.errorCodes).toEqual(ERROR_CODES);
+    expect(facts.example).toMatchObject({ message: expect.stringMatching(/^0x/) });
+  });
+
+  test('offer no example that fails where there are some that succeed', async () => {
+    const { server: other, console: its } = await serve({ hasDevnet: true });
+    expect((await other.inject('/console/facts')).json()).not.toHaveProperty('example');
+    its[Symbol.dispose]();
+  });
+});
+
+describe('the figures', () => {
+  test('are what the activity says', async () => {
+    const response = await server.inject('/console/activity');
+    expect(response.statusCode).toBe(200);
+    expect(response.headers['cache-control']).toBe('no-store');
+    expect(response.json()).toMatchObject({
+      intervals: [{ requests: { '2xx': 0 } }],
+      networks: [{ name: 'fuji' }],
+      upstreams: [],
+    });
+  });
+
+  test('are not there where the metrics have an address of their own', async () => {
+    const { server: other } = await serve({ hasFigures: false });
+    expectError(await other.inject('/console/activity'), 404, /no route/, 'not_found');
+    expect((await other.inject('/console/facts')).json()).toMatchObject({ hasFigures: false });
+  });
+});

@@ -1,0 +1,155 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { CLIENTS_PER_SITE, RateLimiter } from '../../../../src/http/access/rate-limiter.ts';
+import type { Client } from '../../../../src/http/request/client-identity.ts';
+import { createMemoryLimitCounters } from '../../../../src/store/local/limit-counters.ts';
+import { movableClock } from '../../../integration/proxy/movable-clock.ts';
+
+const MINUTE_MS = 60_000;
+
+function start() {
+  const clock = movableClock();
+  const limiter = new RateLimiter(createMemoryLimitCounters(clock));
+  const take = async (client: Client, units: number, unitsPerMinute: number) =>
+    limiter.take(client, { units, unitsPerMinute, total: units });
+  return { clock, limiter, take };
+}
+
+function address(ip: string): Client {
+  return { apiKey: undefined, ip };
+}
+
+/** Requests of one client or of many in a /48. */
+function requestsOf(networks: number) {
+  return fc.array(
+    fc.record({
+      waitMs: fc.oneof(fc.nat(100), fc.nat(90_000)),
+      part: fc.double({ min: 0, max: 1, noNaN: true }),
+      network: fc.nat(networks - 1),
+    }),
+    { maxLength: 100 },
+  );
+}
+
+/** The most units between any two moments of a list, less those that the limit gives in that time. */
+function burst(taken: readonly { readonly atMs: number; readonly units: number }[], unitsPerMinute: number): number {
+  let most = 0;
+  for (const [from, { atMs }] of taken.entries()) {
+    let units = 0;
+    for (const one of taken.slice(from)) {
+      units += one.units;
+      most = Math.max(most, units - (unitsPerMinute * (one.atMs - atMs)) / MINUTE_MS);
+    }
+  }
+  return most;
+}
+
+/** Costs are rounded down to a nanosecond. */
+const ROUNDING = 1e-3;
+
+describe('in any time', () => {
+  test('a client gets its units per minute at once, and as many in each minute, never more', async () => {
+    await fc.assert(
+      fc.asyncProperty(requestsOf(1), fc.integer({ min: 1, max: 10_000 }), async (requests, unitsPerMinute) => {
+        const { clock, take } = start();
+        const taken: { atMs: number; units: number }[] = [];
+        for (const { waitMs, part } of requests) {
+          clock.move(waitMs);
+          const units = Math.max(1, Math.round(part * unitsPerMinute));
+          const { refusal } = await take(address('1.2.3.4'), units, unitsPerMinute);
+          if (refusal === undefined) taken.push({ atMs: clock.monotonicMs(), units });
+        }
+        expect(burst(taken, unitsPerMinute)).toBeLessThanOrEqual(unitsPerMinute + ROUNDING);
+      }),
+    );
+  });
+
+  test('the clients of a /48 get eight times that together', async () => {
+    const unitsPerMinute = 20;
+    await fc.assert(
+      fc.asyncProperty(requestsOf(30), async (requests) => {
+        const { clock, take } = start();
+        const taken: { atMs: number; units: number }[] = [];
+        for (const { waitMs, part, network } of requests) {
+          clock.move(waitMs);
+          const units = Math.max(1, Math.round(part * unitsPerMinute));
+          const { refusal } = await take(address(`2001:db8:1:${network}::1`), units, unitsPerMinute);
+          if (refusal === undefined) taken.push({ atMs: clock.monotonicMs(), units });
+        }
+        const limit = CLIENTS_PER_SITE * unitsPerMinute;
+        expect(burst(taken, limit)).toBeLessThanOrEqual(limit + ROUNDING);
+      }),
+    );
+  });
+});
+
+test('what remains can be used and no more; a refused request fits when it says, and not before', async () => {
+  const client = fc.constantFrom('1.2.3.4', '2001:db8:1::1', '2001:db8:1:1::1');
+  // Those of which a unit is worked off in whole milliseconds.
+  const limit = fc.constantFrom(1, 3, 20, 100, 3_000, 30_000);
+  const steps = fc.array(
+    fc.record({
+      waitMs: fc.nat(20_000),
+      ip: client,
+      part: fc.double({ min: 0, max: 1, noNaN: true }),
+      isAfter: fc.boolean(),
+    }),
+    { minLength: 1, maxLength: 30 },
+  );
+  await fc.assert(
+    fc.asyncProperty(steps, limit, async (each, unitsPerMinute) => {
+      const { clock, limiter, take } = start();
+      for (const { waitMs, ip, part, isAfter } of each) {
+        clock.move(waitMs);
+        const units = Math.max(1, Math.round(part * unitsPerMinute));
+        const charge = { units, unitsPerMinute, total: units };
+        if (isAfter) await limiter.takeAfterwards(address(ip), charge);
+        else await take(address(ip), units, unitsPerMinute);
+      }
+      const client = address(each[0]!.ip);
+      const probe = await take(client, unitsPerMinute, unitsPerMinute);
+      if (probe.refusal === undefined) return;
+      const { remaining } = probe;
+      expect((await take(client, remaining + 1, unitsPerMinute)).refusal).toBeDefined();
+      if (remaining > 0) {
+        expect(await take(client, remaining, unitsPerMinute)).toMatchObject({ remaining: 0, refusal: undefined });
+      }
+      const again = await take(client, 1, unitsPerMinute);
+      const waitMs = again.refusal!.retryAfterMs;
+      clock.move(Math.ceil(waitMs) - 1);
+      expect((await take(client, 1, unitsPerMinute)).refusal).toBeDefined();
+      clock.move(1);
+      expect((await take(client, 1, unitsPerMinute)).refusal).toBeUndefined();
+    }),
+  );
+});
+
+test('after the reset, all units are there', async () => {
+  const { clock, limiter, take } = start();
+  const client = address('2001:db8::1');
+  for (let network = 1; network <= 7; network += 1) await take(address(`2001:db8:0:${network}::1`), 20, 20);
+  await limiter.takeAfterwards(client, { units: 45, unitsPerMinute: 20, total: 45 });
+  // 25 units more than there were, and the 20 of a minute.
+  const { resetMs, remaining } = await limiter.takeAfterwards(client, { units: 1, unitsPerMinute: 20, total: 46 });
+  expect([resetMs, remaining]).toEqual([138_000, 0]);
+  clock.move(resetMs);
+  expect(await take(client, 20, 20)).toEqual({ resetMs: 60_000, remaining: 0, refusal: undefined });
+});
+
+test('what its /48 refuses costs a client nothing', async () => {
+  const { clock, take } = start();
+  for (let network = 1; network <= 8; network += 1) await take(address(`2001:db8:0:${network}::1`), 20, 20);
+  const client = address('2001:db8:0:9::1');
+  for (let count = 0; count < 20; count += 1) expect((await take(client, 1, 20)).refusal).toBeDefined();
+  // An eighth of the /48's limit is free again.
+  clock.move(7_500);
+  expect((await take(client, 20, 20)).refusal).toBeUndefined();
+});
+
+test('an IPv4 client has no network in common, however its address is written', async () => {
+  const { take } = start();
+  for (let host = 0; host < 20; host += 1) {
+    expect((await take(address(`::ffff:1.2.3.${host}`), 20, 20)).refusal).toBeUndefined();
+    expect((await take(address(`[::ffff:1.2.4.${host}]:1`), 20, 20)).refusal).toBeUndefined();
+  }
+});

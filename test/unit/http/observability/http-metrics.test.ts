@@ -1,0 +1,42 @@
+import { Registry } from 'prom-client';
+import { expect, test } from 'vitest';
+import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
+import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
+import { P_CHAIN_ID } from '../../../../src/warp/ids.ts';
+import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
+import { createTestServer, PATH, scriptedAggregator } from '../../api/api-fixture.ts';
+
+test('requests are counted by method, route and status, and what has no route has one label for all', async () => {
+  const registry = new Registry();
+  const server = await createTestServer({ registry });
+  for (const url of ['/health/live', '/health/live', '/no/such/a', '/no/such/b', '/health/ready/nowhere'])
+    await server.inject(url);
+  const shown = (await registry.metrics()).split('\n');
+  const counted = shown.filter((line) => line.startsWith('signature_aggregator_http_requests_total{'));
+  expect(counted.toSorted()).toEqual([
+    'signature_aggregator_http_requests_total{method="GET",route="/health/live",status="200"} 2',
+    'signature_aggregator_http_requests_total{method="GET",route="/health/ready/:network",status="404"} 1',
+    'signature_aggregator_http_requests_total{method="GET",route="none",status="404"} 2',
+  ]);
+  expect(shown).toContain(
+    'signature_aggregator_http_request_duration_seconds_count{route="/health/live",status_class="2xx"} 2',
+  );
+  expect(shown).toContain('signature_aggregator_http_requests_in_flight 0');
+});
+
+test('a bug is counted, and a quorum that is missed is none, though both are answered with 500', async () => {
+  const registry = new Registry();
+  const failures = [new AggregatorError('insufficient_weight', 'too little weight'), new Error('a bug')];
+  const { aggregator } = scriptedAggregator(async () => {
+    throw failures.shift() ?? new Error('a third one');
+  });
+  const server = await createTestServer({ registry, aggregator });
+  const payload = { message: bytesToHex(createUnsignedMessage(5, P_CHAIN_ID, new Uint8Array()).bytes) };
+  const bugs = async () =>
+    /^signature_aggregator_http_internal_errors_total (.*)$/m.exec(await registry.metrics())?.[1];
+  expect(await bugs()).toBe('0');
+  expect((await server.inject({ method: 'POST', url: '/aggregate-signatures', payload })).statusCode).toBe(500);
+  expect(await bugs()).toBe('0');
+  expect((await server.inject({ method: 'POST', url: PATH, payload })).statusCode).toBe(500);
+  expect(await bugs()).toBe('1');
+});

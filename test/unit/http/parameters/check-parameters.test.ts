@@ -1,0 +1,75 @@
+import fc from 'fast-check';
+import { Type } from 'typebox';
+import { expect, test } from 'vitest';
+import { HttpError } from '../../../../src/http/errors/http-error.ts';
+import { checkParameters, compareDecimals } from '../../../../src/http/parameters/check-parameters.ts';
+
+const SCHEMA = Type.Object({
+  size: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+  share: Type.Optional(Type.Number({ minimum: 2, maximum: 100 })),
+  height: Type.Optional(Type.Integer({ minimum: 0 })),
+  block: Type.Optional(Type.Number({ minimum: 0 })),
+});
+
+function problemOf(values: Record<string, string>): string | undefined {
+  try {
+    checkParameters(SCHEMA, values);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error;
+    return error.message;
+  }
+}
+
+test('a number is in range by all of its digits', () => {
+  const decimals = fc.string({ unit: fc.constantFrom(...'0123456789'.split('')), minLength: 1, maxLength: 40 });
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 110 }), decimals, (whole, fraction) => {
+      // By integers: a double would round the fraction to one.
+      const scaled = BigInt(`${whole}${fraction}`);
+      const unit = 10n ** BigInt(fraction.length);
+      const isWithin = scaled >= 2n * unit && scaled <= 100n * unit;
+      expect(problemOf({ share: `${whole}.${fraction}` })).toBe(
+        isWithin ? undefined : 'share must be a number from 2 to 100',
+      );
+      expect(problemOf({ size: `${whole}.${fraction}` })).toBe('size must be an integer from 1 to 100');
+      expect(problemOf({ size: String(whole) })).toBe(
+        whole >= 1 && whole <= 100 ? undefined : 'size must be an integer from 1 to 100',
+      );
+    }),
+  );
+});
+
+test.each(['', ' 7', '7 ', '+7', '-7', '07', '7.', '.7', '7e0', '0x7', '7n', '1_0', '7,0', '٧', 'Infinity', 'NaN'])(
+  'no number is written as %j',
+  (text) => {
+    expect(problemOf({ share: text })).toBe('share must be a number from 2 to 100');
+    expect(problemOf({ size: text })).toBe('size must be an integer from 1 to 100');
+  },
+);
+
+test('a number without a greatest one may have as many digits as 64 bits have', () => {
+  for (const text of ['0', '9007199254740993', '18446744073709551615', '9'.repeat(20)]) {
+    expect([problemOf({ height: text }), problemOf({ block: text })]).toEqual([undefined, undefined]);
+  }
+  expect(problemOf({ block: '7.5' })).toBeUndefined();
+  expect(problemOf({ height: '7.5' })).toBe('height must be an integer of at least 0 with up to 20 digits');
+  for (const text of ['1'.repeat(21), '-1', '007', '']) {
+    expect(problemOf({ height: text })).toBe('height must be an integer of at least 0 with up to 20 digits');
+    expect(problemOf({ block: text })).toBe('block must be a number of at least 0 with up to 20 digits');
+  }
+});
+
+test('decimals are compared by all of their digits', () => {
+  const whole = fc.bigInt({ min: 0n, max: 10n ** 20n - 1n });
+  const fraction = fc.string({ unit: fc.constantFrom(...'0123456789'.split('')), maxLength: 25 });
+  const decimal = fc.tuple(whole, fraction).map(([integer, digits]) => ({
+    text: digits === '' ? String(integer) : `${integer}.${digits}`,
+    scaled: BigInt(`${integer}${digits.padEnd(25, '0')}`),
+  }));
+  fc.assert(
+    fc.property(decimal, decimal, (a, b) => {
+      expect(Math.sign(compareDecimals(a.text, b.text))).toBe(a.scaled === b.scaled ? 0 : a.scaled < b.scaled ? -1 : 1);
+    }),
+  );
+});

@@ -1,0 +1,331 @@
+import { once } from 'node:events';
+import type { RequestListener, ServerResponse } from 'node:http';
+import { type AddressInfo, connect, Socket } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { ClientConnection } from '../../../../src/http/server/client-connection.ts';
+import { ClientConnections } from '../../../../src/http/server/client-connections.ts';
+import { DrainingServer } from '../../../../src/http/server/draining-server.ts';
+import { FakeClock, settle } from '../../../support/fake-clock.ts';
+
+const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
+const MIB = 1024 * 1024;
+/** More than the system takes for a client that reads nothing. */
+const LONG = Buffer.alloc(16 * MIB, 'a');
+
+async function start(listener: RequestListener, maxConnections = 1_000) {
+  const clock = new FakeClock();
+  const brokenOff: string[] = [];
+  const options = { clock, maxConnections, drainTimeoutMs: 1_000, onTimeout: () => undefined };
+  const server = new DrainingServer(
+    { keepAliveTimeout: 3_600_000 },
+    { ...options, onBreakOff: (reason) => brokenOff.push(reason) },
+    listener,
+  );
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    server,
+    clock,
+    brokenOff,
+    /** A client, and the service's end of its connection. */
+    async open(localAddress = '127.0.0.1'): Promise<{ client: Socket; served: Socket }> {
+      const accepted = once(server, 'connection') as Promise<[Socket]>;
+      const client = connect({ port, host: '127.0.0.1', localAddress });
+      client.on('error', () => undefined);
+      const [[served]] = await Promise.all([accepted, once(client, 'connect')]);
+      return { client, served };
+    },
+  };
+}
+
+/** The numbers in which the requests came are their answers. */
+function numbered() {
+  let [handled, underWay, most] = [0, 0, 0];
+  const listener: RequestListener = (_request, response) => {
+    handled += 1;
+    underWay += 1;
+    most = Math.max(most, underWay);
+    response.once('close', () => {
+      underWay -= 1;
+    });
+    response.end(`<${handled}>`);
+  };
+  return { listener, handled: () => handled, most: () => most };
+}
+
+async function readUntil(client: Socket, end: string): Promise<string> {
+  let answer = '';
+  for await (const chunk of client.setEncoding('latin1') as AsyncIterable<string>) {
+    answer += chunk;
+    if (answer.includes(end)) break;
+  }
+  return answer;
+}
+
+test('a thousand pipelined requests are handled one after the other, and answered in order', async () => {
+  const { listener, most } = numbered();
+  const { open } = await start(listener);
+  const { client } = await open();
+  client.write(GET.repeat(1_000));
+  const answer = await readUntil(client, '<1000>');
+  expect([...answer.matchAll(/<(\d+)>/g)].map(([, number]) => Number(number))).toEqual(
+    Array.from({ length: 1_000 }, (_, index) => index + 1),
+  );
+  expect(most()).toBe(1);
+});
+
+test('requests with bodies are answered behind others that waited', async () => {
+  const { open } = await start((request, response) => {
+    let body = '';
+    request.setEncoding('latin1').on('data', (text) => {
+      body += String(text);
+    });
+    request.on('end', () => response.end(`<${body.length}>`));
+  });
+  const { client } = await open();
+  const body = 'b'.repeat(300_000);
+  client.write(GET.repeat(100));
+  client.write(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+  client.write(GET.repeat(100) + GET.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n'));
+  const answer = await readUntil(client, 'no end');
+  expect(answer.match(/<\d+>/g)).toEqual([
+    ...Array<string>(100).fill('<0>'),
+    '<300000>',
+    ...Array<string>(101).fill('<0>'),
+  ]);
+});
+
+test('no more is read from a connection that has requests waiting, and little of what was read is parsed', async () => {
+  const held: ServerResponse[] = [];
+  const { open, server } = await start((_request, response) => held.push(response));
+  let parsed = 0;
+  server.on('request', () => {
+    parsed += 1;
+  });
+  const { client, served } = await open();
+  const paused = once(served, 'pause');
+  client.write(GET.repeat(1_000_000));
+  await paused;
+  await settle();
+  const { bytesRead } = served;
+  expect(held).toHaveLength(1);
+  expect(bytesRead).toBeLessThan(MIB);
+  expect(parsed).toBeLessThan(100);
+  // Each answer has Node read on.
+  for (let index = 0; index < 100; index += 1) {
+    const closed = once(held[index]!, 'close');
+    held[index]!.end();
+    await closed;
+    while (held.length === index + 1) await settle();
+  }
+  expect(served.bytesRead).toBe(bytesRead);
+});
+
+test('others have their turn between the requests that one pipelines', async () => {
+  const order: string[] = [];
+  const { open } = await start((request, response) => {
+    order.push(request.url ?? '');
+    response.end();
+  });
+  const [greedy, modest] = [await open(), await open()];
+  greedy.client.resume();
+  greedy.client.write(GET.replace('/', '/greedy').repeat(1_500));
+  await once(greedy.served, 'pause');
+  modest.client.write(GET.replace('/', '/modest'));
+  await once(modest.client, 'data');
+  expect(order.indexOf('/modest')).toBeLessThan(1_000);
+});
+
+describe('a connection over which nothing was read or sent for the time that Node watches', () => {
+  async function inactive(listener: RequestListener, { asks }: { asks: boolean }) {
+    const { open, server, brokenOff } = await start(listener);
+    expect(server.timeout).toBe(60_000);
+    const { client, served } = await open();
+    if (asks) {
+      const asked = once(server, 'request');
+      client.write(GET);
+      await asked;
+    }
+    return { brokenOff, client, served };
+  }
+
+  test('is broken off where an answer is not taken', async () => {
+    const { served, brokenOff } = await inactive((_request, response) => response.end(LONG), { asks: true });
+    served.emit('timeout');
+    expect([served.destroyed, brokenOff]).toEqual([true, ['does not read']]);
+  });
+
+  test('goes on where a request is worked on for long', async () => {
+    const held: ServerResponse[] = [];
+    const { client, served, brokenOff } = await inactive((_request, response) => held.push(response), { asks: true });
+    served.emit('timeout');
+    held[0]!.end('<late>');
+    expect(await readUntil(client, '<late>')).toContain('200 OK');
+    expect(brokenOff).toEqual([]);
+  });
+
+  test('ends where it is idle', async () => {
+    const { served, brokenOff } = await inactive(() => undefined, { asks: false });
+    served.emit('timeout');
+    expect([served.destroyed, brokenOff]).toEqual([true, []]);
+  });
+
+  test('is found by Node, also while an answer waits for the client to take it', async () => {
+    const { open, server, brokenOff } = await start((_request, response) => response.end(LONG));
+    server.timeout = 20;
+    const { client, served } = await open();
+    const closed = once(served, 'close');
+    client.pause().write(GET);
+    await closed;
+    expect(brokenOff).toEqual(['does not read']);
+  });
+});
+
+test('unread answers have a bound over all connections: who holds most of them is let go, and nobody else', async () => {
+  const { open, server, brokenOff } = await start((request, response) =>
+    response.end(LONG.subarray(0, Number(request.url?.slice(1)))),
+  );
+  const get = (length: number): string => GET.replace('/', `/${length}`);
+  const modest = await open();
+  modest.client.write(get(8 * MIB));
+  await once(server, 'request');
+  const greedy = [await open(), await open(), await open(), await open()];
+  for (const [index, { client }] of greedy.entries()) {
+    const arrived = once(server, 'request');
+    client.write(get(LONG.length - index));
+    await arrived;
+  }
+  expect(brokenOff).toEqual(['holds most memory of all']);
+  expect(greedy.map(({ served }) => served.destroyed)).toEqual([true, false, false, false]);
+  expect(modest.served.destroyed).toBe(false);
+});
+
+test('who holds most unread bytes is found by client, over however many connections it spreads them', () => {
+  const clock = new FakeClock();
+  const brokenOff: string[] = [];
+  const connections = new ClientConnections({
+    clock,
+    listener: () => undefined,
+    maxConnections: 1_000,
+    onOver: () => undefined,
+    onBreakOff: (reason) => brokenOff.push(reason),
+  });
+  const open = (remoteAddress: string, unreadBytes: number): Socket => {
+    const socket = new Socket();
+    Object.defineProperties(socket, {
+      remoteAddress: { value: remoteAddress },
+      writableLength: { value: unreadBytes },
+    });
+    connections.open(socket);
+    connections.measure(connections.get(socket) as ClientConnection);
+    return socket;
+  };
+  const modest = open('1.1.1.1', MIB);
+  const greedy = Array.from({ length: 700 }, () => open('2.2.2.2', 100_000));
+  expect(modest.destroyed).toBe(false);
+  expect(greedy.filter(({ destroyed }) => destroyed)).toHaveLength(700 - Math.floor((63 * MIB) / 100_000));
+  expect(new Set(brokenOff)).toEqual(new Set(['holds most memory of all']));
+});
+
+test.runIf(process.platform === 'linux')('waiting requests have a bound over all connections', async () => {
+  const { open, brokenOff } = await start(() => undefined);
+  const shortest = 'GET / HTTP/1.1\r\n\r\n';
+  const modest = await open();
+  const waits = once(modest.served, 'pause');
+  modest.client.write(shortest.repeat(500));
+  await waits;
+  const greedy: Socket[] = [];
+  while (brokenOff.length === 0) {
+    const { client, served } = await open('127.0.0.2');
+    greedy.push(served);
+    const stopped = Promise.race([once(served, 'pause'), once(served, 'close')]);
+    client.write(shortest.repeat(20_000));
+    await stopped;
+    await settle();
+    if (greedy.length > 250) break;
+  }
+  expect(new Set(brokenOff)).toEqual(new Set(['holds most memory of all']));
+  expect(greedy.filter(({ destroyed }) => destroyed)).toHaveLength(brokenOff.length);
+  expect(greedy.length).toBeLessThan(250);
+  expect(modest.served.destroyed).toBe(false);
+});
+
+describe('the number of connections', () => {
+  function openConnections(maxConnections: number) {
+    const clock = new FakeClock();
+    const brokenOff: string[] = [];
+    const connections = new ClientConnections({
+      clock,
+      maxConnections,
+      listener: () => undefined,
+      onOver: () => undefined,
+      onBreakOff: (reason) => brokenOff.push(reason),
+    });
+    return {
+      clock,
+      brokenOff,
+      /** A connection from an address, a second after the one before. */
+      async open(remoteAddress: string): Promise<Socket> {
+        await clock.advance(1_000);
+        const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: remoteAddress });
+        connections.open(socket);
+        return socket;
+      },
+    };
+  }
+
+  test('is bounded: for a new one that ends which has been idle for longest', async () => {
+    const { open, brokenOff } = openConnections(3);
+    const [first, second, third] = [await open('1.1.1.1'), await open('2.2.2.2'), await open('3.3.3.3')];
+    expect(brokenOff).toEqual([]);
+    const fourth = await open('4.4.4.4');
+    expect([first, second, third, fourth].map(({ destroyed }) => destroyed)).toEqual([true, false, false, false]);
+    expect(brokenOff).toEqual(['there are too many connections']);
+  });
+
+  test('whoever has most of them makes room, however new its own are', async () => {
+    const { open } = openConnections(5);
+    const lone = await open('1.1.1.1');
+    const flood = [await open('2001:db8::1'), await open('2001:db8::2')];
+    const other = await open('3.3.3.3');
+    flood.push(await open('2001:db8::3'), await open('2001:db8::4'), await open('2001:db8::5'));
+    expect(flood.map(({ destroyed }) => destroyed)).toEqual([true, true, false, false, false]);
+    expect([lone.destroyed, other.destroyed]).toEqual([false, false]);
+  });
+
+  test('where all have requests under way, the new one ends; one that is done is idle from then on', async () => {
+    const responses: ServerResponse[] = [];
+    const { open, clock, brokenOff } = await start((_request, response) => responses.push(response), 2);
+    const [a, b] = [await open(), await open()];
+    for (const { client } of [a, b]) client.write(GET);
+    await expect.poll(() => responses.length).toBe(2);
+    const refused = await open();
+    expect([a, b, refused].map(({ served }) => served.destroyed)).toEqual([false, false, true]);
+    for (const response of responses) response.end('x');
+    await Promise.all([once(a.client, 'data'), once(b.client, 'data')]);
+    await clock.advance(1_000);
+    a.client.write(GET);
+    await expect.poll(() => responses.length).toBe(3);
+    const taken = await open();
+    expect([a, b, taken].map(({ served }) => served.destroyed)).toEqual([false, true, false]);
+    expect(brokenOff).toEqual(Array(2).fill('there are too many connections'));
+  });
+});
+
+test('twelve connections that take no answers stop no other connection of their address', async () => {
+  const { open } = await start((request, response) => response.end(request.url === '/long' ? LONG : '<short>'));
+  for (let index = 0; index < 12; index += 1) {
+    const { client, served } = await open();
+    const stopped = once(served, 'pause');
+    client.pause().write(GET.replace('/', '/long').repeat(1_700));
+    await stopped;
+  }
+  const { client } = await open();
+  client.write(GET);
+  expect(await readUntil(client, '<short>')).toContain('200 OK');
+});

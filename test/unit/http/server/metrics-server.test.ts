@@ -1,0 +1,51 @@
+import { Counter, Registry } from 'prom-client';
+import { expect, test } from 'vitest';
+import { createMetricsText, openMetricsServer } from '../../../../src/http/server/metrics-server.ts';
+import { systemClock } from '../../../../src/lib/concurrency/clock.ts';
+import { createTestServer } from '../../api/api-fixture.ts';
+
+function registryWithOne(): Registry {
+  const registry = new Registry();
+  new Counter({ name: 'things_total', help: 'Things', registers: [registry] }).inc();
+  return registry;
+}
+
+test('serves the metrics, and nothing else', async () => {
+  const registry = registryWithOne();
+  await using server = await openMetricsServer({ host: '127.0.0.1', port: 0, registry, clock: systemClock });
+  const answer = await fetch(server.url);
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, registry.contentType]);
+  expect(await answer.text()).toContain('things_total 1');
+  const head = await fetch(`${server.url}?x=1`, { method: 'HEAD' });
+  expect([head.status, await head.text()]).toEqual([200, '']);
+  expect((await fetch(server.url, { method: 'POST' })).status).toBe(404);
+  expect((await fetch(new URL('/health/live', server.url))).status).toBe(404);
+});
+
+test('all who ask at the same time share one rendering, and its bytes', async () => {
+  const registry = new Registry();
+  let renderings = 0;
+  registry.metrics = async () => {
+    renderings += 1;
+    return `rendering ${renderings}`;
+  };
+  const text = createMetricsText(registry, systemClock);
+  const crowd = await Promise.all(Array.from({ length: 1_000 }, text));
+  expect([renderings, new Set(crowd).size, String(crowd[0])]).toEqual([1, 1, 'rendering 1']);
+  expect(String(await text())).toBe('rendering 2');
+});
+
+test('a port that is taken is an error that names the setting', async () => {
+  const registry = registryWithOne();
+  await using server = await openMetricsServer({ host: '127.0.0.1', port: 0, registry, clock: systemClock });
+  const port = Number(new URL(server.url).port);
+  await expect(openMetricsServer({ host: '127.0.0.1', port, registry, clock: systemClock })).rejects.toMatchObject({
+    ...{ cause: { code: 'EADDRINUSE', syscall: 'listen' }, settings: { port: 'metrics.port' } },
+  });
+});
+
+test('the public server has the metrics only where they have no address of their own', async () => {
+  const path = '/metrics';
+  expect((await (await createTestServer()).inject(path)).statusCode).toBe(200);
+  expect((await (await createTestServer({ areMetricsElsewhere: true })).inject(path)).statusCode).toBe(404);
+});

@@ -1,0 +1,304 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Registry } from 'prom-client';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { openGoListeners } from '../../../../src/api/go-aggregator/go-listeners.ts';
+import { openMetricsServer } from '../../../../src/http/server/metrics-server.ts';
+import { RequestBodies } from '../../../../src/http/server/request-bodies.ts';
+import { systemClock } from '../../../../src/lib/concurrency/clock.ts';
+import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
+import {
+  type Backlog,
+  createMemoryLimitCounters,
+  type LimitCounters,
+} from '../../../../src/store/local/limit-counters.ts';
+import { createLogger } from '../../../../src/telemetry/logger.ts';
+import { createMetrics, METRIC_PREFIX } from '../../../../src/telemetry/metrics.ts';
+import { type BlockchainID, idFromBytes } from '../../../../src/warp/ids.ts';
+import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
+import { createTestServer, PATH, portOf, RESULT, scriptedAggregator, scriptedNetwork } from '../../api/api-fixture.ts';
+
+const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(1), 'chain');
+const BODY = bodyOf(3);
+/** What the server takes of all bodies in these tests; one client gets half of it. */
+const MAX_BYTES = 256 * 1024;
+const NOT_ASKED = {} as never;
+
+interface Options {
+  readonly answer?: () => Promise<typeof RESULT>;
+  readonly limits?: LimitCounters;
+  readonly maxBytes?: number;
+  readonly afterTurn?: (callback: () => void) => void;
+}
+
+/** Real listeners with all routes that have bodies, which share one bound. Clients are told apart by X-Forwarded-For. */
+async function start({ answer = async () => RESULT, limits, maxBytes = MAX_BYTES, afterTurn }: Options = {}) {
+  const { aggregator, asked } = scriptedAggregator(answer);
+  const registry = new Registry();
+  const metrics = createMetrics(registry);
+  const bodies = new RequestBodies({
+    ...{ metrics, maxBytes },
+    clock: { after: () => () => undefined, afterTurn: afterTurn ?? ((callback) => systemClock.afterTurn(callback)) },
+  });
+  const ofLimits = limits ?? createMemoryLimitCounters(systemClock);
+  const access = {
+    apiKeys: [],
+    unitsPerMinute: limits && 1_000,
+    trustedProxies: ['127.0.0.1'],
+    limits: ofLimits,
+  };
+  const logger = createLogger('silent');
+  const server = await createTestServer({
+    ...{ aggregator, registry, metrics, bodies, access, logger },
+    upstream: {
+      upstreams: NOT_ASKED,
+      limits: ofLimits,
+      timeoutMs: 1_000,
+      passUnknown: false,
+      rpc: { methods: new Set(['platform.getHeight']), maxBatch: 20 },
+    },
+  });
+  onTestFinished(() => server.close());
+  await server.listen({ host: '127.0.0.1', port: 0 });
+  const go = await openGoListeners({
+    ...{ registry, metrics, bodies, access, logger, clock: systemClock },
+    ...{ host: '127.0.0.1', maxConnections: 100, drainTimeoutMs: 1_000 },
+    ports: [{ network: scriptedNetwork({ aggregator }), apiPort: 0, metricsPort: 0 }],
+  });
+  onTestFinished(() => go.close());
+  const { api = '', metrics: goMetrics = '' } = go.urls.get('fuji') ?? {};
+  const ports = { main: portOf(server), go: Number(new URL(api).port), goMetrics: Number(new URL(goMetrics).port) };
+
+  const metric = async (name: string) => {
+    const lines = (await registry.metrics()).split('\n');
+    return Number(lines.find((line) => line.startsWith(`${METRIC_PREFIX}${name} `))?.split(' ')[1]);
+  };
+  function send(port: number, ...pieces: readonly string[]): Socket {
+    const socket = connect(port, '127.0.0.1').setEncoding('utf8').setNoDelay(true);
+    onTestFinished(() => void socket.destroy());
+    socket.on('error', () => undefined);
+    for (const piece of pieces) socket.write(piece);
+    return socket;
+  }
+  return {
+    ...{ asked, ports, metric, send },
+    arrived: () => metric('http_body_bytes'),
+    requests: () => metric('http_requests_in_flight'),
+    /** Sends pieces, and reads the answer up to the end of the connection. */
+    async ask(...pieces: readonly string[]) {
+      return parse(await text(send(ports.main, ...pieces)));
+    },
+  };
+}
+
+/** Its request asks for the end of the connection. */
+function head(path: string, headers: Readonly<Record<string, string>>, client = '10.0.0.1', method = 'POST'): string {
+  const all = {
+    ...{ host: 'x', connection: 'close', 'content-type': 'application/json', 'x-forwarded-for': client },
+    ...headers,
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
+}
+
+const CHUNKED = { 'transfer-encoding': 'chunked' };
+
+function chunk(piece: string): string {
+  return `${piece.length.toString(16)}\r\n${piece}\r\n`;
+}
+
+function inBytes(body: string): string {
+  return `${[...body].map(chunk).join('')}0\r\n\r\n`;
+}
+
+function parse(answer: string) {
+  const [top = '', body = ''] = answer.split('\r\n\r\n');
+  return { status: Number(top.split(' ')[1]), head: top, body };
+}
+
+function bodyOf(bytes: number): string {
+  return JSON.stringify({ message: bytesToHex(createUnsignedMessage(5, CHAIN, new Uint8Array(bytes)).bytes) });
+}
+
+test('forty small bodies in chunks are answered at once', async () => {
+  const { promise, resolve } = Promise.withResolvers<typeof RESULT>();
+  const { asked, ask } = await start({ answer: () => promise });
+  const answers = Array.from({ length: 40 }, () => ask(head(PATH, CHUNKED), `${chunk(BODY)}0\r\n\r\n`));
+  await expect.poll(() => asked.length).toBe(40);
+  resolve(RESULT);
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array<number>(40).fill(201));
+});
+
+test('heads whose bodies do not come take nothing from others', async () => {
+  const { arrived, ask, ports, requests, send } = await start();
+  for (let times = 0; times < 40; times += 1) {
+    send(ports.main, head(PATH, CHUNKED));
+    send(ports.main, head(PATH, { 'content-length': '577620' }));
+  }
+  await expect.poll(requests).toBe(80);
+  expect(await arrived()).toBe(0);
+  const body = bodyOf(30_000);
+  expect((await ask(head(PATH, CHUNKED), `${chunk(body)}0\r\n\r\n`)).status).toBe(201);
+});
+
+describe.each([
+  ['aggregateSignatures', 'main', PATH, 503],
+  ['verify', 'main', '/v1/signatureAggregator/fuji/verify', 503],
+  ['decode', 'main', '/v1/signatureAggregator/fuji/decode', 503],
+  ['node RPC', 'main', '/ext/bc/P', 503],
+  ['the Go API', 'main', '/aggregate-signatures', 500],
+  ["the Go API's port", 'go', '/aggregate-signatures', 500],
+] as const)('unfinished bodies of %s', (_, listener, path, status) => {
+  test.each([
+    ['in chunks', CHUNKED, (piece: string) => chunk(piece)],
+    ['of a length', { 'content-length': '102400' }, (piece: string) => piece],
+  ])('%s count as they arrive, over all listeners, and are refused beyond the share of a client', async (...given) => {
+    const [, headers, encode] = given;
+    const { arrived, ask, metric, ports, send } = await start();
+    const first = send(ports[listener], head(path, headers), encode('['.repeat(100_000)));
+    await expect.poll(arrived).toBeGreaterThanOrEqual(100_000);
+    expect(await arrived()).toBeLessThanOrEqual(MAX_BYTES / 2);
+
+    const second = parse(await text(send(ports[listener], head(path, headers), encode('['.repeat(60_000)))));
+    expect(second).toMatchObject({ status, head: expect.stringMatching(/\r\nretry-after: 1\r\n/i) });
+    expect(second.body).toContain('too many bytes of request bodies are under way, of this client or of all');
+    expect(await metric('http_bodies_refused_total')).toBe(1);
+
+    const other = head(PATH, { 'content-length': String(BODY.length) }, '10.0.0.2');
+    expect((await ask(other, BODY)).status).toBe(201);
+
+    first.destroy();
+    await expect.poll(arrived).toBe(0);
+  });
+});
+
+test('clients together get no more than the bound', async () => {
+  const { arrived, metric, ports, send } = await start();
+  for (let client = 1; client <= 16; client += 1) {
+    send(ports.main, head(PATH, CHUNKED, `10.0.0.${client}`), chunk('['.repeat(60_000)));
+  }
+  await expect.poll(() => metric('http_bodies_refused_total')).toBeGreaterThanOrEqual(8);
+  expect(await arrived()).toBeLessThanOrEqual(MAX_BYTES);
+});
+
+test('a body counts until its request is answered', async () => {
+  const { promise, resolve } = Promise.withResolvers<typeof RESULT>();
+  const { arrived, ask, asked } = await start({ answer: () => promise });
+  const answer = ask(head(PATH, CHUNKED), inBytes(BODY));
+  await expect.poll(() => asked.length).toBe(1);
+  expect(await arrived()).toBe(BODY.length);
+  resolve(RESULT);
+  expect((await answer).status).toBe(201);
+  await expect.poll(arrived).toBe(0);
+});
+
+test.each<[string, number, ...string[]]>([
+  ['too large', 413, head('/ext/bc/P', CHUNKED), chunk('['.repeat(102_401))],
+  ['declared as too large', 413, head('/ext/bc/P', { 'content-length': '102401' })],
+  ['of no JSON', 400, head(PATH, CHUNKED), inBytes('{"message":')],
+  ['of another type', 415, head(PATH, { ...CHUNKED, 'content-type': 'text/plain' }), inBytes(BODY)],
+  ['of a GET', 200, head('/health/live', CHUNKED, '10.0.0.1', 'GET'), inBytes(BODY)],
+  ['of no route', 404, head('/nowhere', CHUNKED), inBytes(BODY)],
+])('a body %s is answered %d and takes nothing afterwards', async (_, status, ...pieces) => {
+  const { arrived, ask } = await start();
+  expect((await ask(...pieces)).status).toBe(status);
+  await expect.poll(arrived).toBe(0);
+});
+
+test('a body in one-byte pieces is the same body', async () => {
+  const { ask, asked } = await start();
+  const body = bodyOf(2_000);
+  expect((await ask(head(PATH, CHUNKED), inBytes(body))).status).toBe(201);
+  expect((await ask(head(PATH, { 'content-length': String(BODY.length) }), ...BODY)).status).toBe(201);
+  const subjects = asked.map(({ subject }) => (subject.kind === 'message' ? subject.message.bytes.length : 0));
+  expect(subjects).toEqual([body, BODY].map((text) => (JSON.parse(text).message as string).length / 2));
+});
+
+test('a body arrives while the limits of its client are looked up', async () => {
+  const backlog = Promise.withResolvers<Backlog>();
+  const { arrived, ask } = await start({ limits: { ...NO_LIMITS, take: () => backlog.promise } });
+  const body = bodyOf(20_000);
+  const answer = ask(head(PATH, CHUNKED), inBytes(body));
+  await expect.poll(arrived).toBeGreaterThanOrEqual(body.length);
+  backlog.resolve({ isTaken: true, ns: 0 });
+  expect((await answer).status).toBe(201);
+});
+
+test('a connection with many small pieces is read only when it is its turn, and delays no other', async () => {
+  const turns: (() => void)[] = [];
+  const { arrived, ask } = await start({ afterTurn: (callback) => void turns.push(callback) });
+  const body = bodyOf(30_000);
+  let isAnswered = false;
+  const answer = ask(head(PATH, CHUNKED), inBytes(body)).finally(() => {
+    isAnswered = true;
+  });
+  await expect.poll(() => turns.length).toBe(1);
+  expect((await ask(head(PATH, { 'content-length': String(BODY.length) }), BODY)).status).toBe(201);
+  // One read of Node's, 64 KB, has some 11,000 one-byte chunks, for which the buffer doubles.
+  expect(await arrived()).toBeLessThanOrEqual(16_384);
+  while (!isAnswered) {
+    turns.shift()?.();
+    await nextTurn();
+  }
+  expect((await answer).status).toBe(201);
+});
+
+describe('a transfer coding other than chunked is 501', () => {
+  test.each(['gzip, chunked', 'identity, chunked'])('%s', async (coding) => {
+    const { ports, send } = await start();
+    const registry = new Registry();
+    await using metricsServer = await openMetricsServer({
+      ...{ host: '127.0.0.1', port: 0, registry },
+      clock: systemClock,
+    });
+    const message = 'the header transfer-encoding may only be chunked';
+    const ask = async (port: number, path: string, method = 'POST') => {
+      const socket = send(
+        port,
+        head(path, { 'transfer-encoding': coding, connection: 'keep-alive' }, '10.0.0.1', method),
+      );
+      const { status, body } = parse(await text(socket));
+      return [status, body];
+    };
+    const own = { message, statusCode: 501, error: 'Not Implemented', code: 'unsupported_transfer_coding' };
+    expect(await ask(ports.main, PATH)).toEqual([501, JSON.stringify(own)]);
+    expect(await ask(ports.main, '/health/live', 'GET')).toEqual([501, JSON.stringify(own)]);
+    const go = JSON.stringify({ error: message });
+    expect(await ask(ports.go, '/aggregate-signatures')).toEqual([501, go]);
+    expect(await ask(ports.goMetrics, '/metrics', 'GET')).toEqual([501, go]);
+    expect(await ask(Number(new URL(metricsServer.url).port), '/metrics', 'GET')).toEqual([
+      501,
+      expect.stringContaining(message),
+    ]);
+  });
+
+  test('in any case of letters, chunked is taken', async () => {
+    const { ask } = await start();
+    expect((await ask(head(PATH, { 'transfer-encoding': 'Chunked' }), inBytes(BODY))).status).toBe(201);
+  });
+});
+
+describe('a route that does not exist is 404', () => {
+  test.each(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY', 'PROPFIND'])(
+    'of %s with a content type and no body',
+    async (method) => {
+      const { ask, ports, send } = await start();
+      for (const type of ['application/json', 'text/html', 'no type']) {
+        expect((await ask(head('/nowhere', { 'content-type': type }, '10.0.0.1', method))).status).toBe(404);
+        const ofGo = send(ports.go, head('/nowhere', { 'content-type': type }, '10.0.0.1', method));
+        expect(parse(await text(ofGo)).status).toBe(404);
+      }
+    },
+  );
+
+  test('before its body has come', async () => {
+    const { ports, send } = await start();
+    const socket = send(ports.main, head('/nowhere', CHUNKED), chunk('['));
+    const [answer] = (await once(socket, 'data')) as [string];
+    expect(parse(answer).status).toBe(404);
+  });
+});
+
+const NO_LIMITS = createMemoryLimitCounters(systemClock);

@@ -1,0 +1,183 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ByteReader } from '../../../../src/lib/encoding/byte-reader.ts';
+import { ByteWriter } from '../../../../src/lib/encoding/byte-writer.ts';
+import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
+
+type Field =
+  | { readonly kind: 'u8' | 'u16' | 'u32'; readonly value: number }
+  | { readonly kind: 'u64'; readonly value: bigint }
+  | { readonly kind: 'bytes' | 'lengthPrefixed'; readonly value: Uint8Array };
+
+const MAX_U64 = 2n ** 64n - 1n;
+const someBytes = fc.uint8Array({ maxLength: 40 });
+const field: fc.Arbitrary<Field> = fc.oneof(
+  fc.record({ kind: fc.constant('u8' as const), value: fc.nat(0xff) }),
+  fc.record({ kind: fc.constant('u16' as const), value: fc.nat(0xffff) }),
+  fc.record({ kind: fc.constant('u32' as const), value: fc.nat(0xffff_ffff) }),
+  fc.record({ kind: fc.constant('u64' as const), value: fc.bigInt({ min: 0n, max: MAX_U64 }) }),
+  fc.record({ kind: fc.constantFrom('bytes' as const, 'lengthPrefixed' as const), value: someBytes }),
+);
+
+/** An encoder of another make: each integer as so many hex digits. */
+function modelHex({ kind, value }: Field): string {
+  switch (kind) {
+    case 'u8':
+      return value.toString(16).padStart(2, '0');
+    case 'u16':
+      return value.toString(16).padStart(4, '0');
+    case 'u32':
+      return value.toString(16).padStart(8, '0');
+    case 'u64':
+      return value.toString(16).padStart(16, '0');
+    case 'bytes':
+      return Buffer.from(value).toString('hex');
+    case 'lengthPrefixed':
+      return value.length.toString(16).padStart(8, '0') + Buffer.from(value).toString('hex');
+  }
+}
+
+function write(writer: ByteWriter, { kind, value }: Field): void {
+  switch (kind) {
+    case 'u8':
+    case 'u16':
+    case 'u32':
+      writer[kind](value);
+      return;
+    case 'u64':
+      writer.u64(value);
+      return;
+    case 'bytes':
+    case 'lengthPrefixed':
+      writer[kind](value);
+      return;
+  }
+}
+
+function read(reader: ByteReader, { kind, value }: Field): Field['value'] {
+  switch (kind) {
+    case 'u8':
+    case 'u16':
+    case 'u32':
+    case 'u64':
+      return reader[kind]('field');
+    case 'bytes':
+      return reader.bytes(value.length, 'field');
+    case 'lengthPrefixed':
+      return reader.lengthPrefixed(40, 'field');
+  }
+}
+
+test('what was written is big-endian and is read back', () => {
+  fc.assert(
+    fc.property(fc.array(field), fc.nat(8), (fields, offset) => {
+      const writer = new ByteWriter();
+      for (const each of fields) write(writer, each);
+      const encoded = writer.finish();
+      expect(Buffer.from(encoded).toString('hex')).toBe(fields.map(modelHex).join(''));
+
+      // From the middle of a larger buffer, as a frame in a socket's chunk.
+      const chunk = new Uint8Array(offset + encoded.length + 3).fill(0xaa);
+      chunk.set(encoded, offset);
+      const reader = new ByteReader(chunk.subarray(offset, offset + encoded.length), 'record');
+      for (const each of fields) expect(read(reader, each)).toEqual(each.value);
+      expect(reader.remaining).toBe(0);
+      reader.end();
+    }),
+  );
+});
+
+test('a record that is cut short or has trailing bytes is a ParseError', () => {
+  fc.assert(
+    fc.property(
+      fc.array(field, { minLength: 1 }),
+      fc.nat(),
+      fc.uint8Array({ minLength: 1, maxLength: 4 }),
+      (fields, cut, tail) => {
+        const writer = new ByteWriter();
+        for (const each of fields) write(writer, each);
+        const encoded = writer.finish();
+        const readAll = (bytes: Uint8Array): void => {
+          const reader = new ByteReader(bytes, 'record');
+          for (const each of fields) read(reader, each);
+          reader.end();
+        };
+        expect(() => readAll(encoded)).not.toThrow();
+        expect(() => readAll(Uint8Array.of(...encoded, ...tail))).toThrowError(`record: ${tail.length} trailing bytes`);
+        if (encoded.length > 0) {
+          expect(() => readAll(encoded.subarray(0, cut % encoded.length))).toThrowError(ParseError);
+        }
+      },
+    ),
+  );
+});
+
+describe('reader', () => {
+  test('a field is a copy: the chunk it came from may be reused', () => {
+    for (const chunk of [Buffer.from([0, 0, 0, 2, 7, 8]), Uint8Array.of(0, 0, 0, 2, 7, 8)]) {
+      const value = new ByteReader(chunk, 'record').lengthPrefixed(10, 'field');
+      chunk.fill(0xff);
+      expect(value).toEqual(Uint8Array.of(7, 8));
+      expect(value.buffer.byteLength).toBe(2);
+    }
+  });
+
+  test('an absurd length is refused for what is left, not tried', () => {
+    const reader = new ByteReader(Uint8Array.of(0xff, 0xff, 0xff, 0xff, 1), 'record');
+    expect(() => reader.lengthPrefixed(Number.MAX_SAFE_INTEGER, 'field')).toThrowError(
+      'record: too short: field needs 4294967295 bytes, 1 are left',
+    );
+  });
+
+  test('a length beyond the bound is refused though the bytes are there', () => {
+    const encoded = new ByteWriter().lengthPrefixed(new Uint8Array(11)).finish();
+    expect(new ByteReader(encoded, 'record').lengthPrefixed(11, 'field')).toHaveLength(11);
+    expect(() => new ByteReader(encoded, 'record').lengthPrefixed(10, 'field')).toThrowError(
+      'record: field has 11 bytes, at most 10 are allowed',
+    );
+  });
+
+  test('only codec version 0 and the expected type ID pass', () => {
+    fc.assert(
+      fc.property(fc.nat(0xffff), fc.nat(0xffff_ffff), (version, typeID) => {
+        const reader = new ByteReader(new ByteWriter().u16(version).u32(typeID).finish(), 'record');
+        if (version === 0) reader.codecVersion();
+        else expect(() => reader.codecVersion()).toThrowError(ParseError);
+        expect(() => reader.expectU32((typeID + 1) % 2 ** 32, 'type ID')).toThrowError(ParseError);
+      }),
+    );
+    new ByteReader(new ByteWriter().u32(7).finish(), 'record').expectU32(7, 'type ID');
+  });
+
+  test('a failed read consumes nothing', () => {
+    const reader = new ByteReader(Uint8Array.of(1, 2, 3), 'record');
+    expect(() => reader.u32('field')).toThrowError(ParseError);
+    expect(reader.remaining).toBe(3);
+    expect(reader.u16('field')).toBe(0x0102);
+  });
+});
+
+describe('writer', () => {
+  test.each<[string, (writer: ByteWriter) => unknown]>([
+    ['u8 of 256', (writer) => writer.u8(256)],
+    ['u8 of -1', (writer) => writer.u8(-1)],
+    ['u8 of 0.5', (writer) => writer.u8(0.5)],
+    ['u16 of 65536', (writer) => writer.u16(0x1_0000)],
+    ['u32 of 2^32', (writer) => writer.u32(2 ** 32)],
+    ['u32 of NaN', (writer) => writer.u32(Number.NaN)],
+    ['u64 of -1', (writer) => writer.u64(-1n)],
+    ['u64 of 2^64', (writer) => writer.u64(2n ** 64n)],
+    ['31 bytes where 32 belong', (writer) => writer.fixedBytes(new Uint8Array(31), 32)],
+    ['33 bytes where 32 belong', (writer) => writer.fixedBytes(new Uint8Array(33), 32)],
+  ])('%s is a bug and crashes', (_name, act) => {
+    expect(() => act(new ByteWriter())).toThrowError(RangeError);
+  });
+
+  test('takes more parts than a call takes arguments', () => {
+    const writer = new ByteWriter();
+    for (let count = 0; count < 300_000; count += 1) writer.u8(count % 251);
+    const encoded = writer.finish();
+    expect(encoded).toHaveLength(300_000);
+    expect(encoded[299_999]).toBe(299_999 % 251);
+  });
+});

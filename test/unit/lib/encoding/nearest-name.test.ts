@@ -1,0 +1,64 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { editDistance, nearestName } from '../../../../src/lib/encoding/nearest-name.ts';
+
+const word = fc.string({ maxLength: 12 });
+
+test.each([
+  ['', '', 0],
+  ['port', 'port', 0],
+  ['prot', 'port', 1],
+  ['ports', 'port', 1],
+  ['part', 'port', 1],
+  ['kitten', 'sitting', 3],
+  ['abc', '', 3],
+])('from %j to %j it takes %i edits', (a, b, edits) => {
+  expect(editDistance(a, b)).toBe(edits);
+});
+
+test('a distance is the same both ways, 0 for equals only, and no more than the longer text', () => {
+  fc.assert(
+    fc.property(word, word, (a, b) => {
+      const distance = editDistance(a, b);
+      expect(distance).toBe(editDistance(b, a));
+      expect(distance === 0).toBe(a === b);
+      expect(distance).toBeLessThanOrEqual(Math.max(a.length, b.length));
+      expect(distance).toBeGreaterThanOrEqual(Math.abs(a.length - b.length));
+    }),
+  );
+});
+
+test('one letter more, fewer, other or swapped is one edit', () => {
+  const edit = fc.constantFrom('insert', 'delete', 'replace', 'swap');
+  fc.assert(
+    fc.property(
+      fc.string({ minLength: 2, maxLength: 12 }),
+      fc.nat(),
+      fc.string({ minLength: 1, maxLength: 1 }),
+      edit,
+      (text, at, letter, kind) => {
+        const index = at % (text.length - 1);
+        const [before, here, next, after] = [text.slice(0, index), text[index], text[index + 1], text.slice(index + 2)];
+        const edited = {
+          insert: `${before}${letter}${here}${next}${after}`,
+          delete: `${before}${next}${after}`,
+          replace: `${before}${letter}${next}${after}`,
+          swap: `${before}${next}${here}${after}`,
+        }[kind];
+        expect(editDistance(text, edited)).toBe(edited === text ? 0 : 1);
+      },
+    ),
+  );
+});
+
+test('the nearest is the first of the least distance, and what is too far is not offered', () => {
+  const known = ['host', 'port', 'corsOrigins', 'shutdownTimeoutMs'];
+  expect(nearestName('prot', known)).toBe('port');
+  expect(nearestName('PORT', known)).toBe('port');
+  expect(nearestName('corsOrigin', known)).toBe('corsOrigins');
+  expect(nearestName('shutdownTimeout', known)).toBe('shutdownTimeoutMs');
+  expect(nearestName('hort', known)).toBe('host');
+  expect(nearestName('logLevel', known)).toBeUndefined();
+  expect(nearestName('', known)).toBeUndefined();
+  expect(nearestName('x'.repeat(1_000_000), known)).toBeUndefined();
+});

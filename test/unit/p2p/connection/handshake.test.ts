@@ -1,0 +1,130 @@
+import { create } from '@bufbuild/protobuf';
+import { bls12_381 } from '@noble/curves/bls12-381.js';
+import { hexToBytes } from '@noble/hashes/utils.js';
+import { describe, expect, it } from 'vitest';
+import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
+import {
+  BLS_SIGNATURE_OF_NOBODY,
+  compareNodeVersions,
+  createHandshake,
+  parseHandshake,
+} from '../../../../src/p2p/connection/handshake.ts';
+import { type Handshake, HandshakeSchema } from '../../../../src/p2p/gen/p2p_pb.js';
+import { parseStakingCertificate } from '../../../../src/p2p/identity/certificate.ts';
+import { createIdentity } from '../../../../src/p2p/identity/identity.ts';
+import { parseMessage } from '../../../../src/p2p/wire/messages.ts';
+import { encodeUnsignedAddress, signAddress } from '../../../../src/p2p/wire/signed-address.ts';
+import { readTranscript } from '../p2p-transcript.ts';
+
+const { file, frames } = readTranscript();
+const POP_DST = 'BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_';
+
+function recorded(dir: 'in' | 'out'): Handshake {
+  for (const frame of frames) {
+    const message = parseMessage(frame.payload);
+    if (frame.dir === dir && message.case === 'handshake') return message.value;
+  }
+  throw new Error('not in the transcript');
+}
+
+describe('the handshakes of a real session', () => {
+  it.each([
+    ['in', file.serverCertDERHex, 29_651],
+    ['out', file.clientCertDERHex, 39_999],
+  ] as const)('%s: passes', (dir, certificateHex, port) => {
+    const handshake = recorded(dir);
+    const parsed = parseHandshake(handshake, {
+      networkID: 12_345,
+      nowMs: Number(handshake.myTime) * 1000,
+      certificate: parseStakingCertificate(hexToBytes(certificateHex)),
+    });
+    expect(parsed).toMatchObject({
+      clientName: 'avalanchego',
+      version: { major: 1, minor: 14, patch: 2 },
+      address: { host: '127.0.0.1', port },
+    });
+  });
+
+  it('carry a BLS signature of the same bytes that we sign', () => {
+    const { ipBlsSig, ipPort, ipSigningTime } = recorded('out');
+    const message = encodeUnsignedAddress({ host: '127.0.0.1', port: ipPort, timestamp: ipSigningTime });
+    const { longSignatures } = bls12_381;
+    expect(
+      longSignatures.verify(ipBlsSig, longSignatures.hash(message, POP_DST), hexToBytes(file.clientBLSPublicKey)),
+    ).toBe(true);
+  });
+});
+
+describe('our handshake', () => {
+  const nowMs = 1_795_251_381_500;
+  const identity = createIdentity();
+  const unsigned = { host: '0.0.0.0', port: 1, timestamp: BigInt(Math.floor(nowMs / 1000)) };
+  const ours = create(
+    HandshakeSchema,
+    createHandshake({
+      networkID: 5,
+      nowMs,
+      version: { major: 1, minor: 14, patch: 2 },
+      clientName: 'avalanchego',
+      address: signAddress(identity, unsigned),
+      blsSignature: BLS_SIGNATURE_OF_NOBODY,
+      trackedSubnets: [],
+      knownPeers: { filter: Uint8Array.from([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), salt: new Uint8Array(32) },
+      allSubnets: true,
+    }),
+  );
+  const expected = { networkID: 5, nowMs, certificate: identity.certificate };
+
+  it('passes the checks of a node', () => {
+    expect(parseHandshake(ours, expected)).toMatchObject({ address: unsigned, allSubnets: true });
+    // Nodes decode it as any signature: it is on the curve and in its subgroup, and not the point at infinity.
+    const signature = bls12_381.longSignatures.Signature.fromBytes(ours.ipBlsSig);
+    signature.assertValidity();
+    expect([signature.isTorsionFree(), signature.is0()]).toEqual([true, false]);
+  });
+
+  const refused: readonly [string, Partial<Handshake>, RegExp][] = [
+    ['another network', { networkId: 1 }, /network 1, ours is 5/],
+    ['a clock behind', { myTime: ours.myTime - 62n }, /clock that is -62 s off/],
+    ['a clock ahead', { myTime: 2n ** 64n - 1n }, /clock/],
+    ['no address', { ipAddr: new Uint8Array(5) }, /4 or 16 bytes/],
+    ['no port', { ipPort: 0 }, /port/],
+    ['another port than signed', { ipPort: 2 }, /not signed/],
+    ['an address of the future', { ipSigningTime: ours.myTime + 61n }, /minute ahead/],
+    ['too many subnets', { trackedSubnets: new Array<Uint8Array>(17).fill(new Uint8Array(32)) }, /17 subnets/],
+    ['a short subnet ID', { trackedSubnets: [new Uint8Array(31)] }, /32 bytes/],
+    ['contradicting proposals', { supportedAcps: [1, 2], objectedAcps: [2] }, /same proposal/],
+    ['a short BLS signature', { ipBlsSig: new Uint8Array(95) }, /95 bytes/],
+  ];
+  it.each(refused)('would be refused with %s', (_, change, reason) => {
+    expect(() => parseHandshake({ ...ours, ...change }, expected)).toThrow(ParseError);
+    expect(() => parseHandshake({ ...ours, ...change }, expected)).toThrow(reason);
+  });
+
+  it('would be refused with a broken filter or a long salt, but not without one', () => {
+    const withKnownPeers = (filter: Uint8Array, salt: Uint8Array): Handshake => ({
+      ...ours,
+      knownPeers: { $typeName: 'p2p.BloomFilter', filter, salt },
+    });
+    expect(() => parseHandshake(withKnownPeers(new Uint8Array(0), new Uint8Array(0)), expected)).toThrow(ParseError);
+    expect(() =>
+      parseHandshake(withKnownPeers(ours.knownPeers?.filter ?? new Uint8Array(), new Uint8Array(33)), expected),
+    ).toThrow('33 bytes');
+    expect(parseHandshake({ ...ours, knownPeers: undefined }, expected).knownPeers).toBeUndefined();
+  });
+
+  it('is refused from whoever shows another certificate', () => {
+    expect(() => parseHandshake(ours, { ...expected, certificate: createIdentity().certificate })).toThrow(
+      'not signed',
+    );
+  });
+});
+
+describe('compareNodeVersions', () => {
+  it('orders by major, minor, patch', () => {
+    const version = (major: number, minor: number, patch: number) => ({ major, minor, patch });
+    expect(compareNodeVersions(version(1, 14, 2), version(1, 14, 2))).toBe(0);
+    expect(compareNodeVersions(version(1, 13, 5), version(1, 14, 0))).toBeLessThan(0);
+    expect(compareNodeVersions(version(2, 0, 0), version(1, 99, 0))).toBeGreaterThan(0);
+  });
+});

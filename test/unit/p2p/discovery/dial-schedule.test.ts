@@ -1,0 +1,307 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type ConnectionEnd,
+  DEFAULT_DIAL_LIMITS,
+  type DialLimits,
+  DialSchedule,
+} from '../../../../src/p2p/discovery/dial-schedule.ts';
+import { MAX_DIALS_PER_STEP, MAX_YOUNG_DIALS, YOUNG_DIAL_MS } from '../../../../src/p2p/discovery/peer-decisions.ts';
+import type { NodeID } from '../../../../src/warp/ids.ts';
+
+const node = (index: number): NodeID => `NodeID-${index}` as NodeID;
+const nodes = (count: number): NodeID[] => Array.from({ length: count }, (_, index) => node(index));
+const FAILED: ConnectionEnd = { cause: 'unreachable', reason: 'connection refused', readyForMs: undefined };
+const LOST: ConnectionEnd = { cause: 'lost', reason: 'connection lost', readyForMs: 60_000 };
+
+function createSchedule(
+  change: { limits?: Partial<DialLimits>; known?: NodeID[]; without?: Set<NodeID>; preferred?: Set<NodeID> } = {},
+) {
+  return new DialSchedule({
+    limits: { ...DEFAULT_DIAL_LIMITS, gossipSources: 0, ...change.limits },
+    random: () => 0.5,
+    nowMs: 0,
+    hasAddress: (nodeID) => change.without?.has(nodeID) !== true,
+    knownNodes: () => change.known ?? [],
+    preferredNodes: () => change.preferred ?? new Set(),
+  });
+}
+
+describe('preferred nodes', () => {
+  it('are dialled first, and find a connection however many others there are', () => {
+    const preferred = new Set([node(90), node(91), node(92)]);
+    const schedule = createSchedule({ limits: { maxConnections: 24, dialsPerSecond: 1_000 }, preferred });
+    for (const nodeID of nodes(60)) schedule.want(nodeID, 0);
+    // One connection is kept as headroom, and one for each that is missing.
+    expect(schedule.takeDue(0)).toEqual(nodes(20));
+    expect(schedule.takeDue(1_000)).toEqual([]);
+    for (const nodeID of preferred) schedule.want(nodeID, 1_000);
+    expect(schedule.takeDue(1_000)).toEqual([...preferred]);
+    for (const nodeID of [...preferred, ...nodes(20)]) schedule.onReady(nodeID);
+    expect(schedule.takeDue(2_000)).toEqual([]);
+    // One that is lost comes back before anybody else has its place.
+    schedule.onClosed(node(91), LOST, 2_000);
+    expect(schedule.takeDue(2_100)).toEqual([]);
+    expect(schedule.takeDue(3_000)).toEqual([node(91)]);
+  });
+
+  it('are dialled while the dials to all others hang', () => {
+    const preferred = new Set([node(500)]);
+    const schedule = createSchedule({ limits: { dialsPerSecond: 1_000, maxConnecting: 40 }, preferred });
+    for (const nodeID of nodes(300)) schedule.want(nodeID, 0);
+    expect([0, 0, 5_000].map((nowMs) => schedule.takeDue(nowMs).length)).toEqual([30, 0, 0]);
+    schedule.want(node(500), 5_000);
+    expect(schedule.takeDue(5_000)).toEqual([node(500)]);
+  });
+});
+
+/** The next times at which the node is due, dialled and failed each time. */
+function dueTimes(schedule: DialSchedule, fromMs: number, count: number, end = FAILED): number[] {
+  const times: number[] = [];
+  for (let nowMs = fromMs; times.length < count; nowMs += 250) {
+    for (const nodeID of schedule.takeDue(nowMs)) {
+      times.push(nowMs);
+      schedule.onClosed(nodeID, end, nowMs);
+    }
+  }
+  return times;
+}
+
+describe('what all dials together may cost', () => {
+  it('goes to a node that failed, too, though others sign new addresses all the time and have never failed since', () => {
+    const schedule = createSchedule();
+    const [honest, ...restless] = nodes(101) as [NodeID, ...NodeID[]];
+    schedule.want(honest, 0);
+    expect(schedule.takeDue(0)).toEqual([honest]);
+    schedule.onClosed(honest, FAILED, 0);
+    for (const nodeID of restless) schedule.want(nodeID, 0);
+    const dials: number[] = [];
+    for (let nowMs = 1_000; nowMs <= 60_000; nowMs += 500) {
+      const due = schedule.takeDue(nowMs);
+      if (due.includes(honest)) dials.push(nowMs);
+      for (const nodeID of due) schedule.onClosed(nodeID, FAILED, nowMs);
+      for (const nodeID of restless) schedule.onNewAddress(nodeID, nowMs);
+    }
+    expect(dials.length).toBeGreaterThanOrEqual(3);
+  });
+
+  it('a second’s worth at once, then as many as time earns', () => {
+    const schedule = createSchedule({ limits: { dialsPerSecond: 4 } });
+    for (const nodeID of nodes(20)) schedule.want(nodeID, 0);
+    expect(schedule.takeDue(0)).toEqual(nodes(4));
+    // Only time brings more: no connection that gets ready does.
+    expect(schedule.lacksRoom).toBe(false);
+    expect([250, 500, 501, 1_250].map((nowMs) => schedule.takeDue(nowMs).length)).toEqual([1, 1, 0, 3]);
+    // However long nothing was dialled, no more than a second's worth has gathered.
+    expect(schedule.takeDue(60_000)).toHaveLength(4);
+  });
+
+  it('a step’s worth in one go, and no more than may hang', () => {
+    const schedule = createSchedule({ limits: { dialsPerSecond: 1_000, maxConnecting: 50 } });
+    for (const nodeID of nodes(200)) schedule.want(nodeID, 0);
+    expect([0, 0, 0].map((nowMs) => schedule.takeDue(nowMs).length)).toEqual([MAX_DIALS_PER_STEP, 18, 0]);
+    expect(schedule.connectingCount).toBe(50);
+    // One of them that gets ready or fails makes room.
+    expect(schedule.lacksRoom).toBe(true);
+    schedule.onReady(node(0));
+    schedule.onClosed(node(1), FAILED, 0);
+    expect(schedule.connectingCount).toBe(48);
+    expect(schedule.takeDue(0)).toHaveLength(2);
+  });
+
+  it('only so many young ones: those that hang do not count any more', () => {
+    const schedule = createSchedule({ limits: { dialsPerSecond: 1_000 } });
+    for (const nodeID of nodes(300)) schedule.want(nodeID, 0);
+    let dialled = 0;
+    for (let step = 0; step < 10; step += 1) dialled += schedule.takeDue(0).length;
+    expect(dialled).toBe(MAX_YOUNG_DIALS);
+    expect(schedule.takeDue(YOUNG_DIAL_MS - 1)).toHaveLength(0);
+    expect(schedule.takeDue(YOUNG_DIAL_MS)).toHaveLength(MAX_DIALS_PER_STEP);
+  });
+
+  it('connections up to the maximum', () => {
+    const schedule = createSchedule({ limits: { maxConnections: 3 } });
+    for (const nodeID of nodes(5)) schedule.want(nodeID, 0);
+    for (const nodeID of schedule.takeDue(0)) schedule.onReady(nodeID);
+    expect(schedule.isFull).toBe(true);
+    expect(schedule.takeDue(1_000)).toEqual([]);
+    schedule.onClosed(node(0), LOST, 1_000);
+    expect(schedule.isFull).toBe(false);
+    expect(schedule.takeDue(1_000)).toEqual([node(3)]);
+  });
+
+  it('is all given back in the end, whatever happened', () => {
+    const step = fc.record({
+      do: fc.constantFrom('want', 'unwant', 'take', 'ready', 'close', 'address', 'disconnect'),
+      which: fc.nat({ max: 7 }),
+      waitMs: fc.nat({ max: 5_000 }),
+      end: fc.constantFrom<ConnectionEnd>(FAILED, LOST, { ...FAILED, cause: 'superseded' }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (script) => {
+        const limits = {
+          maxConnections: 4,
+          maxConnecting: 3,
+          dialsPerSecond: 5,
+          gossipSources: 2,
+          unwantedGraceMs: 3_000,
+        };
+        const schedule = createSchedule({ limits, known: nodes(8), without: new Set([node(7)]) });
+        const open = new Map<NodeID, 'connecting' | 'ready'>();
+        const wanted = new Set<NodeID>();
+        let nowMs = 0;
+        for (const { do: action, which, waitMs, end } of script) {
+          nowMs += waitMs;
+          const nodeID = node(which);
+          if (action === 'want') {
+            schedule.want(nodeID, nowMs);
+            wanted.add(nodeID);
+          }
+          if (action === 'unwant') {
+            schedule.unwant(nodeID, nowMs);
+            wanted.delete(nodeID);
+          }
+          if (action === 'take') {
+            for (const due of schedule.takeDue(nowMs)) {
+              expect(open.has(due)).toBe(false);
+              expect(due).not.toBe(node(7));
+              open.set(due, 'connecting');
+            }
+          }
+          if (action === 'ready' && open.has(nodeID)) {
+            schedule.onReady(nodeID);
+            open.set(nodeID, 'ready');
+          }
+          if (action === 'close' && open.delete(nodeID)) schedule.onClosed(nodeID, end, nowMs);
+          if (action === 'address') schedule.onNewAddress(nodeID, nowMs);
+          if (action === 'disconnect') {
+            for (const unwanted of schedule.dueDisconnects(nowMs)) {
+              expect(wanted.has(unwanted)).toBe(false);
+              expect(open.delete(unwanted)).toBe(true);
+              schedule.onClosed(unwanted, { ...FAILED, cause: 'unwanted' }, nowMs);
+            }
+          }
+          expect(open.size).toBeLessThanOrEqual(limits.maxConnections);
+          expect(schedule.connectingCount).toBe([...open.values()].filter((state) => state === 'connecting').length);
+          expect(schedule.isFull).toBe(open.size >= limits.maxConnections);
+        }
+      }),
+    );
+  });
+});
+
+describe('the pauses of one node', () => {
+  it('grow with each failure', () => {
+    const schedule = createSchedule();
+    schedule.want(node(1), 0);
+    // 1 s × 1.5 each time, seen every 250 ms.
+    expect(dueTimes(schedule, 0, 5)).toEqual([0, 1_500, 3_750, 7_250, 12_500]);
+    expect(schedule.failures(node(1))).toBe(5);
+    expect(schedule.lastEnd(node(1))).toEqual({ cause: 'unreachable', reason: 'connection refused' });
+  });
+
+  it('start anew after a connection that lasted, with a short jitter', () => {
+    const schedule = createSchedule();
+    schedule.want(node(1), 0);
+    dueTimes(schedule, 0, 4);
+    expect(schedule.takeDue(20_000)).toEqual([node(1)]);
+    schedule.onReady(node(1));
+    expect(schedule.lastEnd(node(1))).toBeUndefined();
+    schedule.onClosed(node(1), LOST, 80_000);
+    expect(schedule.failures(node(1))).toBe(0);
+    expect(dueTimes(schedule, 80_000, 2)).toEqual([80_250, 81_750]);
+  });
+
+  it('go on growing after a connection that broke at once', () => {
+    const schedule = createSchedule();
+    schedule.want(node(1), 0);
+    expect(dueTimes(schedule, 0, 3, { ...LOST, readyForMs: 9_999 })).toEqual([0, 1_500, 3_750]);
+  });
+
+  it('end with a new address, but for one that changes all the time', () => {
+    const schedule = createSchedule();
+    schedule.want(node(1), 0);
+    dueTimes(schedule, 0, 5);
+    expect(schedule.onNewAddress(node(1), 12_700)).toBe(true);
+    expect(schedule.failures(node(1))).toBe(0);
+    expect(schedule.takeDue(13_499)).toEqual([]);
+    expect(schedule.takeDue(13_500)).toEqual([node(1)]);
+    expect(schedule.onNewAddress(node(2), 12_700)).toBe(false);
+  });
+
+  it('do not count an attempt that a newer address ended', () => {
+    const schedule = createSchedule();
+    schedule.want(node(1), 0);
+    schedule.takeDue(0);
+    schedule.onNewAddress(node(1), 500);
+    schedule.onClosed(
+      node(1),
+      { cause: 'superseded', reason: 'a newer address became known', readyForMs: undefined },
+      500,
+    );
+    expect(schedule.failures(node(1))).toBe(0);
+    expect(schedule.takeDue(1_000)).toEqual([node(1)]);
+  });
+});
+
+describe('nodes that nobody wants', () => {
+  it('are dialled while there are too few connections to learn addresses from', () => {
+    const known = nodes(9);
+    const schedule = createSchedule({ limits: { gossipSources: 3 }, known, without: new Set([node(0)]) });
+    schedule.want(node(1), 0);
+    expect(schedule.takeDue(0)).toEqual([node(1), node(2), node(3), node(4)]);
+    expect(schedule.takeDue(1_000)).toEqual([]);
+  });
+
+  it('are looked through only so far, however many are known', () => {
+    let looks = 0;
+    const schedule = new DialSchedule({
+      limits: DEFAULT_DIAL_LIMITS,
+      random: () => 0.5,
+      nowMs: 0,
+      hasAddress: () => {
+        looks += 1;
+        return true;
+      },
+      knownNodes: () => nodes(10_000),
+    });
+    expect(schedule.takeDue(0)).toHaveLength(DEFAULT_DIAL_LIMITS.gossipSources);
+    expect(looks).toBe(256);
+  });
+
+  it('are closed after their grace, except the sources', () => {
+    const schedule = createSchedule({ limits: { gossipSources: 2 } });
+    for (const nodeID of nodes(4)) schedule.want(nodeID, 0);
+    for (const nodeID of schedule.takeDue(0)) schedule.onReady(nodeID);
+    nodes(4).forEach((nodeID, index) => schedule.unwant(nodeID, 1_000 + index));
+    expect(schedule.dueDisconnects(300_999)).toEqual([]);
+    expect(schedule.dueDisconnects(301_001)).toEqual([node(0), node(1)]);
+    schedule.want(node(0), 301_001);
+    expect(schedule.dueDisconnects(301_003)).toEqual([node(1)]);
+    schedule.onClosed(node(1), { cause: 'unwanted', reason: 'not wanted any more', readyForMs: 301_003 }, 301_003);
+    expect(schedule.lastEnd(node(1))).toBeUndefined();
+  });
+
+  it('are remembered after a failure, so that others have their turn, and forgotten in the end', () => {
+    const known = nodes(2);
+    const schedule = createSchedule({ limits: { gossipSources: 1 }, known });
+    const [first] = schedule.takeDue(0);
+    expect(first).toBe(node(0));
+    schedule.onClosed(node(0), FAILED, 0);
+    expect(schedule.takeDue(250)).toEqual([node(1)]);
+    expect(schedule.failures(node(0))).toBe(1);
+    schedule.dueDisconnects(61_500);
+    expect(schedule.failures(node(0))).toBe(1);
+    schedule.dueDisconnects(61_501);
+    expect(schedule.failures(node(0))).toBe(0);
+  });
+
+  it('are forgotten at once where they are not connected', () => {
+    const schedule = createSchedule();
+    schedule.want(node(1), 0);
+    dueTimes(schedule, 0, 1);
+    schedule.unwant(node(1), 100);
+    expect(schedule.lastEnd(node(1))).toBeUndefined();
+    expect(schedule.takeDue(60_000)).toEqual([]);
+  });
+});

@@ -1,0 +1,85 @@
+import { create } from '@bufbuild/protobuf';
+import { expect, test } from 'vitest';
+import { AddressBook } from '../../../../src/p2p/discovery/address-book.ts';
+import { PeerDiscovery } from '../../../../src/p2p/discovery/peer-discovery.ts';
+import { PeerListSchema } from '../../../../src/p2p/gen/p2p_pb.js';
+import { createIdentity } from '../../../../src/p2p/identity/identity.ts';
+import type { PeerMetrics } from '../../../../src/p2p/peer-metrics.ts';
+import { encodeClaimedIpPort, signAddress } from '../../../../src/p2p/wire/signed-address.ts';
+import type { NodeID } from '../../../../src/warp/ids.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+
+const DIALS_PER_SECOND = 2;
+const VERIFICATIONS_PER_SECOND = 8 * DIALS_PER_SECOND;
+const peer = (number: number): NodeID => `NodeID-${number}` as NodeID;
+
+function createHarness(dialsPerSecond = DIALS_PER_SECOND) {
+  const clock = new FakeClock();
+  const [wanted, other] = [createIdentity(), createIdentity()];
+  const isWanted = (nodeID: NodeID): boolean => nodeID === wanted.nodeID;
+  const counts = new Map<string, number>();
+  const none = (): void => undefined;
+  const discovery = new PeerDiscovery({
+    ...{ clock, random: () => 0.5, logger: { debug: none, info: none, warn: none }, isWanted },
+    metrics: {
+      onAddress: (result) => void counts.set(result, (counts.get(result) ?? 0) + 1),
+    } as PeerMetrics,
+    book: new AddressBook({ maxEntries: 100, random: () => 0.5, isWanted, mayBeDialled: () => true }),
+    bootstrapPeers: async () => [],
+    gossipIntervals: { minMs: 1_000, maxMs: 1_000 },
+    dialsPerSecond,
+    isSearching: () => false,
+    readyPeers: () => [],
+    send: none,
+    onAddress: none,
+  });
+  let timestamp = BigInt(Math.floor(clock.now() / 1_000)) - 10_000n;
+  /** A peer hands over newer and newer addresses of one node. Returns what became of them. */
+  const handOver = (from: NodeID, of: typeof wanted, count: number, isWrong = false): Record<string, number> => {
+    counts.clear();
+    for (let index = 0; index < count; index += 1) {
+      timestamp += 1n;
+      const signed = signAddress(of, { host: '10.0.0.1', port: 9_651, timestamp });
+      const claimed = encodeClaimedIpPort(isWrong ? { ...signed, port: 9_652 } : signed);
+      discovery.onHandshakePeerList(from, create(PeerListSchema, { claimedIpPorts: [claimed] }));
+    }
+    return Object.fromEntries(counts);
+  };
+  return { clock, wanted, other, handOver };
+}
+
+test('addresses that anybody can make up leave those of wanted nodes their verifications', async () => {
+  const { clock, wanted, other, handOver } = createHarness();
+  expect(handOver(peer(1), other, 40)).toEqual({ new: VERIFICATIONS_PER_SECOND, skipped: 24 });
+  expect(handOver(peer(2), other, 10)).toEqual({ skipped: 10 });
+  expect(handOver(peer(2), wanted, 10)).toEqual({ new: 10 });
+  await clock.advance(500);
+  expect(handOver(peer(2), other, 10)).toEqual({ new: VERIFICATIONS_PER_SECOND / 2, skipped: 2 });
+});
+
+test('many dials allow many verifications at once, and 800 a second after that', async () => {
+  const { clock, other, handOver } = createHarness(110);
+  // One peer alone has fewer.
+  const verified = (count: number, from: number) =>
+    Array.from({ length: count / 100 }, (_, index) => handOver(peer(from + index), other, 100)).reduce(
+      (sum, results) => sum + (results['new'] ?? 0),
+      0,
+    );
+  expect(verified(1_000, 1)).toBe(880);
+  await clock.advance(1_000);
+  expect(verified(900, 11)).toBe(800);
+});
+
+test('a wrong signature costs its peer eight verifications, and no other peer', async () => {
+  const { clock, wanted, handOver } = createHarness();
+  const results = { invalid: 0, skipped: 0 };
+  for (let second = 0; second < 4; second += 1) {
+    const { invalid = 0, skipped = 0 } = handOver(peer(1), wanted, VERIFICATIONS_PER_SECOND, true);
+    results.invalid += invalid;
+    results.skipped += skipped;
+    await clock.advance(1_000);
+  }
+  // 128 at once, and 8 in each second: one address.
+  expect(results.invalid).toBe(128 / 8 + 3);
+  expect(handOver(peer(2), wanted, 10)).toEqual({ new: 10 });
+});

@@ -1,0 +1,124 @@
+import { createSign, generateKeyPairSync, sign, X509Certificate } from 'node:crypto';
+import { hexToBytes } from '@noble/hashes/utils.js';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { concatBytes } from '../../../../src/lib/encoding/bytes.ts';
+import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
+import {
+  createStakingCertificate,
+  MAX_CERTIFICATE_LENGTH,
+  parseStakingCertificate,
+  verifyStakingSignature,
+} from '../../../../src/p2p/identity/certificate.ts';
+import { DER_TAG, encodeDer } from '../../../../src/p2p/identity/der.ts';
+import { readTranscript } from '../p2p-transcript.ts';
+
+const { file } = readTranscript();
+const realCertificates = [
+  { key: 'RSA 4096', der: hexToBytes(file.serverCertDERHex), nodeID: file['peerNodeID'] },
+  { key: 'ECDSA P-256', der: hexToBytes(file.clientCertDERHex), nodeID: file['myNodeID'] },
+];
+
+/** A certificate around any key; nodes look at nothing but the key. */
+function certificateAround(spki: Uint8Array, serial: readonly number[] = [0]): Uint8Array {
+  const empty = encodeDer(DER_TAG.sequence);
+  const tbs = encodeDer(
+    DER_TAG.sequence,
+    encodeDer(DER_TAG.integer, Uint8Array.from(serial)),
+    empty,
+    empty,
+    empty,
+    empty,
+    spki,
+  );
+  return encodeDer(DER_TAG.sequence, tbs, empty, encodeDer(DER_TAG.bitString, Uint8Array.of(0)));
+}
+
+const spkiOf = (key: { export(options: { type: 'spki'; format: 'der' }): Buffer }): Uint8Array =>
+  key.export({ type: 'spki', format: 'der' });
+
+describe('parseStakingCertificate', () => {
+  it.each(realCertificates)('reads a real $key certificate and its NodeID', ({ der, nodeID }) => {
+    expect(parseStakingCertificate(der).nodeID).toBe(nodeID);
+  });
+
+  it.each([
+    ['P-384', () => generateKeyPairSync('ec', { namedCurve: 'P-384' }), /curve secp384r1/],
+    ['secp256k1', () => generateKeyPairSync('ec', { namedCurve: 'secp256k1' }), /curve secp256k1/],
+    ['ed25519', () => generateKeyPairSync('ed25519'), /type ed25519/],
+    ['RSA 3072', () => generateKeyPairSync('rsa', { modulusLength: 3072 }), /3072 bits/],
+    ['RSA with e = 3', () => generateKeyPairSync('rsa', { modulusLength: 2048, publicExponent: 3 }), /exponent 3/],
+  ])('refuses a key that nodes refuse: %s', (_, generate, reason) => {
+    const der = certificateAround(spkiOf(generate().publicKey));
+    expect(() => parseStakingCertificate(der)).toThrow(ParseError);
+    expect(() => parseStakingCertificate(der)).toThrow(reason);
+  });
+
+  it('reads a serial that OpenSSL refuses, as nodes do', () => {
+    const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const der = certificateAround(spkiOf(publicKey), [0, 0, 0, 1]);
+    expect(() => new X509Certificate(der)).toThrow();
+    expect(parseStakingCertificate(der).publicKey.equals(publicKey)).toBe(true);
+  });
+
+  it('refuses more than 2 KiB and trailing bytes', () => {
+    const der = realCertificates[1]?.der ?? new Uint8Array();
+    expect(() => parseStakingCertificate(concatBytes(der, Uint8Array.of(0)))).toThrow('1 trailing bytes');
+    expect(() => parseStakingCertificate(new Uint8Array(MAX_CERTIFICATE_LENGTH + 1))).toThrow('at most 2048');
+  });
+
+  it('reads any bytes, or throws a ParseError', () => {
+    const orParseError = (der: Uint8Array): void => {
+      try {
+        parseStakingCertificate(der);
+      } catch (error) {
+        expect(error).toBeInstanceOf(ParseError);
+      }
+    };
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), orParseError));
+    fc.assert(
+      fc.property(fc.constantFrom(...realCertificates), fc.nat(), fc.nat({ max: 255 }), ({ der }, at, byte) => {
+        const damaged = der.slice();
+        damaged[at % damaged.length] = byte;
+        orParseError(damaged);
+      }),
+      { numRuns: 500 },
+    );
+    fc.assert(
+      fc.property(fc.constantFrom(...realCertificates), fc.nat(), ({ der }, length) =>
+        orParseError(der.subarray(0, length % der.length)),
+      ),
+    );
+  });
+});
+
+describe('createStakingCertificate', () => {
+  it('makes a certificate that OpenSSL accepts too, signed by its own key', () => {
+    const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const { der } = createStakingCertificate(keys);
+    const x509 = new X509Certificate(der);
+    expect(x509.verify(keys.publicKey)).toBe(true);
+    expect(x509.checkPrivateKey(keys.privateKey)).toBe(true);
+    expect(x509.validToDate.getUTCFullYear()).toBe(9999);
+  });
+});
+
+describe('verifyStakingSignature', () => {
+  const message = Uint8Array.of(1, 2, 3);
+
+  it.each([
+    ['ECDSA', generateKeyPairSync('ec', { namedCurve: 'P-256' })],
+    ['RSA', generateKeyPairSync('rsa', { modulusLength: 2048 })],
+  ])('holds for an %s signature, and for no other message or bytes', (_, { publicKey, privateKey }) => {
+    const certificate = parseStakingCertificate(certificateAround(spkiOf(publicKey)));
+    const signature = createSign('sha256').update(message).sign(privateKey);
+    expect(verifyStakingSignature(certificate, message, signature)).toBe(true);
+    expect(verifyStakingSignature(certificate, Uint8Array.of(1, 2, 4), signature)).toBe(false);
+    expect(verifyStakingSignature(certificate, message, sign('sha512', message, privateKey))).toBe(false);
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 600 }), (garbage) => {
+        expect(verifyStakingSignature(certificate, message, garbage)).toBe(false);
+      }),
+    );
+  });
+});

@@ -1,0 +1,118 @@
+import type { Clock } from '../../../../src/lib/concurrency/clock.ts';
+import {
+  BLS_SIGNATURE_OF_NOBODY,
+  createHandshake,
+  type PeerHandshake,
+  parseHandshake,
+} from '../../../../src/p2p/connection/handshake.ts';
+import type { AppRequest } from '../../../../src/p2p/gen/p2p_pb.js';
+import { parseStakingCertificate } from '../../../../src/p2p/identity/certificate.ts';
+import { createIdentity, type Identity } from '../../../../src/p2p/identity/identity.ts';
+import { encodeFrame, FrameDecoder } from '../../../../src/p2p/wire/frames.ts';
+import { encodeMessage, type PeerMessageInit, parseMessage } from '../../../../src/p2p/wire/messages.ts';
+import { signAddress } from '../../../../src/p2p/wire/signed-address.ts';
+import type { NodeID } from '../../../../src/warp/ids.ts';
+import type { MemoryEnd, MemoryNet } from '../discovery/memory-net.ts';
+
+export const NODE_VERSION = { major: 1, minor: 14, patch: 2 };
+
+export interface MemoryNodeOptions {
+  readonly networkID: number;
+  readonly identity?: Identity;
+  readonly host: string;
+  readonly clientName?: string;
+  /** Does nothing by default. */
+  readonly onAppRequest?: (node: MemoryNode, request: AppRequest) => void;
+  /** By default it has no addresses to give, and does not answer. */
+  readonly onGetPeerList?: (node: MemoryNode) => void;
+  /** What it does once the connection stands; by default it speaks the protocol. */
+  readonly onAccept?: (end: MemoryEnd) => void;
+}
+
+/** A node in a {@link MemoryNet} that speaks the protocol as scripted. It holds one connection, as each test needs one. */
+export class MemoryNode {
+  readonly identity: Identity;
+  readonly endpoint: { readonly nodeID: NodeID; readonly host: string; readonly port: number };
+  /** What came, by the name of the message, and when. */
+  readonly received: { readonly atMs: number; readonly name: string | undefined }[] = [];
+  answersPings = true;
+  acceptCount = 0;
+  end: MemoryEnd | undefined;
+  handshake: PeerHandshake | undefined;
+  readonly #clock: Clock;
+  readonly #options: MemoryNodeOptions;
+  readonly #net: MemoryNet;
+
+  constructor(net: MemoryNet, clock: Clock, options: MemoryNodeOptions) {
+    this.#net = net;
+    this.#clock = clock;
+    this.#options = options;
+    this.identity = options.identity ?? createIdentity();
+    this.endpoint = { nodeID: this.identity.nodeID, host: options.host, port: 9_651 };
+    this.start();
+  }
+
+  get nodeID(): NodeID {
+    return this.identity.nodeID;
+  }
+
+  start(): void {
+    this.#net.listen(this.endpoint, {
+      kind: 'accept',
+      certificate: this.identity.certificate.der,
+      accept: (end) => {
+        this.acceptCount += 1;
+        this.end = end;
+        (this.#options.onAccept ?? ((accepted) => this.#serve(accepted)))(end);
+      },
+    });
+  }
+
+  stop(): void {
+    this.#net.listen(this.endpoint, undefined);
+    this.end?.close();
+  }
+
+  send(message: PeerMessageInit): void {
+    this.end?.write(encodeFrame(encodeMessage(message)));
+  }
+
+  sendHandshake(): void {
+    const { host, port } = this.endpoint;
+    const value = createHandshake({
+      networkID: this.#options.networkID,
+      nowMs: this.#clock.now(),
+      version: NODE_VERSION,
+      clientName: this.#options.clientName ?? 'memory-node',
+      address: signAddress(this.identity, { host, port, timestamp: BigInt(Math.floor(this.#clock.now() / 1000)) }),
+      blsSignature: BLS_SIGNATURE_OF_NOBODY,
+      trackedSubnets: [],
+      knownPeers: { filter: Uint8Array.from([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), salt: new Uint8Array(32) },
+      allSubnets: false,
+    });
+    this.send({ case: 'handshake', value });
+  }
+
+  #serve(end: MemoryEnd): void {
+    const decoder = new FrameDecoder();
+    const { networkID, onAppRequest, onGetPeerList } = this.#options;
+    end.listen({
+      onData: (chunk) => {
+        for (const payload of decoder.push(chunk)) {
+          const message = parseMessage(payload);
+          this.received.push({ atMs: this.#clock.monotonicMs(), name: message.case });
+          if (message.case === 'handshake') {
+            const certificate = parseStakingCertificate(end.certificate ?? new Uint8Array(0));
+            this.handshake = parseHandshake(message.value, { networkID, nowMs: this.#clock.now(), certificate });
+            this.send({ case: 'peerList', value: { claimedIpPorts: [] } });
+          }
+          if (message.case === 'ping' && this.answersPings) this.send({ case: 'pong', value: {} });
+          if (message.case === 'getPeerList') onGetPeerList?.(this);
+          if (message.case === 'appRequest') onAppRequest?.(this, message.value);
+        }
+      },
+      onEnd: () => undefined,
+    });
+    this.sendHandshake();
+  }
+}

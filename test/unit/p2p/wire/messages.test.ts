@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto';
+import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { create, toBinary, toJson } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { concatBytes } from '../../../../src/lib/encoding/bytes.ts';
+import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
+import { MessageSchema } from '../../../../src/p2p/gen/p2p_pb.js';
+import { MAX_FRAME_LENGTH } from '../../../../src/p2p/wire/frames.ts';
+import {
+  encodeAppRequestHead,
+  encodeMessage,
+  type PeerMessageInit,
+  parseMessage,
+} from '../../../../src/p2p/wire/messages.ts';
+import { readTranscript } from '../p2p-transcript.ts';
+
+function compressed(value: Uint8Array): Uint8Array {
+  return toBinary(MessageSchema, create(MessageSchema, { message: { case: 'compressedZstd', value } }));
+}
+
+describe('messages of a session with a real node', () => {
+  const { frames } = readTranscript();
+
+  it.each(frames.map((frame, index) => ({ name: `${index} ${frame.dir} ${Object.keys(frame.decoded)[0]}`, frame })))(
+    'frame $name decodes as recorded and encodes to the same bytes',
+    ({ frame }) => {
+      const message = parseMessage(frame.payload);
+      if (message.case === undefined) throw new Error('unexpected message');
+      expect(toJson(MessageSchema, create(MessageSchema, { message }))).toEqual(frame.decoded);
+      expect(encodeMessage(message)).toEqual(frame.decompressed ?? frame.payload);
+      expect(parseMessage(encodeMessage(message, 'zstd'))).toEqual(message);
+    },
+  );
+});
+
+describe('frames of zstd that store their content', () => {
+  /** What the library makes of it. */
+  const decompressed = (frame: Uint8Array): Uint8Array | undefined => {
+    try {
+      return new Uint8Array(zstdDecompressSync(frame));
+    } catch {
+      return undefined;
+    }
+  };
+  const contents = fc.oneof(
+    fc.uint8Array({ minLength: 90, maxLength: 255 }),
+    fc.uint8Array({ minLength: 256, maxLength: 700 }),
+    fc.constantFrom(0, 1, 255, 256, 257, 65_790, 65_791, 65_792).map((length) => randomBytes(length)),
+  );
+
+  it('are read as the library reads them, whatever is changed in them', () => {
+    const change = fc.record({ at: fc.nat({ max: 15 }), to: fc.nat({ max: 255 }), cut: fc.nat({ max: 2 }) });
+    fc.assert(
+      fc.property(contents, fc.option(change), (content, changed) => {
+        const value = encodeMessage({ case: 'appResponse', value: { appBytes: content } });
+        const frame = new Uint8Array(zstdCompressSync(value));
+        if (changed !== null) frame[changed.at % frame.length] = changed.to;
+        const whole = changed === null ? frame : frame.subarray(0, frame.length - changed.cut);
+        const read = (): unknown => parseMessage(compressed(whole));
+        const expected = decompressed(whole);
+        let message: unknown;
+        try {
+          message = expected && parseMessage(expected);
+        } catch {
+          // What was stored is no message any more.
+        }
+        if (message === undefined) expect(read).toThrow(ParseError);
+        else expect(read()).toEqual(message);
+      }),
+    );
+  });
+});
+
+it('an AppRequest in two parts is the same bytes as in one', () => {
+  const parts = fc.record({
+    chainId: fc.uint8Array({ minLength: 32, maxLength: 32 }),
+    requestId: fc.integer({ min: 1, max: 0xffff_ffff }),
+    deadline: fc.bigInt(1n, 2n ** 64n - 1n),
+    appBytes: fc.uint8Array({ minLength: 1, maxLength: 400 }),
+  });
+  fc.assert(
+    fc.property(parts, ({ appBytes, ...head }) => {
+      const whole = encodeMessage({ case: 'appRequest', value: { ...head, appBytes } });
+      expect(concatBytes(encodeAppRequestHead(head, appBytes.length), appBytes)).toEqual(whole);
+    }),
+  );
+});
+
+const bytes = fc.uint8Array({ maxLength: 64 });
+const u32 = fc.nat({ max: 0xffff_ffff });
+const anyMessage: fc.Arbitrary<PeerMessageInit> = fc.oneof(
+  fc.record({ case: fc.constant('ping' as const), value: fc.record({ uptime: u32 }) }),
+  fc.record({
+    case: fc.constant('appRequest' as const),
+    value: fc.record({ chainId: bytes, requestId: u32, deadline: fc.bigInt(0n, 2n ** 64n - 1n), appBytes: bytes }),
+  }),
+  fc.record({
+    case: fc.constant('appError' as const),
+    value: fc.record({
+      chainId: bytes,
+      requestId: u32,
+      errorCode: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
+      errorMessage: fc.string({ unit: 'grapheme' }),
+    }),
+  }),
+);
+
+describe('parseMessage', () => {
+  it('gives back what was encoded, compressed or not', () => {
+    fc.assert(
+      fc.property(anyMessage, fc.constantFrom('none' as const, 'zstd' as const), (message, compression) => {
+        const parsed = parseMessage(encodeMessage(message, compression));
+        expect(parsed.case).toBe(message.case);
+        expect(parsed.value).toMatchObject(message.value as object);
+      }),
+    );
+  });
+
+  it('reads any bytes, or throws a ParseError', () => {
+    const orParseError = (payload: Uint8Array): void => {
+      try {
+        parseMessage(payload);
+      } catch (error) {
+        expect(error).toBeInstanceOf(ParseError);
+      }
+    };
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), orParseError));
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), (value) => orParseError(compressed(value))));
+    const { frames } = readTranscript();
+    fc.assert(
+      fc.property(fc.constantFrom(...frames), fc.nat(), fc.nat({ max: 255 }), (frame, at, byte) => {
+        const damaged = frame.payload.slice();
+        damaged[at % damaged.length] = byte;
+        orParseError(damaged);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('leaves messages it has no use for unset', () => {
+    // Field 18, a consensus message of the real protocol.
+    expect(parseMessage(Uint8Array.of(0x92, 0x01, 0x02, 0x08, 0x01)).case).toBeUndefined();
+  });
+
+  it('stops a zstd bomb at the length of a frame', () => {
+    const bomb = compressed(zstdCompressSync(new Uint8Array(50_000_000)));
+    expect(bomb.length).toBeLessThan(10_000);
+    expect(() => parseMessage(bomb)).toThrow(`expands to more than ${MAX_FRAME_LENGTH} bytes`);
+  });
+
+  it('leaves a message unset that is longer than what the reader has use for', () => {
+    const message: PeerMessageInit = { case: 'appGossip', value: { appBytes: new Uint8Array(1000) } };
+    for (const compression of ['none', 'zstd'] as const) {
+      expect(parseMessage(encodeMessage(message, compression), 900).case).toBeUndefined();
+      expect(parseMessage(encodeMessage(message, compression), 1100).case).toBe('appGossip');
+    }
+  });
+
+  it('refuses compression within compression', () => {
+    expect(() => parseMessage(compressed(zstdCompressSync(compressed(zstdCompressSync(new Uint8Array(0))))))).toThrow(
+      'is compressed twice',
+    );
+  });
+});

@@ -1,0 +1,105 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { EndpointHealth } from '../../../../src/pchain/rpc/endpoint-health.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+
+const LIMITS = { asideBaseMs: 1_000, asideMaxMs: 8_000, probeMs: 500 };
+
+function createHealth(count: number): { clock: FakeClock; health: EndpointHealth } {
+  const clock = new FakeClock();
+  return { clock, health: new EndpointHealth(count, clock, LIMITS) };
+}
+
+describe('EndpointHealth', () => {
+  it('prefers healthy endpoints in the configured order', () => {
+    const { health } = createHealth(3);
+    expect(health.order()).toEqual([0, 1, 2]);
+    health.failed(0);
+    expect(health.order()).toEqual([1, 2, 0]);
+    health.failed(2);
+    expect(health.order()).toEqual([1, 0, 2]);
+  });
+
+  it('comes back to an endpoint once its time is over, for one call first', async () => {
+    const { clock, health } = createHealth(2);
+    health.failed(0);
+    await clock.advance(999);
+    expect(health.order()).toEqual([1, 0]);
+    await clock.advance(1);
+    expect(health.order()).toEqual([0, 1]);
+    health.asked(0);
+    expect(health.order()).toEqual([1, 0]);
+    health.answered(0);
+    expect(health.order()).toEqual([0, 1]);
+  });
+
+  it('lets the next call try where the probe was given up', async () => {
+    const { clock, health } = createHealth(2);
+    health.failed(0);
+    await clock.advance(1_000);
+    health.asked(0);
+    await clock.advance(LIMITS.probeMs);
+    expect(health.order()).toEqual([0, 1]);
+  });
+
+  it('puts aside for twice as long with each further failure, up to the bound', async () => {
+    const { clock, health } = createHealth(2);
+    for (const asideMs of [1_000, 2_000, 4_000, 8_000, 8_000]) {
+      health.asked(0);
+      health.failed(0);
+      await clock.advance(asideMs - 1);
+      expect(health.order()).toEqual([1, 0]);
+      await clock.advance(1);
+      expect(health.order()).toEqual([0, 1]);
+    }
+  });
+
+  it('forgets the failures of an endpoint that answered', async () => {
+    const { clock, health } = createHealth(2);
+    for (const asideMs of [1_000, 2_000, 4_000]) {
+      health.failed(0);
+      await clock.advance(asideMs);
+    }
+    health.answered(0);
+    health.failed(0);
+    await clock.advance(LIMITS.asideBaseMs);
+    expect(health.order()).toEqual([0, 1]);
+  });
+
+  it('needs no probe of an endpoint that answered', async () => {
+    const { clock, health } = createHealth(2);
+    health.failed(0);
+    await clock.advance(LIMITS.asideBaseMs);
+    health.answered(0);
+    health.asked(0);
+    expect(health.order()).toEqual([0, 1]);
+  });
+
+  it('counts calls that fail together as one failure', async () => {
+    const { clock, health } = createHealth(2);
+    for (let call = 0; call < 50; call += 1) health.failed(0);
+    await clock.advance(LIMITS.asideBaseMs);
+    expect(health.order()).toEqual([0, 1]);
+  });
+
+  it('always has every endpoint in its order, and none waits longer than the bound', async () => {
+    const event = fc.record({
+      what: fc.constantFrom('asked' as const, 'answered' as const, 'failed' as const),
+      index: fc.nat({ max: 3 }),
+      afterMs: fc.nat({ max: 5_000 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(event, { maxLength: 50 }), async (events) => {
+        const { clock, health } = createHealth(4);
+        for (const { what, index, afterMs } of events) {
+          await clock.advance(afterMs);
+          health[what](index);
+          expect(health.order().toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3]);
+        }
+        await clock.advance(LIMITS.asideMaxMs);
+        expect(health.order()).toEqual([0, 1, 2, 3]);
+      }),
+      { numRuns: 30 },
+    );
+  });
+});

@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest';
+import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
+import type { CurrentValidator } from '../../../../src/pchain/rpc/node-api.ts';
+import { createEpochHeights } from '../../../../src/pchain/state/epoch-heights.ts';
+import { createValidatorFunds } from '../../../../src/pchain/state/validator-funds.ts';
+import { createWarpSet, type WarpSet } from '../../../../src/validators/warp-set.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  nodeIDFromBytes,
+  PRIMARY_NETWORK_ID,
+  type SubnetID,
+  type ValidationID,
+} from '../../../../src/warp/ids.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+
+const SIGNAL = new AbortController().signal;
+const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(1), 'chain');
+const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(2), 'subnet');
+const VALIDATION = idFromBytes<ValidationID>(new Uint8Array(32).fill(3), 'validation');
+const node = (number: number) =>
+  nodeIDFromBytes(Uint8Array.from({ length: 20 }, (_, i) => (i === 18 ? number >> 8 : i === 19 ? number : 0)));
+
+describe('heights of epochs', () => {
+  function start(number = 3n) {
+    const clock = new FakeClock();
+    const state = { calls: 0, number, failure: undefined as Error | undefined };
+    const epochs = createEpochHeights(
+      {
+        async getCurrentEpoch() {
+          state.calls += 1;
+          if (state.failure !== undefined) throw state.failure;
+          return { number: state.number, pChainHeight: 70n + state.number };
+        },
+      },
+      clock,
+    );
+    return { clock, state, height: () => epochs.heightOf(CHAIN, SIGNAL) };
+  }
+
+  test('are asked once a second at most, and once by all who ask at the same time', async () => {
+    const { clock, state, height } = start();
+    expect(await Promise.all([height(), height()])).toEqual([73n, 73n]);
+    await clock.advance(999);
+    expect(await height()).toBe(73n);
+    expect(state.calls).toBe(1);
+    state.number = 4n;
+    await clock.advance(1);
+    expect(await height()).toBe(74n);
+  });
+
+  test('there is none before the first epoch', async () => {
+    expect(await start(0n).height()).toBeUndefined();
+  });
+
+  test('a failure is not kept', async () => {
+    const { state, height } = start();
+    state.failure = new ApiError('unavailable', 'no answer');
+    await expect(height()).rejects.toBe(state.failure);
+    state.failure = undefined;
+    expect(await height()).toBe(73n);
+  });
+});
+
+describe('validators that will soon be inactive', () => {
+  const validator = (byte: number, balance: bigint | undefined): CurrentValidator => ({
+    nodeID: node(byte),
+    weight: 1n,
+    publicKey: undefined,
+    validationID: balance === undefined ? undefined : VALIDATION,
+    minNonce: undefined,
+    balance,
+  });
+
+  function start(price: bigint, ...balances: (bigint | undefined)[]) {
+    const clock = new FakeClock();
+    const state = { calls: 0, balances };
+    const funds = createValidatorFunds(
+      {
+        async getCurrentValidators() {
+          state.calls += 1;
+          return state.balances.map((balance, index) => validator(index + 1, balance));
+        },
+        getValidatorFeePrice: async () => price,
+      },
+      clock,
+    );
+    return {
+      ...{ clock, state, funds },
+      soonInactive: async (subnet = SUBNET, warpSet = setOf(1)) => [
+        ...(await funds.soonInactive(subnet, warpSet, SIGNAL)),
+      ],
+    };
+  }
+
+  const setOf = (...bytes: number[]): WarpSet =>
+    createWarpSet(bytes.map((byte) => ({ nodeID: node(byte), publicKey: new Uint8Array(48).fill(byte), weight: 1n })));
+
+  test('are those whose balance lasts less than half a minute at the present fee', async () => {
+    const { soonInactive } = start(512n, 512n * 29n, 512n * 30n, 512n * 31n, 0n, undefined, 10n ** 12n);
+    expect(await soonInactive()).toEqual([node(1), node(4)]);
+  });
+
+  test.each([0n, 1n])('are those below 2,048 nAVAX, however low the fee is (%s a second)', async (price) => {
+    const { soonInactive } = start(price, 2_047n, 2_048n, 10n ** 9n);
+    expect(await soonInactive()).toEqual([node(1)]);
+  });
+
+  test('are found among validators that have registered since the last look', async () => {
+    const { state, funds, soonInactive } = start(1n, 10n ** 9n);
+    const before = setOf(1);
+    const after = setOf(1, 2);
+    expect(await soonInactive(SUBNET, before)).toEqual([]);
+    state.balances = [10n ** 9n, 1n];
+    expect(funds.knownSoonInactive(SUBNET, before)).toEqual(new Set());
+    expect(funds.knownSoonInactive(SUBNET, after)).toBeUndefined();
+    expect(await soonInactive(SUBNET, after)).toEqual([node(2)]);
+    expect(funds.knownSoonInactive(SUBNET, after)).toEqual(new Set([node(2)]));
+    expect(state.calls).toBe(2);
+  });
+
+  test('are looked for once in a set with validators that were removed', async () => {
+    const { state, soonInactive } = start(1n, 1n);
+    const old = setOf(1, 9);
+    for (let i = 0; i < 3; i += 1) expect(await soonInactive(SUBNET, old)).toEqual([node(1)]);
+    expect(state.calls).toBe(2);
+  });
+
+  test('are counted down between two looks, and what a transaction changes is seen at the next', async () => {
+    const { clock, state, soonInactive } = start(1n, 2_049n, 10n ** 9n);
+    expect(await soonInactive()).toEqual([]);
+    await clock.advance(1_001);
+    expect(await soonInactive()).toEqual([node(1)]);
+    state.balances = [10n ** 9n, 2_047n];
+    await clock.advance(998);
+    expect([await soonInactive(), state.calls]).toEqual([[node(1)], 1]);
+    await clock.advance(1);
+    expect([await soonInactive(), state.calls]).toEqual([[node(2)], 2]);
+  });
+
+  test.each([
+    [1_000, 5_000],
+    [10_000, 30_000],
+  ])('among %i are looked for every %i ms, as that takes long', async (count, ageMs) => {
+    const { clock, state, soonInactive } = start(1n, ...Array<bigint>(count).fill(10n ** 9n));
+    const looks = async (): Promise<number> => {
+      await soonInactive();
+      return state.calls;
+    };
+    expect(await looks()).toBe(1);
+    await clock.advance(ageMs - 1);
+    expect(await looks()).toBe(1);
+    await clock.advance(1);
+    expect(await looks()).toBe(2);
+  });
+
+  test('have balances, as all L1 validators do, those included that have none left', async () => {
+    const { state, funds } = start(1n, 40n, 0n, undefined);
+    const getOf = async (subnet = SUBNET) => [...(await funds.fundsOf(subnet, SIGNAL))];
+    const of = (byte: number, balance: bigint) => [node(byte), { validationID: VALIDATION, weight: 1n, balance }];
+    expect(await getOf()).toEqual([of(1, 40n), of(2, 0n)]);
+    expect(await getOf(PRIMARY_NETWORK_ID)).toEqual([]);
+    await funds.soonInactive(SUBNET, setOf(1), SIGNAL);
+    expect(state.calls).toBe(1);
+  });
+
+  test('are none of the primary network, which is not asked about', async () => {
+    const { state, soonInactive } = start(1n, 1n);
+    expect(await soonInactive(PRIMARY_NETWORK_ID)).toEqual([]);
+    expect(state.calls).toBe(0);
+  });
+});

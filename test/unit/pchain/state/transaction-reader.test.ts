@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { ByteWriter } from '../../../../src/lib/encoding/byte-writer.ts';
+import { createTransactionReader } from '../../../../src/pchain/state/transaction-reader.ts';
+import { idFromBytes, type TxID } from '../../../../src/warp/ids.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+
+const never = new AbortController().signal;
+const txID = (index: number): TxID =>
+  idFromBytes<TxID>(new ByteWriter().bytes(new Uint8Array(28)).u32(index).finish(), 'tx');
+
+/** A ConvertSubnetToL1Tx as far as it is read. */
+function conversionWith(validators: number): Uint8Array {
+  const writer = new ByteWriter().u16(0).u32(35);
+  writer.u32(1).bytes(new Uint8Array(32)).u32(0).u32(0).lengthPrefixed(new Uint8Array());
+  writer.bytes(new Uint8Array(32)).bytes(new Uint8Array(32)).lengthPrefixed(new Uint8Array()).u32(validators);
+  for (let index = 0; index < validators; index += 1) {
+    writer.lengthPrefixed(new Uint8Array(20)).u64(1n).u64(0n).bytes(new Uint8Array(48)).bytes(new Uint8Array(96));
+    writer.u32(0).u32(0).u32(0).u32(0);
+  }
+  return writer.finish();
+}
+
+function createHarness(bytes: Uint8Array) {
+  const asked: TxID[] = [];
+  const api = {
+    getTx: async (id: TxID) => {
+      asked.push(id);
+      return bytes;
+    },
+  };
+  return { asked, reader: createTransactionReader(api, new FakeClock()) };
+}
+
+test('a transaction that was read is not asked for again', async () => {
+  const { asked, reader } = createHarness(conversionWith(3));
+  for (const index of [1, 2, 1, 2]) {
+    expect(await reader.read(txID(index), never)).toMatchObject({ kind: 'ConvertSubnetToL1Tx' });
+  }
+  expect(asked).toHaveLength(2);
+});
+
+test('of transactions as large as the P-Chain takes no more are kept than have 4 MiB', async () => {
+  const bytes = conversionWith(320);
+  expect(bytes.length).toBeGreaterThan(60 * 1024);
+  const { asked, reader } = createHarness(bytes);
+  for (let index = 0; index < 100; index += 1) await reader.read(txID(index), never);
+  await reader.read(txID(99), never);
+  expect(asked).toHaveLength(100);
+  await reader.read(txID(0), never);
+  expect(asked).toHaveLength(101);
+});
+
+test('of one without a message only the name is kept, however long it is', async () => {
+  const bytes = new Uint8Array(64 * 1024);
+  bytes[5] = 34;
+  const { asked, reader } = createHarness(bytes);
+  for (let index = 0; index < 400; index += 1) await reader.read(txID(index), never);
+  await reader.read(txID(0), never);
+  expect(asked).toHaveLength(400);
+});

@@ -1,0 +1,130 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createMemoryLimitCounters, type LimitCounters } from '../../../../src/store/local/limit-counters.ts';
+import { createSharedLimitCounters } from '../../../../src/store/redis/shared-limit-counters.ts';
+import type { SharedStore } from '../../../../src/store/redis/shared-store.ts';
+import { movableClock } from '../../../integration/proxy/movable-clock.ts';
+import { Draws } from '../../../simulation/draws.ts';
+import { SimulatedRedis } from '../../../simulation/simulated-redis.ts';
+import type { Liar } from '../../../simulation/store-lies.ts';
+import { expectGranted, expectRefused, testLimitCounters } from './limit-counters-contract.ts';
+
+const shared = createMemoryLimitCounters(movableClock());
+describe('in memory', () => {
+  testLimitCounters(() => shared);
+});
+
+function start() {
+  const clock = movableClock();
+  return { clock, counters: createMemoryLimitCounters(clock) };
+}
+
+test('a backlog is worked off, a nanosecond in each', async () => {
+  const { clock, counters } = start();
+  expect(await counters.take('a', 5e9, 6e9)).toEqual({ isTaken: true, ns: 5e9 });
+  clock.move(999);
+  expect(await counters.take('a', 2e9, 6e9)).toEqual({ isTaken: false, ns: 4_001e6 });
+  clock.move(1);
+  expect(await counters.take('a', 2e9, 6e9)).toEqual({ isTaken: true, ns: 6e9 });
+  clock.move(7_000);
+  expect(await counters.take('a', 1e9, 6e9)).toEqual({ isTaken: true, ns: 1e9 });
+});
+
+test('a claim runs out, and the next one is not given back by the one before', async () => {
+  const { clock, counters } = start();
+  const first = expectGranted(await counters.claim('a', 1_000));
+  clock.move(999);
+  expect(await counters.claim('a', 1_000)).toEqual({ isGranted: false, leftMs: 1 });
+  clock.move(1);
+  expectGranted(await counters.claim('a', 1_000));
+  await first.giveBack();
+  expectRefused(await counters.claim('a', 1_000), 1_000);
+});
+
+test('remembers a bounded number of clients and of claims, the latest', async () => {
+  const { counters } = start();
+  for (let index = 0; index < 50_001; index += 1) {
+    await counters.take(String(index), 1, 10);
+    await counters.claim(String(index), 1_000);
+  }
+  expect((await counters.take('0', 1, 10)).ns).toBe(1);
+  expect((await counters.take('50000', 1, 10)).ns).toBe(2);
+  expectGranted(await counters.claim('0', 1_000));
+  expectRefused(await counters.claim('50000', 1_000), 1_000);
+});
+
+describe('counters that replicas share', () => {
+  /** A store that is away where the switch is off, and that counts the milliseconds of the same clock. */
+  function startShared() {
+    const clock = movableClock();
+    const redis = new SimulatedRedis({
+      ...{ clock: { ...clock, after: atOnce }, draws: new Draws('limits'), liar: undefined as unknown as Liar },
+      plan: { latencyMs: [0, 0], spells: [], moments: [], lies: {}, lying: 0 },
+      watcher: { wrote: () => undefined, disturbed: () => undefined, lost: () => undefined },
+    });
+    const link = redis.linkOpener(
+      0,
+      0,
+    )({
+      ...{ keyPrefix: 'test:', clock, connectTimeoutMs: 1_000, signal: new AbortController().signal },
+      ...{ servers: {} as never, onBroken: () => undefined },
+    });
+    const switched = { isOn: true };
+    const store: SharedStore = {
+      ask: async (command) => (switched.isOn ? command(await link) : undefined),
+      [Symbol.dispose]: () => undefined,
+    };
+    const replicas = [0, 1].map(() => createSharedLimitCounters(store, createMemoryLimitCounters(clock)));
+    return { clock, switched, redis, replicas: replicas as [LimitCounters, LimitCounters] };
+  }
+
+  const costs = fc.array(
+    fc.record({
+      waitMs: fc.nat(20_000),
+      costNs: fc.integer({ min: -20e9, max: 40e9 }),
+      isForced: fc.boolean(),
+      key: fc.nat(2),
+      replica: fc.nat(1),
+    }),
+    { maxLength: 40 },
+  );
+
+  test('decide as those of one process, whichever replica is asked', async () => {
+    await fc.assert(
+      fc.asyncProperty(costs, async (each) => {
+        const { clock, replicas } = startShared();
+        const one = createMemoryLimitCounters(clock);
+        for (const { waitMs, costNs, isForced, key, replica } of each) {
+          clock.move(waitMs);
+          const cost = [String(key), costNs, isForced ? 1_000e9 : 60e9] as const;
+          expect(await replicas[replica]?.take(...cost)).toEqual(await one.take(...cost));
+        }
+      }),
+    );
+  });
+
+  test('have counted along where the store goes away, less what it refused', async () => {
+    const { switched, replicas } = startShared();
+    const [a, b] = replicas;
+    for (const replica of [a, b, b]) await replica.take('a', 20e9, 60e9);
+    expect(await a.take('a', 20e9, 60e9)).toEqual({ isTaken: false, ns: 60e9 });
+    switched.isOn = false;
+    expect(await a.take('a', 30e9, 60e9)).toEqual({ isTaken: true, ns: 50e9 });
+    expect(await b.take('a', 30e9, 60e9)).toEqual({ isTaken: false, ns: 40e9 });
+  });
+
+  test('leave nothing in the store longer than its backlog', async () => {
+    const { redis, replicas } = startShared();
+    await replicas[0].take('a', 5e9 + 1, 60e9);
+    await replicas[0].take('b', -1, 60e9);
+    expect([...redis.entries].map(([key, { endsMs }]) => [key, endsMs])).toEqual([
+      ['test:a', 5_001],
+      ['test:b', 1],
+    ]);
+  });
+});
+
+function atOnce(_delayMs: number, callback: () => void): () => void {
+  queueMicrotask(callback);
+  return () => undefined;
+}

@@ -1,0 +1,198 @@
+import { execFileSync } from 'node:child_process';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { nextTurn } from '../../../../src/lib/concurrency/clock.ts';
+import { createMemorySignatureStore, type SignatureStore } from '../../../../src/store/local/signature-store.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+
+const clock = new FakeClock();
+const signature = (text: string): Uint8Array => new TextEncoder().encode(text.padEnd(96, '.'));
+
+async function get(store: SignatureStore, key: string, signer: string): Promise<Uint8Array | undefined> {
+  return (await store.getMany(key, [signer])).get(signer);
+}
+
+describe('createMemorySignatureStore', () => {
+  test('gives back what was put, by key and signer, and only of the signers asked for', async () => {
+    const store = createMemorySignatureStore({ clock, maxSignatures: 10, maxPerSigner: 10 });
+    await store.putMany('m1', new Map([['a', signature('1a')]]));
+    await store.putMany('m1', new Map([['b', signature('1b')]]));
+    await store.putMany('m2', new Map([['a', signature('2a')]]));
+    expect(await store.getMany('m1', ['a', 'c'])).toEqual(new Map([['a', signature('1a')]]));
+    expect(await store.getMany('m2', ['a', 'b'])).toEqual(new Map([['a', signature('2a')]]));
+    expect(await store.getMany('m3', ['a', 'b'])).toEqual(new Map());
+  });
+
+  test('a later signature of the same replaces the earlier, and takes no more room', async () => {
+    const store = createMemorySignatureStore({ clock, maxSignatures: 2, maxPerSigner: 1 });
+    for (const text of ['first', 'second', 'third']) await store.putMany('m', new Map([['a', signature(text)]]));
+    await store.putMany('m', new Map([['b', signature('b')]]));
+    expect(await get(store, 'm', 'a')).toEqual(signature('third'));
+    expect(await get(store, 'm', 'b')).toEqual(signature('b'));
+  });
+
+  test('a signature that takes the place of an earlier one is the one used last', async () => {
+    const store = createMemorySignatureStore({ clock, maxSignatures: 2, maxPerSigner: 2 });
+    for (const signer of ['a', 'b', 'a', 'c']) await store.putMany('m', new Map([[signer, signature(signer)]]));
+    expect([...(await store.getMany('m', ['a', 'b', 'c'])).keys()]).toEqual(['a', 'c']);
+  });
+
+  test('takes many in pieces, between which others have a turn of the event loop', async () => {
+    const store = createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 10 });
+    const signers = Array.from({ length: 600 }, (_, index) => `${index}`);
+    const put = store.putMany('m', new Map(signers.map((signer) => [signer, signature(signer)])));
+    const counts: number[] = [];
+    const count = async (): Promise<void> => void counts.push((await store.getMany('m', signers)).size);
+    await count();
+    for (let turn = 0; turn < 2; turn += 1) {
+      await nextTurn(clock);
+      await count();
+    }
+    expect(counts).toEqual([256, 512, 600]);
+    await put;
+  });
+
+  test('forgets what is deleted, and only that', async () => {
+    const store = createMemorySignatureStore({ clock, maxSignatures: 10, maxPerSigner: 2 });
+    await store.putMany('m1', new Map([['a', signature('1a')]]));
+    await store.putMany('m2', new Map([['a', signature('2a')]]));
+    await store.delete('m1', 'a');
+    await store.delete('m1', 'nobody');
+    expect(await get(store, 'm1', 'a')).toBeUndefined();
+    expect(await get(store, 'm2', 'a')).toEqual(signature('2a'));
+    // The room of the deleted one is free again.
+    await store.putMany('m3', new Map([['a', signature('3a')]]));
+    expect(await get(store, 'm2', 'a')).toEqual(signature('2a'));
+  });
+
+  test('a flood of one signer pushes out its own signatures, not those of others', async () => {
+    const store = createMemorySignatureStore({ clock, maxSignatures: 100, maxPerSigner: 3 });
+    await store.putMany('old', new Map([['quiet', signature('kept')]]));
+    for (let i = 0; i < 1_000; i += 1) await store.putMany(`m${i}`, new Map([['loud', signature(`${i}`)]]));
+    expect(await get(store, 'old', 'quiet')).toEqual(signature('kept'));
+    expect(await get(store, 'm996', 'loud')).toBeUndefined();
+    expect(await get(store, 'm997', 'loud')).toEqual(signature('997'));
+  });
+
+  test("a signature in use outlives its signer's newer ones that nobody asks for", async () => {
+    const store = createMemorySignatureStore({ clock, maxSignatures: 100, maxPerSigner: 2 });
+    await store.putMany('used', new Map([['a', signature('used')]]));
+    await store.putMany('unused', new Map([['a', signature('unused')]]));
+    expect(await get(store, 'used', 'a')).toBeDefined();
+    await store.putMany('new', new Map([['a', signature('new')]]));
+    expect(await get(store, 'used', 'a')).toEqual(signature('used'));
+    expect(await get(store, 'unused', 'a')).toBeUndefined();
+  });
+
+  test('what it gave out stays as it is when its place has another signature', async () => {
+    const store = createMemorySignatureStore({ clock, maxSignatures: 1, maxPerSigner: 1 });
+    const given = signature('first');
+    await store.putMany('m1', new Map([['a', given]]));
+    given.fill(0);
+    const found = await get(store, 'm1', 'a');
+    await store.putMany('m2', new Map([['b', signature('second')]]));
+    expect(found).toEqual(signature('first'));
+    expect(await get(store, 'm2', 'b')).toEqual(signature('second'));
+  });
+
+  test('takes signatures of one length only, and stays whole where it is given another', async () => {
+    const store = createMemorySignatureStore({ clock, maxSignatures: 1, maxPerSigner: 1 });
+    const short = new Map([['a', new Uint8Array(95)]]);
+    await expect(store.putMany('m', short)).rejects.toThrow('a signature of 95 bytes');
+    await store.putMany('m', new Map([['a', signature('1')]]));
+    await expect(store.putMany('m', short)).rejects.toThrow('a signature of 95 bytes');
+    expect(await get(store, 'm', 'a')).toEqual(signature('1'));
+  });
+
+  test('a signature takes less than 300 bytes, of which 96 are its own, and those that are dropped take nothing', () => {
+    // A process of its own, whose heap nothing else is in.
+    const source = (path: string): string => JSON.stringify(new URL(`../../../../src/${path}`, import.meta.url).href);
+    const code = `
+      const { createMemorySignatureStore } = await import(${source('store/local/signature-store.ts')});
+      const { systemClock } = await import(${source('lib/concurrency/clock.ts')});
+      const used = () => {
+        gc();
+        const { heapUsed, external } = process.memoryUsage();
+        return heapUsed + external;
+      };
+      const store = createMemorySignatureStore({ clock: systemClock, maxSignatures: 50_000, maxPerSigner: 1_000 });
+      const hex = (number, digits) => number.toString(16).padStart(digits, '0');
+      const put = async (message, firstSigner, count = 1_000) => {
+        const signers = Array.from({ length: count }, (_, index) => hex(firstSigner + index, 96));
+        await store.putMany(hex(message, 64), new Map(signers.map((signer) => [signer, new Uint8Array(96)])));
+      };
+      await put(0, 0);
+      const empty = used();
+      for (let message = 1; message < 50; message += 1) await put(message, 0);
+      const full = used();
+      // Others take the place of all of them, and then of these, each of another message and signer.
+      for (let message = 50; message < 60_000; message += 1) await put(message, message * 1_000, 1);
+      const other = used();
+      for (let message = 60_000; message < 120_000; message += 1) await put(message, message * 1_000, 1);
+      console.log(JSON.stringify([full - empty, used() - other].map((bytes) => bytes / 49_000)));
+      await store.getMany('', []);
+    `;
+    const args = ['--expose-gc', '--input-type=module', '--eval', code];
+    const output = execFileSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 });
+    const [each, more] = JSON.parse(output) as [number, number];
+    expect(each).toBeGreaterThan(96);
+    expect(each).toBeLessThan(300);
+    expect(more).toBeLessThan(150);
+  });
+
+  test('behaves as a list in the order of use, cut to its bounds', async () => {
+    interface Entry {
+      readonly key: string;
+      readonly signer: string;
+      readonly value: string;
+    }
+    const key = fc.constantFrom('m1', 'm2', 'm3', 'm4');
+    const signer = fc.constantFrom('a', 'b', 'c');
+    const step = fc.oneof(
+      { weight: 3, arbitrary: fc.record({ kind: fc.constant('put' as const), key, signer }) },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant('get' as const), key, signer }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('delete' as const), key, signer }) },
+    );
+    const limits = fc.record({
+      maxSignatures: fc.integer({ min: 1, max: 8 }),
+      maxPerSigner: fc.integer({ min: 1, max: 4 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(limits, fc.array(step, { maxLength: 40 }), async (limits, steps) => {
+        const store = createMemorySignatureStore({ clock, ...limits });
+        /** Least recently used first. */
+        let model: Entry[] = [];
+        const isSame = (a: { key: string; signer: string }, b: Entry) => a.key === b.key && a.signer === b.signer;
+        for (const [number, step] of steps.entries()) {
+          const known = model.find((entry) => isSame(step, entry));
+          switch (step.kind) {
+            case 'put': {
+              model = model.filter((entry) => entry !== known);
+              const ofSigner = model.filter((entry) => entry.signer === step.signer);
+              if (ofSigner.length >= limits.maxPerSigner) model = model.filter((entry) => entry !== ofSigner[0]);
+              if (model.length >= limits.maxSignatures) model = model.slice(1);
+              model.push({ key: step.key, signer: step.signer, value: `${number}` });
+              await store.putMany(step.key, new Map([[step.signer, signature(`${number}`)]]));
+              break;
+            }
+            case 'get':
+              if (known !== undefined) model = [...model.filter((entry) => entry !== known), known];
+              expect(await get(store, step.key, step.signer)).toEqual(known && signature(known.value));
+              break;
+            case 'delete':
+              model = model.filter((entry) => entry !== known);
+              await store.delete(step.key, step.signer);
+              break;
+          }
+        }
+        for (const key of ['m1', 'm2', 'm3', 'm4']) {
+          for (const signer of ['a', 'b', 'c']) {
+            const known = model.find((entry) => isSame({ key, signer }, entry));
+            expect(await get(store, key, signer)).toEqual(known && signature(known.value));
+          }
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,277 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  type IndexBatch,
+  type IndexPosition,
+  openValidationStore,
+  StoreError,
+} from '../../../../src/store/local/validation-store.ts';
+import { settle } from '../../../support/fake-clock.ts';
+import { originOf, registration } from '../../pchain/rpc/test-chain.ts';
+
+const POSITION: IndexPosition = {
+  checkpoints: [{ height: 2n ** 60n, id: 'top' }],
+  low: { height: 1n, parentID: 'below', isFloor: false },
+};
+
+function batch(height: bigint, ...numbers: number[]): IndexBatch {
+  return {
+    position: { ...POSITION, checkpoints: [{ height, id: `block ${height}` }] },
+    entries: [{ height, origins: numbers.map((number) => originOf(registration(number))) }],
+  };
+}
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'validation-store-'));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+describe('in memory', () => {
+  test('gives back what was put in, and its position', async () => {
+    using store = openValidationStore({ directory: undefined, networkID: 1 });
+    expect(await store.position()).toBeUndefined();
+    await store.commit({ ...batch(5n, 1, 2), position: POSITION });
+    expect(await store.position()).toEqual(POSITION);
+    const { validationID, justification } = originOf(registration(2));
+    expect(await store.originOf(validationID)).toEqual(justification);
+    expect(await store.originOf(originOf(registration(3)).validationID)).toBeUndefined();
+  });
+
+  test('keeps both kinds of origin', async () => {
+    using store = openValidationStore({ directory: undefined, networkID: 1 });
+    const { validationID } = originOf(registration(1));
+    const justification = { kind: 'SubnetIDIndex', subnetID: registration(1).subnetID, index: 4 } as const;
+    await store.commit({ position: POSITION, entries: [{ height: 1n, origins: [{ validationID, justification }] }] });
+    expect(await store.originOf(validationID)).toEqual(justification);
+  });
+
+  test('forgets the oldest beyond its bound', async () => {
+    using store = openValidationStore({ directory: undefined, networkID: 1, maxOrigins: 3 });
+    await store.commit(batch(20n, 1, 2));
+    await store.commit(batch(10n, 3));
+    await store.commit(batch(30n, 4));
+    const found = await Promise.all(
+      [1, 2, 3, 4].map(async (n) => (await store.originOf(originOf(registration(n)).validationID)) !== undefined),
+    );
+    expect(found).toEqual([true, true, false, true]);
+  });
+});
+
+describe('in a file', () => {
+  test('outlives the process, one file for each network', async () => {
+    {
+      using store = openValidationStore({ directory: join(directory, 'made', 'anew'), networkID: 5 });
+      await store.commit(batch(7n, 1));
+    }
+    expect(readdirSync(join(directory, 'made', 'anew'))).toEqual(['l1-validations-5.sqlite']);
+    using store = openValidationStore({ directory: join(directory, 'made', 'anew'), networkID: 5 });
+    expect((await store.position())?.checkpoints).toEqual([{ height: 7n, id: 'block 7' }]);
+    const { validationID, justification } = originOf(registration(1));
+    expect(await store.originOf(validationID)).toEqual(justification);
+    using other = openValidationStore({ directory: join(directory, 'made', 'anew'), networkID: 1 });
+    expect(await other.position()).toBeUndefined();
+  });
+
+  test('a batch is there as a whole or not at all', async () => {
+    using store = openValidationStore({ directory, networkID: 1 });
+    await store.commit(batch(1n, 1));
+    const broken = { validationID: 'no ID' as never, justification: originOf(registration(2)).justification };
+    const second = batch(2n, 2);
+    await expect(
+      store.commit({ ...second, entries: [...second.entries, { height: 2n, origins: [broken] }] }),
+    ).rejects.toThrow();
+    expect((await store.position())?.checkpoints[0]?.height).toBe(1n);
+    expect(await store.originOf(originOf(registration(2)).validationID)).toBeUndefined();
+    await store.commit(second);
+    expect(await store.originOf(originOf(registration(2)).validationID)).toBeDefined();
+  });
+
+  test('a batch of many origins leaves others their turns, and is there as a whole all the same', async () => {
+    const turns: (() => void)[] = [];
+    const clock = { afterTurn: (callback: () => void) => void turns.push(callback) };
+    const numbers = Array.from({ length: 300 }, (_, number) => number);
+    const [first, last] = [0, 299].map((number) => originOf(registration(number)).validationID);
+    using store = openValidationStore({ directory, networkID: 1, clock });
+    using reader = openValidationStore({ directory, networkID: 1 });
+    async function expectTwoTurns(): Promise<void> {
+      for (let turn = 1; turn <= 2; turn += 1) {
+        await settle();
+        expect(turns).toHaveLength(1);
+        expect(await store.originOf(first!)).toBeDefined();
+        expect(await reader.originOf(first!)).toBeUndefined();
+        turns.pop()?.();
+      }
+    }
+
+    const { position, entries } = batch(2n, ...numbers);
+    const broken = { validationID: 'no ID' as never, justification: originOf(registration(300)).justification };
+    const failing = store.commit({ position, entries: [...entries, { height: 2n, origins: [broken] }] });
+    await Promise.all([expect(failing).rejects.toThrow(StoreError), expectTwoTurns()]);
+    expect(await reader.position()).toBeUndefined();
+
+    await Promise.all([store.commit({ position, entries }), expectTwoTurns()]);
+    expect(turns).toEqual([]);
+    expect(await reader.position()).toEqual(position);
+    expect(await reader.originOf(last!)).toBeDefined();
+  });
+
+  test('one of another format is refused with a sentence, and left as it is', () => {
+    const path = join(directory, 'l1-validations-1.sqlite');
+    const later = new DatabaseSync(path);
+    later.exec('PRAGMA user_version = 9');
+    later.close();
+    expect(() => openValidationStore({ directory, networkID: 1 })).toThrow(
+      new StoreError(
+        'open',
+        path,
+        'it has format 9, and this version reads format 1; move it away to start with an empty one',
+      ),
+    );
+  });
+
+  test('local networks with the same ID have files of their own; a public one is known by its ID', () => {
+    const local = { directory, networkID: 12_345 };
+    for (const options of [
+      local,
+      { ...local, name: 'one' },
+      { ...local, name: 'a/b' },
+      { directory, networkID: 5, name: 'fuji' },
+    ]) {
+      openValidationStore(options)[Symbol.dispose]();
+    }
+    expect(readdirSync(directory).toSorted()).toEqual([
+      'l1-validations-12345-a%2Fb.sqlite',
+      'l1-validations-12345-one.sqlite',
+      'l1-validations-12345.sqlite',
+      'l1-validations-5.sqlite',
+    ]);
+  });
+
+  test('what cannot be opened is an error that names the path', () => {
+    const file = join(directory, 'file');
+    writeFileSync(file, 'no database, but long enough to have been one'.repeat(10));
+    const below = join(file, 'below');
+    const failure = (folder: string): unknown => {
+      try {
+        return openValidationStore({ directory: folder, networkID: 1 })[Symbol.dispose]();
+      } catch (error) {
+        return error;
+      }
+    };
+    const inFile = failure(below);
+    expect(inFile).toBeInstanceOf(StoreError);
+    expect(String(inFile)).toContain(`cannot open the store at ${join(below, 'l1-validations-1.sqlite')}: ENOTDIR`);
+    copyFileSync(file, join(directory, 'l1-validations-1.sqlite'));
+    const noDatabase = failure(directory);
+    expect(noDatabase).toBeInstanceOf(StoreError);
+    expect(String(noDatabase)).toContain('file is not a database');
+  });
+});
+
+describe('what goes wrong with the file', () => {
+  const FILE = 'l1-validations-1.sqlite';
+
+  function failureOf(folder: string): string {
+    try {
+      openValidationStore({ directory: folder, networkID: 1 })[Symbol.dispose]();
+      return 'opened';
+    } catch (error) {
+      expect(error).toBeInstanceOf(StoreError);
+      return (error as Error).message;
+    }
+  }
+
+  test('a folder in its place', () => {
+    mkdirSync(join(directory, FILE));
+    expect(failureOf(directory)).toBe(`cannot open the store at ${join(directory, FILE)}: it is no file`);
+  });
+
+  test('a damaged position', () => {
+    openValidationStore({ directory, networkID: 1 })[Symbol.dispose]();
+    const database = new DatabaseSync(join(directory, FILE));
+    database.exec("INSERT INTO position VALUES (1, '{')");
+    database.close();
+    expect(failureOf(directory)).toMatch(`cannot open the store at ${join(directory, FILE)}: `);
+  });
+
+  test('a damaged file', async () => {
+    {
+      using store = openValidationStore({ directory, networkID: 1 });
+      await store.commit(batch(7n, 1, 2, 3));
+    }
+    const path = join(directory, FILE);
+    const bytes = readFileSync(path);
+    writeFileSync(path, bytes.fill(0xff, 100, 2_000));
+    expect(failureOf(directory)).toBe(
+      `cannot open the store at ${path}: database disk image is malformed ` +
+        '(the file is damaged; move it away, and the blocks are read anew)',
+    );
+  });
+
+  test('another process that holds it: the commit fails soon, and succeeds when it is free', async () => {
+    using store = openValidationStore({ directory, networkID: 1 });
+    const other = new DatabaseSync(join(directory, FILE));
+    other.exec('BEGIN IMMEDIATE');
+    await expect(store.commit(batch(1n, 1))).rejects.toThrow(
+      `cannot write the store at ${join(directory, FILE)}: database is locked (another process holds it; each service`,
+    );
+    other.exec('ROLLBACK');
+    other.close();
+    await store.commit(batch(1n, 1));
+    expect(await store.originOf(originOf(registration(1)).validationID)).toBeDefined();
+  });
+
+  test('no space: the batch fails with the path, what was there stays, and it goes on when there is space', () => {
+    const script = `
+      import { readFileSync, truncateSync } from 'node:fs';
+      const { openValidationStore } = await import('./src/store/local/validation-store.ts');
+      const { originOf, registration } = await import('./test/unit/pchain/rpc/test-chain.ts');
+      const store = openValidationStore({ directory: process.argv[1], networkID: 1 });
+      const position = (height) => ({ checkpoints: [{ height, id: 'x' }], low: { height: 1n, parentID: 'y', isFloor: false } });
+      const origin = (number) => originOf(registration(number));
+      await store.commit({ position: position(1n), entries: [{ height: 1n, origins: [origin(1)] }] });
+      const entries = Array.from({ length: 500 }, (_, number) => ({ height: 2n, origins: [origin(number)] }));
+      const messages = [];
+      for (let attempt = 0; attempt < 2; attempt += 1) {
+        await store.commit({ position: position(2n), entries }).catch((error) => messages.push(error.message));
+      }
+      const { checkpoints } = await store.position();
+      console.log(JSON.stringify({ messages, height: String(checkpoints[0].height), found: (await store.originOf(origin(1).validationID)) !== undefined }));
+    `;
+    // The system refuses to let a file grow beyond this, as it does on a full disk: 512 or 1,024 bytes each.
+    const limited = 'trap "" XFSZ; ulimit -f 100; exec "$0" "$@"';
+    const args = ['-c', limited, process.execPath, '--input-type=module', '-e', script, directory];
+    const { stdout, stderr } = spawnSync('bash', args, {
+      cwd: join(import.meta.dirname, '../../../..'),
+      encoding: 'utf8',
+    });
+    expect(stderr).toBe('');
+    const expected = `cannot write the store at ${join(directory, FILE)}: `;
+    expect(JSON.parse(stdout)).toEqual({
+      messages: [expect.stringContaining(expected), expect.stringContaining(expected)],
+      height: '1',
+      found: true,
+    });
+    expect(stdout).not.toContain('rollback');
+  });
+
+  test('a folder in which none can be made, as /proc is, does not hang the start', () => {
+    const script = `
+      const { openValidationStore } = await import('./src/store/local/validation-store.ts');
+      try { openValidationStore({ directory: '/proc/none/below', networkID: 1 }); } catch (error) { console.log(error.message); }
+    `;
+    // In a process of its own, which can be ended.
+    const { stdout, error } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: join(import.meta.dirname, '../../../..'),
+      encoding: 'utf8',
+      timeout: 10_000,
+    });
+    expect(error).toBeUndefined();
+    expect(stdout).toContain(`cannot open the store at /proc/none/below/${FILE}: `);
+  });
+});

@@ -1,0 +1,219 @@
+import { describe, expect, test } from 'vitest';
+import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
+import { createMemorySignatureStore } from '../../../../src/store/local/signature-store.ts';
+import { openValidationStore } from '../../../../src/store/local/validation-store.ts';
+import { createSeal } from '../../../../src/store/redis/seal.ts';
+import { createSharedSignatureStore } from '../../../../src/store/redis/shared-signature-store.ts';
+import { createSharedValidationStore } from '../../../../src/store/redis/shared-validation-store.ts';
+import { createSharedValidatorSets } from '../../../../src/store/redis/shared-validator-sets.ts';
+import type { Validator } from '../../../../src/validators/validator.ts';
+import {
+  idFromBytes,
+  nodeIDFromBytes,
+  PRIMARY_NETWORK_ID,
+  type SubnetID,
+  type ValidationID,
+} from '../../../../src/warp/ids.ts';
+import { conversionValidationID } from '../../../../src/warp/l1-message.ts';
+import { FakeClock, settle } from '../../../support/fake-clock.ts';
+import { createMemorySharedValues } from './memory-shared-values.ts';
+
+const seal = createSeal('the secret of the replicas', 'test:');
+const unsealed = createSeal(undefined, 'test:');
+
+describe('signatures', () => {
+  const keys = ['a', 'b', 'c'].map((letter) => bytesToHex(new Uint8Array(48).fill(letter.charCodeAt(0))));
+  const [A = '', B = '', C = ''] = keys;
+  const signature = (byte: number) => new Uint8Array(96).fill(byte);
+
+  function createReplicas(secret = seal) {
+    const clock = new FakeClock();
+    const values = createMemorySharedValues(clock);
+    const open = () =>
+      createSharedSignatureStore(
+        createMemorySignatureStore({ clock, maxSignatures: 100, maxPerSigner: 10 }),
+        values,
+        secret,
+      );
+    return { clock, values, one: open(), other: open() };
+  }
+
+  test('of one are those of the other, of just that message, and add up', async () => {
+    const { one, other } = createReplicas();
+    await one.putMany('m', new Map([[A, signature(1)]]));
+    await settle();
+    await other.putMany('m', new Map([[B, signature(2)]]));
+    await settle();
+    const found = await one.getMany('m', [A, B, C]);
+    expect(found).toEqual(
+      new Map([
+        [A, signature(1)],
+        [B, signature(2)],
+      ]),
+    );
+    expect(await other.getMany('another', [A, B])).toEqual(new Map());
+  });
+
+  test('its own are looked for first, and nobody is asked where all are there', async () => {
+    const { values, one } = createReplicas();
+    await one.putMany('m', new Map([[A, signature(1)]]));
+    await settle();
+    values.get = () => Promise.reject(new Error('nobody is to be asked'));
+    expect(await one.getMany('m', [A])).toEqual(new Map([[A, signature(1)]]));
+  });
+
+  test('are gone after two minutes, and all of a message when one of them is bad', async () => {
+    const { clock, values, one, other } = createReplicas();
+    await one.putMany(
+      'm',
+      new Map([
+        [A, signature(1)],
+        [B, signature(2)],
+      ]),
+    );
+    await settle();
+    await other.delete('m', A);
+    expect(await other.getMany('m', [A, B])).toEqual(new Map());
+    await one.putMany('n', new Map([[A, signature(1)]]));
+    await settle();
+    await clock.advance(120_000);
+    expect(await other.getMany('n', [A])).toEqual(new Map());
+    expect([...values.entries.values()].every(({ endsMs }) => endsMs <= 120_000)).toBe(true);
+  });
+
+  test('that nobody has sealed are none; without a secret they are what they are', async () => {
+    const sealed = createReplicas();
+    const open = createReplicas(unsealed);
+    for (const { values } of [sealed, open]) {
+      const value = Buffer.concat([Buffer.from(A, 'hex'), signature(9), Buffer.from('rest')]);
+      values.entries.set('signatures:m', { value, endsMs: Number.POSITIVE_INFINITY });
+    }
+    expect(await sealed.one.getMany('m', [A])).toEqual(new Map());
+    expect(await open.one.getMany('m', [A])).toEqual(new Map([[A, signature(9)]]));
+  });
+});
+
+describe('validator sets', () => {
+  const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(3), 'subnet');
+  const validators = (weight: bigint): Validator[] => [
+    { nodeID: nodeIDFromBytes(new Uint8Array(20).fill(1)), weight, publicKey: new Uint8Array(48).fill(1) },
+    { nodeID: nodeIDFromBytes(new Uint8Array(20).fill(2)), weight: 2n ** 64n - 1n - weight, publicKey: undefined },
+  ];
+
+  function createReplicas(secret = seal) {
+    const clock = new FakeClock();
+    const values = createMemorySharedValues(clock);
+    const open = () => createSharedValidatorSets(values, secret, clock);
+    return { clock, values, one: open(), other: open() };
+  }
+
+  test('of one are those of the other, by subnet and height', async () => {
+    const { one, other } = createReplicas();
+    one.put(SUBNET, 7n, validators(5n));
+    one.put(SUBNET, 8n, validators(6n));
+    one.put(PRIMARY_NETWORK_ID, 7n, []);
+    expect(await other.at(SUBNET, 7n)).toEqual(validators(5n));
+    expect(await other.at(SUBNET, 8n)).toEqual(validators(6n));
+    expect(await other.at(PRIMARY_NETWORK_ID, 7n)).toEqual([]);
+    expect(await other.at(SUBNET, 9n)).toBeUndefined();
+  });
+
+  test('that hold for many heights are written and fetched once', async () => {
+    const { values, one, other } = createReplicas();
+    const writes: string[] = [];
+    const reads: string[] = [];
+    const { set, get } = values;
+    values.set = (key, ...rest) => (writes.push(key), set(key, ...rest));
+    values.get = (key, ...rest) => (reads.push(key), get(key, ...rest));
+    const set5 = validators(5n);
+    for (let height = 1n; height <= 20n; height += 1n) one.put(SUBNET, height, set5);
+    for (let height = 1n; height <= 20n; height += 1n) await other.at(SUBNET, height);
+    expect(writes.filter((key) => !key.includes('@'))).toHaveLength(1);
+    expect(reads.filter((key) => !key.includes('@'))).toHaveLength(1);
+  });
+
+  test('that were lost are written again with the next height', async () => {
+    const { values, one, other } = createReplicas();
+    one.put(SUBNET, 1n, validators(5n));
+    for (const key of values.entries.keys()) if (!key.includes('@')) values.entries.delete(key);
+    expect(await other.at(SUBNET, 1n)).toBeUndefined();
+    other.put(SUBNET, 2n, validators(5n));
+    expect(await other.at(SUBNET, 2n)).toEqual(validators(5n));
+    expect([...values.entries.keys()].filter((key) => !key.includes('@'))).toHaveLength(1);
+  });
+
+  test('that somebody else has written, moved or changed are none', async () => {
+    const { values, one, other } = createReplicas();
+    one.put(SUBNET, 1n, validators(5n));
+    one.put(SUBNET, 2n, validators(6n));
+    const [first, , second] = [...values.entries.keys()].filter((key) => key.includes('@')).flatMap((key) => [key, '']);
+    const moved = values.entries.get(second!)!;
+    values.entries.set(first!, moved);
+    expect(await other.at(SUBNET, 1n)).toBeUndefined();
+    const [five, six] = [...values.entries].filter(([key]) => !key.includes('@')).map(([, entry]) => entry);
+    six!.value = five!.value;
+    expect(await other.at(SUBNET, 2n)).toBeUndefined();
+    six!.value = Buffer.from('lie');
+    expect(await other.at(SUBNET, 2n)).toBeUndefined();
+  });
+
+  test('are not shared without a secret: they prove nothing', async () => {
+    const { values, one, other } = createReplicas(unsealed);
+    one.put(SUBNET, 1n, validators(5n));
+    expect(values.entries.size).toBe(0);
+    const sealed = createReplicas(unsealed);
+    values.entries.set(`set:${SUBNET}@1`, { value: new Uint8Array(32), endsMs: Number.POSITIVE_INFINITY });
+    expect(await other.at(SUBNET, 1n)).toBeUndefined();
+    expect(sealed.values.entries.size).toBe(0);
+  });
+});
+
+describe('L1 validations', () => {
+  const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(4), 'subnet');
+  const validationID = conversionValidationID(SUBNET, 0);
+  const justification = { kind: 'SubnetIDIndex', subnetID: SUBNET, index: 0 } as const;
+  const position = {
+    checkpoints: [{ height: 1n, id: 'a' }],
+    low: { height: 1n, parentID: 'b', isFloor: false },
+  };
+
+  test('that one has read are known to the other, which reads on by itself', async () => {
+    const values = createMemorySharedValues(new FakeClock());
+    using ownOfOne = openValidationStore({ directory: undefined, networkID: 1 });
+    using ownOfOther = openValidationStore({ directory: undefined, networkID: 1 });
+    const one = createSharedValidationStore(ownOfOne, values);
+    const other = createSharedValidationStore(ownOfOther, values);
+    await one.commit({ position, entries: [{ height: 1n, origins: [{ validationID, justification }] }] });
+    expect(await other.originOf(validationID)).toEqual(justification);
+    expect(await other.position()).toBeUndefined();
+    expect(await one.position()).toEqual(position);
+    // Not what the ID is the hash of, and no preimage at all.
+    const another: ValidationID = conversionValidationID(SUBNET, 1);
+    const [entry] = [...values.entries.values()];
+    values.entries.set(`validation:${another}`, entry!);
+    expect(await other.originOf(another)).toBeUndefined();
+    values.entries.set(`validation:${another}`, { value: Buffer.from('lie'), endsMs: Number.POSITIVE_INFINITY });
+    expect(await other.originOf(another)).toBeUndefined();
+  });
+
+  test('of many that are read at once few are written at a time, and all in the end', async () => {
+    const values = createMemorySharedValues(new FakeClock());
+    const { set } = values;
+    let [underWay, most] = [0, 0];
+    values.set = async (...entry) => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      await settle();
+      await set(...entry);
+      underWay -= 1;
+    };
+    using own = openValidationStore({ directory: undefined, networkID: 1 });
+    const origins = Array.from({ length: 200 }, (_, index) => ({
+      validationID: conversionValidationID(SUBNET, index),
+      justification: { ...justification, index },
+    }));
+    await createSharedValidationStore(own, values).commit({ position, entries: [{ height: 1n, origins }] });
+    expect(most).toBe(32);
+    expect(values.entries.size).toBe(200);
+  });
+});
