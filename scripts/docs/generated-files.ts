@@ -20,6 +20,8 @@ export async function generatedFiles(): Promise<{ files: Map<string, string>; pr
   for (const table of tables) files.set(table.file, withTable(read(table.file), table));
   const file = 'docs/commands.md';
   files.set(file, withGenerated(read(file), { file, subject: 'commands', content: commandHelp() }));
+  // A chart holds only what is in its folder.
+  files.set('deploy/chart/alerts.yaml', read('deploy/prometheus/alerts.yaml'));
   return { files, problems };
 }
 
