@@ -2,7 +2,7 @@
 // REPORT is a file to write the counts to, as JSON {passed, failed}.
 
 import { writeFileSync } from 'node:fs';
-import { checkLayerPlaces } from './checks/layer-places.ts';
+import { checkLayout } from './checks/layout.ts';
 import { checkMentions } from './checks/mentions.ts';
 import type { CheckResult } from './checks/project.ts';
 import { checkReferences } from './checks/references.ts';
@@ -13,7 +13,7 @@ const STEPS: Record<string, () => CheckResult | Promise<CheckResult>> = {
   types: checkTypes,
   format: checkFormat,
   lint: checkLint,
-  layers: checkLayerPlaces,
+  layout: checkLayout,
   'dead code': checkDeadCode,
   'generated code': checkGeneratedCode,
   references: checkReferences,

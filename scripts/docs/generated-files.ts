@@ -6,6 +6,7 @@ import { ROOT } from '../checks/project.ts';
 import { dashboardFiles } from '../dashboards/dashboard-files.ts';
 import { commandHelp } from './commands.ts';
 import { dependenciesOfLock, type Lock, type Manifest } from './dependencies.ts';
+import { layerPicture } from './layers.ts';
 import { type ReferenceTable, withGenerated, withTable } from './reference-table.ts';
 import { describeService, misnamedMetrics } from './service.ts';
 import { settingsTables } from './settings.ts';
@@ -18,8 +19,12 @@ export async function generatedFiles(): Promise<{ files: Map<string, string>; pr
   const { tables, problems } = await referenceTables();
   const read = (file: string): string => files.get(file) ?? readFileSync(join(ROOT, file), 'utf8');
   for (const table of tables) files.set(table.file, withTable(read(table.file), table));
-  const file = 'docs/commands.md';
-  files.set(file, withGenerated(read(file), { file, subject: 'commands', content: commandHelp() }));
+  for (const text of [
+    { file: 'docs/commands.md', subject: 'commands', content: commandHelp() },
+    { file: 'src/ARCHITECTURE.md', subject: 'layers', content: `\`\`\`text\n${layerPicture()}\n\`\`\`` },
+  ]) {
+    files.set(text.file, withGenerated(read(text.file), text));
+  }
   // A chart holds only what is in its folder.
   files.set('deploy/chart/alerts.yaml', read('deploy/prometheus/alerts.yaml'));
   return { files, problems };
