@@ -1,5 +1,5 @@
 // node scripts/generate.ts [OUTPUT]: writes the code generated from proto/ and scripts/bls into OUTPUT (default: this project).
-// Without OUTPUT it also writes the references of the documents and the dashboards of deploy/grafana.
+// Without OUTPUT it also writes the references of the documents.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';

@@ -31,18 +31,16 @@ export async function checkMentions(): Promise<CheckResult> {
     }),
   );
   const readable = new Map(DOCUMENTS_OF_SCRIPTS.map((file) => [file, documents.get(file) ?? '']));
-  return resultOfProblems([...problems, ...unmentionedScripts(readable, scripts)], `${documents.size} documents`);
+  return resultOfProblems([...problems, ...unmentionedScripts(readable, scripts)], `${documents.size} files`);
 }
 
-/** Every Markdown file of the project. */
+/** Every Markdown file of the project, and the dashboards and alerts. */
 function findDocuments(): string[] {
-  const folders = ['.ci', 'bench', 'config', 'docs', 'proto', 'scripts', 'src', 'test'].filter((folder) =>
-    existsSync(join(ROOT, folder)),
-  );
+  const folders = ['bench', 'config', 'deploy', 'docs', 'proto', 'scripts', 'src', 'test'];
   return [
     ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
     ...folders
       .flatMap((folder) => filesUnder(join(ROOT, folder)).map(toProjectPath))
-      .filter((file) => file.endsWith('.md')),
+      .filter((file) => file.endsWith('.md') || /^deploy\/(grafana|prometheus)\//.test(file)),
   ];
 }

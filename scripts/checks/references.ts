@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { generatedFiles } from '../docs/generated-files.ts';
 import { type CheckResult, ROOT, resultOfProblems } from './project.ts';
 
-/** The generated references and dashboards are what the source gives, and the source breaks none of their rules. */
+/** The generated references are what the source gives, and the source breaks none of their rules. */
 export async function checkReferences(): Promise<CheckResult> {
   const { files, problems } = await generatedFiles();
   const differing = [...files].filter(([file, text]) => {

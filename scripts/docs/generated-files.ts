@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { ERROR_CODES } from '../../src/http/errors/error-codes.ts';
 import { GO_DIFFERENCES } from '../../test/go-api/differences.ts';
 import { ROOT } from '../checks/project.ts';
-import { dashboardFiles } from '../dashboards/dashboard-files.ts';
 import { commandHelp } from './commands.ts';
 import { dependenciesOfLock, type Lock, type Manifest } from './dependencies.ts';
 import { layerPicture } from './layers.ts';
@@ -15,7 +14,7 @@ const RETRY = { never: 'never', after_change: 'after a change', may_pass: 'it ma
 
 /** Every file that `npm run generate` writes, wholly or in part, beside the generated code. */
 export async function generatedFiles(): Promise<{ files: Map<string, string>; problems: string[] }> {
-  const files = dashboardFiles();
+  const files = new Map<string, string>();
   const { tables, problems } = await referenceTables();
   const read = (file: string): string => files.get(file) ?? readFileSync(join(ROOT, file), 'utf8');
   for (const table of tables) files.set(table.file, withTable(read(table.file), table));

@@ -16,7 +16,7 @@ export interface Mentionable {
 
 /** A sentence for each metric, route, npm script, file or anchor that a document names and that does not exist. */
 export function wrongMentions(document: string, text: string, known: Mentionable): string[] {
-  const metrics = text.matchAll(new RegExp(`\\b${METRIC_PREFIX}[a-z0-9_]*[a-z0-9]\\b(?![*{_])`, 'g'));
+  const metrics = text.matchAll(new RegExp(`\\b${METRIC_PREFIX}[a-z0-9_]*[a-z0-9]\\b(?![*_])`, 'g'));
   const routes = known.routes.map(patternOf);
   const problems = [
     ...Array.from(metrics, ([name]) => name)

@@ -58,7 +58,7 @@ test('zsh and fish have an option with its description, and what it takes', () =
   );
   expect(zsh).toContain("'verify --set') _files; return ;;");
   expect(zsh).toContain(
-    "'--transaction:sign what the P-Chain says about this transaction of its own; takes no message'",
+    "'--transaction:sign what the P-Chain says about this transaction; takes no message'",
   );
   const fish = completionScript('fish', program);
   expect(fish).toContain(
