@@ -1,5 +1,5 @@
 // node scripts/pictures.ts: makes the README's pictures of the console, from a service on its embedded network and a real browser, and
-// draws the charts of the benchmarks anew from their results. Needs Chromium.
+// draws the charts of the benchmarks from their results. Needs Chromium.
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';

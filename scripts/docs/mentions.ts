@@ -2,15 +2,15 @@ import { METRIC_PREFIX } from '../../src/telemetry/metrics.ts';
 
 /** What documents may name. */
 export interface Mentionable {
-  /** With the prefix. */
+  /** Names with their prefix. */
   readonly metrics: ReadonlySet<string>;
-  /** Such as `GET /v1/networks/{network}`. */
+  /** Method and path, such as `GET /v1/networks/{network}`. */
   readonly routes: readonly string[];
-  /** Of package.json. */
+  /** Names of the scripts in package.json. */
   readonly scripts: ReadonlySet<string>;
   /** The anchors of a file by its path from the document; undefined where there is no such file. */
   anchorsOf(path: string): ReadonlySet<string> | undefined;
-  /** By its path in the project. */
+  /** Looks a file up by its path in the project. */
   hasProjectFile(path: string): boolean;
 }
 

@@ -10,7 +10,7 @@ import { createLogger } from '../../src/telemetry/logger.ts';
 import { createMetrics, METRIC_PREFIX } from '../../src/telemetry/metrics.ts';
 
 export interface ServedRoute {
-  /** Such as `GET /v1/networks/{network}`. */
+  /** Method and path, such as `GET /v1/networks/{network}`. */
   readonly name: string;
   readonly group: string;
   readonly units: string;

@@ -41,7 +41,7 @@ function rowsOf(section: SettingSchema | undefined, path: Path, problems: string
       problems.push(`${setting} has no description or no examples in src/config.`);
     }
     const row = [setting, defaultText(schema, section, key), allowedCell(schema), schema.description ?? ''];
-    // The parts of an endpoint have a table of their own.
+    // The parts of an endpoint have a separate table.
     const isPlainObject = schema.properties !== undefined && schema.properties['baseUrl'] === undefined;
     return isPlainObject ? [row, ...rowsOf(schema, at, problems)] : [row];
   });
