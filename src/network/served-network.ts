@@ -3,7 +3,7 @@ import type { NetworkConfig } from '../config/settings.ts';
 import { sleep } from '../lib/concurrency/clock.ts';
 import { startDeadline } from '../lib/concurrency/deadline.ts';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
-import { ConnectionChanges } from '../p2p/discovery/connection-changes.ts';
+import { ConnectionChanges } from '../p2p/connection/connection-changes.ts';
 import type { PeerNetworkStats } from '../p2p/peer-network.ts';
 import type { NodeApi } from '../pchain/rpc/node-api.ts';
 import type { Logger } from '../telemetry/logger.ts';

@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { type ChainApi, createChainApi } from '../../../src/pchain/rpc/chain-api.ts';
 import { createJsonRpcClient, type JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
-import { parsePChainTransaction } from '../../../src/pchain/state/l1-transaction.ts';
+import { parsePChainTransaction } from '../../../src/pchain/codec/l1-transaction.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import {

@@ -3,8 +3,8 @@ import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { DeadlineExceeded, startDeadline } from '../../../src/lib/concurrency/deadline.ts';
 import { type OpenHttp, openHttpPool } from '../../../src/lib/net/http-port.ts';
+import { readObject } from '../../../src/pchain/codec/json-fields.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
-import { readObject } from '../../../src/pchain/rpc/json-fields.ts';
 import {
   createJsonRpcClient,
   type JsonRpcCall,
@@ -462,7 +462,7 @@ describe('deadlines and aborts', () => {
     const timers = [waiting.clock.pendingTimers, pausing.clock.pendingTimers];
     expect(timers).toEqual([0, 0]);
     for (const error of [await inRequest, await inLine, await inPause, await failure(ask(pausing.client))]) {
-      expect(error).toMatchObject({ kind: 'unavailable', message: 'the service stops, and asks its API nothing more' });
+      expect(error).toMatchObject({ kind: 'unavailable', message: 'the service stops and sends no more API calls' });
     }
     expect([hanging.requests.length, dead.requests.length]).toEqual([1, 1]);
   });

@@ -10,7 +10,7 @@ import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { createJsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
-import { parsePChainTransaction } from '../../../src/pchain/state/l1-transaction.ts';
+import { parsePChainTransaction } from '../../../src/pchain/codec/l1-transaction.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { idBytes, type TxID } from '../../../src/warp/ids.ts';
 import { encodeJustification } from '../../../src/warp/justification.ts';

@@ -18,7 +18,7 @@ const never = new AbortController().signal;
 const options = { timeoutMs: 3_000, signal: never };
 const bytes = Uint8Array.of(2, 7, 7);
 
-/** A whole peer network over connections in memory: no socket, no real time. */
+/** Peer network over connections in memory and virtual time. */
 class World {
   readonly clock = new FakeClock();
   readonly net = new MemoryNet(this.clock);
@@ -34,7 +34,7 @@ class World {
       networkID: NETWORK_ID,
       clock: this.clock,
       random: () => 0.5,
-      logger: { debug: () => undefined, info: () => undefined, warn: () => undefined },
+      logger: { debug: () => undefined, warn: () => undefined },
       metrics: createMetrics(new Registry()),
       nodeVersion: async () => NODE_VERSION,
       bootstrapPeers: async () => nodes.map(({ endpoint }) => endpoint),
@@ -503,7 +503,6 @@ describe('several networks in one process', () => {
     const lines: object[] = [];
     const logger = {
       debug: (fields: object) => void lines.push(fields),
-      info: () => undefined,
       warn: () => undefined,
     };
     const first = world.network([here], {

@@ -64,7 +64,7 @@ describe('AddressBook', () => {
     const wanted = new Set([node(9), node(1)]);
     const book = createBook({ maxEntries: 3, isWanted: (nodeID) => wanted.has(nodeID) });
     for (const index of [1, 2, 3]) book.addSigned(node(index), at(index, 1n));
-    expect(book.isNews(node(4), 1n)).toBe(false);
+    expect(book.isNewer(node(4), 1n)).toBe(false);
     expect(book.addSigned(node(4), at(4, 1n))).toBe(false);
     expect(book.addReported(node(4), { host: '1.1.1.1', port: 1 })).toBe(false);
     expect(book.addSigned(node(2), at(5, 2n))).toBe(true);

@@ -1,8 +1,8 @@
 import type { Clock } from '../../../../src/lib/concurrency/clock.ts';
 import {
-  BLS_SIGNATURE_OF_NOBODY,
   createHandshake,
   type PeerHandshake,
+  PLACEHOLDER_BLS_SIGNATURE,
   parseHandshake,
 } from '../../../../src/p2p/connection/handshake.ts';
 import type { AppRequest } from '../../../../src/p2p/gen/p2p_pb.js';
@@ -85,7 +85,7 @@ export class MemoryNode {
       version: NODE_VERSION,
       clientName: this.#options.clientName ?? 'memory-node',
       address: signAddress(this.identity, { host, port, timestamp: BigInt(Math.floor(this.#clock.now() / 1000)) }),
-      blsSignature: BLS_SIGNATURE_OF_NOBODY,
+      blsSignature: PLACEHOLDER_BLS_SIGNATURE,
       trackedSubnets: [],
       knownPeers: { filter: Uint8Array.from([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), salt: new Uint8Array(32) },
       allSubnets: false,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ConnectionChanges } from '../../../../src/p2p/discovery/connection-changes.ts';
+import { ConnectionChanges } from '../../../../src/p2p/connection/connection-changes.ts';
 import { nodeIDFromBytes } from '../../../../src/warp/ids.ts';
 import { settle } from '../../../support/fake-clock.ts';
 

@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { ByteWriter } from '../../../../src/lib/encoding/byte-writer.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
-import { type PChainTransaction, parsePChainTransaction } from '../../../../src/pchain/state/l1-transaction.ts';
-import { parsePChainBlock } from '../../../../src/pchain/state/p-chain-block.ts';
+import { type PChainTransaction, parsePChainTransaction } from '../../../../src/pchain/codec/l1-transaction.ts';
+import { parsePChainBlock } from '../../../../src/pchain/codec/p-chain-block.ts';
 import { conversionID } from '../../../../src/warp/conversion-data.ts';
 import { idBytes, idFromBytes, parseId, type SubnetID } from '../../../../src/warp/ids.ts';
 import { conversionValidationID, registrationValidationID } from '../../../../src/warp/l1-message.ts';
 import { readRpcExchanges, readTransaction, rpcResult, TRANSACTION_NAMES } from '../../../vectors/vectors.ts';
 import { testModel } from '../../devnet/test-model.ts';
-import { HELICON_TRANSACTIONS } from '../helicon-transactions.ts';
+import { HELICON_TRANSACTIONS } from './helicon-transactions.ts';
 
 const CONVERT = 'ConvertSubnetToL1Tx';
 const REGISTER = 'RegisterL1ValidatorTx_register_node5';

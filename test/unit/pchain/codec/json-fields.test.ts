@@ -10,7 +10,7 @@ import {
   readString,
   readU32,
   readU64,
-} from '../../../../src/pchain/rpc/json-fields.ts';
+} from '../../../../src/pchain/codec/json-fields.ts';
 
 const U64_MAX = 2n ** 64n - 1n;
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
-import { encodeExactJson, parseExactJson } from '../../../../src/pchain/rpc/exact-json.ts';
+import { encodeExactJson, parseExactJson } from '../../../../src/pchain/codec/exact-json.ts';
 
 describe('exact JSON', () => {
   it('keeps every digit of every integer, in both directions', () => {
