@@ -11,6 +11,7 @@ import { createNodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { type BlockchainID, idFromBytes, P_CHAIN_ID, type TxID, type ValidationID } from '../../../src/warp/ids.ts';
 import { readRpcExchanges, readTransaction, rpcResult } from '../../vectors/vectors.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { LocalApi, type Reply } from './local-api.ts';
 
 const SIGNAL = new AbortController().signal;
@@ -118,12 +119,18 @@ function readTransactionJson(): unknown {
 }
 
 describe('the data API', () => {
+  const TIMEOUT_MS = 500;
+
   async function start(answer: (request: IncomingMessage) => { status?: number; text: string } | undefined) {
+    const clock = new FakeClock();
     const requests: IncomingMessage[] = [];
     const server = createServer((request, response) => {
       requests.push(request);
       const reply = answer(request);
-      if (reply === undefined) return;
+      if (reply === undefined) {
+        void clock.advance(TIMEOUT_MS);
+        return;
+      }
       response.writeHead(reply.status ?? 200, { 'content-type': 'application/json' }).end(reply.text);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -135,8 +142,8 @@ describe('the data API', () => {
         queryParameters: { token: 'more' },
       },
       network: 'fuji',
-      clock: systemClock,
-      timeoutMs: 500,
+      clock,
+      timeoutMs: TIMEOUT_MS,
     });
     opened.push(
       {
