@@ -155,7 +155,7 @@ function handshakeOf(own: OwnHandshake): Handshake {
   return create(HandshakeSchema, message.value);
 }
 
-it('the address is signed once, and again where the clock was ahead and has been set back', async () => {
+it('the address is signed once, and again after the clock was set back', async () => {
   clock.aheadMs = HOUR_MS;
   const own = new OwnHandshake({ identity: ownIdentity, networkID: NETWORK_ID, clock });
   const first = handshakeOf(own);

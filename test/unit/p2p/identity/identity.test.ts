@@ -16,7 +16,7 @@ import {
 const PATHS = { certificatePath: '/a/crt', privateKeyPath: '/a/key' };
 
 describe('parseIdentity', () => {
-  it('reads what createIdentity made', () => {
+  it('parses a created identity', () => {
     const identity = createIdentity();
     const parsed = parseIdentity(identity.certificatePem, encodePrivateKey(identity), PATHS);
     expect(parsed.nodeID).toBe(identity.nodeID);
@@ -29,7 +29,7 @@ describe('parseIdentity', () => {
     );
   });
 
-  it('refuses what is no PEM, and names the file', () => {
+  it('rejects malformed PEM and names the file', () => {
     const identity = createIdentity();
     expect(() => parseIdentity('certificate', encodePrivateKey(identity), PATHS)).toThrow(
       'the certificate /a/crt cannot',

@@ -20,7 +20,7 @@ describe('EndpointHealth', () => {
     expect(health.order()).toEqual([1, 0, 2]);
   });
 
-  it('comes back to an endpoint once its time is over, for one call first', async () => {
+  it('probes an endpoint with one call after its time', async () => {
     const { clock, health } = createHealth(2);
     health.onFailure(0);
     await clock.advance(999);
@@ -33,7 +33,7 @@ describe('EndpointHealth', () => {
     expect(health.order()).toEqual([0, 1]);
   });
 
-  it('lets the next call try where the probe was given up', async () => {
+  it('permits another probe after an abandoned one', async () => {
     const { clock, health } = createHealth(2);
     health.onFailure(0);
     await clock.advance(1_000);
@@ -42,7 +42,7 @@ describe('EndpointHealth', () => {
     expect(health.order()).toEqual([0, 1]);
   });
 
-  it('puts aside for twice as long with each further failure, up to the bound', async () => {
+  it('doubles the time with each failure, up to the bound', async () => {
     const { clock, health } = createHealth(2);
     for (const asideMs of [1_000, 2_000, 4_000, 8_000, 8_000]) {
       health.onRequest(0);
@@ -54,7 +54,7 @@ describe('EndpointHealth', () => {
     }
   });
 
-  it('forgets the failures of an endpoint that answered', async () => {
+  it('a response resets the failures of an endpoint', async () => {
     const { clock, health } = createHealth(2);
     for (const asideMs of [1_000, 2_000, 4_000]) {
       health.onFailure(0);
@@ -66,7 +66,7 @@ describe('EndpointHealth', () => {
     expect(health.order()).toEqual([0, 1]);
   });
 
-  it('needs no probe of an endpoint that answered', async () => {
+  it('an endpoint with a response needs no probe', async () => {
     const { clock, health } = createHealth(2);
     health.onFailure(0);
     await clock.advance(LIMITS.asideBaseMs);
@@ -82,7 +82,7 @@ describe('EndpointHealth', () => {
     expect(health.order()).toEqual([0, 1]);
   });
 
-  it('always has every endpoint in its order, and none waits longer than the bound', async () => {
+  it('returns all endpoints, and puts none aside longer than the bound', async () => {
     const event = fc.record({
       what: fc.constantFrom('onRequest' as const, 'onResponse' as const, 'onFailure' as const),
       index: fc.nat({ max: 3 }),

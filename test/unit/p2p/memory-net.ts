@@ -1,7 +1,7 @@
-import type { Clock } from '../../../../src/lib/concurrency/clock.ts';
-import type { Connection, ConnectionEvents, Dial } from '../../../../src/p2p/connection/dial.ts';
-import type { Identity } from '../../../../src/p2p/identity/identity.ts';
-import type { Endpoint } from '../../../../src/p2p/wire/ip-address.ts';
+import type { Clock } from '../../../src/lib/concurrency/clock.ts';
+import type { Connection, ConnectionEvents, Dial } from '../../../src/p2p/connection/dial.ts';
+import type { Identity } from '../../../src/p2p/identity/identity.ts';
+import type { Endpoint } from '../../../src/p2p/wire/ip-address.ts';
 
 /** Behaviour of an address when it is dialled. */
 export type Listener =
