@@ -167,7 +167,7 @@ class DialingPeerNetwork implements PeerNetwork {
       gossipIntervals: { minMs: limits.minGossipIntervalMs, maxMs: limits.maxGossipIntervalMs },
       dialsPerSecond: limits.dialsPerSecond,
       isWanted: (nodeID) => this.#wanted.all.has(nodeID),
-      isSearching: () => this.#isWantedMissing(),
+      isSearching: () => !this.#wanted.all.isSubsetOf(this.#ready),
       readyPeers: () => [...this.#ready],
       send: (nodeID, payload) => void this.#open.get(nodeID)?.send(payload),
       onAddress: (nodeID) => this.#onAddress(nodeID),
@@ -384,11 +384,6 @@ class DialingPeerNetwork implements PeerNetwork {
       version: this.#version,
       isFull: this.#schedule.isFull,
     });
-  }
-
-  #isWantedMissing(): boolean {
-    for (const nodeID of this.#wanted.all) if (!this.#ready.has(nodeID)) return true;
-    return false;
   }
 
   #createHandshake(): PeerMessageInit {

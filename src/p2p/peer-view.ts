@@ -7,7 +7,7 @@ export interface PeerView {
   readonly obstacle: Obstacle | undefined;
   /** Newest address that the node has signed, which is public because peers pass it on. */
   readonly address: Endpoint | undefined;
-  /** From the Handshake of a connected node. */
+  /** Software in the Handshake of a connected node. */
   readonly client: { readonly name: string; readonly version: NodeVersion } | undefined;
 }
 

@@ -89,11 +89,9 @@ export class AppRequests {
   readonly #hooks: AppRequestsHooks;
   readonly #pending = new Map<number, PendingRequest>();
   readonly #signals = new Map<AbortSignal, SharedSignal>();
-  /** By timeout. */
   readonly #deadlines = new Map<number, AnswerDeadlines<PendingRequest>>();
   #nextID = 1;
-  /** The requests of a fan-out have one timeout and one chain. */
-  #lastDeadline: { timeoutMs: number; ns: bigint } | undefined;
+  /** The requests of a fan-out are for one chain. */
   #lastChain: { id: BlockchainID; bytes: Uint8Array } | undefined;
 
   constructor(clock: Clock, maxPending: number, hooks: AppRequestsHooks = NO_HOOKS) {
@@ -127,7 +125,7 @@ export class AppRequests {
     }
     const requestId = this.#takeID();
     const chainBytes = this.#chainBytes(chainID);
-    const head = { chainId: chainBytes, requestId, deadline: this.#deadlineNs(timeoutMs) };
+    const head = { chainId: chainBytes, requestId, deadline: deadlineNs(timeoutMs) };
     const failure = target.send(encodeAppRequestHead(head, appBytes.length), appBytes);
     if (failure !== undefined) return this.#unsent(failure);
     const { promise, resolve, reject } = Promise.withResolvers<AppOutcome>();
@@ -252,12 +250,8 @@ export class AppRequests {
     if (this.#lastChain?.id !== id) this.#lastChain = { id, bytes: idBytes(id) };
     return this.#lastChain.bytes;
   }
+}
 
-  #deadlineNs(timeoutMs: number): bigint {
-    if (this.#lastDeadline?.timeoutMs !== timeoutMs) {
-      const ns = BigInt(Math.ceil(Math.min(timeoutMs, MAX_DEADLINE_MS))) * 1_000_000n;
-      this.#lastDeadline = { timeoutMs, ns };
-    }
-    return this.#lastDeadline.ns;
-  }
+function deadlineNs(timeoutMs: number): bigint {
+  return BigInt(Math.ceil(Math.min(timeoutMs, MAX_DEADLINE_MS))) * 1_000_000n;
 }

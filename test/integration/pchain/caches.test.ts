@@ -145,51 +145,27 @@ describe('ValidatorSets', () => {
   });
 
   it('builds once for heights with equal validators, and again after a change', async () => {
-    const [a, b, c] = [1, 2, 3].map((byte) => nodeIDFromBytes(new Uint8Array(20).fill(byte)));
-    const [key, otherKey] = ['aa', 'bb'].map((byte) => `0x${byte.repeat(48)}`);
+    const nodeID = (name: string) => nodeIDFromBytes(new Uint8Array(20).fill(name.charCodeAt(0)));
+    const publicKey = (key: string) => (key === '-' ? null : `0x${key.repeat(96)}`);
+    // Node, key and weight of each validator, by height.
     const results = [
-      [
-        [a, key, 1],
-        [b, null, 2],
-      ],
-      [
-        [a, key, 1],
-        [b, null, 2],
-      ],
-      [
-        [a, key, 1],
-        [b, null, 3],
-      ],
-      [
-        [a, otherKey, 1],
-        [b, null, 3],
-      ],
-      [
-        [a, otherKey, 1],
-        [b, key, 3],
-      ],
-      [
-        [a, null, 1],
-        [b, key, 3],
-      ],
-      [
-        [a, null, 1],
-        [b, key, 3],
-        [c, key, 4],
-      ],
-      [
-        [a, null, 1],
-        [b, key, 3],
-      ],
-      [
-        [a, null, 1],
-        [c, key, 3],
-      ],
-      [],
-    ];
+      'aA1 b-2',
+      'aA1 b-2',
+      'aA1 b-3',
+      'aB1 b-3',
+      'aB1 bA3',
+      'a-1 bA3',
+      'a-1 bA3 cA4',
+      'a-1 bA3',
+      'a-1 cA3',
+      '',
+    ]
+      .map((text) => text.split(' ').filter((validator) => validator !== ''))
+      .map((set) =>
+        set.map(([id = '', key = '', weight]) => [nodeID(id), { publicKey: publicKey(key), weight }] as const),
+      );
     await using setup = await setUp(({ params }) => {
-      const validators = results[Number(params.height)] ?? [];
-      return { result: Object.fromEntries(validators.map(([id, publicKey, weight]) => [id, { publicKey, weight }])) };
+      return { result: Object.fromEntries(results[Number(params.height)] ?? []) };
     });
     const sets = [];
     for (const height of results.keys()) sets.push(await setup.sets.at(L1, BigInt(height), SIGNAL));

@@ -224,7 +224,7 @@ describe('a network of our own', () => {
     network.open();
     const up = network.untilUp(never);
     expect(await stateOf(up)).toBe('pending');
-    expect(network.readiness()).toMatchObject({ status: 'starting', reason: expect.stringContaining('nobody') });
+    expect(network.readiness()).toMatchObject({ status: 'starting', reason: expect.stringContaining('no validator') });
     script.isConnected = true;
     change();
     await up;
