@@ -1,6 +1,7 @@
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { BLS_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
+import { type Id32, parseId } from '../../warp/ids.ts';
 
 /** Object in untrusted JSON. The readers below accept values of `parseExactJson` and throw only {@link ParseError}, which names `what`. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -21,6 +22,11 @@ export function readArray(value: unknown, what: string): readonly unknown[] {
 export function readString(value: unknown, what: string): string {
   if (typeof value !== 'string') throw mustBe(what, 'a string', value);
   return value;
+}
+
+/** Reads an ID in CB58. */
+export function readId<Id extends Id32>(value: unknown, what: string): Id {
+  return parseId<Id>(readString(value, what), what);
 }
 
 export function readBoolean(value: unknown, what: string): boolean {

@@ -1,9 +1,9 @@
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import type { ConversionData } from '../../warp/conversion-data.ts';
-import { type BlockchainID, parseId, type SubnetID } from '../../warp/ids.ts';
+import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
 import type { ValidationOrigin } from '../../warp/justification.ts';
 import { conversionValidationID, encodeL1Message, registrationValidationID } from '../../warp/l1-message.ts';
-import { type JsonObject, readArray, readHex, readObject, readPublicKey, readString, readU64 } from './json-fields.ts';
+import { type JsonObject, readArray, readHex, readId, readObject, readPublicKey, readU64 } from './json-fields.ts';
 import { registrationOf } from './l1-transaction.ts';
 
 /** Accepted P-Chain block for the index of L1 validations. */
@@ -33,8 +33,8 @@ export function parsePChainBlock(value: unknown): PChainBlock {
     .flatMap((transaction) => readable(() => readConversion(transaction)));
   return {
     height: readU64(block.height, 'height'),
-    id: parseId(readString(block.id, 'id'), 'block ID'),
-    parentID: parseId(readString(block.parentID, 'parentID'), 'block ID'),
+    id: readId(block.id, 'id'),
+    parentID: readId(block.parentID, 'parentID'),
     timestamp: block.time === undefined ? undefined : readU64(block.time, 'time'),
     origins: [
       ...conversions.flatMap(conversionOrigins),
@@ -81,8 +81,8 @@ function registrationOrigin(unsignedTx: JsonObject): ValidationOrigin {
 
 function readConversion(unsignedTx: JsonObject): ConversionData {
   return {
-    subnetID: parseId<SubnetID>(readString(unsignedTx.subnetID, 'subnetID'), 'subnetID'),
-    managerChainID: parseId<BlockchainID>(readString(unsignedTx.chainID, 'chainID'), 'chainID'),
+    subnetID: readId<SubnetID>(unsignedTx.subnetID, 'subnetID'),
+    managerChainID: readId<BlockchainID>(unsignedTx.chainID, 'chainID'),
     managerAddress: readHex(unsignedTx.address, 'address'),
     validators: readArray(unsignedTx.validators, 'validators').map((value) => {
       const validator = readObject(value, 'validator');

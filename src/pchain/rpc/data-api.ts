@@ -4,9 +4,9 @@ import { ParseError } from '../../lib/encoding/parse-error.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { type OpenConnections, openHttpConnections } from '../../lib/net/http-connections.ts';
 import { mayStatusPass } from '../../lib/net/http-statuses.ts';
-import { parseId, type TxID, type ValidationID } from '../../warp/ids.ts';
+import type { TxID, ValidationID } from '../../warp/ids.ts';
 import { parseExactJson } from '../codec/exact-json.ts';
-import { readArray, readObject, readString } from '../codec/json-fields.ts';
+import { readArray, readId, readObject } from '../codec/json-fields.ts';
 import { ApiError } from './api-error.ts';
 import { readBody } from './read-body.ts';
 import { describeTransportError } from './transport-error.ts';
@@ -78,9 +78,7 @@ export function createDataApi({
         // The caller reads each from the node, so the page size is enforced here.
         return readArray(reply.transactions, 'transactions')
           .slice(0, PAGE_SIZE)
-          .map((transaction) =>
-            parseId<TxID>(readString(readObject(transaction, 'transaction').txHash, 'txHash'), 'txHash'),
-          );
+          .map((transaction) => readId<TxID>(readObject(transaction, 'transaction').txHash, 'txHash'));
       } catch (cause) {
         signal.throwIfAborted();
         if (cause instanceof ApiError) throw cause;

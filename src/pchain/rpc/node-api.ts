@@ -19,6 +19,7 @@ import {
   readArray,
   readBoolean,
   readHex,
+  readId,
   readObject,
   readPublicKey,
   readString,
@@ -121,107 +122,92 @@ export interface ListedPeer extends HostPort {
   readonly nodeID: NodeID;
 }
 
-const P_CHAIN_PATH = '/ext/bc/P';
-const INFO_PATH = '/ext/info';
-
 /** The longest response lists the versions of a node's VMs, under 100 bytes each. */
 const SCALAR_BYTES = 256 * 1024;
 /** Block of at most 2 MiB as JSON, in which a proof of possession takes seven characters for each byte. */
 const BLOCK_BYTES = 16 * 1024 * 1024;
 /** Lists of 10,000 validators or peers at 1.6 KiB each. The longest real entry, in `getCurrentValidators`, has 0.7 KiB. */
 const LIST_BYTES = 16 * 1024 * 1024;
-/** Decoded NodeIDs and validators, 3 and 8 MB: twice the validators that the network is planned for. */
+/** Decoded validators, 8 MB: twice as many as the network is planned for. */
 const MAX_DECODED = 20_000;
-
-/** @param pChain and @param info may be one client where both APIs have the same base URL */
-export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeApi {
-  // Decoding a NodeID takes base58 and two hashes, and thousands are equal at every height.
-  const knownNodeIDs = createLru<string, NodeID>(MAX_DECODED);
-  const readNodeID = (text: string): NodeID => {
-    const known = knownNodeIDs.get(text);
-    if (known !== undefined) return known;
-    const nodeID = parseNodeID(text);
-    knownNodeIDs.set(text, nodeID);
-    return nodeID;
-  };
-  // Nearly all of a set is equal at the next height: comparing the text saves the decoding.
-  const knownValidators = createLru<string, DecodedValidator>(MAX_DECODED);
-  const readValidator = (nodeID: string, { publicKey, weight }: JsonObject): Validator => {
-    const known = knownValidators.get(nodeID);
-    if (known !== undefined && known.publicKey === publicKey && known.weight === weight) return known.validator;
-    const validator = parseValidator(nodeID, { publicKey, weight }, readNodeID);
-    knownValidators.set(nodeID, { publicKey, weight, validator });
-    return validator;
-  };
-
-  const callPChain = <Result>(
-    method: string,
-    params: Readonly<Record<string, unknown>>,
-    maxResponseBytes: number,
-    parseResult: (result: unknown, response: string) => Result,
-    signal: AbortSignal,
-  ): Promise<Result> =>
-    pChain.call({ path: P_CHAIN_PATH, method, params, maxResponseBytes, parseResult, idempotent: true, signal });
-  const callInfo = <Result>(
-    method: string,
-    maxResponseBytes: number,
-    parseResult: (result: unknown) => Result,
-    signal: AbortSignal,
-  ): Promise<Result> =>
-    info.call({ path: INFO_PATH, method, params: {}, maxResponseBytes, parseResult, idempotent: true, signal });
-
-  return {
-    getHeight: (signal) => callPChain('platform.getHeight', {}, SCALAR_BYTES, parseHeight, signal),
-    getProposedHeight: (signal) => callPChain('platform.getProposedHeight', {}, SCALAR_BYTES, parseHeight, signal),
-    getValidatorsAt: (subnetID, height, signal) => {
-      const parseResult = (result: unknown, response: string): Validator[] => {
-        requireUniqueNames(response, 'validator set');
-        return parseValidatorsAt(result, readValidator);
-      };
-      return callPChain('platform.getValidatorsAt', { subnetID, height }, LIST_BYTES, parseResult, signal);
-    },
-    getCurrentValidators: (subnetID, signal) => {
-      const parseResult = (result: unknown): CurrentValidator[] => parseCurrentValidators(result, readNodeID);
-      return callPChain('platform.getCurrentValidators', { subnetID, nodeIDs: [] }, LIST_BYTES, parseResult, signal);
-    },
-    validatedBy: (blockchainID, signal) =>
-      callPChain('platform.validatedBy', { blockchainID }, SCALAR_BYTES, parseValidatedBy, signal),
-    getSubnet: (subnetID, signal) => callPChain('platform.getSubnet', { subnetID }, SCALAR_BYTES, parseSubnet, signal),
-    getTx: (txID, signal) => {
-      const parseResult = (result: unknown): Uint8Array => parseEncodedTransaction(result, txID);
-      return callPChain('platform.getTx', { txID, encoding: 'hex' }, TRANSACTION_RESPONSE_BYTES, parseResult, signal);
-    },
-    getTxStatus: (txID, signal) => callPChain('platform.getTxStatus', { txID }, SCALAR_BYTES, parseTxStatus, signal),
-    getBlockByHeight: (height, signal) => {
-      const parseResult = (result: unknown): PChainBlock => parseBlockReply(result, height);
-      return callPChain('platform.getBlockByHeight', { height, encoding: 'json' }, BLOCK_BYTES, parseResult, signal);
-    },
-    getL1Validator: (validationID, signal) =>
-      callPChain('platform.getL1Validator', { validationID }, SCALAR_BYTES, parseL1Validator, signal),
-    getValidatorFeePrice: (signal) =>
-      callPChain('platform.getValidatorFeeState', {}, SCALAR_BYTES, parseFeePrice, signal),
-    getNetworkID: (signal) => callInfo('info.getNetworkID', SCALAR_BYTES, parseNetworkID, signal),
-    getNodeVersion: (signal) => callInfo('info.getNodeVersion', SCALAR_BYTES, parseNodeVersion, signal),
-    getNodeID: (signal) => callInfo('info.getNodeID', SCALAR_BYTES, parseNodeIDReply, signal),
-    getNodeIP: (signal) => callInfo('info.getNodeIP', SCALAR_BYTES, parseNodeIP, signal),
-    getPeers: (signal) => {
-      const parseResult = (result: unknown): ListedPeer[] => parsePeers(result, readNodeID);
-      return callInfo('info.peers', LIST_BYTES, parseResult, signal);
-    },
-  };
-}
-
-// Parsers of untrusted results, which throw only ParseError.
-
-function parseHeight(result: unknown): bigint {
-  return readU64(readObject(result, 'result').height, 'height');
-}
 
 /** Decoded validator with the fields it was decoded from. */
 interface DecodedValidator {
   readonly publicKey: unknown;
   readonly weight: unknown;
   readonly validator: Validator;
+}
+
+/** @param pChain and @param info may be one client where both APIs have the same base URL */
+export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeApi {
+  // Nearly all of a set is equal at the next height, and decoding a NodeID takes base58 and two hashes.
+  const decoded = createLru<string, DecodedValidator>(MAX_DECODED);
+  const readNodeID = (text: string): NodeID => decoded.get(text)?.validator.nodeID ?? parseNodeID(text);
+  const readValidator = (nodeID: string, { publicKey, weight }: JsonObject): Validator => {
+    const known = decoded.get(nodeID);
+    if (known !== undefined && known.publicKey === publicKey && known.weight === weight) return known.validator;
+    const validator = parseValidator(nodeID, { publicKey, weight }, readNodeID);
+    decoded.set(nodeID, { publicKey, weight, validator });
+    return validator;
+  };
+
+  const createCall =
+    (client: JsonRpcClient, path: string) =>
+    <Result>(
+      method: string,
+      signal: AbortSignal,
+      parseResult: (result: unknown, response: string) => Result,
+      params: Readonly<Record<string, unknown>> = {},
+      maxResponseBytes = SCALAR_BYTES,
+    ): Promise<Result> =>
+      client.call({ path, method, params, maxResponseBytes, parseResult, idempotent: true, signal });
+  const callPChain = createCall(pChain, '/ext/bc/P');
+  const callInfo = createCall(info, '/ext/info');
+  const parseHeight = parseField('height', readU64);
+
+  return {
+    getHeight: (signal) => callPChain('platform.getHeight', signal, parseHeight),
+    getProposedHeight: (signal) => callPChain('platform.getProposedHeight', signal, parseHeight),
+    getValidatorsAt: (subnetID, height, signal) => {
+      const parseResult = (result: unknown, response: string): Validator[] => {
+        requireUniqueNames(response, 'validator set');
+        return parseValidatorsAt(result, readValidator);
+      };
+      return callPChain('platform.getValidatorsAt', signal, parseResult, { subnetID, height }, LIST_BYTES);
+    },
+    getCurrentValidators: (subnetID, signal) => {
+      const parseResult = (result: unknown): CurrentValidator[] => parseCurrentValidators(result, readNodeID);
+      return callPChain('platform.getCurrentValidators', signal, parseResult, { subnetID, nodeIDs: [] }, LIST_BYTES);
+    },
+    validatedBy: (blockchainID, signal) =>
+      callPChain('platform.validatedBy', signal, parseField('subnetID', readId<SubnetID>), { blockchainID }),
+    getSubnet: (subnetID, signal) => callPChain('platform.getSubnet', signal, parseSubnet, { subnetID }),
+    getTx: (txID, signal) => {
+      const parseResult = (result: unknown): Uint8Array => parseEncodedTransaction(result, txID);
+      const params = { txID, encoding: 'hex' };
+      return callPChain('platform.getTx', signal, parseResult, params, TRANSACTION_RESPONSE_BYTES);
+    },
+    getTxStatus: (txID, signal) => callPChain('platform.getTxStatus', signal, parseTxStatus, { txID }),
+    getBlockByHeight: (height, signal) => {
+      const parseResult = (result: unknown): PChainBlock => parseBlockReply(result, height);
+      return callPChain('platform.getBlockByHeight', signal, parseResult, { height, encoding: 'json' }, BLOCK_BYTES);
+    },
+    getL1Validator: (validationID, signal) =>
+      callPChain('platform.getL1Validator', signal, parseL1Validator, { validationID }),
+    getValidatorFeePrice: (signal) => callPChain('platform.getValidatorFeeState', signal, parseField('price', readU64)),
+    getNetworkID: (signal) => callInfo('info.getNetworkID', signal, parseField('networkID', readU32)),
+    getNodeVersion: (signal) => callInfo('info.getNodeVersion', signal, parseField('version', readVersion)),
+    getNodeID: (signal) =>
+      callInfo('info.getNodeID', signal, (result) => parseNodeID(parseField('nodeID', readString)(result))),
+    getNodeIP: (signal) => callInfo('info.getNodeIP', signal, parseField('ip', readHostPort)),
+    getPeers: (signal) => callInfo('info.peers', signal, (result) => parsePeers(result, readNodeID), {}, LIST_BYTES),
+  };
+}
+
+// Parsers of untrusted results, which throw only ParseError.
+
+function parseField<Value>(name: string, read: (value: unknown, what: string) => Value) {
+  return (result: unknown): Value => read(readObject(result, 'result')[name], name);
 }
 
 /** Parses an object of NodeID to key and weight. A validator without a key has null. */
@@ -256,17 +242,11 @@ function parseCurrentValidators(result: unknown, readNodeID: (text: string) => N
       nodeID: readNodeID(readString(validator.nodeID, 'nodeID')),
       weight: readU64(validator.weight, 'weight'),
       publicKey: readOptional(validator.publicKey ?? signer?.publicKey, readPublicKey),
-      validationID: readOptional(validator.validationID, (field) =>
-        parseId<ValidationID>(readString(field, 'validationID'), 'validationID'),
-      ),
+      validationID: readOptional(validator.validationID, (field) => readId<ValidationID>(field, 'validationID')),
       minNonce: readOptional(validator.minNonce, (field) => readU64(field, 'minNonce')),
       balance: readOptional(validator.balance, (field) => readU64(field, 'balance')),
     };
   });
-}
-
-function parseValidatedBy(result: unknown): SubnetID {
-  return parseId<SubnetID>(readString(readObject(result, 'result').subnetID, 'subnetID'), 'subnetID');
 }
 
 /** A subnet that is not an L1 has an empty conversion ID, or none on nodes before Etna. */
@@ -280,7 +260,7 @@ function parseSubnet(result: unknown): Subnet {
   return {
     isPermissioned,
     conversionID: idBytes(parseId(conversionID, 'conversionID')),
-    managerChainID: parseId<BlockchainID>(readString(subnet.managerChainID, 'managerChainID'), 'managerChainID'),
+    managerChainID: readId<BlockchainID>(subnet.managerChainID, 'managerChainID'),
     managerAddress:
       readOptional(subnet.managerAddress, (field) => readHex(field, 'managerAddress')) ?? new Uint8Array(),
   };
@@ -305,35 +285,23 @@ function parseBlockReply(result: unknown, height: bigint): PChainBlock {
 function parseL1Validator(result: unknown): L1ValidatorState {
   const validator = readObject(result, 'result');
   return {
-    subnetID: parseId<SubnetID>(readString(validator.subnetID, 'subnetID'), 'subnetID'),
+    subnetID: readId<SubnetID>(validator.subnetID, 'subnetID'),
     weight: readU64(validator.weight, 'weight'),
     minNonce: readU64(validator.minNonce, 'minNonce'),
   };
 }
 
-function parseFeePrice(result: unknown): bigint {
-  return readU64(readObject(result, 'result').price, 'price');
-}
-
-function parseNetworkID(result: unknown): number {
-  return readU32(readObject(result, 'result').networkID, 'networkID');
-}
-
 const VERSION = /^[\w-]+\/(\d{1,6})\.(\d{1,6})\.(\d{1,6})$/;
 
-function parseNodeVersion(result: unknown): ReportedVersion {
-  const match = VERSION.exec(readString(readObject(result, 'result').version, 'version'));
-  if (match === null) throw new ParseError('version', 'must be like avalanchego/1.14.2');
+function readVersion(value: unknown, what: string): ReportedVersion {
+  const match = VERSION.exec(readString(value, what));
+  if (match === null) throw new ParseError(what, 'must be like avalanchego/1.14.2');
   return { major: Number(match[1]), minor: Number(match[2]), patch: Number(match[3]) };
 }
 
-function parseNodeIDReply(result: unknown): NodeID {
-  return parseNodeID(readString(readObject(result, 'result').nodeID, 'nodeID'));
-}
-
-function parseNodeIP(result: unknown): HostPort {
-  const address = parseHostPort(readString(readObject(result, 'result').ip, 'ip'));
-  if (address === undefined) throw new ParseError('ip', 'must be an IP address and a port');
+function readHostPort(value: unknown, what: string): HostPort {
+  const address = parseHostPort(readString(value, what));
+  if (address === undefined) throw new ParseError(what, 'must be an IP address and a port');
   return address;
 }
 
