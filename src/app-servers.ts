@@ -108,8 +108,13 @@ function serverSettings({ config: { server, upstream }, access, upstreams }: App
 }
 
 export function showBuild(metrics: Metrics, build: Record<'version' | 'node' | 'bls_backend', string>): void {
-  const help = 'Always 1; its labels are the version, the Node version and the BLS backend';
-  metrics.gauge({ name: 'build_info', help, labels: ['version', 'node', 'bls_backend'] }).set(build, 1);
+  metrics
+    .gauge({
+      name: 'build_info',
+      help: 'Always 1; its labels are the version, the Node version and the BLS backend',
+      labels: ['version', 'node', 'bls_backend'],
+    })
+    .set(build, 1);
 }
 
 /** Converts the settings of API keys and rate limits, which can change at run time. */
