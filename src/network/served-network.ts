@@ -89,7 +89,7 @@ export function createServedNetwork(options: NetworkOptions, opener: NetworkOpen
   return new OpeningNetwork(options, opener);
 }
 
-type State =
+type OpeningState =
   /** `reason` is for operators and clients. */
   | { readonly kind: 'opening'; readonly reason: string; readonly isApiDown?: boolean }
   | { readonly kind: 'refused'; readonly reason: string }
@@ -125,7 +125,7 @@ class OpeningNetwork implements ServedNetwork {
   readonly #whenFailed = Promise.withResolvers<never>();
   /** Resolves at the end of the opening. */
   #opening: Promise<void> = Promise.resolve();
-  #state: State = { kind: 'opening', reason: 'the network is being opened' };
+  #state: OpeningState = { kind: 'opening', reason: 'the network is being opened' };
   #hasBeenUp = false;
 
   constructor(options: NetworkOptions, opener: NetworkOpener) {
@@ -245,7 +245,7 @@ class OpeningNetwork implements ServedNetwork {
     throw this.#unavailable(this.#state);
   }
 
-  #unavailable({ reason }: Exclude<State, { kind: 'open' }>): AggregatorError {
+  #unavailable({ reason }: Exclude<OpeningState, { kind: 'open' }>): AggregatorError {
     return new AggregatorError('network_unavailable', `${this.name} cannot be served now: ${reason}`, {
       retryAfterMs: RETRY_AFTER_MS,
     });
@@ -330,7 +330,7 @@ class OpeningNetwork implements ServedNetwork {
     if (before.kind === 'open') await before.opened.disposeAsync();
   }
 
-  #become(state: State): void {
+  #become(state: OpeningState): void {
     this.#state = state;
     this.#changes.announce();
   }

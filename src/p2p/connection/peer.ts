@@ -119,6 +119,12 @@ const PING = encodeMessage({ case: 'ping', value: { uptime: 100 } });
 const PONG = encodeMessage({ case: 'pong', value: {} });
 const EMPTY_PEER_LIST = encodeMessage({ case: 'peerList', value: { claimedIpPorts: [] } });
 
+const TIMEOUTS = {
+  dialing: { cause: 'unreachable', missing: 'no answer to TCP', limit: 'dialTimeoutMs' },
+  tls: { cause: 'tls', missing: 'no answer to TLS', limit: 'tlsTimeoutMs' },
+  handshaking: { cause: 'handshake', missing: 'no complete handshake', limit: 'handshakeTimeoutMs' },
+} as const;
+
 /**
  * Outgoing connection to a node, from dial to close. Call {@link Peer.tick} a few times a second: for thousands of connections this costs
  * less than timers for each.
@@ -215,27 +221,15 @@ export class Peer {
    * @returns whether a Ping was sent
    */
   tick(nowMs: number, mayPing = true): boolean {
-    const limits = this.#limits;
     const state = this.#state;
-    switch (state.kind) {
-      case 'dialing':
-        if (nowMs >= state.untilMs) this.close('unreachable', `no answer to TCP within ${limits.dialTimeoutMs} ms`);
-        return false;
-      case 'tls':
-        if (nowMs >= state.untilMs) this.close('tls', `no answer to TLS within ${limits.tlsTimeoutMs} ms`);
-        return false;
-      case 'handshaking':
-        this.#inbox.tick();
-        if (nowMs >= state.untilMs) {
-          this.close('handshake', `no complete handshake within ${limits.handshakeTimeoutMs} ms`);
-        }
-        return false;
-      case 'ready':
-        this.#inbox.tick();
-        return this.#keepAlive(nowMs, mayPing);
-      case 'closed':
-        return false;
+    if (state.kind === 'closed') return false;
+    if (state.kind === 'handshaking' || state.kind === 'ready') this.#inbox.tick();
+    if (state.kind === 'ready') return this.#keepAlive(nowMs, mayPing);
+    if (nowMs >= state.untilMs) {
+      const { cause, missing, limit } = TIMEOUTS[state.kind];
+      this.close(cause, `${missing} within ${this.#limits[limit]} ms`);
     }
+    return false;
   }
 
   #setState(next: PeerState): void {
@@ -373,24 +367,17 @@ export class Peer {
     const { state } = this;
     switch (state.kind) {
       case 'dialing':
-        this.close('unreachable', reason ?? 'closed before TLS');
-        return;
+        return this.close('unreachable', reason ?? 'closed before TLS');
       case 'tls':
-        this.close('tls', `TLS failed: ${reason ?? 'closed by the node, which limits reconnects'}`);
-        return;
+        return this.close('tls', `TLS failed: ${reason ?? 'closed by the node, which limits reconnects'}`);
       case 'handshaking':
         if (state.handshake === undefined) {
-          this.close('not_admitted', `not admitted: ${reason ?? 'closed without a handshake'}`);
-        } else {
-          const how = reason ?? 'closed by the node';
-          this.close('handshake', `our handshake was refused: ${how}`);
+          return this.close('not_admitted', `not admitted: ${reason ?? 'closed without a handshake'}`);
         }
-        return;
+        return this.close('handshake', `our handshake was refused: ${reason ?? 'closed by the node'}`);
       case 'ready':
-        this.close('lost', `connection lost: ${reason ?? 'closed by the node'}`);
-        return;
+        return this.close('lost', `connection lost: ${reason ?? 'closed by the node'}`);
       case 'closed':
-        return;
     }
   }
 }

@@ -42,8 +42,8 @@ const PRIMARY_NETWORK: Subnet = {
 
 export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSubnet'>, clock: Clock): SubnetDirectory {
   const existing = createLru<SubnetID, true>(MAX_KEPT);
-  const missingChains = new NegativeCache<BlockchainID>(clock);
-  const missingSubnets = new NegativeCache<SubnetID>(clock);
+  const missingChains = new UnknownIDs<BlockchainID>(clock);
+  const missingSubnets = new UnknownIDs<SubnetID>(clock);
   const subnetOfChain = new FreshCache<BlockchainID, SubnetID | undefined>({
     clock,
     max: MAX_KEPT,
@@ -96,7 +96,7 @@ export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSub
   };
 }
 
-class NegativeCache<ID extends string> {
+class UnknownIDs<ID extends string> {
   readonly #clock: Clock;
   readonly #untilMs = createLru<ID, number>(MAX_MISSING);
 

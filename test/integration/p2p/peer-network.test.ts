@@ -95,31 +95,12 @@ describe('connecting', () => {
     }
   });
 
-  it('keeps five connections as sources of addresses before any node is wanted', async () => {
-    const nodes = await Promise.all(Array.from({ length: 7 }, () => startNode()));
-    const network = startNetwork(nodes);
-    await network.waitUntil(() => network.stats().connected === 5, never);
-    await clock.advance(60_000);
-    expect(network.stats().connected).toBe(5);
-  });
-
   it('does not dial private addresses unless allowed', async () => {
     const node = await startNode();
     const network = startNetwork([node], { allowPrivateAddresses: false });
     network.want('l1', idsOf(node));
     await clock.advance(5_000);
     expect(network.lastFailure(node.nodeID)).toBe('its address is private');
-    expect(node.sessionCount).toBe(0);
-  });
-
-  it('does not connect to itself', async () => {
-    const identity = createIdentity();
-    const node = await startNode({ identity });
-    const network = startNetwork([node], { identity });
-    network.want('primary', idsOf(node));
-    await clock.advance(5_000);
-    expect(network.lastFailure(node.nodeID)).toBe('this is our own NodeID');
-    expect(network.stats().wanted).toBe(0);
     expect(node.sessionCount).toBe(0);
   });
 
@@ -208,13 +189,6 @@ describe('misbehaviour', () => {
       await flooding.until(() => flooding.session.count('pong') > before);
     }
     await flooding.until(() => flooding.session.count('pong') === 1_000);
-  });
-
-  it('a Handshake of another network is refused', async () => {
-    const node = await startNode({ onSession: (session) => session.sendHandshake({ networkID: 1 }) });
-    const network = startNetwork([node]);
-    network.want('l1', idsOf(node));
-    expect(await failure(network, node.nodeID)).toBe('Handshake: is of network 1, ours is 12345');
   });
 
   it('messages that a client does not serve are ignored', async () => {
@@ -415,17 +389,5 @@ describe('app requests', () => {
       code: -4,
       text: 'x'.repeat(512),
     });
-  });
-
-  it('are counted', async () => {
-    const registry = new Registry();
-    const { node, network } = await startPair(undefined, { metrics: createMetrics(registry) });
-    const outcome = network.appRequest(node.nodeID, C_CHAIN_ID, bytes, options);
-    await clock.advance(3_000);
-    await outcome;
-    const text = await registry.metrics();
-    expect(text).toContain('signature_aggregator_peer_app_request_duration_seconds_count{outcome="silent"} 1');
-    expect(text).toContain('signature_aggregator_peer_connections 1');
-    expect(text).toMatch(/signature_aggregator_peer_traffic_bytes_total\{direction="sent"\} \d{3}/);
   });
 });

@@ -132,18 +132,6 @@ describe('ValidatorSets', () => {
     expect(setup.built()).toBe(1);
   });
 
-  it('caches each subnet and height separately', async () => {
-    await using setup = await setUp(node);
-    const at = async (subnetID: SubnetID, height: bigint): Promise<bigint | undefined> =>
-      (await setup.sets.at(subnetID, height, SIGNAL)).validators[0]?.weight;
-    expect(await at(L1, 5n)).toBe(5n);
-    expect(await at(L1, 6n)).toBe(6n);
-    expect(await at(PRIMARY_NETWORK_ID, 5n)).toBe(5n);
-    expect(setup.api.requests).toHaveLength(3);
-    expect([await at(L1, 5n), await at(L1, 6n)]).toEqual([5n, 6n]);
-    expect(setup.api.requests).toHaveLength(3);
-  });
-
   it('builds once for heights with equal validators, and again after a change', async () => {
     const nodeID = (name: string) => nodeIDFromBytes(new Uint8Array(20).fill(name.charCodeAt(0)));
     const publicKey = (key: string) => (key === '-' ? null : `0x${key.repeat(96)}`);

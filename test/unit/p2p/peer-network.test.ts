@@ -5,7 +5,6 @@ import { createIdentity, type Identity } from '../../../src/p2p/identity/identit
 import { createPeerNetwork, type PeerNetwork, type PeerNetworkOptions } from '../../../src/p2p/peer-network.ts';
 import { encodeClaimedIpPort, signAddress } from '../../../src/p2p/wire/signed-address.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
-import type { NodeID } from '../../../src/warp/ids.ts';
 import { type BlockchainID, parseId } from '../../../src/warp/ids.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { LATENCY_MS, MemoryEnd, MemoryNet } from './memory-net.ts';
@@ -402,56 +401,5 @@ describe('the network between its parts', () => {
     await waiting[Symbol.asyncDispose]();
     expect(isAborted).toBe(true);
     expect(await registry.metrics()).toMatch(/peer_traffic_bytes_total\{direction="sent"\} \d{3}/);
-  });
-});
-
-describe('several networks in one process', () => {
-  it('share only an identity and a registry', async () => {
-    const registry = new Registry();
-    const identity = createIdentity();
-    const base = createMetrics(registry);
-    const here = world.node({ host: '10.0.0.1', networkID: 1 });
-    const there = world.node({ host: '10.0.0.2', networkID: 5 });
-    const idle = world.node({ host: '10.0.0.3', networkID: 5 });
-    const dial = world.net.dialAs(identity);
-    const lines: object[] = [];
-    const logger = {
-      debug: (fields: object) => void lines.push(fields),
-      warn: () => undefined,
-    };
-    const first = world.network([here], {
-      identity,
-      dial,
-      logger,
-      networkID: 1,
-      metrics: base.with({ network: 'mainnet' }),
-    });
-    const second = world.network([there, idle], {
-      identity,
-      dial,
-      networkID: 5,
-      metrics: base.with({ network: 'fuji' }),
-    });
-    first.want('l1', new Set<NodeID>([here.nodeID, idle.nodeID]));
-    second.want('l1', new Set<NodeID>([there.nodeID, idle.nodeID]));
-    await world.clock.advance(1_000);
-    expect(first.nodeID).toBe(second.nodeID);
-    expect(first.stats()).toEqual({ connected: 1, turnedAway: 0, wanted: 2, knownAddresses: 1 });
-    expect(second.stats()).toEqual({ connected: 2, turnedAway: 0, wanted: 2, knownAddresses: 2 });
-    expect(first.lastFailure(idle.nodeID)).toBe('no address known');
-
-    const text = await registry.metrics();
-    expect(text).toContain('signature_aggregator_peer_connections{network="mainnet"} 1');
-    expect(text).toContain('signature_aggregator_peer_connections{network="fuji"} 2');
-    expect(text).toContain('signature_aggregator_peer_dials_total{network="fuji"} 2');
-    expect(text).toMatch(/peer_traffic_bytes_total\{network="mainnet",direction="sent"\} \d{3}/);
-    expect(lines.length).toBeGreaterThan(0);
-    expect(lines.flatMap((fields) => Object.keys(fields))).not.toContain('network');
-
-    await first[Symbol.asyncDispose]();
-    expect(second.stats().connected).toBe(2);
-    await world.clock.advance(60_000);
-    expect(second.stats().connected).toBe(2);
-    await second[Symbol.asyncDispose]();
   });
 });
