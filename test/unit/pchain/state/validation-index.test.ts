@@ -14,7 +14,7 @@ import { openValidationStore } from '../../../../src/store/local/validation-stor
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { createLogLines } from '../../../support/log-lines.ts';
-import { originOf, registration, TestChain } from '../rpc/test-chain.ts';
+import { originOf, registration, TestChain } from './test-chain.ts';
 
 const SIGNAL = new AbortController().signal;
 const LONG_MS = 60_000;
