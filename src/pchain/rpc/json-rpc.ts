@@ -6,12 +6,11 @@ import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { type HttpConnections, type OpenConnections, openHttpConnections } from '../../lib/net/http-connections.ts';
 import { mayStatusPass } from '../../lib/net/http-statuses.ts';
-import type { Metrics } from '../../telemetry/metrics.ts';
+import { DURATION_BUCKETS_SECONDS, type Metrics } from '../../telemetry/metrics.ts';
 import { currentSpan, inSpan } from '../../telemetry/spans.ts';
 import { encodeExactJson, parseExactJson } from '../codec/exact-json.ts';
 import { readObject, readString } from '../codec/json-fields.ts';
 import { ApiError, type ApiErrorKind } from './api-error.ts';
-import { type ApiMetrics, declareApiMetrics } from './api-metrics.ts';
 import { EndpointHealth } from './endpoint-health.ts';
 import { readBody } from './read-body.ts';
 import { describeTransportError, describeWithoutHosts } from './transport-error.ts';
@@ -92,7 +91,7 @@ class HttpJsonRpcClient implements JsonRpcClient {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #limits: JsonRpcLimits;
-  readonly #metrics: ApiMetrics;
+  readonly #metrics: ReturnType<typeof declareApiMetrics>;
   readonly #openHttp: OpenConnections;
   #target: Target;
   /** Replaced endpoints until they are closed, with the function that cancels their timer. */
@@ -304,6 +303,27 @@ const MAX_REJECTION_LENGTH = 1_000;
 function openEndpoint(endpoint: ApiEndpoint, openHttp: OpenConnections, limits: JsonRpcLimits): OpenEndpoint {
   const address = new EndpointAddress(endpoint);
   return { address, http: openHttp(address.origin, { connections: limits.maxConnections }) };
+}
+
+function declareApiMetrics(metrics: Metrics) {
+  return {
+    calls: metrics.counter({
+      name: 'api_calls_total',
+      help: 'Calls of the P-Chain and info API, by method and outcome',
+      labels: ['method', 'outcome'],
+    }),
+    attemptFailures: metrics.counter({
+      name: 'api_attempt_failures_total',
+      help: 'HTTP requests to the P-Chain and info API that gave no answer, by host and reason',
+      labels: ['endpoint', 'reason'],
+    }),
+    duration: metrics.histogram({
+      name: 'api_call_duration_seconds',
+      help: 'Duration of calls of the P-Chain and info API with all their attempts',
+      labels: ['method'],
+      buckets: DURATION_BUCKETS_SECONDS,
+    }),
+  };
 }
 
 /** Parses a JSON-RPC 2.0 response. @throws {ParseError} */
