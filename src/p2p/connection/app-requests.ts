@@ -87,9 +87,11 @@ export class AppRequests {
   readonly #clock: Clock;
   readonly #maxPending: number;
   readonly #hooks: AppRequestsHooks;
-  readonly #pending = new Map<number, PendingRequest>();
+  /** Mostly one request for each node, for which an array is the smallest collection. */
+  readonly #pending = new Map<NodeID, PendingRequest[]>();
   readonly #signals = new Map<AbortSignal, SharedSignal>();
   readonly #deadlines = new Map<number, AnswerDeadlines<PendingRequest>>();
+  #size = 0;
   #nextID = 1;
   /** The requests of a fan-out are for one chain. */
   #lastChain: { id: BlockchainID; bytes: Uint8Array } | undefined;
@@ -101,7 +103,7 @@ export class AppRequests {
   }
 
   get size(): number {
-    return this.#pending.size;
+    return this.#size;
   }
 
   /**
@@ -123,7 +125,7 @@ export class AppRequests {
     if (this.size >= this.#maxPending) {
       return this.#unsent({ kind: 'not_sent', reason: `${this.#maxPending} requests are waiting already` });
     }
-    const requestId = this.#takeID();
+    const requestId = this.#takeID(nodeID);
     const chainBytes = this.#chainBytes(chainID);
     const head = { chainId: chainBytes, requestId, deadline: deadlineNs(timeoutMs) };
     const failure = target.send(encodeAppRequestHead(head, appBytes.length), appBytes);
@@ -137,7 +139,10 @@ export class AppRequests {
       hasPong: undefined,
     };
     request.deadlines?.add(request);
-    this.#pending.set(requestId, request);
+    const ofNode = this.#pending.get(nodeID);
+    if (ofNode === undefined) this.#pending.set(nodeID, [request]);
+    else ofNode.push(request);
+    this.#size += 1;
     this.#listen(request);
     return promise;
   }
@@ -154,9 +159,8 @@ export class AppRequests {
   }
 
   onDisconnected(nodeID: NodeID, reason: string): void {
-    for (const request of this.#pending.values()) {
-      if (request.nodeID === nodeID) this.#settle(request, { kind: 'unreachable', reason });
-    }
+    const requests = this.#pending.get(nodeID) ?? [];
+    for (const request of [...requests]) this.#settle(request, { kind: 'unreachable', reason });
   }
 
   #onDue(request: PendingRequest): void {
@@ -164,7 +168,7 @@ export class AppRequests {
     // After a pause of this process, timers fire before sockets are read: the response may have arrived in time.
     this.#clock.afterTurn(() => {
       this.#hooks.beforeTimeout(request.nodeID);
-      if (this.#pending.get(request.requestId) !== request) return;
+      if (this.#withID(request.nodeID, request.requestId) !== request) return;
       this.#settle(request, { kind: request.hasPong?.() === true ? 'ignored' : 'silent' });
     });
   }
@@ -201,8 +205,11 @@ export class AppRequests {
 
   #forget(request: PendingRequest): void {
     this.#leaveDeadlines(request);
-    this.#pending.delete(request.requestId);
-    const { signal } = request;
+    const { nodeID, signal } = request;
+    const ofNode = this.#pending.get(nodeID);
+    if (ofNode?.length === 1) this.#pending.delete(nodeID);
+    else ofNode?.splice(ofNode.indexOf(request), 1);
+    this.#size -= 1;
     const shared = this.#signals.get(signal);
     shared?.pending.delete(request);
     if (shared?.pending.size !== 0) return;
@@ -234,13 +241,17 @@ export class AppRequests {
   }
 
   #find(nodeID: NodeID, answer: { chainId: Uint8Array; requestId: number }): PendingRequest | undefined {
-    const request = this.#pending.get(answer.requestId);
-    return request?.nodeID === nodeID && equalBytes(request.chainID, answer.chainId) ? request : undefined;
+    const request = this.#withID(nodeID, answer.requestId);
+    return request !== undefined && equalBytes(request.chainID, answer.chainId) ? request : undefined;
   }
 
-  #takeID(): number {
+  #withID(nodeID: NodeID, requestId: number): PendingRequest | undefined {
+    return this.#pending.get(nodeID)?.find((request) => request.requestId === requestId);
+  }
+
+  #takeID(nodeID: NodeID): number {
     // IDs start again after 2^31 requests, when an early one may still be pending.
-    while (this.#pending.has(this.#nextID)) this.#nextID = (this.#nextID + 2) % U32_END;
+    while (this.#withID(nodeID, this.#nextID) !== undefined) this.#nextID = (this.#nextID + 2) % U32_END;
     const id = this.#nextID;
     this.#nextID = (id + 2) % U32_END;
     return id;
