@@ -347,7 +347,7 @@ class DialingPeerNetwork implements PeerNetwork {
   }
 
   #onConnectionChange(nodeID: NodeID): void {
-    if (this.#schedule.lacksRoom) this.#queueStep();
+    if (this.#schedule.isConnectionLimited) this.#queueStep();
     this.#changes.announce(nodeID);
   }
 

@@ -61,13 +61,13 @@ export class AddressBook {
   /** Whether an address with this timestamp would be stored, if its signature is valid. */
   isNewer(nodeID: NodeID, timestamp: bigint): boolean {
     const known = this.#entries.get(nodeID)?.signed;
-    return known === undefined ? this.#hasRoomFor(nodeID) : timestamp > known.timestamp;
+    return known === undefined ? this.#accepts(nodeID) : timestamp > known.timestamp;
   }
 
   /** Adds an address with a verified signature. Returns whether it is newer. */
   addSigned(nodeID: NodeID, address: NodeAddress): boolean {
     if (!this.isNewer(nodeID, address.timestamp)) return false;
-    this.#makeRoomFor(nodeID);
+    this.#evictFor(nodeID);
     const { host, port, timestamp } = address;
     this.#set(nodeID, { ...this.#entries.get(nodeID), signed: { host, port, timestamp } });
     const gossipID = addressGossipID(nodeID, timestamp);
@@ -80,8 +80,8 @@ export class AddressBook {
   addReported(nodeID: NodeID, { host, port }: Endpoint): boolean {
     const entry = this.#entries.get(nodeID);
     if (entry?.reported?.host === host && entry.reported.port === port) return false;
-    if (entry === undefined && !this.#hasRoomFor(nodeID)) return false;
-    this.#makeRoomFor(nodeID);
+    if (entry === undefined && !this.#accepts(nodeID)) return false;
+    this.#evictFor(nodeID);
     this.#set(nodeID, { ...entry, reported: { host, port } });
     return true;
   }
@@ -113,11 +113,11 @@ export class AddressBook {
     this.#entries.set(nodeID, { ...addresses, endpoints });
   }
 
-  #hasRoomFor(nodeID: NodeID): boolean {
+  #accepts(nodeID: NodeID): boolean {
     return this.#entries.size < this.#maxEntries || this.#entries.has(nodeID) || this.#isWanted(nodeID);
   }
 
-  #makeRoomFor(nodeID: NodeID): void {
+  #evictFor(nodeID: NodeID): void {
     if (this.#entries.size < this.#maxEntries || this.#entries.has(nodeID)) return;
     for (const other of this.#entries.keys()) {
       if (this.#isWanted(other)) continue;

@@ -98,7 +98,7 @@ export class DialSchedule {
   readonly #connecting = new Map<NodeID, number>();
   #openCount = 0;
   readonly #tokens: TokenBucket;
-  #lacksRoom = false;
+  #isConnectionLimited = false;
 
   constructor(options: DialScheduleOptions) {
     this.#options = options;
@@ -118,8 +118,8 @@ export class DialSchedule {
    * Whether connection limits, rather than the rate limit, bounded the last {@link takeDue}. If so, a connection that gets ready or ends
    * permits further dials.
    */
-  get lacksRoom(): boolean {
-    return this.#lacksRoom;
+  get isConnectionLimited(): boolean {
+    return this.#isConnectionLimited;
   }
 
   /** Failed dials since the last stable connection or new address. */
@@ -147,7 +147,7 @@ export class DialSchedule {
   takeDue(nowMs: number): NodeID[] {
     const { limits } = this.#options;
     const tokens = this.#tokens.left(nowMs);
-    this.#lacksRoom = false;
+    this.#isConnectionLimited = false;
     if (tokens < 1) return [];
     const load = {
       tokens,
@@ -158,8 +158,8 @@ export class DialSchedule {
     };
     const budget = dialBudget(load, limits);
     const due = budget.total <= 0 ? [] : planDials(this.#candidates(budget.unwanted > 0, nowMs), budget, nowMs);
-    const room = Math.min(budget.total, budget.others);
-    this.#lacksRoom = room < Math.floor(tokens) && due.length >= room;
+    const available = Math.min(budget.total, budget.others);
+    this.#isConnectionLimited = available < Math.floor(tokens) && due.length >= available;
     this.#tokens.spend(due.length);
     for (const nodeID of due) {
       const record = this.#record(nodeID, nowMs);

@@ -89,7 +89,7 @@ describe('limits of all dials', () => {
     const schedule = createSchedule({ limits: { dialsPerSecond: 4 } });
     for (const nodeID of nodes(20)) schedule.want(nodeID, 0);
     expect(schedule.takeDue(0)).toEqual(nodes(4));
-    expect(schedule.lacksRoom).toBe(false);
+    expect(schedule.isConnectionLimited).toBe(false);
     expect([250, 500, 501, 1_250].map((nowMs) => schedule.takeDue(nowMs).length)).toEqual([1, 1, 0, 3]);
     expect(schedule.takeDue(60_000)).toHaveLength(4);
   });
@@ -99,7 +99,7 @@ describe('limits of all dials', () => {
     for (const nodeID of nodes(200)) schedule.want(nodeID, 0);
     expect([0, 0, 0].map((nowMs) => schedule.takeDue(nowMs).length)).toEqual([MAX_DIALS_PER_STEP, 18, 0]);
     expect(schedule.connectingCount).toBe(50);
-    expect(schedule.lacksRoom).toBe(true);
+    expect(schedule.isConnectionLimited).toBe(true);
     schedule.onReady(node(0));
     schedule.onClosed(node(1), FAILED, 0);
     expect(schedule.connectingCount).toBe(48);
