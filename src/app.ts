@@ -42,7 +42,6 @@ export interface AppOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly random: Random;
-  /** Receives the progress of the devnet's start for people. */
   readonly onProgress?: (text: string) => void;
 }
 
