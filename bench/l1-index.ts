@@ -5,7 +5,7 @@ import { Registry } from 'prom-client';
 import { PChainLedger } from '../src/devnet/pchain/p-chain-ledger.ts';
 import { seededBytes, seededId } from '../src/devnet/seeded-random.ts';
 import { systemClock } from '../src/lib/concurrency/clock.ts';
-import { parsePChainBlock } from '../src/pchain/state/p-chain-block.ts';
+import { parsePChainBlock } from '../src/pchain/codec/p-chain-block.ts';
 import { createValidationIndex, DEFAULT_INDEX_LIMITS } from '../src/pchain/state/validation-index.ts';
 import { openValidationStore } from '../src/store/local/validation-store.ts';
 import { createLogger } from '../src/telemetry/logger.ts';

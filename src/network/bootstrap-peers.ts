@@ -2,19 +2,18 @@ import type { BootstrapPeer } from '../p2p/discovery/peer-discovery.ts';
 import type { NodeApi } from '../pchain/rpc/node-api.ts';
 
 /**
- * Where discovery starts: the peers set by hand, the API node itself, which does not list itself, and the peers it has.
+ * Returns the configured peers, the peers of the API node, and the node itself, which does not list itself.
  *
- * @throws why the API does not answer, where nobody is found for it: so it is asked again within half a minute, and not as seldom as one
- *   that has answered
+ * @throws the error of the API if there are no peers, so that discovery retries soon
  */
 export async function findBootstrapPeers(
   api: Pick<NodeApi, 'getPeers' | 'getNodeID' | 'getNodeIP'>,
-  setByHand: readonly BootstrapPeer[],
+  configured: readonly BootstrapPeer[],
   signal: AbortSignal,
 ): Promise<BootstrapPeer[]> {
   const known = await Promise.allSettled([api.getPeers(signal), ownAddress(api, signal)]);
   signal.throwIfAborted();
-  const found = [...setByHand, ...known.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))];
+  const found = [...configured, ...known.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))];
   const failed = known.find((result) => result.status === 'rejected');
   if (found.length === 0 && failed !== undefined) throw failed.reason;
   return found;

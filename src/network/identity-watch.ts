@@ -1,30 +1,34 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { type Clock, sleep } from '../lib/concurrency/clock.ts';
+import type { Identity } from '../p2p/identity/identity.ts';
 import { isIdentityContested } from '../p2p/identity/identity-conflict.ts';
-import type { IdentityRegistration } from '../store/redis/identity-registration.ts';
+import { type IdentityRegistration, registerIdentity } from '../store/redis/identity-registration.ts';
+import type { SharedStore } from '../store/redis/shared-store.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { PeerCounts } from './served-network.ts';
+import type { PeerCounts, ServedNetwork } from './served-network.ts';
 
 export const LOOK_INTERVAL_MS = 5_000;
-/** A registration that is not renewed for so long is of a process that has ended: it renews at each look. */
-export const USE_LAPSES_MS = 3 * LOOK_INTERVAL_MS;
+/** A registration expires after this time without a renewal, which happens at each look. */
+const REGISTRATION_LAPSES_MS = 3 * LOOK_INTERVAL_MS;
 
-/** What each way of looking says of others under our NodeID. */
-export interface IdentitySigns {
-  /** Who else is registered in the store that replicas share. */
+/** Signs of another process with our NodeID. */
+interface IdentitySigns {
+  /** Description of the other process in the store that replicas share. */
   readonly inStore: string | undefined;
-  /** How the nodes of each open network take our connections. */
+  /** Connections of each open network. */
   readonly peers: readonly (PeerCounts & { readonly network: string })[];
 }
 
-export interface IdentityProblem {
-  /** In words that strangers may read. */
+interface IdentityProblem {
+  /** For untrusted clients. */
   readonly text: string;
-  /** The other process, as far as it is known: for the log only. */
+  /** Description of the other process, for the log only. */
   readonly other: string | undefined;
 }
 
-/** The surest sign first. */
+/** Returns the most reliable sign. */
 export function findIdentityProblem({ inStore, peers }: IdentitySigns): IdentityProblem | undefined {
   const advice = 'give each replica an identity of its own, or end the other process';
   if (inStore !== undefined) {
@@ -37,8 +41,8 @@ export function findIdentityProblem({ inStore, peers }: IdentitySigns): Identity
   return { text: `${counts}; most likely another process uses the same NodeID: ${advice}`, other: undefined };
 }
 
-export interface IdentityWatchOptions {
-  /** Undefined where replicas share no store. */
+interface IdentityWatchOptions {
+  /** Undefined without a shared store. */
   readonly registration: IdentityRegistration | undefined;
   readonly peers: () => IdentitySigns['peers'];
   readonly clock: Clock;
@@ -47,11 +51,35 @@ export interface IdentityWatchOptions {
 }
 
 export interface IdentityWatch extends AsyncDisposable {
-  /** In words that strangers may read; undefined while nobody else is seen. */
+  /** For untrusted clients; undefined without a sign of another process. */
   problem(): string | undefined;
 }
 
-/** Looks all the time: the second process may start long after us, and may end. It closes what it was given. */
+/** Watches for another process with our NodeID in the shared store and at the nodes of each network. */
+export function openIdentityWatch({
+  identity: { nodeID },
+  networks,
+  store,
+  ...options
+}: Omit<IdentityWatchOptions, 'registration' | 'peers'> & {
+  readonly identity: Identity;
+  readonly networks: readonly ServedNetwork[];
+  readonly store: SharedStore | undefined;
+}): IdentityWatch {
+  const self = { replica: randomUUID(), description: `process ${process.pid} on ${hostname()}` };
+  const { metrics } = options;
+  return watchIdentity({
+    ...options,
+    registration: store && registerIdentity({ ...self, store, nodeID, metrics, lapsesMs: REGISTRATION_LAPSES_MS }),
+    peers: () =>
+      networks.flatMap((network) => {
+        const counts = network.peerCounts();
+        return counts === undefined ? [] : [{ ...counts, network: network.name }];
+      }),
+  });
+}
+
+/** Looks repeatedly, because the other process may start later or end. Disposal closes the registration. */
 export function watchIdentity(options: IdentityWatchOptions): IdentityWatch {
   const { registration, peers, clock, logger, metrics } = options;
   const stopped = new AbortController();
@@ -66,7 +94,7 @@ export function watchIdentity(options: IdentityWatchOptions): IdentityWatch {
     if (stopped.signal.aborted) return;
     const before = problem;
     problem = findIdentityProblem({ inStore, peers: peers() });
-    // Counts of nodes change all the time: a line is written when the problem comes or goes.
+    // Logs only the begin and the end, because the counts change all the time.
     if (problem !== undefined && before === undefined) {
       logger.warn({ reason: problem.text, other: problem.other }, 'the NodeID is used by another process too');
     } else if (problem === undefined && before !== undefined) {

@@ -4,22 +4,20 @@ import { startDeadline } from '../lib/concurrency/deadline.ts';
 import type { NodeApi } from '../pchain/rpc/node-api.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
-/** A node that restarts is back within seconds; an API that stays away is asked every half minute. */
 const RETRY_LIMITS = { baseMs: 1_000, maxMs: 30_000 };
 
-export interface NetworkIDQuestion {
+interface NetworkIDRequest {
   readonly api: Pick<NodeApi, 'getNetworkID'>;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** For one attempt. */
+  /** For each attempt. */
   readonly timeoutMs: number;
-  /** Called with each failure. */
   readonly onFailure?: (reason: string) => void;
 }
 
-/** Asks until the API answers, as a service may well start before its node. Rejects with the signal's reason only. */
-export async function askNetworkID(question: NetworkIDQuestion, signal: AbortSignal): Promise<number> {
-  const { api, clock, logger, timeoutMs, onFailure } = question;
+/** Requests the network ID until the API responds: the service may start before its node. Rejects only with the signal's reason. */
+export async function askNetworkID(request: NetworkIDRequest, signal: AbortSignal): Promise<number> {
+  const { api, clock, logger, timeoutMs, onFailure } = request;
   for (let failures = 1; ; failures += 1) {
     try {
       using deadline = startDeadline(clock, timeoutMs, 'asking for the network ID', signal);

@@ -31,8 +31,8 @@ import { createValidatorFunds } from '../pchain/state/validator-funds.ts';
 import { createValidatorSets } from '../pchain/state/validator-sets.ts';
 import { createMemorySignatureStore } from '../store/local/signature-store.ts';
 import { openValidationStore } from '../store/local/validation-store.ts';
-import { createSharedParts, type SharedParts as SharedStoreParts } from '../store/redis/shared-parts.ts';
-import type { SharedStore } from '../store/redis/shared-store.ts';
+import type { OpenedSharedStore } from '../store/redis/open-shared.ts';
+import { createSharedParts, type SharedParts } from '../store/redis/shared-parts.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createWarpSet } from '../validators/warp-set.ts';
@@ -40,64 +40,55 @@ import { PRIMARY_NETWORK_ID } from '../warp/ids.ts';
 import { publicNetworkNamed } from '../warp/networks.ts';
 import { findBootstrapPeers } from './bootstrap-peers.ts';
 
-/** A block or two on the C-Chain: time for a validator that lags to catch up, within the budget for telling a client why. */
+/** A block or two on the C-Chain, in which a validator that lags behind catches up. */
 const RETRY_DELAYS_MS = [300, 900];
-/** A redial after a broken connection takes a fraction of a second. */
 const RECONNECT_GRACE_MS = 1_000;
-/** Validators that no request and no reading has named for so many refreshes are let go. */
+/** Refreshes after which unused validators are released. */
 const KEEP_REFRESHES = 10;
 
-/** What the networks of one process share. */
-export interface SharedParts {
+/** Resources of the process that its networks share. */
+export interface ProcessParts {
   readonly identity: Identity;
   readonly bls: BlsService & BlsVerifier;
   readonly aggregation: AggregationConfig;
-  /** What replicas of the service share; undefined where there is but this one. */
-  readonly shared: { readonly store: SharedStore; readonly secret: string | undefined } | undefined;
-  /** The folder for what is to outlive the process; undefined keeps it in memory. */
+  /** Store that replicas share. */
+  readonly shared: OpenedSharedStore | undefined;
+  /** Folder for persistent data; undefined keeps it in memory. */
   readonly storePath: string | undefined;
   readonly clock: Clock;
   readonly random: Random;
-  /** Everything outside; the real one unless given. */
+  /** Replaces sockets in a simulation. */
   readonly outside?: Outside;
 }
 
-/** The ways out of the process. */
 export interface Outside {
   readonly dial: Dial;
   readonly openHttp: OpenConnections;
 }
 
-export interface PartsOptions extends SharedParts {
+export interface PartsOptions extends ProcessParts {
   readonly network: NetworkConfig;
-  /** Bound to the network. */
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
 
-/** The API of the network, as its nodes serve it. Calls share one client, but for the reading of blocks and chains. */
+/** API clients of a network. */
 export interface NetworkApi {
   readonly node: NodeApi;
-  /**
-   * For what clients name, which may not exist: anybody can make up an ID. It has a small share of the connections for itself, so
-   * that heights and sets, which every request needs, never stand in line behind it.
-   */
+  /** For IDs named by clients, which may be invented. Limited separately, so that heights and validator sets never wait behind them. */
   readonly lookups: NodeApi;
-  /**
-   * A client of its own: what it calls takes no connections of those who wait, and puts no endpoint aside for them. `owner` closes it,
-   * after what was opened with it later.
-   */
+  /** Opens a client with separate connections and endpoint health. `owner` closes it after everything opened later. */
   openClient(owner: AsyncDisposableStack, limits?: Partial<JsonRpcLimits>): JsonRpcClient;
   readonly info: JsonRpcClient;
-  /** Has all clients ask other base URLs. */
+  /** Replaces the base URLs of all clients. */
   useEndpoints(endpoints: NetworkEndpoints): void;
 }
 
 export type NetworkEndpoints = Pick<NetworkConfig, 'pChainApi' | 'infoApi'>;
 
-/** A third of all that go to a base URL: the node answers one call at a time, so this is also the share of its time. */
+/** A third of the connections to a base URL, and of the node's time, because it handles one call at a time. */
 const LOOKUP_CONNECTIONS = 4;
-/** Those that wait for a connection included. The answers to more would come too late for their requests. */
+/** Includes calls that wait for a connection. Later ones would miss the deadlines of their requests. */
 const MAX_LOOKUPS_IN_FLIGHT = 128;
 const LOOKUP_LIMITS: Partial<JsonRpcLimits> = {
   maxConnections: LOOKUP_CONNECTIONS,
@@ -107,8 +98,7 @@ const LOOKUP_LIMITS: Partial<JsonRpcLimits> = {
 export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptions): NetworkApi {
   const { network, clock, random, metrics, outside } = options;
   const { apiTimeoutMs, pChainApi, infoApi } = network;
-  // One attempt ends before the request it is made for, so that the next base URL has its turn within the same request; one
-  // that hangs is then put aside for longer than it costs.
+  // An attempt ends before the deadline of its request, so that the next base URL is tried in the same request.
   const limits = {
     attemptTimeoutMs: attemptTimeoutMs(network),
     callTimeoutMs: 2 * apiTimeoutMs,
@@ -159,11 +149,11 @@ export interface NetworkParts {
   readonly uptimes: UptimeProofs;
   readonly peers: PeerNetwork;
   readonly connections: ValidatorConnections;
-  /** Takes what may change while the service runs: tracked subnets, and peers set by hand. */
+  /** Updates tracked subnets and configured peers. */
   update(network: Pick<NetworkConfig, 'trackedSubnetIDs' | 'manuallyTrackedPeers'>): void;
 }
 
-/** Opens all that belongs to one network; `opened` closes it in reverse order. */
+/** Opens the parts of a network, which `opened` closes in reverse order. */
 export function openNetworkParts(
   opened: AsyncDisposableStack,
   options: PartsOptions & { readonly networkID: number },
@@ -175,8 +165,8 @@ export function openNetworkParts(
     options.metrics,
     (subnetID) => subnetID === PRIMARY_NETWORK_ID || policy.isTracked(subnetID),
   );
-  let peersByHand = network.manuallyTrackedPeers;
-  const peers = opened.use(openPeers(options, api.node, () => peersByHand));
+  let configuredPeers = network.manuallyTrackedPeers;
+  const peers = opened.use(openPeers(options, api.node, () => configuredPeers));
   const shared = openSharedParts(options);
   const validatorSets = createValidatorSets({
     ...{ api: api.node, clock, build: createWarpSet },
@@ -250,7 +240,7 @@ export function openNetworkParts(
       aggregator,
     }),
     update({ trackedSubnetIDs, manuallyTrackedPeers }) {
-      peersByHand = manuallyTrackedPeers;
+      configuredPeers = manuallyTrackedPeers;
       peers.bootstrapAgain();
       policy.track(trackedSubnetIDs);
       connections.trackSubnets(trackedSubnetIDs);
@@ -258,8 +248,8 @@ export function openNetworkParts(
   };
 }
 
-/** An embedded network is another one in each process, however much its name and ID are the same. */
-function openSharedParts(options: PartsOptions & { readonly networkID: number }): SharedStoreParts | undefined {
+/** A devnet shares nothing: it is another network in each process, with the same name and ID. */
+function openSharedParts(options: PartsOptions & { readonly networkID: number }): SharedParts | undefined {
   const { network, networkID, shared, clock, logger, metrics } = options;
   if (shared === undefined || network.embedded !== undefined) return undefined;
   return createSharedParts({ ...shared, networkID, networkName: network.name, clock, logger, metrics });
@@ -268,7 +258,7 @@ function openSharedParts(options: PartsOptions & { readonly networkID: number })
 function openPeers(
   options: PartsOptions & { readonly networkID: number },
   api: NodeApi,
-  peersByHand: () => NetworkConfig['manuallyTrackedPeers'],
+  configuredPeers: () => NetworkConfig['manuallyTrackedPeers'],
 ): PeerNetwork {
   const { network, networkID, identity, clock, random, logger, metrics, outside } = options;
   return createPeerNetwork({
@@ -279,7 +269,7 @@ function openPeers(
     logger,
     metrics,
     nodeVersion: (deadline) => api.getNodeVersion(deadline),
-    bootstrapPeers: (deadline) => findBootstrapPeers(api, peersByHand(), deadline),
+    bootstrapPeers: (deadline) => findBootstrapPeers(api, configuredPeers(), deadline),
     allowPrivateAddresses: network.allowPrivateAddresses,
     limits: { dialsPerSecond: network.dialsPerSecond },
     ...(outside && { dial: outside.dial }),
@@ -291,7 +281,7 @@ function openL1Messages(
   options: PartsOptions & { readonly networkID: number },
   api: NetworkApi,
   directory: SubnetDirectory,
-  shared: SharedStoreParts | undefined,
+  shared: SharedParts | undefined,
 ) {
   const { network, networkID, clock, logger, metrics, storePath, outside } = options;
   const known = publicNetworkNamed(network.name);
@@ -335,7 +325,7 @@ function openL1Messages(
   });
 }
 
-/** The data API knows the public networks' names only: a network of one's own is asked for under the first such alias. */
+/** Returns the name of a public network: that of the network itself or of its first such alias. */
 function dataApiName({ name, aliases }: NetworkConfig): string {
   const known = [name, ...aliases].map(publicNetworkNamed).find((network) => network !== undefined);
   return known?.name ?? name;

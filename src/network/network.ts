@@ -5,15 +5,18 @@ import type { SubnetViews } from '../aggregation/subnets/subnet-views.ts';
 import type { SubnetReadiness } from '../aggregation/validators/required-subnet.ts';
 import type { NodeID } from '../warp/ids.ts';
 
-/** One Avalanche network that the service serves, with all that belongs to it. */
+/**
+ * One Avalanche network as a value: its API clients, peers, validator sets, caches and aggregator. `network-parts.ts` opens them,
+ * `served-network.ts` opens and closes the network over its life, `readiness.ts` decides its status, `networks.ts` handles all networks of
+ * a process, and `identity-watch.ts` watches our NodeID. How the parts work is in `aggregation/`, `p2p/` and `pchain/`.
+ */
 export interface Network extends AsyncDisposable {
-  /** Its key in the configuration, and its first name in paths. */
+  /** Key in the configuration, and first name in paths. */
   readonly name: string;
-  /** All names under which paths may call it. */
+  /** All names of the network in paths. */
   readonly pathNames: readonly string[];
-  /** Fails with `network_unavailable` until the network is known and open. */
+  /** This and the next three fail with `network_unavailable` until the network is open. */
   readonly aggregator: Aggregator;
-  /** As {@link aggregator}, these three. */
   readonly subnets: SubnetViews;
   readonly verifier: MessageVerifier;
   readonly uptimes: UptimeProofs;
@@ -25,19 +28,19 @@ export interface Network extends AsyncDisposable {
 export interface NetworkReadiness {
   readonly name: string;
   readonly status: NetworkStatus;
-  /** Why it is not `up`, in words for operators; undefined where it is. */
+  /** Reason for operators why the network is not `up`. */
   readonly reason: string | undefined;
-  /** Under which validators know this service; undefined until the network is open. */
+  /** Our NodeID; undefined until the network is open. */
   readonly nodeID: NodeID | undefined;
   /** The primary network first, then the tracked subnets. */
   readonly subnets: readonly SubnetReadiness[];
 }
 
 /**
- * `starting`: never been up, still within the time that a start takes, and its API answers or has not been asked yet.
- * `up`: the primary network and every tracked subnet have enough weight connected, and their sets can be read.
- * `degraded`: the primary network has enough connected, but some tracked subnet has not, or a set cannot be read anew.
- * `down`: the primary network has not; or the network's API has never answered, or is of another network.
+ * `starting`: never up, within the grace of a start, and no API failure yet.
+ * `up`: the primary network and every tracked subnet have enough connected weight and current validator sets.
+ * `degraded`: only the primary network has enough connected weight, or a validator set is not current.
+ * `down`: the primary network has too little connected weight, or the API never responded or belongs to another network.
  */
 export type NetworkStatus = (typeof NETWORK_STATUSES)[number];
 

@@ -3,7 +3,7 @@ import type { NetworkConfig } from '../config/settings.ts';
 import { sleep } from '../lib/concurrency/clock.ts';
 import { startDeadline } from '../lib/concurrency/deadline.ts';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
-import { ConnectionChanges } from '../p2p/discovery/connection-changes.ts';
+import { ConnectionChanges } from '../p2p/connection/connection-changes.ts';
 import type { PeerNetworkStats } from '../p2p/peer-network.ts';
 import type { NodeApi } from '../pchain/rpc/node-api.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -17,50 +17,41 @@ import {
   openNetworkApi,
   openNetworkParts,
   type PartsOptions,
-  type SharedParts,
+  type ProcessParts,
 } from './network-parts.ts';
 import { decideStatus } from './readiness.ts';
 
-export interface NetworkOptions extends SharedParts {
+export interface NetworkOptions extends ProcessParts {
   readonly network: NetworkConfig;
-  /** Of the process; lines of the network get its name. */
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /**
-   * Where the embedded network has its API, when it is up. It belongs to whoever starts it. Undefined for a network that
-   * runs elsewhere, whose configuration says where.
-   */
+  /** Starts the devnet of this network and returns the address of its API; the caller stops it. Undefined for other networks. */
   readonly startEmbedded?: (() => Promise<ApiEndpoint>) | undefined;
 }
 
 export interface ServedNetwork extends Network {
-  /**
-   * Begins to open the network and comes back at once: whatever is slow, missing or wrong there holds up nothing else. Before,
-   * the network answers as one that is being opened. To be called once.
-   */
+  /** Starts to open the network, and returns at once. Call it once. */
   open(): void;
-  /** Resolves when the API first turns out to be of another network. */
+  /** Resolves when the API first turns out to belong to another network. */
   readonly refused: Promise<void>;
-  /** Why nothing is served: the API is of another network. Undefined where it is not, or no more. */
+  /** Reason while the API belongs to another network. */
   readonly refusal: string | undefined;
-  /** Rejects where the network can never be opened: its store cannot be read, the embedded network gets no ports, or a bug. */
+  /** Rejects where the network cannot be opened: its store is unreadable, the devnet gets no ports, or there is a bug. */
   readonly failed: Promise<never>;
-  /** How many nodes let us in, and how many turn us away; undefined until the network is open. */
+  /** Undefined until the network is open. */
   peerCounts(): PeerCounts | undefined;
   /**
-   * Takes what may change while the service runs: tracked subnets, peers set by hand, the addresses of the APIs, and the level of
-   * the process's logger.
+   * Updates tracked subnets, configured peers, API addresses and the log level.
    *
-   * @returns why the addresses stay as they are, in words for operators: the new ones are of another network, or do not answer
+   * @returns reason for operators why the new API addresses were rejected: they belong to another network, or do not respond
    */
   update(network: NetworkConfig): Promise<string | undefined>;
 }
 
 export type PeerCounts = Pick<PeerNetworkStats, 'connected' | 'turnedAway'>;
 
-/** What a network consists of, as far as its life needs it; tests put scripted parts in place of the real ones. */
+/** Opens the API and the parts of a network. A port for scripted networks in tests. */
 export interface NetworkOpener {
-  /** The stack closes what is opened. */
   openApi(opened: AsyncDisposableStack, options: PartsOptions): OpenedApi;
 }
 
@@ -90,28 +81,25 @@ const REAL_PARTS: NetworkOpener = {
   },
 };
 
-/** How long a client may wait before it asks again for a network that is being opened. */
 const RETRY_AFTER_MS = 5_000;
-/** A wrong API is asked again now and then: whoever corrects it need not restart the service. */
+/** An API of another network may be corrected without a restart. */
 const REFUSED_RETRY_MS = 30_000;
 
-/** A network that is yet to be opened. */
 export function createServedNetwork(options: NetworkOptions, opener: NetworkOpener = REAL_PARTS): ServedNetwork {
-  return new NetworkWithLife(options, opener);
+  return new OpeningNetwork(options, opener);
 }
 
-type State =
-  /** `reason` says why nothing can be served, in words for operators and clients. */
+type OpeningState =
+  /** `reason` is for operators and clients. */
   | { readonly kind: 'opening'; readonly reason: string; readonly isApiDown?: boolean }
   | { readonly kind: 'refused'; readonly reason: string }
   | {
       readonly kind: 'open';
       readonly parts: ReturnType<OpenParts>;
-      /** Closes the parts. */
       readonly opened: AsyncDisposableStack;
     };
 
-class NetworkWithLife implements ServedNetwork {
+class OpeningNetwork implements ServedNetwork {
   readonly name: string;
   readonly pathNames: readonly string[];
   readonly refused: Promise<void>;
@@ -121,25 +109,23 @@ class NetworkWithLife implements ServedNetwork {
   readonly verifier: Network['verifier'];
   readonly uptimes: Network['uptimes'];
   #options: NetworkOptions;
-  /** Of the process. */
-  readonly #rootLogger: Logger;
-  /** Undefined until it is known where the API is. */
+  readonly #processLogger: Logger;
+  /** Undefined until the address of the API is known. */
   #api: OpenedApi | undefined;
-  /** The network ID that the info API has named, once it is known to be of this network. */
+  /** Network ID of the info API, once it was checked. */
   #acceptedID: number | undefined;
-  /** What parts that are opened later have to be told, too. */
+  /** Last update, for parts that are opened later. */
   #updated: NetworkConfig | undefined;
   readonly #opener: NetworkOpener;
   readonly #startedMs: number;
   readonly #stopping = new AbortController();
   readonly #opened = new AsyncDisposableStack();
-  /** Of what readiness depends on. */
   readonly #changes = new ConnectionChanges();
   readonly #whenRefused = Promise.withResolvers<void>();
   readonly #whenFailed = Promise.withResolvers<never>();
-  /** Resolves when nothing is being opened any more. */
+  /** Resolves at the end of the opening. */
   #opening: Promise<void> = Promise.resolve();
-  #state: State = { kind: 'opening', reason: 'the network is being opened' };
+  #state: OpeningState = { kind: 'opening', reason: 'the network is being opened' };
   #hasBeenUp = false;
 
   constructor(options: NetworkOptions, opener: NetworkOpener) {
@@ -153,7 +139,7 @@ class NetworkWithLife implements ServedNetwork {
       logger: logger.child({ network: network.name }),
       metrics: metrics.with({ network: network.name }),
     };
-    this.#rootLogger = logger;
+    this.#processLogger = logger;
     this.#opener = opener;
     this.#startedMs = clock.monotonicMs();
     this.aggregator = {
@@ -182,7 +168,7 @@ class NetworkWithLife implements ServedNetwork {
       verify: async (request, signal, client) => this.#requireParts().verifier.verify(request, signal, client),
     };
     this.uptimes = { prove: async (request, call) => this.#requireParts().uptimes.prove(request, call) };
-    // Nobody need wait for it.
+    // A caller may ignore it.
     this.failed.catch(() => undefined);
   }
 
@@ -226,12 +212,12 @@ class NetworkWithLife implements ServedNetwork {
 
   async update(next: NetworkConfig): Promise<string | undefined> {
     const { logger, network } = this.#options;
-    logger.level = this.#rootLogger.level;
+    logger.level = this.#processLogger.level;
     const { trackedSubnetIDs, manuallyTrackedPeers, pChainApi, infoApi } = next;
     this.#options = { ...this.#options, network: { ...network, trackedSubnetIDs, manuallyTrackedPeers } };
     this.#updated = next;
     if (this.#state.kind === 'open') this.#state.parts.update(next);
-    // The embedded network's API is where it was started.
+    // The devnet's API does not move.
     const isSame = JSON.stringify([pChainApi, infoApi]) === JSON.stringify([network.pChainApi, network.infoApi]);
     if (isSame || network.embedded !== undefined) return undefined;
     const problem =
@@ -259,7 +245,7 @@ class NetworkWithLife implements ServedNetwork {
     throw this.#unavailable(this.#state);
   }
 
-  #unavailable({ reason }: Exclude<State, { kind: 'open' }>): AggregatorError {
+  #unavailable({ reason }: Exclude<OpeningState, { kind: 'open' }>): AggregatorError {
     return new AggregatorError('network_unavailable', `${this.name} cannot be served now: ${reason}`, {
       retryAfterMs: RETRY_AFTER_MS,
     });
@@ -272,12 +258,12 @@ class NetworkWithLife implements ServedNetwork {
     const api = this.#opener.openApi(this.#opened, options);
     this.#api = api;
     const known = publicNetworkNamed(this.name);
-    // Of a public network the ID is known, and everything works where its info API does not answer.
+    // The ID of a public network is known, so its info API is not necessary.
     if (known !== undefined) this.#openParts(api, known.networkID);
     for (;;) {
       const { infoApi: asked } = this.#options.network;
       const networkID = await this.#askNetworkID(api, signal);
-      // The addresses were changed meanwhile: this may be the answer of the API before.
+      // The addresses were changed meanwhile: this may be a response of the old API.
       if (this.#options.network.infoApi !== asked) continue;
       const problem = findNetworkProblem(this.name, known?.networkID, networkID);
       if (problem === undefined) {
@@ -302,14 +288,14 @@ class NetworkWithLife implements ServedNetwork {
   #askNetworkID(api: NetworkIDApi, signal: AbortSignal): Promise<number> {
     const { clock, logger, network } = this.#options;
     const onFailure = (failure: string): void => {
-      // One that was refused stays so until its API says otherwise.
+      // A refused network stays refused until its API responds.
       if (this.#state.kind !== 'opening') return;
       this.#become({ kind: 'opening', reason: `its info API does not answer yet (${failure})`, isApiDown: true });
     };
     return askNetworkID({ api, clock, logger, timeoutMs: network.apiTimeoutMs, onFailure }, signal);
   }
 
-  /** Validator sets and heights of another network must not get in among those that are known. */
+  /** Returns why the endpoints cannot be used. Data of another network must not be mixed with cached data. */
   async #findEndpointProblem(network: NetworkConfig): Promise<string | undefined> {
     const { clock } = this.#options;
     await using opened = new AsyncDisposableStack();
@@ -326,7 +312,7 @@ class NetworkWithLife implements ServedNetwork {
 
   #openParts({ openParts }: { readonly openParts: OpenParts }, networkID: number): void {
     const { logger, identity } = this.#options;
-    // So that parts that cannot all be opened are closed with the network.
+    // Closed with the network also where not all parts can be opened.
     const opened = this.#opened.use(new AsyncDisposableStack());
     const parts = openParts(opened, networkID);
     if (this.#updated !== undefined) parts.update(this.#updated);
@@ -335,7 +321,7 @@ class NetworkWithLife implements ServedNetwork {
     logger.info({ networkID, nodeID: identity.nodeID }, 'network opened');
   }
 
-  /** What was read from another network's API is thrown away with the parts: validator sets, chains, peers. */
+  /** Closes the parts with all data from another network's API. */
   async #refuse(reason: string, networkID: number): Promise<void> {
     const before = this.#state;
     this.#become({ kind: 'refused', reason });
@@ -344,16 +330,17 @@ class NetworkWithLife implements ServedNetwork {
     if (before.kind === 'open') await before.opened.disposeAsync();
   }
 
-  #become(state: State): void {
+  #become(state: OpeningState): void {
     this.#state = state;
     this.#changes.announce();
   }
 }
 
 /**
- * A network of one's own has any ID but those of the public ones: with its laxer defaults none of them is to be served.
+ * Returns why a network with this ID cannot be served under the name. A private network must not have the ID of a public one, because its
+ * defaults are less strict.
  *
- * @param expected undefined for a network of one's own
+ * @param expected undefined for a private network
  */
 function findNetworkProblem(name: string, expected: number | undefined, given: number): string | undefined {
   if (expected !== undefined) {

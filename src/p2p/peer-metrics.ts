@@ -4,12 +4,11 @@ import type { AppOutcome } from './connection/app-requests.ts';
 import type { CloseCause } from './connection/peer.ts';
 import type { Obstacle } from './peer-view.ts';
 
-/** What operators see of the peer network. Labels have a closed set of values: never a node's ID. */
 export interface PeerMetrics {
   onReady(): void;
   onClosed(cause: CloseCause): void;
   onDial(): void;
-  /** Adds up only: call {@link publishBytes} now and then. Thousands of frames a second need not look up a label each. */
+  /** Adds up until {@link publishBytes}, because thousands of frames a second would each look up a label. */
   onBytes(direction: 'sent' | 'received', count: number): void;
   publishBytes(): void;
   onAddress(result: 'new' | 'known' | 'invalid' | 'skipped'): void;
@@ -20,34 +19,31 @@ export interface PeerGauges {
   readonly connected: () => number;
   readonly connecting: () => number;
   readonly wanted: () => ReadonlySet<NodeID>;
-  /** Undefined of a node that requests can be sent to. */
+  /** Undefined for a connected node. */
   readonly obstacleOf: (nodeID: NodeID) => Obstacle | undefined;
   readonly knownAddresses: () => number;
   readonly pendingRequests: () => number;
 }
 
-/** Most answers take a few milliseconds, so these start lower than those of other durations. */
+/** Most responses take a few milliseconds. */
 const REQUEST_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** @param gauges called whenever the metrics are read */
+/** @param gauges called when the metrics are read */
 export function createPeerMetrics(metrics: Metrics, gauges: PeerGauges): PeerMetrics {
   metrics.readGauge({ name: 'peer_connections', help: 'Peers that are ready for requests' }, gauges.connected);
-  metrics.readGauge({ name: 'peer_connecting', help: 'Connections that are being set up' }, gauges.connecting);
-  metrics.readGauge(
-    { name: 'peer_wanted', help: 'Validators that connections are wanted to' },
-    () => gauges.wanted().size,
-  );
+  metrics.readGauge({ name: 'peer_connecting', help: 'Connections that are not ready yet' }, gauges.connecting);
+  metrics.readGauge({ name: 'peer_wanted', help: 'Wanted validators' }, () => gauges.wanted().size);
   metrics.readGauge<'state' | 'cause'>(
     {
       name: 'peer_wanted_nodes',
-      help: 'Validators that connections are wanted to by state: connected, connecting, or missing, and the cause why',
+      help: 'Wanted validators by state: connected, connecting, or missing with its cause',
       labels: ['state', 'cause'],
     },
     () => countByState(gauges),
   );
   metrics.readGauge({ name: 'peer_known_addresses', help: 'Nodes with a known address' }, gauges.knownAddresses);
   metrics.readGauge(
-    { name: 'peer_pending_requests', help: 'App requests that wait for an answer' },
+    { name: 'peer_pending_requests', help: 'App requests that wait for a response' },
     gauges.pendingRequests,
   );
   const dials = metrics.counter({ name: 'peer_dials_total', help: 'Connections started' });
@@ -64,12 +60,12 @@ export function createPeerMetrics(metrics: Metrics, gauges: PeerGauges): PeerMet
   });
   const addresses = metrics.counter({
     name: 'peer_addresses_total',
-    help: 'Addresses received from peers, by result: new, known, invalid, skipped as too many came at once',
+    help: 'Addresses received from peers, by result: new, known, invalid, or skipped by the rate limit',
     labels: ['result'],
   });
   const requests = metrics.histogram({
     name: 'peer_app_request_duration_seconds',
-    help: 'Time to the end of an app request, by outcome',
+    help: 'Duration of app requests, by outcome',
     labels: ['outcome'],
     buckets: REQUEST_BUCKETS_SECONDS,
   });
@@ -93,7 +89,7 @@ export function createPeerMetrics(metrics: Metrics, gauges: PeerGauges): PeerMet
   };
 }
 
-/** Those connected always, even none; the others where there are some. */
+/** Reports `connected` and `connecting` always, and other causes where they occur. */
 function countByState({ wanted, obstacleOf }: PeerGauges) {
   const missing = new Map<Obstacle['cause'], number>();
   let [connected, connecting] = [0, 0];

@@ -1,85 +1,58 @@
 import type { Clock, Random } from '../lib/concurrency/clock.ts';
 import { EventLoopScheduler } from '../lib/concurrency/event-loop-scheduler.ts';
+import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { BlockchainID, NodeID } from '../warp/ids.ts';
 import { type AppOutcome, type AppRequestOptions, AppRequests } from './connection/app-requests.ts';
+import { ConnectionChanges } from './connection/connection-changes.ts';
 import type { Dial } from './connection/dial.ts';
-import type { NodeVersion } from './connection/handshake.ts';
-import { OwnHandshake } from './connection/own-handshake.ts';
+import { type NodeVersion, OwnHandshake } from './connection/handshake.ts';
 import { Peer, type PeerEvents, type PeerOptions, type PeerState } from './connection/peer.ts';
-import { DEFAULT_PEER_LIMITS, type PeerLimits } from './connection/peer-limits.ts';
 import { createTlsDial } from './connection/tls-dial.ts';
 import { VersionWatch } from './connection/version-watch.ts';
 import { AddressBook } from './discovery/address-book.ts';
-import { ConnectionChanges } from './discovery/connection-changes.ts';
 import { DialSchedule } from './discovery/dial-schedule.ts';
 import { isPermitted, MAX_DIALS_PER_STEP } from './discovery/peer-decisions.ts';
 import { type BootstrapPeer, PeerDiscovery } from './discovery/peer-discovery.ts';
 import { type WantedChange, WantedNodes } from './discovery/wanted-nodes.ts';
 import type { Identity } from './identity/identity.ts';
-import type { PeerLogger } from './peer-logger.ts';
+import { DEFAULT_PEER_LIMITS, type PeerLimits } from './peer-limits.ts';
 import { createPeerMetrics, type PeerMetrics } from './peer-metrics.ts';
 import { findObstacle, type Obstacle, type PeerView } from './peer-view.ts';
 import type { PeerMessageInit } from './wire/messages.ts';
 
-export interface PeerNetworkOptions {
-  /** May be shared by several networks. */
-  readonly identity: Identity;
-  readonly networkID: number;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: PeerLogger;
-  readonly metrics: Metrics;
-  /** The version for the handshake, as the API node's. Asked again from time to time, so that an upgrade is followed. */
-  readonly nodeVersion: (signal: AbortSignal) => Promise<NodeVersion>;
-  /**
-   * First addresses: those of `info.peers`, of the API node itself and of the configuration. Asked at the start, and again,
-   * with growing pauses, while wanted nodes are not connected.
-   */
-  readonly bootstrapPeers: (signal: AbortSignal) => Promise<readonly BootstrapPeer[]>;
-  /** Also permits host names, as nobody knows where they lead. */
-  readonly allowPrivateAddresses: boolean;
-  readonly limits?: Partial<PeerLimits>;
-  /** How connections are made: TLS with the identity's certificate, unless given. */
-  readonly dial?: Dial;
-}
-
-export interface PeerNetworkStats {
-  /** Peers ready for requests, wanted or not. */
-  readonly connected: number;
-  /** Nodes that have taken our connections and closed them without a word for some time. */
-  readonly turnedAway: number;
-  readonly wanted: number;
-  readonly knownAddresses: number;
-}
-
-/** Connections to validators. A peer's failure is a value everywhere; nothing a peer does makes a method throw. */
+/**
+ * Connections of one network to its validators, and app requests over them. The caller names the wanted nodes; this folder finds their
+ * addresses, dials them, and keeps connections alive. It does not know what is requested of a node, or which nodes are validators.
+ *
+ * `discovery/` decides whom to dial and collects addresses, `connection/` is one connection from dial to close with its requests, `wire/`
+ * are the codecs, `identity/` is our certificate.
+ */
 export interface PeerNetwork extends AsyncDisposable {
   readonly nodeID: NodeID;
   /**
-   * The nodes that connections are wanted to, under a name such as a subnet ID. Replaces the earlier set of that name.
-   * Connections to nodes in no set any more are closed after some minutes, except a few to learn addresses from. Those of preferred
-   * sets are dialled first, and room is kept for them.
+   * Requests connections to nodes, under a name such as a subnet ID. Replaces the earlier set of that name. Connections to nodes in no set
+   * are closed after some minutes, except a few as sources of addresses. Preferred sets are dialled first and have reserved connections.
    */
   want(name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred?: boolean): void;
   unwant(name: string): void;
-  /** Asks for first addresses anew, within a moment: those of the configuration have changed. */
+  /** Requests bootstrap peers again at the next tick, because the configured ones have changed. */
   bootstrapAgain(): void;
   /** Whether requests can be sent to the node now. */
   isConnected(nodeID: NodeID): boolean;
-  /** Why a node is not connected, in some words for people; undefined while it is. */
+  /** Reason for people why a node is not connected; undefined while it is. */
   lastFailure(nodeID: NodeID): string | undefined;
   describe(nodeID: NodeID): PeerView;
   /**
-   * Resolves as soon as the predicate holds, which is checked at once and whenever a connection got ready, ended or failed.
-   * Rejects with the signal's reason, or where the predicate throws or the network is closed.
+   * Resolves as soon as the predicate holds, which is checked at once and whenever a connection got ready, ended or failed. Rejects with
+   * the signal's reason, where the predicate throws, or where the network is closed.
    */
   waitUntil(predicate: () => boolean, signal: AbortSignal): Promise<void>;
-  /** Calls back after connections got ready, ended or failed, once for all changes of one turn. Returns the function that ends it. */
+  /** Calls back once for all changes of connections within a microtask. Returns a function that ends the subscription. */
   onConnectionChange(listener: () => void): () => void;
-  /** Calls back at once for each node whose connection got ready, ended or failed, before the others hear of it. */
+  /** Calls back immediately for each node whose connection got ready, ended or failed. */
   onNodeChange(listener: (nodeID: NodeID) => void): () => void;
-  /** Rejects with the signal's reason, and with nothing else. */
+  /** Rejects only with the signal's reason. */
   appRequest(
     nodeID: NodeID,
     chainID: BlockchainID,
@@ -89,24 +62,49 @@ export interface PeerNetwork extends AsyncDisposable {
   stats(): PeerNetworkStats;
 }
 
-/** Starts to connect at once. Dispose it to close all connections. Several in one process share nothing but what they are given. */
+export interface PeerNetworkOptions {
+  /** May be shared by several networks. */
+  readonly identity: Identity;
+  readonly networkID: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Pick<Logger, 'debug' | 'warn'>;
+  readonly metrics: Metrics;
+  /** Requests the API node's version for our Handshakes. Called repeatedly, to follow an upgrade. */
+  readonly nodeVersion: (signal: AbortSignal) => Promise<NodeVersion>;
+  /** Requests bootstrap addresses. Called at the start, and with growing pauses while wanted nodes are not connected. */
+  readonly bootstrapPeers: (signal: AbortSignal) => Promise<readonly BootstrapPeer[]>;
+  /** Also permits host names, which may resolve to private addresses. */
+  readonly allowPrivateAddresses: boolean;
+  readonly limits?: Partial<PeerLimits>;
+  /** TLS with the identity's certificate by default. */
+  readonly dial?: Dial;
+}
+
+export interface PeerNetworkStats {
+  readonly connected: number;
+  /** Nodes that have been closing our connections right after TLS for some time. */
+  readonly turnedAway: number;
+  readonly wanted: number;
+  readonly knownAddresses: number;
+}
+
+/** Starts to connect at once. Dispose it to close all connections. */
 export function createPeerNetwork(options: PeerNetworkOptions): PeerNetwork {
   return new DialingPeerNetwork(options);
 }
 
-/** How often deadlines are checked, and due nodes dialled. */
 const TICK_MS = 250;
 /**
- * Those that were asked together fall silent together. A ping takes some five microseconds; at so many a tick all of 12,000 have had
- * theirs after twelve seconds, and there are twenty between the time of a ping and the end of a connection.
+ * Peers that received requests together need Pings together. At 5 µs each, and this many in a tick, 12,000 peers are pinged within twelve
+ * seconds, of the twenty between a Ping and the end of a connection.
  */
 const MAX_PINGS_PER_TICK = 256;
-/** Messages handled in one turn of the event loop, over all peers. One takes some 30 µs, and hundreds come after a pause of this process. */
-const MAX_MESSAGES_PER_TURN = 32;
-/** The filter of a Handshake may be this old: it only saves bytes there. */
+/** Messages of all peers before a yield to the event loop. One takes some 30 µs, and hundreds arrive after a pause of this process. */
+const MAX_MESSAGES_PER_YIELD = 32;
+/** The filter only saves bytes in a Handshake. */
 const FILTER_MAX_AGE_MS = 60_000;
 
-/** Ties the parts together. Its own are the open connections and the tick. */
 class DialingPeerNetwork implements PeerNetwork {
   readonly nodeID: NodeID;
   readonly #options: PeerNetworkOptions;
@@ -121,7 +119,7 @@ class DialingPeerNetwork implements PeerNetwork {
   readonly #requests: AppRequests;
   readonly #changes = new ConnectionChanges();
   readonly #open = new Map<NodeID, Peer>();
-  /** Of the open ones, those that requests can be sent to. */
+  /** Open connections that can send requests. */
   readonly #ready = new Set<NodeID>();
   #isStepQueued = false;
   #isClosed = false;
@@ -137,7 +135,7 @@ class DialingPeerNetwork implements PeerNetwork {
       dial: options.dial ?? createTlsDial(identity),
       networkID,
       limits,
-      scheduler: new EventLoopScheduler(clock, MAX_MESSAGES_PER_TURN),
+      scheduler: new EventLoopScheduler(clock, MAX_MESSAGES_PER_YIELD),
       events: this.#peerEvents(),
     };
     this.#handshake = new OwnHandshake({ identity, networkID, clock });
@@ -164,21 +162,21 @@ class DialingPeerNetwork implements PeerNetwork {
       clock,
       random,
       logger,
-      metrics: this.#metrics,
       book: this.#book,
       bootstrapPeers: options.bootstrapPeers,
       gossipIntervals: { minMs: limits.minGossipIntervalMs, maxMs: limits.maxGossipIntervalMs },
       dialsPerSecond: limits.dialsPerSecond,
       isWanted: (nodeID) => this.#wanted.all.has(nodeID),
-      isSearching: () => this.#isWantedMissing(),
+      isSearching: () => !this.#wanted.all.isSubsetOf(this.#ready),
       readyPeers: () => [...this.#ready],
       send: (nodeID, payload) => void this.#open.get(nodeID)?.send(payload),
       onAddress: (nodeID) => this.#onAddress(nodeID),
+      onClaim: (result) => this.#metrics.onAddress(result === 'first' ? 'new' : result),
     });
     this.#version = new VersionWatch({
       clock,
       logger,
-      ask: options.nodeVersion,
+      request: options.nodeVersion,
       onAnswer: () => this.#queueStep(),
     });
     this.#schedule = new DialSchedule({
@@ -277,7 +275,7 @@ class DialingPeerNetwork implements PeerNetwork {
     });
   }
 
-  /** A step in the next turn of the event loop, once for all that asked for it. */
+  /** Runs one step after a yield to the event loop. */
   #queueStep(): void {
     if (this.#isStepQueued) return;
     this.#isStepQueued = true;
@@ -291,18 +289,17 @@ class DialingPeerNetwork implements PeerNetwork {
     if (this.#isClosed) return;
     const nowMs = this.#options.clock.monotonicMs();
     this.#discovery.tick(nowMs);
-    this.#version.askIfUnsure(nowMs);
-    // Without a version there is no Handshake to send.
+    this.#version.refreshIfExpired(nowMs);
     if (this.#version.current === undefined) return;
     const due = this.#schedule.takeDue(nowMs);
     for (const nodeID of due) this.#dial(nodeID);
-    if (due.length > 0) this.#version.askIfOld(nowMs);
+    if (due.length > 0) this.#version.refreshIfOld(nowMs);
     if (due.length >= MAX_DIALS_PER_STEP) this.#queueStep();
   }
 
   #dial(nodeID: NodeID): void {
     const endpoints = this.#book.endpoints(nodeID);
-    // The newest signed address first; after a failure the reported one, too.
+    // Alternates between the signed and the reported address after failures.
     const endpoint = endpoints[this.#schedule.failures(nodeID) % endpoints.length];
     // Only nodes with an address are due.
     if (endpoint === undefined) throw new Error(`${nodeID} is to be dialled without an address`);
@@ -340,8 +337,8 @@ class DialingPeerNetwork implements PeerNetwork {
     this.#metrics.onClosed(cause);
     this.#discovery.onDisconnected(nodeID);
     this.#options.logger.debug({ nodeID, host: endpoint.host, port: endpoint.port, cause, reason }, 'peer closed');
-    // A refused handshake may mean that the network has moved on to a newer version.
-    if (cause === 'handshake') this.#version.doubt();
+    // The network may require a newer version.
+    if (cause === 'handshake') this.#version.expire();
     if (wasReady) {
       this.#requests.onDisconnected(nodeID, reason);
       if (this.#wanted.all.has(nodeID)) this.#discovery.searchEagerly();
@@ -350,7 +347,7 @@ class DialingPeerNetwork implements PeerNetwork {
   }
 
   #onConnectionChange(nodeID: NodeID): void {
-    if (this.#schedule.lacksRoom) this.#queueStep();
+    if (this.#schedule.isConnectionLimited) this.#queueStep();
     this.#changes.announce(nodeID);
   }
 
@@ -389,14 +386,9 @@ class DialingPeerNetwork implements PeerNetwork {
     });
   }
 
-  #isWantedMissing(): boolean {
-    for (const nodeID of this.#wanted.all) if (!this.#ready.has(nodeID)) return true;
-    return false;
-  }
-
   #createHandshake(): PeerMessageInit {
     const version = this.#version.current;
-    // Nobody is dialled before the version is known.
+    // No node is dialled before the version is known.
     if (version === undefined) throw new Error('a handshake needs the node version');
     const nowMs = this.#options.clock.monotonicMs();
     return this.#handshake.create(version, this.#book.knownPeers(nowMs, FILTER_MAX_AGE_MS));

@@ -1,26 +1,24 @@
 import type { NodeVersion } from './connection/handshake.ts';
 import type { CloseCause } from './connection/peer.ts';
-import type { Endpoint } from './discovery/address-book.ts';
+import type { Endpoint } from './wire/ip-address.ts';
 
-/** What is known of a node, connected or not. */
 export interface PeerView {
-  /** Undefined while requests can be sent to it. */
+  /** Undefined while requests can be sent to the node. */
   readonly obstacle: Obstacle | undefined;
-  /** The newest that the node itself has signed, as peers pass it on to everybody. No other is told. */
+  /** Newest address that the node has signed, which is public because peers pass it on. */
   readonly address: Endpoint | undefined;
-  /** What its handshake said, of a connected node. */
+  /** Software in the Handshake of a connected node. */
   readonly client: { readonly name: string; readonly version: NodeVersion } | undefined;
 }
 
-/** Why requests cannot be sent to a node: a cause as a label, and words for people. */
+/** Why requests cannot be sent to a node: a label, and a text for people. */
 export interface Obstacle {
   readonly cause: ObstacleCause;
   readonly reason: string;
 }
 
-/** That the peer network itself closed a connection for good is no obstacle. */
 export const OBSTACLE_CAUSES = [
-  // How its last connection ended.
+  // Close causes of the last connection.
   'unreachable',
   'tls',
   'wrong_node',
@@ -32,34 +30,34 @@ export const OBSTACLE_CAUSES = [
   'unwanted',
   'superseded',
   'shutdown',
-  // It is being dialled, or will be in a moment.
+  // Being dialled, or waiting for a dial.
   'connecting',
   'own_node',
   'no_address',
   'private_address',
-  // Nobody can be dialled before the API node has told its version.
+  // No node is dialled before the API node has reported its version.
   'version_unknown',
-  // As many connections are open as there may be.
+  // The limit of connections is reached.
   'no_room',
 ] as const;
 export type ObstacleCause = (typeof OBSTACLE_CAUSES)[number];
 
 export interface ObstacleFacts {
   readonly isReady: boolean;
-  /** The node is ourselves. */
+  /** The node has our NodeID. */
   readonly isSelf: boolean;
-  /** How its last connection ended, where it has not been ready since. */
+  /** End of the last connection, unless one was ready since. */
   readonly lastEnd: { readonly cause: CloseCause; readonly reason: string } | undefined;
   readonly isOpen: boolean;
-  /** Whether it has an address, and whether one that may be dialled. */
+  /** Has an address. */
   readonly isKnown: boolean;
+  /** Has an address that may be dialled. */
   readonly mayBeDialled: boolean;
-  /** Of the network, for our handshake. */
+  /** Version for our Handshakes. */
   readonly version: { readonly current: NodeVersion | undefined; readonly failure: string | undefined };
   readonly isFull: boolean;
 }
 
-/** Undefined where requests can be sent to the node. */
 export function findObstacle(facts: ObstacleFacts): Obstacle | undefined {
   if (facts.isReady) return undefined;
   if (facts.isSelf) return { cause: 'own_node', reason: 'this is our own NodeID' };
@@ -68,7 +66,7 @@ export function findObstacle(facts: ObstacleFacts): Obstacle | undefined {
   if (!facts.isKnown) return { cause: 'no_address', reason: 'no address known' };
   if (!facts.mayBeDialled) return { cause: 'private_address', reason: 'its address is private' };
   if (facts.version.current === undefined) {
-    const why = facts.version.failure ?? 'still asking';
+    const why = facts.version.failure ?? 'not received yet';
     return { cause: 'version_unknown', reason: `the node version of the network is not known: ${why}` };
   }
   if (facts.isFull) return { cause: 'no_room', reason: 'too many connections' };

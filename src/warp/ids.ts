@@ -17,7 +17,7 @@ export type TxID = Id<'TxID'>;
 export type MessageID = Id<'MessageID'>;
 export type ValidationID = Id<'ValidationID'>;
 export type NodeID = Id<'NodeID'>;
-type Id32 = SubnetID | BlockchainID | TxID | MessageID | ValidationID;
+export type Id32 = SubnetID | BlockchainID | TxID | MessageID | ValidationID;
 
 export const ID_LENGTH = 32;
 export const NODE_ID_LENGTH = 20;

@@ -203,8 +203,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'a frame of any length is buffered',
     file: 'src/p2p/wire/frames.ts',
-    find: 'if (length > MAX_FRAME_LENGTH) {\n    throw new ParseError(',
-    replace: 'if (length > 2 ** 31) {\n    throw new ParseError(',
+    find: 'if (length > MAX_FRAME_LENGTH) {\n      throw new ParseError(',
+    replace: 'if (length > 2 ** 31) {\n      throw new ParseError(',
     tests: P2P,
   },
   {
@@ -224,7 +224,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   // P-Chain.
   {
     name: 'integers beyond 2^53 lose digits',
-    file: 'src/pchain/rpc/exact-json.ts',
+    file: 'src/pchain/codec/exact-json.ts',
     find: 'if (source.length <= MAX_DIGITS) return BigInt(source);',
     replace: 'if (source.length <= MAX_DIGITS) return Number(source);',
     tests: ['test/unit/pchain'],

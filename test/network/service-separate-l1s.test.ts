@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, onTestFailed, test } from 'vitest';
-import { loadOrCreateIdentity } from '../../src/p2p/identity/identity.ts';
+import { openIdentity } from '../../src/p2p/identity/identity.ts';
 import { startApiProxy } from './api-proxy.ts';
 import { inMs, recordFigure } from './figures.ts';
 import { useRealNetwork } from './network-fixture.ts';
@@ -23,7 +23,11 @@ const network = useRealNetwork(async (started) => {
   const directory = await mkdtemp(join(tmpdir(), 'identity-'));
   cleanup.defer(() => rm(directory, { recursive: true }));
   const [stakingCertPath, stakingKeyPath] = [join(directory, 'staker.crt'), join(directory, 'staker.key')];
-  const { nodeID } = await loadOrCreateIdentity({ certificatePath: stakingCertPath, privateKeyPath: stakingKeyPath });
+  const { nodeID } = await openIdentity({
+    certificatePath: stakingCertPath,
+    privateKeyPath: stakingKeyPath,
+    directory: undefined,
+  });
   listed = { nodeID, paths: { stakingCertPath, stakingKeyPath } };
   open = await started.addSeparateL1({ name: 'open', evmChainID: 99_001, weights: [100n, 150n] });
   closed = await started.addSeparateL1({

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/lib/concurrency/clock.ts';
 import type { Connection, ConnectionEvents, Dial } from '../../src/p2p/connection/dial.ts';
-import type { Endpoint } from '../../src/p2p/discovery/address-book.ts';
+import type { Endpoint } from '../../src/p2p/wire/ip-address.ts';
 import type { Draws } from './draws.ts';
 
 /** What an address does when it is dialled. */

@@ -1,7 +1,7 @@
+import { L1_TRANSACTION_NAMES } from '../../pchain/codec/l1-transaction.ts';
 import { ApiError, unlessRefused } from '../../pchain/rpc/api-error.ts';
 import type { ChainApi } from '../../pchain/rpc/chain-api.ts';
 import type { NodeApi } from '../../pchain/rpc/node-api.ts';
-import { L1_TRANSACTION_NAMES } from '../../pchain/state/l1-transaction.ts';
 import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
 import type { TransactionReader } from '../../pchain/state/transaction-reader.ts';
 import { conversionID } from '../../warp/conversion-data.ts';

@@ -1,7 +1,7 @@
+import type { PChainTransaction } from '../../pchain/codec/l1-transaction.ts';
+import { conversionOrigins } from '../../pchain/codec/p-chain-block.ts';
 import { ApiError } from '../../pchain/rpc/api-error.ts';
 import type { DataApi } from '../../pchain/rpc/data-api.ts';
-import type { PChainTransaction } from '../../pchain/state/l1-transaction.ts';
-import { conversionOrigins } from '../../pchain/state/p-chain-block.ts';
 import type { TransactionReader } from '../../pchain/state/transaction-reader.ts';
 import type { IndexCoverage, ValidationIndex } from '../../pchain/state/validation-index.ts';
 import type { ThrottledWarnings } from '../../telemetry/log-throttle.ts';

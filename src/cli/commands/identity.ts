@@ -1,6 +1,5 @@
 import type { Config } from '../../config/settings.ts';
-import { IdentityError } from '../../p2p/identity/identity.ts';
-import { openIdentity } from '../../p2p/identity/identity-folder.ts';
+import { IdentityError, openIdentity } from '../../p2p/identity/identity.ts';
 
 /**
  * The NodeID that L1s put on their list. An identity that is not there yet is made, so that it is known before the first start.

@@ -1,7 +1,8 @@
 import { closeSync, openSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { isatty } from 'node:tty';
-import { type App, exampleNameOf, startApp, WrongNetworks } from '../../app.ts';
+import { type App, startApp } from '../../app.ts';
+import { exampleNameOf } from '../../app-devnet.ts';
 import { untilThreadsStarted } from '../../bls/service/job-thread.ts';
 import type { LoadedConfig } from '../../config/load/load-config.ts';
 import { ConfigError } from '../../config/load/problems.ts';
@@ -9,6 +10,7 @@ import type { NetworkConfig } from '../../config/settings.ts';
 import { ListenError } from '../../http/server/listen-error.ts';
 import { sleep, systemClock } from '../../lib/concurrency/clock.ts';
 import { aborted } from '../../lib/concurrency/deadline.ts';
+import { WrongNetworks } from '../../network/networks.ts';
 import { IdentityError } from '../../p2p/identity/identity.ts';
 import { StoreError } from '../../store/local/validation-store.ts';
 import { createLogger, flushLog, type Logger } from '../../telemetry/logger.ts';

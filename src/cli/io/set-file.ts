@@ -1,7 +1,7 @@
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
-import { parseExactJson } from '../../pchain/rpc/exact-json.ts';
-import { type JsonObject, readArray, readObject, readString, readU64 } from '../../pchain/rpc/json-fields.ts';
+import { parseExactJson } from '../../pchain/codec/exact-json.ts';
+import { type JsonObject, readArray, readObject, readString, readU64 } from '../../pchain/codec/json-fields.ts';
 import { parseValidatorsAt } from '../../pchain/rpc/node-api.ts';
 import type { Validator } from '../../validators/validator.ts';
 import { createWarpSet, type WarpSet } from '../../validators/warp-set.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
-import { type JsonObject, readArray, readString, readU64 } from '../../pchain/rpc/json-fields.ts';
+import { type JsonObject, readArray, readString, readU64 } from '../../pchain/codec/json-fields.ts';
 import { createWarpSet, type WarpSet } from '../../validators/warp-set.ts';
 import {
   type BlockchainID,

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance } from 'fastify';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
-import { encodeExactJson, parseExactJson } from '../../pchain/rpc/exact-json.ts';
-import { type JsonObject, readObject } from '../../pchain/rpc/json-fields.ts';
+import { encodeExactJson, parseExactJson } from '../../pchain/codec/exact-json.ts';
+import { type JsonObject, readObject } from '../../pchain/codec/json-fields.ts';
 import { P_CHAIN_ID } from '../../warp/ids.ts';
 import type { NetworkModel } from '../network-model.ts';
 import {

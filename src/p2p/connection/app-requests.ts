@@ -3,28 +3,28 @@ import { copyStart, equalBytes } from '../../lib/encoding/bytes.ts';
 import { type BlockchainID, idBytes, type NodeID } from '../../warp/ids.ts';
 import type { AppError, AppResponse } from '../gen/p2p_pb.js';
 import { encodeAppRequestHead } from '../wire/messages.ts';
-import { AnswerDeadlines, type Awaited } from './answer-deadlines.ts';
+import { AnswerDeadlines } from './answer-deadlines.ts';
 
-/** What became of an AppRequest. A peer's failure is a value: only the caller's own signal makes a request reject. */
+/** Outcome of an AppRequest. A peer's failure is a value: only the caller's signal makes a request reject. */
 export type AppOutcome =
   | { readonly kind: 'response'; readonly bytes: Uint8Array }
-  /** An AppError. Codes above 0 are the VM's own; −1 undefined, −2 no handler, −3 not a validator, −4 throttled. */
+  /** AppError. Codes above 0 are the VM's; −1 undefined, −2 no handler, −3 not a validator, −4 throttled. */
   | { readonly kind: 'refused'; readonly code: number; readonly text: string }
-  /** No answer in time. */
+  /** No response in time. */
   | { readonly kind: 'silent' }
-  /** No answer in time, though the peer has read the request: it answered a Ping that was sent after it. */
+  /** No response in time, though the peer answered a Ping that was sent after the request. */
   | { readonly kind: 'ignored' }
-  /** There is no connection, or it ended before an answer. */
   | NotConnected
-  /** There was no room for it: neither the node nor the connection is at fault. */
-  | NoRoom;
+  | NotSent;
 
+/** There is no connection, or it ended before a response. */
 export interface NotConnected {
   readonly kind: 'unreachable';
   readonly reason: string;
 }
 
-export interface NoRoom {
+/** A local limit was reached: neither the node nor the connection failed. */
+export interface NotSent {
   readonly kind: 'not_sent';
   readonly reason: string;
 }
@@ -34,103 +34,72 @@ export interface AppRequestOptions {
   readonly signal: AbortSignal;
 }
 
-/** Nodes shorten longer deadlines to this, and drop requests with absurd ones without a word. */
+/** Nodes cap deadlines at this value, and drop requests with absurd ones. */
 const MAX_DEADLINE_MS = 10_000;
 const U32_END = 2 ** 32;
-/** Characters kept of a peer's text. It is shown to callers, and otherwise only the frame bounds it. */
+/** In characters; callers see the text, which otherwise only the frame bounds. */
 const MAX_REFUSAL_TEXT_LENGTH = 512;
 
-/** A connection, as far as a request needs it. */
-export interface RequestTarget {
-  /** Sends a payload in two parts, the second of which others may be sent as well. Where it cannot, it returns why. */
-  send(payload: Uint8Array, shared: Uint8Array): NotConnected | NoRoom | undefined;
-  /** Sends a Ping. The function returned says whether its Pong has come by the time of the call. */
+/** Connection that a request is sent over. */
+export interface PeerConnection {
+  /** Sends a payload in two parts. The second one may be sent to other peers, too. Returns why it could not. */
+  send(payload: Uint8Array, shared: Uint8Array): NotConnected | NotSent | undefined;
+  /** Sends a Ping. The returned function reports whether its Pong has arrived. */
   ping(): () => boolean;
 }
 
 export interface AppRequestsHooks {
-  /** Called before a request counts as unanswered: handles what has come from the node by now. */
+  /** Handles messages received from the node, before a request times out. */
   readonly beforeTimeout: (nodeID: NodeID) => void;
-  /** Hears how each request ended, and after how long. */
+  /** Receives the outcome and duration of each request. */
   readonly onEnd: (kind: AppOutcome['kind'] | 'aborted', ms: number) => void;
 }
 
 const NO_HOOKS: AppRequestsHooks = { beforeTimeout: () => undefined, onEnd: () => undefined };
 
-/** The requests that end with one signal, which hears of one listener for all: it looks at each for every one that is added. */
+/** Requests that end with one signal. They share a listener, because adding one takes time in proportion to those there are. */
 interface SharedSignal {
   readonly pending: Set<PendingRequest>;
   readonly onAbort: () => void;
 }
 
-/** A request that was sent. There may be thousands: what each needs is here, and nothing in functions of its own. */
-class PendingRequest implements Awaited {
+/** Sent request. There may be thousands, so it holds no closures. */
+interface PendingRequest {
   readonly nodeID: NodeID;
   readonly requestId: number;
   readonly chainID: Uint8Array;
   readonly signal: AbortSignal;
   readonly sentMs: number;
-  readonly target: RequestTarget;
-  readonly owner: AppRequests;
-  /** Undefined once its time has passed. */
-  deadlines: AnswerDeadlines | undefined;
-  before: Awaited | undefined;
-  after: Awaited | undefined;
-  /** To the same node, the one sent before. */
-  nextOfNode: PendingRequest | undefined;
-  isAlive: (() => boolean) | undefined;
-  resolve: (outcome: AppOutcome) => void = () => undefined;
-  reject: (reason: unknown) => void = () => undefined;
-
-  constructor(
-    facts: Pick<PendingRequest, 'nodeID' | 'requestId' | 'chainID' | 'signal' | 'sentMs' | 'target' | 'owner'> & {
-      readonly deadlines: AnswerDeadlines;
-    },
-  ) {
-    this.nodeID = facts.nodeID;
-    this.requestId = facts.requestId;
-    this.chainID = facts.chainID;
-    this.signal = facts.signal;
-    this.sentMs = facts.sentMs;
-    this.target = facts.target;
-    this.owner = facts.owner;
-    this.deadlines = facts.deadlines;
-  }
-
-  onHalf(): void {
-    this.isAlive = this.target.ping();
-  }
-
-  onDue(): void {
-    this.owner.onDue(this);
-  }
+  readonly target: PeerConnection;
+  readonly resolve: (outcome: AppOutcome) => void;
+  readonly reject: (reason: unknown) => void;
+  /** Undefined after the timeout. */
+  deadlines: AnswerDeadlines<PendingRequest> | undefined;
+  /** Undefined until the Ping is sent. */
+  hasPong: (() => boolean) | undefined;
 }
 
 /**
- * The requests that wait for an answer, by node and request ID. IDs are odd: even ones belong to the consensus engine of
- * EVM chains and vanish there. Bound: `maxPending` over all nodes; a request beyond it is not sent.
+ * Requests that wait for a response. IDs are odd: even ones belong to the consensus engine of EVM chains, which drops other messages.
+ * Bound: `maxPending` over all nodes; a request beyond it is not sent.
  */
 export class AppRequests {
   readonly #clock: Clock;
   readonly #maxPending: number;
-  readonly #beforeTimeout: AppRequestsHooks['beforeTimeout'];
-  readonly #onEnd: AppRequestsHooks['onEnd'];
-  /** Of each node the one sent last, which knows those before: there is mostly one, and a map for it would be larger than itself. */
-  readonly #pending = new Map<NodeID, PendingRequest>();
+  readonly #hooks: AppRequestsHooks;
+  /** Mostly one request for each node, for which an array is the smallest collection. */
+  readonly #pending = new Map<NodeID, PendingRequest[]>();
   readonly #signals = new Map<AbortSignal, SharedSignal>();
-  /** By the time that a request has. */
-  readonly #deadlines = new Map<number, AnswerDeadlines>();
+  readonly #deadlines = new Map<number, AnswerDeadlines<PendingRequest>>();
   #size = 0;
   #nextID = 1;
-  #lastDeadline: { timeoutMs: number; ns: bigint } | undefined;
-  /** A fan-out asks many nodes about one chain: its bytes are decoded once. */
+  /** The requests of a fan-out are for one chain. */
   #lastChain: { id: BlockchainID; bytes: Uint8Array } | undefined;
 
-  constructor(clock: Clock, maxPending: number, { beforeTimeout, onEnd }: AppRequestsHooks = NO_HOOKS) {
+  constructor(clock: Clock, maxPending: number, hooks: AppRequestsHooks = NO_HOOKS) {
     this.#clock = clock;
     this.#maxPending = maxPending;
-    this.#beforeTimeout = beforeTimeout;
-    this.#onEnd = onEnd;
+    this.#hooks = hooks;
   }
 
   get size(): number {
@@ -138,44 +107,46 @@ export class AppRequests {
   }
 
   /**
-   * Sends one request and waits for its end. Halfway through the time it sends a Ping after it, to tell a node that ignores
-   * the request from one that is silent altogether.
+   * Sends a request and waits for its outcome. After half of the timeout it sends a Ping, to distinguish a node that ignores the request
+   * from one that sends nothing.
    *
-   * @param appBytes are sent as they are, perhaps later, and to others too: nobody may change them
-   * @throws the signal's reason, and nothing else
+   * @param appBytes must not change afterwards: they may be queued, and sent to several nodes
+   * @throws only the signal's reason
    */
   send(
     nodeID: NodeID,
     chainID: BlockchainID,
     appBytes: Uint8Array,
     { timeoutMs, signal }: AppRequestOptions,
-    target: RequestTarget,
+    target: PeerConnection,
   ): Promise<AppOutcome> {
     if (signal.aborted) return Promise.reject(signal.reason);
     if (timeoutMs <= 0) return this.#unsent({ kind: 'silent' });
-    if (this.#size >= this.#maxPending) {
+    if (this.size >= this.#maxPending) {
       return this.#unsent({ kind: 'not_sent', reason: `${this.#maxPending} requests are waiting already` });
     }
     const requestId = this.#takeID(nodeID);
     const chainBytes = this.#chainBytes(chainID);
-    const head = { chainId: chainBytes, requestId, deadline: this.#deadlineNs(timeoutMs) };
+    const head = { chainId: chainBytes, requestId, deadline: deadlineNs(timeoutMs) };
     const failure = target.send(encodeAppRequestHead(head, appBytes.length), appBytes);
     if (failure !== undefined) return this.#unsent(failure);
-    const request = new PendingRequest({
-      ...{ nodeID, requestId, signal, target },
+    const { promise, resolve, reject } = Promise.withResolvers<AppOutcome>();
+    const request: PendingRequest = {
+      ...{ nodeID, requestId, signal, target, resolve, reject },
       chainID: chainBytes,
-      owner: this,
       sentMs: this.#clock.monotonicMs(),
       deadlines: this.#deadlinesOf(timeoutMs),
-    });
-    return new Promise((resolve, reject) => {
-      request.resolve = resolve;
-      request.reject = reject;
-      this.#add(request);
-    });
+      hasPong: undefined,
+    };
+    request.deadlines?.add(request);
+    const ofNode = this.#pending.get(nodeID);
+    if (ofNode === undefined) this.#pending.set(nodeID, [request]);
+    else ofNode.push(request);
+    this.#size += 1;
+    this.#listen(request);
+    return promise;
   }
 
-  /** An answer that no request waits for, such as a late one, is dropped. */
   onResponse(nodeID: NodeID, response: AppResponse): void {
     const request = this.#find(nodeID, response);
     if (request !== undefined) this.#settle(request, { kind: 'response', bytes: response.appBytes });
@@ -188,30 +159,22 @@ export class AppRequests {
   }
 
   onDisconnected(nodeID: NodeID, reason: string): void {
-    for (;;) {
-      const request = this.#pending.get(nodeID);
-      if (request === undefined) return;
-      this.#settle(request, { kind: 'unreachable', reason });
-    }
+    const requests = this.#pending.get(nodeID) ?? [];
+    for (const request of [...requests]) this.#settle(request, { kind: 'unreachable', reason });
   }
 
-  /** The time of a request has passed. */
-  onDue(request: PendingRequest): void {
+  #onDue(request: PendingRequest): void {
     this.#leaveDeadlines(request);
-    // After a pause of this process a timer fires before what has come meanwhile is read: the node was not late, we were.
+    // After a pause of this process, timers fire before sockets are read: the response may have arrived in time.
     this.#clock.afterTurn(() => {
-      this.#beforeTimeout(request.nodeID);
-      if (!this.#isPending(request)) return;
-      this.#settle(request, { kind: request.isAlive?.() === true ? 'ignored' : 'silent' });
+      this.#hooks.beforeTimeout(request.nodeID);
+      if (this.#withID(request.nodeID, request.requestId) !== request) return;
+      this.#settle(request, { kind: request.hasPong?.() === true ? 'ignored' : 'silent' });
     });
   }
 
-  #add(request: PendingRequest): void {
-    const { nodeID, signal } = request;
-    request.deadlines?.add(request);
-    request.nextOfNode = this.#pending.get(nodeID);
-    this.#pending.set(nodeID, request);
-    this.#size += 1;
+  #listen(request: PendingRequest): void {
+    const { signal } = request;
     const known = this.#signals.get(signal);
     if (known !== undefined) {
       known.pending.add(request);
@@ -221,7 +184,7 @@ export class AppRequests {
     const onAbort = (): void => {
       for (const each of [...pending]) {
         this.#forget(each);
-        this.#onEnd('aborted', this.#clock.monotonicMs() - each.sentMs);
+        this.#hooks.onEnd('aborted', this.#clock.monotonicMs() - each.sentMs);
         each.reject(signal.reason);
       }
     };
@@ -230,36 +193,40 @@ export class AppRequests {
   }
 
   #unsent(outcome: AppOutcome): Promise<AppOutcome> {
-    this.#onEnd(outcome.kind, 0);
+    this.#hooks.onEnd(outcome.kind, 0);
     return Promise.resolve(outcome);
   }
 
   #settle(request: PendingRequest, outcome: AppOutcome): void {
     this.#forget(request);
-    this.#onEnd(outcome.kind, this.#clock.monotonicMs() - request.sentMs);
+    this.#hooks.onEnd(outcome.kind, this.#clock.monotonicMs() - request.sentMs);
     request.resolve(outcome);
   }
 
   #forget(request: PendingRequest): void {
     this.#leaveDeadlines(request);
-    this.#unfollow(request);
+    const { nodeID, signal } = request;
+    const ofNode = this.#pending.get(nodeID);
+    if (ofNode?.length === 1) this.#pending.delete(nodeID);
+    else ofNode?.splice(ofNode.indexOf(request), 1);
     this.#size -= 1;
-    const { nodeID } = request;
-    const last = this.#pending.get(nodeID);
-    if (last === request) {
-      if (request.nextOfNode === undefined) this.#pending.delete(nodeID);
-      else this.#pending.set(nodeID, request.nextOfNode);
-      return;
-    }
-    let later = last;
-    while (later !== undefined && later.nextOfNode !== request) later = later.nextOfNode;
-    if (later !== undefined) later.nextOfNode = request.nextOfNode;
+    const shared = this.#signals.get(signal);
+    shared?.pending.delete(request);
+    if (shared?.pending.size !== 0) return;
+    this.#signals.delete(signal);
+    signal.removeEventListener('abort', shared.onAbort);
   }
 
-  #deadlinesOf(timeoutMs: number): AnswerDeadlines {
+  #deadlinesOf(timeoutMs: number): AnswerDeadlines<PendingRequest> {
     let deadlines = this.#deadlines.get(timeoutMs);
     if (deadlines === undefined) {
-      deadlines = new AnswerDeadlines(this.#clock, timeoutMs);
+      deadlines = new AnswerDeadlines({
+        ...{ clock: this.#clock, timeoutMs },
+        onHalf: (request) => {
+          request.hasPong = request.target.ping();
+        },
+        onDue: (request) => this.#onDue(request),
+      });
       this.#deadlines.set(timeoutMs, deadlines);
     }
     return deadlines;
@@ -273,35 +240,19 @@ export class AppRequests {
     if (deadlines.isEmpty) this.#deadlines.delete(deadlines.timeoutMs);
   }
 
-  #unfollow(request: PendingRequest): void {
-    const { signal } = request;
-    const shared = this.#signals.get(signal);
-    if (shared === undefined) return;
-    shared.pending.delete(request);
-    if (shared.pending.size > 0) return;
-    this.#signals.delete(signal);
-    signal.removeEventListener('abort', shared.onAbort);
-  }
-
-  #isPending(request: PendingRequest): boolean {
-    return this.#withID(request.nodeID, request.requestId) === request;
-  }
-
-  #withID(nodeID: NodeID, requestId: number): PendingRequest | undefined {
-    let request = this.#pending.get(nodeID);
-    while (request !== undefined && request.requestId !== requestId) request = request.nextOfNode;
-    return request;
-  }
-
   #find(nodeID: NodeID, answer: { chainId: Uint8Array; requestId: number }): PendingRequest | undefined {
     const request = this.#withID(nodeID, answer.requestId);
     return request !== undefined && equalBytes(request.chainID, answer.chainId) ? request : undefined;
   }
 
+  #withID(nodeID: NodeID, requestId: number): PendingRequest | undefined {
+    return this.#pending.get(nodeID)?.find((request) => request.requestId === requestId);
+  }
+
   #takeID(nodeID: NodeID): number {
-    // After 2^31 requests the IDs start again, and one of the first may still be waiting.
-    let id = this.#nextID;
-    while (this.#withID(nodeID, id) !== undefined) id = (id + 2) % U32_END;
+    // IDs start again after 2^31 requests, when an early one may still be pending.
+    while (this.#withID(nodeID, this.#nextID) !== undefined) this.#nextID = (this.#nextID + 2) % U32_END;
+    const id = this.#nextID;
     this.#nextID = (id + 2) % U32_END;
     return id;
   }
@@ -309,12 +260,6 @@ export class AppRequests {
   #chainBytes(id: BlockchainID): Uint8Array {
     if (this.#lastChain?.id !== id) this.#lastChain = { id, bytes: idBytes(id) };
     return this.#lastChain.bytes;
-  }
-
-  /** Mostly the same as the last time. */
-  #deadlineNs(timeoutMs: number): bigint {
-    if (this.#lastDeadline?.timeoutMs !== timeoutMs) this.#lastDeadline = { timeoutMs, ns: deadlineNs(timeoutMs) };
-    return this.#lastDeadline.ns;
   }
 }
 

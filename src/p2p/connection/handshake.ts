@@ -1,69 +1,67 @@
-import { type MessageInitShape } from '@bufbuild/protobuf';
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { hexToBytes } from '@noble/hashes/utils.js';
+import type { Clock } from '../../lib/concurrency/clock.ts';
 import { copyStart } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { ID_LENGTH } from '../../warp/ids.ts';
-import type {
-  BloomFilter as BloomFilterMessage,
-  BloomFilterSchema,
-  Handshake,
-  HandshakeSchema,
-} from '../gen/p2p_pb.js';
+import type { BloomFilter as BloomFilterMessage, Handshake, HandshakeSchema } from '../gen/p2p_pb.js';
 import type { StakingCertificate } from '../identity/certificate.ts';
+import type { Identity } from '../identity/identity.ts';
 import { BloomFilter, MAX_SALT_LENGTH } from '../wire/bloom-filter.ts';
 import { ipAddressBytes, ipAddressFromBytes } from '../wire/ip-address.ts';
+import type { PeerMessageInit } from '../wire/messages.ts';
 import {
   MAX_CLOCK_DIFFERENCE_MS,
   type NodeAddress,
   parsePort,
   type SignedAddress,
+  signAddress,
   verifyAddressSignature,
 } from '../wire/signed-address.ts';
 
 const WHAT = 'Handshake';
 /** avalanchego `network/peer/peer.go`. */
 const MAX_TRACKED_SUBNETS = 16;
-/** Characters kept of the name of a peer's software, which the peer chooses: otherwise only the frame bounds it. */
+/** In characters; the peer chooses the name, which otherwise only the frame bounds. */
 const MAX_CLIENT_NAME_LENGTH = 64;
 /** A compressed point of G2. */
 const BLS_SIGNATURE_LENGTH = 96;
 
 /**
- * The BLS signature beside an address, of whoever has no BLS key: some address, signed with a key that nobody kept. It must decode, but
- * nodes compare only that of a validator with a key they know. To sign takes a library for it, and 10 to 50 ms of each start.
+ * BLS signature of an address by a discarded key. Nodes require a point that decodes, and verify it only for validators. Signing would
+ * take 10 to 50 ms of each start.
  */
-export const BLS_SIGNATURE_OF_NOBODY = hexToBytes(
+export const PLACEHOLDER_BLS_SIGNATURE = hexToBytes(
   'a37f5ef38f3ce4636c016f3c95309cc469cac1bddec8f0121fa94b55a3644ba5fd7744d1f9663ec956e4924cde2eda5e' +
     '12972827a0c4f1f2fa0d88977130920c1798b4333318945ef2c764edd07bef028129479b5621b3f090ee299f827ff117',
 );
 
-/** A version of the node's software, as in `avalanchego/1.14.2`. */
+/** Software version of a node, for example `avalanchego/1.14.2`. */
 export interface NodeVersion {
   readonly major: number;
   readonly minor: number;
   readonly patch: number;
 }
 
-/** A filter of known addresses together with the salt its hashes were made with. */
+/** Bloom filter of known addresses, and the salt of its hashes. */
 export interface KnownPeers {
   readonly filter: Uint8Array;
   readonly salt: Uint8Array;
 }
 
-export interface HandshakeFields {
+interface HandshakeFields {
   readonly networkID: number;
   readonly nowMs: number;
   readonly version: NodeVersion;
   readonly clientName: string;
   readonly address: SignedAddress;
-  /** The address signed with a BLS key: see {@link signAddressWithBls}. */
   readonly blsSignature: Uint8Array;
   readonly trackedSubnets: readonly Uint8Array[];
   readonly knownPeers: KnownPeers;
   readonly allSubnets: boolean;
 }
 
-/** Either side's Handshake. Cheap, as the two signatures in it are made once, before. */
+/** Creates the Handshake of either side. Both signatures in it are made before, once. */
 export function createHandshake(fields: HandshakeFields): MessageInitShape<typeof HandshakeSchema> {
   const nowSeconds = BigInt(Math.floor(fields.nowMs / 1000));
   return {
@@ -76,33 +74,32 @@ export function createHandshake(fields: HandshakeFields): MessageInitShape<typeo
     ipNodeIdSig: fields.address.signature,
     trackedSubnets: [...fields.trackedSubnets],
     client: { name: fields.clientName, ...fields.version },
-    knownPeers: encodeKnownPeers(fields.knownPeers),
+    knownPeers: fields.knownPeers,
     ipBlsSig: fields.blsSignature,
     allSubnets: fields.allSubnets,
   };
 }
 
-/** What a peer's Handshake says, once it is checked. */
+/** Checked Handshake of a peer. */
 export interface PeerHandshake {
   readonly clientName: string;
   readonly version: NodeVersion;
   readonly address: NodeAddress;
   readonly trackedSubnets: readonly Uint8Array[];
-  /** Undefined where the peer sent no filter: it knows nobody. */
+  /** Undefined where the peer sent no filter, because it knows no addresses. */
   readonly knownPeers: ParsedKnownPeers | undefined;
   readonly allSubnets: boolean;
 }
 
-/** What is kept of it as long as the connection lasts. The rest may have a quarter of a megabyte, of each of thousands of peers. */
+/** Part that is kept for the duration of a connection. The rest may take 256 KB for each of thousands of peers. */
 export type PeerIntroduction = Pick<PeerHandshake, 'clientName' | 'version' | 'address'>;
 
 /**
- * Checks a peer's Handshake as the reference node does (avalanchego `network/peer/peer.go`), with two exceptions: the
- * caller judges whether the versions fit, and of the BLS signature only the length is checked, since decoding a point of G2
- * takes milliseconds and only a validator set could tell whose it should be.
+ * Checks a peer's Handshake like the reference node (avalanchego `network/peer/peer.go`), with two exceptions: the caller compares
+ * versions, and only the length of the BLS signature is checked, because decoding a point of G2 takes milliseconds.
  *
- * @param certificate the one the peer showed in TLS
- * @throws {ParseError} with a reason that tells an operator what is wrong
+ * @param expected `certificate` is the one from TLS
+ * @throws {ParseError} with a reason for operators
  */
 export function parseHandshake(
   handshake: Handshake,
@@ -112,7 +109,7 @@ export function parseHandshake(
     throw new ParseError(WHAT, `is of network ${handshake.networkId}, ours is ${expected.networkID}`);
   }
   const clockDifferenceMs = Number(handshake.myTime) * 1000 - expected.nowMs;
-  // The peer's clock comes in whole seconds, ours does not.
+  // The peer sends whole seconds.
   if (Math.abs(clockDifferenceMs) > MAX_CLOCK_DIFFERENCE_MS + 1000) {
     throw new ParseError(WHAT, `shows a clock that is ${Math.round(clockDifferenceMs / 1000)} s off ours`);
   }
@@ -152,7 +149,7 @@ export function parseHandshake(
   };
 }
 
-/** Negative, zero or positive, as versions are ordered. */
+/** Negative, zero or positive. */
 export function compareNodeVersions(a: NodeVersion, b: NodeVersion): number {
   return a.major - b.major || a.minor - b.minor || a.patch - b.patch;
 }
@@ -162,7 +159,7 @@ export interface ParsedKnownPeers {
   readonly salt: Uint8Array;
 }
 
-/** @throws {ParseError} where a node would disconnect us for it */
+/** @throws {ParseError} for a filter that makes nodes disconnect the sender */
 export function parseKnownPeers(message: BloomFilterMessage | undefined): ParsedKnownPeers {
   if (message === undefined) throw new ParseError(WHAT, 'has no bloom filter');
   if (message.salt.length > MAX_SALT_LENGTH) {
@@ -174,6 +171,47 @@ export function parseKnownPeers(message: BloomFilterMessage | undefined): Parsed
   return { filter: BloomFilter.parse(message.filter), salt: message.salt };
 }
 
-export function encodeKnownPeers(knownPeers: KnownPeers): MessageInitShape<typeof BloomFilterSchema> {
-  return { filter: knownPeers.filter, salt: knownPeers.salt };
+/** Software name in our Handshake; nodes do not check it. */
+const CLIENT_NAME = 'avalanchego';
+/** We accept no connections. Nodes do not pass on this address. */
+const OWN_ADDRESS = { host: '0.0.0.0', port: 1 };
+
+/** Creates our Handshakes for one network. Signing the address takes milliseconds, so it is done once. */
+export class OwnHandshake {
+  readonly #options: { readonly identity: Identity; readonly networkID: number; readonly clock: Clock };
+  #address: SignedAddress;
+
+  constructor(options: { readonly identity: Identity; readonly networkID: number; readonly clock: Clock }) {
+    this.#options = options;
+    this.#address = this.#signAddress();
+  }
+
+  /**
+   * Creates the message for one connection, with the current time.
+   *
+   * @param knownPeers addresses that the peer does not have to send
+   */
+  create(version: NodeVersion, knownPeers: KnownPeers): PeerMessageInit {
+    const { networkID, clock } = this.#options;
+    // The clock was set back after a start with a wrong time: nodes refuse an address that is more than a minute ahead of theirs.
+    if (this.#address.timestamp > this.#nowSeconds()) this.#address = this.#signAddress();
+    const value = createHandshake({
+      ...{ networkID, version, knownPeers },
+      nowMs: clock.now(),
+      clientName: CLIENT_NAME,
+      address: this.#address,
+      blsSignature: PLACEHOLDER_BLS_SIGNATURE,
+      trackedSubnets: [],
+      allSubnets: true,
+    });
+    return { case: 'handshake', value };
+  }
+
+  #signAddress(): SignedAddress {
+    return signAddress(this.#options.identity, { ...OWN_ADDRESS, timestamp: this.#nowSeconds() });
+  }
+
+  #nowSeconds(): bigint {
+    return BigInt(Math.floor(this.#options.clock.now() / 1000));
+  }
 }

@@ -3,11 +3,11 @@ import type { EventLoopScheduler } from '../../lib/concurrency/event-loop-schedu
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { FrameDecoder } from '../wire/frames.ts';
 
-/** Time that a peer may use between two ticks: a fifth, so that no peer starves the others. */
+/** A fifth of the tick, so that no peer starves the others. */
 const MAX_BUSY_MS_PER_TICK = 50;
 /**
- * The most that one message counts for. The most expensive one, a PeerList of 64 new addresses, takes 20 ms, and up to 100 before the
- * code is compiled. A longer time is a pause of this process, for which no peer pays.
+ * Longer times are pauses of this process: the most expensive message, a PeerList of 64 new addresses, takes 20 ms, and up to 100 ms
+ * before the code is compiled.
  */
 const MAX_BUSY_MS_PER_MESSAGE = 4 * MAX_BUSY_MS_PER_TICK;
 
@@ -15,31 +15,27 @@ export interface PacedInboxOptions {
   readonly clock: Clock;
   /** Shared by all peers. */
   readonly scheduler: EventLoopScheduler;
-  /** The peer, for fair scheduling. */
+  /** Peer, for fair scheduling. */
   readonly key: string;
   /** @param nowMs monotonic */
   readonly handle: (payload: Uint8Array, nowMs: number) => void;
-  /** The bytes are no frames, so the stream ends here. Earlier messages were handled. */
+  /** Called where the bytes are not frames, after earlier messages were handled. */
   readonly onBroken: (error: ParseError) => void;
-  /** Stops and restarts the source of the bytes. */
   readonly source: { pause(): void; resume(): void };
 }
 
 /**
- * Cuts the bytes of one peer into messages, and handles them within the peer's share of time and the scheduler's turns. While messages
- * wait, the source is paused as soon as more bytes come.
+ * Splits the bytes of one peer into messages and handles them within the peer's share of time, when the scheduler permits. While messages
+ * wait, the source is paused as soon as more bytes arrive.
  *
- * Bound: the bytes that the source hands over before it stops, and one unfinished frame. Waiting bytes are not cut: 64 KB of empty
- * frames would be 3 MB of payloads.
+ * Bound: the bytes that the source delivers before it stops, and one incomplete frame.
  */
 export class PacedInbox {
   readonly #options: PacedInboxOptions;
   readonly #decoder = new FrameDecoder();
-  /** The next message, which waits for its turn. */
   #payload: Uint8Array | undefined;
   #busyMs = 0;
   #isScheduled = false;
-  /** The share of time is used up until a tick. */
   #isOverShare = false;
   #isSourcePaused = false;
 
@@ -48,16 +44,15 @@ export class PacedInbox {
   }
 
   push(chunk: Uint8Array): void {
-    // A chunk that was read before the pause may still come.
+    // A chunk that was read before the pause may still arrive.
     this.#decoder.add(chunk);
     if (this.#isScheduled) this.#updateSource(true);
     else this.#handleSome();
-    this.#decoder.keep();
   }
 
-  /** Gives the peer its share of the time until the next tick. */
+  /** Grants the peer its time until the next tick. */
   tick(): void {
-    // A message that took longer than one share is paid off over several.
+    // A message that took longer than one share uses up several.
     this.#busyMs = Math.max(0, this.#busyMs - MAX_BUSY_MS_PER_TICK);
     if (!this.#isOverShare || this.#busyMs > MAX_BUSY_MS_PER_TICK) return;
     this.#isOverShare = false;
@@ -65,12 +60,12 @@ export class PacedInbox {
     if (!this.#isScheduled) this.#handleSome();
   }
 
-  /** Handles now what has come and waits for its turn. */
+  /** Handles all waiting messages now. */
   drain(): void {
     while (this.#isScheduled && this.#hasNext()) this.#handleNext();
   }
 
-  /** Drops what waits. May be called while a message is handled. */
+  /** Drops waiting messages. May be called while one is handled. */
   clear(): void {
     this.#payload = undefined;
     this.#decoder.clear();
@@ -84,7 +79,7 @@ export class PacedInbox {
     }
   }
 
-  /** Handles one message in a later turn, and schedules the next one behind the other peers. */
+  /** Handles one message when the scheduler permits, then the next one after the other peers. */
   #schedule(): void {
     this.#isScheduled = true;
     this.#options.scheduler.runLater(this.#options.key, () => {

@@ -3,42 +3,42 @@ import type { EventLoopScheduler } from '../../lib/concurrency/event-loop-schedu
 import { concatBytes } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import type { NodeID } from '../../warp/ids.ts';
-import type { Endpoint } from '../discovery/address-book.ts';
 import type { AppError, AppResponse, Handshake, PeerList } from '../gen/p2p_pb.js';
 import { parseStakingCertificate, type StakingCertificate } from '../identity/certificate.ts';
 import { encodeFrame, encodeFrameStart } from '../wire/frames.ts';
+import type { Endpoint } from '../wire/ip-address.ts';
 import { encodeMessage, type PeerMessageInit, parseMessage } from '../wire/messages.ts';
-import type { NoRoom, NotConnected } from './app-requests.ts';
+import type { NotConnected, NotSent } from './app-requests.ts';
 import type { Connection, Dial } from './dial.ts';
 import { type PeerIntroduction, parseHandshake } from './handshake.ts';
 import { PacedInbox } from './paced-inbox.ts';
 
-/** Why a connection ended, as a label; the reason beside it is for people. */
+/** Why a connection ended, as a metric label. */
 export type CloseCause =
   /** TCP failed or timed out. */
   | 'unreachable'
   /** TLS failed or timed out. */
   | 'tls'
-  /** Another node answers at this address. */
+  /** Another node has this address. */
   | 'wrong_node'
-  /** The node closed after TLS without a word: it lets in only validators or listed nodes, or refused our certificate. */
+  /** The node closed right after TLS: it accepts only validators or listed nodes, or refused our certificate. */
   | 'not_admitted'
-  /** Either side refused the other's Handshake, or it did not come. */
+  /** Either side refused the other's Handshake, or it did not arrive. */
   | 'handshake'
-  /** The peer broke the rules of the protocol. */
+  /** The peer violated the protocol. */
   | 'protocol'
-  /** Nothing came for too long. */
+  /** Nothing was received for too long. */
   | 'silent'
-  /** It was ready, then it broke. */
+  /** A ready connection broke. */
   | 'lost'
-  /** We have no use for it any more. */
+  /** No caller wants the connection. */
   | 'unwanted'
-  /** A newer address of the node became known while this one was still being tried. */
+  /** A newer address of the node was received during the dial. */
   | 'superseded'
-  /** We are shutting down. */
+  /** This process stops. */
   | 'shutdown';
 
-/** Times are monotonic; `untilMs` is when we give up. */
+/** Times are monotonic; `untilMs` is the deadline of the state. */
 export type PeerState =
   | { readonly kind: 'dialing'; readonly untilMs: number }
   | { readonly kind: 'tls'; readonly untilMs: number }
@@ -46,7 +46,7 @@ export type PeerState =
       readonly kind: 'handshaking';
       readonly untilMs: number;
       readonly certificate: StakingCertificate;
-      /** Undefined until the peer's Handshake has come and passed our checks. */
+      /** Undefined until the peer's Handshake was received and checked. */
       readonly handshake: PeerIntroduction | undefined;
     }
   | { readonly kind: 'ready'; readonly sinceMs: number; readonly handshake: PeerIntroduction }
@@ -54,35 +54,33 @@ export type PeerState =
       readonly kind: 'closed';
       readonly cause: CloseCause;
       readonly reason: string;
-      /** How long the connection was ready; undefined where it never was. */
+      /** Duration of the ready state; undefined where it was never ready. */
       readonly readyForMs: number | undefined;
     };
 
-/** Bounds and times of one connection. */
 export interface ConnectionLimits {
-  /** For TCP to stand. */
   readonly dialTimeoutMs: number;
-  /** For TLS to stand. A frozen node takes the TCP connection and hangs here. */
+  /** A frozen node accepts the TCP connection and hangs here. */
   readonly tlsTimeoutMs: number;
-  /** For both Handshakes and the PeerLists that confirm them. */
+  /** Covers both Handshakes and the PeerLists that confirm them. */
   readonly handshakeTimeoutMs: number;
-  /** A peer that is ready but says nothing for this long is closed. */
+  /** A ready connection without received bytes is closed after this time. */
   readonly silenceTimeoutMs: number;
-  /** A peer that said nothing for this long is pinged. */
+  /** A Ping is sent after this time without received bytes. */
   readonly pingAfterMs: number;
-  /** Bytes that may wait for a slow peer. A message that would exceed them is not sent. */
+  /** A message that would exceed this queue is not sent. */
   readonly maxSendQueueBytes: number;
 }
 
 export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
   dialTimeoutMs: 10_000,
-  // The reference node gives up TLS after 15 s, and one that is alive answers within a second.
+  // The reference node gives up TLS after 15 s, and usually responds within a second.
   tlsTimeoutMs: 10_000,
   handshakeTimeoutMs: 10_000,
-  // The reference node allows 30 s of silence; this adds a margin for a ping that is still on its way to us.
+  // The reference node allows 30 s; this adds a margin for a Pong that is on its way.
   silenceTimeoutMs: 35_000,
   pingAfterMs: 12_000,
-  // Twice the longest frame; a signature request has some 300 bytes.
+  // Twice the longest frame; a signature request takes some 300 bytes.
   maxSendQueueBytes: 4 * 1024 * 1024,
 };
 
@@ -97,36 +95,39 @@ export interface PeerOptions {
 }
 
 export interface PeerEvents {
-  /** Our own Handshake. Called for each connection, since it carries the time. */
+  /** Creates our Handshake with the current time. */
   createHandshake(): PeerMessageInit;
   /** @param peerList the addresses with which the peer confirmed our Handshake */
   onReady(peer: Peer, handshake: PeerIntroduction, peerList: PeerList): void;
   onPeerList(peer: Peer, peerList: PeerList): void;
   onAppResponse(peer: Peer, response: AppResponse): void;
   onAppError(peer: Peer, error: AppError): void;
-  /** Called once, at the end. */
   onClosed(peer: Peer, state: PeerState & { kind: 'closed' }): void;
   onBytes(direction: 'sent' | 'received', count: number): void;
 }
 
-/** 64 entries of a PeerList with certificates of 2 KiB. Longer messages belong to consensus, which we take no part in. */
+/** 64 entries of a PeerList with certificates of 2 KiB. Longer messages belong to consensus. */
 const MAX_MESSAGE_LENGTH = 256 * 1024;
 
-/** Up to here a copy costs less than a second write. */
+/** A copy up to this length costs less than a second write. */
 const MAX_COPIED_BYTES = 4 * 1024;
 const NOTHING = new Uint8Array(0);
 const NOT_CONNECTED: NotConnected = { kind: 'unreachable', reason: 'not connected' };
-const QUEUE_FULL: NoRoom = { kind: 'not_sent', reason: 'send queue full' };
+const QUEUE_FULL: NotSent = { kind: 'not_sent', reason: 'send queue full' };
 
 const PING = encodeMessage({ case: 'ping', value: { uptime: 100 } });
 const PONG = encodeMessage({ case: 'pong', value: {} });
 const EMPTY_PEER_LIST = encodeMessage({ case: 'peerList', value: { claimedIpPorts: [] } });
 
+const TIMEOUTS = {
+  dialing: { cause: 'unreachable', missing: 'no answer to TCP', limit: 'dialTimeoutMs' },
+  tls: { cause: 'tls', missing: 'no answer to TLS', limit: 'tlsTimeoutMs' },
+  handshaking: { cause: 'handshake', missing: 'no complete handshake', limit: 'handshakeTimeoutMs' },
+} as const;
+
 /**
- * One connection that we open to a node, from the dial to the end. It has no timers of its own. Call {@link Peer.tick} a few
- * times a second: for thousands of connections this costs less than timers for each.
- *
- * Trust: nothing that comes is believed before it is checked. Once TLS stands, the node is the one its certificate names.
+ * Outgoing connection to a node, from dial to close. Call {@link Peer.tick} a few times a second: for thousands of connections this costs
+ * less than timers for each.
  */
 export class Peer {
   readonly nodeID: NodeID;
@@ -175,11 +176,11 @@ export class Peer {
   }
 
   /**
-   * Sends a payload, or says why it cannot: a peer that does not read must not fill our memory.
+   * Sends a payload, or returns why it cannot.
    *
-   * @param rest of the payload. Where it is long it is not copied, as the same bytes may be on their way to others
+   * @param rest end of the payload. It is not copied where it is long, because it may be queued for other peers, too
    */
-  send(payload: Uint8Array, rest: Uint8Array = NOTHING): NotConnected | NoRoom | undefined {
+  send(payload: Uint8Array, rest: Uint8Array = NOTHING): NotConnected | NotSent | undefined {
     if (this.#state.kind !== 'handshaking' && this.#state.kind !== 'ready') return NOT_CONNECTED;
     const isRestApart = rest.length > MAX_COPIED_BYTES;
     const frame = isRestApart ? encodeFrameStart(payload, rest.length) : encodeFrame(concatBytes(payload, rest));
@@ -191,7 +192,7 @@ export class Peer {
     return undefined;
   }
 
-  /** Sends a Ping. The function returned says whether its Pong has come by the time of the call: peers answer in order. */
+  /** Sends a Ping. The returned function reports whether its Pong has arrived: peers respond in order. */
   ping(): () => boolean {
     this.#lastPingMs = this.#clock.monotonicMs();
     if (this.send(PING) !== undefined) return () => false;
@@ -200,7 +201,7 @@ export class Peer {
     return () => this.#pongCount >= number;
   }
 
-  /** Handles now what has come and waits for its turn, before a request is taken for unanswered. */
+  /** Handles received messages now, before a request times out. */
   handleReceived(): void {
     this.#inbox.drain();
   }
@@ -214,33 +215,21 @@ export class Peer {
   }
 
   /**
-   * Checks the deadlines, sends a ping where one is due, and goes on with messages that had to wait because the peer had sent too many.
+   * Checks the deadlines, sends a Ping if due, and continues with messages over the peer's share of time.
    *
-   * @param mayPing whether a ping that is due may be sent now; else it is in the next tick
-   * @returns whether one was sent
+   * @param mayPing false delays a Ping to the next tick
+   * @returns whether a Ping was sent
    */
   tick(nowMs: number, mayPing = true): boolean {
-    const limits = this.#limits;
     const state = this.#state;
-    switch (state.kind) {
-      case 'dialing':
-        if (nowMs >= state.untilMs) this.close('unreachable', `no answer to TCP within ${limits.dialTimeoutMs} ms`);
-        return false;
-      case 'tls':
-        if (nowMs >= state.untilMs) this.close('tls', `no answer to TLS within ${limits.tlsTimeoutMs} ms`);
-        return false;
-      case 'handshaking':
-        this.#inbox.tick();
-        if (nowMs >= state.untilMs) {
-          this.close('handshake', `no complete handshake within ${limits.handshakeTimeoutMs} ms`);
-        }
-        return false;
-      case 'ready':
-        this.#inbox.tick();
-        return this.#keepAlive(nowMs, mayPing);
-      case 'closed':
-        return false;
+    if (state.kind === 'closed') return false;
+    if (state.kind === 'handshaking' || state.kind === 'ready') this.#inbox.tick();
+    if (state.kind === 'ready') return this.#keepAlive(nowMs, mayPing);
+    if (nowMs >= state.untilMs) {
+      const { cause, missing, limit } = TIMEOUTS[state.kind];
+      this.close(cause, `${missing} within ${this.#limits[limit]} ms`);
     }
+    return false;
   }
 
   #setState(next: PeerState): void {
@@ -313,7 +302,7 @@ export class Peer {
         case 'pong':
           this.#pongCount += 1;
           return;
-        // We serve no chain, pass on no gossip and have no addresses to give.
+        // We serve no chain and pass on no gossip or addresses.
         case 'appRequest':
         case 'appGossip':
         case 'getPeerList':
@@ -342,10 +331,10 @@ export class Peer {
       this.close('handshake', error.message);
       return;
     }
-    // Ours waits for theirs, though that costs a round trip. A node that refuses a Handshake drops what it has not sent yet:
-    // had we sent ours at once, its own could be lost, and with it what tells us the reason. Theirs never waits for ours.
+    // Ours is sent after theirs, at the cost of a round trip: a node that refuses a Handshake drops its unsent messages, and its own
+    // Handshake may contain the reason. Nodes never wait for ours.
     this.send(encodeMessage(this.#events.createHandshake()));
-    // Until it has come, the peer drops our app messages in silence.
+    // The peer drops our app messages until it receives a PeerList.
     this.send(EMPTY_PEER_LIST);
   }
 
@@ -354,7 +343,7 @@ export class Peer {
       this.#events.onPeerList(this, peerList);
       return;
     }
-    // The peer sends its first one when it has accepted our Handshake.
+    // The first one confirms our Handshake.
     if (this.#state.kind !== 'handshaking' || this.#state.handshake === undefined) return;
     const { handshake } = this.#state;
     this.#setState({ kind: 'ready', sinceMs: this.#clock.monotonicMs(), handshake });
@@ -378,24 +367,17 @@ export class Peer {
     const { state } = this;
     switch (state.kind) {
       case 'dialing':
-        this.close('unreachable', reason ?? 'closed before TLS');
-        return;
+        return this.close('unreachable', reason ?? 'closed before TLS');
       case 'tls':
-        this.close('tls', `TLS failed: ${reason ?? 'closed by the node, which limits reconnects'}`);
-        return;
+        return this.close('tls', `TLS failed: ${reason ?? 'closed by the node, which limits reconnects'}`);
       case 'handshaking':
         if (state.handshake === undefined) {
-          this.close('not_admitted', `not admitted: ${reason ?? 'closed without a handshake'}`);
-        } else {
-          const how = reason ?? 'closed by the node';
-          this.close('handshake', `our handshake was refused: ${how}`);
+          return this.close('not_admitted', `not admitted: ${reason ?? 'closed without a handshake'}`);
         }
-        return;
+        return this.close('handshake', `our handshake was refused: ${reason ?? 'closed by the node'}`);
       case 'ready':
-        this.close('lost', `connection lost: ${reason ?? 'closed by the node'}`);
-        return;
+        return this.close('lost', `connection lost: ${reason ?? 'closed by the node'}`);
       case 'closed':
-        return;
     }
   }
 }

@@ -2,7 +2,7 @@ import { connect } from 'node:tls';
 import { createIdentityContext, type Identity } from '../identity/identity.ts';
 import type { Dial } from './dial.ts';
 
-/** Dials over TCP and TLS 1.3, and shows the certificate of `identity`. */
+/** Creates a dial over TCP and TLS 1.3 with the client certificate of `identity`. */
 export function createTlsDial(identity: Identity): Dial {
   const secureContext = createIdentityContext(identity);
   return ({ host, port }, events) => {
@@ -10,7 +10,7 @@ export function createTlsDial(identity: Identity): Dial {
       host,
       port,
       secureContext,
-      // Certificates are self-signed and nameless. Whoever dials checks the one that `onSecure` brings.
+      // Certificates are self-signed and nameless. The caller checks the one in `onSecure`.
       rejectUnauthorized: false,
       checkServerIdentity: () => undefined,
     });
@@ -43,7 +43,7 @@ export function createTlsDial(identity: Identity): Dial {
   };
 }
 
-/** OpenSSL puts the alert of the other side into `reason`. */
+/** `reason` is the TLS alert of the other side. */
 type SocketError = NodeJS.ErrnoException & { readonly reason?: string };
 
 const SOCKET_ERRORS: ReadonlyMap<string | undefined, string> = new Map([

@@ -1,90 +1,90 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
-import type { PeerLogger } from '../peer-logger.ts';
+import type { Logger } from '../../telemetry/logger.ts';
 import type { NodeVersion } from './handshake.ts';
 
-/** How long an answer is taken for the present version. */
+/** Maximum age of a version before it is requested again. */
 const MAX_AGE_MS = 60_000;
-/** The pause between two questions, be it after a failure or after an answer that is doubted at once. */
+/** Minimum pause between two requests. */
 const PAUSE_MS = 2_000;
 const TIMEOUT_MS = 10_000;
 
 export interface VersionWatchOptions {
   readonly clock: Clock;
-  readonly logger: PeerLogger;
-  /** Asks the API node for its version. */
-  readonly ask: (signal: AbortSignal) => Promise<NodeVersion>;
+  readonly logger: Pick<Logger, 'warn'>;
+  readonly request: (signal: AbortSignal) => Promise<NodeVersion>;
   readonly onAnswer: () => void;
 }
 
 /**
- * The version that Handshakes show: nodes refuse one that is too old or of another major version. It follows the API node's, so
- * that an upgrade of the network needs no restart. An old answer is used until a newer one is there.
+ * Software version for our Handshakes: nodes refuse one that is too old or of another major version. It follows the API node's, so that
+ * an upgrade of the network needs no restart. The last version is used until a newer one arrives.
  */
 export class VersionWatch {
   readonly #options: VersionWatchOptions;
   readonly #closing = new AbortController();
   #answer: { readonly version: NodeVersion; readonly atMs: number } | undefined;
   #failure: string | undefined;
-  #isDoubted = false;
-  #isAsking = false;
+  #isExpired = false;
+  #isRequesting = false;
   #notBeforeMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: VersionWatchOptions) {
     this.#options = options;
   }
 
-  /** Undefined until the first answer. */
+  /** Undefined until the first response. */
   get current(): NodeVersion | undefined {
     return this.#answer?.version;
   }
 
-  /** Why the last question failed; undefined where it did not, or none has ended yet. */
+  /** Reason why the last request failed; undefined after a success. */
   get failure(): string | undefined {
     return this.#failure;
   }
 
-  /** The version may have changed: a peer refused our Handshake. */
-  doubt(): void {
-    this.#isDoubted = true;
+  /** Called when a peer refused our Handshake: the version may have changed. */
+  expire(): void {
+    this.#isExpired = true;
   }
 
-  /** Asks where the version is not known, or is doubted. To be called a few times a second. */
-  askIfUnsure(nowMs: number): void {
-    if (this.#answer === undefined || this.#isDoubted) this.#ask(nowMs);
+  /** Requests the version if it is unknown or expired. Call it a few times a second. */
+  refreshIfExpired(nowMs: number): void {
+    if (this.#answer === undefined || this.#isExpired) this.#refresh(nowMs);
   }
 
-  /** Asks where the answer is a minute old, too. To be called when the version is used. */
-  askIfOld(nowMs: number): void {
-    if (this.#answer === undefined || this.#isDoubted || nowMs - this.#answer.atMs >= MAX_AGE_MS) this.#ask(nowMs);
+  /** Requests the version also if it is a minute old. Call it when the version is used. */
+  refreshIfOld(nowMs: number): void {
+    if (this.#answer === undefined || nowMs - this.#answer.atMs >= MAX_AGE_MS) this.#refresh(nowMs);
+    else this.refreshIfExpired(nowMs);
   }
 
   close(): void {
     this.#closing.abort(new Error('the peer network is closed'));
   }
 
-  #ask(nowMs: number): void {
-    if (this.#isAsking || nowMs < this.#notBeforeMs || this.#closing.signal.aborted) return;
-    this.#isAsking = true;
+  #refresh(nowMs: number): void {
+    if (this.#isRequesting || nowMs < this.#notBeforeMs || this.#closing.signal.aborted) return;
+    this.#isRequesting = true;
     void this.#fetch();
   }
 
   async #fetch(): Promise<void> {
-    const { ask, clock, logger, onAnswer } = this.#options;
+    const { request, clock, logger, onAnswer } = this.#options;
     using deadline = startDeadline(clock, TIMEOUT_MS, 'asking for the node version', this.#closing.signal);
     try {
-      const version = await ask(deadline.signal);
+      const version = await request(deadline.signal);
       if (this.#closing.signal.aborted) return;
       this.#answer = { version, atMs: clock.monotonicMs() };
       this.#failure = undefined;
-      this.#isDoubted = false;
+      this.#isExpired = false;
       onAnswer();
     } catch (error) {
       if (this.#closing.signal.aborted) return;
       this.#failure = error instanceof Error ? error.message : String(error);
       logger.warn({ err: error }, 'cannot ask for the node version');
     } finally {
-      this.#isAsking = false;
+      this.#isRequesting = false;
       this.#notBeforeMs = clock.monotonicMs() + PAUSE_MS;
     }
   }

@@ -13,19 +13,18 @@ import {
   YOUNG_DIAL_MS,
 } from './peer-decisions.ts';
 
-/** How often and how many nodes are dialled, and how long connections are kept that nobody wants. */
 export interface DialLimits extends RedialLimits {
-  /** The backoff starts anew after a connection that was ready for this long. */
+  /** A connection that was ready for this long resets the backoff. */
   readonly stableAfterMs: number;
-  /** The first attempt after such a connection broke comes at random within this time. */
+  /** Maximum random delay of the first dial after such a connection broke. */
   readonly firstRedialMs: number;
   readonly dialsPerSecond: number;
-  /** Connections that may be under way at the same time. */
+  /** Dialled connections that are not ready. */
   readonly maxConnecting: number;
   readonly maxConnections: number;
-  /** Peers that nobody wants but that are kept connected, to learn addresses from. */
+  /** Unwanted peers that stay connected as sources of addresses. */
   readonly gossipSources: number;
-  /** How long other connections are kept after nobody wants them any more. */
+  /** Time until other unwanted connections are closed. */
   readonly unwantedGraceMs: number;
 }
 
@@ -36,7 +35,7 @@ export const DEFAULT_DIAL_LIMITS: DialLimits = {
   stableAfterMs: 10_000,
   firstRedialMs: 500,
   dialsPerSecond: 50,
-  // 50 dials a second that all hang until their timeout of 10 s.
+  // 50 dials a second with a timeout of 10 s.
   maxConnecting: 500,
   // 10,000 L1 validators, 1,000 of the primary network, and some to spare.
   maxConnections: 12_000,
@@ -48,39 +47,38 @@ export interface DialScheduleOptions {
   readonly limits: DialLimits;
   readonly random: Random;
   readonly nowMs: number;
-  /** Whether there is an address of the node that may be dialled. */
+  /** Whether the node has an address that may be dialled. */
   readonly hasAddress: (nodeID: NodeID) => boolean;
-  /** Wanted nodes that are dialled before other wanted ones, and that room is kept for; by default there are none. */
+  /** Wanted nodes that are dialled first and have reserved connections; none by default. */
   readonly preferredNodes?: () => ReadonlySet<NodeID>;
-  /** All nodes whose address is known, the API node's peers first: some are dialled to learn addresses from them. */
+  /** Nodes with an address, the API node's peers first: some are dialled as sources of addresses. */
   readonly knownNodes: () => Iterable<NodeID>;
 }
 
-/** How a connection ended. */
 export interface ConnectionEnd {
   readonly cause: CloseCause;
   readonly reason: string;
-  /** Undefined where it never was ready. */
+  /** Undefined where it was never ready. */
   readonly readyForMs: number | undefined;
 }
 
-/** A node that signs new addresses all the time is not dialled more often than this. */
+/** Minimum time between dials of a node that signs new addresses all the time. */
 const MIN_REDIAL_MS = 1_000;
-/** How many of the known nodes are considered as first sources of addresses. */
+/** Known nodes considered as sources of addresses. */
 const MAX_SOURCE_CANDIDATES = 256;
 
-/** Times are monotonic. */
+/** Dial history of a node. Times are monotonic. */
 interface NodeRecord {
   readonly nodeID: NodeID;
   isOpen: boolean;
-  /** Failed attempts since the last connection that lasted, or since the last new address. */
+  /** Failed dials since the last stable connection or new address. */
   failures: number;
-  /** The last pause, 0 after none. */
+  /** Last pause, 0 before the first. */
   pauseMs: number;
   nextDialAtMs: number;
   lastDialAtMs: number;
   lastEnd: Pick<ConnectionEnd, 'cause' | 'reason'> | undefined;
-  /** How often in a row it took the connection and closed it without a word, and when that began. */
+  /** Consecutive connections that the node closed right after TLS, and the time of the first one. */
   turnedAway: number;
   turnedAwaySinceMs: number;
   /** Undefined while it is wanted. */
@@ -88,20 +86,19 @@ interface NodeRecord {
 }
 
 /**
- * Which node is dialled when: the history of every node that is wanted, connected or was lately tried, and what all dials
- * together may cost. It opens and closes nothing; whoever does reports every dial's `onReady` and `onClosed`.
+ * Decides when each node is dialled, within the limits of all dials. It opens and closes nothing: the caller reports `onReady` and
+ * `onClosed` of each dial.
  *
  * Bound: one record for each wanted node, each connection, and each of the few sources of addresses that failed.
  */
 export class DialSchedule {
   readonly #options: DialScheduleOptions;
   readonly #records = new Map<NodeID, NodeRecord>();
-  /** When each connection that is not ready yet was dialled. */
+  /** Time of the dial of each connection that is not ready. */
   readonly #connecting = new Map<NodeID, number>();
   #openCount = 0;
-  /** A dial costs one. They are earned by time, a second's worth at most. */
   readonly #tokens: TokenBucket;
-  #lacksRoom = false;
+  #isConnectionLimited = false;
 
   constructor(options: DialScheduleOptions) {
     this.#options = options;
@@ -109,7 +106,6 @@ export class DialSchedule {
     this.#tokens = new TokenBucket({ capacity: perSecond, perSecond }, options.nowMs);
   }
 
-  /** Connections that were dialled and are not ready yet. */
   get connectingCount(): number {
     return this.#connecting.size;
   }
@@ -119,19 +115,19 @@ export class DialSchedule {
   }
 
   /**
-   * The last {@link takeDue} might have dialled more with more room: a connection that gets ready or ends may make some. Where only time
-   * brings more dials, looking at all nodes again at every connection would be in vain.
+   * Whether connection limits, rather than the rate limit, bounded the last {@link takeDue}. If so, a connection that gets ready or ends
+   * permits further dials.
    */
-  get lacksRoom(): boolean {
-    return this.#lacksRoom;
+  get isConnectionLimited(): boolean {
+    return this.#isConnectionLimited;
   }
 
-  /** Failed attempts in a row; they start anew with a connection that lasts and with a new address. */
+  /** Failed dials since the last stable connection or new address. */
   failures(nodeID: NodeID): number {
     return this.#records.get(nodeID)?.failures ?? 0;
   }
 
-  /** How its last connection ended; undefined where it was ready since, or has not ended yet. */
+  /** End of the node's last connection; undefined where it was ready since, or none has ended. */
   lastEnd(nodeID: NodeID): Pick<ConnectionEnd, 'cause' | 'reason'> | undefined {
     return this.#records.get(nodeID)?.lastEnd;
   }
@@ -147,12 +143,11 @@ export class DialSchedule {
     if (!record.isOpen) this.#records.delete(nodeID);
   }
 
-  /** The nodes to dial now, which count as dialled from here on. */
+  /** Returns the nodes to dial now, and counts them as dialled. */
   takeDue(nowMs: number): NodeID[] {
     const { limits } = this.#options;
     const tokens = this.#tokens.left(nowMs);
-    this.#lacksRoom = false;
-    // Looking at all nodes is not worth it where none may be dialled.
+    this.#isConnectionLimited = false;
     if (tokens < 1) return [];
     const load = {
       tokens,
@@ -163,8 +158,8 @@ export class DialSchedule {
     };
     const budget = dialBudget(load, limits);
     const due = budget.total <= 0 ? [] : planDials(this.#candidates(budget.unwanted > 0, nowMs), budget, nowMs);
-    const room = Math.min(budget.total, budget.others);
-    this.#lacksRoom = room < Math.floor(tokens) && due.length >= room;
+    const available = Math.min(budget.total, budget.others);
+    this.#isConnectionLimited = available < Math.floor(tokens) && due.length >= available;
     this.#tokens.spend(due.length);
     for (const nodeID of due) {
       const record = this.#record(nodeID, nowMs);
@@ -208,7 +203,7 @@ export class DialSchedule {
     if (end.cause === 'unwanted') this.#records.delete(nodeID);
   }
 
-  /** How many nodes have been taking connections and closing them without a word for some time, see `identity-conflict.ts`. */
+  /** Counts nodes that have been closing connections right after TLS for some time, see `identity-conflict.ts`. */
   turnedAwayCount(nowMs: number): number {
     let count = 0;
     for (const { turnedAway, turnedAwaySinceMs } of this.#records.values()) {
@@ -217,7 +212,7 @@ export class DialSchedule {
     return count;
   }
 
-  /** A new address deserves a new attempt, whatever came of the old one. Says whether the node is one that is dialled at all. */
+  /** Resets the backoff of a node. Returns false for a node that is not dialled. */
   onNewAddress(nodeID: NodeID, nowMs: number): boolean {
     const record = this.#records.get(nodeID);
     if (record === undefined) return false;
@@ -226,14 +221,14 @@ export class DialSchedule {
     return true;
   }
 
-  /** The connections to close now, as nobody has wanted them for long enough. */
+  /** Returns connections to close, which have been unwanted for long enough. */
   dueDisconnects(nowMs: number): NodeID[] {
     const { gossipSources, maxBackoffMs, unwantedGraceMs } = this.#options.limits;
     const unwanted: { nodeID: NodeID; unwantedSinceMs: number }[] = [];
     for (const { nodeID, isOpen, nextDialAtMs, unwantedSinceMs } of this.#records.values()) {
       if (unwantedSinceMs === undefined) continue;
       if (isOpen) unwanted.push({ nodeID, unwantedSinceMs });
-      // A source that failed is remembered, so that it is not the first to be tried again. Not for ever, though.
+      // A source that failed keeps its record for a while, so that others are tried first.
       else if (nextDialAtMs + maxBackoffMs < nowMs) this.#records.delete(nodeID);
     }
     return planDisconnects(unwanted, { keep: gossipSources, graceMs: unwantedGraceMs }, nowMs);

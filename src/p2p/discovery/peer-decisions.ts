@@ -1,55 +1,46 @@
 import type { Random } from '../../lib/concurrency/clock.ts';
 import type { NodeID } from '../../warp/ids.ts';
-import { isPublicAddress } from '../wire/ip-address.ts';
-import type { Endpoint } from './address-book.ts';
+import { type Endpoint, isPublicAddress } from '../wire/ip-address.ts';
 
-/** A node without a connection that has an address. */
+/** Node with an address and without a connection. */
 export interface DialCandidate {
   readonly nodeID: NodeID;
   readonly wanted: boolean;
-  /** Whether it comes before other wanted ones. */
   readonly preferred?: boolean;
   /** Failed attempts since the last connection that lasted. */
   readonly failures: number;
-  /** Monotonic; not before. */
+  /** Earliest time, monotonic. */
   readonly nextDialAtMs: number;
 }
 
-export interface DialBudget {
-  /** How many connections may be started now. */
+/** Connections that may be started now. */
+interface DialBudget {
   readonly total: number;
-  /** How many of them may go to wanted nodes that are not preferred. */
+  /** Part for wanted nodes that are not preferred. */
   readonly others: number;
-  /** How many of them may go to nodes that nobody wants, to learn addresses from them. */
+  /** Part for unwanted nodes, which are dialled to learn addresses. */
   readonly unwanted: number;
 }
 
-/** What is going on, as far as it limits further dials. */
-export interface DialLoad {
-  /** Dials earned by the time that has passed. */
+interface DialLoad {
+  /** Dials that the rate limit permits. */
   readonly tokens: number;
   readonly openCount: number;
   readonly connectingCount: number;
-  /** Of those connecting, how many were dialled in the last {@link YOUNG_DIAL_MS}. */
+  /** Connecting nodes that were dialled in the last {@link YOUNG_DIAL_MS}. */
   readonly youngCount: number;
-  /** Preferred nodes without a connection; undefined where no node is preferred, so that nothing is kept for any. */
+  /** Preferred nodes without a connection; undefined where no node is preferred, which reserves nothing. */
   readonly preferredMissing?: number | undefined;
 }
 
-/**
- * Of dials under way, what nodes that are not preferred may have together: whoever names an L1 whose nodes all hang must not
- * hold up those of the operator's own for the ten seconds that a dial may take.
- */
+/** Limit for nodes that are not preferred: an L1 with unresponsive nodes must not delay the operator's own for a dial timeout of 10 s. */
 const OTHERS_SHARE_OF_DIALS = 0.75;
-/** Of connections: kept for preferred nodes that are yet to come. 500 of 12,000. */
+/** Share of connections reserved for future preferred nodes: 500 of 12,000. */
 const PREFERRED_HEADROOM = 1 / 24;
 
-/** A dial takes a third of a millisecond of our time: after this many, other work has its turn. */
+/** Dials before a yield to the event loop; each takes a third of a millisecond. */
 export const MAX_DIALS_PER_STEP = 32;
-/**
- * Young dials that may be under way: TLS takes a millisecond or two of our time for each, and hundreds of them at once would
- * hold up everything else for a second. Older ones do not count, as they hang without taking any of our time.
- */
+/** TLS takes 1 to 2 ms of CPU for each young dial, so hundreds at once would block for a second. Older dials wait for the network. */
 export const MAX_YOUNG_DIALS = 100;
 export const YOUNG_DIAL_MS = 2_000;
 
@@ -79,20 +70,14 @@ export function dialBudget(
   return { total, others, unwanted: gossipSources - openCount };
 }
 
-/**
- * A node that failed counts as due so much later for each time, and nobody goes before it for ever: those that sign new addresses
- * all the time have never failed since, and fifty of them would take all dials.
- */
+/** Delay in the dial order for each failure. Bounded, because nodes that sign new addresses all the time never have failures. */
 const FAILURE_MS = 5_000;
 const MAX_COUNTED_FAILURES = 6;
 
-/**
- * Which nodes to dial now: preferred ones first, then other wanted ones, of both first those that failed the fewest times or have
- * waited longest.
- */
+/** Chooses the nodes to dial: preferred ones, other wanted ones, unwanted ones, in each group those with few failures or a long wait. */
 export function planDials(candidates: Iterable<DialCandidate>, budget: DialBudget, nowMs: number): NodeID[] {
   if (budget.total <= 0) return [];
-  // By rank: the best so far, the best first. Of thousands a few dozen may be dialled, so that sorting all would be in vain.
+  // Sorted insertion by rank, because a few dozen of thousands are dialled.
   const best = [budget.total, budget.others, budget.unwanted].map((max) => ({
     max,
     candidates: [] as DialCandidate[],
@@ -107,14 +92,14 @@ export function planDials(candidates: Iterable<DialCandidate>, budget: DialBudge
     .map(({ nodeID }) => nodeID);
 }
 
-/** Of equal ones, those stay in front that came first. */
+/** Inserts behind equal candidates. */
 function insert(candidate: DialCandidate, best: DialCandidate[], max: number): void {
   if (max <= 0) return;
   const last = best.at(-1);
   if (best.length >= max && last !== undefined && !isBefore(candidate, last)) return;
-  let place = best.length;
-  while (place > 0 && isBefore(candidate, best[place - 1] as DialCandidate)) place -= 1;
-  best.splice(place, 0, candidate);
+  let index = best.length;
+  while (index > 0 && isBefore(candidate, best[index - 1] as DialCandidate)) index -= 1;
+  best.splice(index, 0, candidate);
   if (best.length > max) best.pop();
 }
 
@@ -131,14 +116,13 @@ function rank({ wanted, preferred = false }: DialCandidate): 0 | 1 | 2 {
   return preferred ? 0 : 1;
 }
 
-/** A connection that nobody wants any more. */
-export interface UnwantedPeer {
+interface UnwantedPeer {
   readonly nodeID: NodeID;
   /** Monotonic. */
   readonly unwantedSinceMs: number;
 }
 
-/** Which connections to close: those unwanted for longer than the grace. `keep` of them stay, to learn addresses from. */
+/** Chooses connections to close: unwanted for longer than the grace. `keep` of them stay open to learn addresses. */
 export function planDisconnects(
   unwanted: readonly UnwantedPeer[],
   limits: { keep: number; graceMs: number },
@@ -154,19 +138,17 @@ export function planDisconnects(
 }
 
 export interface RedialLimits {
-  /** The pause after the first failure, times [1, 2). */
+  /** Pause after the first failure, multiplied by a random factor of [1, 2). */
   readonly initialBackoffMs: number;
   readonly maxBackoffMs: number;
 }
 
 /**
- * The pause before the next dial after a further failure, as the reference node's (avalanchego `network/tracked_ip.go`): it
- * grows by a random factor of [1, 2) each time, and is spread over the upper quarter once it reaches the maximum.
+ * Returns the pause after another failure (avalanchego `network/tracked_ip.go`): it grows by a random factor of [1, 2), and is random in
+ * the upper quarter at the maximum. `backoffMs` would double it, so that thousands of validators that failed together in an outage would
+ * be dialled again in waves.
  *
- * Not `backoffMs`, which doubles: thousands of validators that fail at the same moment, as in an outage of ours, would be
- * dialled again in waves. A random factor each time spreads them further with each failure.
- *
- * @param previousMs the pause before, 0 after none
+ * @param previousMs 0 before the first failure
  */
 export function nextRedialPauseMs(previousMs: number, limits: RedialLimits, random: Random): number {
   const grown = (previousMs > 0 ? previousMs : limits.initialBackoffMs) * (1 + random());
@@ -179,23 +161,21 @@ export interface SearchIntervals {
 }
 
 /**
- * The pause between two searches for nodes that are missing: a tenth of the time since one went missing or was found. So a
- * validator that comes back at another address after a minute is found within some six seconds, while one that never comes
- * back costs next to nothing.
+ * Returns the pause between two searches for missing nodes: a tenth of the time since the last change. A validator with a new address
+ * after a minute is found within some six seconds, while one that stays away costs next to nothing.
  */
 export function searchIntervalMs(quietMs: number, intervals: SearchIntervals): number {
   return Math.min(Math.max(quietMs / 10, intervals.minMs), intervals.maxMs);
 }
 
-/** How many more sources than needed are drawn at random: enough to meet one of the few that know all subnets. */
+/** Sources drawn in addition to those needed, to include one of the few that know all subnets. */
 const GOSSIP_SAMPLE = 8;
 
 /**
- * Which peers to ask for addresses. Only validators of the primary network know the addresses of every subnet, so among
- * thousands of L1 validators most have nothing new. Of a random sample, those never asked come first, then those whose last
- * answer had the most new addresses.
+ * Chooses peers for GetPeerList from a random sample: first those never asked, then by new addresses in the last response. Only validators
+ * of the primary network know the addresses of every subnet; most of thousands of L1 validators have none.
  *
- * @param lastNewsOf how many new addresses a peer's last answer had; undefined where it was never asked
+ * @param lastNewsOf new addresses in a peer's last response; undefined before the first
  */
 export function chooseGossipSources(
   peers: readonly NodeID[],
@@ -210,25 +190,18 @@ export function chooseGossipSources(
     .map(({ nodeID }) => nodeID);
 }
 
-/** A few of many at random, each once. */
+/** Partial Fisher-Yates shuffle. */
 function drawSome<T>(items: readonly T[], count: number, random: Random): T[] {
-  const drawn: T[] = [];
-  /** Ascending. */
-  const taken: number[] = [];
-  while (drawn.length < count && drawn.length < items.length) {
-    let index = Math.floor(random() * (items.length - taken.length));
-    let place = 0;
-    while (place < taken.length && (taken[place] as number) <= index) {
-      index += 1;
-      place += 1;
-    }
-    taken.splice(place, 0, index);
-    drawn.push(items[index] as T);
+  const drawn = [...items];
+  const end = Math.min(count, items.length);
+  for (let index = 0; index < end; index += 1) {
+    const other = index + Math.floor(random() * (drawn.length - index));
+    [drawn[index], drawn[other]] = [drawn[other] as T, drawn[index] as T];
   }
-  return drawn;
+  return drawn.slice(0, end);
 }
 
-/** Whether an endpoint may be dialled. Host names only where private addresses are allowed, since a name may lead to one. */
+/** Whether an endpoint may be dialled. Excludes host names unless private addresses are allowed: a name may resolve to one. */
 export function isPermitted({ host }: Endpoint, allowPrivateAddresses: boolean): boolean {
   return allowPrivateAddresses || isPublicAddress(host);
 }

@@ -4,27 +4,27 @@ import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import { PenaltyBucket } from '../../lib/concurrency/penalty-bucket.ts';
 import { TokenBucket } from '../../lib/concurrency/token-bucket.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
+import type { Logger } from '../../telemetry/logger.ts';
 import type { NodeID } from '../../warp/ids.ts';
-import { encodeKnownPeers } from '../connection/handshake.ts';
 import type { ClaimedIpPort, PeerList } from '../gen/p2p_pb.js';
-import type { PeerLogger } from '../peer-logger.ts';
-import type { PeerMetrics } from '../peer-metrics.ts';
-import { isDialable } from '../wire/ip-address.ts';
+import { type Endpoint, isDialable } from '../wire/ip-address.ts';
 import { encodeMessage } from '../wire/messages.ts';
 import { parseClaimedIpPort, verifySignedAddress } from '../wire/signed-address.ts';
-import type { AddressBook, Endpoint } from './address-book.ts';
+import type { AddressBook } from './address-book.ts';
 import { chooseGossipSources, type SearchIntervals, searchIntervalMs } from './peer-decisions.ts';
 
-/** Where the API node or the operator says that a node is. */
+/** Address from the API node or the configuration. */
 export interface BootstrapPeer extends Endpoint {
   readonly nodeID: NodeID;
 }
 
+/** `first` is the first address of a node, `new` a newer one, `skipped` one beyond the rate limits. */
+export type ClaimResult = 'first' | 'new' | 'known' | 'invalid' | 'skipped';
+
 export interface PeerDiscoveryOptions {
   readonly clock: Clock;
   readonly random: Random;
-  readonly logger: PeerLogger;
-  readonly metrics: PeerMetrics;
+  readonly logger: Pick<Logger, 'debug' | 'warn'>;
   readonly book: AddressBook;
   readonly bootstrapPeers: (signal: AbortSignal) => Promise<readonly BootstrapPeer[]>;
   readonly gossipIntervals: SearchIntervals;
@@ -34,55 +34,53 @@ export interface PeerDiscoveryOptions {
   readonly isSearching: () => boolean;
   readonly readyPeers: () => readonly NodeID[];
   readonly send: (nodeID: NodeID, payload: Uint8Array) => void;
-  /** A node has an address it did not have before. */
+  /** Called for each node with a new address. */
   readonly onAddress: (nodeID: NodeID) => void;
+  /** Called for each address received from a peer. */
+  readonly onClaim: (result: ClaimResult) => void;
 }
 
-/** Questions that may be open at a time. An answer with new addresses is followed by the next question, to another peer. */
+/** Requests for addresses at a time. A response with new addresses is followed by a request to another peer. */
 const GOSSIP_FAN_OUT = 4;
-/** A node that has nothing new does not answer: after this long its question counts as answered, and it may be asked again. */
+/** A node without new addresses does not respond: after this time its request counts as ended. */
 const GOSSIP_OVERDUE_MS = 500;
-/** A later answer is not taken any more. Bounds the state: four questions each half a second, for this long. */
+/** A later response is dropped. Bounds the state to four requests each half a second. */
 const GOSSIP_ANSWER_MS = 10_000;
-/** How old the filter in a question may be: making a new one takes some milliseconds for each thousand known addresses. */
+/** Age of the filter in a request. A new one takes some milliseconds for each thousand addresses. */
 const FILTER_AGES: SearchIntervals = { minMs: 2_000, maxMs: 60_000 };
-/** Nodes send at most 15 entries. More than this are not even looked at, since each may cost a verification. */
+/** Nodes send at most 15 entries. Further ones are ignored, because each may cost a verification. */
 const MAX_PEER_LIST_ENTRIES = 64;
-/** The API is asked again after a tenth of the time that a node has been missing, within these limits. */
+/** Limits of the pause between requests for bootstrap peers. */
 const BOOTSTRAP_INTERVALS: SearchIntervals = { minMs: 5_000, maxMs: 300_000 };
-/** After a failure of the API. */
 const BOOTSTRAP_RETRY = { baseMs: 1_000, maxMs: 30_000 };
 const BOOTSTRAP_TIMEOUT_MS = 30_000;
 
 /**
- * Verifications of addresses for each dial that is allowed. One takes a third of a millisecond, so at 50 dials a second they take at
- * most a seventh of one core. A peer can sign new addresses of its own nodes all the time; what is not verified comes again later.
+ * A verification takes a third of a millisecond, so at 50 dials a second they take at most a seventh of one core. A peer can sign new
+ * addresses of its nodes all the time. Skipped addresses are received again later.
  */
 const VERIFICATIONS_PER_DIAL = 8;
-/** For longer than a second, however many dials are allowed: a quarter of one core. */
+/** A quarter of one core. */
 const MAX_VERIFICATIONS_PER_SECOND = 800;
-/** Verifications of what one peer sent: nodes send 15 addresses at a time, and mostly known ones. */
-const OF_PEER = { capacity: 128, perSecond: 8 };
-/** Nodes verify what they pass on, so that a wrong signature is hardly ever an accident. */
-const POINTS_OF_WRONG = 8;
-/** All peers that are connected. */
+/** Verifications for one peer: nodes send 15 addresses at a time, mostly known ones. */
+const PEER_VERIFICATIONS = { capacity: 128, perSecond: 8 };
+/** Penalty for an invalid signature, which nodes never pass on. */
+const INVALID_SIGNATURE_POINTS = 8;
+/** Connected peers. */
 const MAX_PEERS = 20_000;
 
-/**
- * Finds out where nodes are: from the API for a start, then from the signed addresses that peers pass on. Fills the
- * {@link AddressBook} and has no other effect; it dials nobody.
- */
+/** Fills the {@link AddressBook} from the API and then from the signed addresses that peers pass on. It does not dial. */
 export class PeerDiscovery {
   readonly #options: PeerDiscoveryOptions;
   readonly #closing = new AbortController();
-  /** When a node last went missing or was found. Monotonic, as all times here. */
+  /** Time when a node last went missing or was found. All times are monotonic. */
   #lastChangeMs: number;
   #lastRoundAtMs = Number.NEGATIVE_INFINITY;
-  /** When each peer was asked that has not answered. A PeerList that nobody asked for is not worth its verifications. */
+  /** Time of each request without a response. Unrequested PeerLists are dropped. */
   readonly #asked = new Map<NodeID, number>();
   readonly #lastNews = new Map<NodeID, number>();
   readonly #penalties: PenaltyBucket;
-  /** Wanted nodes have a bucket of their own, which addresses that anybody can make up do not empty. */
+  /** Separate buckets, so that invented nodes do not use up the verifications for wanted ones. */
   readonly #verifications: { readonly wanted: TokenBucket; readonly others: TokenBucket };
   #bootstrap: { state: 'idle' | 'running'; lastAtMs: number; failures: number; succeeded: boolean } = {
     state: 'idle',
@@ -96,7 +94,7 @@ export class PeerDiscovery {
   constructor(options: PeerDiscoveryOptions) {
     this.#options = options;
     this.#lastChangeMs = options.clock.monotonicMs();
-    this.#penalties = new PenaltyBucket({ ...OF_PEER, clock: options.clock, maxKeys: MAX_PEERS });
+    this.#penalties = new PenaltyBucket({ ...PEER_VERIFICATIONS, clock: options.clock, maxKeys: MAX_PEERS });
     const perSecond = VERIFICATIONS_PER_DIAL * options.dialsPerSecond;
     const createBucket = () =>
       new TokenBucket(
@@ -106,17 +104,17 @@ export class PeerDiscovery {
     this.#verifications = { wanted: createBucket(), others: createBucket() };
   }
 
-  /** A node went missing or was found: the pauses between searches start short again. */
+  /** Resets the pauses between searches, after a node went missing or was found. */
   searchEagerly(): void {
     this.#lastChangeMs = this.#options.clock.monotonicMs();
   }
 
-  /** The first peers are others now: the next tick asks for them, whoever is connected. */
+  /** Requests bootstrap peers at the next tick. */
   bootstrapAgain(): void {
     this.#isBootstrapOld = true;
   }
 
-  /** To be called a few times a second. */
+  /** Call it a few times a second. */
   tick(nowMs: number): void {
     this.#bootstrapIfDue(nowMs);
     for (const [nodeID, askedAtMs] of this.#asked) {
@@ -132,7 +130,6 @@ export class PeerDiscovery {
     this.#ask(GOSSIP_FAN_OUT, nowMs);
   }
 
-  /** The addresses with which a peer confirmed our Handshake, chosen by the filter in it. */
   onHandshakePeerList(nodeID: NodeID, peerList: PeerList): void {
     this.#take(nodeID, peerList);
   }
@@ -154,26 +151,26 @@ export class PeerDiscovery {
     let news = 0;
     for (const claimed of peerList.claimedIpPorts.slice(0, MAX_PEER_LIST_ENTRIES)) {
       const result = this.#takeClaim(nodeID, claimed);
-      this.#options.metrics.onAddress(result === 'first' ? 'new' : result);
+      this.#options.onClaim(result);
       if (result === 'first') news += 1;
     }
     this.#lastNews.set(nodeID, news);
-    // Nodes send at most 15 addresses at a time: as long as some are new, there may be more. A later address of a node that has one does
-    // not count: a peer can sign those of its own nodes anew for ever, and have us verify them as fast as it answers.
+    // Nodes send at most 15 addresses at a time: after new ones, there may be more. Newer addresses of known nodes do not count, because a
+    // peer can sign those of its nodes repeatedly and make us verify them as fast as it responds.
     if (news > 0 && this.#options.isSearching()) this.#ask(1, this.#options.clock.monotonicMs());
   }
 
-  #takeClaim(peer: NodeID, claimed: ClaimedIpPort): 'first' | 'new' | 'known' | 'invalid' | 'skipped' {
+  #takeClaim(peer: NodeID, claimed: ClaimedIpPort): ClaimResult {
     const { book, clock, isWanted, onAddress } = this.#options;
-    let isTaken = false;
+    let isCharged = false;
     try {
       const address = parseClaimedIpPort(claimed);
-      if (!book.isNews(address.nodeID, address.timestamp)) return 'known';
+      if (!book.isNewer(address.nodeID, address.timestamp)) return 'known';
       const bucket = isWanted(address.nodeID) ? this.#verifications.wanted : this.#verifications.others;
       if (this.#penalties.level(peer) >= 1 || bucket.left(clock.monotonicMs()) < 1) return 'skipped';
       bucket.spend(1);
       this.#penalties.charge(peer, 1);
-      isTaken = true;
+      isCharged = true;
       verifySignedAddress(address, clock.now());
       const isFirst = book.signedEndpoint(address.nodeID) === undefined;
       book.addSigned(address.nodeID, address);
@@ -181,7 +178,7 @@ export class PeerDiscovery {
       return isFirst ? 'first' : 'new';
     } catch (error) {
       if (!(error instanceof ParseError)) throw error;
-      if (isTaken) this.#penalties.charge(peer, POINTS_OF_WRONG - 1);
+      if (isCharged) this.#penalties.charge(peer, INVALID_SIGNATURE_POINTS - 1);
       return 'invalid';
     }
   }
@@ -195,9 +192,7 @@ export class PeerDiscovery {
     const sources = readyPeers().filter((nodeID) => !open.has(nodeID));
     const chosen = chooseGossipSources(sources, (nodeID) => this.#lastNews.get(nodeID), free, random);
     if (chosen.length === 0) return;
-    const knownPeers = encodeKnownPeers(
-      book.knownPeers(nowMs, searchIntervalMs(nowMs - this.#lastChangeMs, FILTER_AGES)),
-    );
+    const knownPeers = book.knownPeers(nowMs, searchIntervalMs(nowMs - this.#lastChangeMs, FILTER_AGES));
     const payload = encodeMessage({ case: 'getPeerList', value: { knownPeers, allSubnets: true } });
     for (const nodeID of chosen) {
       this.#asked.set(nodeID, nowMs);

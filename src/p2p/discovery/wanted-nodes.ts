@@ -5,13 +5,13 @@ export interface WantedChange {
   readonly removed: readonly NodeID[];
 }
 
-/** The nodes that connections are wanted to: all that are in at least one named set, but never ourselves. */
+/** Nodes in at least one named set, without our own NodeID. */
 export class WantedNodes {
-  /** Our own NodeID may be a validator's, where the operator gave us its certificate. */
+  /** May be a validator's, where the operator configured its certificate. */
   readonly #ownNodeID: NodeID;
   readonly #sets = new Map<string, ReadonlySet<NodeID>>();
   readonly #preferredNames = new Set<string>();
-  #all: ReadonlySet<NodeID> = new Set();
+  #all: Set<NodeID> = new Set();
   #preferred: ReadonlySet<NodeID> = new Set();
 
   constructor(ownNodeID: NodeID) {
@@ -22,12 +22,11 @@ export class WantedNodes {
     return this.#all;
   }
 
-  /** Those of them that are in a preferred set. */
+  /** Nodes in at least one preferred set. */
   get preferred(): ReadonlySet<NodeID> {
     return this.#preferred;
   }
 
-  /** Replaces the set of that name. */
   set(name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred = false): WantedChange {
     this.#sets.set(name, new Set(nodeIDs));
     if (isPreferred) this.#preferredNames.add(name);
@@ -52,9 +51,6 @@ export class WantedNodes {
     preferred.delete(this.#ownNodeID);
     this.#all = after;
     this.#preferred = preferred;
-    return {
-      added: [...after].filter((nodeID) => !before.has(nodeID)),
-      removed: [...before].filter((nodeID) => !after.has(nodeID)),
-    };
+    return { added: [...after.difference(before)], removed: [...before.difference(after)] };
   }
 }

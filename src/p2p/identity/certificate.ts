@@ -4,14 +4,14 @@ import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { type NodeID, nodeIDFromCertificate } from '../../warp/ids.ts';
 import { DER_TAG, DerReader, encodeDer } from './der.ts';
 
-/** avalanchego `staking/parse.go`: larger certificates are refused by every node. */
+/** Nodes refuse larger certificates (avalanchego `staking/parse.go`). */
 export const MAX_CERTIFICATE_LENGTH = 2 * 1024;
 const RSA_MODULUS_LENGTHS: ReadonlySet<number | undefined> = new Set([2048, 4096]);
 const RSA_PUBLIC_EXPONENT = 65_537n;
 
 const WHAT = 'staking certificate';
 
-/** A node's certificate. Nobody else signs it, and only its key is believed: the NodeID is the hash of its bytes. */
+/** Self-signed certificate of a node. Only its key is used; the NodeID is the hash of its bytes. */
 export interface StakingCertificate {
   readonly der: Uint8Array;
   readonly nodeID: NodeID;
@@ -19,11 +19,11 @@ export interface StakingCertificate {
 }
 
 /**
- * Reads a certificate as the reference node does (avalanchego `staking/parse.go`): only the public key is looked at.
- * OpenSSL's X.509 parser is not used, which refuses certificates that nodes accept.
+ * Reads only the public key, like the reference node (avalanchego `staking/parse.go`). OpenSSL's X.509 parser refuses certificates that
+ * nodes accept.
  *
- * @throws {ParseError} on bytes that are no certificate, above 2 KiB, or with a key that nodes refuse (all but ECDSA
- * P-256, RSA 2048 and RSA 4096 with the exponent 65537)
+ * @throws {ParseError} for a malformed certificate, one above 2 KiB, or a key other than ECDSA P-256, or RSA 2048 or 4096 with the
+ * exponent 65537
  */
 export function parseStakingCertificate(der: Uint8Array): StakingCertificate {
   if (der.length > MAX_CERTIFICATE_LENGTH) {
@@ -70,7 +70,7 @@ function parsePublicKey(spki: Uint8Array): KeyObject {
   throw new ParseError(WHAT, `has a key of type ${type}, only ECDSA P-256 and RSA are allowed`);
 }
 
-/** ECDSA (ASN.1) or RSA PKCS#1 v1.5 over SHA-256, as avalanchego `staking/verify.go`. False for any malformed signature. */
+/** Verifies ECDSA (ASN.1) or RSA PKCS#1 v1.5 over SHA-256 (avalanchego `staking/verify.go`). False for a malformed signature. */
 export function verifyStakingSignature(
   certificate: StakingCertificate,
   message: Uint8Array,
@@ -79,7 +79,7 @@ export function verifyStakingSignature(
   try {
     return verify('sha256', message, certificate.publicKey, signature);
   } catch {
-    // On some malformed keys and signatures OpenSSL throws instead of answering no.
+    // OpenSSL throws on some malformed keys and signatures.
     return false;
   }
 }
@@ -90,13 +90,13 @@ const ECDSA_WITH_SHA256 = encodeDer(DER_TAG.sequence, hexToBytes('06082a8648ce3d
 const VERSION = encodeDer(DER_TAG.context0, Uint8Array.of(DER_TAG.integer, 1, 2));
 const SERIAL_NUMBER = Uint8Array.of(DER_TAG.integer, 1, 0);
 const EMPTY_NAME = encodeDer(DER_TAG.sequence);
-/** From 2000 to the date that RFC 5280 reserves for "never expires": nodes do not look at it. */
+/** Ends at the date that RFC 5280 reserves for "never expires"; nodes ignore it. */
 const VALIDITY = encodeDer(
   DER_TAG.sequence,
   encodeDer(DER_TAG.utcTime, Buffer.from('000101000000Z')),
   encodeDer(DER_TAG.generalizedTime, Buffer.from('99991231235959Z')),
 );
-/** keyUsage digitalSignature and basicConstraints, both critical: what the reference node writes into its own. */
+/** keyUsage digitalSignature and basicConstraints, both critical, like the reference node's. */
 const EXTENSIONS = hexToBytes('a320301e300e0603551d0f0101ff040403020780300c0603551d130101ff04023000');
 
 interface KeyPair {
@@ -104,12 +104,12 @@ interface KeyPair {
   readonly privateKey: KeyObject;
 }
 
-/** A self-signed certificate of a P-256 key, with the same fields as the reference node's (avalanchego `staking/tls.go`). */
+/** Creates a self-signed certificate of a P-256 key with the fields of the reference node's (avalanchego `staking/tls.go`). */
 export function createStakingCertificate(keys: KeyPair): StakingCertificate {
   return parseStakingCertificate(encodeSelfSignedCertificate(keys));
 }
 
-/** The same of any EC key, in DER. */
+/** Encodes the certificate of any EC key in DER. */
 export function encodeSelfSignedCertificate(keys: KeyPair): Uint8Array {
   const tbsCertificate = encodeDer(
     DER_TAG.sequence,

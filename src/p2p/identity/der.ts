@@ -1,7 +1,7 @@
 import { concatBytes } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 
-/** The tags of X.690 that a staking certificate is made of. */
+/** X.690 tags in a staking certificate. */
 export const DER_TAG = {
   integer: 0x02,
   bitString: 0x03,
@@ -9,20 +9,19 @@ export const DER_TAG = {
   utcTime: 0x17,
   generalizedTime: 0x18,
   sequence: 0x30,
-  /** `[0]`, which holds the version of a certificate. */
+  /** Version of a certificate. */
   context0: 0xa0,
-  /** `[3]`, which holds the extensions of a certificate. */
+  /** Extensions of a certificate. */
   context3: 0xa3,
 } as const;
 
-/** One element: its whole encoding, and its content without tag and length. Both are views into the input. */
-export interface DerElement {
-  readonly tag: number;
+/** Element and its content without tag and length, both views into the input. */
+interface DerElement {
   readonly encoding: Uint8Array;
   readonly content: Uint8Array;
 }
 
-/** Walks the elements of one constructed value. Lengths are definite and minimal, as DER demands. */
+/** Reads the elements of one constructed value. Lengths must be definite and minimal (DER). */
 export class DerReader {
   readonly #bytes: Uint8Array;
   readonly #what: string;
@@ -33,7 +32,7 @@ export class DerReader {
     this.#what = what;
   }
 
-  /** @throws {ParseError} where the next element has another tag, or does not fit into what is left */
+  /** @throws {ParseError} where the next element has another tag or exceeds the input */
   read(tag: number, field: string): DerElement {
     const start = this.#offset;
     const found = this.#bytes[start];
@@ -42,14 +41,9 @@ export class DerReader {
     const end = start + headerLength + length;
     if (end > this.#bytes.length) throw this.#error(`${field} has ${length} bytes, more than are left`);
     this.#offset = end;
-    return {
-      tag,
-      encoding: this.#bytes.subarray(start, end),
-      content: this.#bytes.subarray(start + headerLength, end),
-    };
+    return { encoding: this.#bytes.subarray(start, end), content: this.#bytes.subarray(start + headerLength, end) };
   }
 
-  /** Steps over an optional element. */
   skipOptional(tag: number, field: string): void {
     if (this.#bytes[this.#offset] === tag) this.read(tag, field);
   }
@@ -64,7 +58,7 @@ export class DerReader {
     if (first === undefined) throw this.#error(`${field} has no length`);
     if (first < 0x80) return { length: first, headerLength: 2 };
     const count = first & 0x7f;
-    // Three bytes reach 16 MiB, far above any certificate, and stay exact in a number.
+    // Three bytes reach 16 MiB.
     if (count === 0 || count > 3) throw this.#error(`${field} has a length of ${count} bytes`);
     let length = 0;
     for (let index = 0; index < count; index += 1) {

@@ -1,28 +1,24 @@
-/** How the nodes of a network take our connections. */
-export interface Admission {
-  /** Nodes whose connection is ready for requests. */
+/** Connections of one network by how nodes treat them. */
+export interface NodeAcceptance {
+  /** Nodes with a connection that is ready for requests. */
   readonly connected: number;
-  /** Nodes that have taken our connection several times in a row, and closed it without a word each time. */
+  /** Nodes that accepted TLS several times in a row and closed at once each time. */
   readonly turnedAway: number;
 }
 
-/** Once is chance: a node that is just starting or stopping does so, too. */
+/** A single close may come from a node that is starting or stopping. */
 export const MIN_TURNED_AWAY = 3;
-/**
- * A node forgets a connection of ours that broke without its knowing after 30 s (avalanchego `network/peer`, PongTimeout). Until then
- * it turns away our own next one, as after a crash of the machine.
- */
+/** A node keeps a broken connection of ours for 30 s (avalanchego `network/peer`, PongTimeout) and closes new ones until then. */
 export const TURNED_AWAY_MS = 45_000;
-/** Single nodes may admit only those that they list. */
+/** Single nodes may accept only listed nodes. */
 const MIN_NODES = 3;
 
 /**
- * Whether it looks as if another process had connections under our NodeID. A node has one connection of each NodeID: it closes the
- * second right after TLS and keeps the first (avalanchego v1.14.2 `network/network.go`, `upgrade`: "already connected to peer").
- * In the same way it closes connections of all but validators and listed nodes where it is set to (`AllowConnection`,
- * `network-require-validator-to-connect`). Few nodes are, so a quarter of those that we reach is the sign: two processes that
- * start together get half of the nodes each, and one that starts later gets next to none.
+ * Whether another process seems to use our NodeID. A node keeps the first connection of a NodeID and closes a second one right after TLS
+ * (avalanchego v1.14.2 `network/network.go`, `upgrade`: "already connected to peer"). Nodes with `network-require-validator-to-connect`
+ * do the same to non-validators, but few nodes have that set, so the sign is a quarter of the nodes that we reach: two processes that
+ * start together get half of the nodes each, and one that starts later gets nearly none.
  */
-export function isIdentityContested({ connected, turnedAway }: Admission): boolean {
+export function isIdentityContested({ connected, turnedAway }: NodeAcceptance): boolean {
   return turnedAway >= MIN_NODES && 4 * turnedAway >= connected + turnedAway;
 }

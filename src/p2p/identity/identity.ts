@@ -1,12 +1,19 @@
-import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
-import { open, readFile, rename, rm, stat } from 'node:fs/promises';
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomUUID,
+  X509Certificate,
+} from 'node:crypto';
+import { link, open, readFile, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { createFolder } from '../../lib/net/create-folder.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import { createStakingCertificate, parseStakingCertificate, type StakingCertificate } from './certificate.ts';
 
-/** Who we are to other nodes: a staking certificate and its key. */
+/** Staking certificate and its key, which decide our NodeID. */
 export interface Identity {
   readonly nodeID: NodeID;
   readonly certificate: StakingCertificate;
@@ -14,17 +21,17 @@ export interface Identity {
   readonly privateKey: KeyObject;
 }
 
-/** The staking certificate or its key cannot be used. The message is for the operator. */
+/** The staking certificate or its key cannot be used. The message is for operators. */
 export class IdentityError extends Error {
   override readonly name = 'IdentityError';
 }
 
-/** A new ECDSA P-256 identity, held in memory only. */
+/** Creates an ECDSA P-256 identity in memory. */
 export function createIdentity(): Identity {
   return identityOfKeys(generateKeyPairSync('ec', { namedCurve: 'P-256' }));
 }
 
-/** A new certificate of a P-256 key: a new NodeID, as no two certificates of a key are the same. */
+/** Creates a certificate for a P-256 key. Each call returns another NodeID, because the signature is random. */
 export function identityOfKeys(keys: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }): Identity {
   const certificate = createStakingCertificate(keys);
   return {
@@ -35,11 +42,19 @@ export function identityOfKeys(keys: { readonly publicKey: KeyObject; readonly p
   };
 }
 
-/** @throws {IdentityError} where the PEM texts of these files are no certificate and key, do not match, or are refused by nodes */
+/** Files of an identity. */
+export interface IdentityFiles {
+  readonly certificatePath: string;
+  readonly privateKeyPath: string;
+  /** Folder that holds these two files only; undefined where each file has a separate path. */
+  readonly directory: string | undefined;
+}
+
+/** @throws {IdentityError} where the PEM texts are not a certificate and its key, or nodes refuse the certificate */
 export function parseIdentity(
   certificatePem: string,
   privateKeyPem: string,
-  { certificatePath, privateKeyPath }: IdentityPaths,
+  { certificatePath, privateKeyPath }: Omit<IdentityFiles, 'directory'>,
 ): Identity {
   const x509 = readPem(`certificate ${certificatePath}`, () => new X509Certificate(certificatePem));
   const privateKey = readPem(`private key ${privateKeyPath}`, () => createPrivateKey(privateKeyPem));
@@ -52,67 +67,67 @@ export function parseIdentity(
   return { nodeID: certificate.nodeID, certificate, certificatePem: x509.toString(), privateKey };
 }
 
-export interface IdentityPaths {
-  readonly certificatePath: string;
-  readonly privateKeyPath: string;
-}
-
 /**
- * Reads the identity from two PEM files, or where neither file exists, makes a new one and writes it there. The NodeID must
- * outlive restarts, since operators of validator-only networks admit us by it.
+ * Reads the identity, or creates it where neither file exists. The NodeID must survive restarts, because operators of validator-only
+ * networks allow us by it. Processes that start together get the same identity: a file appears complete, and the first one stays.
  *
- * @throws {IdentityError} where only one of the files exists, one cannot be read or written, or their content is refused
+ * The key is written first. In the identity's folder, a P-256 key without a certificate was left by a crash or belongs to a process
+ * that is starting, and gets a certificate. With separate paths, one file without the other is an error.
+ *
+ * @throws {IdentityError} where a file is missing, cannot be read or written, or has refused content
  */
-export async function loadOrCreateIdentity(paths: IdentityPaths): Promise<Identity> {
-  const [certificatePem, privateKeyPem] = await Promise.all([
-    readIfExists(paths.certificatePath),
-    readIfExists(paths.privateKeyPath),
-  ]);
-  if (certificatePem !== undefined && privateKeyPem !== undefined) {
-    return parseIdentity(certificatePem, privateKeyPem, paths);
+export async function openIdentity(files: IdentityFiles): Promise<Identity> {
+  const { certificatePath, privateKeyPath, directory } = files;
+  // In this order: a certificate that exists was written after its key.
+  const certificatePem = await readIfExists(certificatePath);
+  const privateKeyPem = await readIfExists(privateKeyPath);
+  if (certificatePem !== undefined) {
+    if (privateKeyPem === undefined) throw missing(privateKeyPath, certificatePath);
+    return parseIdentity(certificatePem, privateKeyPem, files);
   }
-  if (certificatePem !== undefined) throw missing(paths.privateKeyPath, paths.certificatePath);
-  if (privateKeyPem !== undefined) throw missing(paths.certificatePath, paths.privateKeyPath);
-
-  const identity = createIdentity();
-  // The key first: a crash in between leaves a key without a certificate, which is reported, and never a NodeID without its key.
-  await writeAtomically(paths.privateKeyPath, encodePrivateKey(identity));
-  await writeAtomically(paths.certificatePath, identity.certificatePem);
-  return identity;
+  if (privateKeyPem !== undefined && directory === undefined) throw missing(certificatePath, privateKeyPath);
+  const folderMode = directory === undefined ? undefined : 0o700;
+  const keyPem = privateKeyPem ?? (await publish(privateKeyPath, encodePrivateKey(createIdentity()), folderMode));
+  const { certificatePem: newPem } = identityOfKeys(parseP256Key(keyPem, files));
+  return parseIdentity(await publish(certificatePath, newPem, folderMode), keyPem, files);
 }
 
-/** What is wrong with who may read the key's file; undefined where nothing is. What it says is for the operator. */
-export async function findKeyFileProblem({ privateKeyPath }: IdentityPaths): Promise<string | undefined> {
+/** Refuses other keys: they had a certificate before, and a new one would change the NodeID. */
+function parseP256Key(pem: string, { certificatePath, privateKeyPath }: IdentityFiles) {
+  try {
+    const privateKey = createPrivateKey(pem);
+    if (privateKey.asymmetricKeyDetails?.namedCurve === 'prime256v1') {
+      return { privateKey, publicKey: createPublicKey(privateKey) };
+    }
+  } catch (cause) {
+    throw new IdentityError(`${privateKeyPath} is no private key: ${(cause as Error).message}`, { cause });
+  }
+  throw missing(certificatePath, privateKeyPath);
+}
+
+/** Returns a warning for operators if others may read the key file. */
+export async function findKeyFileProblem({ privateKeyPath }: IdentityFiles): Promise<string | undefined> {
   const { mode } = await stat(privateKeyPath);
   if ((mode & 0o077) === 0) return undefined;
   const octal = (mode & 0o777).toString(8).padStart(3, '0');
   return `${privateKeyPath} has the mode ${octal}: others than its owner may use the staking key; chmod 600 mends it`;
 }
 
-/** What `node:tls` takes of an identity, on either side of a connection. Only TLS 1.3 is spoken. */
-export interface IdentityTlsOptions {
-  readonly cert: string;
-  readonly key: string;
-  readonly minVersion: 'TLSv1.3';
+/** Options of `node:tls` for either side of a connection. */
+export function identityTlsOptions(identity: Identity) {
+  return { cert: identity.certificatePem, key: encodePrivateKey(identity), minVersion: 'TLSv1.3' } as const;
 }
 
-export function identityTlsOptions(identity: Identity): IdentityTlsOptions {
-  return { cert: identity.certificatePem, key: encodePrivateKey(identity), minVersion: 'TLSv1.3' };
-}
-
-/**
- * The TLS settings of one identity, for clients. Share it between all connections: building it parses certificate and
- * key, which is half the cost of a connection.
- */
+/** Parses certificate and key, which is half the cost of a connection: share the result between all connections. */
 export function createIdentityContext(identity: Identity): SecureContext {
-  return createSecureContext({ ...identityTlsOptions(identity) });
+  return createSecureContext(identityTlsOptions(identity));
 }
 
 export function encodePrivateKey(identity: Identity): string {
   return identity.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
-export function missing(absent: string, present: string): IdentityError {
+function missing(absent: string, present: string): IdentityError {
   return new IdentityError(`${present} exists but ${absent} does not: restore it, or remove both for a new identity`);
 }
 
@@ -124,7 +139,7 @@ function readPem<T>(what: string, read: () => T): T {
   }
 }
 
-export async function readIfExists(path: string): Promise<string | undefined> {
+async function readIfExists(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (cause) {
@@ -133,21 +148,32 @@ export async function readIfExists(path: string): Promise<string | undefined> {
   }
 }
 
-/** Readable by the owner alone, and either complete or not there at all. */
-async function writeAtomically(path: string, content: string): Promise<void> {
-  const temporary = `${path}.${process.pid}.tmp`;
+/** Writes a file for its owner only, unless it exists already. Returns its content, which another process may have written. */
+async function publish(path: string, content: string, folderMode: number | undefined): Promise<string> {
+  const temporary = `${path}.${randomUUID()}.tmp`;
   try {
-    createFolder(dirname(path));
+    createFolder(dirname(path), folderMode);
     {
       await using file = await open(temporary, 'wx', 0o600);
       await file.writeFile(content);
       await file.sync();
     }
-    await rename(temporary, path);
+    // Unlike a rename, a link never replaces an existing file.
+    await link(temporary, path);
+    // The name has to survive a loss of power, too.
+    await using folder = await open(dirname(path), 'r');
+    await folder.sync();
+    return content;
   } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') {
+      throw new IdentityError(`${path} cannot be written: ${(cause as Error).message}`, { cause });
+    }
+  } finally {
     await rm(temporary, { force: true }).catch(() => undefined);
-    throw new IdentityError(`${path} cannot be written: ${(cause as Error).message}`, { cause });
   }
+  const existing = await readIfExists(path);
+  if (existing === undefined) throw new IdentityError(`${path} was removed while the identity was created`);
+  return existing;
 }
 
 /** @param label such as `CERTIFICATE` */

@@ -5,17 +5,16 @@ import { concatBytes } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { type NodeID, nodeIDBytes } from '../../warp/ids.ts';
 
-/** avalanchego `utils/bloom`: other numbers of seeds are refused. */
+/** avalanchego `utils/bloom`. */
 const MAX_HASHES = 16;
-/** avalanchego `network/peer/peer.go`: a longer salt gets the sender disconnected. */
+/** Nodes disconnect a sender of a longer salt (avalanchego `network/peer/peer.go`). */
 export const MAX_SALT_LENGTH = 32;
 const U64_MASK = 0xffff_ffff_ffff_ffffn;
 const WHAT = 'bloom filter';
 
 /**
- * The set of addresses that we know, in a form that peers can test theirs against (avalanchego `utils/bloom`). Bytes:
- * `u8` number of seeds · `u64` seeds · bits. For each seed the running hash is rotated left by 17 and xored with it; the
- * result modulo the number of bits is the bit.
+ * Bloom filter of the reference node (avalanchego `utils/bloom`): `u8` number of seeds · `u64` seeds · bits. For each seed the running
+ * hash is rotated left by 17 and xored with it; the result modulo the number of bits is the bit.
  */
 export class BloomFilter {
   readonly #seeds: readonly bigint[];
@@ -27,9 +26,9 @@ export class BloomFilter {
   }
 
   /**
-   * An empty filter for `count` elements, of which one in `1 / falsePositiveProbability` others seems to be a member.
+   * Creates an empty filter for `count` elements.
    *
-   * @param randomBytes fresh seeds: with the same ones for ever, an address that seems to be a member would never be sent to us
+   * @param randomBytes seeds; with constant seeds, peers would never send an address that is a false positive
    */
   static create(
     count: number,
@@ -61,7 +60,6 @@ export class BloomFilter {
   encode(): Uint8Array {
     const writer = new ByteWriter().u8(this.#seeds.length);
     for (const seed of this.#seeds) writer.u64(seed);
-    // A copy: more may be added to the filter while the message waits to be sent.
     return writer.bytes(this.#bits).finish();
   }
 
@@ -87,15 +85,12 @@ export class BloomFilter {
   }
 }
 
-/** First 8 bytes of sha256(key · salt). */
+/** Returns the first 8 bytes of sha256(key · salt). */
 export function bloomHash(key: Uint8Array, salt: Uint8Array): bigint {
   return hash('sha256', concatBytes(key, salt), 'buffer').readBigUInt64BE();
 }
 
-/**
- * What a filter holds for an address: sha256(NodeID · `u64` timestamp · 12 zero bytes). The padding is there because the
- * reference node reserves the room of a 32-byte ID for the 20 bytes of a NodeID (avalanchego `utils/ips`).
- */
+/** Returns sha256(NodeID · `u64` timestamp · 12 zero bytes), the filter's element for an address (avalanchego `utils/ips`). */
 export function addressGossipID(nodeID: NodeID, timestamp: bigint): Uint8Array {
   const preimage = new ByteWriter().bytes(nodeIDBytes(nodeID)).u64(timestamp).bytes(new Uint8Array(12)).finish();
   return hash('sha256', preimage, 'buffer');

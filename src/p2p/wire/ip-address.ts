@@ -3,14 +3,17 @@ import { ParseError } from '../../lib/encoding/parse-error.ts';
 
 const IPV4_LENGTH = 4;
 const IPV6_LENGTH = 16;
-/** `::ffff:0:0/96`, in which an IPv4 address is written as IPv6 (RFC 4291). */
+/** Address and port of a node. */
+export interface Endpoint {
+  /** IP address, or host name where private addresses are allowed. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/** `::ffff:0:0/96` (RFC 4291). */
 const IPV4_MAPPED_PREFIX = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
 
-/**
- * The text of 4 or 16 address bytes as the wire carries them: dotted for IPv4 in either form, else eight groups of hex.
- *
- * @throws {ParseError} on any other number of bytes
- */
+/** Formats 4 or 16 bytes: dotted for IPv4 in either form, otherwise eight groups of hex. @throws {ParseError} */
 export function ipAddressFromBytes(bytes: Uint8Array): string {
   if (bytes.length === IPV4_LENGTH) return bytes.join('.');
   if (bytes.length !== IPV6_LENGTH) throw new ParseError('IP address', `must have 4 or 16 bytes, has ${bytes.length}`);
@@ -19,7 +22,7 @@ export function ipAddressFromBytes(bytes: Uint8Array): string {
   return Array.from({ length: 8 }, (_, index) => view.getUint16(index * 2).toString(16)).join(':');
 }
 
-/** The 16 bytes of an address, which is the form that is signed. @throws {ParseError} where the text is no IP address */
+/** Encodes an IP address in the 16 bytes that are signed. @throws {ParseError} */
 export function ipAddressBytes(text: string): Uint8Array {
   const bytes = new Uint8Array(IPV6_LENGTH);
   if (isIPv4(text)) {
@@ -40,7 +43,7 @@ export function ipAddressBytes(text: string): Uint8Array {
   return bytes;
 }
 
-/** Addresses that are not on the public internet (IANA special-purpose registries): a stranger could have us dial our own network. */
+/** Not on the public internet (IANA special-purpose registries): gossip must not make us dial our own network. */
 const NON_PUBLIC = new BlockList();
 for (const [network, prefix] of [
   ['0.0.0.0', 8],
@@ -58,7 +61,7 @@ for (const [network, prefix] of [
 }
 for (const [network, prefix] of [
   ['::', 96],
-  // NAT64, Teredo and 6to4: a gateway makes an IPv4 address of it, which may be one of our own network.
+  // NAT64, Teredo and 6to4: a gateway translates them to an IPv4 address, which may be private.
   ['64:ff9b::', 96],
   ['64:ff9b:1::', 48],
   ['2001::', 32],
@@ -71,16 +74,16 @@ for (const [network, prefix] of [
   NON_PUBLIC.addSubnet(network, prefix, 'ipv6');
 }
 
-/** Whether an IP address is one of the public internet. A host name is not, as nobody knows yet where it leads. */
+/** Whether this is a public IP address. A host name is not: it may resolve to a private one. */
 export function isPublicAddress(text: string): boolean {
   if (isIPv4(text)) return !NON_PUBLIC.check(text, 'ipv4');
   return isIPv6(text) && !NON_PUBLIC.check(text, 'ipv6');
 }
 
-/** Labels of letters, digits and hyphens (RFC 1123): the names that a resolver may be asked for. */
+/** RFC 1123: labels of letters, digits and hyphens. */
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?)*$/i;
 
-/** Whether a socket accepts this to connect to: an IP address or a host name, and a port. */
-export function isDialable({ host, port }: { readonly host: string; readonly port: number }): boolean {
+/** Whether a socket can connect to this: an IP address or a host name, and a port. */
+export function isDialable({ host, port }: Endpoint): boolean {
   return Number.isInteger(port) && port >= 1 && port <= 0xffff && (isIP(host) !== 0 || HOST_NAME.test(host));
 }

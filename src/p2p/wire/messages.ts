@@ -7,19 +7,14 @@ import { MAX_FRAME_LENGTH } from './frames.ts';
 
 const WHAT = 'p2p message';
 
-/**
- * What a frame carries, without the compression around it. `case` is undefined for the messages of consensus,
- * bootstrapping and state sync, which a client has no use for.
- */
+/** Message of a frame, decompressed. `case` is undefined for consensus, bootstrapping and state sync, which a client ignores. */
 export type PeerMessage = Exclude<Message['message'], { case: 'compressedZstd' }>;
 export type PeerMessageInit = Exclude<
   NonNullable<MessageInitShape<typeof MessageSchema>['message']>,
   { case: 'compressedZstd' } | { case?: undefined }
 >;
 
-/**
- * The payload of a frame. Nodes compress PeerList, AppRequest, AppResponse and AppError, and take any message either way.
- */
+/** Encodes the payload of a frame. Nodes compress PeerList, AppRequest, AppResponse and AppError, and accept any message either way. */
 export function encodeMessage(message: PeerMessageInit, compression: 'none' | 'zstd' = 'none'): Uint8Array {
   const plain = toBinary(MessageSchema, create(MessageSchema, { message }));
   if (compression === 'none') return plain;
@@ -27,18 +22,15 @@ export function encodeMessage(message: PeerMessageInit, compression: 'none' | 'z
   return toBinary(MessageSchema, create(MessageSchema, { message: { case: 'compressedZstd', value } }));
 }
 
-/** All of an AppRequest but its last field, which is the only long one. */
-export interface AppRequestHead {
+/** Fields of an AppRequest before `app_bytes`, which is last and the only long one. */
+interface AppRequestHead {
   readonly chainId: Uint8Array;
   readonly requestId: number;
   /** Nanoseconds. */
   readonly deadline: bigint;
 }
 
-/**
- * An AppRequest up to its `app_bytes`, which are to follow as they are: one and the same array can so be sent to many nodes, without a
- * copy for each of them.
- */
+/** Encodes an AppRequest up to the content of `app_bytes`, so that one array is sent to many nodes without a copy for each. */
 export function encodeAppRequestHead(
   { chainId, requestId, deadline }: AppRequestHead,
   appBytesLength: number,
@@ -62,16 +54,15 @@ export function encodeAppRequestHead(
     .finish();
 }
 
-/** Tag of the field `compressed_zstd`, with which every compressed payload starts. */
+/** Tag of `compressed_zstd`, the first byte of each compressed payload. */
 const COMPRESSED_TAG = 0x12;
 
 /**
- * Reads an untrusted payload. Decompression stops at {@link MAX_FRAME_LENGTH}, as in the reference node: a few bytes of
- * zstd can expand to gigabytes.
+ * Parses an untrusted payload. Decompression stops at {@link MAX_FRAME_LENGTH}, like in the reference node: a few bytes of zstd can
+ * expand to gigabytes.
  *
- * @param maxLength of a longer message nothing is decoded and `case` is undefined: two megabytes of tiny fields take a third of a
- *   second, and nothing that a client needs is long
- * @throws {ParseError} on anything that is no protobuf message or no zstd frame, and on compression within compression
+ * @param maxLength longer messages are not decoded and have no `case`: two megabytes of tiny fields take a third of a second
+ * @throws {ParseError} for malformed protobuf or zstd, and for nested compression
  */
 export function parseMessage(payload: Uint8Array, maxLength: number = MAX_FRAME_LENGTH): PeerMessage {
   if (payload.length > maxLength && payload[0] !== COMPRESSED_TAG) return { case: undefined };
@@ -93,16 +84,15 @@ function decode(bytes: Uint8Array): Message['message'] {
 }
 
 const ZSTD_MAGIC = 0xfd2fb528;
-/** Of a frame in one segment without checksum and dictionary: the size of the content takes one byte, or two where it is from 256 on. */
+/** Descriptors of a single-segment frame without checksum and dictionary, with a content size of one byte, or two from 256 on. */
 const [SHORT_FRAME, LONGER_FRAME] = [0x20, 0x60];
 const FRAME_HEADER_LENGTH = 5;
 const BLOCK_HEADER_LENGTH = 3;
 const LAST_STORED_BLOCK = 0x01;
 
 /**
- * The content of a frame that stores it as it is, in one block (RFC 8878, 3.1.1): so are all short answers, as a signature cannot be
- * compressed, and for each the library would set up a stream with its buffers, in the time of the rest of the answer. Undefined
- * for all other frames, good or not.
+ * Returns the content of a zstd frame with one raw block (RFC 8878, 3.1.1), or undefined for other frames. Responses with a signature
+ * are such frames, and the library's stream setup would double the cost of each.
  */
 function storedContent(bytes: Uint8Array): Uint8Array | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -124,7 +114,7 @@ function decompress(bytes: Uint8Array): Uint8Array {
   const stored = storedContent(bytes);
   if (stored !== undefined) return stored;
   try {
-    // A copy: the result is a view into a chunk of many KiB, and a signature that is kept would keep all of it.
+    // A copy: the result is a view into a chunk of many KiB, which a stored signature would keep alive.
     return new Uint8Array(zstdDecompressSync(bytes, { maxOutputLength: MAX_FRAME_LENGTH }));
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') {

@@ -13,17 +13,17 @@ import {
 import type { Identity } from '../identity/identity.ts';
 import { ipAddressBytes, ipAddressFromBytes } from './ip-address.ts';
 
-/** How far ahead of our clock others may be (avalanchego `DefaultNetworkMaxClockDifference`). */
+/** avalanchego `DefaultNetworkMaxClockDifference`. */
 export const MAX_CLOCK_DIFFERENCE_MS = 60_000;
-/** An RSA-4096 signature, the longest that a valid key makes. */
+/** RSA-4096, the longest key. */
 const MAX_SIGNATURE_LENGTH = 512;
 
-/** Where a node says it listens. As the node has signed it, anyone can pass it on. */
+/** Address that a node has signed, which peers pass on. */
 export interface NodeAddress {
   /** Text of an IP address. */
   readonly host: string;
   readonly port: number;
-  /** When the node signed it, in seconds since the Unix epoch. Of two addresses the later one holds. */
+  /** Unix seconds of the signature. The newest address of a node counts. */
   readonly timestamp: bigint;
 }
 
@@ -34,12 +34,12 @@ export interface SignedAddress extends NodeAddress {
   readonly signature: Uint8Array;
 }
 
-/** What is signed: the IP as 16 bytes · `u16` port · `u64` timestamp (avalanchego `network/peer/ip.go`). */
+/** Encodes the signed bytes: 16 bytes of IP · `u16` port · `u64` timestamp (avalanchego `network/peer/ip.go`). */
 export function encodeUnsignedAddress(address: NodeAddress): Uint8Array {
   return new ByteWriter().bytes(ipAddressBytes(address.host)).u16(address.port).u64(address.timestamp).finish();
 }
 
-/** Costs some milliseconds with an RSA key: sign once and keep it. */
+/** Takes some milliseconds with an RSA key. */
 export function signAddress(identity: Identity, address: NodeAddress): SignedAddress {
   return {
     ...address,
@@ -49,12 +49,7 @@ export function signAddress(identity: Identity, address: NodeAddress): SignedAdd
   };
 }
 
-/**
- * Reads an entry of a PeerList without checking its signature, which costs more than the rest: see
- * {@link verifySignedAddress}.
- *
- * @throws {ParseError}
- */
+/** Parses an entry of a PeerList without verifying its signature. @throws {ParseError} */
 export function parseClaimedIpPort(claimed: ClaimedIpPort): SignedAddress {
   if (claimed.x509Certificate.length > MAX_CERTIFICATE_LENGTH) {
     throw new ParseError('ClaimedIpPort', `has a certificate above ${MAX_CERTIFICATE_LENGTH} bytes`);
@@ -69,7 +64,7 @@ export function parseClaimedIpPort(claimed: ClaimedIpPort): SignedAddress {
   };
 }
 
-/** The entry of a PeerList. */
+/** Encodes an entry of a PeerList. */
 export function encodeClaimedIpPort(address: SignedAddress): MessageInitShape<typeof ClaimedIpPortSchema> {
   return {
     x509Certificate: address.certificate,
@@ -77,17 +72,17 @@ export function encodeClaimedIpPort(address: SignedAddress): MessageInitShape<ty
     ipPort: address.port,
     timestamp: address.timestamp,
     signature: address.signature,
-    // Nobody has read it since the Durango upgrade, but the reference node still sends 32 zero bytes.
+    // Unused since the Durango upgrade; the reference node sends 32 zero bytes.
     txId: new Uint8Array(32),
   };
 }
 
-/** @throws {ParseError} where the node did not sign this address, or its time is more than a minute ahead of ours */
+/** @throws {ParseError} where the node did not sign this address, or its time is more than a minute ahead of our clock */
 export function verifySignedAddress(address: SignedAddress, nowMs: number): void {
   verifyAddressSignature(address, address.signature, parseStakingCertificate(address.certificate), nowMs);
 }
 
-/** As {@link verifySignedAddress}, where the certificate is already at hand. */
+/** @throws {ParseError} like {@link verifySignedAddress} */
 export function verifyAddressSignature(
   address: NodeAddress,
   signature: Uint8Array,
@@ -105,7 +100,7 @@ export function verifyAddressSignature(
   }
 }
 
-/** Nodes read the lowest 16 bits of the field, and refuse zero. We refuse larger numbers, too. */
+/** Nodes use the lowest 16 bits of the field and refuse zero; larger numbers are refused here. @throws {ParseError} */
 export function parsePort(port: number): number {
   if (port < 1 || port > 0xffff) throw new ParseError('port', `must be 1 to 65535, is ${port}`);
   return port;

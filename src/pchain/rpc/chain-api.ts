@@ -1,23 +1,22 @@
 import type { BlockchainID, TxID } from '../../warp/ids.ts';
 import { CHAIN_ALIASES } from '../../warp/networks.ts';
-import { parseEncodedTransaction, TRANSACTION_RESPONSE_BYTES } from '../state/encoded-transaction.ts';
-import { readObject, readU64 } from './json-fields.ts';
+import { parseEncodedTransaction, TRANSACTION_RESPONSE_BYTES } from '../codec/encoded-transaction.ts';
+import { readObject, readU64 } from '../codec/json-fields.ts';
 import type { JsonRpcClient } from './json-rpc.ts';
 
 /**
- * Calls of the APIs of single blockchains. A node serves only the chains that it runs: for any other it answers HTTP 404, which
- * is an `ApiError` of kind `invalid response`. These calls have a client of their own, so that a base URL that does not serve
- * some chain is not put aside for the P-Chain as well.
+ * APIs of single blockchains. A node serves only chains that it runs, and returns HTTP 404 for others (`invalid response`). Use a separate
+ * client, so that a base URL without some chain is not put aside for the P-Chain.
  */
 export interface ChainApi {
-  /** The epoch that a block of this chain would have if it were proposed now (ACP-181). */
+  /** Epoch of a block of this chain that would be proposed now (ACP-181). */
   getCurrentEpoch(chainID: BlockchainID, signal: AbortSignal): Promise<Epoch>;
-  /** Resolves if this is an accepted transaction of the X-Chain; `rejected` if it is not. */
+  /** Resolves for an accepted transaction of the X-Chain; otherwise `rejected`. */
   findXChainTx(txID: TxID, signal: AbortSignal): Promise<void>;
 }
 
 export interface Epoch {
-  /** 0 before the Granite upgrade: there are no epochs, and blocks verify at the proposed height. */
+  /** 0 before the Granite upgrade, when blocks verify at the proposed height. */
   readonly number: bigint;
   readonly pChainHeight: bigint;
 }

@@ -4,18 +4,17 @@ import { ParseError } from '../../lib/encoding/parse-error.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { type OpenConnections, openHttpConnections } from '../../lib/net/http-connections.ts';
 import { mayStatusPass } from '../../lib/net/http-statuses.ts';
-import { parseId, type TxID, type ValidationID } from '../../warp/ids.ts';
+import type { TxID, ValidationID } from '../../warp/ids.ts';
+import { parseExactJson } from '../codec/exact-json.ts';
+import { readArray, readId, readObject } from '../codec/json-fields.ts';
 import { ApiError } from './api-error.ts';
-import { parseExactJson } from './exact-json.ts';
-import { readArray, readObject, readString } from './json-fields.ts';
 import { readBody } from './read-body.ts';
 import { describeTransportError } from './transport-error.ts';
 
-/** The part of the data API that knows which transactions are about an L1 validation. */
 export interface DataApi extends AsyncDisposable {
   /**
-   * The oldest transactions about a validation, among them the one that started it. Only their IDs are taken from this API;
-   * the transactions themselves are to be read from a node.
+   * Returns the IDs of the oldest transactions of an L1 validation, including the one that started it. The caller reads the transactions
+   * from a node.
    *
    * @throws {ApiError}, or the signal's reason
    */
@@ -24,16 +23,15 @@ export interface DataApi extends AsyncDisposable {
 
 export interface DataApiOptions {
   readonly endpoint: ApiEndpoint;
-  /** `mainnet` or `fuji`, for the path. */
+  /** `mainnet` or `fuji`. */
   readonly network: string;
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly openHttp?: OpenConnections;
 }
 
-/** The first transaction about a validation is the one that started it, so even a short page has it. */
 const PAGE_SIZE = 10;
-/** Ten transactions with all their UTXOs, of some KB each. */
+/** Ten transactions with their UTXOs take some KB each. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 const MAX_CONNECTIONS = 4;
 
@@ -77,18 +75,16 @@ export function createDataApi({
       });
       try {
         const reply = readObject(parseExactJson(await read(query, deadline.signal), 'data API'), 'data API');
-        // Each is a question to the node: an API that takes no notice of the size of a page must not ask us to put thousands.
+        // The caller reads each from the node, so the page size is enforced here.
         return readArray(reply.transactions, 'transactions')
           .slice(0, PAGE_SIZE)
-          .map((transaction) =>
-            parseId<TxID>(readString(readObject(transaction, 'transaction').txHash, 'txHash'), 'txHash'),
-          );
+          .map((transaction) => readId<TxID>(readObject(transaction, 'transaction').txHash, 'txHash'));
       } catch (cause) {
         signal.throwIfAborted();
         if (cause instanceof ApiError) throw cause;
-        const isAnswer = cause instanceof ParseError;
-        const reason = isAnswer ? cause.message : 'no answer';
-        throw new ApiError(isAnswer ? 'invalid response' : 'unavailable', `the data API: ${reason}`, {
+        const isResponse = cause instanceof ParseError;
+        const reason = isResponse ? cause.message : 'no answer';
+        throw new ApiError(isResponse ? 'invalid response' : 'unavailable', `the data API: ${reason}`, {
           cause,
           detail: `the data API at ${base.host}: ${describeTransportError(cause)}`,
         });

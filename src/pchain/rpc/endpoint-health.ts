@@ -1,19 +1,17 @@
 import { backoffMs } from '../../lib/concurrency/backoff.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 
-export interface EndpointHealthLimits {
-  /** How long an endpoint is put aside after its first failure; twice as long after each further one. */
+interface EndpointHealthLimits {
+  /** Time that an endpoint is put aside after its first failure; it doubles with each further one. */
   readonly asideBaseMs: number;
-  /** The longest time that an endpoint is put aside, so that a recovered one is noticed soon. */
   readonly asideMaxMs: number;
-  /** How long one call may try an endpoint that was put aside before others try it too. */
+  /** Time that one call may probe an endpoint before others use it. */
   readonly probeMs: number;
 }
 
 /**
- * Decides which of several equal endpoints to ask. The first healthy one in the configured order is preferred. One that failed
- * is put aside for a while, and is then tried by one call before the others follow. Endpoints that are put aside remain the last
- * resort: there is always one to ask.
+ * Orders equal endpoints: healthy ones as configured, then failed ones. A failed endpoint is put aside for a while, and is then probed by
+ * one call before others use it.
  */
 export class EndpointHealth {
   readonly #clock: Clock;
@@ -31,7 +29,7 @@ export class EndpointHealth {
     }));
   }
 
-  /** All endpoints, in the order in which to ask them. */
+  /** Returns the indices of all endpoints in the order of use. */
   order(): number[] {
     const now = this.#clock.monotonicMs();
     const available = this.#states.filter((state) => state.asideUntilMs <= now);
@@ -39,8 +37,8 @@ export class EndpointHealth {
     return [...available, ...aside.sort((a, b) => a.asideUntilMs - b.asideUntilMs)].map((state) => state.index);
   }
 
-  /** Call it before an endpoint is asked. */
-  asked(index: number): void {
+  /** Call it before a request. */
+  onRequest(index: number): void {
     const state = this.#state(index);
     const now = this.#clock.monotonicMs();
     if (state.failures > 0 && state.asideUntilMs <= now) {
@@ -49,18 +47,18 @@ export class EndpointHealth {
     }
   }
 
-  /** The endpoint answered, even if it refused the call. */
-  answered(index: number): void {
+  /** Call it after a response, also after a JSON-RPC error. */
+  onResponse(index: number): void {
     const state = this.#state(index);
     state.failures = 0;
     state.asideUntilMs = Number.NEGATIVE_INFINITY;
     state.isProbed = false;
   }
 
-  failed(index: number): void {
+  onFailure(index: number): void {
     const state = this.#state(index);
     const now = this.#clock.monotonicMs();
-    // When an endpoint dies, all calls in flight fail together: they count as one failure.
+    // Calls in flight that fail together count as one failure.
     if (state.asideUntilMs > now && !state.isProbed) return;
     state.failures += 1;
     state.isProbed = false;

@@ -6,42 +6,31 @@ import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { type HttpConnections, type OpenConnections, openHttpConnections } from '../../lib/net/http-connections.ts';
 import { mayStatusPass } from '../../lib/net/http-statuses.ts';
-import type { Metrics } from '../../telemetry/metrics.ts';
+import { DURATION_BUCKETS_SECONDS, type Metrics } from '../../telemetry/metrics.ts';
 import { currentSpan, inSpan } from '../../telemetry/spans.ts';
+import { encodeExactJson, parseExactJson } from '../codec/exact-json.ts';
+import { readObject, readString } from '../codec/json-fields.ts';
 import { ApiError, type ApiErrorKind } from './api-error.ts';
-import { type ApiMetrics, declareApiMetrics } from './api-metrics.ts';
 import { EndpointHealth } from './endpoint-health.ts';
-import { encodeExactJson, parseExactJson } from './exact-json.ts';
-import { readObject, readString } from './json-fields.ts';
 import { readBody } from './read-body.ts';
 import { describeTransportError, describeWithoutHosts } from './transport-error.ts';
 
 export interface JsonRpcLimits {
-  /** For one HTTP request and its whole response. The reference node holds one lock during a call and may take seconds. */
+  /** For one HTTP request with its response. The reference node holds a lock during a call and may take seconds. */
   readonly attemptTimeoutMs: number;
-  /** For one call with all its attempts and pauses: the longest that a caller waits. */
+  /** For one call with its attempts and pauses. */
   readonly callTimeoutMs: number;
-  /** How often all endpoints are tried: few times, so that a dead API is recognised well before the deadline. */
+  /** Attempts at each endpoint; few, so that a dead API is recognised before the deadline. */
   readonly maxRounds: number;
-  /** Pause after the first round, half of it random; it doubles with each further round. */
+  /** Pause after the first round, half of it random. It doubles with each round. */
   readonly backoffBaseMs: number;
   readonly backoffMaxMs: number;
-  /**
-   * An endpoint that failed is put aside for this long, and for twice as long after each further failure. Longer than
-   * `attemptTimeoutMs`, because that is what an endpoint that hangs costs each call that tries it.
-   */
+  /** Time that a failed endpoint is put aside; it doubles with each failure. Longer than `attemptTimeoutMs`, the cost of a probe. */
   readonly asideBaseMs: number;
-  /** A recovered endpoint is noticed after this long at the latest. */
   readonly asideMaxMs: number;
-  /**
-   * For each endpoint. The node answers one P-Chain call at a time, so more connections would only wait there. This also
-   * bounds the responses in memory.
-   */
+  /** For each endpoint; also bounds responses in memory. The node handles one P-Chain call at a time. */
   readonly maxConnections: number;
-  /**
-   * Calls in flight, those that wait for a connection included. Far above what a busy aggregator needs, and a bound on what
-   * piles up while the API hangs.
-   */
+  /** Includes calls that wait for a connection. Bounds the calls while the API hangs. */
   readonly maxCallsInFlight: number;
 }
 
@@ -58,33 +47,29 @@ const DEFAULT_JSON_RPC_LIMITS: JsonRpcLimits = {
 };
 
 export interface JsonRpcCall<Result> {
-  /** Of the service below the base URL, e.g. `/ext/bc/P`. */
+  /** Path below the base URL, for example `/ext/bc/P`. */
   readonly path: string;
   readonly method: string;
-  /** Bigints are sent as JSON integers. */
+  /** Bigints are encoded as JSON integers. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** Integers beyond 2^53 come as bigints. May throw {@link ParseError}; then the next endpoint is asked. */
+  /** Integers beyond 2^53 are bigints. {@link ParseError} makes the client try the next endpoint. */
   readonly parseResult: (result: unknown, response: string) => Result;
-  /** Longest response body read, in bytes. */
   readonly maxResponseBytes: number;
-  /** Only an idempotent call is sent a second time, to any endpoint. */
+  /** Only idempotent calls are repeated. */
   readonly idempotent: boolean;
   readonly signal: AbortSignal;
 }
 
-/**
- * Calls of a JSON-RPC 2.0 service over HTTP. When it is disposed of, calls under way fail as `unavailable`, wherever they are, and
- * later ones at once; its connections close. Then nothing of it goes on, no timer either.
- */
+/** JSON-RPC 2.0 client over HTTP with failover. Disposal fails present and later calls as `unavailable` and closes connections. */
 export interface JsonRpcClient extends AsyncDisposable {
   /**
-   * Tries every endpoint once, a healthy one first. After failures that may pass (transport, timeout, HTTP 5xx, 408, 429)
-   * there are further rounds, with pauses between them. A JSON-RPC error is an answer and ends the call.
+   * Tries each endpoint once, healthy ones first. Temporary failures (transport, timeout, HTTP 5xx, 408, 429) lead to further rounds with
+   * pauses. A JSON-RPC error ends the call.
    *
    * @throws {ApiError}, or the signal's reason where the caller aborted
    */
   call<Result>(call: JsonRpcCall<Result>): Promise<Result>;
-  /** Asks these from now on; at least one. Calls under way may still ask those before, for as long as a call may take. */
+  /** Replaces the endpoints, at least one. Calls in flight may use the old ones until their timeout. */
   useEndpoints(endpoints: readonly ApiEndpoint[]): void;
 }
 
@@ -106,13 +91,12 @@ class HttpJsonRpcClient implements JsonRpcClient {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #limits: JsonRpcLimits;
-  readonly #metrics: ApiMetrics;
+  readonly #metrics: ReturnType<typeof declareApiMetrics>;
   readonly #openHttp: OpenConnections;
   #target: Target;
-  /** Those that were asked before, until they are closed, with what calls that off. */
-  readonly #retired = new Map<Endpoint, () => void>();
-  readonly #underWay = new Set<Promise<unknown>>();
-  /** Ends all calls. */
+  /** Replaced endpoints until they are closed, with the function that cancels their timer. */
+  readonly #retired = new Map<OpenEndpoint, () => void>();
+  readonly #inFlight = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
   #lastId = 0;
 
@@ -140,32 +124,32 @@ class HttpJsonRpcClient implements JsonRpcClient {
   async call<Result>(call: JsonRpcCall<Result>): Promise<Result> {
     call.signal.throwIfAborted();
     this.#closing.signal.throwIfAborted();
-    if (this.#underWay.size >= this.#limits.maxCallsInFlight) {
+    if (this.#inFlight.size >= this.#limits.maxCallsInFlight) {
       this.#metrics.calls.inc({ method: call.method, outcome: 'unavailable' });
       throw new ApiError(
         'unavailable',
-        `${call.method}: ${this.#underWay.size} calls of the API are in flight already`,
+        `${call.method}: ${this.#inFlight.size} calls of the API are in flight already`,
       );
     }
     const startedMs = this.#clock.monotonicMs();
     let outcome: ApiErrorKind | 'ok' | 'aborted' = 'ok';
     const work = inSpan(currentSpan().child(call.method, 'client'), () => this.#callInTime(call));
-    this.#underWay.add(work);
+    this.#inFlight.add(work);
     try {
       return await work;
     } catch (error) {
       outcome = error instanceof ApiError ? error.kind : 'aborted';
       throw error;
     } finally {
-      this.#underWay.delete(work);
+      this.#inFlight.delete(work);
       this.#metrics.calls.inc({ method: call.method, outcome });
       this.#metrics.duration.observe({ method: call.method }, (this.#clock.monotonicMs() - startedMs) / 1_000);
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort(new ApiError('unavailable', 'the service stops, and asks its API nothing more'));
-    await Promise.allSettled(this.#underWay);
+    this.#closing.abort(new ApiError('unavailable', 'the service stops and sends no more API calls'));
+    await Promise.allSettled(this.#inFlight);
     for (const cancel of this.#retired.values()) cancel();
     const endpoints = [...this.#target.endpoints, ...this.#retired.keys()];
     await Promise.all(endpoints.map(({ http }) => http.destroy()));
@@ -181,7 +165,7 @@ class HttpJsonRpcClient implements JsonRpcClient {
   }
 
   async #callInTime<Result>(call: JsonRpcCall<Result>): Promise<Result> {
-    const failures = new Map<Endpoint, AttemptFailure>();
+    const failures = new Map<OpenEndpoint, AttemptFailure>();
     using deadline = startDeadline(
       this.#clock,
       this.#limits.callTimeoutMs,
@@ -202,10 +186,10 @@ class HttpJsonRpcClient implements JsonRpcClient {
     }
   }
 
-  /** @param failures the last failure of each endpoint, for the error of a call that runs out of time */
+  /** @param failures receives the last failure of each endpoint, for the error after a timeout */
   async #callInRounds<Result>(
     call: JsonRpcCall<Result>,
-    failures: Map<Endpoint, AttemptFailure>,
+    failures: Map<OpenEndpoint, AttemptFailure>,
     signal: AbortSignal,
   ): Promise<Result> {
     for (let round = 1; ; round += 1) {
@@ -214,14 +198,14 @@ class HttpJsonRpcClient implements JsonRpcClient {
         const endpoint = endpoints[index];
         if (endpoint === undefined) throw new RangeError(`no endpoint ${index}`);
         if (failures.get(endpoint)?.mayPass === false) continue;
-        health.asked(index);
+        health.onRequest(index);
         const attempt = await this.#attempt(endpoint, call, signal);
-        if (attempt.status !== 'failed') health.answered(index);
+        if (attempt.status !== 'failed') health.onResponse(index);
         if (attempt.status === 'answered') return attempt.result;
         if (attempt.status === 'rejected') throw attempt.error;
-        health.failed(index);
+        health.onFailure(index);
         this.#metrics.attemptFailures.inc({ endpoint: endpoint.address.host, reason: attempt.reason });
-        // The newest failure goes last: it decides the kind of the error.
+        // The last entry decides the kind of the error.
         failures.delete(endpoint);
         failures.set(endpoint, attempt);
         if (!call.idempotent) throw failedCall(call.method, failures);
@@ -233,8 +217,12 @@ class HttpJsonRpcClient implements JsonRpcClient {
     }
   }
 
-  /** One request to one endpoint. @throws only the reason of `signal` */
-  async #attempt<Result>(endpoint: Endpoint, call: JsonRpcCall<Result>, signal: AbortSignal): Promise<Attempt<Result>> {
+  /** Sends one request to one endpoint. @throws only the reason of `signal` */
+  async #attempt<Result>(
+    endpoint: OpenEndpoint,
+    call: JsonRpcCall<Result>,
+    signal: AbortSignal,
+  ): Promise<Attempt<Result>> {
     this.#lastId += 1;
     const id = this.#lastId;
     const timeoutMs = this.#limits.attemptTimeoutMs;
@@ -249,7 +237,7 @@ class HttpJsonRpcClient implements JsonRpcClient {
         signal: deadline.signal,
       });
       if (statusCode < 200 || statusCode > 299) {
-        // Read to its end where it is short, so that the connection can be used again.
+        // Reads a short body to its end, so that the connection can be reused.
         await body.dump({ limit: MAX_ERROR_BODY_BYTES, signal: deadline.signal });
         const mayPass = mayStatusPass(statusCode);
         return { status: 'failed', reason: 'http status', message: `HTTP status ${statusCode}`, mayPass };
@@ -281,13 +269,12 @@ class HttpJsonRpcClient implements JsonRpcClient {
   }
 }
 
-/** What is asked: endpoints, and how well each of them answers. */
 interface Target {
-  readonly endpoints: readonly Endpoint[];
+  readonly endpoints: readonly OpenEndpoint[];
   readonly health: EndpointHealth;
 }
 
-interface Endpoint {
+interface OpenEndpoint {
   readonly address: EndpointAddress;
   readonly http: HttpConnections;
 }
@@ -300,27 +287,46 @@ type Attempt<Result> =
 interface AttemptFailure {
   readonly status: 'failed';
   readonly reason: 'transport' | 'timeout' | 'http status' | 'invalid response';
-  /** Without hosts: clients see it. */
+  /** For clients, without hosts. */
   readonly message: string;
-  /** The same for the log, where there is more to say. */
+  /** For the log, where it differs. */
   readonly detail?: string;
-  /** Whether the same request to the same endpoint may succeed a moment later. */
+  /** Whether a repeated request may succeed. */
   readonly mayPass: boolean;
   readonly cause?: unknown;
 }
 
-/** The body of an HTTP error is read to be thrown away; if it is longer than this, the connection is closed instead. */
+/** For a longer body of an HTTP error, the connection is closed instead. */
 const MAX_ERROR_BODY_BYTES = 65_536;
-/** Enough for every text of the node, and too little to fill logs. Clients may see it. */
 const MAX_REJECTION_LENGTH = 1_000;
 
-function openEndpoint(endpoint: ApiEndpoint, openHttp: OpenConnections, limits: JsonRpcLimits): Endpoint {
+function openEndpoint(endpoint: ApiEndpoint, openHttp: OpenConnections, limits: JsonRpcLimits): OpenEndpoint {
   const address = new EndpointAddress(endpoint);
-  // The deadline of an attempt covers it from its connection on, and runs on the injected clock.
   return { address, http: openHttp(address.origin, { connections: limits.maxConnections }) };
 }
 
-/** A JSON-RPC 2.0 response object. @throws {ParseError} */
+function declareApiMetrics(metrics: Metrics) {
+  return {
+    calls: metrics.counter({
+      name: 'api_calls_total',
+      help: 'Calls of the P-Chain and info API, by method and outcome',
+      labels: ['method', 'outcome'],
+    }),
+    attemptFailures: metrics.counter({
+      name: 'api_attempt_failures_total',
+      help: 'HTTP requests to the P-Chain and info API that gave no answer, by host and reason',
+      labels: ['endpoint', 'reason'],
+    }),
+    duration: metrics.histogram({
+      name: 'api_call_duration_seconds',
+      help: 'Duration of calls of the P-Chain and info API with all their attempts',
+      labels: ['method'],
+      buckets: DURATION_BUCKETS_SECONDS,
+    }),
+  };
+}
+
+/** Parses a JSON-RPC 2.0 response. @throws {ParseError} */
 function parseResponse(
   text: string,
   id: number,
@@ -332,7 +338,7 @@ function parseResponse(
     if (typeof code !== 'number' || !Number.isSafeInteger(code)) throw new ParseError('error', 'has no integer code');
     return { rejection: { code, message: readString(message, 'message of the error') } };
   }
-  // Only an error may lack the ID: the request could perhaps not be read.
+  // Only an error may lack the ID.
   if (response.id !== id) throw new ParseError('response', 'is about another request');
   if (!('result' in response)) throw new ParseError('response', 'has neither result nor error');
   return { result: response.result };
@@ -342,20 +348,20 @@ function invalidResponse(cause: ParseError): AttemptFailure {
   return { status: 'failed', reason: 'invalid response', message: cause.message, mayPass: false, cause };
 }
 
-/** @param failures of every endpoint that was asked: at least one, the newest last */
-function failedCall(method: string, failures: ReadonlyMap<Endpoint, AttemptFailure>): ApiError {
+/** @param failures at least one, the newest last */
+function failedCall(method: string, failures: ReadonlyMap<OpenEndpoint, AttemptFailure>): ApiError {
   const last = [...failures.values()].at(-1);
   const kind = last?.mayPass === true ? 'unavailable' : 'invalid response';
   const detail = `${method}: ${summarizeByHost(failures)}`;
   return new ApiError(kind, `${method}: ${summarize(failures)}`, { cause: last?.cause, detail });
 }
 
-/** For clients: what went wrong, but not where. */
-function summarize(failures: ReadonlyMap<Endpoint, AttemptFailure>): string {
+/** For clients, without hosts. */
+function summarize(failures: ReadonlyMap<OpenEndpoint, AttemptFailure>): string {
   return [...new Set([...failures.values()].map(({ message }) => message))].join('; ');
 }
 
 /** For the log. */
-function summarizeByHost(failures: ReadonlyMap<Endpoint, AttemptFailure>): string {
+function summarizeByHost(failures: ReadonlyMap<OpenEndpoint, AttemptFailure>): string {
   return [...failures].map(([{ address }, { message, detail = message }]) => `${address.host}: ${detail}`).join('; ');
 }

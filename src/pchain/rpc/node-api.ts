@@ -13,67 +13,61 @@ import {
   type TxID,
   type ValidationID,
 } from '../../warp/ids.ts';
-import { parseEncodedTransaction, TRANSACTION_RESPONSE_BYTES } from '../state/encoded-transaction.ts';
-import { type PChainBlock, parsePChainBlock } from '../state/p-chain-block.ts';
+import { parseEncodedTransaction, TRANSACTION_RESPONSE_BYTES } from '../codec/encoded-transaction.ts';
 import {
   type JsonObject,
   readArray,
   readBoolean,
   readHex,
+  readId,
   readObject,
   readPublicKey,
   readString,
   readU32,
   readU64,
-} from './json-fields.ts';
+} from '../codec/json-fields.ts';
+import { type PChainBlock, parsePChainBlock } from '../codec/p-chain-block.ts';
+import { requireUniqueNames } from '../codec/unique-names.ts';
 import type { JsonRpcClient } from './json-rpc.ts';
-import { requireUniqueNames } from './unique-names.ts';
 
 /**
- * The calls of a node's P-Chain and info API that an aggregator needs, every answer checked and typed. All are reads,
- * so all are retried.
+ * P-Chain and info API of a node (avalanchego `vms/platformvm/service.go`, `api/info/service.go`), the base of `pchain/`: `codec/` parses
+ * untrusted JSON and bytes, `rpc/` sends calls with failover, `state/` caches validator sets, subnets and L1 validations. The canonical
+ * order of a validator set is in `validators/`.
  *
- * Every method rejects with `ApiError`, or with the signal's reason where the caller aborted. What the node refuses is
- * of kind `rejected`; what that means is said with each method (avalanchego `vms/platformvm/service.go`,
- * `api/info/service.go`).
+ * All methods are reads, which are retried. They reject with `ApiError`, or with the signal's reason.
  */
 export interface NodeApi {
   /** Height of the last accepted P-Chain block. */
   getHeight(signal: AbortSignal): Promise<bigint>;
-  /** The P-Chain height a block proposed now would refer to: at or somewhat below {@link getHeight}. */
+  /** P-Chain height of a block that would be proposed now: at or somewhat below {@link getHeight}. */
   getProposedHeight(signal: AbortSignal): Promise<bigint>;
   /**
-   * All validators of a subnet at a height, in the node's order. An unknown subnet has none: only {@link getSubnet} tells it
-   * from a subnet without validators. All inactive L1 validators together are one entry without a key, under the NodeID of
-   * 20 zero bytes. `rejected` if the height is above that of the chain.
+   * Validators of a subnet at a height, in the node's order; none for an unknown subnet. All inactive L1 validators are one entry without a
+   * key, under the NodeID of 20 zero bytes. `rejected` for a height above that of the chain.
    */
   getValidatorsAt(subnetID: SubnetID, height: bigint | 'proposed', signal: AbortSignal): Promise<readonly Validator[]>;
-  /**
-   * Validators at the last accepted height: here inactive L1 validators have their own NodeIDs. Empty for an unknown
-   * subnet.
-   */
+  /** Validators at the last accepted height, inactive L1 validators with their NodeIDs; none for an unknown subnet. */
   getCurrentValidators(subnetID: SubnetID, signal: AbortSignal): Promise<readonly CurrentValidator[]>;
-  /** The subnet of a blockchain. `rejected` where no such blockchain exists. */
+  /** `rejected` for an unknown blockchain. */
   validatedBy(chainID: BlockchainID, signal: AbortSignal): Promise<SubnetID>;
-  /** `rejected` where no such subnet exists, and for the primary network. */
+  /** `rejected` for an unknown subnet and for the primary network. */
   getSubnet(subnetID: SubnetID, signal: AbortSignal): Promise<Subnet>;
-  /**
-   * The bytes of an accepted transaction, checked against its ID. `rejected` where no such transaction was accepted.
-   */
+  /** Bytes of an accepted transaction, checked against its ID. `rejected` for an unknown transaction. */
   getTx(txID: TxID, signal: AbortSignal): Promise<Uint8Array>;
   getTxStatus(txID: TxID, signal: AbortSignal): Promise<TxStatus>;
-  /** An accepted block. `rejected` where the chain has not come to that height. */
+  /** Accepted block. `rejected` for a height above that of the chain. */
   getBlockByHeight(height: bigint, signal: AbortSignal): Promise<PChainBlock>;
-  /** An L1 validator at the last accepted height. `rejected` where there is none, or none any more. */
+  /** L1 validator at the last accepted height. `rejected` for an unknown or removed one. */
   getL1Validator(validationID: ValidationID, signal: AbortSignal): Promise<L1ValidatorState>;
-  /** What an active L1 validator pays at present, in nAVAX a second. */
+  /** Current fee of an active L1 validator, in nAVAX a second. */
   getValidatorFeePrice(signal: AbortSignal): Promise<bigint>;
   getNetworkID(signal: AbortSignal): Promise<number>;
-  getNodeVersion(signal: AbortSignal): Promise<NodeVersion>;
+  getNodeVersion(signal: AbortSignal): Promise<ReportedVersion>;
   getNodeID(signal: AbortSignal): Promise<NodeID>;
   getNodeIP(signal: AbortSignal): Promise<HostPort>;
-  /** The node's peers that have an address to dial. The node itself is not among them. */
-  getPeers(signal: AbortSignal): Promise<readonly Peer[]>;
+  /** Peers of the node with an address to dial, without the node itself. */
+  getPeers(signal: AbortSignal): Promise<readonly ListedPeer[]>;
 }
 
 export interface CurrentValidator {
@@ -81,9 +75,9 @@ export interface CurrentValidator {
   readonly weight: bigint;
   /** 48 bytes, compressed G1. Undefined for validators that registered no key. */
   readonly publicKey: Uint8Array | undefined;
-  /** Of L1 validators only, as the next two. */
+  /** This and the next two fields: only for L1 validators. */
   readonly validationID: ValidationID | undefined;
-  /** The lowest nonce the validator's next L1ValidatorWeight message may have. */
+  /** Lowest nonce of the validator's next L1ValidatorWeight message. */
   readonly minNonce: bigint | undefined;
   /** In nAVAX; 0 for an inactive L1 validator. */
   readonly balance: bigint | undefined;
@@ -92,18 +86,18 @@ export interface CurrentValidator {
 export interface L1ValidatorState {
   readonly subnetID: SubnetID;
   readonly weight: bigint;
-  /** The lowest nonce the validator's next L1ValidatorWeight message may have. */
+  /** Lowest nonce of the validator's next L1ValidatorWeight message. */
   readonly minNonce: bigint;
 }
 
 export interface TxStatus {
-  /** Only proposals can be `Aborted`. A node forgets what it dropped after a while, and then says `Unknown`. */
+  /** Only proposals can be `Aborted`. `Dropped` becomes `Unknown` after a while. */
   readonly status: 'Unknown' | 'Processing' | 'Committed' | 'Aborted' | 'Dropped';
-  /** Why it was dropped, in the node's words. */
+  /** Text of the node, for a dropped transaction. */
   readonly reason: string | undefined;
 }
 
-/** The last three are present only for a subnet that was converted to an L1, which it then stays. */
+/** The last three fields are present only after a conversion to an L1, which is permanent. */
 export interface Subnet {
   readonly isPermissioned: boolean;
   /** 32 bytes. */
@@ -112,132 +106,111 @@ export interface Subnet {
   readonly managerAddress: Uint8Array | undefined;
 }
 
-export interface NodeVersion {
+export interface ReportedVersion {
   readonly major: number;
   readonly minor: number;
   readonly patch: number;
 }
 
 export interface HostPort {
-  /** An IP address, without brackets. */
+  /** IP address without brackets. */
   readonly host: string;
   readonly port: number;
 }
 
-export interface Peer extends HostPort {
+export interface ListedPeer extends HostPort {
   readonly nodeID: NodeID;
 }
 
-const P_CHAIN_PATH = '/ext/bc/P';
-const INFO_PATH = '/ext/info';
-
-/** IDs, heights, versions: the longest of them lists the versions of a node's VMs, under 100 bytes each. */
+/** The longest response lists the versions of a node's VMs, under 100 bytes each. */
 const SCALAR_BYTES = 256 * 1024;
-/** A block of at most 2 MiB as JSON, in which a proof of possession takes seven characters a byte. */
+/** Block of at most 2 MiB as JSON, in which a proof of possession takes seven characters for each byte. */
 const BLOCK_BYTES = 16 * 1024 * 1024;
-/**
- * Lists of validators and peers: room for 10,000 L1 validators, as many as the network is planned for, at 1.6 KiB each. The
- * longest real entry (in `getCurrentValidators`, with two owners) has 0.7 KiB, one in `getValidatorsAt` under 0.2 KiB.
- */
+/** Lists of 10,000 validators or peers at 1.6 KiB each. The longest real entry, in `getCurrentValidators`, has 0.7 KiB. */
 const LIST_BYTES = 16 * 1024 * 1024;
-/**
- * NodeIDs known to be well formed, and as many validators, about 3 and 8 MB: twice the validators that the network is planned for, so
- * that all have room.
- */
-const MAX_KNOWN_NODE_IDS = 20_000;
+/** Decoded validators, 8 MB: twice as many as the network is planned for. */
+const MAX_DECODED = 20_000;
 
-/** @param pChain and @param info may be one client where both APIs have the same base URL */
-export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeApi {
-  // Decoding a NodeID takes base58 and two hashes, and thousands of them are the same at every height: each is decoded once.
-  const knownNodeIDs = createLru<string, NodeID>(MAX_KNOWN_NODE_IDS);
-  const readNodeID = (text: string): NodeID => {
-    const known = knownNodeIDs.get(text);
-    if (known !== undefined) return known;
-    const nodeID = parseNodeID(text);
-    knownNodeIDs.set(text, nodeID);
-    return nodeID;
-  };
-  // At the next height nearly all of a set is the same: then its texts are compared, and nothing is decoded.
-  const knownValidators = createLru<string, ReadValidator>(MAX_KNOWN_NODE_IDS);
-  const readValidator = (nodeID: string, { publicKey, weight }: JsonObject): Validator => {
-    const known = knownValidators.get(nodeID);
-    if (known !== undefined && known.publicKey === publicKey && known.weight === weight) return known.validator;
-    const validator = parseValidator(nodeID, { publicKey, weight }, readNodeID);
-    knownValidators.set(nodeID, { publicKey, weight, validator });
-    return validator;
-  };
-
-  const callPChain = <Result>(
-    method: string,
-    params: Readonly<Record<string, unknown>>,
-    maxResponseBytes: number,
-    parseResult: (result: unknown, response: string) => Result,
-    signal: AbortSignal,
-  ): Promise<Result> =>
-    pChain.call({ path: P_CHAIN_PATH, method, params, maxResponseBytes, parseResult, idempotent: true, signal });
-  const callInfo = <Result>(
-    method: string,
-    maxResponseBytes: number,
-    parseResult: (result: unknown) => Result,
-    signal: AbortSignal,
-  ): Promise<Result> =>
-    info.call({ path: INFO_PATH, method, params: {}, maxResponseBytes, parseResult, idempotent: true, signal });
-
-  return {
-    getHeight: (signal) => callPChain('platform.getHeight', {}, SCALAR_BYTES, parseHeight, signal),
-    getProposedHeight: (signal) => callPChain('platform.getProposedHeight', {}, SCALAR_BYTES, parseHeight, signal),
-    getValidatorsAt: (subnetID, height, signal) => {
-      const parseResult = (result: unknown, response: string): Validator[] => {
-        requireUniqueNames(response, 'validator set');
-        return parseValidatorsAt(result, readValidator);
-      };
-      return callPChain('platform.getValidatorsAt', { subnetID, height }, LIST_BYTES, parseResult, signal);
-    },
-    getCurrentValidators: (subnetID, signal) => {
-      const parseResult = (result: unknown): CurrentValidator[] => parseCurrentValidators(result, readNodeID);
-      return callPChain('platform.getCurrentValidators', { subnetID, nodeIDs: [] }, LIST_BYTES, parseResult, signal);
-    },
-    validatedBy: (blockchainID, signal) =>
-      callPChain('platform.validatedBy', { blockchainID }, SCALAR_BYTES, parseValidatedBy, signal),
-    getSubnet: (subnetID, signal) => callPChain('platform.getSubnet', { subnetID }, SCALAR_BYTES, parseSubnet, signal),
-    getTx: (txID, signal) => {
-      const parseResult = (result: unknown): Uint8Array => parseEncodedTransaction(result, txID);
-      return callPChain('platform.getTx', { txID, encoding: 'hex' }, TRANSACTION_RESPONSE_BYTES, parseResult, signal);
-    },
-    getTxStatus: (txID, signal) => callPChain('platform.getTxStatus', { txID }, SCALAR_BYTES, parseTxStatus, signal),
-    getBlockByHeight: (height, signal) => {
-      const parseResult = (result: unknown): PChainBlock => parseBlockReply(result, height);
-      return callPChain('platform.getBlockByHeight', { height, encoding: 'json' }, BLOCK_BYTES, parseResult, signal);
-    },
-    getL1Validator: (validationID, signal) =>
-      callPChain('platform.getL1Validator', { validationID }, SCALAR_BYTES, parseL1Validator, signal),
-    getValidatorFeePrice: (signal) =>
-      callPChain('platform.getValidatorFeeState', {}, SCALAR_BYTES, parseFeePrice, signal),
-    getNetworkID: (signal) => callInfo('info.getNetworkID', SCALAR_BYTES, parseNetworkID, signal),
-    getNodeVersion: (signal) => callInfo('info.getNodeVersion', SCALAR_BYTES, parseNodeVersion, signal),
-    getNodeID: (signal) => callInfo('info.getNodeID', SCALAR_BYTES, parseNodeIDReply, signal),
-    getNodeIP: (signal) => callInfo('info.getNodeIP', SCALAR_BYTES, parseNodeIP, signal),
-    getPeers: (signal) => {
-      const parseResult = (result: unknown): Peer[] => parsePeers(result, readNodeID);
-      return callInfo('info.peers', LIST_BYTES, parseResult, signal);
-    },
-  };
-}
-
-// Each of these takes the untrusted result of one method and throws ParseError and nothing else.
-
-function parseHeight(result: unknown): bigint {
-  return readU64(readObject(result, 'result').height, 'height');
-}
-
-/** A validator, and what the node wrote of it. */
-interface ReadValidator {
+/** Decoded validator with the fields it was decoded from. */
+interface DecodedValidator {
   readonly publicKey: unknown;
   readonly weight: unknown;
   readonly validator: Validator;
 }
 
-/** What `platform.getValidatorsAt` answers: an object of NodeID to key and weight, where a validator without a key has null. */
+/** @param pChain and @param info may be one client where both APIs have the same base URL */
+export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeApi {
+  // Nearly all of a set is equal at the next height, and decoding a NodeID takes base58 and two hashes.
+  const decoded = createLru<string, DecodedValidator>(MAX_DECODED);
+  const readNodeID = (text: string): NodeID => decoded.get(text)?.validator.nodeID ?? parseNodeID(text);
+  const readValidator = (nodeID: string, { publicKey, weight }: JsonObject): Validator => {
+    const known = decoded.get(nodeID);
+    if (known !== undefined && known.publicKey === publicKey && known.weight === weight) return known.validator;
+    const validator = parseValidator(nodeID, { publicKey, weight }, readNodeID);
+    decoded.set(nodeID, { publicKey, weight, validator });
+    return validator;
+  };
+
+  const createCall =
+    (client: JsonRpcClient, path: string) =>
+    <Result>(
+      method: string,
+      signal: AbortSignal,
+      parseResult: (result: unknown, response: string) => Result,
+      params: Readonly<Record<string, unknown>> = {},
+      maxResponseBytes = SCALAR_BYTES,
+    ): Promise<Result> =>
+      client.call({ path, method, params, maxResponseBytes, parseResult, idempotent: true, signal });
+  const callPChain = createCall(pChain, '/ext/bc/P');
+  const callInfo = createCall(info, '/ext/info');
+  const parseHeight = parseField('height', readU64);
+
+  return {
+    getHeight: (signal) => callPChain('platform.getHeight', signal, parseHeight),
+    getProposedHeight: (signal) => callPChain('platform.getProposedHeight', signal, parseHeight),
+    getValidatorsAt: (subnetID, height, signal) => {
+      const parseResult = (result: unknown, response: string): Validator[] => {
+        requireUniqueNames(response, 'validator set');
+        return parseValidatorsAt(result, readValidator);
+      };
+      return callPChain('platform.getValidatorsAt', signal, parseResult, { subnetID, height }, LIST_BYTES);
+    },
+    getCurrentValidators: (subnetID, signal) => {
+      const parseResult = (result: unknown): CurrentValidator[] => parseCurrentValidators(result, readNodeID);
+      return callPChain('platform.getCurrentValidators', signal, parseResult, { subnetID, nodeIDs: [] }, LIST_BYTES);
+    },
+    validatedBy: (blockchainID, signal) =>
+      callPChain('platform.validatedBy', signal, parseField('subnetID', readId<SubnetID>), { blockchainID }),
+    getSubnet: (subnetID, signal) => callPChain('platform.getSubnet', signal, parseSubnet, { subnetID }),
+    getTx: (txID, signal) => {
+      const parseResult = (result: unknown): Uint8Array => parseEncodedTransaction(result, txID);
+      const params = { txID, encoding: 'hex' };
+      return callPChain('platform.getTx', signal, parseResult, params, TRANSACTION_RESPONSE_BYTES);
+    },
+    getTxStatus: (txID, signal) => callPChain('platform.getTxStatus', signal, parseTxStatus, { txID }),
+    getBlockByHeight: (height, signal) => {
+      const parseResult = (result: unknown): PChainBlock => parseBlockReply(result, height);
+      return callPChain('platform.getBlockByHeight', signal, parseResult, { height, encoding: 'json' }, BLOCK_BYTES);
+    },
+    getL1Validator: (validationID, signal) =>
+      callPChain('platform.getL1Validator', signal, parseL1Validator, { validationID }),
+    getValidatorFeePrice: (signal) => callPChain('platform.getValidatorFeeState', signal, parseField('price', readU64)),
+    getNetworkID: (signal) => callInfo('info.getNetworkID', signal, parseField('networkID', readU32)),
+    getNodeVersion: (signal) => callInfo('info.getNodeVersion', signal, parseField('version', readVersion)),
+    getNodeID: (signal) =>
+      callInfo('info.getNodeID', signal, (result) => parseNodeID(parseField('nodeID', readString)(result))),
+    getNodeIP: (signal) => callInfo('info.getNodeIP', signal, parseField('ip', readHostPort)),
+    getPeers: (signal) => callInfo('info.peers', signal, (result) => parsePeers(result, readNodeID), {}, LIST_BYTES),
+  };
+}
+
+// Parsers of untrusted results, which throw only ParseError.
+
+function parseField<Value>(name: string, read: (value: unknown, what: string) => Value) {
+  return (result: unknown): Value => read(readObject(result, 'result')[name], name);
+}
+
+/** Parses an object of NodeID to key and weight. A validator without a key has null. */
 export function parseValidatorsAt(
   result: unknown,
   readValidator: (nodeID: string, fields: JsonObject) => Validator = parseValidator,
@@ -254,7 +227,7 @@ function parseValidator(
 ): Validator {
   return {
     nodeID: readNodeID(nodeID),
-    // The node always writes this field. If a missing one counted as null, signers would become validators without a key.
+    // Required: a missing key must not count as null.
     publicKey: publicKey === null ? undefined : readPublicKey(publicKey),
     weight: readU64(weight, 'weight'),
   };
@@ -263,26 +236,20 @@ function parseValidator(
 function parseCurrentValidators(result: unknown, readNodeID: (text: string) => NodeID): CurrentValidator[] {
   return readArray(readObject(result, 'result').validators, 'validators').map((value) => {
     const validator = readObject(value, 'validator');
-    // L1 validators have the key itself, those of the primary network have it with its proof of possession.
+    // L1 validators have `publicKey`, those of the primary network have `signer` with a proof of possession.
     const signer = readOptional(validator.signer, (field) => readObject(field, 'signer'));
     return {
       nodeID: readNodeID(readString(validator.nodeID, 'nodeID')),
       weight: readU64(validator.weight, 'weight'),
       publicKey: readOptional(validator.publicKey ?? signer?.publicKey, readPublicKey),
-      validationID: readOptional(validator.validationID, (field) =>
-        parseId<ValidationID>(readString(field, 'validationID'), 'validationID'),
-      ),
+      validationID: readOptional(validator.validationID, (field) => readId<ValidationID>(field, 'validationID')),
       minNonce: readOptional(validator.minNonce, (field) => readU64(field, 'minNonce')),
       balance: readOptional(validator.balance, (field) => readU64(field, 'balance')),
     };
   });
 }
 
-function parseValidatedBy(result: unknown): SubnetID {
-  return parseId<SubnetID>(readString(readObject(result, 'result').subnetID, 'subnetID'), 'subnetID');
-}
-
-/** A subnet that is no L1 has an empty conversion ID (and no conversion ID at all on nodes from before Etna). */
+/** A subnet that is not an L1 has an empty conversion ID, or none on nodes before Etna. */
 function parseSubnet(result: unknown): Subnet {
   const subnet = readObject(result, 'result');
   const isPermissioned = readBoolean(subnet.isPermissioned, 'isPermissioned');
@@ -293,7 +260,7 @@ function parseSubnet(result: unknown): Subnet {
   return {
     isPermissioned,
     conversionID: idBytes(parseId(conversionID, 'conversionID')),
-    managerChainID: parseId<BlockchainID>(readString(subnet.managerChainID, 'managerChainID'), 'managerChainID'),
+    managerChainID: readId<BlockchainID>(subnet.managerChainID, 'managerChainID'),
     managerAddress:
       readOptional(subnet.managerAddress, (field) => readHex(field, 'managerAddress')) ?? new Uint8Array(),
   };
@@ -311,48 +278,35 @@ function parseTxStatus(result: unknown): TxStatus {
 
 function parseBlockReply(result: unknown, height: bigint): PChainBlock {
   const block = parsePChainBlock(readObject(result, 'result').block);
-  if (block.height !== height) throw new ParseError('block', 'is not of the height asked for');
+  if (block.height !== height) throw new ParseError('block', 'does not have the requested height');
   return block;
 }
 
 function parseL1Validator(result: unknown): L1ValidatorState {
   const validator = readObject(result, 'result');
   return {
-    subnetID: parseId<SubnetID>(readString(validator.subnetID, 'subnetID'), 'subnetID'),
+    subnetID: readId<SubnetID>(validator.subnetID, 'subnetID'),
     weight: readU64(validator.weight, 'weight'),
     minNonce: readU64(validator.minNonce, 'minNonce'),
   };
 }
 
-function parseFeePrice(result: unknown): bigint {
-  return readU64(readObject(result, 'result').price, 'price');
-}
-
-function parseNetworkID(result: unknown): number {
-  return readU32(readObject(result, 'result').networkID, 'networkID');
-}
-
 const VERSION = /^[\w-]+\/(\d{1,6})\.(\d{1,6})\.(\d{1,6})$/;
 
-/** The node's name, a slash and its version, e.g. `avalanchego/1.14.2`. */
-function parseNodeVersion(result: unknown): NodeVersion {
-  const match = VERSION.exec(readString(readObject(result, 'result').version, 'version'));
-  if (match === null) throw new ParseError('version', 'must be like avalanchego/1.14.2');
+function readVersion(value: unknown, what: string): ReportedVersion {
+  const match = VERSION.exec(readString(value, what));
+  if (match === null) throw new ParseError(what, 'must be like avalanchego/1.14.2');
   return { major: Number(match[1]), minor: Number(match[2]), patch: Number(match[3]) };
 }
 
-function parseNodeIDReply(result: unknown): NodeID {
-  return parseNodeID(readString(readObject(result, 'result').nodeID, 'nodeID'));
-}
-
-function parseNodeIP(result: unknown): HostPort {
-  const address = parseHostPort(readString(readObject(result, 'result').ip, 'ip'));
-  if (address === undefined) throw new ParseError('ip', 'must be an IP address and a port');
+function readHostPort(value: unknown, what: string): HostPort {
+  const address = parseHostPort(readString(value, what));
+  if (address === undefined) throw new ParseError(what, 'must be an IP address and a port');
   return address;
 }
 
-/** Leaves out peers without an address, or with one that cannot be dialled, as clients have that do not listen. */
-function parsePeers(result: unknown, readNodeID: (text: string) => NodeID): Peer[] {
+/** Omits peers without an address that can be dialled, for example clients. */
+function parsePeers(result: unknown, readNodeID: (text: string) => NodeID): ListedPeer[] {
   return readArray(readObject(result, 'result').peers, 'peers').flatMap((value) => {
     const peer = readObject(value, 'peer');
     const nodeID = readNodeID(readString(peer.nodeID, 'nodeID'));
@@ -366,9 +320,7 @@ const UNSPECIFIED_HOSTS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 const HOST_PORT = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+)):(\d{1,5})$/;
 const IPV4_IN_IPV6 = /^::ffff:(?=[0-9.]+$)/i;
 
-/**
- * Go's `netip.AddrPort`: `1.2.3.4:9651` or `[2001:db8::1]:9651`. Undefined for all else, also for port 0 and for zones.
- */
+/** Parses Go's `netip.AddrPort`, without zones: `1.2.3.4:9651` or `[2001:db8::1]:9651`. */
 function parseHostPort(text: string): HostPort | undefined {
   const match = HOST_PORT.exec(text);
   if (match === null) return undefined;
@@ -378,7 +330,6 @@ function parseHostPort(text: string): HostPort | undefined {
   return isAddress && port > 0 && port <= 65_535 ? { host, port } : undefined;
 }
 
-/** A field that is left out or null is undefined. */
 function readOptional<Value>(value: unknown, read: (value: unknown) => Value): Value | undefined {
   return value === undefined || value === null ? undefined : read(value);
 }

@@ -3,18 +3,17 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import type { BlockPoint, IndexPosition, ValidationStore } from '../../store/local/validation-store.ts';
 import type { Logger } from '../../telemetry/logger.ts';
+import type { PChainBlock } from '../codec/p-chain-block.ts';
 import { ApiError } from '../rpc/api-error.ts';
 import type { NodeApi } from '../rpc/node-api.ts';
-import type { PChainBlock } from './p-chain-block.ts';
 
 export interface BlockRangeLimits {
-  /** How many blocks below the first one to read; undefined reads down to {@link BlockRangeOptions.l1StartTime}. */
+  /** Blocks to read below the first one; undefined reads down to {@link BlockRangeOptions.l1StartTime}. */
   readonly lookback: bigint | undefined;
-  /** Blocks read at once, a part of the range that is kept or lost as a whole. */
+  /** Blocks read and stored at once. */
   readonly batchSize: number;
-  /** Calls in flight; the node answers one P-Chain call at a time. */
+  /** Calls in flight. */
   readonly concurrency: number;
-  /** Time for one batch. */
   readonly batchTimeoutMs: number;
 }
 
@@ -23,23 +22,20 @@ export interface BlockRangeOptions {
   readonly store: ValidationStore;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Unix seconds before which no block can hold anything of an L1 (the Etna upgrade); undefined reads down to block 0. */
+  /** Unix seconds of the Etna upgrade, before which there are no L1s; undefined reads down to block 0. */
   readonly l1StartTime: bigint | undefined;
   readonly limits: BlockRangeLimits;
 }
 
-/**
- * Checkpoints kept, and how far apart they are: together two thousand blocks. P-Chain blocks are final, so blocks that have to be
- * given up came from an API node that was wrong, and are rarely more than the newest few.
- */
+/** Together two thousand blocks. P-Chain blocks are final, so blocks are discarded only after a faulty API node. */
 const MAX_CHECKPOINTS = 32;
 const CHECKPOINT_SPACING = 64n;
-/** So many batches in a row must fail to continue our blocks before our blocks are doubted, and not that batch. */
-const MISMATCHES_BEFORE_DOUBT = 2;
+/** Consecutive batches that do not continue the range before it is reset. */
+const MISMATCHES_BEFORE_RESET = 2;
 
 /**
- * The P-Chain blocks that were read into the store: one range of heights without gaps, in which each block names the one before
- * as its parent. It grows batch by batch, upwards with the chain and downwards to its floor; one batch at a time.
+ * Range of P-Chain blocks in the store, without gaps, linked by their parents. It grows by one batch at a time, up with the chain and down
+ * to its floor.
  */
 export class BlockRange {
   readonly #options: BlockRangeOptions;
@@ -54,37 +50,37 @@ export class BlockRange {
     this.#options = options;
   }
 
-  /** Continues where the store was left. Call it once, before anything is read. */
+  /** Loads the position from the store. Call it once, before a read. */
   async load(): Promise<void> {
     this.#position = await this.#options.store.position();
   }
 
-  /** Undefined until the first block was read. */
+  /** Undefined before the first block. */
   get heights(): { readonly from: bigint; readonly to: bigint } | undefined {
     return this.#position && { from: this.#position.low.height, to: topOf(this.#position).height };
   }
 
-  /** As the API said when it was last asked; undefined before. */
+  /** Last height of the API; undefined before the first call. */
   get chainHeight(): bigint | undefined {
     return this.#chainHeight;
   }
 
-  /** Whether the newest block that the API has is in the range. */
+  /** Whether the range contains the newest block of the API. */
   get isAtTip(): boolean {
     return this.#isAtTip;
   }
 
-  /** Whether there is nothing more to read, up or down. */
+  /** Whether the range reaches the newest block and its floor. */
   get isComplete(): boolean {
     return this.#isAtTip && this.#position?.low.isFloor === true;
   }
 
-  /** Reads one batch above the range. @returns blocks read */
+  /** Reads one batch above the range. Returns the number of blocks. */
   readUp(signal: AbortSignal): Promise<number> {
     return this.#inTime(signal, (timed) => this.#readUp(timed));
   }
 
-  /** Reads one batch below the range. @returns blocks read */
+  /** Reads one batch below the range. Returns the number of blocks. */
   readDown(signal: AbortSignal): Promise<number> {
     return this.#inTime(signal, (timed) => this.#readDown(timed));
   }
@@ -104,14 +100,14 @@ export class BlockRange {
     const position = this.#position;
     if (position === undefined) return await this.#startAt(height, signal);
     const top = topOf(position);
-    // An API node that lags behind has nothing new for us.
+    // Also true for an API node that lags behind.
     this.#isAtTip = height <= top.height;
     if (this.#isAtTip) return 0;
     const count = minimum(height - top.height, BigInt(limits.batchSize));
     const blocks = await this.#readBlocks(heightsUp(top.height + 1n, count), signal);
     const linked = linkedPrefix(blocks, (block, previous) => block.parentID === (previous?.id ?? top.id));
     const last = linked.at(-1);
-    if (last === undefined) return await this.#doubt(signal);
+    if (last === undefined) return await this.#reset(signal);
     this.#mismatches = 0;
     const checkpoints = withTop(position.checkpoints, { height: last.height, id: last.id });
     await this.#commit({ ...position, checkpoints }, linked);
@@ -131,7 +127,7 @@ export class BlockRange {
     const blocks = await this.#readBlocks(heightsDown(low.height - 1n, count), signal);
     const linked = linkedPrefix(blocks, (block, previous) => block.id === (previous?.parentID ?? low.parentID));
     const last = linked.at(-1);
-    if (last === undefined) return await this.#doubt(signal);
+    if (last === undefined) return await this.#reset(signal);
     this.#mismatches = 0;
     const isFloor = last.height <= this.#floor || this.#isBeforeL1s(last);
     await this.#commit({ ...position, low: { height: last.height, parentID: last.parentID, isFloor } }, linked);
@@ -149,34 +145,30 @@ export class BlockRange {
   }
 
   /**
-   * The API's blocks do not continue ours. Accepted blocks are final, so either this API node or the one that gave us ours is
-   * wrong, or on another network. Where several API nodes answer in turn, it may happen once by chance. If it happens again, we go
-   * back to the last block that both have, or start again if there is none. Origins found stay in the store: they are right
-   * whatever block they were in.
+   * Handles blocks that do not continue the range. Accepted blocks are final, so an API node is faulty or on another network. With several
+   * API nodes this may happen once. After the second time, the range is cut to the last common block, or restarted. Stored origins remain:
+   * they are valid in any block.
    */
-  async #doubt(signal: AbortSignal): Promise<number> {
+  async #reset(signal: AbortSignal): Promise<number> {
     const { logger } = this.#options;
     const position = this.#position;
     this.#mismatches += 1;
-    if (this.#mismatches < MISMATCHES_BEFORE_DOUBT || position === undefined) return 0;
+    if (this.#mismatches < MISMATCHES_BEFORE_RESET || position === undefined) return 0;
     this.#mismatches = 0;
     for (const [index, point] of [...position.checkpoints.entries()].toReversed()) {
       const block = await this.#blockAt(point.height, signal);
       if (block?.id !== point.id) continue;
-      logger.warn(
-        { height: point.height },
-        'the P-Chain API has other blocks above this height now; reading them again',
-      );
+      logger.warn({ height: point.height }, 'the P-Chain API has other blocks above this height; reading them again');
       await this.#commit({ ...position, checkpoints: position.checkpoints.slice(0, index + 1) }, []);
       return 0;
     }
-    logger.warn('the P-Chain API is of another chain than the index of L1 validations; reading all blocks again');
+    logger.warn('the P-Chain API has another chain than the index of L1 validations; reading all blocks again');
     this.#position = undefined;
     this.#isAtTip = false;
     return 0;
   }
 
-  /** As many of these blocks, from the first one on, as can be read. @throws if not even the first one can */
+  /** Reads the blocks up to the first failure. @throws if the first one fails */
   async #readBlocks(heights: readonly bigint[], signal: AbortSignal): Promise<PChainBlock[]> {
     const { api, limits } = this.#options;
     const limit = pLimit(limits.concurrency);
@@ -217,7 +209,7 @@ function topOf({ checkpoints }: IndexPosition): BlockPoint {
   return top;
 }
 
-/** The new top replaces the old one, unless the old one is far enough above the checkpoint below it to become one itself. */
+/** Replaces the last checkpoint, unless it is far enough above the previous one to stay. */
 function withTop(checkpoints: readonly BlockPoint[], top: BlockPoint): BlockPoint[] {
   const [below, previous] = checkpoints.slice(-2);
   const isTooClose =
@@ -225,7 +217,7 @@ function withTop(checkpoints: readonly BlockPoint[], top: BlockPoint): BlockPoin
   return [...(isTooClose ? checkpoints.slice(0, -1) : checkpoints), top].slice(-MAX_CHECKPOINTS);
 }
 
-/** As many blocks, from the first one on, as each belong to the one before them. */
+/** Returns the blocks up to the first one that is not linked to the previous one. */
 function linkedPrefix(
   blocks: readonly PChainBlock[],
   isLinked: (block: PChainBlock, previous: PChainBlock | undefined) => boolean,

@@ -3,20 +3,18 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { BlockchainID } from '../../warp/ids.ts';
 import type { ChainApi } from '../rpc/chain-api.ts';
 
-/** The P-Chain heights at which chains verify Warp messages now. */
 export interface EpochHeights {
   /**
-   * The height of a chain's current epoch, at most a second old; undefined where the chain has no epochs and verifies at the
-   * proposed height.
+   * Returns the P-Chain height of a chain's current epoch, at which it verifies Warp messages, at most a second old. Undefined for a chain
+   * without epochs, which verifies at the proposed height.
    *
    * @throws {ApiError}, or the signal's reason
    */
   heightOf(chainID: BlockchainID, signal: AbortSignal): Promise<bigint | undefined>;
 }
 
-/** An epoch lasts minutes; a busy service asks for each chain once a second. */
+/** An epoch lasts minutes. */
 const MAX_AGE_MS = 1_000;
-/** Far more chains than anybody sends to within a second. */
 const MAX_CHAINS = 1_000;
 
 export function createEpochHeights(api: Pick<ChainApi, 'getCurrentEpoch'>, clock: Clock): EpochHeights {

@@ -6,36 +6,33 @@ import { unlessRefused } from '../rpc/api-error.ts';
 import type { NodeApi, Subnet } from '../rpc/node-api.ts';
 
 /**
- * Which subnets and blockchains exist. What can never change again is kept: the subnet of a blockchain, that a subnet exists,
- * and an L1's conversion. That something does not exist is kept for some seconds, apart from the rest: anybody can ask for what
- * is not there. That a subnet is not (yet) an L1 is asked each time. Equal questions in flight share one call.
+ * Cache of subnets and blockchains. Permanent facts are kept: the subnet of a blockchain, the existence of a subnet, and the conversion to
+ * an L1. A negative cache keeps unknown IDs for some seconds, separately, because clients can invent IDs. Equal calls in flight are shared.
  *
  * All methods reject with {@link ApiError}, or with the signal's reason.
  */
 export interface SubnetDirectory {
-  /** The subnet that validates a blockchain; undefined if there is no such blockchain. */
+  /** Returns undefined for an unknown blockchain. */
   validatedBy(chainID: BlockchainID, signal: AbortSignal): Promise<SubnetID | undefined>;
-  /** Whether a subnet exists. Tells an unknown subnet from one without validators: the sets of both are empty. */
+  /** Distinguishes an unknown subnet from one without validators: both have an empty validator set. */
   exists(subnetID: SubnetID, signal: AbortSignal): Promise<boolean>;
-  /** The subnet of a blockchain where it is known already. */
+  /** Returns the subnet of a blockchain if it is cached. */
   knownSubnetOf(chainID: BlockchainID): SubnetID | undefined;
-  /** Whether a subnet is known already to exist. */
+  /** Whether the existence of a subnet is cached. */
   isKnown(subnetID: SubnetID): boolean;
-  /** Undefined if there is no such subnet. */
+  /** Returns undefined for an unknown subnet. */
   getSubnet(subnetID: SubnetID, signal: AbortSignal): Promise<Subnet | undefined>;
 }
 
-/** Of each kind; far more than mainnet's few hundred subnets and chains, and some 4 MB in all. */
+/** Subnets, and as many blockchains, some 4 MB in all. Mainnet has a few hundred. */
 const MAX_KEPT = 10_000;
 
-/** Of each kind, under 2 MB in all; beyond it the oldest is forgotten, and asked for again. */
+/** Unknown subnets, and as many blockchains, under 2 MB in all. */
 const MAX_MISSING = 10_000;
-/** Whoever has just created a chain waits no longer than this; a flood that names one asks once in that time. */
+/** Delay until a new chain is found. */
 const MISSING_MS = 3_000;
 
-/**
- * The node does not count the primary network among the subnets, and refuses to describe it. It has no owner and no manager.
- */
+/** The node returns an error for the primary network. */
 const PRIMARY_NETWORK: Subnet = {
   isPermissioned: false,
   conversionID: undefined,
@@ -45,8 +42,8 @@ const PRIMARY_NETWORK: Subnet = {
 
 export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSubnet'>, clock: Clock): SubnetDirectory {
   const existing = createLru<SubnetID, true>(MAX_KEPT);
-  const missingChains = new Missing<BlockchainID>(clock);
-  const missingSubnets = new Missing<SubnetID>(clock);
+  const missingChains = new UnknownIDs<BlockchainID>(clock);
+  const missingSubnets = new UnknownIDs<SubnetID>(clock);
   const subnetOfChain = new FreshCache<BlockchainID, SubnetID | undefined>({
     clock,
     max: MAX_KEPT,
@@ -99,8 +96,7 @@ export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSub
   };
 }
 
-/** What was found a short while ago not to exist. */
-class Missing<ID extends string> {
+class UnknownIDs<ID extends string> {
   readonly #clock: Clock;
   readonly #untilMs = createLru<ID, number>(MAX_MISSING);
 

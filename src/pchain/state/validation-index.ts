@@ -12,35 +12,28 @@ import type { NodeApi } from '../rpc/node-api.ts';
 import { BlockRange, type BlockRangeLimits } from './block-range.ts';
 
 /**
- * Where L1 validations come from, found by reading P-Chain blocks: a validation ID is a hash, and only the block with the
- * registration or the conversion has what was hashed.
+ * Index of L1 validations from P-Chain blocks: a validation ID is a hash of data in the block with the registration or the conversion.
  *
- * It covers one range of heights without gaps, which starts at the height of its first start and grows upwards with the chain,
- * and downwards as far as its limits say. An entry can be missing, but not wrong: it is found under the hash of its own content.
+ * It covers one range of heights without gaps, which starts at the height of the first start, and grows up with the chain and down to its
+ * limits. An entry can be missing but not wrong, because its ID is computed from its content.
  */
 export interface ValidationIndex extends AsyncDisposable {
-  /**
-   * Undefined if no block of the range has it, also after the newest blocks were read for it. Rejects only with the signal's
-   * reason.
-   */
+  /** Returns undefined if no block has it, after reading the newest blocks. Rejects only with the signal's reason. */
   originOf(validationID: ValidationID, signal: AbortSignal): Promise<L1ValidatorRegistrationJustification | undefined>;
   coverage(): IndexCoverage;
 }
 
 export interface IndexCoverage {
-  /** Undefined until the first block was read. */
+  /** Undefined before the first block. */
   readonly range: { readonly from: bigint; readonly to: bigint } | undefined;
-  /**
-   * Whether there are more blocks to read, above or below, or the last lookup that found nothing could not read all that there was to
-   * read: what is not found now may be found later.
-   */
+  /** Whether a missing entry may be found later: there are blocks to read, or the last failed lookup could not read everything. */
   readonly isReading: boolean;
 }
 
 export interface ValidationIndexLimits extends BlockRangeLimits {
-  /** So that reading years of blocks leaves the API to those who wait for it, and stays within a provider's limits. */
+  /** Leaves the API to requests while years of blocks are read, and respects a provider's limits. */
   readonly maxBlocksPerSecond: number;
-  /** How often to ask for the height when all blocks are read. */
+  /** Interval of height requests when all blocks are read. */
   readonly pollMs: number;
 }
 
@@ -57,21 +50,20 @@ export interface ValidationIndexOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Unix seconds before which no block can hold anything of an L1 (the Etna upgrade); undefined reads down to block 0. */
+  /** Unix seconds of the Etna upgrade, before which there are no L1s; undefined reads down to block 0. */
   readonly l1StartTime: bigint | undefined;
   readonly limits: ValidationIndexLimits;
 }
 
-/** A lookup waits this long for the newest blocks, which may have to wait for a batch of old ones. */
+/** A batch of old blocks may delay the newest ones. */
 const LOOKUP_READ_MS = 1_000;
-/** The longest pause while the API fails. A lookup that finds nothing asks the API at once. */
+/** Longest pause while the API fails. A failed lookup reads the newest blocks at once. */
 const MAX_PAUSE_MS = 30_000;
 
 export function createValidationIndex(options: ValidationIndexOptions): ValidationIndex {
   return new ReadingValidationIndex(options);
 }
 
-/** Reads from its start until it is disposed. */
 class ReadingValidationIndex implements ValidationIndex {
   readonly #options: ValidationIndexOptions;
   readonly #range: BlockRange;
@@ -79,9 +71,8 @@ class ReadingValidationIndex implements ValidationIndex {
   readonly #lookupReads = new SingleFlight<'up', void>();
   readonly #stopped = new AbortController();
   readonly #running: Promise<void>;
-  /** For lookups, of which there are as many as clients send. */
   readonly #warn: ThrottledWarnings;
-  /** Whether the last lookup that found nothing could not look everywhere: the store or the newest blocks could not be read. */
+  /** Whether the last failed lookup could not read the store or the newest blocks. */
   #isLookupPartial = false;
 
   constructor(options: ValidationIndexOptions) {
@@ -90,12 +81,11 @@ class ReadingValidationIndex implements ValidationIndex {
     this.#warn = createThrottledWarnings(options.logger, options.clock);
     declareIndexMetrics(options.metrics, this.#range);
     this.#loaded = this.#range.load();
-    // A failure is seen by the reading below and by every lookup.
+    // Handled by #read and by each lookup.
     this.#loaded.catch(() => undefined);
     this.#running = this.#read(this.#stopped.signal);
   }
 
-  /** Looks in the store, reads the newest blocks if it is not there, and looks again. */
   async originOf(
     validationID: ValidationID,
     signal: AbortSignal,
@@ -126,7 +116,7 @@ class ReadingValidationIndex implements ValidationIndex {
     await this.#running;
   }
 
-  /** One batch after the other, at the pace that the limits allow: first what is new, then what is old. */
+  /** Reads batches within the rate limit: new blocks first, then old ones. */
   async #read(signal: AbortSignal): Promise<void> {
     const { clock, logger, limits } = this.#options;
     let failures = 0;
@@ -156,11 +146,7 @@ class ReadingValidationIndex implements ValidationIndex {
     }
   }
 
-  /**
-   * All lookups that wait for the newest blocks share one reading. A failure costs a lookup nothing but these blocks.
-   *
-   * @returns whether they were read
-   */
+  /** Reads the newest blocks, once for all waiting lookups. Returns whether it succeeded. */
   async #readNewest(signal: AbortSignal): Promise<boolean> {
     const { clock } = this.#options;
     using deadline = startDeadline(clock, LOOKUP_READ_MS, 'reading the newest P-Chain blocks', signal);
@@ -183,7 +169,7 @@ function declareIndexMetrics(metrics: Metrics, range: BlockRange): void {
     return known === undefined ? [] : [{ labels: {}, value: Number(known) }];
   };
   metrics.readGauge(
-    { name: 'p_chain_height', help: 'Height of the P-Chain, as its API said last' },
+    { name: 'p_chain_height', help: 'Last P-Chain height of the API' },
     ofHeight(() => range.chainHeight),
   );
   metrics.readGauge(

@@ -4,21 +4,21 @@ import type { WarpSet } from '../../validators/warp-set.ts';
 import { type NodeID, PRIMARY_NETWORK_ID, type SubnetID, type ValidationID } from '../../warp/ids.ts';
 import type { NodeApi } from '../rpc/node-api.ts';
 
-/** Which L1 validators have little left of the balance that keeps them active. */
+/** Balances of L1 validators, which pay a continuous fee to stay active. */
 export interface ValidatorFunds {
   /**
-   * The validators of a subnet whose balance is below {@link MIN_L1_VALIDATOR_BALANCE}, or ends within
+   * Returns the validators of a subnet whose balance is below {@link MIN_L1_VALIDATOR_BALANCE}, or ends within
    * {@link ValidatorFundsLimits.soonMs}. Validators of the primary network pay nothing.
    *
-   * @param warpSet the set that they are looked for in: balances are read anew where they are older than one of its validators
+   * @param warpSet balances are read again if they do not cover all validators of this set
    * @throws {ApiError}, or the signal's reason
    */
   soonInactive(subnetID: SubnetID, warpSet: WarpSet, signal: AbortSignal): Promise<ReadonlySet<NodeID>>;
-  /** The same where the API does not have to be asked; else undefined. */
+  /** Returns the cached result, or undefined where an API call is necessary. */
   knownSoonInactive(subnetID: SubnetID, warpSet: WarpSet): ReadonlySet<NodeID> | undefined;
   /**
-   * The L1 validators of a subnet as of its last block, inactive ones too; none of a subnet that is no L1. Balances are those of up to
-   * {@link ValidatorFundsLimits.maxAgeMs} ago, and of large subnets {@link ValidatorFundsLimits.maxAgeOfLargeMs}.
+   * Returns the L1 validators of a subnet with inactive ones; none if the subnet is not an L1. Balances are up to
+   * {@link ValidatorFundsLimits.maxAgeMs} old, for large subnets {@link ValidatorFundsLimits.maxAgeOfLargeMs}.
    *
    * @throws {ApiError}, or the signal's reason
    */
@@ -28,43 +28,38 @@ export interface ValidatorFunds {
 export interface L1ValidatorFunds {
   readonly validationID: ValidationID;
   readonly weight: bigint;
-  /** In nAVAX; 0 of an inactive validator. */
+  /** In nAVAX; 0 for an inactive validator. */
   readonly balance: bigint;
 }
 
-export interface ValidatorFundsLimits {
-  /** As long as a signed message takes to be collected, handed to a wallet and put into a block. */
+interface ValidatorFundsLimits {
+  /** Time to collect a signed message, pass it to a wallet and include it in a block. */
   readonly soonMs: number;
-  /**
-   * How old balances may be, and how old those of large subnets. They fall at a known pace and are counted down here: only what a
-   * transaction changed is noticed this late.
-   */
+  /** Maximum age of balances. They are extrapolated by the fee, so only changes by transactions are noticed this late. */
   readonly maxAgeMs: number;
   readonly maxAgeOfLargeMs: number;
 }
 
 /**
- * In nAVAX: what the Go aggregator asks of an L1 validator (icm-services `signature-aggregator/aggregator/aggregator.go`,
- * minimumL1ValidatorBalance). It is four seconds of the least fee of public networks, 512 nAVAX a second (avalanchego
- * `genesis/genesis_fuji.go`, ValidatorFeeConfig): a validator with less may be inactive at the next block.
+ * In nAVAX: minimum of the Go aggregator (icm-services `signature-aggregator/aggregator/aggregator.go`, minimumL1ValidatorBalance), four
+ * seconds of the lowest fee of 512 nAVAX a second (avalanchego `genesis/genesis_fuji.go`, ValidatorFeeConfig).
  */
 const MIN_L1_VALIDATOR_BALANCE = 2_048n;
 
 const DEFAULT_LIMITS: ValidatorFundsLimits = { soonMs: 30_000, maxAgeMs: 2_000, maxAgeOfLargeMs: 30_000 };
-/** Reading takes some 10 µs a validator: at this age no more than 0.2 % of the time. */
+/** Parsing takes some 10 µs for each validator, 0.2 % of this age. */
 const AGE_MS_PER_VALIDATOR = 5;
-/** Subnets whose balances are kept, at 250 bytes for each of some tens of validators. */
+/** 250 bytes for each of some tens of validators. */
 const MAX_SUBNETS = 1_000;
 
 interface Funds {
   readonly ofNodes: ReadonlyMap<NodeID, L1ValidatorFunds>;
-  /** From when on each L1 validator has little left, in monotonic time, if the fee stays as it is. */
+  /** Monotonic time from which a balance is too low, if the fee does not change. */
   readonly lowFromMs: ReadonlyMap<NodeID, number>;
-  /** The first of these. */
   readonly firstLowMs: number;
-  /** All validators of the subnet, those without a balance too. */
+  /** All validators of the subnet, also without a balance. */
   readonly nodeIDs: ReadonlySet<NodeID>;
-  /** The sets that hold no validator whose balance was read too early. */
+  /** Sets whose validators are all in `nodeIDs`, or were removed. */
   readonly covered: WeakSet<WarpSet>;
 }
 
@@ -98,7 +93,7 @@ export function createValidatorFunds(
     return { ofNodes, lowFromMs, firstLowMs: Math.min(...lowFromMs.values()), nodeIDs, covered: new WeakSet() };
   }
 
-  /** Infinite without a fee; 0 or less where it is low already. */
+  /** Infinite without a fee; negative where the balance is too low now. */
   function secondsUntilLow(balance: bigint, price: bigint): number {
     const soon = (price * BigInt(soonMs)) / 1_000n;
     const left = balance - (soon > MIN_L1_VALIDATOR_BALANCE ? soon : MIN_L1_VALIDATOR_BALANCE);
@@ -114,31 +109,31 @@ export function createValidatorFunds(
     return true;
   }
 
-  /** A validator may have registered since balances were read: then they are read once more. */
+  /** Reads balances once more if a validator was registered since. */
   async function fundsFor(subnetID: SubnetID, warpSet: WarpSet, signal: AbortSignal): Promise<Funds> {
     const known = await funds.get(subnetID, signal);
     if (isCovered(known, warpSet)) return known;
     if (funds.peek(subnetID) === known) funds.delete(subnetID);
     const read = await funds.get(subnetID, signal);
-    // Validators that are not there even now were removed, and have no balance.
+    // Missing validators were removed, and have no balance.
     read.covered.add(warpSet);
     return read;
   }
 
   function lowNow({ lowFromMs, firstLowMs }: Funds): ReadonlySet<NodeID> {
     const nowMs = clock.monotonicMs();
-    if (firstLowMs >= nowMs) return NOBODY;
+    if (firstLowMs >= nowMs) return NONE;
     return new Set([...lowFromMs].flatMap(([nodeID, fromMs]) => (fromMs < nowMs ? [nodeID] : [])));
   }
 
   return {
     async soonInactive(subnetID, warpSet, signal) {
       signal.throwIfAborted();
-      if (subnetID === PRIMARY_NETWORK_ID) return NOBODY;
+      if (subnetID === PRIMARY_NETWORK_ID) return NONE;
       return lowNow(await fundsFor(subnetID, warpSet, signal));
     },
     knownSoonInactive(subnetID, warpSet) {
-      if (subnetID === PRIMARY_NETWORK_ID) return NOBODY;
+      if (subnetID === PRIMARY_NETWORK_ID) return NONE;
       const known = funds.peek(subnetID);
       return known && isCovered(known, warpSet) ? lowNow(known) : undefined;
     },
@@ -149,5 +144,5 @@ export function createValidatorFunds(
   };
 }
 
-const NOBODY: ReadonlySet<NodeID> = new Set();
+const NONE: ReadonlySet<NodeID> = new Set();
 const NO_FUNDS: ReadonlyMap<NodeID, L1ValidatorFunds> = new Map();

@@ -9,9 +9,8 @@ import { ApiError } from '../rpc/api-error.ts';
 import type { NodeApi } from '../rpc/node-api.ts';
 
 /**
- * The node refused a validator set because its last accepted block is below the height asked for. If the caller chose the
- * height, that was a mistake. If it came from {@link ValidatorSets.proposedHeight}, another base URL that lags behind has
- * answered since, and trying again helps.
+ * The requested height is above the node's last accepted block. If it came from {@link ValidatorSets.proposedHeight}, another base URL
+ * lags behind, and a retry helps.
  */
 export class HeightNotReached extends Error {
   override readonly name = 'HeightNotReached';
@@ -26,44 +25,42 @@ export class HeightNotReached extends Error {
 }
 
 /**
- * Validator sets at heights, in the form `T` into which the caller turns each of them once. A set of the past never changes, so
- * it is kept as long as there is room. A failure is not kept. Equal requests in flight share one call.
- *
- * Heights that clients name have room of their own: whoever names one after the other pushes out no set that the others need.
+ * Cache of validator sets at heights, each converted once to the caller's form `T`. Sets never change. Failures are not cached. Equal calls
+ * in flight are shared. Heights named by clients have a separate cache, so that they do not evict sets at proposed heights.
  */
 export interface ValidatorSets<T> {
   /**
-   * The proposed P-Chain height, at most `proposedHeightMaxAgeMs` old. With several base URLs it may go back a little.
+   * Returns the proposed P-Chain height, at most `proposedHeightMaxAgeMs` old. With several base URLs it may decrease a little.
    *
    * @throws {ApiError}, or the signal's reason
    */
   proposedHeight(signal: AbortSignal): Promise<bigint>;
   /**
-   * The set of a subnet at a height that the network has proposed. That of a subnet that does not exist is empty.
+   * Returns the set of a subnet at a proposed height; empty for an unknown subnet.
    *
    * @throws {HeightNotReached}, {@link ApiError}, what `build` throws, or the signal's reason
    */
   at(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T>;
-  /** The same at any height that a client has named. */
+  /** Like {@link at}, for a height named by a client. */
   atPinned(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T>;
-  /** The proposed height where it is known and fresh; undefined where somebody has to be asked. */
+  /** Returns the proposed height if it is cached. */
   knownProposedHeight(): bigint | undefined;
-  /** The set of a subnet at a height, proposed or named by a client, where it is known. */
+  /** Returns the set of a subnet at a height if it is cached. */
   known(subnetID: SubnetID, height: bigint): T | undefined;
-  /** Of each subnet that was asked for lately the set at the greatest height; the subnet asked for last first. */
+  /** Returns the set at the greatest height of each recent subnet, the most recently used subnet first. */
   newest(): readonly (readonly [SubnetID, T])[];
 }
 
 export interface ValidatorSetsLimits {
-  /** Heights change every few seconds, so one of this age is as good as new, and a busy service asks once a second. */
+  /** Heights change every few seconds. */
   readonly proposedHeightMaxAgeMs: number;
-  /** Sets kept: enough for about an hour of heights of one subnet, or for minutes of many. */
+  /** About an hour of heights of one subnet, or minutes of many. */
   readonly maxSets: number;
-  /** Validators in all kept sets, which bounds memory where sets are large: at about 0.5 KB each, some 50 MB. */
+  /** Validators in all sets, at about 0.5 KB each: some 50 MB. */
   readonly maxValidators: number;
-  /** Sets kept at heights that clients named: relayers name the height of an epoch, which holds for minutes, of some L1s. */
+  /** Sets at heights named by clients: relayers name the height of an epoch, which lasts for minutes. */
   readonly maxPinnedSets: number;
-  /** Validators in these: those of mainnet a dozen times, and some 12 MB. */
+  /** Validators in these sets: some 12 MB. */
   readonly maxPinnedValidators: number;
 }
 
@@ -78,23 +75,22 @@ const DEFAULT_LIMITS: ValidatorSetsLimits = {
 export interface ValidatorSetsOptions<T> {
   readonly api: Pick<NodeApi, 'getHeight' | 'getProposedHeight' | 'getValidatorsAt'>;
   readonly clock: Clock;
-  /** Must depend on nothing but its argument: the result is shared by all heights at which the validators are the same. */
+  /** Must be pure: the result is shared by all heights with equal validators. */
   readonly build: (validators: readonly Validator[]) => T | Promise<T>;
-  /** Looked in before the node is asked; what it has is believed. */
+  /** Trusted store of replicas, which is read before the node. */
   readonly shared?: SharedValidatorSets | undefined;
   readonly limits?: Partial<ValidatorSetsLimits>;
 }
 
-interface Entry<T> {
+interface CachedSet<T> {
   readonly validators: readonly Validator[];
   readonly set: T;
 }
 
-/** Sets that have room together. */
-interface Part<T> {
-  readonly sets: FreshCache<SetKey, Entry<T>>;
-  /** The last set of each subnet: heights pass with every block, validators change far more rarely. */
-  readonly latest: LRUCache<SubnetID, Entry<T>>;
+interface SetCache<T> {
+  readonly sets: FreshCache<SetKey, CachedSet<T>>;
+  /** Last set of each subnet, because validators change far more rarely than heights. */
+  readonly latest: LRUCache<SubnetID, CachedSet<T>>;
 }
 
 export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): ValidatorSets<T> {
@@ -103,40 +99,40 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): Valida
     ...DEFAULT_LIMITS,
     ...limits,
   };
-  // An empty set takes room too.
-  const sizeOf = ({ validators }: Entry<T>): number => validators.length + 1;
+  // Counts an empty set, too.
+  const sizeOf = ({ validators }: CachedSet<T>): number => validators.length + 1;
   const proposedHeights = new FreshCache<'proposed', bigint>({
     clock,
     max: 1,
     maxAgeMs: proposedHeightMaxAgeMs,
     load: (_, signal) => api.getProposedHeight(signal),
   });
-  const proposed = openPart(maxSets, maxValidators, async (key, signal) => {
+  const proposed = createSetCache(maxSets, maxValidators, async (key, signal) => {
     const { subnetID, height } = parseSetKey(key);
     const { validators, isNew } = await readValidators(subnetID, height, signal);
-    const entry = await remember(proposed, subnetID, height, validators);
+    const entry = await store(proposed, subnetID, height, validators);
     if (isNew) shared?.put(subnetID, height, entry.validators);
     return entry;
   });
-  // Not shared with other replicas: a client could fill the store that they have in common.
-  const pinned = openPart(maxPinnedSets, maxPinnedValidators, async (key, signal) => {
+  // Not shared with other replicas: a client could fill the shared store.
+  const pinned = createSetCache(maxPinnedSets, maxPinnedValidators, async (key, signal) => {
     const { subnetID, height } = parseSetKey(key);
     const { validators } = await readValidators(subnetID, height, signal);
-    return remember(pinned, subnetID, height, validators);
+    return store(pinned, subnetID, height, validators);
   });
 
-  /** The same sets, mostly: a request for a height of long ago does not replace what a subnet is now. */
-  const newest = new LRUCache<SubnetID, { readonly height: bigint; readonly entry: Entry<T> }>({
+  /** Separate, because a request for an old height replaces `latest`. */
+  const newest = new LRUCache<SubnetID, { readonly height: bigint; readonly entry: CachedSet<T> }>({
     max: maxSets,
     maxSize: maxValidators,
     sizeCalculation: ({ entry }) => sizeOf(entry),
   });
 
-  function openPart(
+  function createSetCache(
     max: number,
     maxOfAll: number,
-    load: (key: SetKey, signal: AbortSignal) => Promise<Entry<T>>,
-  ): Part<T> {
+    load: (key: SetKey, signal: AbortSignal) => Promise<CachedSet<T>>,
+  ): SetCache<T> {
     return {
       sets: new FreshCache({
         ...{ clock, max, load },
@@ -153,12 +149,12 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): Valida
     return { validators: read ?? (await getValidatorsAt(subnetID, height, signal)), isNew: read === undefined };
   }
 
-  async function remember(
-    { latest }: Part<T>,
+  async function store(
+    { latest }: SetCache<T>,
     subnetID: SubnetID,
     height: bigint,
     validators: readonly Validator[],
-  ): Promise<Entry<T>> {
+  ): Promise<CachedSet<T>> {
     const previous = [proposed, pinned]
       .map((part) => part.latest.peek(subnetID))
       .find((entry) => entry !== undefined && areEqual(entry.validators, validators));
@@ -177,10 +173,10 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): Valida
       return await api.getValidatorsAt(subnetID, height, signal);
     } catch (cause) {
       if (!(cause instanceof ApiError) || cause.kind !== 'rejected') throw cause;
-      // The node has one code for all that it refuses. Its height tells whether the height was the reason.
+      // The node has one error code, so its height shows whether the height was the reason.
       const chainHeight = await api.getHeight(signal);
       if (height > chainHeight) throw new HeightNotReached(height, chainHeight, { cause });
-      // There was another reason, or the chain has come to the height in between.
+      // There was another reason, or the chain has reached the height.
       return await api.getValidatorsAt(subnetID, height, signal);
     }
   }
@@ -202,7 +198,6 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): Valida
   };
 }
 
-/** A subnet at a height, as a key: the ID has no `@`. */
 type SetKey = `${string}@${bigint}`;
 
 function setKey(subnetID: SubnetID, height: bigint): SetKey {
@@ -219,7 +214,6 @@ function areEqual(a: readonly Validator[], b: readonly Validator[]): boolean {
 }
 
 function isEqual(a: Validator, b: Validator | undefined): boolean {
-  // As they are read again and again.
   if (a === b) return true;
   if (b === undefined || a.nodeID !== b.nodeID || a.weight !== b.weight) return false;
   if (a.publicKey === undefined || b.publicKey === undefined) return a.publicKey === b.publicKey;

@@ -4,7 +4,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { fromBinary } from '@bufbuild/protobuf';
 import type { DevnetValidator } from '../../../src/devnet/node/devnet-validator.ts';
 import type { Clock } from '../../../src/lib/concurrency/clock.ts';
-import { BLS_SIGNATURE_OF_NOBODY, createHandshake } from '../../../src/p2p/connection/handshake.ts';
+import { createHandshake, PLACEHOLDER_BLS_SIGNATURE } from '../../../src/p2p/connection/handshake.ts';
 import { type HandshakeSchema, MessageSchema } from '../../../src/p2p/gen/p2p_pb.js';
 import { createIdentity, type Identity, identityTlsOptions } from '../../../src/p2p/identity/identity.ts';
 import { BloomFilter } from '../../../src/p2p/wire/bloom-filter.ts';
@@ -90,7 +90,7 @@ export class DevnetClient implements Disposable {
       version: { major: 1, minor: 14, patch: 2 },
       clientName: 'test',
       address: signAddress(this.identity, OWN_ADDRESS),
-      blsSignature: BLS_SIGNATURE_OF_NOBODY,
+      blsSignature: PLACEHOLDER_BLS_SIGNATURE,
       trackedSubnets: [],
       knownPeers: knownPeers([]),
       allSubnets: true,

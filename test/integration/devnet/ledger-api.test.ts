@@ -3,10 +3,10 @@ import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
+import { parsePChainTransaction } from '../../../src/pchain/codec/l1-transaction.ts';
 import { type ChainApi, createChainApi } from '../../../src/pchain/rpc/chain-api.ts';
 import { createJsonRpcClient, type JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
-import { parsePChainTransaction } from '../../../src/pchain/state/l1-transaction.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import {

@@ -3,10 +3,10 @@ import { createServer, type Server, type TLSSocket } from 'node:tls';
 import { create } from '@bufbuild/protobuf';
 import type { Clock } from '../../../src/lib/concurrency/clock.ts';
 import {
-  BLS_SIGNATURE_OF_NOBODY,
   createHandshake,
   type ParsedKnownPeers,
   type PeerHandshake,
+  PLACEHOLDER_BLS_SIGNATURE,
   parseHandshake,
   parseKnownPeers,
 } from '../../../src/p2p/connection/handshake.ts';
@@ -21,28 +21,27 @@ import type { NodeID } from '../../../src/warp/ids.ts';
 
 export const NETWORK_ID = 12_345;
 export const NODE_VERSION = { major: 1, minor: 14, patch: 2 };
-/** As the reference node, which sends no more at once. */
+/** Limit of the reference node. */
 const MAX_ADDRESSES = 15;
 
 export interface TestNodeOptions {
   readonly clock: Clock;
   readonly identity?: Identity;
   readonly port?: number;
-  /** How long ago it signed its address, in seconds; of a node that moved, the new address is younger. */
+  /** Age of its signed address in seconds; after a move the new address is younger. */
   readonly signedAgeS?: number;
-  /** What the node does once TLS stands; by default it speaks the protocol. */
+  /** Called after TLS; speaks the protocol by default. */
   readonly onSession?: (session: TestSession) => void;
-  /** What the node does with an AppRequest; by default nothing. */
   readonly onAppRequest?: (session: TestSession, request: AppRequest) => void;
   /** True by default. */
   readonly answersPings?: boolean;
 }
 
-/** A node on loopback that speaks the real protocol over real TLS, and misbehaves where a test wants it. */
+/** Node on loopback with the real protocol over TLS, and faults on request. */
 export class TestNode implements AsyncDisposable {
   readonly identity: Identity;
   readonly sessions = new Set<TestSession>();
-  /** The addresses it sends to others, except those in their filters. */
+  /** Addresses it sends to peers, except those in their filters. */
   readonly known: SignedAddress[] = [];
   readonly options: TestNodeOptions;
   sessionCount = 0;
@@ -99,23 +98,22 @@ export class TestNode implements AsyncDisposable {
 
   get session(): TestSession {
     const [session] = this.sessions;
-    if (session === undefined) throw new Error('nobody is connected');
+    if (session === undefined) throw new Error('no client is connected');
     return session;
   }
 
-  /** Signed once, as nodes do. */
   get signedAddress(): SignedAddress {
     this.#signedAddress ??= this.signAddressOf(this.port, this.options.signedAgeS ?? 100);
     return this.#signedAddress;
   }
 
-  /** @param ageS how long ago it is said to have been signed, in seconds */
+  /** @param ageS age of the signature in seconds */
   signAddressOf(port: number, ageS: number): SignedAddress {
     const timestamp = BigInt(Math.floor(this.options.clock.now() / 1000) - ageS);
     return signAddress(this.identity, { host: '127.0.0.1', port, timestamp });
   }
 
-  /** Resolves when the condition holds, looked at whenever something came or ended. */
+  /** Resolves when the condition holds, which is checked after each message or close. */
   until(condition: () => boolean): Promise<void> {
     return new Promise((resolve) => {
       const check = (): void => {
@@ -150,7 +148,7 @@ export class TestSession {
   readonly certificate: StakingCertificate;
   readonly received: PeerMessage[] = [];
   handshake: PeerHandshake | undefined;
-  /** The client's PeerList came, so that its requests are heard. */
+  /** The client's PeerList was received, so its requests are handled. */
   isReady = false;
   readonly #node: TestNode;
   readonly #decoder = new FrameDecoder();
@@ -164,7 +162,6 @@ export class TestSession {
     socket.on('error', () => undefined);
   }
 
-  /** Speaks the protocol as a real node. */
   serve(): void {
     this.sendHandshake();
     this.socket.on('data', (chunk: Buffer) => {
@@ -182,7 +179,7 @@ export class TestSession {
         version: NODE_VERSION,
         clientName: 'test-node',
         address: this.#node.signedAddress,
-        blsSignature: BLS_SIGNATURE_OF_NOBODY,
+        blsSignature: PLACEHOLDER_BLS_SIGNATURE,
         trackedSubnets: [],
         knownPeers: { filter: Uint8Array.from([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), salt: new Uint8Array(32) },
         allSubnets: false,
@@ -198,11 +195,11 @@ export class TestSession {
     this.socket.write(encodeFrame(payload));
   }
 
-  /** As a node: what the filter lacks, at most 15; nothing at all where that is nothing and nobody waits for it. */
+  /** Sends at most 15 addresses that the filter lacks. */
   sendPeerList(knownPeers: ParsedKnownPeers | undefined, evenIfEmpty: boolean): void {
     const { known } = this.#node;
     const news: SignedAddress[] = [];
-    // Each answer goes on where the last one ended, so that the answers of its peers differ.
+    // Continues after the last response, so that peers receive different addresses.
     for (let step = 0; step < known.length && news.length < MAX_ADDRESSES; step += 1) {
       const address = known[(this.#node.nextAddress + step) % known.length];
       if (address === undefined || address.nodeID === this.certificate.nodeID) continue;

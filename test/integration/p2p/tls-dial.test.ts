@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => cleanup.disposeAsync());
 
-/** Notes all events, and lets a test wait for one. */
+/** Records events. */
 class Recorder implements ConnectionEvents {
   readonly log: string[] = [];
   certificate: Uint8Array | undefined;
@@ -57,7 +57,7 @@ class Recorder implements ConnectionEvents {
   }
 }
 
-/** The client's TLS stands before the node has seen the client's certificate. */
+/** The client is secure before the node has the client certificate. */
 async function secure(node: TestNode, events: Recorder): Promise<void> {
   await events.until('secure');
   await node.until(() => node.sessions.size === 1);
@@ -71,13 +71,13 @@ function open(endpoint: { host: string; port: number }): { events: Recorder; con
   const events = new Recorder();
   const connection = dial(endpoint, events);
   cleanup.defer(() => connection.close());
-  // Nothing comes before the dial has returned.
+  // No event comes before the return.
   expect(events.log).toEqual([]);
   return { events, connection };
 }
 
 describe('a TLS connection', () => {
-  it('brings the certificate and the bytes of either side, and the end once', async () => {
+  it('delivers the certificate and the bytes of both sides, and one end', async () => {
     let received = '';
     const node = await startNode((session) => {
       session.socket.on('data', (chunk: Buffer) => {
@@ -97,7 +97,7 @@ describe('a TLS connection', () => {
     expect(events.log).toEqual(['connect', 'secure', 'data bye', 'end undefined']);
   });
 
-  it('says in a few words why it did not come about', async () => {
+  it('reports why it could not be established', async () => {
     const server = createServer(
       (socket) =>
         void socket
@@ -116,7 +116,7 @@ describe('a TLS connection', () => {
     expect(refused.events.log).toEqual(['end connection refused']);
   });
 
-  it('has no event after it was closed', async () => {
+  it('has no event after close', async () => {
     const node = await startNode((session) => session.socket.write('hello'));
     const before = open(node.endpoint);
     before.connection.close();
@@ -131,7 +131,7 @@ describe('a TLS connection', () => {
     expect(before.events.log).toEqual([]);
   });
 
-  it('reads no further while it is paused, and counts what waits to be sent', async () => {
+  it('stops reading while paused, and counts queued bytes', async () => {
     const node = await startNode((session) => session.socket.pause());
     const { events, connection } = open(node.endpoint);
     await secure(node, events);

@@ -73,7 +73,7 @@ async function setUp(
   };
 }
 
-/** Three validators, one without a key, whose weights tell the height. */
+/** Three validators, one without a key, whose weights are the height. */
 function validatorsAt({ params }: ReceivedRequest): Reply {
   const entries = Array.from({ length: 3 }, (_, index) => {
     const nodeID = nodeIDFromBytes(new Uint8Array(20).fill(index + 1));
@@ -99,7 +99,7 @@ function node(request: ReceivedRequest): Reply {
 }
 
 describe('a repeated request', () => {
-  it('asks the API nothing within the second, and only the height after it', async () => {
+  it('makes no API call within a second, and then only for the height', async () => {
     await using setup = await setUp(node);
     const request = async (): Promise<unknown> => {
       const subnetID = await setup.directory.validatedBy(CHAIN, SIGNAL);
@@ -122,7 +122,7 @@ describe('a repeated request', () => {
 });
 
 describe('ValidatorSets', () => {
-  it('asks once for equal requests in flight', async () => {
+  it('shares equal calls in flight', async () => {
     await using setup = await setUp(node);
     const heights = await Promise.all(Array.from({ length: 10 }, () => setup.sets.proposedHeight(SIGNAL)));
     expect(new Set(heights)).toEqual(new Set([18n]));
@@ -132,64 +132,28 @@ describe('ValidatorSets', () => {
     expect(setup.built()).toBe(1);
   });
 
-  it('keeps subnets and heights apart', async () => {
-    await using setup = await setUp(node);
-    const at = async (subnetID: SubnetID, height: bigint): Promise<bigint | undefined> =>
-      (await setup.sets.at(subnetID, height, SIGNAL)).validators[0]?.weight;
-    expect(await at(L1, 5n)).toBe(5n);
-    expect(await at(L1, 6n)).toBe(6n);
-    expect(await at(PRIMARY_NETWORK_ID, 5n)).toBe(5n);
-    expect(setup.api.requests).toHaveLength(3);
-    expect([await at(L1, 5n), await at(L1, 6n)]).toEqual([5n, 6n]);
-    expect(setup.api.requests).toHaveLength(3);
-  });
-
-  it('builds once for heights at which the validators are the same, and anew when one changes', async () => {
-    const [a, b, c] = [1, 2, 3].map((byte) => nodeIDFromBytes(new Uint8Array(20).fill(byte)));
-    const [key, otherKey] = ['aa', 'bb'].map((byte) => `0x${byte.repeat(48)}`);
+  it('builds once for heights with equal validators, and again after a change', async () => {
+    const nodeID = (name: string) => nodeIDFromBytes(new Uint8Array(20).fill(name.charCodeAt(0)));
+    const publicKey = (key: string) => (key === '-' ? null : `0x${key.repeat(96)}`);
+    // Node, key and weight of each validator, by height.
     const results = [
-      [
-        [a, key, 1],
-        [b, null, 2],
-      ],
-      [
-        [a, key, 1],
-        [b, null, 2],
-      ],
-      [
-        [a, key, 1],
-        [b, null, 3],
-      ],
-      [
-        [a, otherKey, 1],
-        [b, null, 3],
-      ],
-      [
-        [a, otherKey, 1],
-        [b, key, 3],
-      ],
-      [
-        [a, null, 1],
-        [b, key, 3],
-      ],
-      [
-        [a, null, 1],
-        [b, key, 3],
-        [c, key, 4],
-      ],
-      [
-        [a, null, 1],
-        [b, key, 3],
-      ],
-      [
-        [a, null, 1],
-        [c, key, 3],
-      ],
-      [],
-    ];
+      'aA1 b-2',
+      'aA1 b-2',
+      'aA1 b-3',
+      'aB1 b-3',
+      'aB1 bA3',
+      'a-1 bA3',
+      'a-1 bA3 cA4',
+      'a-1 bA3',
+      'a-1 cA3',
+      '',
+    ]
+      .map((text) => text.split(' ').filter((validator) => validator !== ''))
+      .map((set) =>
+        set.map(([id = '', key = '', weight]) => [nodeID(id), { publicKey: publicKey(key), weight }] as const),
+      );
     await using setup = await setUp(({ params }) => {
-      const validators = results[Number(params.height)] ?? [];
-      return { result: Object.fromEntries(validators.map(([id, publicKey, weight]) => [id, { publicKey, weight }])) };
+      return { result: Object.fromEntries(results[Number(params.height)] ?? []) };
     });
     const sets = [];
     for (const height of results.keys()) sets.push(await setup.sets.at(L1, BigInt(height), SIGNAL));
@@ -199,7 +163,7 @@ describe('ValidatorSets', () => {
     expect(sets.map(({ validators }) => validators.length)).toEqual(results.map(({ length }) => length));
   });
 
-  it('keeps no more sets, and no more validators in them, than allowed', async () => {
+  it('bounds the sets and their validators', async () => {
     await using few = await setUp(node, { maxSets: 2 });
     for (const height of [1n, 2n, 3n, 2n, 3n]) await few.sets.at(L1, height, SIGNAL);
     expect(few.api.requests).toHaveLength(3);
@@ -218,14 +182,13 @@ describe('ValidatorSets', () => {
     expect((await tiny.sets.at(L1, 1n, SIGNAL)).validators).toHaveLength(3);
   });
 
-  it('keeps what it needs, however many heights clients name, and few of these', async () => {
+  it('heights named by clients do not evict sets at proposed heights', async () => {
     await using setup = await setUp(node, { maxSets: 4, maxPinnedSets: 2, maxPinnedValidators: 8 });
     const { api, sets } = setup;
     const readHeights = (): unknown[] => api.requests.splice(0).map(({ params }) => params.height);
     const current = await sets.at(L1, 18n, SIGNAL);
     for (let height = 1n; height <= 17n; height += 1n) await sets.atPinned(L1, height, SIGNAL);
     expect(readHeights()).toHaveLength(18);
-    // What is needed is there, for those who name its height, too; and what is as it was is not built anew.
     expect(await sets.at(L1, 18n, SIGNAL)).toBe(current);
     expect(await sets.atPinned(L1, 18n, SIGNAL)).toBe(current);
     expect(sets.newest()).toEqual([[L1, current]]);
@@ -235,7 +198,7 @@ describe('ValidatorSets', () => {
     expect(readHeights()).toEqual([15]);
   });
 
-  it('looks for heights that clients name among what replicas share, and adds none of them', async () => {
+  it('reads heights named by clients from the shared store, and writes none of them', async () => {
     const put: bigint[] = [];
     const shared: SharedValidatorSets = {
       at: async (_, height) => (height === 7n ? [] : undefined),
@@ -249,13 +212,13 @@ describe('ValidatorSets', () => {
     expect(put).toEqual([18n]);
   });
 
-  it('bounds the validators in sets of heights that clients name', async () => {
+  it('bounds the validators in sets at heights named by clients', async () => {
     await using setup = await setUp(node, { maxPinnedSets: 10, maxPinnedValidators: 8 });
     for (const height of [1n, 2n, 3n, 2n, 3n, 1n]) await setup.sets.atPinned(L1, height, SIGNAL);
     expect(setup.api.requests.map(({ params }) => params.height)).toEqual([1, 2, 3, 1]);
   });
 
-  it('builds a set once for a height that a client named and for those proposed', async () => {
+  it('builds a set once for a height that is named by a client and proposed', async () => {
     await using setup = await setUp((request) =>
       validatorsAt({ ...request, params: { ...request.params, height: 1 } }),
     );
@@ -265,7 +228,7 @@ describe('ValidatorSets', () => {
     expect([setup.api.requests.length, setup.built()]).toEqual([3, 1]);
   });
 
-  it('tells a height above the chain from other refusals, and keeps neither', async () => {
+  it('distinguishes a height above the chain from other errors, and caches neither', async () => {
     await using setup = await setUp(node);
     const refused = setup.sets.at(L1, 21n, SIGNAL);
     await expect(refused).rejects.toBeInstanceOf(HeightNotReached);
@@ -279,7 +242,7 @@ describe('ValidatorSets', () => {
     expect((await setup.sets.at(L1, 4n, SIGNAL)).validators).toHaveLength(3);
   });
 
-  it('gives a height that the chain comes to while it is asked', async () => {
+  it('returns the set of a height that the chain reaches during the call', async () => {
     let height = 20;
     await using setup = await setUp((request) => {
       if (request.method === 'platform.getHeight') height = 21;
@@ -289,7 +252,7 @@ describe('ValidatorSets', () => {
     expect((await setup.sets.at(L1, 21n, SIGNAL)).validators).toHaveLength(3);
   });
 
-  it('keeps no failure, and no proposed height of one', async () => {
+  it('does not cache a failure or its proposed height', async () => {
     await using setup = await setUp(() => ({ status: 500, text: '' }));
     await expect(setup.sets.proposedHeight(SIGNAL)).rejects.toBeInstanceOf(ApiError);
     await expect(setup.sets.at(L1, 5n, SIGNAL)).rejects.toMatchObject({ kind: 'unavailable' });
@@ -298,7 +261,7 @@ describe('ValidatorSets', () => {
     expect((await setup.sets.at(L1, 5n, SIGNAL)).validators).toHaveLength(3);
   });
 
-  it('lets one waiter leave without harm to the others', async () => {
+  it('an aborted caller does not affect the others', async () => {
     await using setup = await setUp(() => 'hang');
     const abort = new AbortController();
     const leaving = setup.sets.at(L1, 5n, abort.signal);
@@ -318,7 +281,7 @@ describe('SubnetDirectory', () => {
     result: { isPermissioned: conversionID === EMPTY_ID, conversionID, managerChainID: CHAIN, managerAddress: '0x01' },
   });
 
-  it('knows the P-Chain and the primary network by itself', async () => {
+  it('needs no call for the P-Chain and the primary network', async () => {
     await using setup = await setUp(node);
     expect(await setup.directory.validatedBy(P_CHAIN_ID, SIGNAL)).toBe(PRIMARY_NETWORK_ID);
     expect(await setup.directory.exists(PRIMARY_NETWORK_ID, SIGNAL)).toBe(true);
@@ -326,7 +289,7 @@ describe('SubnetDirectory', () => {
     expect(setup.api.requests).toHaveLength(0);
   });
 
-  it('keeps the subnet of a blockchain, and for some seconds that there is none', async () => {
+  it('caches the subnet of a blockchain, and an unknown blockchain for some seconds', async () => {
     await using setup = await setUp(() => NOT_FOUND);
     expect(await setup.directory.validatedBy(CHAIN, SIGNAL)).toBeUndefined();
     setup.api.reply = node;
@@ -342,7 +305,7 @@ describe('SubnetDirectory', () => {
     expect(setup.api.requests).toHaveLength(2);
   });
 
-  it('keeps that a subnet exists, and for some seconds that it does not', async () => {
+  it('caches the existence of a subnet, and an unknown subnet for some seconds', async () => {
     await using setup = await setUp(() => NOT_FOUND);
     expect(await setup.directory.exists(L1, SIGNAL)).toBe(false);
     setup.api.reply = () => subnet(EMPTY_ID);
@@ -357,7 +320,7 @@ describe('SubnetDirectory', () => {
     expect(setup.api.requests).toHaveLength(2);
   });
 
-  it('has a subnet that a chain turned out to be of, whatever it was before', async () => {
+  it('knows a subnet through its chain, also after a negative entry', async () => {
     await using setup = await setUp(() => NOT_FOUND);
     expect(await setup.directory.exists(L1, SIGNAL)).toBe(false);
     setup.api.reply = (request) => (request.method === 'platform.getSubnet' ? subnet(EMPTY_ID) : node(request));
@@ -365,7 +328,7 @@ describe('SubnetDirectory', () => {
     expect(await setup.directory.getSubnet(L1, SIGNAL)).toMatchObject({ conversionID: undefined });
   });
 
-  it('forgets no chain that exists for a crowd of those that do not', async () => {
+  it('unknown chains do not evict existing ones', async () => {
     const others = Array.from({ length: 10_050 }, (_, index) => {
       const bytes = new Uint8Array(32).fill(7);
       new DataView(bytes.buffer).setUint32(0, index);
@@ -390,7 +353,7 @@ describe('SubnetDirectory', () => {
     expect(asked).toEqual([others[0]]);
   });
 
-  it('notices the conversion of a subnet, and keeps it', async () => {
+  it('notices and caches the conversion of a subnet', async () => {
     await using setup = await setUp(() => subnet(EMPTY_ID));
     expect(await setup.directory.getSubnet(L1, SIGNAL)).toMatchObject({
       isPermissioned: true,
@@ -407,7 +370,7 @@ describe('SubnetDirectory', () => {
     expect(setup.api.requests).toHaveLength(2);
   });
 
-  it('takes only the refusal of the method for an answer', async () => {
+  it('caches only the error of the method as unknown', async () => {
     await using setup = await setUp(() => ({ error: { code: -32601, message: 'no such method' } }));
     await expect(setup.directory.validatedBy(CHAIN, SIGNAL)).rejects.toMatchObject({ kind: 'rejected' });
     setup.api.reply = () => ({ status: 503, text: '' });

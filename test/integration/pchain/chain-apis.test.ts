@@ -10,6 +10,7 @@ import { createJsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
 import { createNodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { type BlockchainID, idFromBytes, P_CHAIN_ID, type TxID, type ValidationID } from '../../../src/warp/ids.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { readRpcExchanges, readTransaction, rpcResult } from '../../vectors/vectors.ts';
 import { LocalApi, type Reply } from './local-api.ts';
 
@@ -37,7 +38,7 @@ async function open(reply: () => Reply) {
 }
 
 describe('the API of a chain', () => {
-  test('gives the epoch of a real chain', async () => {
+  test('returns the epoch of a real chain', async () => {
     const result = rpcResult(exchanges, 'proposervm.getCurrentEpoch');
     const { server, chains } = await open(() => ({ result }));
     expect(await chains.getCurrentEpoch(CHAIN, SIGNAL)).toEqual({ number: 2n, pChainHeight: 3n });
@@ -68,7 +69,7 @@ describe('the API of a chain', () => {
     await expect(chains.getCurrentEpoch(CHAIN, SIGNAL)).rejects.toMatchObject({ name: 'ApiError', kind });
   });
 
-  test('has a transaction of the X-Chain only if its bytes hash to the ID', async () => {
+  test('accepts a transaction of the X-Chain only if its bytes hash to the ID', async () => {
     const { txID, hex } = readTransaction('ConvertSubnetToL1Tx');
     const { server, chains } = await open(() => ({ result: hex.response.result }));
     await chains.findXChainTx(txID as TxID, SIGNAL);
@@ -78,7 +79,7 @@ describe('the API of a chain', () => {
   });
 });
 
-describe('what the node knows of L1 validators and transactions', () => {
+describe('L1 validators and transactions', () => {
   test('a status', async () => {
     const { node } = await open(() => ({ result: readTransactionStatus() }));
     expect(await node.getTxStatus('x' as TxID, SIGNAL)).toEqual({ status: 'Committed', reason: undefined });
@@ -99,7 +100,7 @@ describe('what the node knows of L1 validators and transactions', () => {
     expect(await fee.node.getValidatorFeePrice(SIGNAL)).toBe(1n);
   });
 
-  test('a block of the height asked for, and no other', async () => {
+  test('a block of the requested height only', async () => {
     const id = idFromBytes(new Uint8Array(32).fill(5), 'id');
     const block = { id, parentID: id, height: 7, time: 5, txs: [readTransactionJson()] };
     const { server, node } = await open(() => ({ result: { block, encoding: 'json' } }));
@@ -118,12 +119,18 @@ function readTransactionJson(): unknown {
 }
 
 describe('the data API', () => {
+  const TIMEOUT_MS = 500;
+
   async function start(answer: (request: IncomingMessage) => { status?: number; text: string } | undefined) {
+    const clock = new FakeClock();
     const requests: IncomingMessage[] = [];
     const server = createServer((request, response) => {
       requests.push(request);
       const reply = answer(request);
-      if (reply === undefined) return;
+      if (reply === undefined) {
+        void clock.advance(TIMEOUT_MS);
+        return;
+      }
       response.writeHead(reply.status ?? 200, { 'content-type': 'application/json' }).end(reply.text);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -135,8 +142,8 @@ describe('the data API', () => {
         queryParameters: { token: 'more' },
       },
       network: 'fuji',
-      clock: systemClock,
-      timeoutMs: 500,
+      clock,
+      timeoutMs: TIMEOUT_MS,
     });
     opened.push(
       {
@@ -150,7 +157,7 @@ describe('the data API', () => {
     return { requests, find: () => dataApi.transactionsOf(VALIDATION, SIGNAL) };
   }
 
-  test('is asked for the oldest transactions about a validation', async () => {
+  test('receives a request for the oldest transactions of a validation', async () => {
     const txHash = readTransaction('ConvertSubnetToL1Tx').txID;
     const { requests, find } = await start(() => ({ text: JSON.stringify({ transactions: [{ txHash, more: 1 }] }) }));
     expect(await find()).toEqual([txHash]);
@@ -160,7 +167,7 @@ describe('the data API', () => {
     expect(requests[0]?.headers['x-glacier-api-key']).toBe('secret');
   });
 
-  test('takes no more of an answer than it asked for', async () => {
+  test('returns at most one page', async () => {
     const txHash = readTransaction('ConvertSubnetToL1Tx').txID;
     const { find } = await start(() => ({ text: JSON.stringify({ transactions: Array(1_000).fill({ txHash }) }) }));
     expect(await find()).toHaveLength(10);
@@ -170,12 +177,12 @@ describe('the data API', () => {
     ['a wrong key', { status: 403, text: '{}' }, 'invalid response'],
     ['too many requests', { status: 429, text: '{}' }, 'unavailable'],
     ['an outage', { status: 502, text: '<html>' }, 'unavailable'],
-    ['silence', undefined, 'unavailable'],
-    ['no JSON', { text: '<html>' }, 'invalid response'],
-    ['another form', { text: '{"transactions": {}}' }, 'invalid response'],
-    ['a hash that is none', { text: '{"transactions": [{"txHash": "x"}]}' }, 'invalid response'],
-    ['more than it may say', { text: `"${'x'.repeat(5 * 1024 * 1024)}"` }, 'invalid response'],
-  ])('fails at %s, without telling its key', async (_, answer, kind) => {
+    ['no response', undefined, 'unavailable'],
+    ['invalid JSON', { text: '<html>' }, 'invalid response'],
+    ['another shape', { text: '{"transactions": {}}' }, 'invalid response'],
+    ['an invalid hash', { text: '{"transactions": [{"txHash": "x"}]}' }, 'invalid response'],
+    ['a body above the limit', { text: `"${'x'.repeat(5 * 1024 * 1024)}"` }, 'invalid response'],
+  ])('fails after %s, without its key in the error', async (_, answer, kind) => {
     const { find } = await start(() => answer);
     const error = await find().catch((caught: unknown) => caught);
     expect(error).toMatchObject({ name: 'ApiError', kind });

@@ -7,7 +7,7 @@ import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { LocalApi } from './local-api.ts';
 
-test('a part whose network closes ends its calls itself: its client is closed after it', async () => {
+test('a part of a closing network ends its calls before its client is closed', async () => {
   await using api = await LocalApi.start(() => 'hang');
   const opened = new AsyncDisposableStack();
   const endpoints = [{ baseUrl: api.baseUrl }];
@@ -15,7 +15,7 @@ test('a part whose network closes ends its calls itself: its client is closed af
   const { openClient, info } = openNetworkApi(opened, {
     ...{ network, clock: new FakeClock(), random: () => 0, metrics: createMetrics(new Registry()) },
   } as unknown as PartsOptions);
-  // As a network has its parts: opened later, and in a stack of their own.
+  // Like the parts of a network: opened later, in a separate stack.
   const parts = opened.use(new AsyncDisposableStack());
   const leaving = new AbortController();
   const calling = createNodeApi(openClient(parts), info).getHeight(leaving.signal);

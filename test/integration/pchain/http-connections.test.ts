@@ -18,7 +18,7 @@ async function ask(answer: string, signal = new AbortController().signal) {
   return connections.request({ method: 'POST', path: '/', headers: {}, body: '{}', signal });
 }
 
-test('an answer after one that only informs is the answer', async () => {
+test('a final response after an informational one is returned', async () => {
   const { statusCode, body } = await ask(
     'HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}',
   );
@@ -26,7 +26,7 @@ test('an answer after one that only informs is the answer', async () => {
   await body.dump({ limit: 10 });
 });
 
-test('an answer that leaves HTTP fails the request', async () => {
+test('an upgrade response fails the request', async () => {
   const answer = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n';
   await expect(ask(answer)).rejects.toThrow('without an answer');
 });

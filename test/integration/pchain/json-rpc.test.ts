@@ -1,10 +1,10 @@
 import { SpanStatusCode } from '@opentelemetry/api';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { DeadlineExceeded, startDeadline } from '../../../src/lib/concurrency/deadline.ts';
-import { type OpenHttp, openHttpPool } from '../../../src/lib/net/http-port.ts';
+
+import type { OpenHttp } from '../../../src/lib/net/http-port.ts';
+import { readObject } from '../../../src/pchain/codec/json-fields.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
-import { readObject } from '../../../src/pchain/rpc/json-fields.ts';
 import {
   createJsonRpcClient,
   type JsonRpcCall,
@@ -20,7 +20,7 @@ import { LocalApi, type Reply } from './local-api.ts';
 const ATTEMPT_TIMEOUT_MS = 4_000;
 const CALL_TIMEOUT_MS = 10_000;
 
-/** Tells when the client starts a pause between rounds: its timers are the only ones shorter than an attempt's. */
+/** Reports pauses between rounds, whose timers are shorter than those of attempts. */
 class PauseClock extends FakeClock {
   readonly pausesMs: number[] = [];
   #paused = Promise.withResolvers<void>();
@@ -85,7 +85,7 @@ const answers = (height: string) => () => ({ result: { height } });
 const down = () => ({ status: 503, text: 'API call rejected because chain is not done bootstrapping' });
 
 describe('other endpoints', () => {
-  it('are asked from then on, and by a call under way in its next round', async () => {
+  it('are used by new calls, and by calls in flight in their next round', async () => {
     await using before = await LocalApi.start(() => 'hang');
     await using after = await LocalApi.start(answers('22'));
     await using setup = setUp([before]);
@@ -118,7 +118,7 @@ describe('a call', () => {
     expect(setup.clock.pendingTimers).toBe(0);
   });
 
-  it('goes to no host that an answer names', async () => {
+  it('follows no redirect', async () => {
     await using elsewhere = await LocalApi.start(answers('11'));
     const headers = { location: `${elsewhere.baseUrl}/ext/bc/P` };
     for (const status of [301, 302, 303, 307, 308]) {
@@ -145,14 +145,14 @@ describe('a call', () => {
     expect(api.requests[0]?.headers).toMatchObject({ 'x-api-key': 'secret', 'content-type': 'application/json' });
   });
 
-  it('gives integers beyond 2^53 exactly', async () => {
+  it('parses integers beyond 2^53 exactly', async () => {
     const body = (id: number) => `{"jsonrpc":"2.0","id":${id},"result":[18446744073709551615,9007199254740993,7]}`;
     await using api = await LocalApi.start(({ id }) => ({ status: 200, text: body(id) }));
     await using setup = setUp([api]);
     expect(await ask(setup.client)).toEqual([18446744073709551615n, 9007199254740993n, 7]);
   });
 
-  it('uses a connection again, and never more than the bound', async () => {
+  it('reuses connections up to the bound', async () => {
     await using api = await LocalApi.start(answers('11'));
     await using setup = setUp([api], { limits: { maxConnections: 2 } });
     await Promise.all(Array.from({ length: 20 }, () => ask(setup.client)));
@@ -160,7 +160,7 @@ describe('a call', () => {
     expect(api.openConnections).toBe(2);
   });
 
-  it('is refused where too many are in flight', async () => {
+  it('fails where too many are in flight', async () => {
     await using api = await LocalApi.start(() => 'hang');
     await using setup = setUp([api], { limits: { maxCallsInFlight: 1 } });
     const abort = new AbortController();
@@ -174,13 +174,13 @@ describe('a call', () => {
 });
 
 describe('failover', () => {
-  it('asks the second URL while the first is down, and comes back when it has recovered', async () => {
+  it('uses the second URL while the first is down, and returns when it has recovered', async () => {
     await using first = await LocalApi.start(() => 'cut the connection');
     await using second = await LocalApi.start(answers('2'));
     await using setup = setUp([first, second]);
     expect(await ask(setup.client)).toEqual({ height: '2' });
     first.reply = answers('1');
-    // Put aside: it is not even tried.
+    // The first one is put aside.
     expect(await ask(setup.client)).toEqual({ height: '2' });
     expect(first.requests).toHaveLength(1);
     await setup.clock.advance(5_000);
@@ -188,9 +188,9 @@ describe('failover', () => {
     expect(second.requests).toHaveLength(2);
   });
 
-  it('asks the second URL where nobody listens at the first', async () => {
+  it('uses the second URL where the first refuses connections', async () => {
     await using second = await LocalApi.start(answers('2'));
-    // Port 1 (tcpmux) is free on every machine of today.
+    // Port 1 (tcpmux) is unused.
     await using setup = setUp([], { endpoints: [{ baseUrl: 'http://127.0.0.1:1' }, { baseUrl: second.baseUrl }] });
     expect(await ask(setup.client)).toEqual({ height: '2' });
     await second[Symbol.asyncDispose]();
@@ -216,7 +216,7 @@ describe('failover', () => {
     ['a long body', { result: { height: '2', padding: 'x'.repeat(1_000) } }],
     ['an endless body', 'endless' as const],
     ['a cut connection', 'cut the connection' as const],
-  ])('asks the next URL after %s', async (_what, reply) => {
+  ])('uses the next URL after %s', async (_what, reply) => {
     await using first = await LocalApi.start(() => reply);
     await using second = await LocalApi.start(answers('2'));
     await using setup = setUp([first, second]);
@@ -230,7 +230,7 @@ describe('failover', () => {
     expect(setup.clock.pausesMs).toEqual([]);
   });
 
-  it('asks the next URL after a hanging one, each with its own deadline', async () => {
+  it('uses the next URL after a hanging one, each with a deadline', async () => {
     await using first = await LocalApi.start(() => 'hang');
     await using second = await LocalApi.start(() => 'hang after the headers');
     await using third = await LocalApi.start(answers('3'));
@@ -241,12 +241,12 @@ describe('failover', () => {
     await second.received(1);
     await setup.clock.advance(ATTEMPT_TIMEOUT_MS);
     expect(await result).toEqual({ height: '3' });
-    // From now on the third is preferred, at once.
+    // The third is preferred from now on.
     expect(await ask(setup.client)).toEqual({ height: '3' });
     expect(setup.clock.pendingTimers).toBe(0);
   });
 
-  it('never asks a second URL after a JSON-RPC error: that is an answer', async () => {
+  it('does not use a second URL after a JSON-RPC error', async () => {
     const rejection = { code: -32000, message: 'not found', data: null };
     await using first = await LocalApi.start(() => ({ error: rejection }));
     await using second = await LocalApi.start(answers('2'));
@@ -260,14 +260,14 @@ describe('failover', () => {
     expect(second.requests).toHaveLength(0);
   });
 
-  it('takes an error about a request whose ID could not be read', async () => {
+  it('accepts an error without a request ID', async () => {
     const text = '{"jsonrpc":"2.0","error":{"code":-32700,"message":"parse error"},"id":null}';
     await using api = await LocalApi.start(() => ({ status: 200, text }));
     await using setup = setUp([api]);
     expect((await failure(ask(setup.client))).rejection).toEqual({ code: -32700, message: 'parse error' });
   });
 
-  it('takes our key out of a rejection that repeats it, also where the text is cut', async () => {
+  it('redacts our key in a rejection, also at the end of a truncated text', async () => {
     const key = '0a1b2c3d4e5f6a7b8c9d';
     const message = `${'x'.repeat(990)} ${key}`;
     await using api = await LocalApi.start(() => ({ error: { code: 1, message } }));
@@ -278,7 +278,7 @@ describe('failover', () => {
     expect(api.requests[0]?.url).toBe(`/v3/${key}/ext/bc/P`);
   });
 
-  it('cuts the text of a rejection', async () => {
+  it('truncates the text of a rejection', async () => {
     await using api = await LocalApi.start(() => ({ error: { code: 1, message: 'x'.repeat(100_000) } }));
     await using setup = setUp([api]);
     const error = await failure(ask(setup.client, { maxResponseBytes: 1_000_000 }));
@@ -287,7 +287,7 @@ describe('failover', () => {
 });
 
 describe('retries', () => {
-  it('tries again after a pause, and gives up after three rounds', async () => {
+  it('retries after pauses, and fails after three rounds', async () => {
     await using api = await LocalApi.start(down);
     await using setup = setUp([api]);
     const error = failure(ask(setup.client));
@@ -308,7 +308,7 @@ describe('retries', () => {
     expect(setup.clock.pendingTimers).toBe(0);
   });
 
-  it.each([500, 502, 503, 504, 429, 408])('tries again after HTTP %i', async (status) => {
+  it.each([500, 502, 503, 504, 429, 408])('retries after HTTP %i', async (status) => {
     await using api = await LocalApi.start(() => ({ status, text: '' }));
     await using setup = setUp([api]);
     const result = ask(setup.client);
@@ -318,24 +318,14 @@ describe('retries', () => {
     expect(await result).toEqual({ height: '11' });
   });
 
-  it.each([301, 400, 401, 403, 404])('does not try again after HTTP %i', async (status) => {
+  it.each([301, 400, 401, 403, 404])('does not retry after HTTP %i', async (status) => {
     await using api = await LocalApi.start(() => ({ status, text: '' }));
     await using setup = setUp([api]);
     expect((await failure(ask(setup.client))).kind).toBe('invalid response');
     expect(api.requests).toHaveLength(1);
   });
 
-  it('succeeds where a later round does', async () => {
-    await using api = await LocalApi.start(() => 'cut the connection');
-    await using setup = setUp([api]);
-    const result = ask(setup.client);
-    await setup.clock.nextPause();
-    api.reply = answers('11');
-    await setup.clock.advance(100);
-    expect(await result).toEqual({ height: '11' });
-  });
-
-  it('never sends a call that is not idempotent a second time', async () => {
+  it('sends a call that is not idempotent once', async () => {
     await using first = await LocalApi.start(() => 'cut the connection');
     await using second = await LocalApi.start(answers('2'));
     await using setup = setUp([first, second]);
@@ -344,7 +334,7 @@ describe('retries', () => {
     expect([first.requests.length, second.requests.length]).toEqual([1, 0]);
   });
 
-  it('does not repeat what will not pass', async () => {
+  it('does not retry permanent failures', async () => {
     await using first = await LocalApi.start(() => ({ status: 200, text: 'hello' }));
     await using second = await LocalApi.start(() => ({ status: 404, text: 'x'.repeat(1_000_000) }));
     await using setup = setUp([first, second]);
@@ -356,7 +346,7 @@ describe('retries', () => {
     expect(setup.clock.pausesMs).toEqual([]);
   });
 
-  it('repeats only what may pass', async () => {
+  it('retries only temporary failures', async () => {
     await using first = await LocalApi.start(() => ({ status: 200, text: 'hello' }));
     await using second = await LocalApi.start(down);
     await using setup = setUp([first, second]);
@@ -370,7 +360,7 @@ describe('retries', () => {
 });
 
 describe('deadlines and aborts', () => {
-  it('gives up at the deadline of the call, and says what was tried', async () => {
+  it('fails at the deadline of the call, with the last failures', async () => {
     await using api = await LocalApi.start(() => 'hang');
     await using setup = setUp([api]);
     const error = failure(ask(setup.client));
@@ -394,7 +384,7 @@ describe('deadlines and aborts', () => {
     expect(setup.clock.pendingTimers).toBe(0);
   });
 
-  it('rejects with the reason of the signal, whatever is going on', async () => {
+  it('rejects with the reason of the signal in a request, a pause and before', async () => {
     await using hanging = await LocalApi.start(() => 'hang');
     await using dead = await LocalApi.start(down);
     const reason = new Error('the client has left');
@@ -419,17 +409,7 @@ describe('deadlines and aborts', () => {
     expect(dead.requests).toHaveLength(1);
   });
 
-  it('rejects with the deadline of the caller where that is the shorter one', async () => {
-    await using api = await LocalApi.start(() => 'hang');
-    await using setup = setUp([api]);
-    using deadline = startDeadline(setup.clock, 1_000, 'the whole request');
-    const error = ask(setup.client, { signal: deadline.signal }).catch((reason: unknown) => reason);
-    await api.received(1);
-    await setup.clock.advance(1_000);
-    expect(await error).toBeInstanceOf(DeadlineExceeded);
-  });
-
-  it('does not hold an abort of the caller against the endpoint', async () => {
+  it('does not put an endpoint aside after an abort', async () => {
     await using first = await LocalApi.start(() => 'hang');
     await using second = await LocalApi.start(answers('2'));
     await using setup = setUp([first, second]);
@@ -442,7 +422,7 @@ describe('deadlines and aborts', () => {
     expect(await ask(setup.client)).toEqual({ height: '1' });
   });
 
-  it('ends its calls when it is disposed of, and none goes on', async () => {
+  it('ends its calls at disposal', async () => {
     await using hanging = await LocalApi.start(() => 'hang');
     await using dead = await LocalApi.start(down);
     const waiting = setUp([hanging], { limits: { maxConnections: 1 } });
@@ -462,12 +442,12 @@ describe('deadlines and aborts', () => {
     const timers = [waiting.clock.pendingTimers, pausing.clock.pendingTimers];
     expect(timers).toEqual([0, 0]);
     for (const error of [await inRequest, await inLine, await inPause, await failure(ask(pausing.client))]) {
-      expect(error).toMatchObject({ kind: 'unavailable', message: 'the service stops, and asks its API nothing more' });
+      expect(error).toMatchObject({ kind: 'unavailable', message: 'the service stops and sends no more API calls' });
     }
     expect([hanging.requests.length, dead.requests.length]).toEqual([1, 1]);
   });
 
-  it('is disposed of when its calls have ended, however long that takes', async () => {
+  it('disposal waits for the end of calls', async () => {
     const ended: string[] = [];
     const request = ({ signal }: { readonly signal: AbortSignal }) =>
       new Promise((_, reject) => {
@@ -487,8 +467,8 @@ describe('deadlines and aborts', () => {
   });
 });
 
-describe('what others see', () => {
-  it('keeps keys out of errors', async () => {
+describe('errors, traces and metrics', () => {
+  it('errors contain no keys', async () => {
     await using api = await LocalApi.start(down);
     await using setup = setUp([], {
       endpoints: [
@@ -509,7 +489,7 @@ describe('what others see', () => {
     ['a cut connection', () => 'cut the connection'],
     ['a JSON-RPC error', () => ({ error: { code: -32000, message: 'not found' } })],
     ['no JSON', () => ({ status: 200, text: 'hello' })],
-  ])('keeps the host out of the message, and names it for the log: %s', async (_what, reply) => {
+  ])('the message has no host, and the detail names it: %s', async (_what, reply) => {
     await using api = await LocalApi.start(reply);
     await using setup = setUp([api], { limits: { maxRounds: 1 } });
     const error = await failure(ask(setup.client));
@@ -517,7 +497,7 @@ describe('what others see', () => {
     expect(error.detail).toContain(api.host);
   });
 
-  it('says once what several hosts have in common, and lists them for the log', async () => {
+  it('a failure of several hosts is in the message once, and in the detail for each host', async () => {
     await using first = await LocalApi.start(down);
     await using second = await LocalApi.start(down);
     await using setup = setUp([first, second], { limits: { maxRounds: 1 } });
@@ -527,19 +507,7 @@ describe('what others see', () => {
     });
   });
 
-  it('has no connections but those it was given to open', async () => {
-    const opened: string[] = [];
-    await using api = await LocalApi.start(answers('11'));
-    const openHttp: OpenHttp = (origin, options) => {
-      opened.push(origin);
-      return openHttpPool(api.baseUrl, options);
-    };
-    await using setup = setUp([], { endpoints: [{ baseUrl: 'http://simulated.example:9650' }], openHttp });
-    expect(await ask(setup.client)).toEqual({ height: '11' });
-    expect(opened).toEqual(['http://simulated.example:9650']);
-  });
-
-  it('is part of the work that it is called for, and passes its trace context on', async () => {
+  it('a call is a span of its caller and sends the trace context', async () => {
     const { tracer, only } = createMemorySpans();
     await using api = await LocalApi.start(answers('11'));
     await using setup = setUp([api], { endpoints: [{ baseUrl: api.baseUrl, httpHeaders: { 'x-key': 'k' } }] });
@@ -560,7 +528,7 @@ describe('what others see', () => {
     ]);
   });
 
-  it('counts calls and failed attempts, for all clients of a registry together', async () => {
+  it('calls and failed attempts of all clients of a registry are counted', async () => {
     await using first = await LocalApi.start(down);
     await using second = await LocalApi.start(answers('2'));
     const registry = new Registry();

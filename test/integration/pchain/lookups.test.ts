@@ -8,7 +8,7 @@ import { type BlockchainID, idFromBytes } from '../../../src/warp/ids.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { LocalApi } from './local-api.ts';
 
-test('what clients make up holds up neither heights nor sets: it has a small share of the connections', async () => {
+test('lookups of invented IDs do not delay heights and sets, because they have few connections', async () => {
   await using api = await LocalApi.start(({ method }) =>
     method === 'platform.validatedBy' ? 'hang' : { result: { height: '18' } },
   );

@@ -247,7 +247,7 @@ const CHAIN = 'C8B3Aw6QFwB1AiFqM2FpxphUPTYZfmW8ZpeQKXR5nPEXjW4u8' as BlockchainI
 const TX = 'BR7UNueA6PK3TPyBEgZBavQMx8qAgm7xgxVymLAs5KUxL55jF' as TxID;
 
 describe('a validator set that is read again', () => {
-  it('gives the same validators where nothing is written otherwise, and new ones where something is', async () => {
+  it('returns the same objects for unchanged validators, and new ones for changed ones', async () => {
     const other = `0x${'cd'.repeat(48)}`;
     const written: unknown[] = [
       { publicKey: KEY, weight: '5' },
@@ -269,7 +269,7 @@ describe('a validator set that is read again', () => {
   });
 });
 
-describe('answers', () => {
+describe('responses', () => {
   const getValidatorsAt = (node: NodeApi): Promise<unknown> => node.getValidatorsAt(PRIMARY_NETWORK_ID, 1n, SIGNAL);
   const getCurrentValidators = (node: NodeApi): Promise<unknown> =>
     node.getCurrentValidators(PRIMARY_NETWORK_ID, SIGNAL);
@@ -345,7 +345,7 @@ describe('answers', () => {
     });
   });
 
-  it('of a subnet that is no L1 have no conversion, on nodes old and new', async () => {
+  it('for a subnet that is not an L1 have no conversion, on old and new nodes', async () => {
     const empty = '11111111111111111111111111111111LpoYY';
     const results = [
       { isPermissioned: true, conversionID: empty, managerChainID: empty, managerAddress: null },
@@ -362,7 +362,7 @@ describe('answers', () => {
     }
   });
 
-  it('with peers whose address is missing or useless are taken without them', async () => {
+  it('omit peers without a usable address', async () => {
     const publicIPs = [
       '',
       undefined,
@@ -386,14 +386,14 @@ describe('answers', () => {
     ]);
   });
 
-  it('with a wrong transaction checksum are refused', async () => {
+  it('with a wrong transaction checksum are rejected', async () => {
     const [exchange] = readExchanges('tx_ConvertSubnetToL1Tx.json');
     const { tx } = (exchange?.response.result ?? expect.fail('no vector')) as { tx: string };
     await using setup = await setUp(() => ({ result: { tx: `${tx.slice(0, -1)}${tx.endsWith('0') ? '1' : '0'}` } }));
     await expect(setup.node.getTx(TX, SIGNAL)).rejects.toThrow('wrong checksum');
   });
 
-  it('longer than any real one are not read to their end', async () => {
+  it('above the limit are not read to their end', async () => {
     await using setup = await setUp(() => 'endless');
     await expect(setup.node.getHeight(SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
     await expect(getValidatorsAt(setup.node)).rejects.toThrow('has more than 16777216 bytes');

@@ -6,7 +6,7 @@ import type { AggregationConfig, Config, NetworkConfig } from '../../../src/conf
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
 import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { parseHex } from '../../../src/lib/encoding/bytes.ts';
-import { parseExactJson } from '../../../src/pchain/rpc/exact-json.ts';
+import { parseExactJson } from '../../../src/pchain/codec/exact-json.ts';
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
 import { type Verification, verifySignedMessage } from '../../../src/validators/verify-signed-message.ts';

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type App, startApp, WrongNetworks } from '../../../src/app.ts';
+import { type App, startApp } from '../../../src/app.ts';
 import { parseConfig } from '../../../src/config/load/load-config.ts';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
 import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
+import { WrongNetworks } from '../../../src/network/networks.ts';
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { createLogLines } from '../../support/log-lines.ts';

@@ -11,7 +11,7 @@ const [byHand, peer] = ['hand', 'peer'].map((name) => ({
 const ANSWERS = { getPeers: async () => [peer], getNodeID: async () => nodeID, getNodeIP: async () => OWN };
 const noAnswer = () => Promise.reject(new Error('no answer'));
 
-test('peers set by hand come first, then those of the node, then the node itself', async () => {
+test('configured peers come first, then those of the node, then the node itself', async () => {
   expect(await findBootstrapPeers(ANSWERS, [byHand], never)).toEqual([byHand, peer, { nodeID, ...OWN }]);
 });
 
@@ -19,12 +19,12 @@ test.each(['getNodeID', 'getNodeIP'])('where %s fails, only the node itself is m
   expect(await findBootstrapPeers({ ...ANSWERS, [method]: noAnswer }, [byHand], never)).toEqual([byHand, peer]);
 });
 
-test('where the peers of the node are not known, the others are there', async () => {
+test('without the peers of the node, the others are returned', async () => {
   const api = { ...ANSWERS, getPeers: noAnswer };
   expect(await findBootstrapPeers(api, [byHand], never)).toEqual([byHand, { nodeID, ...OWN }]);
 });
 
-test('where the API does not answer at all, that is a failure, unless there are peers set by hand', async () => {
+test('an API without responses is an error, unless there are configured peers', async () => {
   const api = { getPeers: noAnswer, getNodeID: noAnswer, getNodeIP: noAnswer };
   await expect(findBootstrapPeers(api, [], never)).rejects.toThrow('no answer');
   expect(await findBootstrapPeers(api, [byHand], never)).toEqual([byHand]);

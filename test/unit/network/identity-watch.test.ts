@@ -5,18 +5,18 @@ import { createMetrics, METRIC_PREFIX } from '../../../src/telemetry/metrics.ts'
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { createLogLines } from '../../support/log-lines.ts';
 
-const NOBODY = { inStore: undefined, peers: [] };
+const NO_SIGNS = { inStore: undefined, peers: [] };
 const ADVICE = 'give each replica an identity of its own, or end the other process';
 const contested = { network: 'fuji', connected: 1, turnedAway: 4 };
 
-test('the surest sign is told, with what to do, and without who the other is', () => {
-  expect(findIdentityProblem(NOBODY)).toBeUndefined();
-  expect(findIdentityProblem({ ...NOBODY, peers: [{ ...contested, connected: 100 }] })).toBeUndefined();
-  expect(findIdentityProblem({ ...NOBODY, inStore: 'process 2', peers: [contested] })).toEqual({
+test('the text has the most reliable sign and advice, but not the other process', () => {
+  expect(findIdentityProblem(NO_SIGNS)).toBeUndefined();
+  expect(findIdentityProblem({ ...NO_SIGNS, peers: [{ ...contested, connected: 100 }] })).toBeUndefined();
+  expect(findIdentityProblem({ ...NO_SIGNS, inStore: 'process 2', peers: [contested] })).toEqual({
     text: `another replica has registered the same NodeID in the shared store: ${ADVICE}`,
     other: 'process 2',
   });
-  expect(findIdentityProblem({ ...NOBODY, peers: [{ ...contested, turnedAway: 0 }, contested] })).toEqual({
+  expect(findIdentityProblem({ ...NO_SIGNS, peers: [{ ...contested, turnedAway: 0 }, contested] })).toEqual({
     text:
       '4 nodes of fuji close our connections at once, and 1 let us in; ' +
       `most likely another process uses the same NodeID: ${ADVICE}`,
@@ -24,7 +24,7 @@ test('the surest sign is told, with what to do, and without who the other is', (
   });
 });
 
-test('a line is written when the problem comes and when it goes, and the metric follows', async () => {
+test('the begin and the end of a problem are logged, and the metric follows', async () => {
   const clock = new FakeClock();
   const log = createLogLines();
   const registry = new Registry();

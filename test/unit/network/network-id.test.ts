@@ -6,7 +6,7 @@ import { FakeClock } from '../../support/fake-clock.ts';
 const logger = createLogger('silent');
 
 describe('askNetworkID', () => {
-  it('asks again after ever longer pauses until the API answers', async () => {
+  it('retries with growing pauses until the API responds', async () => {
     const clock = new FakeClock();
     const askedAtMs: number[] = [];
     const failures: string[] = [];
@@ -26,7 +26,7 @@ describe('askNetworkID', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('gives up an attempt that hangs, and tries again', async () => {
+  it('ends a hanging attempt and retries', async () => {
     const clock = new FakeClock();
     let asked = 0;
     const api = {
@@ -43,7 +43,7 @@ describe('askNetworkID', () => {
     expect(await asking).toBe(5);
   });
 
-  it('ends with the reason of its signal', async () => {
+  it('rejects with the reason of its signal', async () => {
     const clock = new FakeClock();
     const stop = new AbortController();
     const api = { getNetworkID: () => Promise.reject(new Error('down')) };

@@ -59,12 +59,12 @@ describe('decideStatus', () => {
     expect(decideStatus({ ...old, ...change }).status).toBe(expected);
   });
 
-  it('says why, with the first weak subnet and how many more there are', () => {
+  it('names the first weak subnet and the number of others', () => {
     const { reason } = decideStatus({ ...old, subnets: [strong, weak, weak, weak] });
     expect(reason).toBe('subnet subnet: only 10 % of the weight is connected, and 2 more');
   });
 
-  it('has a reason exactly where it is not up, and never takes a network down for its L1s', () => {
+  it('has a reason unless up, and is never down because of L1s', () => {
     const views = fc.record({
       notOpen: fc.option(fc.record({ reason: fc.string(), isApiWrong: fc.boolean() }), { nil: undefined }),
       subnets: fc.array(fc.constantFrom(strong, weak, stale), { minLength: 1, maxLength: 5 }),

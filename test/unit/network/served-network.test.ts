@@ -25,7 +25,7 @@ const VIEW = { validators: [] } as unknown as SubnetView;
 const REPORT = { signers: [] } as unknown as SignedMessageReport;
 const PROOF = { uptime: 1n } as unknown as UptimeProof;
 
-/** A network whose API and parts do as the test says. */
+/** Network with a scripted API and parts. */
 function scriptedServedNetwork({
   name = 'local',
   networkID = OWN_ID,
@@ -44,7 +44,7 @@ function scriptedServedNetwork({
     beforeAnswer: Promise.resolve(),
     peerCounts: { connected: 1, turnedAway: 0 },
   };
-  /** What happened to API and parts, in order. */
+  /** Events of API and parts, in order. */
   const events: string[] = [];
   const listeners = new Set<() => void>();
   const aggregator: Aggregator = { aggregate: async () => RESULT };
@@ -83,7 +83,7 @@ function scriptedServedNetwork({
                 {
                   subnetID: PRIMARY_NETWORK_ID,
                   isUp: script.isConnected,
-                  reason: script.isConnected ? undefined : 'nobody is connected',
+                  reason: script.isConnected ? undefined : 'no validator is connected',
                   connected: undefined,
                 },
               ],
@@ -131,7 +131,7 @@ function scriptedServedNetwork({
 const aggregate = (network: ServedNetwork) =>
   network.aggregator.aggregate({} as AggregationRequest, { signal: new AbortController().signal });
 
-/** What has become of a promise by now: its value, its error, or `pending`. */
+/** Returns the value or error of a promise, or `pending`. */
 async function stateOf(promise: Promise<unknown>): Promise<unknown> {
   let state: unknown = 'pending';
   const set = (outcome: unknown): void => {
@@ -145,7 +145,7 @@ async function stateOf(promise: Promise<unknown>): Promise<unknown> {
 const never = new AbortController().signal;
 
 describe('a network of our own', () => {
-  it('opens nothing before it is told to, and says so', async () => {
+  it('opens nothing before `open`, and reports that', async () => {
     const { network, events } = scriptedServedNetwork();
     expect(network.readiness()).toMatchObject({
       status: 'starting',
@@ -157,7 +157,7 @@ describe('a network of our own', () => {
     expect(events).toEqual([]);
   });
 
-  it('opens its parts with the ID that its API gives', async () => {
+  it('opens its parts with the ID from its API', async () => {
     await using scope = new AsyncDisposableStack();
     const { network, events } = scriptedServedNetwork();
     scope.use(network);
@@ -168,7 +168,7 @@ describe('a network of our own', () => {
     expect(await aggregate(network)).toBe(RESULT);
   });
 
-  it('waits for an API that does not answer, and says why it serves nothing', async () => {
+  it('waits for an API without responses, and reports the reason', async () => {
     await using scope = new AsyncDisposableStack();
     const { network, clock, script, events } = scriptedServedNetwork({ networkID: new Error('connection refused') });
     scope.use(network);
@@ -189,7 +189,7 @@ describe('a network of our own', () => {
     expect(network.readiness().status).toBe('up');
   });
 
-  it('is refused while its API is of a public network, and opened when it no longer is', async () => {
+  it('is refused while its API belongs to a public network, and opened afterwards', async () => {
     await using scope = new AsyncDisposableStack();
     const { network, clock, script, events, log } = scriptedServedNetwork({ networkID: FUJI_ID });
     scope.use(network);
@@ -216,7 +216,7 @@ describe('a network of our own', () => {
     expect(await aggregate(network)).toBe(RESULT);
   });
 
-  it('is up when a change of connections or of validator sets makes it so', async () => {
+  it('gets up after a change of connections or validator sets', async () => {
     await using scope = new AsyncDisposableStack();
     const { network, script, change } = scriptedServedNetwork();
     scope.use(network);
@@ -224,16 +224,16 @@ describe('a network of our own', () => {
     network.open();
     const up = network.untilUp(never);
     expect(await stateOf(up)).toBe('pending');
-    expect(network.readiness()).toMatchObject({ status: 'starting', reason: expect.stringContaining('nobody') });
+    expect(network.readiness()).toMatchObject({ status: 'starting', reason: expect.stringContaining('no validator') });
     script.isConnected = true;
     change();
     await up;
-    // From then on it is no longer starting, though nobody looked in between.
+    // It is not starting from then on, without a call in between.
     script.isConnected = false;
     expect(network.readiness().status).toBe('down');
   });
 
-  it('fails with what keeps its parts from being opened, and closes those that were', async () => {
+  it('fails with the error of its parts, and closes opened ones', async () => {
     const { network, script, events } = scriptedServedNetwork();
     script.openError = new Error('cannot open the store');
     const up = network.untilUp(never);
@@ -246,7 +246,7 @@ describe('a network of our own', () => {
 });
 
 describe('a public network', () => {
-  it('is served while its info API does not answer, as its ID is known', async () => {
+  it('is served while its info API does not respond', async () => {
     await using scope = new AsyncDisposableStack();
     const { network, clock, events } = scriptedServedNetwork({ name: 'fuji', networkID: new Error('down') });
     scope.use(network);
@@ -257,7 +257,7 @@ describe('a public network', () => {
     expect(await aggregate(network)).toBe(RESULT);
   });
 
-  it('closes all that it read from an API of another network, and opens anew when that is corrected', async () => {
+  it('closes the parts opened with an API of another network, and opens again after a correction', async () => {
     const { network, clock, script, events, listeners } = scriptedServedNetwork({ name: 'fuji', networkID: 1 });
     network.open();
     await network.refused;
@@ -287,7 +287,7 @@ describe('an update', () => {
   const PEER = { nodeId: 'NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg', address: '10.0.0.1:9651' };
   const TRACKED = { trackedSubnetIds: ['11111111111111111111111111111111LpoYY'], manuallyTrackedPeers: [PEER] };
 
-  it('reaches the parts, and addresses that are of the same network', async () => {
+  it('updates the parts and addresses of the same network', async () => {
     await using scope = new AsyncDisposableStack();
     const { network, events } = scriptedServedNetwork();
     scope.use(network);
@@ -322,7 +322,7 @@ describe('an update', () => {
     expect(events).not.toContain('api asks http://new.example');
   });
 
-  it('reaches a network that is yet to be opened', async () => {
+  it('updates a network before it is open', async () => {
     await using scope = new AsyncDisposableStack();
     const { network, clock, events, script } = scriptedServedNetwork({ networkID: new Error('down') });
     scope.use(network);
@@ -336,7 +336,7 @@ describe('an update', () => {
     expect(network.peerCounts()).toEqual({ connected: 1, turnedAway: 0 });
   });
 
-  it('has new addresses asked, though the answer of those before comes after the change', async () => {
+  it('uses new addresses although a response of the old ones arrives later', async () => {
     await using scope = new AsyncDisposableStack();
     const { network, events, script } = scriptedServedNetwork();
     scope.use(network);
@@ -365,8 +365,8 @@ describe('an update', () => {
   });
 });
 
-describe('the embedded network', () => {
-  it('is opened where it has its API, as soon as it is up', async () => {
+describe('the devnet', () => {
+  it('is opened at its API after its start', async () => {
     await using scope = new AsyncDisposableStack();
     const started = Promise.withResolvers<ApiEndpoint>();
     const { network, events } = scriptedServedNetwork({ startEmbedded: () => started.promise });
@@ -380,7 +380,7 @@ describe('the embedded network', () => {
     expect(events).toEqual(['api opened at http://127.0.0.1:4', 'parts opened for 1337']);
   });
 
-  it('fails where it cannot be started', async () => {
+  it('fails where its start fails', async () => {
     const { network, events } = scriptedServedNetwork({
       startEmbedded: () => Promise.reject(new Error('no port left')),
     });
@@ -392,7 +392,7 @@ describe('the embedded network', () => {
 });
 
 describe('a network that is closed', () => {
-  it('while it waits for its API, leaves no timer and fails nobody but those who wait', async () => {
+  it('while it waits for its API, leaves no timer and rejects only callers that wait', async () => {
     const { network, clock, events } = scriptedServedNetwork({ networkID: new Error('down') });
     network.open();
     await clock.advance(500);
@@ -405,7 +405,7 @@ describe('a network that is closed', () => {
     expect(await stateOf(network.refused)).toBe('pending');
   });
 
-  it('while the embedded network starts, is closed when that has ended, and opens nothing', async () => {
+  it('during the start of the devnet, is closed after it and opens nothing', async () => {
     const started = Promise.withResolvers<ApiEndpoint>();
     const { network, events } = scriptedServedNetwork({ startEmbedded: () => started.promise });
     network.open();
@@ -415,17 +415,5 @@ describe('a network that is closed', () => {
     await closed;
     expect(events).toEqual([]);
     expect(await stateOf(network.failed)).toBe('pending');
-  });
-
-  it('is left by whoever waits for it with the reason of their own signal', async () => {
-    await using scope = new AsyncDisposableStack();
-    const { network, script } = scriptedServedNetwork();
-    scope.use(network);
-    script.isConnected = false;
-    network.open();
-    const left = new AbortController();
-    const up = network.untilUp(left.signal);
-    left.abort(new Error('waited long enough'));
-    await expect(up).rejects.toThrow('waited long enough');
   });
 });

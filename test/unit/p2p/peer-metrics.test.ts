@@ -17,7 +17,7 @@ const obstacles = new Map<NodeID, Obstacle | undefined>(
   NODES.map((nodeID, index) => [nodeID, causes[index] && { cause: causes[index], reason: 'a reason' }]),
 );
 
-it('reads gauges when asked, publishes bytes once, and takes outcomes by the common vocabulary', async () => {
+it('reads gauges on demand, publishes bytes once, and labels requests by outcome', async () => {
   const registry = new Registry();
   let connected = 1;
   const metrics = createPeerMetrics(createMetrics(registry), {

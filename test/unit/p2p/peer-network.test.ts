@@ -5,11 +5,10 @@ import { createIdentity, type Identity } from '../../../src/p2p/identity/identit
 import { createPeerNetwork, type PeerNetwork, type PeerNetworkOptions } from '../../../src/p2p/peer-network.ts';
 import { encodeClaimedIpPort, signAddress } from '../../../src/p2p/wire/signed-address.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
-import type { NodeID } from '../../../src/warp/ids.ts';
 import { type BlockchainID, parseId } from '../../../src/warp/ids.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
-import { LATENCY_MS, MemoryEnd, MemoryNet } from './discovery/memory-net.ts';
-import { MemoryNode, type MemoryNodeOptions, NODE_VERSION } from './wire/memory-node.ts';
+import { LATENCY_MS, MemoryEnd, MemoryNet } from './memory-net.ts';
+import { MemoryNode, type MemoryNodeOptions, NODE_VERSION } from './memory-node.ts';
 
 const C_CHAIN_ID = parseId<BlockchainID>('2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5', 'C-Chain');
 const NETWORK_ID = 12_345;
@@ -18,7 +17,7 @@ const never = new AbortController().signal;
 const options = { timeoutMs: 3_000, signal: never };
 const bytes = Uint8Array.of(2, 7, 7);
 
-/** A whole peer network over connections in memory: no socket, no real time. */
+/** Peer network over connections in memory and virtual time. */
 class World {
   readonly clock = new FakeClock();
   readonly net = new MemoryNet(this.clock);
@@ -34,7 +33,7 @@ class World {
       networkID: NETWORK_ID,
       clock: this.clock,
       random: () => 0.5,
-      logger: { debug: () => undefined, info: () => undefined, warn: () => undefined },
+      logger: { debug: () => undefined, warn: () => undefined },
       metrics: createMetrics(new Registry()),
       nodeVersion: async () => NODE_VERSION,
       bootstrapPeers: async () => nodes.map(({ endpoint }) => endpoint),
@@ -61,7 +60,7 @@ beforeEach(() => {
 });
 
 describe('a connection in memory', () => {
-  it('gets ready within its round trips: one to connect, one for TLS, and the two Handshakes', async () => {
+  it('gets ready within the round trips of TCP, TLS and the two Handshakes', async () => {
     const node = world.node({ host: '10.0.0.1' });
     const network = world.network([node]);
     let readyAtMs: number | undefined;
@@ -78,13 +77,13 @@ describe('a connection in memory', () => {
     await network[Symbol.asyncDispose]();
   });
 
-  it('keeps a few characters of the name that a node gives itself', async () => {
+  it('keeps the first 64 characters of the software name of a node', async () => {
     const node = world.node({ host: '10.0.0.1', clientName: 'x'.repeat(200_000) });
     const network = await world.connected(node);
     expect(network.describe(node.nodeID).client).toEqual({ name: 'x'.repeat(64), version: NODE_VERSION });
   });
 
-  it('carries an app request and its answer', async () => {
+  it('carries an app request and its response', async () => {
     const node = world.node({
       host: '10.0.0.1',
       onAppRequest: (scripted, { chainId, requestId, appBytes }) =>
@@ -101,7 +100,7 @@ describe('a connection in memory', () => {
     expect(tookMs).toBe(2 * LATENCY_MS);
   });
 
-  it('tells refused, silent, ignored and unreachable apart', async () => {
+  it('distinguishes refused, silent, ignored and unreachable', async () => {
     const refusing = world.node({
       host: '10.0.0.1',
       onAppRequest: (scripted, { chainId, requestId }) =>
@@ -129,7 +128,7 @@ describe('a connection in memory', () => {
     ] satisfies AppOutcome[]);
   });
 
-  it('is given up by its own deadlines, at each stage', async () => {
+  it('is closed by deadlines at each stage', async () => {
     const places = ['vanish', 'frozen', 'mute', 'refuses', 'gone'] as const;
     const nodes = places.map((place, index) =>
       world.node({ host: `10.0.0.${index}`, ...(place === 'mute' && { onAccept: () => undefined }) }),
@@ -156,7 +155,7 @@ describe('a connection in memory', () => {
     expect(mute.acceptCount).toBe(1);
   });
 
-  it('is refused where the certificate is missing, is none, or is another node’s', async () => {
+  it('is closed for a certificate that is missing, invalid, or another node’s', async () => {
     const nodes = [1, 2, 3].map((index) => world.node({ host: `10.0.0.${index}` }));
     const other = createIdentity();
     const shown = [undefined, Uint8Array.of(0x30, 0), other.certificate.der];
@@ -173,7 +172,7 @@ describe('a connection in memory', () => {
     ]);
   });
 
-  it('is pinged when quiet, closed when silent, and dialled again', async () => {
+  it('is pinged when idle, closed when silent, and dialled again', async () => {
     const node = world.node({ host: '10.0.0.1' });
     const network = await world.connected(node);
     await world.clock.advance(30_000);
@@ -184,7 +183,7 @@ describe('a connection in memory', () => {
     expect(network.isConnected(node.nodeID)).toBe(true);
   });
 
-  it('is pinged a tick later where hundreds fall silent together', async () => {
+  it('Pings of hundreds of peers are spread over ticks', async () => {
     const nodes = Array.from({ length: 300 }, (_, index) => world.node({ host: `10.1.${index >> 8}.${index & 255}` }));
     const network = world.network(nodes, { limits: { dialsPerSecond: 1_000 } });
     network.want('l1', new Set(nodes.map(({ nodeID }) => nodeID)));
@@ -197,7 +196,7 @@ describe('a connection in memory', () => {
     expect([...byTick.values()].map((ofTick) => ofTick.length)).toEqual([256, 44]);
   });
 
-  it('takes no more than the send queue holds while the node does not read', async () => {
+  it('the send queue is bounded while the node does not read', async () => {
     const node = world.node({ host: '10.0.0.1' });
     const network = world.network([node], { limits: { maxSendQueueBytes: 1_000 } });
     network.want('l1', new Set([node.nodeID]));
@@ -213,7 +212,7 @@ describe('a connection in memory', () => {
     expect(await first).toEqual({ kind: 'silent' });
   });
 
-  it('shares the bytes of a long request between all nodes, and copies none of them', async () => {
+  it('a long request is sent to several nodes without copies', async () => {
     const nodes = [world.node({ host: '10.0.0.1' }), world.node({ host: '10.0.0.2' })];
     const network = await world.connected(...nodes);
     const written: Uint8Array[] = [];
@@ -227,7 +226,7 @@ describe('a connection in memory', () => {
     expect(await Promise.all(outcomes)).toEqual([{ kind: 'ignored' }, { kind: 'ignored' }]);
   });
 
-  it('ends with the network, which leaves no timer behind', async () => {
+  it('ends with the network, which leaves no timer', async () => {
     const node = world.node({ host: '10.0.0.1' });
     const network = await world.connected(node);
     const outcome = network.appRequest(node.nodeID, C_CHAIN_ID, bytes, options);
@@ -244,7 +243,7 @@ describe('a connection in memory', () => {
 });
 
 describe('the network between its parts', () => {
-  it('goes on dialling in the same instant, and as soon as a connection makes room', async () => {
+  it('continues dialling at once, and when a connection gets ready', async () => {
     const nodes = Array.from({ length: 70 }, (_, index) => world.node({ host: `10.0.0.${index}` }));
     const all = new Set(nodes.map(({ nodeID }) => nodeID));
     const wide = world.network(nodes, { limits: { dialsPerSecond: 100 } });
@@ -261,7 +260,7 @@ describe('the network between its parts', () => {
     expect(narrow.stats().connected).toBe(3);
   });
 
-  it('follows the node version: asks again after a refused Handshake, and before long for new ones', async () => {
+  it('refreshes the node version after a refused Handshake, and when it is old', async () => {
     const asked: number[] = [];
     const refusing = world.node({
       host: '10.0.0.1',
@@ -299,12 +298,12 @@ describe('the network between its parts', () => {
     expect([early, late].map(({ handshake }) => handshake?.version.minor)).toEqual([15, 16]);
   });
 
-  it('searches eagerly again when a node is wanted anew or was lost', async () => {
+  it('searches often again when a node is newly wanted or lost', async () => {
     const node = world.node({ host: '10.0.0.1' });
     const network = await world.connected(node);
     const questions = (): number => node.received.filter(({ name }) => name === 'getPeerList').length;
     network.want('l2', new Set([createIdentity().nodeID]));
-    // By now a question comes every 30 s.
+    // Requests are 30 s apart by now.
     await world.clock.advance(600_000);
     const before = questions();
     network.want('l3', new Set([createIdentity().nodeID]));
@@ -319,7 +318,7 @@ describe('the network between its parts', () => {
     expect(questions() - again).toBeGreaterThanOrEqual(8);
   });
 
-  it('asks on at once as long as a peer has addresses of nodes that had none, and not for later ones of the same nodes', async () => {
+  it('requests more addresses at once after addresses of new nodes, but not after newer ones of known nodes', async () => {
     const others = Array.from({ length: 20 }, () => createIdentity());
     let given = 0;
     const addressOf = (identity: Identity, timestamp: number) =>
@@ -343,41 +342,7 @@ describe('the network between its parts', () => {
     await network[Symbol.asyncDispose]();
   });
 
-  it('verifies so many new addresses of one peer, and those of others all the same', async () => {
-    const registry = new Registry();
-    const own = Array.from({ length: 64 }, () => createIdentity());
-    const found = createIdentity();
-    let given = 0;
-    const addressesOf = (identities: readonly Identity[], timestamp: number) => ({
-      claimedIpPorts: identities.map((identity) =>
-        encodeClaimedIpPort(signAddress(identity, { host: '10.0.0.9', port: 9_651, timestamp: BigInt(timestamp) })),
-      ),
-    });
-    const flooding = world.node({
-      host: '10.0.0.1',
-      onGetPeerList: (scripted) => {
-        given += 1;
-        scripted.send({ case: 'peerList', value: addressesOf(own, given) });
-      },
-    });
-    const honest = world.node({
-      host: '10.0.0.2',
-      onGetPeerList: (scripted) => scripted.send({ case: 'peerList', value: addressesOf([found], 1) }),
-    });
-    const nodes = [flooding, honest];
-    const network = world.network(nodes, { metrics: createMetrics(registry) });
-    network.want('l1', new Set([...nodes.map(({ nodeID }) => nodeID), found.nodeID]));
-    await world.clock.advance(10_000);
-    // Where all were verified, each answer would have brought 64.
-    expect(given).toBeGreaterThan(10);
-    const taken = Number(/peer_addresses_total\{result="new"\} (\d+)/.exec(await registry.metrics())?.[1]);
-    expect(taken).toBeGreaterThan(128);
-    expect(taken).toBeLessThanOrEqual(128 + 8 * 10 + 1);
-    expect(network.describe(found.nodeID).address).toEqual({ host: '10.0.0.9', port: 9_651 });
-    await network[Symbol.asyncDispose]();
-  });
-
-  it('asks for first peers anew when they are others, though nobody is missing, and once more where it is just asking', async () => {
+  it('requests bootstrap peers again on demand, also during a request', async () => {
     const [early, late] = ['10.0.0.1', '10.0.0.2'].map((host) => world.node({ host })) as [MemoryNode, MemoryNode];
     const answers: ((peers: MemoryNode[]) => void)[] = [];
     const bootstrapPeers = () =>
@@ -402,7 +367,7 @@ describe('the network between its parts', () => {
     await network[Symbol.asyncDispose]();
   });
 
-  it('asks for first peers with doubled pauses while the API fails', async () => {
+  it('requests bootstrap peers with doubled pauses while the API fails', async () => {
     const asked: number[] = [];
     const network = world.network([], {
       bootstrapPeers: () => {
@@ -415,7 +380,7 @@ describe('the network between its parts', () => {
     await network[Symbol.asyncDispose]();
   });
 
-  it('leaves nothing open or uncounted when it is closed', async () => {
+  it('aborts the version request and publishes its metrics when it is closed', async () => {
     const registry = new Registry();
     const node = world.node({ host: '10.0.0.1' });
     let isAborted = false;
@@ -436,110 +401,5 @@ describe('the network between its parts', () => {
     await waiting[Symbol.asyncDispose]();
     expect(isAborted).toBe(true);
     expect(await registry.metrics()).toMatch(/peer_traffic_bytes_total\{direction="sent"\} \d{3}/);
-  });
-});
-
-/** Some minutes of twenty nodes that come, go, refuse and hang; every message and every change with its time. */
-async function playScenario(): Promise<string[]> {
-  world = new World();
-  const trace: string[] = [];
-  const nodes = Array.from({ length: 20 }, (_, index) =>
-    world.node({
-      host: `10.0.0.${index}`,
-      onAppRequest: (scripted, { chainId, requestId, appBytes }) => {
-        if (index % 3 === 0) scripted.send({ case: 'appResponse', value: { chainId, requestId, appBytes } });
-        if (index % 3 === 1) scripted.end?.close();
-      },
-    }),
-  );
-  const numbers = new Map(nodes.map(({ nodeID }, index) => [nodeID, index]));
-  let state = 7;
-  const network = world.network(nodes, {
-    random: () => {
-      state = (state * 48_271) % 2_147_483_647;
-      return state / 2_147_483_647;
-    },
-    limits: { dialsPerSecond: 5 },
-  });
-  network.onConnectionChange(() => {
-    const states = nodes.map(({ nodeID }) => (network.isConnected(nodeID) ? '+' : '-')).join('');
-    trace.push(`${world.clock.monotonicMs()} ${states}`);
-  });
-  network.want('l1', new Set(numbers.keys()));
-  for (let round = 0; round < 6; round += 1) {
-    await world.clock.advance(20_000);
-    nodes[round]?.stop();
-    nodes[round - 2]?.start();
-    const outcomes = nodes.map(({ nodeID }) =>
-      network.appRequest(nodeID, C_CHAIN_ID, Uint8Array.of(round), options).then(({ kind }) => {
-        trace.push(`${world.clock.monotonicMs()} ${numbers.get(nodeID)} ${kind}`);
-      }),
-    );
-    await world.clock.advance(3_000);
-    await Promise.all(outcomes);
-  }
-  for (const [index, { received }] of nodes.entries()) {
-    for (const { atMs, name } of received) trace.push(`${atMs} ${index} got ${name}`);
-  }
-  await network[Symbol.asyncDispose]();
-  return trace;
-}
-
-it('the same script gives the same trace, to the millisecond', async () => {
-  const first = await playScenario();
-  expect(first.length).toBeGreaterThan(500);
-  expect(await playScenario()).toEqual(first);
-});
-
-describe('several networks in one process', () => {
-  it('share an identity and a registry, and nothing else', async () => {
-    const registry = new Registry();
-    const identity = createIdentity();
-    const base = createMetrics(registry);
-    const here = world.node({ host: '10.0.0.1', networkID: 1 });
-    const there = world.node({ host: '10.0.0.2', networkID: 5 });
-    const idle = world.node({ host: '10.0.0.3', networkID: 5 });
-    const dial = world.net.dialAs(identity);
-    const lines: object[] = [];
-    const logger = {
-      debug: (fields: object) => void lines.push(fields),
-      info: () => undefined,
-      warn: () => undefined,
-    };
-    const first = world.network([here], {
-      identity,
-      dial,
-      logger,
-      networkID: 1,
-      metrics: base.with({ network: 'mainnet' }),
-    });
-    const second = world.network([there, idle], {
-      identity,
-      dial,
-      networkID: 5,
-      metrics: base.with({ network: 'fuji' }),
-    });
-    first.want('l1', new Set<NodeID>([here.nodeID, idle.nodeID]));
-    second.want('l1', new Set<NodeID>([there.nodeID, idle.nodeID]));
-    await world.clock.advance(1_000);
-    expect(first.nodeID).toBe(second.nodeID);
-    expect(first.stats()).toEqual({ connected: 1, turnedAway: 0, wanted: 2, knownAddresses: 1 });
-    expect(second.stats()).toEqual({ connected: 2, turnedAway: 0, wanted: 2, knownAddresses: 2 });
-    expect(first.lastFailure(idle.nodeID)).toBe('no address known');
-
-    const text = await registry.metrics();
-    expect(text).toContain('signature_aggregator_peer_connections{network="mainnet"} 1');
-    expect(text).toContain('signature_aggregator_peer_connections{network="fuji"} 2');
-    expect(text).toContain('signature_aggregator_peer_dials_total{network="fuji"} 2');
-    expect(text).toMatch(/peer_traffic_bytes_total\{network="mainnet",direction="sent"\} \d{3}/);
-    // Which network a line is about is for the logger that was handed in to say.
-    expect(lines.length).toBeGreaterThan(0);
-    expect(lines.flatMap((fields) => Object.keys(fields))).not.toContain('network');
-
-    await first[Symbol.asyncDispose]();
-    expect(second.stats().connected).toBe(2);
-    await world.clock.advance(60_000);
-    expect(second.stats().connected).toBe(2);
-    await second[Symbol.asyncDispose]();
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { findObstacle, OBSTACLE_CAUSES, type ObstacleFacts } from '../../../src/p2p/peer-view.ts';
 
-/** Of a node that is wanted, and that will be dialled in a moment. */
+/** A wanted node before its dial. */
 const WAITING: ObstacleFacts = {
   ...{ isReady: false, isSelf: false, lastEnd: undefined, isOpen: false, isKnown: true, mayBeDialled: true },
   ...{ version: { current: { major: 1, minor: 14, patch: 2 }, failure: undefined }, isFull: false },

@@ -26,7 +26,7 @@ import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts'
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { createLogLines } from '../../../support/log-lines.ts';
 import { testModel } from '../../devnet/test-model.ts';
-import { HELICON_TRANSACTIONS } from '../../pchain/helicon-transactions.ts';
+import { HELICON_TRANSACTIONS } from '../../pchain/codec/helicon-transactions.ts';
 
 const SIGNAL = new AbortController().signal;
 const UNKNOWN_TX = idFromBytes<TxID>(new Uint8Array(32).fill(9), 'txID');

@@ -4,7 +4,7 @@ import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import { createSubnetPolicy } from '../../../../src/aggregation/subnets/subnet-policy.ts';
 import { createSubnetViews } from '../../../../src/aggregation/subnets/subnet-views.ts';
-import { ConnectionChanges } from '../../../../src/p2p/discovery/connection-changes.ts';
+import { ConnectionChanges } from '../../../../src/p2p/connection/connection-changes.ts';
 import type { Obstacle } from '../../../../src/p2p/peer-view.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';

@@ -59,7 +59,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 );
 
 describe('AppRequests', () => {
-  it('settles every request once, by what came first, and leaves nothing behind', async () => {
+  it('settles each request once by the first event, and keeps no state', async () => {
     await fc.assert(
       fc.asyncProperty(steps, fc.boolean(), async (script, answersPings) => {
         const clock = new FakeClock();
@@ -81,7 +81,7 @@ describe('AppRequests', () => {
                 { timeoutMs: step.timeoutMs, signal: controller.signal },
                 {
                   send: (head, appBytes) => {
-                    // The caller's own bytes: a fan-out makes no copies.
+                    // A fan-out makes no copies.
                     expect(appBytes).toBe(APP_BYTES);
                     const message = parseMessage(concatBytes(head, appBytes));
                     if (message.case === 'appRequest') requestId = message.value.requestId;
@@ -144,7 +144,7 @@ describe('AppRequests', () => {
           for (const { requestId, pingMs } of waiting()) {
             expect(pingedMs.get(requestId)).toBe(pingMs <= clock.monotonicMs() ? pingMs : undefined);
           }
-          // One for all that have equally long.
+          // One timer for each timeout.
           const times = new Set(waiting().map(({ dueMs, pingMs }) => dueMs - pingMs));
           expect(clock.pendingTimers).toBe(times.size);
         }
@@ -154,7 +154,7 @@ describe('AppRequests', () => {
     );
   });
 
-  it('takes an answer only from the node that was asked, and for the chain', async () => {
+  it('accepts a response only from the requested node and for the chain', async () => {
     const clock = new FakeClock();
     const requests = new AppRequests(clock, MAX_PENDING);
     const outcome = requests.send(
@@ -172,7 +172,7 @@ describe('AppRequests', () => {
     expect(await outcome).toEqual({ kind: 'silent' });
   });
 
-  it('takes an answer that came while this process stood still, though its timer fires first', async () => {
+  it('accepts a response that arrived during a pause of this process', async () => {
     const time = new FakeClock();
     const turns: (() => void)[] = [];
     const clock: Clock = {
@@ -192,14 +192,14 @@ describe('AppRequests', () => {
       );
     const outcomes = [ask(node(1)), ask(node(2))];
     await time.advance(10);
-    // Timers come before sockets in a turn of the event loop.
+    // Timers fire before sockets are read.
     requests.onResponse(node(1), create(AppResponseSchema, { chainId, requestId: 1 }));
     for (const turn of turns) turn();
     expect((await Promise.all(outcomes)).map(({ kind }) => kind)).toEqual(['response', 'silent']);
     expect([requests.size, time.pendingTimers]).toEqual([0, 0]);
   });
 
-  it('takes an answer that has come and waits to be handled, though its time has passed', async () => {
+  it('accepts a response that was received before the timeout and handled after it', async () => {
     const clock = new FakeClock();
     const ends: [string, number][] = [];
     const requests = new AppRequests(clock, MAX_PENDING, {
@@ -219,7 +219,7 @@ describe('AppRequests', () => {
     ]);
   });
 
-  it('hears of a signal by one listener, however many requests end with it', async () => {
+  it('adds one listener to a signal for all its requests', async () => {
     const clock = new FakeClock();
     const requests = new AppRequests(clock, 100);
     const { signal, controller } = createSignal();
@@ -239,27 +239,5 @@ describe('AppRequests', () => {
     const ends = await Promise.allSettled(outcomes.slice(1));
     expect(ends.every((end) => end.status === 'rejected' && end.reason === signal.reason)).toBe(true);
     expect([requests.size, clock.pendingTimers, getEventListeners(signal, 'abort').length]).toEqual([0, 0, 0]);
-  });
-
-  it('leaves no listener at a signal whose requests have all ended', async () => {
-    const clock = new FakeClock();
-    const requests = new AppRequests(clock, 100);
-    const { signal } = createSignal();
-    const target = { send: () => undefined, ping: () => () => false };
-    const outcome = requests.send(node(1), P_CHAIN_ID, Uint8Array.of(1), { timeoutMs: 10, signal }, target);
-    await clock.advance(10);
-    expect(await outcome).toEqual({ kind: 'silent' });
-    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
-  });
-
-  it('says why a request could not be sent', async () => {
-    const requests = new AppRequests(new FakeClock(), MAX_PENDING);
-    const options = { timeoutMs: 10, signal: new AbortController().signal };
-    const outcome = requests.send(node(1), P_CHAIN_ID, Uint8Array.of(1), options, {
-      send: () => ({ kind: 'not_sent', reason: 'send queue full' }),
-      ping: () => () => false,
-    });
-    expect(await outcome).toEqual({ kind: 'not_sent', reason: 'send queue full' });
-    expect(requests.size).toBe(0);
   });
 });

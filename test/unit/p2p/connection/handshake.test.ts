@@ -4,9 +4,10 @@ import { hexToBytes } from '@noble/hashes/utils.js';
 import { describe, expect, it } from 'vitest';
 import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
 import {
-  BLS_SIGNATURE_OF_NOBODY,
   compareNodeVersions,
   createHandshake,
+  OwnHandshake,
+  PLACEHOLDER_BLS_SIGNATURE,
   parseHandshake,
 } from '../../../../src/p2p/connection/handshake.ts';
 import { type Handshake, HandshakeSchema } from '../../../../src/p2p/gen/p2p_pb.js';
@@ -14,6 +15,7 @@ import { parseStakingCertificate } from '../../../../src/p2p/identity/certificat
 import { createIdentity } from '../../../../src/p2p/identity/identity.ts';
 import { parseMessage } from '../../../../src/p2p/wire/messages.ts';
 import { encodeUnsignedAddress, signAddress } from '../../../../src/p2p/wire/signed-address.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { readTranscript } from '../p2p-transcript.ts';
 
 const { file, frames } = readTranscript();
@@ -67,7 +69,7 @@ describe('our handshake', () => {
       version: { major: 1, minor: 14, patch: 2 },
       clientName: 'avalanchego',
       address: signAddress(identity, unsigned),
-      blsSignature: BLS_SIGNATURE_OF_NOBODY,
+      blsSignature: PLACEHOLDER_BLS_SIGNATURE,
       trackedSubnets: [],
       knownPeers: { filter: Uint8Array.from([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), salt: new Uint8Array(32) },
       allSubnets: true,
@@ -77,7 +79,7 @@ describe('our handshake', () => {
 
   it('passes the checks of a node', () => {
     expect(parseHandshake(ours, expected)).toMatchObject({ address: unsigned, allSubnets: true });
-    // Nodes decode it as any signature: it is on the curve and in its subgroup, and not the point at infinity.
+    // Nodes decode it: it must be on the curve, in its subgroup and not the point at infinity.
     const signature = bls12_381.longSignatures.Signature.fromBytes(ours.ipBlsSig);
     signature.assertValidity();
     expect([signature.isTorsionFree(), signature.is0()]).toEqual([true, false]);
@@ -113,7 +115,7 @@ describe('our handshake', () => {
     expect(parseHandshake({ ...ours, knownPeers: undefined }, expected).knownPeers).toBeUndefined();
   });
 
-  it('is refused from whoever shows another certificate', () => {
+  it('would be refused with another certificate', () => {
     expect(() => parseHandshake(ours, { ...expected, certificate: createIdentity().certificate })).toThrow(
       'not signed',
     );
@@ -127,4 +129,43 @@ describe('compareNodeVersions', () => {
     expect(compareNodeVersions(version(1, 13, 5), version(1, 14, 0))).toBeLessThan(0);
     expect(compareNodeVersions(version(2, 0, 0), version(1, 99, 0))).toBeGreaterThan(0);
   });
+});
+
+const NETWORK_ID = 5;
+const HOUR_MS = 3_600_000;
+
+/** Clock that can be set, like by a time service. */
+class SettableClock extends FakeClock {
+  aheadMs = 0;
+
+  override now(): number {
+    return super.now() + this.aheadMs;
+  }
+}
+
+const clock = new SettableClock();
+const ownIdentity = createIdentity();
+
+function handshakeOf(own: OwnHandshake): Handshake {
+  const message = own.create(
+    { major: 1, minor: 14, patch: 2 },
+    { filter: Uint8Array.of(1, 0, 0, 0, 0, 0, 0, 0, 0, 0), salt: new Uint8Array(32) },
+  );
+  if (message.case !== 'handshake') throw new Error(`made a ${message.case}`);
+  return create(HandshakeSchema, message.value);
+}
+
+it('the address is signed once, and again after the clock was set back', async () => {
+  clock.aheadMs = HOUR_MS;
+  const own = new OwnHandshake({ identity: ownIdentity, networkID: NETWORK_ID, clock });
+  const first = handshakeOf(own);
+  await clock.advance(1_000);
+  expect(handshakeOf(own).ipNodeIdSig).toBe(first.ipNodeIdSig);
+
+  clock.aheadMs = 0;
+  const nowMs = clock.now();
+  const expected = { networkID: NETWORK_ID, nowMs, certificate: ownIdentity.certificate };
+  const again = handshakeOf(own);
+  expect(parseHandshake(again, expected).address.timestamp).toBe(BigInt(nowMs / 1_000));
+  expect(handshakeOf(own).ipNodeIdSig).toBe(again.ipNodeIdSig);
 });

@@ -19,8 +19,8 @@ beforeEach(() => {
   answer = async () => version(14);
   watch = new VersionWatch({
     clock,
-    logger: { debug: () => undefined, info: () => undefined, warn: () => void (warnings += 1) },
-    ask: (signal) => {
+    logger: { warn: () => void (warnings += 1) },
+    request: (signal) => {
       asked.push(clock.monotonicMs());
       return answer(signal);
     },
@@ -29,7 +29,10 @@ beforeEach(() => {
 });
 
 /** Calls it every 250 ms. */
-async function tickFor(ms: number, tick: (nowMs: number) => void = (nowMs) => watch.askIfUnsure(nowMs)): Promise<void> {
+async function tickFor(
+  ms: number,
+  tick: (nowMs: number) => void = (nowMs) => watch.refreshIfExpired(nowMs),
+): Promise<void> {
   for (let passedMs = 0; passedMs < ms; passedMs += 250) {
     tick(clock.monotonicMs());
     await clock.advance(250);
@@ -37,7 +40,7 @@ async function tickFor(ms: number, tick: (nowMs: number) => void = (nowMs) => wa
 }
 
 describe('VersionWatch', () => {
-  it('asks until it knows, with pauses, and says why it does not', async () => {
+  it('repeats a failed request after a pause, and reports the failure', async () => {
     answer = () => Promise.reject(new Error('the API is down'));
     expect(watch.current).toBeUndefined();
     expect(watch.failure).toBeUndefined();
@@ -52,48 +55,48 @@ describe('VersionWatch', () => {
     expect([asked.length, answers]).toEqual([4, 1]);
   });
 
-  it('asks one question at a time, and gives one up that takes too long', async () => {
+  it('sends one request at a time, and ends one that takes too long', async () => {
     answer = (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     await tickFor(12_500);
     expect(asked).toEqual([0, 12_000]);
     expect(watch.failure).toBe('asking for the node version took longer than 10000 ms');
   });
 
-  it('asks again for use after a minute, and serves the old answer until then and meanwhile', async () => {
+  it('refreshes a version that is a minute old on use, and returns the old one until then', async () => {
     await tickFor(250);
-    await tickFor(60_250, (nowMs) => watch.askIfOld(nowMs));
+    await tickFor(60_250, (nowMs) => watch.refreshIfOld(nowMs));
     expect(asked).toEqual([0, 60_000]);
     answer = () => Promise.reject(new Error('the API is down'));
-    await tickFor(62_500, (nowMs) => watch.askIfOld(nowMs));
+    await tickFor(62_500, (nowMs) => watch.refreshIfOld(nowMs));
     expect(asked).toEqual([0, 60_000, 120_000, 122_000]);
     expect(watch.current).toEqual(version(14));
   });
 
-  it('does not ask merely because time passes', async () => {
+  it('sends no request while the version is not used', async () => {
     await tickFor(300_000);
     expect(asked).toEqual([0]);
   });
 
-  it('asks soon where a peer’s refusal casts doubt, but not more often than every two seconds', async () => {
+  it('refreshes an expired version, at most every two seconds', async () => {
     await tickFor(250);
     answer = async () => {
-      watch.doubt();
+      watch.expire();
       return version(15);
     };
-    watch.doubt();
+    watch.expire();
     await tickFor(1_750);
     expect(asked).toEqual([0]);
     await tickFor(250);
     expect(asked).toEqual([0, 2_000]);
     expect(watch.current).toEqual(version(15));
-    // The answer came after the doubt.
+    // The response came after the expiry.
     await tickFor(10_000);
     expect(asked).toEqual([0, 2_000]);
   });
 
-  it('asks and warns no more once it is closed, and leaves no timer', async () => {
+  it('sends no request, logs no warning and leaves no timer after it is closed', async () => {
     answer = (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-    watch.askIfUnsure(0);
+    watch.refreshIfExpired(0);
     watch.close();
     await tickFor(20_000);
     expect(asked).toEqual([0]);

@@ -22,7 +22,7 @@ function isInFilter(book: AddressBook, nowMs: number, nodeID: NodeID, timestamp:
 }
 
 describe('AddressBook', () => {
-  it('keeps the newest signed address, in whatever order they come', () => {
+  it('keeps the newest signed address in any order of arrival', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.integer({ min: 1, max: 1_000 }), { minLength: 1, maxLength: 10 }), (timestamps) => {
         const book = createBook();
@@ -38,7 +38,7 @@ describe('AddressBook', () => {
     );
   });
 
-  it('tries the signed address first, then the reported one, and neither twice', () => {
+  it('returns the signed address first, then a different reported one', () => {
     const book = createBook();
     expect(book.endpoints(node(1))).toEqual([]);
     expect(book.addReported(node(1), { host: '9.9.9.9', port: 1 })).toBe(true);
@@ -50,7 +50,7 @@ describe('AddressBook', () => {
     expect(book.endpoints(node(1)).map(({ port }) => port)).toEqual([2]);
   });
 
-  it('knows addresses that may not be dialled, and does not try them', () => {
+  it('keeps addresses that may not be dialled, and does not return them', () => {
     const book = createBook({ mayBeDialled: ({ port }) => port > 1 });
     book.addSigned(node(1), at(1, 5n));
     expect(book.has(node(1))).toBe(true);
@@ -60,11 +60,11 @@ describe('AddressBook', () => {
     expect(book.signedEndpoint(node(1))).toEqual({ host: '1.2.3.4', port: 1 });
   });
 
-  it('is bounded, and makes room for wanted nodes only', () => {
+  it('is bounded, and replaces entries only for wanted nodes', () => {
     const wanted = new Set([node(9), node(1)]);
     const book = createBook({ maxEntries: 3, isWanted: (nodeID) => wanted.has(nodeID) });
     for (const index of [1, 2, 3]) book.addSigned(node(index), at(index, 1n));
-    expect(book.isNews(node(4), 1n)).toBe(false);
+    expect(book.isNewer(node(4), 1n)).toBe(false);
     expect(book.addSigned(node(4), at(4, 1n))).toBe(false);
     expect(book.addReported(node(4), { host: '1.1.1.1', port: 1 })).toBe(false);
     expect(book.addSigned(node(2), at(5, 2n))).toBe(true);
@@ -73,7 +73,7 @@ describe('AddressBook', () => {
     expect(book.size).toBe(3);
   });
 
-  it('shows peers all that it knows, also after the filter was made anew', () => {
+  it('the filter contains all addresses, also after it was replaced', () => {
     const book = createBook();
     const before = book.knownPeers(0, 60_000);
     for (let index = 0; index < 200; index += 1) book.addSigned(node(index), at(1, BigInt(index)));
@@ -85,7 +85,7 @@ describe('AddressBook', () => {
     expect(book.knownPeers(100_001, 60_000)).toBe(book.knownPeers(100_002, 60_000));
   });
 
-  it('takes some steps to a new filter of many addresses, shows the old one meanwhile, and loses none that came then', () => {
+  it('fills a new filter in steps, returns the old one until then, and includes addresses added meanwhile', () => {
     const book = createBook();
     const fill = (from: number, to: number): void => {
       for (let index = from; index < to; index += 1) {

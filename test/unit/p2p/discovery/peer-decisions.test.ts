@@ -3,10 +3,6 @@ import { describe, expect, it } from 'vitest';
 import {
   chooseGossipSources,
   type DialCandidate,
-  dialBudget,
-  isPermitted,
-  MAX_DIALS_PER_STEP,
-  MAX_YOUNG_DIALS,
   nextRedialPauseMs,
   planDials,
   planDisconnects,
@@ -24,48 +20,8 @@ const candidates: fc.Arbitrary<DialCandidate[]> = fc
   .map((list) => list.map((candidate, index) => ({ ...candidate, nodeID: node(index) })));
 const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
-describe('dialBudget', () => {
-  const limits = { maxConnecting: 500, maxConnections: 1_000, gossipSources: 5 };
-  const idle = { tokens: 1_000, openCount: 0, connectingCount: 0, youngCount: 0 };
-
-  it.each([
-    ['a step at most', idle, MAX_DIALS_PER_STEP],
-    ['whole tokens', { ...idle, tokens: 3.9 }, 3],
-    ['what may connect at the same time', { ...idle, openCount: 498, connectingCount: 498 }, 2],
-    ['what may be open', { ...idle, openCount: 993 }, 7],
-    ['what may be young', { ...idle, openCount: 96, connectingCount: 96, youngCount: MAX_YOUNG_DIALS - 4 }, 4],
-  ])('is %s', (_, load, total) => {
-    expect(dialBudget(load, limits).total).toBe(total);
-  });
-
-  it('leaves nodes that nobody wants what the sources lack', () => {
-    expect(dialBudget({ ...idle, openCount: 3 }, limits).unwanted).toBe(2);
-    expect(dialBudget({ ...idle, openCount: 9 }, limits).unwanted).toBeLessThanOrEqual(0);
-  });
-});
-
-describe('what is kept for preferred nodes', () => {
-  const limits = { maxConnecting: 400, maxConnections: 2_400, gossipSources: 5 };
-  const idle = { tokens: 1_000, openCount: 0, connectingCount: 0, youngCount: 0, preferredMissing: 0 };
-
-  it.each([
-    ['nothing where there are none', { ...idle, openCount: 2_395, preferredMissing: undefined }, 5, 5],
-    ['a quarter of the dials under way', { ...idle, openCount: 290, connectingCount: 290 }, 32, 10],
-    ['all of it once others have three quarters', { ...idle, openCount: 300, connectingCount: 300 }, 32, 0],
-    ['a quarter of the young dials', { ...idle, openCount: 70, connectingCount: 70, youngCount: 70 }, 30, 5],
-    [
-      'a connection for each that is missing, and some more',
-      { ...idle, openCount: 2_000, preferredMissing: 295 },
-      32,
-      5,
-    ],
-  ])('%s', (_, load, total, others) => {
-    expect(dialBudget(load, limits)).toMatchObject({ total, others });
-  });
-});
-
 describe('planDials', () => {
-  it('dials within its budgets only who is due, and leaves nobody better behind', () => {
+  it('chooses due nodes within the budgets, and no node before a better one', () => {
     fc.assert(
       fc.property(
         candidates,
@@ -96,7 +52,7 @@ describe('planDials', () => {
               for (const better of chosen.filter(isOne)) expect(better.failures).toBeLessThanOrEqual(failures);
             }
           }
-          // Nobody is dialled to learn addresses from while a wanted one could be.
+          // Wanted nodes come before sources of addresses.
           if (left.some(isOther) && chosen.filter(isOther).length < others) {
             expect(chosen.every(({ wanted }) => wanted)).toBe(true);
           }
@@ -111,7 +67,7 @@ describe('planDisconnects', () => {
     .array(times, { maxLength: 20 })
     .map((list) => list.map((unwantedSinceMs, index) => ({ nodeID: node(index), unwantedSinceMs })));
 
-  it('closes the longest unwanted after their grace, and keeps as many as it should', () => {
+  it('closes the longest unwanted after their grace, and keeps the sources', () => {
     fc.assert(
       fc.property(unwanted, fc.nat({ max: 8 }), fc.nat({ max: 60 }), (all, keep, graceMs) => {
         const plan = planDisconnects(all, { keep, graceMs }, 100);
@@ -161,7 +117,7 @@ describe('searchIntervalMs', () => {
 });
 
 describe('chooseGossipSources', () => {
-  /** Of what each peer's last answer had, by its index. */
+  /** @param news new addresses in each peer's last response */
   const choose = (news: readonly (number | undefined)[], count: number, random: () => number): NodeID[] =>
     chooseGossipSources(
       news.map((_, index) => node(index)),
@@ -170,7 +126,7 @@ describe('chooseGossipSources', () => {
     );
   const lists = fc.array(fc.option(fc.nat({ max: 15 }), { nil: undefined }), { maxLength: 40 });
 
-  it('chooses as many as asked for and there are, each once', () => {
+  it('chooses the requested number of distinct peers', () => {
     fc.assert(
       fc.property(lists, fc.nat({ max: 6 }), fc.infiniteStream(randoms), (news, count, draws) => {
         const chosen = choose(news, count, () => draws.next().value as number);
@@ -181,11 +137,11 @@ describe('chooseGossipSources', () => {
     );
   });
 
-  it('prefers, within its sample, whoever was never asked, then whoever had most to tell', () => {
+  it('prefers peers never asked, then those with the most new addresses', () => {
     expect(choose([0, 7, undefined, 15, 0], 3, () => 0)).toEqual([node(2), node(3), node(1)]);
   });
 
-  it('gives everyone a chance, however dry', () => {
+  it('chooses each peer at times, also without new addresses', () => {
     const news = Array.from({ length: 30 }, (_, index) => (index < 3 ? 15 : 0));
     const seen = new Set<NodeID>();
     let state = 1;
@@ -195,18 +151,5 @@ describe('chooseGossipSources', () => {
     };
     for (let round = 0; round < 400; round += 1) for (const nodeID of choose(news, 1, random)) seen.add(nodeID);
     expect(seen.size).toBe(30);
-  });
-});
-
-describe('isPermitted', () => {
-  it.each(['10.0.0.1', 'node.example'])('keeps %s from being dialled, unless private addresses are allowed', (host) => {
-    expect([true, false].map((isAllowed) => isPermitted({ host, port: 1 }, isAllowed))).toEqual([true, false]);
-  });
-
-  it('permits public addresses in any case', () => {
-    expect([true, false].map((isAllowed) => isPermitted({ host: '8.8.8.8', port: 2 }, isAllowed))).toEqual([
-      true,
-      true,
-    ]);
   });
 });

@@ -4,7 +4,6 @@ import { AddressBook } from '../../../../src/p2p/discovery/address-book.ts';
 import { PeerDiscovery } from '../../../../src/p2p/discovery/peer-discovery.ts';
 import { PeerListSchema } from '../../../../src/p2p/gen/p2p_pb.js';
 import { createIdentity } from '../../../../src/p2p/identity/identity.ts';
-import type { PeerMetrics } from '../../../../src/p2p/peer-metrics.ts';
 import { encodeClaimedIpPort, signAddress } from '../../../../src/p2p/wire/signed-address.ts';
 import type { NodeID } from '../../../../src/warp/ids.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -20,10 +19,7 @@ function createHarness(dialsPerSecond = DIALS_PER_SECOND) {
   const counts = new Map<string, number>();
   const none = (): void => undefined;
   const discovery = new PeerDiscovery({
-    ...{ clock, random: () => 0.5, logger: { debug: none, info: none, warn: none }, isWanted },
-    metrics: {
-      onAddress: (result) => void counts.set(result, (counts.get(result) ?? 0) + 1),
-    } as PeerMetrics,
+    ...{ clock, random: () => 0.5, logger: { debug: none, warn: none }, isWanted },
     book: new AddressBook({ maxEntries: 100, random: () => 0.5, isWanted, mayBeDialled: () => true }),
     bootstrapPeers: async () => [],
     gossipIntervals: { minMs: 1_000, maxMs: 1_000 },
@@ -32,9 +28,13 @@ function createHarness(dialsPerSecond = DIALS_PER_SECOND) {
     readyPeers: () => [],
     send: none,
     onAddress: none,
+    onClaim: (result) => {
+      const name = result === 'first' ? 'new' : result;
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    },
   });
   let timestamp = BigInt(Math.floor(clock.now() / 1_000)) - 10_000n;
-  /** A peer hands over newer and newer addresses of one node. Returns what became of them. */
+  /** Sends newer and newer addresses of one node from a peer. Returns the number of each result. */
   const handOver = (from: NodeID, of: typeof wanted, count: number, isWrong = false): Record<string, number> => {
     counts.clear();
     for (let index = 0; index < count; index += 1) {
@@ -48,7 +48,7 @@ function createHarness(dialsPerSecond = DIALS_PER_SECOND) {
   return { clock, wanted, other, handOver };
 }
 
-test('addresses that anybody can make up leave those of wanted nodes their verifications', async () => {
+test('addresses of unwanted nodes do not use up the verifications for wanted nodes', async () => {
   const { clock, wanted, other, handOver } = createHarness();
   expect(handOver(peer(1), other, 40)).toEqual({ new: VERIFICATIONS_PER_SECOND, skipped: 24 });
   expect(handOver(peer(2), other, 10)).toEqual({ skipped: 10 });
@@ -57,9 +57,9 @@ test('addresses that anybody can make up leave those of wanted nodes their verif
   expect(handOver(peer(2), other, 10)).toEqual({ new: VERIFICATIONS_PER_SECOND / 2, skipped: 2 });
 });
 
-test('many dials allow many verifications at once, and 800 a second after that', async () => {
+test('verifications are limited to 800 a second', async () => {
   const { clock, other, handOver } = createHarness(110);
-  // One peer alone has fewer.
+  // Several peers, because each has a lower limit.
   const verified = (count: number, from: number) =>
     Array.from({ length: count / 100 }, (_, index) => handOver(peer(from + index), other, 100)).reduce(
       (sum, results) => sum + (results['new'] ?? 0),
@@ -70,7 +70,7 @@ test('many dials allow many verifications at once, and 800 a second after that',
   expect(verified(900, 11)).toBe(800);
 });
 
-test('a wrong signature costs its peer eight verifications, and no other peer', async () => {
+test('an invalid signature costs its sender eight verifications, and no other peer', async () => {
   const { clock, wanted, handOver } = createHarness();
   const results = { invalid: 0, skipped: 0 };
   for (let second = 0; second < 4; second += 1) {

@@ -6,7 +6,7 @@ const node = (name: string): NodeID => `NodeID-${name}` as NodeID;
 const setOf = (names: string): Set<NodeID> => new Set([...names].map(node));
 const nothing = { added: [], removed: [] };
 
-it('wants what is in any set, tells only what changes, and never wants itself', () => {
+it('is the union of all sets without our NodeID, and reports changes', () => {
   const wanted = new WantedNodes(node('z'));
   expect(wanted.set('primary', setOf('abz'))).toEqual({ added: [node('a'), node('b')], removed: [] });
   expect(wanted.set('l1', setOf('bc'))).toEqual({ added: [node('c')], removed: [] });
@@ -19,7 +19,7 @@ it('wants what is in any set, tells only what changes, and never wants itself', 
   expect(wanted.all).toEqual(setOf('a'));
 });
 
-it('keeps a copy of what it was given', () => {
+it('copies the given set', () => {
   const wanted = new WantedNodes(node('z'));
   const given = setOf('ab');
   wanted.set('l1', given);
@@ -28,7 +28,7 @@ it('keeps a copy of what it was given', () => {
   expect(wanted.all).toEqual(setOf('ab'));
 });
 
-it('knows which of them are in a preferred set', () => {
+it('reports nodes in preferred sets', () => {
   const wanted = new WantedNodes(node('z'));
   wanted.set('own', setOf('abz'), true);
   wanted.set('strange', setOf('bc'));

@@ -54,7 +54,7 @@ describe('parseStakingCertificate', () => {
     expect(() => parseStakingCertificate(der)).toThrow(reason);
   });
 
-  it('reads a serial that OpenSSL refuses, as nodes do', () => {
+  it('accepts a serial that OpenSSL refuses, like nodes', () => {
     const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const der = certificateAround(spkiOf(publicKey), [0, 0, 0, 1]);
     expect(() => new X509Certificate(der)).toThrow();
@@ -67,7 +67,7 @@ describe('parseStakingCertificate', () => {
     expect(() => parseStakingCertificate(new Uint8Array(MAX_CERTIFICATE_LENGTH + 1))).toThrow('at most 2048');
   });
 
-  it('reads any bytes, or throws a ParseError', () => {
+  it('parses any bytes or throws a ParseError', () => {
     const orParseError = (der: Uint8Array): void => {
       try {
         parseStakingCertificate(der);
@@ -93,7 +93,7 @@ describe('parseStakingCertificate', () => {
 });
 
 describe('createStakingCertificate', () => {
-  it('makes a certificate that OpenSSL accepts too, signed by its own key', () => {
+  it('creates a self-signed certificate that OpenSSL accepts', () => {
     const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const { der } = createStakingCertificate(keys);
     const x509 = new X509Certificate(der);

@@ -5,14 +5,14 @@ import { isIdentityContested, TURNED_AWAY_MS } from '../../../../src/p2p/identit
 import type { NodeID } from '../../../../src/warp/ids.ts';
 
 test.each([
-  ['nobody connected yet', 0, 0, false],
-  ['all let us in', 1_000, 0, false],
-  ['a few that admit only listed nodes', 1_000, 20, false],
+  ['no node connected yet', 0, 0, false],
+  ['all nodes accept us', 1_000, 0, false],
+  ['a few nodes that accept only listed nodes', 1_000, 20, false],
   ['just below a quarter', 301, 100, false],
   ['a quarter', 300, 100, true],
-  ['two that started together', 500, 500, true],
-  ['one that started later', 0, 5, true],
-  ['too few to tell', 0, 2, false],
+  ['two processes that started together', 500, 500, true],
+  ['a process that started later', 0, 5, true],
+  ['too few nodes', 0, 2, false],
 ])('%s: %i connected, %i turn us away: %s', (_, connected, turnedAway, expected) => {
   expect(isIdentityContested({ connected, turnedAway })).toBe(expected);
 });
@@ -28,7 +28,7 @@ function createSchedule() {
     knownNodes: () => [],
   });
   schedule.want(NODE, 0);
-  /** Dials until the time, and has each attempt end in the same way; returns the next time. */
+  /** Dials with the same failure until the time. */
   const failUntil = (fromMs: number, toMs: number, cause: CloseCause): void => {
     for (let nowMs = fromMs; nowMs < toMs; nowMs += 250) {
       for (const nodeID of schedule.takeDue(nowMs)) {
@@ -39,14 +39,14 @@ function createSchedule() {
   return { schedule, failUntil };
 }
 
-test('a node counts after it has turned us away for longer than it may remember a connection that broke', () => {
+test('a node counts after it has closed connections for longer than it keeps a broken one', () => {
   const { schedule, failUntil } = createSchedule();
   failUntil(0, TURNED_AWAY_MS, 'not_admitted');
   expect(schedule.turnedAwayCount(TURNED_AWAY_MS - 1)).toBe(0);
   expect(schedule.turnedAwayCount(TURNED_AWAY_MS)).toBe(1);
 });
 
-test('a node that lets us in once counts no more', () => {
+test('a node that accepts us once does not count', () => {
   const { schedule, failUntil } = createSchedule();
   failUntil(0, 120_000, 'not_admitted');
   expect(schedule.turnedAwayCount(120_000)).toBe(1);
@@ -56,7 +56,7 @@ test('a node that lets us in once counts no more', () => {
   expect(schedule.turnedAwayCount(nowMs)).toBe(0);
 });
 
-test('other failures are no sign, and twice is chance', () => {
+test('other failures do not count, nor two closes', () => {
   const { schedule, failUntil } = createSchedule();
   failUntil(0, 300_000, 'unreachable');
   expect(schedule.turnedAwayCount(300_000)).toBe(0);

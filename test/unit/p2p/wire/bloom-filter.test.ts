@@ -12,7 +12,7 @@ const hashes = fc.array(fc.bigInt(0n, 2n ** 64n - 1n), { minLength: 1, maxLength
 const fixedBytes = (length: number): Uint8Array => new Uint8Array(length).map((_, index) => index * 37);
 
 describe('BloomFilter', () => {
-  it('has what was added, also after a round trip', () => {
+  it('contains added elements, also after a round trip', () => {
     fc.assert(
       fc.property(hashes, fc.nat({ max: 100 }), (added, count) => {
         const filter = BloomFilter.create(count, 0.01, fixedBytes);
@@ -25,7 +25,7 @@ describe('BloomFilter', () => {
     );
   });
 
-  it('lets few others pass', () => {
+  it('has few false positives', () => {
     const filter = BloomFilter.create(2000, 0.001, (length) => randomBytes(length));
     const salt = randomBytes(32);
     for (let index = 0; index < 2000; index += 1) filter.add(bloomHash(Buffer.from(`in ${index}`), salt));
@@ -61,7 +61,7 @@ describe('BloomFilter', () => {
 });
 
 describe('addressGossipID', () => {
-  it('is what a real node puts into its filter', () => {
+  it('is the element in the filter of a real node', () => {
     const messages = readTranscript()
       .frames.filter((frame) => frame.dir === 'in')
       .map((frame) => parseMessage(frame.payload));

@@ -10,7 +10,7 @@ function split(bytes: Uint8Array, cuts: readonly number[]): Uint8Array[] {
 }
 
 describe('FrameDecoder', () => {
-  it('gives the payloads back, however the stream is split', () => {
+  it('returns the payloads for any chunks', () => {
     fc.assert(
       fc.property(
         fc.array(fc.uint8Array({ maxLength: 600 }), { maxLength: 8 }),
@@ -24,21 +24,21 @@ describe('FrameDecoder', () => {
     );
   });
 
-  it('gives the payloads back byte by byte', () => {
+  it('returns the payloads byte by byte', () => {
     const payloads = [new Uint8Array(0), Uint8Array.of(1), new Uint8Array(1000).fill(7)];
     const decoder = new FrameDecoder();
     const stream = concatBytes(...payloads.map(encodeFrame));
     expect(Array.from(stream).flatMap((byte) => decoder.push(Uint8Array.of(byte)))).toEqual(payloads);
   });
 
-  it('never aliases the chunk, which belongs to the socket', () => {
+  it('copies the chunk, which belongs to the socket', () => {
     const chunk = Buffer.from(encodeFrame(Uint8Array.of(1, 2, 3)));
     const [payload] = new FrameDecoder().push(chunk);
     chunk.fill(0);
     expect(payload).toEqual(Uint8Array.of(1, 2, 3));
   });
 
-  it('takes the longest frame and refuses the next length, also where the header is split', () => {
+  it('accepts the longest frame and rejects the next length, also with a split header', () => {
     const longest = new Uint8Array(MAX_FRAME_LENGTH).fill(9);
     const decoder = new FrameDecoder();
     const frame = encodeFrame(longest);
@@ -54,7 +54,7 @@ describe('FrameDecoder', () => {
     expect(() => halved.push(tooLong.subarray(2))).toThrow(ParseError);
   });
 
-  it('refuses to encode what no node would take', () => {
+  it('rejects a payload above the limit', () => {
     expect(() => encodeFrame(new Uint8Array(MAX_FRAME_LENGTH + 1))).toThrow(RangeError);
   });
 });

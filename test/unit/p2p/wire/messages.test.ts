@@ -49,7 +49,7 @@ describe('frames of zstd that store their content', () => {
     fc.constantFrom(0, 1, 255, 256, 257, 65_790, 65_791, 65_792).map((length) => randomBytes(length)),
   );
 
-  it('are read as the library reads them, whatever is changed in them', () => {
+  it('are decompressed like the library, with any change', () => {
     const change = fc.record({ at: fc.nat({ max: 15 }), to: fc.nat({ max: 255 }), cut: fc.nat({ max: 2 }) });
     fc.assert(
       fc.property(contents, fc.option(change), (content, changed) => {
@@ -107,7 +107,7 @@ const anyMessage: fc.Arbitrary<PeerMessageInit> = fc.oneof(
 );
 
 describe('parseMessage', () => {
-  it('gives back what was encoded, compressed or not', () => {
+  it('returns what was encoded, compressed or not', () => {
     fc.assert(
       fc.property(anyMessage, fc.constantFrom('none' as const, 'zstd' as const), (message, compression) => {
         const parsed = parseMessage(encodeMessage(message, compression));
@@ -117,7 +117,7 @@ describe('parseMessage', () => {
     );
   });
 
-  it('reads any bytes, or throws a ParseError', () => {
+  it('parses any bytes or throws a ParseError', () => {
     const orParseError = (payload: Uint8Array): void => {
       try {
         parseMessage(payload);
@@ -138,7 +138,7 @@ describe('parseMessage', () => {
     );
   });
 
-  it('leaves messages it has no use for unset', () => {
+  it('leaves unused messages unset', () => {
     // Field 18, a consensus message of the real protocol.
     expect(parseMessage(Uint8Array.of(0x92, 0x01, 0x02, 0x08, 0x01)).case).toBeUndefined();
   });
@@ -149,7 +149,7 @@ describe('parseMessage', () => {
     expect(() => parseMessage(bomb)).toThrow(`expands to more than ${MAX_FRAME_LENGTH} bytes`);
   });
 
-  it('leaves a message unset that is longer than what the reader has use for', () => {
+  it('leaves a message above the limit unset', () => {
     const message: PeerMessageInit = { case: 'appGossip', value: { appBytes: new Uint8Array(1000) } };
     for (const compression of ['none', 'zstd'] as const) {
       expect(parseMessage(encodeMessage(message, compression), 900).case).toBeUndefined();
@@ -157,7 +157,7 @@ describe('parseMessage', () => {
     }
   });
 
-  it('refuses compression within compression', () => {
+  it('rejects nested compression', () => {
     expect(() => parseMessage(compressed(zstdCompressSync(compressed(zstdCompressSync(new Uint8Array(0))))))).toThrow(
       'is compressed twice',
     );

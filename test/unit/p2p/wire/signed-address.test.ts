@@ -21,7 +21,7 @@ if (peerList?.case !== 'peerList') throw new Error('not in the transcript');
 const claims = peerList.value.claimedIpPorts;
 
 describe('signed addresses', () => {
-  it('of real nodes verify, and neither with another port nor with another time', () => {
+  it('of real nodes verify, but not with another port or time', () => {
     for (const claimed of claims) {
       const address = parseClaimedIpPort(claimed);
       const nowMs = Number(address.timestamp) * 1000;
@@ -59,7 +59,7 @@ describe('signed addresses', () => {
     expect(() => verifySignedAddress(signed, 1_699_999_999_000)).toThrow('more than a minute ahead');
   });
 
-  it('do not belong to whoever shows another certificate', () => {
+  it('do not verify with another certificate', () => {
     const signed = signAddress(identity, { host: '1.2.3.4', port: 9651, timestamp: 1_700_000_000n });
     const other = createIdentity();
     expect(() => verifySignedAddress({ ...signed, certificate: other.certificate.der }, 1_700_000_000_000)).toThrow(

@@ -14,39 +14,39 @@ describe('EndpointHealth', () => {
   it('prefers healthy endpoints in the configured order', () => {
     const { health } = createHealth(3);
     expect(health.order()).toEqual([0, 1, 2]);
-    health.failed(0);
+    health.onFailure(0);
     expect(health.order()).toEqual([1, 2, 0]);
-    health.failed(2);
+    health.onFailure(2);
     expect(health.order()).toEqual([1, 0, 2]);
   });
 
-  it('comes back to an endpoint once its time is over, for one call first', async () => {
+  it('probes an endpoint with one call after its time', async () => {
     const { clock, health } = createHealth(2);
-    health.failed(0);
+    health.onFailure(0);
     await clock.advance(999);
     expect(health.order()).toEqual([1, 0]);
     await clock.advance(1);
     expect(health.order()).toEqual([0, 1]);
-    health.asked(0);
+    health.onRequest(0);
     expect(health.order()).toEqual([1, 0]);
-    health.answered(0);
+    health.onResponse(0);
     expect(health.order()).toEqual([0, 1]);
   });
 
-  it('lets the next call try where the probe was given up', async () => {
+  it('permits another probe after an abandoned one', async () => {
     const { clock, health } = createHealth(2);
-    health.failed(0);
+    health.onFailure(0);
     await clock.advance(1_000);
-    health.asked(0);
+    health.onRequest(0);
     await clock.advance(LIMITS.probeMs);
     expect(health.order()).toEqual([0, 1]);
   });
 
-  it('puts aside for twice as long with each further failure, up to the bound', async () => {
+  it('doubles the time with each failure, up to the bound', async () => {
     const { clock, health } = createHealth(2);
     for (const asideMs of [1_000, 2_000, 4_000, 8_000, 8_000]) {
-      health.asked(0);
-      health.failed(0);
+      health.onRequest(0);
+      health.onFailure(0);
       await clock.advance(asideMs - 1);
       expect(health.order()).toEqual([1, 0]);
       await clock.advance(1);
@@ -54,37 +54,37 @@ describe('EndpointHealth', () => {
     }
   });
 
-  it('forgets the failures of an endpoint that answered', async () => {
+  it('a response resets the failures of an endpoint', async () => {
     const { clock, health } = createHealth(2);
     for (const asideMs of [1_000, 2_000, 4_000]) {
-      health.failed(0);
+      health.onFailure(0);
       await clock.advance(asideMs);
     }
-    health.answered(0);
-    health.failed(0);
+    health.onResponse(0);
+    health.onFailure(0);
     await clock.advance(LIMITS.asideBaseMs);
     expect(health.order()).toEqual([0, 1]);
   });
 
-  it('needs no probe of an endpoint that answered', async () => {
+  it('an endpoint with a response needs no probe', async () => {
     const { clock, health } = createHealth(2);
-    health.failed(0);
+    health.onFailure(0);
     await clock.advance(LIMITS.asideBaseMs);
-    health.answered(0);
-    health.asked(0);
+    health.onResponse(0);
+    health.onRequest(0);
     expect(health.order()).toEqual([0, 1]);
   });
 
   it('counts calls that fail together as one failure', async () => {
     const { clock, health } = createHealth(2);
-    for (let call = 0; call < 50; call += 1) health.failed(0);
+    for (let call = 0; call < 50; call += 1) health.onFailure(0);
     await clock.advance(LIMITS.asideBaseMs);
     expect(health.order()).toEqual([0, 1]);
   });
 
-  it('always has every endpoint in its order, and none waits longer than the bound', async () => {
+  it('returns all endpoints, and puts none aside longer than the bound', async () => {
     const event = fc.record({
-      what: fc.constantFrom('asked' as const, 'answered' as const, 'failed' as const),
+      what: fc.constantFrom('onRequest' as const, 'onResponse' as const, 'onFailure' as const),
       index: fc.nat({ max: 3 }),
       afterMs: fc.nat({ max: 5_000 }),
     });

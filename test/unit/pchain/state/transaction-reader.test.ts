@@ -31,7 +31,7 @@ function createHarness(bytes: Uint8Array) {
   return { asked, reader: createTransactionReader(api, new FakeClock()) };
 }
 
-test('a transaction that was read is not asked for again', async () => {
+test('a transaction is requested once', async () => {
   const { asked, reader } = createHarness(conversionWith(3));
   for (const index of [1, 2, 1, 2]) {
     expect(await reader.read(txID(index), never)).toMatchObject({ kind: 'ConvertSubnetToL1Tx' });
@@ -39,7 +39,7 @@ test('a transaction that was read is not asked for again', async () => {
   expect(asked).toHaveLength(2);
 });
 
-test('of transactions as large as the P-Chain takes no more are kept than have 4 MiB', async () => {
+test('large transactions are cached up to 4 MiB', async () => {
   const bytes = conversionWith(320);
   expect(bytes.length).toBeGreaterThan(60 * 1024);
   const { asked, reader } = createHarness(bytes);
@@ -50,7 +50,7 @@ test('of transactions as large as the P-Chain takes no more are kept than have 4
   expect(asked).toHaveLength(101);
 });
 
-test('of one without a message only the name is kept, however long it is', async () => {
+test('only the name of a transaction without a message is cached', async () => {
   const bytes = new Uint8Array(64 * 1024);
   bytes[5] = 34;
   const { asked, reader } = createHarness(bytes);

@@ -14,7 +14,7 @@ import { openValidationStore } from '../../../../src/store/local/validation-stor
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { createLogLines } from '../../../support/log-lines.ts';
-import { originOf, registration, TestChain } from '../rpc/test-chain.ts';
+import { originOf, registration, TestChain } from './test-chain.ts';
 
 const SIGNAL = new AbortController().signal;
 const LONG_MS = 60_000;
@@ -70,7 +70,7 @@ function put(chain: TestChain, height: bigint, number: number) {
   return originOf(message);
 }
 
-test('a store that cannot be read costs a lookup its answer, and is no verdict', async () => {
+test('a lookup in an unreadable store finds nothing, and coverage reports that it may later', async () => {
   const directory = folder();
   const { index, clock, log, close } = open(new TestChain(3n), { directory });
   await clock.advance(LONG_MS);
@@ -89,7 +89,7 @@ test('a store that cannot be read costs a lookup its answer, and is no verdict',
 });
 
 describe('reading the chain', () => {
-  test('finds a registration in every block down to the first, and each block is read once', async () => {
+  test('finds a registration in any block, and reads each block once', async () => {
     const chain = new TestChain(300n);
     const expected = [0n, 1n, 63n, 64n, 150n, 299n, 300n].map((height, number) => put(chain, height, number));
     const { index, clock } = open(chain);
@@ -113,7 +113,7 @@ describe('reading the chain', () => {
     expect(await index.originOf(validationID, SIGNAL)).toEqual(justification);
   });
 
-  test('reads the newest blocks at once for a lookup that finds nothing', async () => {
+  test('reads the newest blocks at once for a failed lookup', async () => {
     const chain = new TestChain(10n);
     const { index, clock } = open(chain);
     await clock.advance(LONG_MS);
@@ -122,7 +122,7 @@ describe('reading the chain', () => {
     expect(await index.originOf(validationID, SIGNAL)).toEqual(justification);
   });
 
-  test('says that it is still reading until all is read', async () => {
+  test('reports that it is reading until all blocks are read', async () => {
     const chain = new TestChain(300n);
     const { index, clock } = open(chain, { limits: { maxBlocksPerSecond: 10 } });
     expect(index.coverage()).toEqual({ range: undefined, isReading: true });
@@ -132,7 +132,7 @@ describe('reading the chain', () => {
     expect(index.coverage()).toMatchObject({ range: { from: 0n, to: 300n }, isReading: false });
   });
 
-  test('has its range in metrics, and none before the first block', async () => {
+  test('reports its range in metrics after the first block', async () => {
     const chain = new TestChain(300n);
     const { clock, metrics } = open(chain);
     expect(await metrics()).not.toMatch(/^signature_aggregator_l1_index/m);
@@ -141,7 +141,7 @@ describe('reading the chain', () => {
     expect(await metrics()).toMatch(/^signature_aggregator_l1_index_lowest_block\{network="local"\} 0$/m);
   });
 
-  test('keeps to its pace', async () => {
+  test('respects the rate limit', async () => {
     const chain = new TestChain(10_000n);
     const { clock } = open(chain, { limits: { maxBlocksPerSecond: 50 } });
     await clock.advance(20_000);
@@ -150,7 +150,7 @@ describe('reading the chain', () => {
     expect(chain.reads.length).toBeLessThanOrEqual(20 * 50 + 2 * 64);
   });
 
-  test('looks back no further than it is told', async () => {
+  test('reads down to its lookback', async () => {
     const chain = new TestChain(1_000n);
     const old = put(chain, 899n, 1);
     const found = put(chain, 900n, 2);
@@ -161,7 +161,7 @@ describe('reading the chain', () => {
     expect(await index.originOf(found.validationID, SIGNAL)).toEqual(found.justification);
   });
 
-  test('reads nothing from before there were L1s', async () => {
+  test('reads no blocks before the first L1s', async () => {
     const chain = new TestChain(1_000n);
     const { index, clock } = open(chain, { l1StartTime: chain.genesisTime + 800n });
     await clock.advance(LONG_MS);
@@ -171,7 +171,7 @@ describe('reading the chain', () => {
 });
 
 describe('an API that fails', () => {
-  test('is asked again, and what was read before the failure is kept', async () => {
+  test('is called again, and earlier blocks are kept', async () => {
     const chain = new TestChain(200n);
     let failures = 0;
     chain.failure = (height) => {
@@ -184,7 +184,7 @@ describe('an API that fails', () => {
     expect(index.coverage()).toEqual({ range: { from: 0n, to: 200n }, isReading: false });
   });
 
-  test('costs no lookup its answer, but the answer its newest blocks', async () => {
+  test('lets a lookup return without the newest blocks', async () => {
     const chain = new TestChain(20n);
     const { validationID, justification } = put(chain, 5n, 1);
     const { index, clock, log } = open(chain);
@@ -201,7 +201,7 @@ describe('an API that fails', () => {
     expect(index.coverage().isReading).toBe(false);
   });
 
-  test('that hangs holds no lookup up for longer than a second', async () => {
+  test('that hangs delays a lookup for at most a second', async () => {
     const chain = new TestChain(20n);
     const { index, clock } = open(chain);
     await clock.advance(LONG_MS);
@@ -233,8 +233,8 @@ describe('an API that fails', () => {
   });
 });
 
-describe('blocks that do not continue ours', () => {
-  test('a new branch: goes back to the last common block and reads again from there', async () => {
+describe('blocks that do not continue the range', () => {
+  test('a new branch is read from the last common block', async () => {
     const chain = new TestChain(500n);
     const { index, clock } = open(chain);
     await clock.advance(LONG_MS);
@@ -253,7 +253,7 @@ describe('blocks that do not continue ours', () => {
     expect(chain.reads.filter((height) => height < 560n)).toEqual([]);
   });
 
-  test('once may be chance: an API node of another branch that answers once costs nothing', async () => {
+  test('a single response of another branch changes nothing', async () => {
     const chain = new TestChain(100n);
     const { index, clock } = open(chain);
     await clock.advance(LONG_MS);
@@ -267,7 +267,7 @@ describe('blocks that do not continue ours', () => {
     expect(chain.reads).toHaveLength(10);
   });
 
-  test('another chain altogether is read anew, and what was found stays found', async () => {
+  test('another chain is read from the start, and stored origins remain', async () => {
     const chain = new TestChain(100n);
     const { validationID, justification } = put(chain, 50n, 1);
     const directory = folder();
@@ -303,7 +303,7 @@ describe('a restart with a store', () => {
     expect(await index.originOf(validationID, SIGNAL)).toEqual(justification);
   });
 
-  test('goes on downwards where it was', async () => {
+  test('continues downwards', async () => {
     const chain = new TestChain(1_000n);
     const directory = folder();
     const first = open(chain, { directory, limits: { maxBlocksPerSecond: 64 } });

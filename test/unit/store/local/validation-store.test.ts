@@ -11,7 +11,7 @@ import {
   StoreError,
 } from '../../../../src/store/local/validation-store.ts';
 import { settle } from '../../../support/fake-clock.ts';
-import { originOf, registration } from '../../pchain/rpc/test-chain.ts';
+import { originOf, registration } from '../../pchain/state/test-chain.ts';
 
 const POSITION: IndexPosition = {
   checkpoints: [{ height: 2n ** 60n, id: 'top' }],
@@ -230,7 +230,7 @@ describe('what goes wrong with the file', () => {
     const script = `
       import { readFileSync, truncateSync } from 'node:fs';
       const { openValidationStore } = await import('./src/store/local/validation-store.ts');
-      const { originOf, registration } = await import('./test/unit/pchain/rpc/test-chain.ts');
+      const { originOf, registration } = await import('./test/unit/pchain/state/test-chain.ts');
       const store = openValidationStore({ directory: process.argv[1], networkID: 1 });
       const position = (height) => ({ checkpoints: [{ height, id: 'x' }], low: { height: 1n, parentID: 'y', isFloor: false } });
       const origin = (number) => originOf(registration(number));

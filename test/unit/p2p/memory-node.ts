@@ -1,18 +1,18 @@
-import type { Clock } from '../../../../src/lib/concurrency/clock.ts';
+import type { Clock } from '../../../src/lib/concurrency/clock.ts';
 import {
-  BLS_SIGNATURE_OF_NOBODY,
   createHandshake,
   type PeerHandshake,
+  PLACEHOLDER_BLS_SIGNATURE,
   parseHandshake,
-} from '../../../../src/p2p/connection/handshake.ts';
-import type { AppRequest } from '../../../../src/p2p/gen/p2p_pb.js';
-import { parseStakingCertificate } from '../../../../src/p2p/identity/certificate.ts';
-import { createIdentity, type Identity } from '../../../../src/p2p/identity/identity.ts';
-import { encodeFrame, FrameDecoder } from '../../../../src/p2p/wire/frames.ts';
-import { encodeMessage, type PeerMessageInit, parseMessage } from '../../../../src/p2p/wire/messages.ts';
-import { signAddress } from '../../../../src/p2p/wire/signed-address.ts';
-import type { NodeID } from '../../../../src/warp/ids.ts';
-import type { MemoryEnd, MemoryNet } from '../discovery/memory-net.ts';
+} from '../../../src/p2p/connection/handshake.ts';
+import type { AppRequest } from '../../../src/p2p/gen/p2p_pb.js';
+import { parseStakingCertificate } from '../../../src/p2p/identity/certificate.ts';
+import { createIdentity, type Identity } from '../../../src/p2p/identity/identity.ts';
+import { encodeFrame, FrameDecoder } from '../../../src/p2p/wire/frames.ts';
+import { encodeMessage, type PeerMessageInit, parseMessage } from '../../../src/p2p/wire/messages.ts';
+import { signAddress } from '../../../src/p2p/wire/signed-address.ts';
+import type { NodeID } from '../../../src/warp/ids.ts';
+import type { MemoryEnd, MemoryNet } from './memory-net.ts';
 
 export const NODE_VERSION = { major: 1, minor: 14, patch: 2 };
 
@@ -23,17 +23,17 @@ export interface MemoryNodeOptions {
   readonly clientName?: string;
   /** Does nothing by default. */
   readonly onAppRequest?: (node: MemoryNode, request: AppRequest) => void;
-  /** By default it has no addresses to give, and does not answer. */
+  /** Sends no response by default. */
   readonly onGetPeerList?: (node: MemoryNode) => void;
-  /** What it does once the connection stands; by default it speaks the protocol. */
+  /** Called after TLS; speaks the protocol by default. */
   readonly onAccept?: (end: MemoryEnd) => void;
 }
 
-/** A node in a {@link MemoryNet} that speaks the protocol as scripted. It holds one connection, as each test needs one. */
+/** Scripted node in a {@link MemoryNet} with one connection. */
 export class MemoryNode {
   readonly identity: Identity;
   readonly endpoint: { readonly nodeID: NodeID; readonly host: string; readonly port: number };
-  /** What came, by the name of the message, and when. */
+  /** Received messages with their time. */
   readonly received: { readonly atMs: number; readonly name: string | undefined }[] = [];
   answersPings = true;
   acceptCount = 0;
@@ -85,7 +85,7 @@ export class MemoryNode {
       version: NODE_VERSION,
       clientName: this.#options.clientName ?? 'memory-node',
       address: signAddress(this.identity, { host, port, timestamp: BigInt(Math.floor(this.#clock.now() / 1000)) }),
-      blsSignature: BLS_SIGNATURE_OF_NOBODY,
+      blsSignature: PLACEHOLDER_BLS_SIGNATURE,
       trackedSubnets: [],
       knownPeers: { filter: Uint8Array.from([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), salt: new Uint8Array(32) },
       allSubnets: false,

@@ -1,10 +1,10 @@
-import { DEFAULT_DIAL_LIMITS, type DialLimits } from '../discovery/dial-schedule.ts';
-import { type ConnectionLimits, DEFAULT_CONNECTION_LIMITS } from './peer.ts';
+import { type ConnectionLimits, DEFAULT_CONNECTION_LIMITS } from './connection/peer.ts';
+import { DEFAULT_DIAL_LIMITS, type DialLimits } from './discovery/dial-schedule.ts';
 
-/** Bounds and times of the peer network. */
+/** Limits of the peer network. */
 export interface PeerLimits extends ConnectionLimits, DialLimits {
   readonly maxKnownAddresses: number;
-  /** App requests that wait for an answer, over all peers. */
+  /** App requests that wait for a response, over all peers. */
   readonly maxPendingRequests: number;
   readonly minGossipIntervalMs: number;
   readonly maxGossipIntervalMs: number;
@@ -14,7 +14,7 @@ export const DEFAULT_PEER_LIMITS: PeerLimits = {
   ...DEFAULT_CONNECTION_LIMITS,
   ...DEFAULT_DIAL_LIMITS,
   maxKnownAddresses: 20_000,
-  // Two fan-outs to everybody, or some hundred to a large L1.
+  // Two fan-outs to all validators, or some hundred to a large L1.
   maxPendingRequests: 32_768,
   minGossipIntervalMs: 500,
   maxGossipIntervalMs: 30_000,

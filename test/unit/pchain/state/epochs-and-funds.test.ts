@@ -38,7 +38,7 @@ describe('heights of epochs', () => {
     return { clock, state, height: () => epochs.heightOf(CHAIN, SIGNAL) };
   }
 
-  test('are asked once a second at most, and once by all who ask at the same time', async () => {
+  test('are requested once a second at most, and once for all concurrent callers', async () => {
     const { clock, state, height } = start();
     expect(await Promise.all([height(), height()])).toEqual([73n, 73n]);
     await clock.advance(999);
@@ -49,11 +49,11 @@ describe('heights of epochs', () => {
     expect(await height()).toBe(74n);
   });
 
-  test('there is none before the first epoch', async () => {
+  test('a chain without epochs has none', async () => {
     expect(await start(0n).height()).toBeUndefined();
   });
 
-  test('a failure is not kept', async () => {
+  test('a failure is not cached', async () => {
     const { state, height } = start();
     state.failure = new ApiError('unavailable', 'no answer');
     await expect(height()).rejects.toBe(state.failure);
@@ -106,7 +106,7 @@ describe('validators that will soon be inactive', () => {
     expect(await soonInactive()).toEqual([node(1)]);
   });
 
-  test('are found among validators that have registered since the last look', async () => {
+  test('include validators that were registered after the last read', async () => {
     const { state, funds, soonInactive } = start(1n, 10n ** 9n);
     const before = setOf(1);
     const after = setOf(1, 2);
@@ -119,14 +119,14 @@ describe('validators that will soon be inactive', () => {
     expect(state.calls).toBe(2);
   });
 
-  test('are looked for once in a set with validators that were removed', async () => {
+  test('a set with removed validators is read once', async () => {
     const { state, soonInactive } = start(1n, 1n);
     const old = setOf(1, 9);
     for (let i = 0; i < 3; i += 1) expect(await soonInactive(SUBNET, old)).toEqual([node(1)]);
     expect(state.calls).toBe(2);
   });
 
-  test('are counted down between two looks, and what a transaction changes is seen at the next', async () => {
+  test('balances are extrapolated between reads, and changes by transactions are seen at the next read', async () => {
     const { clock, state, soonInactive } = start(1n, 2_049n, 10n ** 9n);
     expect(await soonInactive()).toEqual([]);
     await clock.advance(1_001);
@@ -154,7 +154,7 @@ describe('validators that will soon be inactive', () => {
     expect(await looks()).toBe(2);
   });
 
-  test('have balances, as all L1 validators do, those included that have none left', async () => {
+  test('have balances, also inactive ones', async () => {
     const { state, funds } = start(1n, 40n, 0n, undefined);
     const getOf = async (subnet = SUBNET) => [...(await funds.fundsOf(subnet, SIGNAL))];
     const of = (byte: number, balance: bigint) => [node(byte), { validationID: VALIDATION, weight: 1n, balance }];
@@ -164,7 +164,7 @@ describe('validators that will soon be inactive', () => {
     expect(state.calls).toBe(1);
   });
 
-  test('are none of the primary network, which is not asked about', async () => {
+  test('there are none in the primary network, without a call', async () => {
     const { state, soonInactive } = start(1n, 1n);
     expect(await soonInactive(PRIMARY_NETWORK_ID)).toEqual([]);
     expect(state.calls).toBe(0);

@@ -1,23 +1,20 @@
-import type { Clock } from '../../../../src/lib/concurrency/clock.ts';
-import type { Connection, ConnectionEvents, Dial } from '../../../../src/p2p/connection/dial.ts';
-import type { Endpoint } from '../../../../src/p2p/discovery/address-book.ts';
-import type { Identity } from '../../../../src/p2p/identity/identity.ts';
+import type { Clock } from '../../../src/lib/concurrency/clock.ts';
+import type { Connection, ConnectionEvents, Dial } from '../../../src/p2p/connection/dial.ts';
+import type { Identity } from '../../../src/p2p/identity/identity.ts';
+import type { Endpoint } from '../../../src/p2p/wire/ip-address.ts';
 
-/** What an address does when somebody dials it. */
+/** Behaviour of an address when it is dialled. */
 export type Listener =
   | { readonly kind: 'accept'; readonly certificate: Uint8Array | undefined; accept(end: MemoryEnd): void }
-  /** Lets packets vanish, as a firewall does. */
+  /** Drops packets like a firewall. */
   | { readonly kind: 'vanish' }
-  /** Takes the connection and says nothing in TLS, as a frozen node does. */
+  /** Accepts TCP and sends nothing in TLS, like a frozen node. */
   | { readonly kind: 'frozen' };
 
-/** One way through the net. Only the clock moves it. */
+/** One way. */
 export const LATENCY_MS = 5;
 
-/**
- * A network of addresses in memory: what {@link Dial} does over sockets, under the injected clock alone. Certificates are
- * shown as they are, since both ends are ours.
- */
+/** Implementation of {@link Dial} in memory under the injected clock. Keys of certificates are not proved. */
 export class MemoryNet {
   readonly #clock: Clock;
   readonly #listeners = new Map<string, Listener>();
@@ -27,7 +24,7 @@ export class MemoryNet {
     this.#clock = clock;
   }
 
-  /** Replaces what was there; undefined leaves nobody there. */
+  /** @param listener undefined closes the port */
   listen({ host, port }: Endpoint, listener: Listener | undefined): void {
     if (listener === undefined) this.#listeners.delete(`${host}:${port}`);
     else this.#listeners.set(`${host}:${port}`, listener);
@@ -37,7 +34,6 @@ export class MemoryNet {
     return ({ host, port }, events) => {
       this.dialCount += 1;
       const end = new MemoryEnd(this.#clock, events);
-      // To the node and back: something answers there, or nothing does.
       this.#clock.after(2 * LATENCY_MS, () => {
         if (end.isOver) return;
         const listener = this.#listeners.get(`${host}:${port}`);
@@ -58,9 +54,9 @@ export class MemoryNet {
   }
 }
 
-/** One end. What is written arrives at the other one after {@link LATENCY_MS}, in order, unless that one has paused. */
+/** End of a connection. Bytes arrive at the other end after {@link LATENCY_MS}, in order, unless it has paused. */
 export class MemoryEnd implements Connection {
-  /** What the other end has shown, at the node's end only. The dialling end gets it by its event. */
+  /** Certificate of the other end, only at the node's end. */
   readonly certificate: Uint8Array | undefined;
   queuedBytes = 0;
   isOver = false;
@@ -81,7 +77,7 @@ export class MemoryEnd implements Connection {
     second.#other = first;
   }
 
-  /** For the node's end, which has no dial to give them to. */
+  /** Sets the events of the node's end. */
   listen(events: Pick<ConnectionEvents, 'onData' | 'onEnd'>): void {
     this.#events = events;
   }
@@ -115,7 +111,7 @@ export class MemoryEnd implements Connection {
     this.#clock.after(LATENCY_MS, () => this.#other?.finish(undefined));
   }
 
-  /** The end comes from outside: from the other side or the net. */
+  /** Ends the connection from the other end or the net. */
   finish(reason: string | undefined): void {
     if (this.isOver) return;
     this.isOver = true;

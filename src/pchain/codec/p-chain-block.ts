@@ -1,20 +1,12 @@
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import type { ConversionData } from '../../warp/conversion-data.ts';
-import { type BlockchainID, parseId, type SubnetID } from '../../warp/ids.ts';
+import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
 import type { ValidationOrigin } from '../../warp/justification.ts';
 import { conversionValidationID, encodeL1Message, registrationValidationID } from '../../warp/l1-message.ts';
-import {
-  type JsonObject,
-  readArray,
-  readHex,
-  readObject,
-  readPublicKey,
-  readString,
-  readU64,
-} from '../rpc/json-fields.ts';
+import { type JsonObject, readArray, readHex, readId, readObject, readPublicKey, readU64 } from './json-fields.ts';
 import { registrationOf } from './l1-transaction.ts';
 
-/** What the index of L1 validations needs of an accepted P-Chain block. */
+/** Accepted P-Chain block for the index of L1 validations. */
 export interface PChainBlock {
   readonly height: bigint;
   /** cb58 */
@@ -26,8 +18,8 @@ export interface PChainBlock {
 }
 
 /**
- * Reads a block in the node's JSON, where the kind of a transaction shows in its fields (avalanchego `vms/platformvm/block`).
- * Validation IDs are computed from what is found and never taken from the answer: an entry can be missing, but not wrong.
+ * Parses a block in the node's JSON, where fields distinguish transactions (avalanchego `vms/platformvm/block`). Validation IDs are
+ * computed from the content, so an entry can be missing but not wrong.
  *
  * @throws {ParseError}
  */
@@ -41,8 +33,8 @@ export function parsePChainBlock(value: unknown): PChainBlock {
     .flatMap((transaction) => readable(() => readConversion(transaction)));
   return {
     height: readU64(block.height, 'height'),
-    id: parseId(readString(block.id, 'id'), 'block ID'),
-    parentID: parseId(readString(block.parentID, 'parentID'), 'block ID'),
+    id: readId(block.id, 'id'),
+    parentID: readId(block.parentID, 'parentID'),
     timestamp: block.time === undefined ? undefined : readU64(block.time, 'time'),
     origins: [
       ...conversions.flatMap(conversionOrigins),
@@ -51,7 +43,7 @@ export function parsePChainBlock(value: unknown): PChainBlock {
   };
 }
 
-/** The validations that a conversion starts. */
+/** Returns the validations that a conversion starts. */
 export function conversionOrigins({ subnetID, validators }: Pick<ConversionData, 'subnetID' | 'validators'>) {
   return validators.map(
     (_, index): ValidationOrigin => ({
@@ -61,7 +53,7 @@ export function conversionOrigins({ subnetID, validators }: Pick<ConversionData,
   );
 }
 
-/** Leaves out what cannot be read: a transaction that a later node writes in another way must not stop all reading here. */
+/** Omits transactions that cannot be parsed: a later node's format must not stop the index. */
 function readable<T>(read: () => T): T[] {
   try {
     return [read()];
@@ -89,8 +81,8 @@ function registrationOrigin(unsignedTx: JsonObject): ValidationOrigin {
 
 function readConversion(unsignedTx: JsonObject): ConversionData {
   return {
-    subnetID: parseId<SubnetID>(readString(unsignedTx.subnetID, 'subnetID'), 'subnetID'),
-    managerChainID: parseId<BlockchainID>(readString(unsignedTx.chainID, 'chainID'), 'chainID'),
+    subnetID: readId<SubnetID>(unsignedTx.subnetID, 'subnetID'),
+    managerChainID: readId<BlockchainID>(unsignedTx.chainID, 'chainID'),
     managerAddress: readHex(unsignedTx.address, 'address'),
     validators: readArray(unsignedTx.validators, 'validators').map((value) => {
       const validator = readObject(value, 'validator');

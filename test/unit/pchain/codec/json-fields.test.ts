@@ -10,7 +10,7 @@ import {
   readString,
   readU32,
   readU64,
-} from '../../../../src/pchain/rpc/json-fields.ts';
+} from '../../../../src/pchain/codec/json-fields.ts';
 
 const U64_MAX = 2n ** 64n - 1n;
 
@@ -48,7 +48,7 @@ describe('readU64', () => {
 });
 
 describe('readU32', () => {
-  it('takes what fits and refuses what does not', () => {
+  it('accepts 32-bit integers only', () => {
     expect(readU32('4294967295', 'networkID')).toBe(4_294_967_295);
     expect(readU32(1, 'networkID')).toBe(1);
     expect(() => readU32('4294967296', 'networkID')).toThrow(ParseError);
@@ -56,7 +56,7 @@ describe('readU32', () => {
 });
 
 describe('readHex', () => {
-  it('reads back any bytes', () => {
+  it('parses any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array(), (bytes) => {
         expect(readHex(`0x${bytesToHex(bytes)}`, 'field')).toEqual(bytes);
@@ -64,13 +64,13 @@ describe('readHex', () => {
     );
   });
 
-  it.each(['', 'ab', '0xa', '0xzz', 7, null])('refuses %j', (value) => {
+  it.each(['', 'ab', '0xa', '0xzz', 7, null])('rejects %j', (value) => {
     expect(() => readHex(value, 'field')).toThrow(ParseError);
   });
 });
 
 describe('every reader', () => {
-  it('gives a value of its type or its own error', () => {
+  it('returns a value of its type or throws a ParseError', () => {
     const readers = [readObject, readArray, readString, readBoolean, readU64, readU32, readHex];
     fc.assert(
       fc.property(fc.anything(), fc.constantFrom(...readers), (value, read) => {
@@ -83,7 +83,7 @@ describe('every reader', () => {
     );
   });
 
-  it('names the field, what it must be and what it is', () => {
+  it('names the field, the expected and the actual type', () => {
     expect(() => readString(undefined, 'subnetID')).toThrow('subnetID: must be a string, is missing');
     expect(() => readObject(null, 'result')).toThrow('result: must be an object, is null');
     expect(() => readObject([], 'result')).toThrow('result: must be an object, is an array');

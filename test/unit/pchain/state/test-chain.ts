@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
+import type { PChainBlock } from '../../../../src/pchain/codec/p-chain-block.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
-import type { PChainBlock } from '../../../../src/pchain/state/p-chain-block.ts';
 import { idFromBytes, type SubnetID } from '../../../../src/warp/ids.ts';
 import type { ValidationOrigin } from '../../../../src/warp/justification.ts';
 import {

@@ -17,12 +17,12 @@ import { parseWarpPayload } from '../../warp/payload.ts';
 import { parseSignedMessage } from '../../warp/signed-message.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
 
-/** A P-Chain transaction, as far as L1s are concerned: one of the three about which there is a Warp message, or any other. */
+/** P-Chain transaction: one of the three with a Warp message, or any other by its name. */
 export type PChainTransaction =
   | { readonly kind: 'ConvertSubnetToL1Tx'; readonly conversion: ConversionData }
   | {
       readonly kind: 'RegisterL1ValidatorTx';
-      /** The chain of the L1's validator manager, which sent the message inside. */
+      /** Chain of the L1's validator manager, which sent the message. */
       readonly managerChainID: BlockchainID;
       readonly message: RegisterL1Validator;
     }
@@ -33,10 +33,10 @@ export type PChainTransaction =
     }
   | { readonly kind: 'other'; readonly name: string };
 
-/** The transactions about which there is a Warp message. */
+/** Transactions with a Warp message. */
 export const L1_TRANSACTION_NAMES = ['ConvertSubnetToL1Tx', 'RegisterL1ValidatorTx', 'SetL1ValidatorWeightTx'] as const;
 
-/** By type ID: the order of registration of the codec (avalanchego `vms/platformvm/txs/codec.go`). */
+/** Names by type ID (avalanchego `vms/platformvm/txs/codec.go`). */
 const TRANSACTION_NAMES: ReadonlyMap<number, string> = new Map([
   [12, 'AddValidatorTx'],
   [13, 'AddSubnetValidatorTx'],
@@ -58,7 +58,7 @@ const TRANSACTION_NAMES: ReadonlyMap<number, string> = new Map([
   [37, 'SetL1ValidatorWeightTx'],
   [38, 'IncreaseL1ValidatorBalanceTx'],
   [39, 'DisableL1ValidatorTx'],
-  // Since Helicon, as of v1.15.0.
+  // Helicon, v1.15.0.
   [40, 'AddAutoRenewedValidatorTx'],
   [41, 'SetAutoRenewedValidatorConfigTx'],
   [42, 'RewardAutoRenewedValidatorTx'],
@@ -69,13 +69,12 @@ const TRANSFER_OUTPUT = 7;
 const LOCKED_INPUT = 21;
 const LOCKED_OUTPUT = 22;
 const ADDRESS_LENGTH = 20;
-/** `MaxMemoSize` of the reference is 256. */
 const MAX_MEMO_LENGTH = 64 * 1024;
 const MAX_SIGNED_MESSAGE_LENGTH = MAX_UNSIGNED_MESSAGE_LENGTH + 16 * 1024;
 
 /**
- * Parses the bytes of a signed transaction, as `platform.getTx` gives them. What comes after the fields that matter here
- * (authorizations and credentials) is not read: the caller knows by its ID that the transaction was accepted.
+ * Parses a signed transaction of `platform.getTx`. Later fields (authorizations and credentials) are not read: the caller knows by the ID
+ * that the transaction was accepted.
  *
  * @throws {ParseError}
  */
@@ -116,7 +115,7 @@ function weightChangeOf(message: Uint8Array): PChainTransaction {
   return { kind: 'SetL1ValidatorWeightTx', managerChainID, message: payload };
 }
 
-/** The P-Chain accepts a message only from the L1's manager, so the source chain is the manager's. */
+/** The P-Chain accepts a message only from the L1's manager chain. */
 function openMessage(bytes: Uint8Array) {
   const { unsignedMessage } = parseSignedMessage(bytes);
   const call = parseWarpPayload(unsignedMessage.payload);
@@ -128,7 +127,7 @@ function wrongPayload(what: string, kind: string): ParseError {
   return new ParseError('P-Chain transaction', `${what} holds a ${kind}`);
 }
 
-/** Network, chain, outputs, inputs and memo: what every transaction starts with. */
+/** Skips network, chain, outputs, inputs and memo. */
 function skipBase(reader: ByteReader): void {
   reader.u32('networkID');
   reader.bytes(ID_LENGTH, 'blockchainID');
@@ -183,7 +182,6 @@ function skipOwners(reader: ByteReader): void {
   repeat(reader, 'addresses', () => reader.bytes(ADDRESS_LENGTH, 'address'));
 }
 
-/** Every item takes bytes, so that a count that is too large ends at the first item that is missing. */
 function repeat(reader: ByteReader, field: string, readItem: () => void): void {
   const count = reader.u32(field);
   for (let index = 0; index < count; index += 1) readItem();

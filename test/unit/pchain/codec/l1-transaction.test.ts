@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { ByteWriter } from '../../../../src/lib/encoding/byte-writer.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
-import { type PChainTransaction, parsePChainTransaction } from '../../../../src/pchain/state/l1-transaction.ts';
-import { parsePChainBlock } from '../../../../src/pchain/state/p-chain-block.ts';
+import { type PChainTransaction, parsePChainTransaction } from '../../../../src/pchain/codec/l1-transaction.ts';
+import { parsePChainBlock } from '../../../../src/pchain/codec/p-chain-block.ts';
 import { conversionID } from '../../../../src/warp/conversion-data.ts';
 import { idBytes, idFromBytes, parseId, type SubnetID } from '../../../../src/warp/ids.ts';
 import { conversionValidationID, registrationValidationID } from '../../../../src/warp/l1-message.ts';
 import { readRpcExchanges, readTransaction, rpcResult, TRANSACTION_NAMES } from '../../../vectors/vectors.ts';
 import { testModel } from '../../devnet/test-model.ts';
-import { HELICON_TRANSACTIONS } from '../helicon-transactions.ts';
+import { HELICON_TRANSACTIONS } from './helicon-transactions.ts';
 
 const CONVERT = 'ConvertSubnetToL1Tx';
 const REGISTER = 'RegisterL1ValidatorTx_register_node5';
@@ -32,7 +32,7 @@ function parsed<Kind extends PChainTransaction['kind']>(name: string, kind: Kind
 }
 
 describe('transactions of a real network', () => {
-  test('a conversion has the conversion ID that the P-Chain gives', () => {
+  test('a conversion has the conversion ID of the P-Chain', () => {
     const { conversion } = parsed(CONVERT, 'ConvertSubnetToL1Tx');
     expect(idFromBytes(conversionID(conversion), 'id')).toBe(subnet.conversionID);
     expect(conversion.managerChainID).toBe(subnet.managerChainID);
@@ -61,12 +61,12 @@ describe('transactions of a real network', () => {
     expect(message).toMatchObject({ nonce: BigInt(state.minNonce) - 1n, weight: BigInt(state.weight) });
   });
 
-  test.each(TRANSACTION_NAMES)('%s is told by its name', (name) => {
+  test.each(TRANSACTION_NAMES)('%s is known by name', (name) => {
     const transaction = parsePChainTransaction(bytesOf(name));
     expect(transaction.kind === 'other' ? transaction.name : transaction.kind).toBe(name.split('_')[0]);
   });
 
-  test.each([CONVERT, REGISTER, SET_WEIGHT])('%s cut anywhere before its message ends is refused', (name) => {
+  test.each([CONVERT, REGISTER, SET_WEIGHT])('%s truncated before the end of its message is rejected', (name) => {
     const bytes = bytesOf(name);
     const whole = parsePChainTransaction(bytes);
     for (let length = 0; length < bytes.length; length += 1) {
@@ -83,7 +83,7 @@ describe('transactions of a real network', () => {
     }
   });
 
-  test('any other bytes are read or refused, and nothing else', () => {
+  test('any other bytes are parsed or rejected', () => {
     const samples = [CONVERT, REGISTER, SET_WEIGHT].map(bytesOf);
     fc.assert(
       fc.property(
@@ -119,16 +119,16 @@ describe('kinds without a message', () => {
     expect(parsePChainTransaction(header(typeID))).toEqual({ kind: 'other', name });
   });
 
-  test.each(HELICON_TRANSACTIONS)('$name is told by its name', ({ name, hex }) => {
+  test.each(HELICON_TRANSACTIONS)('$name is known by name', ({ name, hex }) => {
     expect(parsePChainTransaction(Buffer.from(hex, 'hex'))).toEqual({ kind: 'other', name });
   });
 
-  test('another codec version is refused', () => {
+  test('another codec version is rejected', () => {
     expect(() => parsePChainTransaction(Uint8Array.of(0, 1, 0, 0, 0, 34))).toThrow('unknown codec version 1');
   });
 });
 
-test('locked outputs and inputs are passed over', () => {
+test('locked outputs and inputs are skipped', () => {
   const id = new Uint8Array(32).fill(1);
   const transfer = (writer: ByteWriter) => writer.u32(7).u64(5n).u64(0n).u32(1).u32(1).bytes(new Uint8Array(20));
   const writer = new ByteWriter().u16(0).u32(37).u32(1).bytes(id);
@@ -153,7 +153,7 @@ describe('blocks', () => {
   });
   const jsonOf = (name: string) => (readTransaction(name).json.response.result as { tx: unknown }).tx;
 
-  test('hold the origins of the validations that start in them', () => {
+  test('contain the origins of the validations that start in them', () => {
     const { height, parentID, timestamp, origins } = parsePChainBlock(block(TRANSACTION_NAMES.map(jsonOf)));
     expect({ height, parentID, timestamp }).toEqual({ height: 7n, parentID: id(1), timestamp: 99n });
     const { message } = parsed(REGISTER, 'RegisterL1ValidatorTx');
@@ -178,7 +178,7 @@ describe('blocks', () => {
     });
   });
 
-  test('one transaction that cannot be read does not hide the others', () => {
+  test('a malformed transaction does not hide the others', () => {
     const unreadable = { unsignedTx: { message: '0x00', proofOfPossession: [], balance: 1 } };
     expect(parsePChainBlock(block([unreadable, jsonOf(REGISTER)])).origins).toHaveLength(1);
   });
@@ -200,7 +200,7 @@ describe('blocks', () => {
     expect(() => parsePChainBlock(value)).toThrow(ParseError);
   });
 
-  test('are as the embedded network makes them, whose transactions read the same from bytes', () => {
+  test('of the devnet have the same content as JSON and as bytes', () => {
     const { ledger, l1 } = testModel();
     const { heights } = l1.story;
     const read = (height: bigint) => parsePChainBlock(JSON.parse(JSON.stringify(ledger.block(height).json, exactly)));

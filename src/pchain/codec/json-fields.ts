@@ -1,11 +1,9 @@
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { BLS_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
+import { type Id32, parseId } from '../../warp/ids.ts';
 
-/**
- * Readers of untrusted JSON values, as `parseExactJson` gives them. `what` names the field in the error.
- * Every one throws {@link ParseError} and nothing else.
- */
+/** Object in untrusted JSON. The readers below accept values of `parseExactJson` and throw only {@link ParseError}, which names `what`. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 const DECIMAL = /^\d{1,20}$/;
@@ -26,14 +24,17 @@ export function readString(value: unknown, what: string): string {
   return value;
 }
 
+/** Reads an ID in CB58. */
+export function readId<Id extends Id32>(value: unknown, what: string): Id {
+  return parseId<Id>(readString(value, what), what);
+}
+
 export function readBoolean(value: unknown, what: string): boolean {
   if (typeof value !== 'boolean') throw mustBe(what, 'a boolean', value);
   return value;
 }
 
-/**
- * The reference node writes 64-bit integers as decimal strings and reads both forms (`utils/json/uint64.go`); so does this.
- */
+/** Reads a number or a decimal string, like the reference node (`utils/json/uint64.go`). */
 export function readU64(value: unknown, what: string): bigint {
   const integer = asInteger(value);
   if (integer === undefined || integer < 0n || integer > U64_MAX) {
@@ -50,14 +51,14 @@ export function readU32(value: unknown, what: string): number {
   return Number(integer);
 }
 
-/** Bytes as hex with the `0x` that the node always writes. */
+/** Reads hex with `0x`. */
 export function readHex(value: unknown, what: string): Uint8Array {
   const text = readString(value, what);
   if (!text.startsWith('0x')) throw new ParseError(what, 'must start with 0x');
   return parseHex(text, what);
 }
 
-/** A compressed BLS public key, in hex with `0x`. */
+/** Reads a compressed BLS public key in hex with `0x`. */
 export function readPublicKey(value: unknown): Uint8Array {
   const publicKey = readHex(value, 'publicKey');
   if (publicKey.length !== BLS_PUBLIC_KEY_LENGTH) {

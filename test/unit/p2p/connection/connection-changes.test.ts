@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { ConnectionChanges } from '../../../../src/p2p/discovery/connection-changes.ts';
+import { ConnectionChanges } from '../../../../src/p2p/connection/connection-changes.ts';
 import { nodeIDFromBytes } from '../../../../src/warp/ids.ts';
 import { settle } from '../../../support/fake-clock.ts';
 
 const never = new AbortController().signal;
 
 describe('ConnectionChanges', () => {
-  it('calls listeners once for all changes of a turn, after it', async () => {
+  it('calls listeners once for all changes within a microtask', async () => {
     const changes = new ConnectionChanges();
     let calls = 0;
     const stop = changes.listen(() => void (calls += 1));
@@ -23,7 +23,7 @@ describe('ConnectionChanges', () => {
     expect(calls).toBe(2);
   });
 
-  it('tells of each node at once, and those who listen for all changes after that', async () => {
+  it('reports each node immediately, and changes as a whole after that', async () => {
     const changes = new ConnectionChanges();
     const node = nodeIDFromBytes(new Uint8Array(20));
     const heard: string[] = [];
@@ -40,7 +40,7 @@ describe('ConnectionChanges', () => {
     expect(heard).toHaveLength(3);
   });
 
-  it('ends each subscription on its own, though two have the same listener', async () => {
+  it('ends subscriptions with the same listener separately', async () => {
     const changes = new ConnectionChanges();
     let calls = 0;
     const listener = (): void => void (calls += 1);
@@ -52,7 +52,7 @@ describe('ConnectionChanges', () => {
     expect(calls).toBe(1);
   });
 
-  it('looks at a predicate at once and after each turn with changes, until it holds', async () => {
+  it('checks a predicate at once and after changes, until it holds', async () => {
     const changes = new ConnectionChanges();
     let looks = 0;
     let isDone = false;
@@ -73,7 +73,7 @@ describe('ConnectionChanges', () => {
     expect(looks).toBe(3);
   });
 
-  it('lets each waiter go by its own reason', async () => {
+  it('rejects each wait with its reason', async () => {
     const changes = new ConnectionChanges();
     const controller = new AbortController();
     let isFaulty = false;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
-import { encodeExactJson, parseExactJson } from '../../../../src/pchain/rpc/exact-json.ts';
+import { encodeExactJson, parseExactJson } from '../../../../src/pchain/codec/exact-json.ts';
 
 describe('exact JSON', () => {
   it('keeps every digit of every integer, in both directions', () => {
@@ -15,7 +15,7 @@ describe('exact JSON', () => {
     );
   });
 
-  it('treats all else as JSON does', () => {
+  it('parses everything else like JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = JSON.stringify(value);
@@ -27,7 +27,7 @@ describe('exact JSON', () => {
     );
   });
 
-  it('leaves digits in strings and fractions alone', () => {
+  it('does not change digits in strings and fractions', () => {
     expect(parseExactJson('["18446744073709551615", 1.5, 1e300, -0.25]', 'test')).toEqual([
       '18446744073709551615',
       1.5,
@@ -47,7 +47,7 @@ describe('exact JSON', () => {
     expect(() => parseExactJson(text, 'response')).toThrow(ParseError);
   });
 
-  it('takes integers of up to 78 digits, which 2^256 has', () => {
+  it('accepts integers of up to 78 digits', () => {
     const greatest = BigInt('9'.repeat(78));
     expect(parseExactJson(`[ ${greatest},-${'9'.repeat(77)}]`, 'test')).toEqual([greatest, -BigInt('9'.repeat(77))]);
   });
@@ -72,7 +72,7 @@ describe('exact JSON', () => {
     expect(encodeExactJson(parseExactJson(text, 'test'))).toBe(text.replace('\n', ''));
   });
 
-  it('gives a value or its own error for any text', () => {
+  it('returns a value or a ParseError for any text', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         try {

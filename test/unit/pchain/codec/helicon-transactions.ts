@@ -1,4 +1,4 @@
-import { EMPTY_ID } from '../../../src/warp/ids.ts';
+import { EMPTY_ID } from '../../../../src/warp/ids.ts';
 
 const OWNER = { locktime: 0, threshold: 1, addresses: ['P-local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u'] };
 const TX_ID = '2wiU5PnFTjTmoAXGZutHAsPF36qGGyLHYHj9G1Aucfmb3JFFGN';

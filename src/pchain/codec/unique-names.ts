@@ -4,11 +4,10 @@ const QUOTE = '"';
 const BACKSLASH = 0x5c;
 
 /**
- * Refuses JSON in which an object has a name twice. `JSON.parse` keeps the last of them in silence, and so would drop the weight of
- * a validator.
+ * Rejects JSON with a duplicate name in an object. `JSON.parse` would keep only the last one and drop the weight of a validator.
  *
  * @param text valid JSON
- * @throws {ParseError} that names the first
+ * @throws {ParseError} with the first duplicate
  */
 export function requireUniqueNames(text: string, what: string): void {
   const open: Set<string>[] = [];
@@ -28,7 +27,7 @@ export function requireUniqueNames(text: string, what: string): void {
   }
 }
 
-/** @returns where the closing quote is */
+/** @returns index of the closing quote */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf(QUOTE, start + 1);
   while (isEscaped(text, end)) end = text.indexOf(QUOTE, end + 1);
@@ -41,7 +40,7 @@ function isEscaped(text: string, at: number): boolean {
   return (at - first) % 2 === 1;
 }
 
-/** A colon follows a name, and nothing else does. */
+/** A string is a name if a colon follows. */
 function isName(text: string, end: number): boolean {
   let next = end + 1;
   while (next < text.length && ' \n\r\t'.includes(text.charAt(next))) next += 1;

@@ -2,16 +2,16 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { equalBytes } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { ID_LENGTH, idFromBytes, type TxID } from '../../warp/ids.ts';
-import { readHex, readObject } from '../rpc/json-fields.ts';
+import { readHex, readObject } from './json-fields.ts';
 
-/** Longest response with a transaction, in bytes: it fits into a network message of 2 MiB, which hex doubles. */
+/** In bytes: a transaction fits into a network message of 2 MiB, which hex doubles. */
 export const TRANSACTION_RESPONSE_BYTES = 5 * 1024 * 1024;
 
 const CHECKSUM_LENGTH = 4;
 
 /**
- * The bytes of a transaction in the answer of `platform.getTx` or `avm.getTx`. The `hex` encoding ends with the last 4 bytes of
- * the SHA-256 of what it encodes; the SHA-256 of a transaction is its ID.
+ * Parses the transaction in a response of `platform.getTx` or `avm.getTx`. The `hex` encoding ends with the last 4 bytes of the SHA-256
+ * of its content; the SHA-256 of a transaction is its ID.
  *
  * @throws {ParseError}
  */

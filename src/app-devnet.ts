@@ -1,0 +1,84 @@
+import type { AggregationExamples } from './api/openapi/example-request.ts';
+import type { Devnet } from './devnet/devnet.ts';
+import type { Server } from './http/request/http-server.ts';
+import type { Clock } from './lib/concurrency/clock.ts';
+import type { ApiEndpoint } from './lib/net/api-endpoint.ts';
+import type { Logger } from './telemetry/logger.ts';
+
+/** Network of the configuration; `embedded` makes it a devnet in this process. */
+interface ConfiguredNetwork {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly embedded: { readonly validators: number } | undefined;
+}
+
+export interface ConfiguredDevnetOptions {
+  readonly networks: readonly ConfiguredNetwork[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Receives the progress of the start for people. */
+  readonly onProgress: ((text: string) => void) | undefined;
+  /** Receives the address of the devnet's API after the start. */
+  readonly onApi: (node: ApiEndpoint) => void;
+}
+
+/** Devnet of the configuration, which starts with {@link start}. */
+export interface ConfiguredDevnet {
+  /** Returns the address of the devnet's API. */
+  readonly start: () => Promise<ApiEndpoint>;
+  readonly registerRoutes: (server: Server) => void;
+  /** Returns requests for the page of the API; undefined before the start. */
+  readonly example: () => AggregationExamples | undefined;
+  /** Undefined before the start. */
+  readonly devnet: () => Devnet | undefined;
+}
+
+/** Loads the devnet's code if the configuration has one. `opened` stops it. */
+export async function prepareDevnet(
+  opened: AsyncDisposableStack,
+  { networks, clock, logger, onProgress, onApi }: ConfiguredDevnetOptions,
+): Promise<ConfiguredDevnet | undefined> {
+  const network = networks.find(({ embedded }) => embedded !== undefined);
+  if (network?.embedded === undefined) return undefined;
+  const { validators } = network.embedded;
+  const pathName = exampleNameOf(network);
+  const [{ startDevnet }, { registerDevnetRoutes }] = await Promise.all([
+    import('./devnet/devnet.ts'),
+    import('./devnet/node/devnet-routes.ts'),
+  ]);
+  // Opened now, so that the devnet stops after its clients.
+  const running = opened.use(new AsyncDisposableStack());
+  let devnet: Devnet | undefined;
+  return {
+    async start() {
+      const reportStarted = (done: number, total: number): void =>
+        onProgress?.(`starting validators: ${done} of ${total}`);
+      devnet = running.use(await startDevnet({ validators, clock, logger, onProgress: reportStarted }));
+      onProgress?.('connecting to the validators');
+      const node = { baseUrl: devnet.apiUrl };
+      onApi(node);
+      return node;
+    },
+    registerRoutes: (server) => registerDevnetRoutes(server, () => devnet, pathName),
+    example: () => devnet && createAggregationExamples(devnet, pathName),
+    devnet: () => devnet,
+  };
+}
+
+function createAggregationExamples(devnet: Devnet, network: string): AggregationExamples {
+  const examples = devnet.examples(network);
+  const validationId = devnet.l1Validators().find(({ isActive }) => isActive)?.validationID;
+  return {
+    network,
+    requests: examples.flatMap(({ name, body }) => (body === undefined ? [] : [{ name, value: body }])),
+    transactions: examples.flatMap(({ name, method, path }) =>
+      method === 'GET' ? [{ name, value: path.slice(path.lastIndexOf('/') + 1) }] : [],
+    ),
+    ...(validationId !== undefined && { validationId }),
+  };
+}
+
+/** Returns the name of a devnet in examples: `fuji` or `mainnet`, which public clients know, if it is a name of the network. */
+export function exampleNameOf({ name, aliases }: Pick<ConfiguredNetwork, 'name' | 'aliases'>): string {
+  return ['fuji', 'mainnet'].find((known) => known === name || aliases.includes(known)) ?? name;
+}

@@ -1,0 +1,126 @@
+import { type GoListeners, openGoListeners } from './api/go-aggregator/go-listeners.ts';
+import { createServer, type ServerOptions } from './api/server.ts';
+import type { ConfiguredDevnet } from './app-devnet.ts';
+import type { Config } from './config/settings.ts';
+import { type Console, openConsole } from './console/server/console.ts';
+import type { AccessSettings } from './http/access/access-settings.ts';
+import type { Server } from './http/request/http-server.ts';
+import { namingSettings } from './http/server/listen-error.ts';
+import { openMetricsServer } from './http/server/metrics-server.ts';
+import { RequestBodies } from './http/server/request-bodies.ts';
+import { parseHex } from './lib/encoding/bytes.ts';
+import type { ServedNetwork } from './network/served-network.ts';
+import type { Upstreams } from './proxy/client/upstreams.ts';
+import type { Metrics, ServiceRegistry } from './telemetry/metrics.ts';
+
+export interface AppServersOptions extends Required<Pick<ServerOptions, 'clock' | 'logger' | 'metrics' | 'tracer'>> {
+  readonly config: Config;
+  readonly version: string;
+  readonly registry: ServiceRegistry;
+  readonly networks: readonly ServedNetwork[];
+  readonly access: AccessSettings;
+  readonly upstreams: Upstreams;
+  readonly devnet: ConfiguredDevnet | undefined;
+  readonly identityProblem: () => string | undefined;
+  readonly isStopping: () => boolean;
+}
+
+export interface AppServers {
+  /** URL of the service's API; without one, of the first network's Go API. */
+  readonly url: string;
+  /** Undefined where the configuration disables the service's API. */
+  readonly server: Server | undefined;
+  readonly goUrls: GoListeners['urls'];
+  readonly console: Console | undefined;
+}
+
+/** Opens all listeners and the console, which `opened` closes. */
+export async function openServers(opened: AsyncDisposableStack, options: AppServersOptions): Promise<AppServers> {
+  const { config, version, registry, networks, devnet, isStopping, metrics, tracer, logger, clock } = options;
+  const { host, port } = config.metrics;
+  // Closed after the servers, so that the metrics of the stop can be read.
+  const metricsServer =
+    port === undefined ? undefined : opened.use(await openMetricsServer({ host, port, registry, clock }));
+  const hasConsole = config.server.ownApi && config.server.console;
+  const console = hasConsole
+    ? opened.use(
+        openConsole({
+          ...{ networks, registry, clock, version },
+          hasDevnet: devnet !== undefined,
+          hasFigures: metricsServer === undefined,
+        }),
+      )
+    : undefined;
+  const common = {
+    ...{ registry, metrics, tracer, logger, clock },
+    bodies: new RequestBodies({ clock, metrics }),
+    ...serverSettings(options),
+  };
+  const createOwnServer = () =>
+    createServer({
+      ...common,
+      ...{ networks, version },
+      areMetricsElsewhere: metricsServer !== undefined,
+      state: { isStopping, identityProblem: options.identityProblem },
+      ...(devnet && { examples: devnet.example }),
+      ...(console && { startPage: console.sendPage }),
+      registerMore(server) {
+        devnet?.registerRoutes(server);
+        console?.registerRoutes(server);
+      },
+    });
+  const server = config.server.ownApi ? await createOwnServer() : undefined;
+  const goListeners = await openGoListeners({
+    ...common,
+    isStopping,
+    host: config.server.host,
+    ports: config.networks.map(({ goApi }, index) => ({ ...goApi, network: networks[index] as ServedNetwork })),
+  });
+  opened.defer(async () => {
+    // In parallel, because each may take the whole shutdown timeout.
+    await Promise.all([server?.close(), goListeners.close()]);
+  });
+  const address = { host: config.server.host, port: config.server.port };
+  const ownUrl =
+    server && (await namingSettings({ host: 'server.host', port: 'server.port' }, () => server.listen(address)));
+  const goUrls = goListeners.urls;
+  const [firstGo] = goUrls.values();
+  const go = goUrls.size > 0 && { go: Object.fromEntries(goUrls) };
+  opened.defer(() => logger.info('stopping: no more requests are taken'));
+  const names = networks.map(({ name }) => name);
+  logger.info({ url: ownUrl, metricsUrl: metricsServer?.url, networks: names, ...go }, 'listening');
+  return { url: ownUrl ?? firstGo?.api ?? firstGo?.metrics ?? '', server, goUrls, console };
+}
+
+function serverSettings({ config: { server, upstream }, access, upstreams }: AppServersOptions) {
+  return {
+    corsOrigins: server.corsOrigins,
+    maxConnections: server.maxConnections,
+    drainTimeoutMs: server.shutdownTimeoutMs,
+    access,
+    upstream: {
+      ...{ upstreams, limits: access.limits },
+      timeoutMs: upstream.timeoutMs,
+      passUnknown: upstream.passUnknown && Object.keys(upstream.endpoints).length > 0,
+      rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
+    },
+  } satisfies Partial<ServerOptions>;
+}
+
+export function showBuild(metrics: Metrics, build: Record<'version' | 'node' | 'bls_backend', string>): void {
+  metrics
+    .gauge({
+      name: 'build_info',
+      help: 'Always 1; its labels are the version, the Node version and the BLS backend',
+      labels: ['version', 'node', 'bls_backend'],
+    })
+    .set(build, 1);
+}
+
+/** Converts the settings of API keys and rate limits, which can change at run time. */
+export function accessOf({ access }: Config): Pick<AccessSettings, 'apiKeys' | 'unitsPerMinute'> {
+  return {
+    apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
+    unitsPerMinute: access.unitsPerMinute === 0 ? undefined : access.unitsPerMinute,
+  };
+}

@@ -1,0 +1,28 @@
+import type { Clock } from '../lib/concurrency/clock.ts';
+import type { Logger } from './logger.ts';
+import type { Metrics } from './metrics.ts';
+import { NO_TRACER, type Tracer } from './spans.ts';
+
+export interface TracerOptions {
+  /** Undefined exports no traces. */
+  readonly exported: { readonly sampling: { readonly ratio: number; readonly isParentBased: boolean } } | undefined;
+  /** Descriptions of OpenTelemetry variables that cannot be used. */
+  readonly ignored: readonly string[];
+  readonly service: { readonly name: string; readonly version: string };
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+}
+
+/** Opens a tracer, which `opened` closes. Loads OpenTelemetry only if traces are exported (docs/operate.md#traces). */
+export async function openTracer(opened: AsyncDisposableStack, options: TracerOptions): Promise<Tracer> {
+  const { exported, ignored, service, logger } = options;
+  for (const problem of ignored) logger.warn({ problem }, 'a variable of OpenTelemetry is ignored');
+  if (exported === undefined) return NO_TRACER;
+  const { openTraceSdk } = await import('./trace-sdk.ts');
+  const { sampling } = exported;
+  const resource = { 'service.name': service.name, 'service.version': service.version };
+  const { tracer } = opened.use(openTraceSdk({ ...options, resource, sampling }));
+  logger.info(sampling, 'traces are exported');
+  return tracer;
+}
