@@ -3,9 +3,9 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { allowedText, schemaAt } from '../src/config/load/problems.ts';
+import { allowedText } from '../src/config/load/check-settings.ts';
 import { SETTINGS } from '../src/config/schema/schema.ts';
-import { type Path, pathText, type SettingSchema } from '../src/config/schema/setting.ts';
+import { type Path, pathText, type SettingSchema, schemaAt } from '../src/config/schema/setting.ts';
 
 const README = join(import.meta.dirname, '..', 'config', 'README.md');
 const END = '<!-- end of settings -->';
@@ -118,5 +118,5 @@ if (import.meta.main) {
   const left = checkSettingsDocs(text).problems;
   for (const problem of left) console.error(problem);
   process.exitCode = left.length > 0 ? 1 : 0;
-  if (left.length === 0 && problems.length > 0) console.log('config/README.md: tables written anew');
+  if (left.length === 0 && problems.length > 0) console.log('config/README.md: tables regenerated');
 }

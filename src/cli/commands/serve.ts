@@ -4,7 +4,7 @@ import { isatty } from 'node:tty';
 import { type App, exampleNameOf, startApp, WrongNetworks } from '../../app.ts';
 import { untilThreadsStarted } from '../../bls/service/job-thread.ts';
 import type { LoadedConfig } from '../../config/load/load-config.ts';
-import { ConfigError } from '../../config/load/problems.ts';
+import { ConfigError } from '../../config/schema/config-error.ts';
 import type { NetworkConfig } from '../../config/settings.ts';
 import { ListenError } from '../../http/server/listen-error.ts';
 import { sleep, systemClock } from '../../lib/concurrency/clock.ts';

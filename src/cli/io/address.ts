@@ -1,4 +1,4 @@
-import { maskedUrl } from '../../config/load/mask.ts';
+import { maskedUrl } from '../../config/schema/mask.ts';
 import { usageFailure } from '../exit-codes.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { ConfigError } from '../../config/load/problems.ts';
+import { ConfigError } from '../../config/schema/config-error.ts';
 import { IdentityError } from '../../p2p/identity/identity.ts';
 import { usageFailure } from '../exit-codes.ts';
 
