@@ -32,7 +32,7 @@ const FOLDERS_OF_NETWORKS: ReadonlySet<string> = new Set(['aggregator', 'network
 /** The others that are handed one. */
 const FILES_OF_NETWORKS: ReadonlySet<string> = new Set([
   'src/api/go-aggregator/go-routes.ts',
-  'src/store/redis/shared-work.ts',
+  'src/store/redis/distributed-single-flight.ts',
 ]);
 /** In a folder of networks, and one for all of them. */
 const FILES_OF_PROCESS: ReadonlySet<string> = new Set(['src/network/identity-watch.ts']);

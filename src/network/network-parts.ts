@@ -219,7 +219,7 @@ export function openNetworkParts(
     l1Messages: openL1Messages(opened, options, api, directory, shared),
     source: connections,
     store: shared?.signatures(signatures) ?? signatures,
-    sharedWork: shared?.work,
+    sharedWork: shared?.singleFlight,
     subnets: policy,
     bls: options.bls,
     metrics,

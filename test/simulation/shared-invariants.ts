@@ -1,4 +1,4 @@
-import { LEASE_MS } from '../../src/store/redis/shared-work.ts';
+import { LEASE_MS } from '../../src/store/redis/distributed-single-flight.ts';
 import type { Plan, ReplicasPlan } from './plan.ts';
 import type { StoreWatcher } from './simulated-redis.ts';
 import type { StoreEntry } from './store-lies.ts';

@@ -1,7 +1,7 @@
 import { convertGoFile, inGoTerms, parseGoFile } from '../../config/go-aggregator/go-file.ts';
 import { parseConfig } from '../../config/load/load-config.ts';
-import { ConfigError } from '../../config/schema/config-error.ts';
 import { readJson } from '../../config/load/read-json.ts';
+import { ConfigError } from '../../config/schema/config-error.ts';
 import { CommandFailure, EXIT } from '../exit-codes.ts';
 import { asConfigFailure } from '../io/config-failure.ts';
 import { askNetworkIDOf } from '../io/network-id-of-go-file.ts';

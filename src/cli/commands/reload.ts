@@ -1,7 +1,7 @@
 import type { App } from '../../app.ts';
 import type { LoadedConfig } from '../../config/load/load-config.ts';
-import { ConfigError } from '../../config/schema/config-error.ts';
 import { planReload, settingsAfter } from '../../config/load/reload-plan.ts';
+import { ConfigError } from '../../config/schema/config-error.ts';
 import type { Settings } from '../../config/schema/schema.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 

@@ -6,8 +6,12 @@ import type { BlsBackend } from '../../bls/backends/bls-backend.ts';
 import { loadBackend } from '../../bls/backends/load-backend.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { quorumWeight } from '../../validators/quorum.ts';
-import { type NamedSigners, namedSigners } from '../../validators/signers.ts';
-import { type InvalidReason, verifySignedMessage } from '../../validators/verify-signed-message.ts';
+import {
+  type InvalidReason,
+  type NamedSigners,
+  namedSigners,
+  verifySignedMessage,
+} from '../../validators/verify-signed-message.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import { type BlockchainID, parseHexOrCb58Id, type SubnetID } from '../../warp/ids.ts';
 import { readPayload } from '../../warp/reading.ts';
