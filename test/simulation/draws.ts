@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 
 /**
- * Random draws from a seed. Each part of a simulation takes a {@link Draws.fork} under a name of its own: so a part that draws once more
- * does not change what all others draw.
+ * Random draws from a seed. Each part of a simulation takes a {@link Draws.fork} with its name, so that more draws in one part do not
+ * change those of others.
  */
 export class Draws {
   readonly #seed: string;

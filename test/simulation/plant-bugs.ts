@@ -12,7 +12,7 @@ export interface Bug {
   readonly found: RegExp;
 }
 
-/** So many seeds may pass before one finds it. */
+/** The most seeds until one finds the bug. */
 const MAX_SEEDS = 400;
 
 export function bug<Module>(

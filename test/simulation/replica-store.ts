@@ -25,12 +25,12 @@ export interface ReplicaStore {
   readonly invariants: SharedInvariants;
   /** Whether it may tell again what was true before, as a failure. */
   readonly canPutBack: boolean;
-  /** Whether it may tell what nobody has written. */
+  /** Whether the store may return forged values. */
   readonly canForge: boolean;
   /** @param index of the replica; `number` that of its process */
   optionsOf(index: number, number: number): SharedOptions;
   watcherOf(number: number, own: Invariants): Watcher;
-  /** As each request is counted that a client makes. */
+  /** Counts a request like those of clients. */
   useLimit(limits: LimitCounters): Promise<void>;
   /** When all is over. */
   expectLeft(): void;

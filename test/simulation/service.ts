@@ -34,13 +34,13 @@ export interface SharedOptions {
   readonly secret: string | undefined;
 }
 
-/** Of the network, which replicas have in common. */
+/** The network of all replicas. */
 export const NETWORK_NAME = 'sim';
 /** In front of all keys in the store. */
 export const KEY_PREFIX = 'simulated:';
 
 export interface ServiceOptions {
-  /** Of its identity. */
+  /** Number of its identity. */
   readonly number: number;
   /** Undefined where there are no replicas. */
   readonly shared: SharedOptions | undefined;
@@ -56,7 +56,7 @@ export interface ServiceOptions {
 export interface SimulatedService extends AsyncDisposable {
   readonly network: Network;
   readonly limits: LimitCounters;
-  /** Of one of its metrics. */
+  /** Returns the values of a metric. */
   valuesOf(
     metric: string,
   ): Promise<readonly { readonly value: number; readonly labels: Readonly<Record<string, unknown>> }[]>;

@@ -1,7 +1,7 @@
 import { describe, expect, inject, test } from 'vitest';
 import { type Bls, describeFailure, openSimulator, type Simulator } from './run-seeds.ts';
 
-/** Over all shares. */
+/** For all shares together. */
 const SCHEDULES = Number(process.env['SIMULATION_SCHEDULES'] ?? inject('schedules'));
 const REPLICA_SCHEDULES = Number(process.env['SIMULATION_SCHEDULES'] ?? inject('replicaSchedules'));
 /** Where the seeds start. The same in each run, unless others are asked for. */
@@ -9,9 +9,9 @@ const FIRST = Number(process.env['SIMULATION_FIRST'] ?? 1);
 /** One in so many runs over a real backend: a check of the model, which takes ten times as long. */
 const REAL_EVERY = 100;
 const REAL_REPLICAS_EVERY = 500;
-/** So that one bug does not fill pages. */
+/** Bounds the output for one bug. */
 const MAX_FAILURES = 5;
-/** So few schedules may not show all that there is. */
+/** Fewer schedules may not cover all outcomes. */
 const MANY = 1_000;
 const MANY_OF_REPLICAS = 600;
 

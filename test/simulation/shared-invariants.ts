@@ -9,7 +9,7 @@ const EXCUSE_MS = 15_000;
 const STARTING_MS = 100;
 /** A request is resolved before it waits, and looks every 100 ms. */
 const PATIENCE_SLACK_MS = 500;
-/** A lease lapses, somebody looks, and has to resolve its request again. */
+/** A lease expires, a replica polls, and resolves its request again. */
 const TAKEN_OVER_MS = LEASE_MS + 700;
 const TOKEN_BYTES = 16;
 const [LEASE, PROVEN] = [1, 2];
@@ -49,7 +49,7 @@ export class SharedInvariants implements StoreWatcher {
   readonly #collections: SharedCollection[] = [];
   readonly #disturbed: { readonly atMs: number; readonly replica: number; readonly key: string | undefined }[] = [];
   readonly #lost: { readonly atMs: number; readonly key: string }[] = [];
-  /** Who has last got the lease of a key, and not given it back. */
+  /** The replica that holds the lease of each key. */
   readonly #held = new Map<string, { readonly replica: number; readonly sinceMs: number }>();
   /** Signatures that replicas got of each validator, by message. */
   readonly #signatures = new Map<string, number>();
@@ -136,7 +136,7 @@ export class SharedInvariants implements StoreWatcher {
     // A message that is proven is good for all.
     const isProof = after !== undefined && this.#kindOf(after) === PROVEN;
     const isYoung = before !== undefined && nowMs() - before.writtenMs < LEASE_MS;
-    // Who is told something else of it may take it for nobody's.
+    // A replica with a wrong answer may consider the lease free.
     const isMisled = this.#disturbed.some((one) => one.replica === replica && one.key === key);
     if (isTaken && isYoung && isOneSecret && !isProof && !isMisled)
       violate(`replica ${replica} put an end to a lease that replica ${holder} holds`);
@@ -175,7 +175,7 @@ export class SharedInvariants implements StoreWatcher {
     if (idleMs > TAKEN_OVER_MS) violate(`a request waited for ${idleMs} ms while nobody was at it`);
   }
 
-  /** What was used of a limit, as a replica was told. */
+  /** Records the used part of a limit that a replica received. */
   counted(used: number, count: number): void {
     this.#limitUses.push(used);
     this.#limitAdds = count;
@@ -190,7 +190,7 @@ export class SharedInvariants implements StoreWatcher {
       const isAlive = writer !== undefined && this.#replicas.get(writer)?.isAlive === true;
       if (isAlive && this.#held.get(key)?.replica === writer) violate(`a lease is left of ${key}`);
     }
-    // What was counted for one that was killed, nobody has heard; and one that has just started counts alone.
+    // Counts of a killed replica are unknown, and a new one counts alone at first.
     if (this.#options.plan.replicas.ends.length > 0) return;
     const sorted = this.#limitUses.toSorted((a, b) => a - b);
     const isCounted = sorted.length === this.#limitAdds && sorted.every((used, index) => used === index + 1);

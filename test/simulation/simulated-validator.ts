@@ -62,7 +62,7 @@ export type Mood =
   | 'moved';
 
 export interface ValidatorPlan {
-  /** Of its identity and its address. */
+  /** Number of its identity and address. */
   readonly number: number;
   /** Share of the questions that it answers as {@link habits} say; the others it answers honestly. */
   readonly misbehaviour: number;
@@ -93,7 +93,7 @@ export interface ValidatorWorld {
 
 const VERSION = { major: 1, minor: 14, patch: 2 };
 const NO_FILTER = { filter: Uint8Array.from([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), salt: new Uint8Array(32) };
-/** Any 96 bytes: nobody looks at more than their length. */
+/** Any 96 bytes: only the length is checked. */
 const ADDRESS_PROOF = new Uint8Array(96);
 const PORT = 9_651;
 
@@ -127,7 +127,7 @@ export class SimulatedValidator {
     return this.plan.moods.findLast(({ fromMs }) => fromMs <= nowMs)?.mood ?? 'up';
   }
 
-  /** As it signs it now. */
+  /** The current address, which it signs. */
   get address() {
     const isAway = this.mood === 'moved';
     const timestamp = BigInt(START_UNIX_MS / 1_000 + (isAway ? 1 : 0));

@@ -43,7 +43,7 @@ export function createMemorySignatureStore(options: MemorySignatureStoreOptions)
   const all = emptySlotList();
   const orderOfAll = new SlotOrder();
   const orderOfSigners = new SlotOrder();
-  /** By message first, so that a new message needs no lookup for each of thousands of signers. */
+  /** Signatures by message, so that a new message needs no lookup for each of thousands of signers. */
   const signedOf = new Map<string, Signed>();
   const signerOf = new Map<string, Signer>();
   // Indexed by slot.

@@ -53,7 +53,7 @@ const MAX_POLL_MS = 100;
 export const MAX_PROGRESS_BYTES = 32 * 1024;
 /** Signed messages have at most about 300 KB. Larger outcomes are not shared. */
 const MAX_VALUE_BYTES = 512 * 1024;
-/** Rejected values are replaced so many times; then the replica works itself, so that forged values cannot block it. */
+/** Limit of replaced values, after which the replica works alone, so that forged values cannot block it. */
 const MAX_REJECTED = 3;
 
 /**

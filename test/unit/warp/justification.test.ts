@@ -39,7 +39,7 @@ test('any bytes are a justification or a ParseError', () => {
   );
 });
 
-test('fields to come are no error', () => {
+test('unknown fields are ignored', () => {
   expect(parseJustification(parseHex('1203010203780118ff01', 'justification'))).toMatchObject({
     kind: 'RegisterL1ValidatorMessage',
   });

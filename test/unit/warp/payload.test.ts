@@ -49,7 +49,7 @@ test('any bytes are a payload or a ParseError', () => {
   );
 });
 
-test('24 KiB pass with their header, and one byte more does not', () => {
+test('24 KiB with the header are accepted, one byte more is not', () => {
   fc.assert(
     fc.property(fc.nat(40), (sourceAddressLength) => {
       const encoded = (length: number): Uint8Array =>
@@ -77,6 +77,6 @@ test.each<[string, Uint8Array, string]>([
   expect(() => parseWarpPayload(bytes)).toThrowError(reason);
 });
 
-test('a hash of another length is a bug and crashes', () => {
+test('a hash of another length throws', () => {
   expect(() => encodeWarpPayload({ kind: 'Hash', hash: new Uint8Array(31) })).toThrowError(RangeError);
 });

@@ -16,7 +16,7 @@ describe('vectors', () => {
     signed === undefined ? [] : [{ ...vector, signed }],
   );
 
-  test('there are some', () => {
+  test('exist', () => {
     expect(signedCases.length).toBeGreaterThanOrEqual(7);
   });
 
@@ -93,11 +93,11 @@ test('65,536 signers fit', () => {
   expect(message.signature.signers).toEqual(Array.from({ length: 65_536 }, (_, index) => index));
 });
 
-test('no signers parse, as in the reference: whoever verifies refuses them', () => {
+test('a message without signers is parsed, like in the reference', () => {
   expect(parseSignedMessage(encodeWith(0, new Uint8Array())).signature.signers).toEqual([]);
 });
 
-test('a signature of another length is a bug and crashes', () => {
+test('a signature of another length throws', () => {
   const message = { unsignedMessage, signature: { signers: [0], signature: new Uint8Array(95) } };
   expect(() => encodeSignedMessage(message)).toThrowError(RangeError);
 });

@@ -68,7 +68,7 @@ test('the ID is the hash of the bytes, and the bytes are the encoding', () => {
   );
 });
 
-test('the longest payload passes and one byte more does not', () => {
+test('the longest payload is accepted, one byte more is not', () => {
   const longest = createUnsignedMessage(1, P_CHAIN_ID, new Uint8Array(MAX_PAYLOAD_LENGTH));
   expect(longest.bytes).toHaveLength(MAX_UNSIGNED_MESSAGE_LENGTH);
   expect(parseUnsignedMessage(longest.bytes).id).toBe(longest.id);
@@ -106,7 +106,7 @@ describe('a signed message', () => {
     expect(parseUnsignedMessage(signed.signedMessage.subarray(0, length)).bytes).toEqual(unsignedMessage);
   });
 
-  test('of any content is recognised', () => {
+  test('is recognised for every content', () => {
     fc.assert(
       fc.property(signedMessages, (message) => {
         expect(() => parseUnsignedMessage(encodeSignedMessage(message))).toThrowError(

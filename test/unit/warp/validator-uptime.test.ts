@@ -20,7 +20,7 @@ test('has the bytes of the reference', () => {
   expect(bytesToHex(bytes)).toBe(`000000000000${'07'.repeat(32)}0000000000000d9e`);
 });
 
-test('what is encoded is parsed again, and every encoding has one form', () => {
+test('round-trips, with one encoding for each message', () => {
   fc.assert(
     fc.property(validatorUptimes, (uptime) => {
       expect(throughSocket(codec, uptime)).toEqual(uptime);
@@ -35,7 +35,7 @@ test('what is encoded is parsed again, and every encoding has one form', () => {
   );
 });
 
-test('is sent by the chain itself, and no account of it', () => {
+test('has the chain as source, without an address', () => {
   const chain = idFromBytes<BlockchainID>(new Uint8Array(32).fill(1), 'chain');
   fc.assert(
     fc.property(validatorUptimes, (uptime) => {
