@@ -16,9 +16,7 @@ import { parseWarpPayload } from '../../../src/warp/payload.ts';
 import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
 import { readCase, readCases, readRpcExchanges, readTransaction, rpcResult } from '../../vectors/vectors.ts';
 import { l1Messages, registrations } from './arbitrary-messages.ts';
-import { hostileBytes, MANY_RUNS, parseOrRefuse, throughSocket } from './codec-properties.ts';
-
-const codec = { encode: encodeL1Message, parse: parseL1Message };
+import { testCodec } from './codec-properties.ts';
 
 function innerPayload(payload: Uint8Array): Uint8Array {
   const call = parseWarpPayload(payload);
@@ -115,24 +113,7 @@ describe('vectors', () => {
   });
 });
 
-test('round-trips', () => {
-  fc.assert(
-    fc.property(l1Messages, (value) => {
-      expect(throughSocket(codec, value)).toEqual(value);
-    }),
-  );
-});
-
-test('any bytes are an L1 message or a ParseError', () => {
-  fc.assert(
-    fc.property(hostileBytes(codec, l1Messages), (bytes) => {
-      const parsed = parseOrRefuse(codec, bytes);
-      if (parsed === undefined) return;
-      expect(codec.encode(parsed)).toEqual(bytes);
-    }),
-    MANY_RUNS,
-  );
-});
+testCodec({ encode: encodeL1Message, parse: parseL1Message }, l1Messages);
 
 test('validation IDs are hashes of the registration, or of subnet and index', () => {
   fc.assert(

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ByteWriter } from '../../../src/lib/encoding/byte-writer.ts';
 import { parseHex } from '../../../src/lib/encoding/bytes.ts';
@@ -7,9 +6,7 @@ import { encodeSignedMessage, parseSignedMessage } from '../../../src/warp/signe
 import { createUnsignedMessage, parseUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { readCases, readTransaction } from '../../vectors/vectors.ts';
 import { signedMessages } from './arbitrary-messages.ts';
-import { hostileBytes, MANY_RUNS, parseOrRefuse, throughSocket } from './codec-properties.ts';
-
-const codec = { encode: encodeSignedMessage, parse: parseSignedMessage };
+import { testCodec } from './codec-properties.ts';
 
 describe('vectors', () => {
   const signedCases = readCases().flatMap(({ signed, ...vector }) =>
@@ -43,24 +40,7 @@ describe('vectors', () => {
   });
 });
 
-test('round-trips', () => {
-  fc.assert(
-    fc.property(signedMessages, (value) => {
-      expect(throughSocket(codec, value)).toEqual(value);
-    }),
-  );
-});
-
-test('any bytes are a signed message or a ParseError', () => {
-  fc.assert(
-    fc.property(hostileBytes(codec, signedMessages), (bytes) => {
-      const parsed = parseOrRefuse(codec, bytes);
-      if (parsed === undefined) return;
-      expect(codec.encode(parsed)).toEqual(bytes);
-    }),
-    MANY_RUNS,
-  );
-});
+testCodec({ encode: encodeSignedMessage, parse: parseSignedMessage }, signedMessages);
 
 const unsignedMessage = createUnsignedMessage(1, P_CHAIN_ID, Uint8Array.of(1, 2, 3));
 

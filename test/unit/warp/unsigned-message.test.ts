@@ -12,7 +12,7 @@ import {
 } from '../../../src/warp/unsigned-message.ts';
 import { readCases, readTransaction, TRANSACTION_NAMES } from '../../vectors/vectors.ts';
 import { signedMessages, unsignedMessages } from './arbitrary-messages.ts';
-import { hostileBytes, MANY_RUNS, parseOrRefuse, throughSocket } from './codec-properties.ts';
+import { testCodec } from './codec-properties.ts';
 
 const codec = {
   encode: ({ networkID, sourceChainID, payload }: ReturnType<typeof parseUnsignedMessage>) =>
@@ -40,24 +40,7 @@ test('there are vectors', () => {
   expect(TRANSACTION_NAMES.map((name) => readTransaction(name).txID)).toHaveLength(4);
 });
 
-test('round-trips', () => {
-  fc.assert(
-    fc.property(unsignedMessages, (value) => {
-      expect(throughSocket(codec, value)).toEqual(value);
-    }),
-  );
-});
-
-test('any bytes are a message or a ParseError', () => {
-  fc.assert(
-    fc.property(hostileBytes(codec, unsignedMessages), (bytes) => {
-      const parsed = parseOrRefuse(codec, bytes);
-      if (parsed === undefined) return;
-      expect(codec.encode(parsed)).toEqual(bytes);
-    }),
-    MANY_RUNS,
-  );
-});
+testCodec(codec, unsignedMessages);
 
 test('the ID is the hash of the bytes, and the bytes are the encoding', () => {
   fc.assert(
