@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { nearestName } from '../lib/encoding/nearest-name.ts';
 import type { ReadingForm } from '../warp/reading.ts';
-import type { AggregateOptions } from './commands/aggregate.ts';
+import type { AggregateCommandOptions } from './commands/aggregate.ts';
 import { SHELLS } from './commands/completion.ts';
 import type { DecodeOptions } from './commands/decode.ts';
 import type { SubnetOptions } from './commands/subnet.ts';
@@ -135,7 +135,7 @@ function addAggregate(program: Command, onExit: OnExit): void {
   addHeightOptions(aggregate)
     .addOption(timeoutOption())
     .option('--json', 'print the JSON of the service')
-    .action(async (data: string | undefined, options: AggregateOptions) => {
+    .action(async (data: string | undefined, options: AggregateCommandOptions) => {
       const { aggregate: run } = await import('./commands/aggregate.ts');
       onExit(await run(data, options));
     })

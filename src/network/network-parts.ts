@@ -31,7 +31,7 @@ import { createValidatorFunds } from '../pchain/state/validator-funds.ts';
 import { createValidatorSets } from '../pchain/state/validator-sets.ts';
 import { createMemorySignatureStore } from '../store/local/signature-store.ts';
 import { openValidationStore } from '../store/local/validation-store.ts';
-import { createSharedParts, type SharedParts as SharedStoreParts } from '../store/redis/shared-parts.ts';
+import { createSharedStoreParts, type SharedStoreParts } from '../store/redis/shared-parts.ts';
 import type { SharedStore } from '../store/redis/shared-store.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -262,7 +262,7 @@ export function openNetworkParts(
 function openSharedParts(options: PartsOptions & { readonly networkID: number }): SharedStoreParts | undefined {
   const { network, networkID, shared, clock, logger, metrics } = options;
   if (shared === undefined || network.embedded !== undefined) return undefined;
-  return createSharedParts({ ...shared, networkID, networkName: network.name, clock, logger, metrics });
+  return createSharedStoreParts({ ...shared, networkID, networkName: network.name, clock, logger, metrics });
 }
 
 function openPeers(

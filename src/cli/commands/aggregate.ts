@@ -15,7 +15,7 @@ import { type InputOptions, readHexInput } from '../io/input.ts';
 import { percentOf, print, styled } from '../io/text.ts';
 import { askSource, type SourceCalls, type SourceOptions } from './source.ts';
 
-export interface AggregateOptions extends InputOptions, SourceOptions {
+export interface AggregateCommandOptions extends InputOptions, SourceOptions {
   readonly transaction?: string;
   readonly justification?: string;
   readonly quorum?: number;
@@ -26,7 +26,7 @@ export interface AggregateOptions extends InputOptions, SourceOptions {
 }
 
 /** A request in the form of the routes. */
-interface Request {
+interface AggregateRequest {
   readonly transaction: string | undefined;
   readonly body: Static<typeof AggregationBody>;
   /** The network ID of a valid message. */
@@ -34,7 +34,7 @@ interface Request {
 }
 
 /** Prints the signed message. @throws {CommandFailure} */
-export async function aggregate(given: string | undefined, options: AggregateOptions): Promise<ExitCode> {
+export async function aggregate(given: string | undefined, options: AggregateCommandOptions): Promise<ExitCode> {
   const request = await readRequest(given, options);
   const signed = await askSource(options, {
     networkID: request.networkID,
@@ -55,7 +55,7 @@ function summary({ signedWeight, totalWeight, signers, signingSubnetId, pChainHe
   return `${styled('green', 'signed', process.stderr)} by ${signers.length} validators with ${share} of the weight ${of}`;
 }
 
-async function readRequest(given: string | undefined, options: AggregateOptions): Promise<Request> {
+async function readRequest(given: string | undefined, options: AggregateCommandOptions): Promise<AggregateRequest> {
   const { transaction, justification, quorum, buffer, subnet, height, destination, file } = options;
   if (transaction !== undefined) {
     if ([given, file, justification, quorum, buffer, subnet, height].some((option) => option !== undefined)) {
@@ -89,7 +89,7 @@ async function readRequest(given: string | undefined, options: AggregateOptions)
 type Calls = SourceCalls<SignedMessageBody>;
 
 async function askService(
-  { transaction, body, networkID }: Request,
+  { transaction, body, networkID }: AggregateRequest,
   name: string | undefined,
   ...[client, bar]: Parameters<Calls['askService']>
 ): Promise<SignedMessageBody> {
@@ -103,7 +103,7 @@ async function askService(
   );
 }
 
-function prepareOwn({ transaction, body }: Request): ReturnType<Calls['prepareOwn']> {
+function prepareOwn({ transaction, body }: AggregateRequest): ReturnType<Calls['prepareOwn']> {
   const request =
     transaction === undefined ? parseAggregationRequest(body) : parseTransactionRequest(transaction, body);
   const { quorumNum, quorumBuffer } = settingsOf(request);

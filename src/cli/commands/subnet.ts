@@ -67,7 +67,7 @@ function prepareOwn(
   };
 }
 
-type Validator = SubnetViewBody['validators'][number];
+type ListedValidator = SubnetViewBody['validators'][number];
 
 const COLOURS = { signable: 'green', doubtful: 'yellow', unreachable: 'red', inactive: 'dim' } as const;
 
@@ -100,7 +100,7 @@ function describe(view: SubnetViewBody): string {
 }
 
 /** Returns a row for each node: any of them can sign for the whole weight. */
-function rowsOf({ status, reason, nodes }: Validator, share: string): string[][] {
+function rowsOf({ status, reason, nodes }: ListedValidator, share: string): string[][] {
   return nodes.map(({ nodeId, version, latency, obstacle }, index) => [
     index === 0 ? status : '',
     index === 0 ? share : '',

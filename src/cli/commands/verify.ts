@@ -43,7 +43,7 @@ interface Expected {
 }
 
 /** The response of the service, without fields that a set in a file does not have. */
-type Verdict = Omit<VerificationResult, 'problem' | 'signingSubnetId' | 'pChainHeight'> &
+type VerifyOutput = Omit<VerificationResult, 'problem' | 'signingSubnetId' | 'pChainHeight'> &
   Partial<Pick<VerificationResult, 'signingSubnetId' | 'pChainHeight'>> & {
     readonly problem?: { readonly kind: Exclude<InvalidReason, 'malformed'>; readonly text: string };
   };
@@ -117,7 +117,7 @@ export function judge(
   message: SignedMessage,
   { networkID, warpSet, signingSubnetID, pChainHeight, quorumNum }: Expected & { readonly quorumNum: bigint },
   backend: BlsBackend,
-): Verdict {
+): VerifyOutput {
   const { unsignedMessage, signature } = message;
   const expected = { networkID, warpSet, quorumNum };
   const verification = verifySignedMessage(encodeSignedMessage(message), expected, backend);
@@ -142,7 +142,7 @@ function describeReason(
   { unsignedMessage }: SignedMessage,
   named: NamedSigners,
   expected: Pick<Expected, 'networkID' | 'warpSet'> & { readonly quorumNum: bigint },
-): Verdict['problem'] {
+): VerifyOutput['problem'] {
   if (kind === 'malformed') throw new Error('an encoded message is malformed');
   if (kind !== 'wrong network') return { kind, text: describeProblem(kind, named, expected) };
   return {
@@ -151,7 +151,7 @@ function describeReason(
   };
 }
 
-function describe(verdict: Verdict): string {
+function describe(verdict: VerifyOutput): string {
   const { isValid, problem, signers, payload, signedWeight, neededWeight, totalWeight, quorumPercentage, ...message } =
     verdict;
   const title = problem === undefined ? styled('green', 'valid') : `${styled('red', 'not valid')}: ${problem.text}`;

@@ -5,7 +5,7 @@ import type {
 } from '../../api/aggregation/progress-records.ts';
 import { percentOf, printable, styled } from './text.ts';
 
-type Resolved = AggregationEventData['resolved'];
+type ResolvedData = AggregationEventData['resolved'];
 
 /** Limits updates for thousands of validators. */
 const PAUSE_MS = 50;
@@ -17,7 +17,7 @@ const QUORUM = '┃';
 /** Shows the signed and the required weight on one line of a terminal; prints nothing elsewhere. */
 export class ProgressBar implements Disposable {
   readonly #stream: NodeJS.WriteStream;
-  #state: Resolved | undefined;
+  #state: ResolvedData | undefined;
   #validators: ValidatorRecord[] = [];
   /** The text on the line. */
   #shown = '';
@@ -81,7 +81,7 @@ export class ProgressBar implements Disposable {
   }
 }
 
-function barText(state: Resolved, validators: readonly ValidatorRecord[], stream: NodeJS.WriteStream): string {
+function barText(state: ResolvedData, validators: readonly ValidatorRecord[], stream: NodeJS.WriteStream): string {
   const [signed, total] = [BigInt(state.signedWeight), BigInt(state.totalWeight)];
   const cells = (weight: bigint): number => (total === 0n ? 0 : Number((BigInt(BAR_WIDTH) * weight) / total));
   const [filled, quorum] = [cells(signed), Math.min(BAR_WIDTH - 1, cells(BigInt(state.quorumWeight)))];

@@ -32,14 +32,14 @@ function filled(schema: SettingSchema, value: unknown = structuredClone(schema.d
   return copy;
 }
 
-interface Place {
+interface SettingValue {
   readonly schema: SettingSchema;
   readonly value: unknown;
   readonly path: Path;
   readonly surroundings: Surroundings;
 }
 
-function fillDerived({ schema, value, path, surroundings }: Place, derived: Set<string>): void {
+function fillDerived({ schema, value, path, surroundings }: SettingValue, derived: Set<string>): void {
   if (!isObject(value)) return;
   for (const [key, inner] of Object.entries(schema.properties ?? {})) {
     const at = [...path, key];

@@ -13,7 +13,7 @@ export interface LimitCounters {
    */
   take(key: string, costNs: number, maxNs: number): Backlog | Promise<Backlog>;
   /** Claims an action that is allowed once in `ttlMs`. One of several concurrent claims is granted. */
-  claim(key: string, ttlMs: number): Promise<Claim>;
+  claim(key: string, ttlMs: number): Promise<LimitClaim>;
 }
 
 export interface Backlog {
@@ -22,7 +22,7 @@ export interface Backlog {
   readonly ns: number;
 }
 
-export type Claim = GrantedClaim | { readonly isGranted: false; readonly leftMs: number };
+export type LimitClaim = GrantedClaim | { readonly isGranted: false; readonly leftMs: number };
 
 export interface GrantedClaim {
   readonly isGranted: true;

@@ -23,12 +23,12 @@ export interface MemorySignatureStoreOptions {
 }
 
 /** The slots of one message's signatures by public key. */
-interface Signed {
+interface MessageSlots {
   readonly signatureKey: string;
   readonly slots: Map<string, number>;
 }
 
-interface Signer {
+interface SignerSlots {
   readonly publicKey: string;
   readonly list: SlotList;
 }
@@ -44,18 +44,18 @@ export function createMemorySignatureStore(options: MemorySignatureStoreOptions)
   const orderOfAll = new SlotOrder();
   const orderOfSigners = new SlotOrder();
   /** Signatures by message, so that a new message needs no lookup for each of thousands of signers. */
-  const signedOf = new Map<string, Signed>();
-  const signerOf = new Map<string, Signer>();
+  const signedOf = new Map<string, MessageSlots>();
+  const signerOf = new Map<string, SignerSlots>();
   // Indexed by slot.
-  const signedIn: (Signed | undefined)[] = [];
-  const signerIn: (Signer | undefined)[] = [];
+  const signedIn: (MessageSlots | undefined)[] = [];
+  const signerIn: (SignerSlots | undefined)[] = [];
 
-  function append(slot: number, { list }: Signer): void {
+  function append(slot: number, { list }: SignerSlots): void {
     orderOfAll.append(all, slot);
     orderOfSigners.append(list, slot);
   }
 
-  function remove(slot: number, { list }: Signer): void {
+  function remove(slot: number, { list }: SignerSlots): void {
     orderOfAll.remove(all, slot);
     orderOfSigners.remove(list, slot);
   }

@@ -92,12 +92,12 @@ type Found =
 
 class RedisSingleFlight implements DistributedSingleFlight {
   readonly #options: DistributedSingleFlightOptions;
-  readonly #runs: ReturnType<typeof declareSharedWorkMetrics>;
+  readonly #runs: ReturnType<typeof declareMetrics>;
   readonly #warn: ThrottledWarnings;
 
   constructor(options: DistributedSingleFlightOptions) {
     this.#options = options;
-    this.#runs = declareSharedWorkMetrics(options.metrics);
+    this.#runs = declareMetrics(options.metrics);
     this.#warn = createThrottledWarnings(options.logger, options.clock);
   }
 
@@ -287,7 +287,7 @@ function sealedName(key: string, token: Uint8Array): string {
   return `${key} ${Buffer.from(token).toString('hex')}`;
 }
 
-function declareSharedWorkMetrics(metrics: Metrics) {
+function declareMetrics(metrics: Metrics) {
   return metrics.counter({
     name: 'shared_work_total',
     help:

@@ -15,14 +15,14 @@ import { createSharedValues } from './shared-values.ts';
  * The parts of one network that replicas share in a Redis. `src/store` keeps what outlives a request: `local/` in memory and SQLite, and
  * `redis/` for all replicas, on top of the local stores. It decides nothing about signatures; start reading at `shared-store.ts`.
  */
-export interface SharedParts {
+export interface SharedStoreParts {
   readonly singleFlight: DistributedSingleFlight;
   readonly validatorSets: SharedValidatorSets;
   signatures(own: SignatureStore): SignatureStore;
   validations(own: ValidationStore): ValidationStore;
 }
 
-export interface SharedPartsOptions {
+export interface SharedStorePartsOptions {
   readonly store: SharedStore;
   readonly secret: string | undefined;
   readonly networkID: number;
@@ -36,7 +36,7 @@ export interface SharedPartsOptions {
 /** Raised with each change of the encoding, so that replicas of different versions ignore each other's values. */
 const FORMAT = 2;
 
-export function createSharedParts(options: SharedPartsOptions): SharedParts {
+export function createSharedStoreParts(options: SharedStorePartsOptions): SharedStoreParts {
   const { store, secret, networkID, networkName, clock } = options;
   const scope = `v${FORMAT}:${networkID}:${networkName}:`;
   const values = createSharedValues(store, scope);

@@ -43,7 +43,7 @@ const WRONG_TYPE = /WRONGTYPE/;
 /** Keys probed in a cluster: enough that nearly every node has one of them. */
 const CLUSTER_PROBES = 32;
 
-type State =
+type LinkState =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'ready'; readonly link: RedisLink }
   | { readonly kind: 'waiting'; readonly cancel: () => void };
@@ -57,7 +57,7 @@ class RedisSharedStore implements SharedStore {
   readonly #options: SharedStoreOptions;
   readonly #metrics: ReturnType<typeof declareSharedStoreMetrics>;
   readonly #closing = new AbortController();
-  #state: State = { kind: 'connecting' };
+  #state: LinkState = { kind: 'connecting' };
   /** Consecutive failures since the last answer. */
   #failures = 0;
   #isKnownAway = false;

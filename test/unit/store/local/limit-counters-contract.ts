@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Backlog, Claim, GrantedClaim, LimitCounters } from '../../../../src/store/local/limit-counters.ts';
+import type { Backlog, GrantedClaim, LimitClaim, LimitCounters } from '../../../../src/store/local/limit-counters.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -61,14 +61,14 @@ export function testLimitCounters(counters: () => LimitCounters): void {
   });
 }
 
-export function expectGranted(claim: Claim): GrantedClaim {
+export function expectGranted(claim: LimitClaim): GrantedClaim {
   expect(claim.isGranted).toBe(true);
   return claim as GrantedClaim;
 }
 
-export function expectRefused(claim: Claim, ttlMs: number): void {
+export function expectRefused(claim: LimitClaim, ttlMs: number): void {
   expect(claim.isGranted).toBe(false);
-  expectWithin((claim as Extract<Claim, { isGranted: false }>).leftMs, ttlMs);
+  expectWithin((claim as Extract<LimitClaim, { isGranted: false }>).leftMs, ttlMs);
 }
 
 /** Part of the backlog may have drained since. */

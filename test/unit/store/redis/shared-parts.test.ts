@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { createMemorySignatureStore } from '../../../../src/store/local/signature-store.ts';
-import { createSharedParts } from '../../../../src/store/redis/shared-parts.ts';
+import { createSharedStoreParts } from '../../../../src/store/redis/shared-parts.ts';
 import type { SharedStore } from '../../../../src/store/redis/shared-store.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
@@ -30,7 +30,7 @@ function createRedis() {
 /** Opens the signatures of a replica whose local store is empty. */
 function openReplica(store: SharedStore, networkID: number) {
   const clock = new FakeClock();
-  const parts = createSharedParts({
+  const parts = createSharedStoreParts({
     ...{ store, networkID, clock, networkName: 'local', secret: 'the secret of the replicas' },
     ...{ logger: createLogLines().logger, metrics: createMetrics(new Registry()) },
   });
