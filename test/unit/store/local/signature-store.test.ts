@@ -75,6 +75,8 @@ describe('createMemorySignatureStore', () => {
       const { systemClock } = await import(${source('lib/concurrency/clock.ts')});
       const used = () => {
         gc();
+        // Completes the sweep of array buffers that the first one started.
+        gc();
         const { heapUsed, external } = process.memoryUsage();
         return heapUsed + external;
       };
