@@ -6,6 +6,8 @@ import type { Validator } from './validator.ts';
 /**
  * The canonical validator set that signer bits refer to (avalanchego `snow/validators/warp.go`). Validators that share a BLS
  * key count as one, and the set is ordered by uncompressed public key, ascending.
+ *
+ * `src/validators` is pure: sets and their hash, quorum arithmetic, and the verification of a destination chain. It does not read sets.
  */
 export interface WarpSet {
   readonly validators: readonly WarpValidator[];

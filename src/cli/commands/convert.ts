@@ -5,7 +5,7 @@ import { ConfigError } from '../../config/schema/config-error.ts';
 import { asConfigFailure } from '../io/config-failure.ts';
 import { CommandFailure, EXIT } from '../io/exit-codes.ts';
 import { askNetworkIDOf } from '../io/network-id-of-go-file.ts';
-import { print } from '../io/text.ts';
+import { messageOf, print } from '../io/text.ts';
 
 /**
  * Prints the configuration of this service with the same meaning as a file of the Go aggregator. Remarks go to standard error.
@@ -18,8 +18,9 @@ export async function convert(path: string): Promise<number> {
   try {
     networkID = await askNetworkIDOf(file);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new CommandFailure(EXIT.later, `${reason}; the network ID, which it reports, names the network`, { cause });
+    throw new CommandFailure(EXIT.later, `${messageOf(cause)}; the network ID, which it reports, names the network`, {
+      cause,
+    });
   }
   const { networkName, settings, remarks } = convertGoFile(file, networkID);
   describing(

@@ -11,6 +11,7 @@ import { parseConfig } from '../../config/load/load-config.ts';
 import { readJson } from '../../config/load/read-json.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { EXIT } from '../io/exit-codes.ts';
+import { messageOf } from '../io/text.ts';
 
 /** The name of the Go aggregator's binary, which `src/signature-aggregator` passes as the first argument. */
 export const GO_AGGREGATOR = 'signature-aggregator';
@@ -35,7 +36,7 @@ export async function runGoAggregator(args: readonly string[], version: string):
   try {
     flags = parseFlags(args);
   } catch (error) {
-    return failWithUsage(textOf(error));
+    return failWithUsage(messageOf(error));
   }
   if (flags.version === true) process.stdout.write(`v${version}\n`);
   else if (flags.help === true) process.stdout.write(USAGE);
@@ -68,7 +69,7 @@ async function serveGoFile(path: string): Promise<number> {
   try {
     json = readJson(path);
   } catch (error) {
-    return failWithUsage(textOf(error));
+    return failWithUsage(messageOf(error));
   }
   let converted: ConvertedGoFile | undefined;
   const inTerms = (text: string): string => (converted === undefined ? text : inGoTerms(text, converted.networkName));
@@ -86,7 +87,7 @@ async function serveGoFile(path: string): Promise<number> {
       },
     );
   } catch (error) {
-    process.stderr.write(`could not run: ${inTerms(textOf(error))}\n`);
+    process.stderr.write(`could not run: ${inTerms(messageOf(error))}\n`);
     return FAILED;
   }
 }
@@ -107,8 +108,4 @@ function failWithUsage(problem: string): number {
   process.stdout.write(USAGE);
   process.stderr.write(`${problem}\n`);
   return FAILED;
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { loadConfig } from '../../config/load/load-config.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
 import { parseServiceArguments } from '../io/service-options.ts';
+import { messageOf } from '../io/text.ts';
 import { GO_AGGREGATOR, goApiPort } from './go-aggregator.ts';
 
 /** A healthy service answers within a millisecond. */
@@ -45,10 +46,6 @@ async function statusOf(url: string): Promise<number> {
   } finally {
     await http.destroy();
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Returns the given arguments, or with `--of-process N` those of that process if it is the service. */

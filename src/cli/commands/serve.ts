@@ -176,7 +176,7 @@ async function prepareConsole(app: App, logger: Logger, signal: AbortSignal): Pr
 /** Prints examples to try when the devnet and the console are ready. */
 async function welcome(app: App, network: NetworkConfig, prepared: Promise<void>): Promise<void> {
   await prepared;
-  clearProgress();
+  showProgress('');
   const { url, nodeID, devnet } = app;
   if (devnet === undefined) return;
   const { printBanner } = await import('../../devnet/banner.ts');
@@ -186,10 +186,6 @@ async function welcome(app: App, network: NetworkConfig, prepared: Promise<void>
 /** Rewrites one line of a terminal; prints nothing elsewhere. */
 function showProgress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
-}
-
-function clearProgress(): void {
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
 }
 
 /** Returns the message of a system error, such as for a port or a file, and the stack of others, which are bugs. */

@@ -5,21 +5,20 @@ import { IdentityError } from '../../p2p/identity/identity.ts';
 import { openIdentity } from '../../p2p/identity/identity-folder.ts';
 import { asConfigFailure } from '../io/config-failure.ts';
 import { EXIT } from '../io/exit-codes.ts';
-import { type ServiceOptions, settingsOf } from '../io/service-options.ts';
+import type { ServiceOptions } from '../io/service-options.ts';
 import { print } from '../io/text.ts';
 
 /** Runs the service or prints what the options request, and returns the exit code. */
 export async function runService(command: 'serve' | 'identity', options: ServiceOptions): Promise<number> {
-  const settings = settingsOf(options);
   try {
-    if (options.checkConfig === true) print(`ok: ${summary(loadConfig(settings))}`);
+    if (options.checkConfig === true) print(`ok: ${summary(loadConfig(options))}`);
     else if (options.printConfig === true) {
-      print(JSON.stringify(printableConfig(loadConfig(settings)), undefined, 2));
-    } else if (command === 'identity') print(await nodeIDOf(loadConfig(settings).config));
+      print(JSON.stringify(printableConfig(loadConfig(options)), undefined, 2));
+    } else if (command === 'identity') print(await nodeIDOf(loadConfig(options).config));
     else {
       // Loads the whole service, which the other options do not need.
       const { serve } = await import('./serve.ts');
-      return await serve(() => loadConfig(settings));
+      return await serve(() => loadConfig(options));
     }
     return EXIT.done;
   } catch (error) {

@@ -3,6 +3,7 @@ import { systemClock } from '../../lib/concurrency/clock.ts';
 import { createJsonRpcClient } from '../../pchain/rpc/json-rpc.ts';
 import { createNodeApi } from '../../pchain/rpc/node-api.ts';
 import { createUnreadMetrics } from '../../telemetry/metrics.ts';
+import { messageOf } from './text.ts';
 
 /** Tools wait no longer for the ports of the service. */
 const TIMEOUT_MS = 5_000;
@@ -38,8 +39,7 @@ async function naming<T>(file: GoFile, key: 'info-api' | 'p-chain-api', answer: 
   try {
     return await answer;
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
     const { origin } = new URL(endpointOf(file, key).baseUrl);
-    throw new Error(`the node cannot be reached: ${key} at ${origin}: ${reason}`, { cause });
+    throw new Error(`the node cannot be reached: ${key} at ${origin}: ${messageOf(cause)}`, { cause });
   }
 }

@@ -15,6 +15,7 @@ import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import { CommandFailure, EXIT, usageFailure } from './exit-codes.ts';
 import { parseAddress } from './input.ts';
 import { ServiceRefusal } from './service-refusal.ts';
+import { messageOf } from './text.ts';
 
 /** A page of 1,000 validators and an event of 10,000 validators have up to 1.5 MB. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
@@ -158,10 +159,9 @@ export class ServiceClient implements AsyncDisposable {
         { cause },
       );
     }
-    const reason = cause instanceof Error ? cause.message : String(cause);
     return new CommandFailure(
       EXIT.later,
-      `${this.#origin} cannot be asked: ${reason}; give the address of a running service by --url, or do without one by --config`,
+      `${this.#origin} cannot be asked: ${messageOf(cause)}; give the address of a running service by --url, or do without one by --config`,
       { cause },
     );
   }

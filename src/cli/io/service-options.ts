@@ -2,12 +2,7 @@ import { Command, Option } from 'commander';
 import type { CommandLineSettings } from '../../config/load/load-config.ts';
 
 /** Unparsed options of the service: their problems are reported together with those of the configuration. */
-export interface ServiceOptions {
-  readonly config?: string;
-  readonly host?: string;
-  readonly port?: string;
-  readonly validators?: string;
-  readonly logLevel?: string;
+export interface ServiceOptions extends CommandLineSettings {
   readonly checkConfig?: boolean;
   readonly printConfig?: boolean;
 }
@@ -31,16 +26,6 @@ export function addServiceOptions(command: Command): Command {
     );
 }
 
-export function settingsOf({ config, host, port, validators, logLevel }: ServiceOptions): CommandLineSettings {
-  return {
-    ...(config !== undefined && { config }),
-    ...(host !== undefined && { host }),
-    ...(port !== undefined && { port }),
-    ...(validators !== undefined && { validators }),
-    ...(logLevel !== undefined && { logLevel }),
-  };
-}
-
 /**
  * Parses the arguments of a running service.
  *
@@ -51,5 +36,5 @@ export function parseServiceArguments(args: readonly string[]): CommandLineSetti
     .exitOverride()
     .configureOutput({ writeErr: () => undefined });
   command.parse([...(args[0] === 'serve' ? args.slice(1) : args)], { from: 'user' });
-  return settingsOf(command.opts<ServiceOptions>());
+  return command.opts<ServiceOptions>();
 }

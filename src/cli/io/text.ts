@@ -7,6 +7,11 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
+/** Returns the message of an error, or the text of another thrown value. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** Adds colours if the stream is a terminal and NO_COLOR is not set. */
 export function styled(format: Format, text: string, stream: NodeJS.WriteStream = process.stdout): string {
   return styleText(format, text, { stream });
