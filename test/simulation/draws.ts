@@ -45,7 +45,7 @@ export class Draws {
     return picked;
   }
 
-  /** One of the names, each as often as its weight says; undefined where all weights are 0. */
+  /** Draws one of the names by weight; undefined if all weights are 0. */
   weighted<Name extends string>(weights: Readonly<Partial<Record<Name, number>>>): Name | undefined {
     const entries = Object.entries(weights) as [Name, number][];
     let left = this.next() * entries.reduce((sum, [, weight]) => sum + weight, 0);

@@ -80,7 +80,7 @@ export class HttpDoor {
     this.#underWay.get(requestID)?.destroy();
   }
 
-  /** @returns undefined where the client left before the answer */
+  /** @returns undefined if the client left before the answer */
   async post(service: number, body: object, client: string, requestID: string): Promise<HttpAnswer | undefined> {
     try {
       const { statusCode, body: text } = await this.#server.inject({

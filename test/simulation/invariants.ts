@@ -5,7 +5,7 @@ import type { Ledger, LedgerSet } from './ledger.ts';
 import type { MessagePlan, Plan, RequestPlan } from './plan.ts';
 import type { Watcher } from './service.ts';
 
-/** Pauses after which a validator is asked again, each once. */
+/** Pauses before the retries of a query. */
 const RETRIES = 2;
 /** The extra time of the search for invalid signers. */
 const SEARCH_MS = 2_000;
@@ -159,7 +159,7 @@ export class Invariants implements Watcher {
     if (open > allowed) this.violate(`${open} collections of one message at once, for requests of ${allowed} kinds`);
   }
 
-  /** The one request that a collection can be for, and its set; undefined where there are several. */
+  /** Returns the only request that a collection can belong to, and its set; undefined if there are several. */
   #settingOf({ message }: Collection): { readonly quorum: number; readonly set: LedgerSet } | undefined {
     const requests = [...this.live].filter((one) => equalBytes(one.message.message.bytes, message));
     const [first] = requests;

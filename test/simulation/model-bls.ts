@@ -92,7 +92,7 @@ function modulo(value: bigint, modulus: bigint): bigint {
   return ((value % modulus) + modulus) % modulus;
 }
 
-/** 0 for a good signature; undefined where no pairing would be computed. */
+/** Returns 0 for a valid signature; undefined if no pairing would be computed. */
 function defectOf({ key, message, signature }: SignatureCheck): bigint | undefined {
   const [k, m, s] = [elementOf(key), elementOf(message), elementOf(signature)];
   if (k.value === 0n || s.offSubgroup !== 0n || s.value === 0n) return undefined;

@@ -27,7 +27,7 @@ export interface Plan {
   readonly requests: readonly RequestPlan[];
   /** The time between the last answer and closing the service. */
   readonly lingersMs: number;
-  /** Undefined where there is one service alone, with no store to share. */
+  /** Undefined for one service without a shared store. */
   readonly replicas: ReplicasPlan | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface ReplicasPlan {
   readonly count: number;
   readonly secrets: 'one' | 'none' | 'one differs';
   readonly store: StorePlan;
-  /** Whether who lies in the store has the replicas' secret. */
+  /** Whether the attacker has the secret of the replicas. */
   readonly isTraitor: boolean;
   /** One replica at least has no end before the others. */
   readonly ends: readonly ReplicaEnd[];
@@ -74,7 +74,7 @@ export interface RequestPlan {
   readonly signingSubnetID: SubnetID | undefined;
   readonly destinationChainID: BlockchainID | undefined;
   readonly leavesAfterMs: number | undefined;
-  /** Which replica it goes to, if that one serves. */
+  /** The preferred replica. */
   readonly replica: number;
 }
 
@@ -239,7 +239,7 @@ function drawSet(draws: Draws, first: number, count: number, isL1: boolean): Led
   });
 }
 
-/** One validator comes, goes, or gets another weight or key. */
+/** Adds or removes a validator, or changes its weight or key. */
 function change(draws: Draws, set: LedgerSet): LedgerSet {
   const at = draws.int(0, set.length - 1);
   const entry = set[at];

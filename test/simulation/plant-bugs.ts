@@ -8,7 +8,7 @@ export interface Bug {
   readonly module: string;
   /** The module as it would be; `original` is the right one. */
   readonly plant: (original: never) => Record<string, unknown>;
-  /** What the simulation says of it. */
+  /** Matches the violation that the simulation reports. */
   readonly found: RegExp;
 }
 

@@ -16,7 +16,7 @@ const scripts = new Map<string, RedisScript>();
 /**
  * Interprets the part of Lua that the scripts of the service use, so that the simulation runs the real scripts.
  *
- * @throws on whatever else Lua has
+ * @throws on other parts of Lua
  */
 export function compileRedisScript(source: string): RedisScript {
   const known = scripts.get(source);

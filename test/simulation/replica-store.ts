@@ -19,7 +19,7 @@ const USE_NS = 600e9;
 const SECRET = 'the secret of the replicas';
 const OTHER_SECRET = 'the secret of a replica that was not told';
 
-/** The store of a world with replicas, and who watches it. */
+/** The store of a world with replicas, and its watchers. */
 export interface ReplicaStore {
   readonly redis: SimulatedRedis;
   readonly invariants: SharedInvariants;

@@ -4,7 +4,7 @@ import { type Bls, describeFailure, openSimulator, type Simulator } from './run-
 /** For all shares together. */
 const SCHEDULES = Number(process.env['SIMULATION_SCHEDULES'] ?? inject('schedules'));
 const REPLICA_SCHEDULES = Number(process.env['SIMULATION_SCHEDULES'] ?? inject('replicaSchedules'));
-/** Where the seeds start. The same in each run, unless others are asked for. */
+/** The first seed, equal in each run unless configured. */
 const FIRST = Number(process.env['SIMULATION_FIRST'] ?? 1);
 /** One in so many runs over a real backend: a check of the model, which takes ten times as long. */
 const REAL_EVERY = 100;
@@ -43,7 +43,7 @@ export function testShare(share: number, shares: number): void {
       ...{ share, shares, schedules: SCHEDULES },
       run: (simulator, seed) => simulator.run(seed, backendOf(seed, REAL_EVERY)),
     });
-    // What never happens is not tested: each end of a request comes up.
+    // Each outcome of a request must occur, or it is not tested.
     if (SCHEDULES < MANY) return;
     expect([...outcomes]).toEqual(
       expect.arrayContaining([
@@ -83,7 +83,7 @@ async function runShare({ share, shares, schedules, run }: Share) {
   return { outcomes, sharedWork };
 }
 
-/** In turns noble and blst; undefined where the seed says it. */
+/** Alternates noble and blst; undefined selects by the seed. */
 function backendOf(seed: number, realEvery: number): Bls | undefined {
   if (seed % realEvery !== 0) return undefined;
   return seed % (2 * realEvery) === 0 ? 'noble' : 'native';

@@ -3,7 +3,7 @@ import type { Plan, ReplicasPlan } from './plan.ts';
 import type { StoreWatcher } from './simulated-redis.ts';
 import type { StoreEntry } from './store-lies.ts';
 
-/** Looked back for whatever may have cost a replica its lease, or its way to the store: pauses between attempts included. */
+/** The period before a loss of a lease in which its cause may lie, including pauses between attempts. */
 const EXCUSE_MS = 15_000;
 /** A replica that has just started may not have found the store yet. */
 const STARTING_MS = 100;
@@ -36,7 +36,7 @@ export interface SharedInvariantsOptions {
   /** Whether all replicas have the same secret, or none has one. */
   readonly isOneSecret: boolean;
   readonly isSealed: boolean;
-  /** The ID of the message that work under a key is for, where the plan has a request for it. */
+  /** The message ID of the work under a key, if the plan has a request for it. */
   readonly messageOf: (key: string) => string | undefined;
   /** How many collections of a message there may be, one for each kind of request and set. */
   readonly kindsOf: (message: string) => number;

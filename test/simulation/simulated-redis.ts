@@ -12,7 +12,7 @@ export type StoreFault =
   | 'frozen'
   | 'down'
   | 'down, and comes back empty'
-  /** A replica cannot get there. What it said may still arrive. */
+  /** A replica cannot reach the server; sent data may still arrive. */
   | 'cut off'
   /** A replica's commands are done, and their answers are lost. */
   | 'deaf'
@@ -26,7 +26,7 @@ export type StoreMoment =
   /** Some of its keys are gone. */
   | 'evicts'
   | 'loses leases'
-  /** Another server takes over, which had not been told the latest. */
+  /** Another server takes over, without the latest writes. */
   | 'rolls back'
   | 'another kind of value'
   /** A value that no replica has written. */
@@ -51,7 +51,7 @@ export interface StorePlan {
 
 /** Sees what replicas do in the store, and what becomes of it. */
 export interface StoreWatcher {
-  /** `after` is undefined where the key was deleted. */
+  /** `after` is undefined for a deleted key. */
   wrote(key: string, before: StoreEntry | undefined, after: StoreEntry | undefined, replica: number): void;
   /** A command of a replica was not done, or not answered in time and truly. */
   disturbed(replica: number, key: string | undefined): void;
@@ -271,7 +271,7 @@ export class SimulatedRedis {
         return { ok: 'OK' };
       }
       case 'DEL':
-        // Allowed where it is full.
+        // Allowed on a full server.
         this.#refuseWriting(replica, name);
         this.entries.delete(key);
         return entry === undefined ? 0 : 1;
@@ -304,7 +304,7 @@ interface LinkServer {
   isIn(fault: StoreFault): boolean;
   handle(script: string, key: string, args: readonly string[]): unknown;
   frozenForMs(): number;
-  /** When the way is open again; undefined where it is. */
+  /** The time at which the path is open again; undefined if it is open. */
   cutForMs(): number | undefined;
   arrivesLate(): boolean;
   disturbed(key: string | undefined): void;

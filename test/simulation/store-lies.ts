@@ -48,11 +48,11 @@ export interface LiarOptions {
   readonly scheme: BlsScheme;
   /** In front of the names of values. */
   readonly scope: string;
-  /** What it is sealed with; undefined where it is not. */
+  /** The secret of the seal; undefined if there is none. */
   readonly secret: string | undefined;
   /**
-   * Whether the liar has the secret too. Then it can say that something failed, or which validators there are; but no message that it
-   * gives, no signature and no lease may do any harm.
+   * Whether the attacker has the secret. It can then forge failures and validator sets, but its messages, signatures and leases must do
+   * no harm.
    */
   readonly isTraitor: boolean;
   /** Finds the target of a value's name. */
@@ -124,7 +124,7 @@ export class Liar {
     }
   }
 
-  /** A value for a key; undefined where the liar has no idea of it. */
+  /** Forges a value for a key; undefined for unknown keys. */
   planted(key: string, redis: Contents, draws: Draws): string | undefined {
     const [, name] = key.split(this.#options.scope);
     if (name === undefined) return undefined;

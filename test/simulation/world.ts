@@ -201,7 +201,7 @@ export class World {
       running.closed ??= Promise.resolve(running.service[Symbol.asyncDispose]());
   }
 
-  /** Where a client's request goes: to the replica of its plan, or the next one that serves. */
+  /** Returns the replica for a client's request: that of its plan, or the next one that serves. */
   #serving({ replica }: RequestPlan): RunningService {
     const { length } = this.#current;
     for (let turn = 0; turn < length; turn += 1) {
@@ -223,7 +223,7 @@ export class World {
     return 6;
   }
 
-  /** Goes to another replica where the first one is killed meanwhile, as clients do. */
+  /** Retries on another replica if the first one is killed, like clients do. */
   async #ask(door: HttpDoor, request: RequestPlan, number: number): Promise<void> {
     for (let attempt = 0; ; attempt += 1) {
       const running = this.#serving(request);
@@ -432,7 +432,7 @@ export class World {
       invariants.violate(`request ${number} got a message signed that no validator signs as it was asked for`);
   }
 
-  /** Whether nothing that the request needs is at fault, whatever else is. */
+  /** Whether everything that the request needs works. */
   #mustSucceed(request: RequestPlan, message: MessagePlan, service: SimulatedService): boolean {
     const { plan, ledger } = this;
     const { requestTimeoutMs, maxConcurrentQueries, maxQueriesInFlight } = plan.aggregation;
