@@ -45,7 +45,7 @@ const BUGS: readonly Bug[] = [
     })),
   ),
   bug<Work>(
-    'a lease that is given back by whoever leaves, or has lost it',
+    'a lease that is released after a cancellation or its loss',
     'store/redis/distributed-single-flight.ts',
     /put an end to a lease/,
     (original) => ({
@@ -67,7 +67,7 @@ const BUGS: readonly Bug[] = [
     }),
   ),
   bug<Values>(
-    'a lease that anybody takes',
+    'a lease that every replica takes',
     'store/redis/shared-values.ts',
     /put an end to a lease/,
     wrongValues((values) => ({
@@ -93,7 +93,7 @@ const BUGS: readonly Bug[] = [
     })),
   ),
   bug<Values>(
-    'an outcome that nobody is told',
+    'an outcome that is not shared',
     'store/redis/shared-values.ts',
     /collections of one message over all replicas|a lease is left/,
     wrongValues(({ set }) => ({
@@ -101,7 +101,7 @@ const BUGS: readonly Bug[] = [
     })),
   ),
   bug<Work>(
-    'work that waits for nobody',
+    'work without single flight',
     'store/redis/distributed-single-flight.ts',
     /without the lease|more often|at once/,
     (original) => ({
@@ -112,7 +112,7 @@ const BUGS: readonly Bug[] = [
     }),
   ),
   bug<Work>(
-    'whoever waits does not take over where the holder has died',
+    'waiting replicas that do not take over from a dead holder',
     'store/redis/distributed-single-flight.ts',
     /while nobody was at it/,
     (original) => ({
@@ -164,7 +164,7 @@ const BUGS: readonly Bug[] = [
     }),
   ),
   bug<Seal>(
-    'a seal that is not looked at',
+    'a seal that is not verified',
     'store/redis/seal.ts',
     /though all that it needed was there|signed message that|at height/,
     (original) => ({
@@ -176,7 +176,7 @@ const BUGS: readonly Bug[] = [
     }),
   ),
   bug<Store>(
-    'a store that is waited for without end',
+    'an unbounded wait for the store',
     'store/redis/shared-store.ts',
     /had no answer|took \d+ ms/,
     (original) => ({
