@@ -33,7 +33,10 @@ export const LAYERS: readonly (readonly string[])[] = [
     'aggregation/validators',
   ],
   ['proxy/client'],
-  ['config/schema', 'config/load', 'config/go-aggregator', 'config'],
+  ['config/schema'],
+  ['config'],
+  ['config/go-aggregator'],
+  ['config/load'],
   ['network'],
   ['http/errors'],
   ['http/request', 'http/access'],
@@ -55,7 +58,9 @@ export const LAYERS: readonly (readonly string[])[] = [
   ],
   // The files of src itself: app.ts opens all of the above.
   [''],
-  ['cli', 'cli/commands', 'cli/io'],
+  ['cli/io'],
+  ['cli/commands'],
+  ['cli'],
 ];
 
 /** First-level folders that fewer folders may import from than the layers allow: app.ts passes settings to all others. */

@@ -1,6 +1,6 @@
-import { allowedText, schemaAt } from '../../src/config/load/problems.ts';
+import { allowedText } from '../../src/config/load/check-settings.ts';
 import { SETTINGS } from '../../src/config/schema/schema.ts';
-import { type Path, pathText, type SettingSchema } from '../../src/config/schema/setting.ts';
+import { type Path, pathText, type SettingSchema, schemaAt } from '../../src/config/schema/setting.ts';
 import type { ReferenceTable } from './reference-table.ts';
 
 /** Stands for the name of a network. */

@@ -2,26 +2,31 @@ import { styleText } from 'node:util';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { nearestName } from '../lib/encoding/nearest-name.ts';
 import type { ReadingForm } from '../warp/reading.ts';
-import type { AggregateOptions } from './commands/aggregate.ts';
+import type { AggregateCommandOptions } from './commands/aggregate.ts';
 import { SHELLS } from './commands/completion.ts';
 import type { DecodeOptions } from './commands/decode.ts';
 import type { SubnetOptions } from './commands/subnet.ts';
 import type { VerifyOptions } from './commands/verify.ts';
 import { addServiceOptions, type ServiceOptions } from './io/service-options.ts';
 
-/** Those of warp/reading.ts, which is loaded by the command alone: help and completion need none of its code. */
+/** The forms of warp/reading.ts, which is not loaded for help and completion. */
 const FORMS: readonly ReadingForm[] = ['signedMessage', 'unsignedMessage', 'payload', 'content', 'justification'];
 const DEFAULT_URL = 'http://127.0.0.1:8080';
 const DEFAULT_TIMEOUT_SECONDS = 60;
 
 type OnExit = (code: number) => void;
 
-/** Every command, with its options and its help. What a command does is loaded when it runs. */
+/**
+ * Every command with its options and help: the list of commands. `commands/` has their code, which is loaded when they run, `io/` terminal,
+ * files and HTTP. The behaviour of the service is in the other folders of `src`.
+ */
 export function createProgram(version: string, onExit: OnExit): Command {
   const program = new Command('warp-signature-aggregator')
-    .description('Collects, aggregates, verifies and reads Avalanche Warp messages. Without a command it serves.')
+    .description(
+      'Collects and aggregates signatures of Avalanche Warp messages, verifies and decodes them. Without a command it runs the service.',
+    )
     .version(version, '--version', 'print the version')
-    .helpOption('-h, --help', 'print this text')
+    .helpOption('-h, --help', 'print this help')
     .configureHelp({ styleTitle: (text) => styleText('bold', text, { validateStream: false }) })
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, '')) })
     .exitOverride()
@@ -33,7 +38,7 @@ export function createProgram(version: string, onExit: OnExit): Command {
   addServiceCommands(program, onExit);
   program
     .command('completion')
-    .description('Print what completes these commands in a shell')
+    .description('Print the completion script of a shell')
     .addArgument(new Argument('<shell>').choices(SHELLS))
     .action(async (shell: (typeof SHELLS)[number]) => {
       const { completionScript } = await import('./commands/completion.ts');
@@ -51,11 +56,11 @@ export function createProgram(version: string, onExit: OnExit): Command {
   return program.showHelpAfterError(`See ${program.name()} --help`).addHelpText(
     'after',
     `
-Input is an argument, a file (--file) or standard input, in hex. Results go to standard output, all else to standard error.
-Texts are coloured on a terminal only, and not where NO_COLOR is set.
+Input is hex in an argument, a file (--file) or standard input. Results go to standard output, messages to standard error.
+NO_COLOR disables colours; they are used on a terminal only.
 
-Exit codes: 0 done, or valid; 1 not valid, or not signed; 2 wrong arguments, input or configuration; 3 somebody cannot be
-reached now, and the same call may do later; 70 a bug.
+Exit codes: 0 done, or valid; 1 not valid, or not signed; 2 wrong arguments, input or configuration; 3 a service or node
+cannot be reached, and the same call may succeed later; 70 a bug.
 serve: 0 after SIGINT or SIGTERM, 1 on a failure, 2 on wrong arguments or configuration.`,
   );
 }
@@ -63,11 +68,11 @@ serve: 0 after SIGINT or SIGTERM, 1 on a failure, 2 on wrong arguments or config
 function addDecode(program: Command, onExit: OnExit): void {
   const decode = program
     .command('decode')
-    .description('Read a Warp message, signed or not, a payload, its content or a justification, offline')
+    .description('Decode a Warp message, signed or not, a payload, its content or a justification; works offline')
     .argument('[data]', 'hex, with or without 0x');
   addInput(decode)
-    .addOption(new Option('--as <form>', 'as what to read it; by default as all that it can be').choices(FORMS))
-    .option('--json', 'as JSON, as POST …/decode answers it')
+    .addOption(new Option('--as <form>', 'the form of the data; default: all possible forms').choices(FORMS))
+    .option('--json', 'print the JSON of POST …/decode')
     .action(async (data: string | undefined, options: DecodeOptions) => {
       const { decode: run } = await import('./commands/decode.ts');
       onExit(await run(data, options));
@@ -85,20 +90,20 @@ function addDecode(program: Command, onExit: OnExit): void {
 function addVerify(program: Command, onExit: OnExit): void {
   const verify = program
     .command('verify')
-    .description('Check a signed Warp message as a destination chain would, and say who signed it')
+    .description('Verify a signed Warp message like a destination chain, and list the signers')
     .argument('[signedMessage]', 'hex, with or without 0x');
   addInput(verify)
-    .option('--set <file>', 'the validator set: what subnet --json prints, or platform.getValidatorsAt answers')
+    .option('--set <file>', 'the validator set: the output of subnet --json, or the result of platform.getValidatorsAt')
     .option(
       '--p-chain <url>',
-      'have the validator set from the P-Chain API of a node, such as https://api.avax.network',
+      'read the validator set from the P-Chain API of a node, such as https://api.avax.network',
     )
     .addOption(quorumOption())
-    .option('--subnet <id>', 'whose validators had to sign; default: the subnet of the source chain (with --p-chain)');
+    .option('--subnet <id>', 'the signing subnet; default: that of the source chain (with --p-chain)');
   addHeightOptions(verify)
-    .option('--network-id <n>', 'the network ID that the message must have (with --set)', wholeNumber(0xffff_ffff))
+    .option('--network-id <n>', 'the required network ID of the message (with --set)', wholeNumber(0xffff_ffff))
     .addOption(timeoutOption())
-    .option('--json', 'as JSON, as POST …/verify answers it')
+    .option('--json', 'print the JSON of POST …/verify')
     .action(async (data: string | undefined, options: VerifyOptions) => {
       const { verify: run } = await import('./commands/verify.ts');
       onExit(await run(data, options));
@@ -115,32 +120,30 @@ function addVerify(program: Command, onExit: OnExit): void {
 function addAggregate(program: Command, onExit: OnExit): void {
   const aggregate = program
     .command('aggregate')
-    .description(
-      "Have the validators sign a Warp message: prints the signed one, and shows the validators' weight fill up",
-    )
+    .description('Collect the signatures of a Warp message, show the signed weight, and print the signed message')
     .argument('[message]', 'the unsigned message in hex, with or without 0x');
   addInput(aggregate);
   addSource(aggregate)
-    .option('--transaction <id>', 'sign what the P-Chain says about this transaction; takes no message')
+    .option('--transaction <id>', 'sign the message of this P-Chain transaction, in place of a given message')
     .option(
       '--justification <hex>',
-      'what validators need to sign some messages of the P-Chain; alone, its message is found',
+      'required for some messages of the P-Chain; without a message, its message is found',
     )
     .addOption(quorumOption())
-    .option('--buffer <percent>', 'how much to try for beyond the quorum (default 0)', wholeNumber(100))
-    .option('--subnet <id>', 'whose validators sign; default: the subnet of the source chain');
+    .option('--buffer <percent>', 'percentage to collect beyond the quorum (default 0)', wholeNumber(100))
+    .option('--subnet <id>', 'the signing subnet; default: that of the source chain');
   addHeightOptions(aggregate)
     .addOption(timeoutOption())
-    .option('--json', 'as JSON, as the service answers it')
-    .action(async (data: string | undefined, options: AggregateOptions) => {
+    .option('--json', 'print the JSON of the service')
+    .action(async (data: string | undefined, options: AggregateCommandOptions) => {
       const { aggregate: run } = await import('./commands/aggregate.ts');
       onExit(await run(data, options));
     })
     .addHelpText(
       'after',
       examples([
-        ['warp-signature-aggregator aggregate --url https://aggregator.example 0x0000…', 'of a service'],
-        ['warp-signature-aggregator aggregate --config fuji.json --file message.hex > signed.hex', 'without one'],
+        ['warp-signature-aggregator aggregate --url https://aggregator.example 0x0000…', 'through a service'],
+        ['warp-signature-aggregator aggregate --config fuji.json --file message.hex > signed.hex', 'without a service'],
         ['warp-signature-aggregator aggregate --network fuji --transaction 2wzK…', ''],
       ]),
     );
@@ -149,12 +152,12 @@ function addAggregate(program: Command, onExit: OnExit): void {
 function addSubnet(program: Command, onExit: OnExit): void {
   const subnet = program
     .command('subnet')
-    .description('The validators of a subnet: who can sign, who is not reached and why')
-    .argument('[subnet]', 'its ID, in cb58 or hex; default: the primary network');
+    .description('List the validators of a subnet: which can sign, and why others cannot')
+    .argument('[subnet]', 'its ID in cb58 or hex; default: the primary network');
   addSource(subnet);
   addHeightOptions(subnet)
     .addOption(timeoutOption())
-    .option('--json', 'as JSON, as GET …/subnets/{subnetId} answers it; verify --set reads it')
+    .option('--json', 'print the JSON of GET …/subnets/{subnetId}; verify --set reads it')
     .action(async (subnetID: string | undefined, options: SubnetOptions) => {
       const { showSubnet } = await import('./commands/subnet.ts');
       onExit(await showSubnet(subnetID, options));
@@ -162,7 +165,7 @@ function addSubnet(program: Command, onExit: OnExit): void {
     .addHelpText(
       'after',
       examples([
-        ['warp-signature-aggregator subnet 2qT7…', 'as the service on this machine sees it'],
+        ['warp-signature-aggregator subnet 2qT7…', 'through the service on this machine'],
         ['warp-signature-aggregator subnet --config fuji.json 2qT7… --json > validators.json', ''],
       ]),
     );
@@ -171,9 +174,7 @@ function addSubnet(program: Command, onExit: OnExit): void {
 function addServiceCommands(program: Command, onExit: OnExit): void {
   const identity = program
     .command('identity')
-    .description(
-      'Print the NodeID that L1s with a list of allowed nodes have to list; makes the identity where there is none',
-    );
+    .description('Print the NodeID for L1s that admit only listed nodes; creates a missing identity');
   identity
     .option('--config <file>', 'the configuration of the service, which names the identity')
     .action(async (options: Pick<ServiceOptions, 'config'>) => {
@@ -182,8 +183,8 @@ function addServiceCommands(program: Command, onExit: OnExit): void {
     });
   program
     .command('convert')
-    .description('Print the configuration that means the same as a file of the Go signature aggregator')
-    .argument('<file>', 'what signature-aggregator has as --config-file')
+    .description('Convert a configuration file of the Go signature aggregator, and print the result')
+    .argument('<file>', 'the --config-file of signature-aggregator')
     .action(async (file: string) => {
       const { convert } = await import('./commands/convert.ts');
       onExit(await convert(file));
@@ -191,12 +192,12 @@ function addServiceCommands(program: Command, onExit: OnExit): void {
     .addHelpText(
       'after',
       `
-The info API that the file names is asked for the network ID. Keys without a counterpart are explained on standard error.
+Reads the network ID from the info API in the file. Keys without a counterpart are explained on standard error.
 ${examples([['warp-signature-aggregator convert signature-aggregator.json > config.json', '']])}`,
     );
   const serve = program
     .command('serve', { isDefault: true })
-    .description('Run the service, as npm start does')
+    .description('Run the service, like npm start')
     .allowExcessArguments();
   addServiceOptions(serve)
     .action(async (options: ServiceOptions) => {
@@ -208,11 +209,10 @@ ${examples([['warp-signature-aggregator convert signature-aggregator.json > conf
     .addHelpText(
       'after',
       `
-Without --config the service runs on a devnet: a P-Chain API and validators that speak the real
-peer-to-peer protocol, on loopback. Every other setting stands in the file or in a variable of the environment: see
-config/README.md.
+Without --config the service runs a devnet: a P-Chain API and validators with the real peer-to-peer protocol, on loopback.
+All other settings are in the file or in environment variables: see config/README.md.
 
-Signals: SIGTERM and SIGINT stop the service, a second one at once; SIGHUP has it reload its configuration, or stops it where its
+Signals: SIGTERM and SIGINT stop the service, a second one at once; SIGHUP reloads the configuration, or stops the service if its
 terminal was closed.
 ${examples([
   ['warp-signature-aggregator serve', ''],
@@ -221,12 +221,9 @@ ${examples([
     );
   program
     .command('health')
-    .description('Exit with 0 if the service answers on this machine, else with 1')
+    .description('Exit with 0 if the service on this machine answers, else with 1')
     .usage('[--of-process <n>] [options of the service]')
-    .argument(
-      '[options...]',
-      'the options of the service; with --of-process <n> those of a process, where it is the service',
-    )
+    .argument('[options...]', 'the options of the service; --of-process <n> takes those of a process')
     .allowUnknownOption()
     .action(async (args: readonly string[]) => {
       const { checkHealth } = await import('./commands/health.ts');
@@ -235,42 +232,40 @@ ${examples([
 }
 
 function addInput(command: Command): Command {
-  return command.option('--file <file>', 'read it from a file; without a file or an argument, from standard input');
+  return command.option('--file <file>', 'read the input from a file; default: standard input');
 }
 
-/** Whom the command asks. */
 function addSource(command: Command): Command {
   return command
     .addOption(new Option('--url <url>', 'a running service').default(DEFAULT_URL).conflicts('config'))
-    .option('--config <file>', 'ask the validators from here, with a configuration of the service')
-    .option(
-      '--network <name>',
-      'the network, as the service or the configuration names it; may be left out where there is one',
-    )
-    .addOption(new Option('--api-key <key>', 'for a service that wants one').env('WARP_API_KEY'));
+    .option('--config <file>', 'ask the validators directly, with a configuration of the service')
+    .option('--network <name>', 'the name of the network; optional if there is only one')
+    .addOption(new Option('--api-key <key>', 'API key of the service').env('WARP_API_KEY'));
 }
 
 function addHeightOptions(command: Command): Command {
   return command
     .addOption(
-      new Option('--height <n>', 'the P-Chain height of the validator set; default: the one proposed now')
+      new Option('--height <n>', 'the P-Chain height of the validator set; default: the proposed height')
         .argParser(wholeNumber(Number.MAX_SAFE_INTEGER))
         .conflicts('destination'),
     )
-    .option('--destination <id>', 'the chain that will verify: the height is that of its current epoch');
+    .option('--destination <id>', 'the verifying chain: takes the height of its current epoch');
 }
 
 function quorumOption(): Option {
-  return new Option('--quorum <percent>', 'of the weight that must sign (default 67)').argParser(wholeNumber(100));
+  return new Option('--quorum <percent>', 'percentage of the weight that must sign (default 67)').argParser(
+    wholeNumber(100),
+  );
 }
 
 function timeoutOption(): Option {
-  return new Option('--timeout <seconds>', 'how long to wait at most')
+  return new Option('--timeout <seconds>', 'the longest wait')
     .argParser(wholeNumber(MAX_TIMEOUT_SECONDS, 1))
     .default(DEFAULT_TIMEOUT_SECONDS);
 }
 
-/** A day: timers of Node hold 24 days. */
+/** A day; timers of Node end at 24 days. */
 const MAX_TIMEOUT_SECONDS = 86_400;
 
 function wholeNumber(max: number, min = 0): (text: string) => number {
@@ -283,7 +278,7 @@ function wholeNumber(max: number, min = 0): (text: string) => number {
 
 function describeUnknown(word: string, program: Command): string {
   const names = program.commands.map((command) => command.name());
-  if (names.includes(word)) return `the command stands before its options: ${program.name()} ${word} …`;
+  if (names.includes(word)) return `write the command before its options: ${program.name()} ${word} …`;
   const nearest = nearestName(word, names);
   return `unknown command '${word}'${nearest === undefined ? '' : `\n(Did you mean ${nearest}?)`}`;
 }

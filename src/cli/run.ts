@@ -1,17 +1,17 @@
 import { CommanderError } from 'commander';
 import { GO_AGGREGATOR, runGoAggregator } from './commands/go-aggregator.ts';
-import { CommandFailure, EXIT } from './exit-codes.ts';
+import { CommandFailure, EXIT } from './io/exit-codes.ts';
 import { createProgram } from './program.ts';
 
-/** Does what the command line says, and returns the exit code. */
+/** Runs the command of the command line, and returns the exit code. */
 export async function run(args: readonly string[], version: string): Promise<number> {
   process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
-    // Who reads only the beginning, as `head` does, has what they want; the exit code is still that of the answer.
+    // A reader such as `head` stops early; the exit code remains that of the result.
     if (code === 'EPIPE') return;
     process.stderr.write(`standard output cannot be written: ${message}\n`);
     process.exit(EXIT.later);
   });
-  // Where nobody can be told what is wrong, the exit code says it.
+  // Without standard error, the exit code remains.
   process.stderr.on('error', () => undefined);
   if (args[0] === GO_AGGREGATOR) return runGoAggregator(args.slice(1), version);
   let exitCode: number = EXIT.done;
@@ -22,7 +22,7 @@ export async function run(args: readonly string[], version: string): Promise<num
     await program.parseAsync([...args], { from: 'user' });
     return exitCode;
   } catch (error) {
-    // It has been said already.
+    // Commander has printed it.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     if (error instanceof CommandFailure) {
       process.stderr.write(`${error.message}\n`);

@@ -32,7 +32,7 @@ import { createValidatorSets } from '../pchain/state/validator-sets.ts';
 import { createMemorySignatureStore } from '../store/local/signature-store.ts';
 import { openValidationStore } from '../store/local/validation-store.ts';
 import type { OpenedSharedStore } from '../store/redis/open-shared.ts';
-import { createSharedParts, type SharedParts } from '../store/redis/shared-parts.ts';
+import { createSharedStoreParts, type SharedStoreParts } from '../store/redis/shared-parts.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createWarpSet } from '../validators/warp-set.ts';
@@ -209,7 +209,7 @@ export function openNetworkParts(
     l1Messages: openL1Messages(opened, options, api, directory, shared),
     source: connections,
     store: shared?.signatures(signatures) ?? signatures,
-    sharedWork: shared?.work,
+    sharedWork: shared?.singleFlight,
     subnets: policy,
     bls: options.bls,
     metrics,
@@ -249,10 +249,10 @@ export function openNetworkParts(
 }
 
 /** A devnet shares nothing: it is another network in each process, with the same name and ID. */
-function openSharedParts(options: PartsOptions & { readonly networkID: number }): SharedParts | undefined {
+function openSharedParts(options: PartsOptions & { readonly networkID: number }): SharedStoreParts | undefined {
   const { network, networkID, shared, clock, logger, metrics } = options;
   if (shared === undefined || network.embedded !== undefined) return undefined;
-  return createSharedParts({ ...shared, networkID, networkName: network.name, clock, logger, metrics });
+  return createSharedStoreParts({ ...shared, networkID, networkName: network.name, clock, logger, metrics });
 }
 
 function openPeers(
@@ -281,7 +281,7 @@ function openL1Messages(
   options: PartsOptions & { readonly networkID: number },
   api: NetworkApi,
   directory: SubnetDirectory,
-  shared: SharedParts | undefined,
+  shared: SharedStoreParts | undefined,
 ) {
   const { network, networkID, clock, logger, metrics, storePath, outside } = options;
   const known = publicNetworkNamed(network.name);

@@ -3,7 +3,6 @@ import { ParseError } from '../lib/encoding/parse-error.ts';
 import { parseSignedMessage } from '../warp/signed-message.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 import { isQuorumReached } from './quorum.ts';
-import { namedSigners } from './signers.ts';
 import type { WarpSet, WarpValidator } from './warp-set.ts';
 
 export type Verification =
@@ -25,7 +24,7 @@ export interface ExpectedMessage {
   readonly quorumNum: bigint;
 }
 
-/** Who is said to have signed what, and with which weight. Whether the signature is really theirs is still open. */
+/** The named signers and their weight. The signature itself is not verified yet. */
 export interface SignersCheck {
   readonly kind: 'enough weight';
   readonly unsignedMessage: UnsignedMessage;
@@ -39,11 +38,9 @@ export interface SignersCheck {
 type Invalid = Extract<Verification, { kind: 'invalid' }>;
 
 /**
- * Whether a destination chain would accept these bytes: the checks of the reference's `BitSetSignature.Verify`, in its
- * order, from the encoded bytes on (avalanchego `vms/platformvm/warp/signature.go`).
- *
- * Pairings block the thread for milliseconds. The service itself uses {@link checkSigners} and has the signature verified in
- * its BLS threads, which know the sum of the keys already.
+ * Verifies encoded bytes like a destination chain: the checks of the reference's `BitSetSignature.Verify`, in its order (avalanchego
+ * `vms/platformvm/warp/signature.go`). Pairings block the thread for milliseconds: the service uses {@link checkSigners}, and verifies
+ * the signature in its BLS threads.
  */
 export function verifySignedMessage(bytes: Uint8Array, expected: ExpectedMessage, backend: BlsBackend): Verification {
   const check = checkSigners(bytes, expected);
@@ -60,7 +57,7 @@ export function verifySignedMessage(bytes: Uint8Array, expected: ExpectedMessage
   }
 }
 
-/** The checks of {@link verifySignedMessage} without the last one, that of the signature. */
+/** Runs the checks of {@link verifySignedMessage} except the signature. */
 export function checkSigners(bytes: Uint8Array, expected: ExpectedMessage): SignersCheck | Invalid {
   let message: ReturnType<typeof parseSignedMessage>;
   try {
@@ -72,7 +69,7 @@ export function checkSigners(bytes: Uint8Array, expected: ExpectedMessage): Sign
   const { unsignedMessage } = message;
   if (unsignedMessage.networkID !== expected.networkID) return invalid('wrong network');
   const { signers, signature } = message.signature;
-  // At a quorum of 0 no weight would be enough weight, but nobody's signature cannot be valid.
+  // A quorum of 0 needs no weight, but a signature without signers is never valid.
   if (signers.length === 0) return invalid('no signers');
   const { validators, weight: signedWeight, unknown } = namedSigners(signers, expected.warpSet);
   if (unknown.length > 0) return invalid('unknown signer');
@@ -80,6 +77,24 @@ export function checkSigners(bytes: Uint8Array, expected: ExpectedMessage): Sign
     return invalid('insufficient weight');
   }
   return { kind: 'enough weight', unsignedMessage, signers, validators, signedWeight, signature };
+}
+
+/** The validators that the bits of a signature name. */
+export interface NamedSigners {
+  readonly validators: readonly WarpValidator[];
+  readonly weight: bigint;
+  /** Bits beyond the end of the set. */
+  readonly unknown: readonly number[];
+}
+
+/** @param signers canonical indices */
+export function namedSigners(signers: readonly number[], { validators }: WarpSet): NamedSigners {
+  const named = signers.flatMap((index) => validators[index] ?? []);
+  return {
+    validators: named,
+    weight: named.reduce((sum, { weight }) => sum + weight, 0n),
+    unknown: signers.filter((index) => index >= validators.length),
+  };
 }
 
 function invalid(reason: InvalidReason): Invalid {

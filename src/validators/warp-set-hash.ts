@@ -3,14 +3,13 @@ import { ByteWriter } from '../lib/encoding/byte-writer.ts';
 import { bytesToHex } from '../lib/encoding/bytes.ts';
 import type { WarpSet } from './warp-set.ts';
 
-/** Sets are immutable and shared by many requests, so each is hashed once. */
+/** Sets are immutable and shared by many requests: each is hashed once. */
 const hashes = new WeakMap<WarpSet, string>();
 
 /**
- * The sha256 of all that a set says, as 64 hex digits: two sets have the same hash exactly if they have the same content, in
- * this process or another. Node IDs are part of it, because results name the signers by them.
+ * Returns the sha256 of a set's content as 64 hex digits. Node IDs are included, because results name the signers by them.
  *
- * Hashed are `u32 count · validators{u32 len publicKey · u64 weight · u32 count · nodeIDs{u32 len text}} · u64 totalWeight ·
+ * The hash covers `u32 count · validators{u32 len publicKey · u64 weight · u32 count · nodeIDs{u32 len text}} · u64 totalWeight ·
  * u32 keyless count · u64 keyless weight`. Every part has a length, so different sets cannot encode to the same bytes.
  */
 export function warpSetHash(warpSet: WarpSet): string {
@@ -26,7 +25,7 @@ function encodeWarpSet({ validators, totalWeight, keyless }: WarpSet): Uint8Arra
   const writer = new ByteWriter().u32(validators.length);
   for (const { publicKey, weight, nodeIDs } of validators) {
     writer.lengthPrefixed(publicKey).u64(weight).u32(nodeIDs.length);
-    // As text: parsing the cb58 of thousands of node IDs would take longer than the hash.
+    // Text, because decoding the cb58 of thousands of node IDs would take longer than the hash.
     for (const nodeID of nodeIDs) writer.lengthPrefixed(encoder.encode(nodeID));
   }
   return writer.u64(totalWeight).u32(keyless.count).u64(keyless.weight).finish();

@@ -6,12 +6,14 @@ import type { Validator } from './validator.ts';
 /**
  * The canonical validator set that signer bits refer to (avalanchego `snow/validators/warp.go`). Validators that share a BLS
  * key count as one, and the set is ordered by uncompressed public key, ascending.
+ *
+ * `src/validators` is pure: sets and their hash, quorum arithmetic, and the verification of a destination chain. It does not read sets.
  */
 export interface WarpSet {
   readonly validators: readonly WarpValidator[];
   /** Includes validators without a key and inactive ones: they cannot sign, but they count for the quorum. */
   readonly totalWeight: bigint;
-  /** The entries that cannot sign because they have no key: how many, and their weight. */
+  /** The entries that cannot sign because they have no key. */
   readonly keyless: { readonly count: number; readonly weight: bigint };
 }
 
@@ -30,7 +32,7 @@ export interface WarpValidator {
 /** Weights are u64 on the chain, and so is their sum. */
 const MAX_WEIGHT = 2n ** 64n - 1n;
 
-/** @throws {ParseError} where the sum of the weights exceeds a u64, which the chain never allows */
+/** @throws {ParseError} if the sum of the weights exceeds a u64, which the chain never allows */
 export function createWarpSet(validators: readonly Validator[]): WarpSet {
   let totalWeight = 0n;
   const keyless = { count: 0, weight: 0n };
@@ -70,9 +72,8 @@ const FLAG_BITS = 0xe0;
 const LARGER_Y_FLAG = 0x20;
 
 /**
- * Orders two compressed G1 points as their uncompressed encodings `x · y` compare, without decompressing them: x is the
- * compressed form without its three flag bits, and of two points with the same x, the one with the flag "larger y" has the
- * larger y. Otherwise, a set of 2,000 keys would cost 2,000 square roots before the first request is served.
+ * Compares two compressed G1 points by their uncompressed encodings `x · y` without decompression, which costs a square root for each
+ * key: x is the compressed form without its three flag bits, and for equal x the flag "larger y" decides.
  */
 function compareUncompressed(a: Uint8Array, b: Uint8Array): number {
   const [headA = 0, headB = 0] = [a[0], b[0]];

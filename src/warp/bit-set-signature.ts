@@ -34,7 +34,7 @@ export function readBitSetSignature(reader: ByteReader): BitSetSignature {
   return { signers, signature };
 }
 
-/** Whether bytes have the form of a signature, whoever its signers are. */
+/** Tests for the form of a signature, with any signers. */
 export function looksLikeBitSetSignature(bytes: Uint8Array): boolean {
   const reader = new ByteReader(bytes, 'BitSetSignature');
   try {

@@ -1,6 +1,6 @@
 /**
- * Lengths in bytes of the points of BLS12-381 in their standard encodings. Public keys are points of G1 and signatures points
- * of G2. On the wire both are compressed: one coordinate and a sign. Uncompressed they have both coordinates.
+ * Lengths in bytes of BLS12-381 points in their standard encodings: public keys in G1, signatures in G2. Points on the wire are
+ * compressed.
  */
 export const BLS_PUBLIC_KEY_LENGTH = 48;
 export const BLS_SIGNATURE_LENGTH = 96;

@@ -4,7 +4,7 @@ import { BLS_PUBLIC_KEY_LENGTH } from './bls-lengths.ts';
 import { type BlockchainID, idBytes, type SubnetID } from './ids.ts';
 
 /**
- * What a ConvertSubnetToL1Tx says about the L1. Its encoding is only ever hashed, to the conversion ID (ACP-77):
+ * The L1's data in a ConvertSubnetToL1Tx. Its encoding is only hashed, to the conversion ID (ACP-77):
  * `u16 0 · subnetID · managerChainID · u32 len managerAddress · u32 count · validators{u32 len nodeID · 48 BLS key · u64 weight}`.
  */
 export interface ConversionData {
@@ -37,7 +37,7 @@ function encodeConversionData(data: ConversionData): Uint8Array {
   return writer.finish();
 }
 
-/** The 32 bytes that a SubnetToL1Conversion message carries: sha256 of the conversion data. */
+/** Returns the sha256 of the conversion data, which a SubnetToL1Conversion message contains. */
 export function conversionID(data: ConversionData): Uint8Array {
   return sha256(encodeConversionData(data));
 }

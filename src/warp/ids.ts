@@ -5,8 +5,11 @@ import { encodeCb58, parseCb58 } from '../lib/encoding/cb58.ts';
 import { ParseError } from '../lib/encoding/parse-error.ts';
 
 /**
- * IDs are held as their canonical text (cb58), branded by what they identify: text compares and hashes by value, which
- * a `Uint8Array` does not. {@link idBytes} and {@link nodeIDBytes} give the bytes where the wire needs them.
+ * IDs are canonical texts (cb58) with a brand for what they identify: texts compare and hash by value, `Uint8Array`s do not.
+ * {@link idBytes} and {@link nodeIDBytes} return the bytes.
+ *
+ * `src/warp` has pure codecs of Warp messages, payloads, justifications and signature requests. It decides nothing about them. Start
+ * with `unsigned-message.ts` and `signed-message.ts`; `reading.ts` decodes bytes of an unknown kind.
  */
 declare const brand: unique symbol;
 type Id<Brand extends string> = string & { readonly [brand]: Brand };
@@ -23,25 +26,25 @@ export const ID_LENGTH = 32;
 export const NODE_ID_LENGTH = 20;
 const NODE_ID_PREFIX = 'NodeID-';
 
-/** 32 zero bytes: the primary network as a subnet, the P-Chain as a blockchain, and elsewhere an ID that is not there. */
+/** 32 zero bytes: the primary network as a subnet, the P-Chain as a blockchain, and elsewhere a missing ID. */
 export const EMPTY_ID = '11111111111111111111111111111111LpoYY';
 export const PRIMARY_NETWORK_ID = EMPTY_ID as SubnetID;
 export const P_CHAIN_ID = EMPTY_ID as BlockchainID;
 
-/** @throws {ParseError} where the bytes are not 32 */
+/** @throws {ParseError} unless there are 32 bytes */
 export function idFromBytes<T extends Id32>(bytes: Uint8Array, what: string): T {
   if (bytes.length !== ID_LENGTH) throw new ParseError(what, `must have ${ID_LENGTH} bytes, has ${bytes.length}`);
   return encodeCb58(bytes) as T;
 }
 
-/** @throws {ParseError} where the text is not the cb58 of 32 bytes */
+/** @throws {ParseError} unless the text is the cb58 of 32 bytes */
 export function parseId<T extends Id32>(text: string, what: string): T {
   return idFromBytes<T>(parseCb58(text, what), what);
 }
 
-/** An ID as clients write it: hex with or without `0x`, or cb58. @throws {ParseError} */
+/** Parses hex with or without `0x`, or cb58. @throws {ParseError} */
 export function parseHexOrCb58Id<T extends Id32>(text: string, what: string): T {
-  // 64 characters are too many for the cb58 of 32 bytes (at most 50), so the two forms cannot be mistaken.
+  // The cb58 of 32 bytes has at most 50 characters, so the two forms are distinct.
   if (text.startsWith('0x') || /^[0-9a-fA-F]{64}$/.test(text)) return idFromBytes<T>(parseHex(text, what), what);
   try {
     return parseId<T>(text, what);
@@ -55,7 +58,7 @@ export function idBytes(id: Id32): Uint8Array {
   return parseCb58(id, 'ID');
 }
 
-/** @throws {ParseError} where the bytes are not 20 */
+/** @throws {ParseError} unless there are 20 bytes */
 export function nodeIDFromBytes(bytes: Uint8Array): NodeID {
   if (bytes.length !== NODE_ID_LENGTH) {
     throw new ParseError('NodeID', `must have ${NODE_ID_LENGTH} bytes, has ${bytes.length}`);
@@ -63,7 +66,7 @@ export function nodeIDFromBytes(bytes: Uint8Array): NodeID {
   return `${NODE_ID_PREFIX}${encodeCb58(bytes)}` as NodeID;
 }
 
-/** @throws {ParseError} where the text is not `NodeID-` and the cb58 of 20 bytes */
+/** @throws {ParseError} unless the text is `NodeID-` and the cb58 of 20 bytes */
 export function parseNodeID(text: string): NodeID {
   if (!text.startsWith(NODE_ID_PREFIX)) throw new ParseError('NodeID', `must start with ${NODE_ID_PREFIX}`);
   return nodeIDFromBytes(parseCb58(text.slice(NODE_ID_PREFIX.length), 'NodeID'));
@@ -73,7 +76,7 @@ export function nodeIDBytes(nodeID: NodeID): Uint8Array {
   return parseCb58(nodeID.slice(NODE_ID_PREFIX.length), 'NodeID');
 }
 
-/** A node is its TLS certificate: ripemd160(sha256(certificate DER)). */
+/** Returns ripemd160(sha256(certificate DER)). */
 export function nodeIDFromCertificate(der: Uint8Array): NodeID {
   return nodeIDFromBytes(ripemd160(sha256(der)));
 }

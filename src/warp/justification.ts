@@ -11,7 +11,7 @@ export type L1ValidatorRegistrationJustification =
   /** The RegisterL1Validator payload itself, not the Warp message around it. */
   | { readonly kind: 'RegisterL1ValidatorMessage'; readonly message: Uint8Array };
 
-/** Where a validation comes from: what the P-Chain has to be shown before it says that the validation is over. */
+/** The origin of a validation: the P-Chain's validators require it to sign that the validation is over. */
 export interface ValidationOrigin {
   readonly validationID: ValidationID;
   readonly justification: L1ValidatorRegistrationJustification;

@@ -10,7 +10,7 @@ import { ID_LENGTH, idBytes, idFromBytes, type SubnetID, type ValidationID } fro
  */
 export type L1Message = SubnetToL1Conversion | RegisterL1Validator | L1ValidatorRegistration | L1ValidatorWeight;
 
-/** P-Chain to L1: the subnet became an L1 with this conversion data. */
+/** P-Chain to L1: the subnet was converted to an L1 with this data. */
 export interface SubnetToL1Conversion {
   readonly kind: 'SubnetToL1Conversion';
   /** sha256 of the conversion data, see `conversion-data.ts`. */
@@ -21,7 +21,7 @@ export interface SubnetToL1Conversion {
 export interface RegisterL1Validator {
   readonly kind: 'RegisterL1Validator';
   readonly subnetID: SubnetID;
-  /** Length-prefixed on the wire, so another length than 20 bytes is possible. */
+  /** 20 bytes, but the encoding allows other lengths. */
   readonly nodeID: Uint8Array;
   /** 48 bytes, compressed G1. */
   readonly blsPublicKey: Uint8Array;
@@ -59,7 +59,7 @@ const L1_VALIDATOR_REGISTRATION_TYPE_ID = 2;
 const L1_VALIDATOR_WEIGHT_TYPE_ID = 3;
 
 const ADDRESS_LENGTH = 20;
-/** Node IDs have 20 bytes today. The limit only refuses absurd lengths. */
+/** Node IDs have 20 bytes today; this bounds the memory. */
 export const MAX_NODE_ID_LENGTH = 1024;
 
 export function encodeL1Message(message: L1Message): Uint8Array {
@@ -102,17 +102,17 @@ export function parseL1Message(bytes: Uint8Array): L1Message {
   return message;
 }
 
-/** The validation ID of a registered validator: sha256 of its RegisterL1Validator bytes. */
+/** Returns the validation ID of a registered validator: sha256 of its RegisterL1Validator bytes. */
 export function registrationValidationID(message: RegisterL1Validator): ValidationID {
   return idFromBytes<ValidationID>(sha256(encodeL1Message(message)), 'validationID');
 }
 
-/** The validation ID of a validator named in the conversion: sha256(subnetID · `u32` index). */
+/** Returns the validation ID of a validator in the conversion: sha256(subnetID · `u32` index). */
 export function conversionValidationID(subnetID: SubnetID, index: number): ValidationID {
   return idFromBytes<ValidationID>(hashConversionValidator(idBytes(subnetID), index), 'validationID');
 }
 
-/** The same as bytes, for callers that try many indices: converting to text would cost more than hashing. */
+/** Returns the bytes of {@link conversionValidationID}, for callers that try many indices: encoding the text would cost more. */
 export function hashConversionValidator(subnetID: Uint8Array, index: number): Uint8Array {
   return sha256(new ByteWriter().bytes(subnetID).u32(index).finish());
 }
@@ -157,7 +157,7 @@ function readValidationID(reader: ByteReader): ValidationID {
 function readOwner(reader: ByteReader, field: string): PChainOwner {
   const threshold = reader.u32(`${field}.threshold`);
   const count = reader.u32(`${field}.addresses`);
-  // Checked before anything is read, so that a count of four billion costs nothing.
+  // Checked before addresses are read, so that a huge count costs nothing.
   if (count * ADDRESS_LENGTH > reader.remaining) throw reader.error(`${field} has ${count} addresses, more than fit`);
   const addresses = Array.from({ length: count }, () => reader.bytes(ADDRESS_LENGTH, `${field}.addresses`));
   return { threshold, addresses };

@@ -1,8 +1,8 @@
 import { type BlockchainID, P_CHAIN_ID } from './ids.ts';
 
-/** What is known of a public network before its API is asked. */
+/** Constants of a public network. */
 export interface PublicNetwork {
-  /** As paths and the configuration spell it. */
+  /** The name in paths and in the configuration. */
   readonly name: 'mainnet' | 'fuji';
   /** Other names of the same network in paths. */
   readonly aliases: readonly string[];
@@ -37,7 +37,7 @@ export const FUJI: PublicNetwork = {
 
 export const PUBLIC_NETWORKS: readonly PublicNetwork[] = [MAINNET, FUJI];
 
-/** The public network that paths call by this name; undefined for any other name. */
+/** Finds the public network with this name or alias. */
 export function publicNetworkNamed(name: string): PublicNetwork | undefined {
   return PUBLIC_NETWORKS.find((network) => network.name === name || network.aliases.includes(name));
 }

@@ -7,7 +7,7 @@ import { parseTeleporterMessage, type TeleporterMessage } from './teleporter-mes
 import { parseUnsignedMessage, type UnsignedMessage } from './unsigned-message.ts';
 import { parseValidatorUptime, type ValidatorUptime } from './validator-uptime.ts';
 
-/** What bytes say that somebody has pasted. */
+/** A decoded form of bytes whose kind is unknown. */
 export type Reading =
   | { readonly as: 'signedMessage'; readonly message: SignedMessage; readonly payload: ReadPayload }
   | { readonly as: 'unsignedMessage'; readonly message: UnsignedMessage; readonly payload: ReadPayload }
@@ -16,24 +16,24 @@ export type Reading =
   | {
       readonly as: 'justification';
       readonly justification: L1ValidatorRegistrationJustification;
-      /** Of one that holds a RegisterL1Validator payload. */
+      /** The RegisterL1Validator payload in the justification. */
       readonly registration: RegisterL1Validator | undefined;
     };
 
 export type ReadingForm = Reading['as'];
 
-/** A Warp payload, and what is in it as far as it is known; validators sign others, too. */
+/** A Warp payload with its decoded content, if known; validators sign unknown payloads too. */
 export type ReadPayload =
   | Hash
   | (AddressedCall & { readonly content: Content | undefined })
   | { readonly kind: 'unknown'; readonly bytes: Uint8Array; readonly reason: string };
 
-/** What addressed calls carry. */
+/** The known payloads of addressed calls. */
 export type Content = L1Message | ValidatorUptime | TeleporterMessage;
 
 /**
- * In the order in which bytes are tried. The first three forms can be told from each other; a bare Hash payload and a
- * SubnetToL1Conversion have the same bytes, and short texts may pass for a protobuf message.
+ * The forms in the order of attempts. The first three are distinct; a bare Hash payload and a SubnetToL1Conversion have the same bytes,
+ * and short texts may be valid protobuf.
  */
 export const READING_FORMS: readonly ReadingForm[] = [
   'signedMessage',
@@ -48,7 +48,7 @@ export interface FailedReading {
   readonly reason: string;
 }
 
-/** Every form in which the bytes can be read, the likeliest first, and why they cannot in the others. */
+/** Decodes the bytes in every possible form, the likeliest first, and reports why the other forms fail. */
 export function readWarpBytes(bytes: Uint8Array): {
   readonly readings: readonly Reading[];
   readonly failed: readonly FailedReading[];
@@ -108,7 +108,7 @@ export function readPayload(bytes: Uint8Array): ReadPayload {
   return payload.kind === 'Hash' ? payload : { ...payload, content: findContent(payload.payload) };
 }
 
-/** Their lengths and first words differ, so that no bytes pass for two of them. */
+/** Decodes a known content. Lengths and first words of the kinds differ, so at most one matches. */
 export function findContent(bytes: Uint8Array): Content | undefined {
   for (const parse of [parseL1Message, parseValidatorUptime, parseTeleporterMessage]) {
     const content = attempt<Content>(() => parse(bytes));

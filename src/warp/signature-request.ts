@@ -4,24 +4,24 @@ import { ParseError } from '../lib/encoding/parse-error.ts';
 import { BLS_SIGNATURE_LENGTH } from './bls-lengths.ts';
 import { SignatureRequestSchema, SignatureResponseSchema } from './gen/sdk_pb.js';
 
-/** ACP-118: what a validator is asked to sign, and what proves to it that it should. */
+/** The request of ACP-118 to sign a message. */
 export interface SignatureRequest {
   /** Bytes of the unsigned message. */
   readonly message: Uint8Array;
-  /** The P-Chain needs one for some messages; empty otherwise. */
+  /** Required for some messages of the P-Chain, else empty. */
   readonly justification: Uint8Array;
 }
 
 /** The handler ID (uvarint) that prefixes every ACP-118 request; responses have no prefix. */
 const SIGNATURE_REQUEST_HANDLER_ID = 0x02;
 /**
- * A response has 98 bytes, and the rest leaves room for fields to come. Without a limit, a peer could fill its 2 MiB frame with
- * a million unknown fields, which take a second to decode.
+ * A response has 98 bytes; the rest is for future fields. Without a limit, a peer could fill its 2 MiB frame with a million unknown
+ * fields, which take a second to decode.
  */
 const MAX_SIGNATURE_RESPONSE_LENGTH = 1024;
 const DECODE_OPTIONS = { readUnknownFields: false };
 
-/** The `app_bytes` of an AppRequest to the source chain. */
+/** Returns the `app_bytes` of an AppRequest to the source chain. */
 export function encodeSignatureRequest(request: SignatureRequest): Uint8Array {
   const body = toBinary(SignatureRequestSchema, create(SignatureRequestSchema, request));
   const bytes = new Uint8Array(1 + body.length);
@@ -37,19 +37,19 @@ export function parseSignatureRequest(bytes: Uint8Array): SignatureRequest {
   }
   try {
     const { message, justification } = fromBinary(SignatureRequestSchema, bytes.subarray(1), DECODE_OPTIONS);
-    // Copies: the decoder's bytes are views of the whole frame.
+    // The decoder's bytes are views of the whole frame.
     return { message: copyBytes(message), justification: copyBytes(justification) };
   } catch (cause) {
     throw new ParseError('SignatureRequest', 'is not the protobuf message', { cause });
   }
 }
 
-/** The bytes of an AppResponse. */
+/** Returns the bytes of an AppResponse. */
 export function encodeSignatureResponse(signature: Uint8Array): Uint8Array {
   return toBinary(SignatureResponseSchema, create(SignatureResponseSchema, { signature }));
 }
 
-/** The 96 bytes of the signature, not checked to be a point. @throws {ParseError} */
+/** Returns the 96 bytes of the signature; they need not be a point of the curve. @throws {ParseError} */
 export function parseSignatureResponse(bytes: Uint8Array): Uint8Array {
   if (bytes.length > MAX_SIGNATURE_RESPONSE_LENGTH) {
     throw new ParseError(
@@ -69,6 +69,6 @@ export function parseSignatureResponse(bytes: Uint8Array): Uint8Array {
       `signature has ${signature.length} bytes, expected ${BLS_SIGNATURE_LENGTH}`,
     );
   }
-  // A copy: the decoder's bytes are a view of the frame, and signatures are cached far longer than that.
+  // The decoder's bytes are a view of the frame, which a cached signature would keep in memory.
   return copyBytes(signature);
 }

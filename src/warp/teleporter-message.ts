@@ -3,7 +3,7 @@ import { ParseError } from '../lib/encoding/parse-error.ts';
 import { type BlockchainID, idBytes, idFromBytes } from './ids.ts';
 
 /**
- * What a Teleporter contract sends, as the payload of an AddressedCall: the ABI encoding of one struct (icm-contracts
+ * The message of a Teleporter contract, in the payload of an AddressedCall: the ABI encoding of one struct (icm-contracts
  * `ITeleporterMessenger.sol`). Addresses have 20 bytes.
  */
 export interface TeleporterMessage {
@@ -13,10 +13,10 @@ export interface TeleporterMessage {
   readonly destinationBlockchainID: BlockchainID;
   readonly destinationAddress: Uint8Array;
   readonly requiredGasLimit: bigint;
-  /** Anybody may relay it where there are none. */
+  /** Empty allows all relayers. */
   readonly allowedRelayerAddresses: readonly Uint8Array[];
   readonly receipts: readonly TeleporterReceipt[];
-  /** Of the contracts that use Teleporter: opaque here. */
+  /** Opaque data of the contracts that use Teleporter. */
   readonly message: Uint8Array;
 }
 
@@ -28,9 +28,9 @@ export interface TeleporterReceipt {
 const WHAT = 'TeleporterMessage';
 const WORD = 32;
 const ADDRESS_LENGTH = 20;
-/** Words of the struct itself: five fields, and three offsets of what has no fixed length. */
+/** Words of the struct: five fields, and the offsets of three fields of variable length. */
 const HEAD_WORDS = 8;
-/** Where the struct begins: after one word, which is the offset of the struct. */
+/** The struct follows one word with its offset. */
 const STRUCT_OFFSET = WORD;
 
 export function encodeTeleporterMessage(message: TeleporterMessage): Uint8Array {
@@ -59,8 +59,7 @@ export function encodeTeleporterMessage(message: TeleporterMessage): Uint8Array 
 }
 
 /**
- * Takes the encoding that contracts produce, and no other form of the same values: what is not a Teleporter message must not be
- * taken for one.
+ * Parses only the exact encoding of contracts, so that other payloads are not mistaken for a Teleporter message.
  *
  * @throws {ParseError}
  */
@@ -72,7 +71,7 @@ export function parseTeleporterMessage(bytes: Uint8Array): TeleporterMessage {
   const destinationBlockchainID = idFromBytes<BlockchainID>(reader.bytes(WORD, 'destinationBlockchainID'), WHAT);
   const destinationAddress = reader.address('destinationAddress');
   const requiredGasLimit = reader.number('requiredGasLimit');
-  // They follow from the lengths, which come later; the comparison at the end checks them.
+  // The comparison at the end checks the offsets, which follow from the lengths.
   for (const field of ['allowedRelayerAddresses', 'receipts', 'message']) reader.number(`the offset of ${field}`);
   const relayerCount = reader.count('allowedRelayerAddresses', WORD);
   const allowedRelayerAddresses = Array.from({ length: relayerCount }, () => reader.address('allowedRelayerAddresses'));
@@ -120,7 +119,7 @@ class WordReader {
     return this.bytes(WORD, field).slice(WORD - ADDRESS_LENGTH);
   }
 
-  /** Checked before anything is read, so that a huge count costs nothing. */
+  /** Checks the count before items are read, so that a huge one costs nothing. */
   count(field: string, itemLength: number): number {
     const count = this.number(`the length of ${field}`);
     if (count * BigInt(itemLength) > BigInt(this.#bytes.length - this.#at)) {

@@ -6,13 +6,13 @@ import { looksLikeBitSetSignature } from './bit-set-signature.ts';
 import { type BlockchainID, ID_LENGTH, idBytes, idFromBytes, type MessageID } from './ids.ts';
 
 /**
- * What validators sign: `u16 0 · u32 networkID · 32 sourceChainID · u32 len · payload`
+ * The message that validators sign: `u16 0 · u32 networkID · 32 sourceChainID · u32 len · payload`
  * (avalanchego `vms/platformvm/warp/unsigned_message.go`).
  */
 export interface UnsignedMessage {
   readonly networkID: number;
   readonly sourceChainID: BlockchainID;
-  /** Opaque here, because validators decide what they sign, and new types of payload appear. */
+  /** Opaque, because validators decide what they sign. */
   readonly payload: Uint8Array;
   /** The encoding; BLS signatures are over these bytes. */
   readonly bytes: Uint8Array;
@@ -21,8 +21,8 @@ export interface UnsignedMessage {
 }
 
 /**
- * Longest payload accepted. The reference limits addressed calls to 24 KiB, but not messages as such. A message that does not
- * fit into a peer-to-peer frame (2 MiB) can never be signed, and nothing on a public network comes near 256 KiB.
+ * Longest accepted payload. The reference limits addressed calls to 24 KiB, but not messages. A message must fit into a peer-to-peer
+ * frame (2 MiB) to be signed, and messages of public networks are far below 256 KiB.
  */
 export const MAX_PAYLOAD_LENGTH = 256 * 1024;
 /** codec version, network ID, source chain, payload length */
@@ -38,7 +38,7 @@ export function createUnsignedMessage(
   return { networkID, sourceChainID, payload, bytes, id: messageID(bytes) };
 }
 
-/** @throws {ParseError} which says so where the bytes are a signed message: clients mix the two up */
+/** @throws {ParseError} with a hint if the bytes are a signed message, a common mistake of clients */
 export function parseUnsignedMessage(bytes: Uint8Array): UnsignedMessage {
   const reader = new ByteReader(bytes, 'UnsignedMessage');
   const message = readUnsignedMessage(reader, bytes);
@@ -50,7 +50,7 @@ export function parseUnsignedMessage(bytes: Uint8Array): UnsignedMessage {
   return message;
 }
 
-/** Reads the message that `bytes` starts with. `reader` stands at the start of the same bytes. @throws {ParseError} */
+/** Reads the message at the start of `bytes`, where `reader` is. @throws {ParseError} */
 export function readUnsignedMessage(reader: ByteReader, bytes: Uint8Array): UnsignedMessage {
   reader.codecVersion();
   const networkID = reader.u32('networkID');

@@ -5,8 +5,8 @@ import { encodeWarpPayload } from './payload.ts';
 import { createUnsignedMessage, type UnsignedMessage } from './unsigned-message.ts';
 
 /**
- * `u16 0 · u32 0 · 32 validationID · u64 totalUptime`: that an L1 validator has been up for at least so long
- * (avalanchego `graft/subnet-evm/warp/messages`). Nodes of the L1's own chain sign it where their own figure is as high.
+ * `u16 0 · u32 0 · 32 validationID · u64 totalUptime`: a lower bound of an L1 validator's uptime (avalanchego
+ * `graft/subnet-evm/warp/messages`). Nodes of the L1's chain sign it if their own figure is at least as high.
  */
 export interface ValidatorUptime {
   readonly kind: 'ValidatorUptime';
@@ -32,7 +32,7 @@ export function parseValidatorUptime(bytes: Uint8Array): ValidatorUptime {
   return { kind: 'ValidatorUptime', validationID, totalUptime };
 }
 
-/** The message as the L1's chain sends it: no transaction emits it, so its call has no source address. */
+/** Creates the message of the L1's chain. No transaction emits it, so its call has no source address. */
 export function createUptimeMessage(
   networkID: number,
   blockchainID: BlockchainID,

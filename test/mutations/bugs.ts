@@ -399,14 +399,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   // Secrets.
   {
     name: 'a key in the path of a base URL is printed',
-    file: 'src/config/load/mask.ts',
+    file: 'src/config/schema/mask.ts',
     find: "return rest === '' ? text : `${origin}/${MASK}`;",
     replace: 'return text;',
     tests: ['test/unit/config'],
   },
   {
     name: 'passwords in URLs are printed',
-    file: 'src/config/load/mask.ts',
+    file: 'src/config/schema/mask.ts',
     find: 'text.replace(/\\/\\/.*@/s, `//${MASK}@`)',
     replace: 'text',
     tests: ['test/unit/config'],

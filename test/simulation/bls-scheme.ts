@@ -8,9 +8,9 @@ export interface BlsScheme {
   publicKey(key: number): Uint8Array;
   /** 96 bytes, compressed. */
   sign(key: number, message: Uint8Array): Uint8Array;
-  /** A signature that is wrong by so much: errors that add up to 0 cancel in a plain sum. */
+  /** Signs with an additive error: errors whose sum is 0 cancel in a plain sum. */
   signOffBy(key: number, message: Uint8Array, error: number): Uint8Array;
-  /** On the curve, but off the subgroup by such a part; parts may cancel too. */
+  /** Signs with a part outside the subgroup; such parts may cancel too. */
   signOffSubgroup(key: number, message: Uint8Array, part: number): Uint8Array;
   readonly infinity: Uint8Array;
   /** Judges an aggregate without the code under test. */

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 
 /**
- * Random draws from a seed. Each part of a simulation takes a {@link Draws.fork} under a name of its own: so a part that draws once more
- * does not change what all others draw.
+ * Random draws from a seed. Each part of a simulation takes a {@link Draws.fork} with its name, so that more draws in one part do not
+ * change those of others.
  */
 export class Draws {
   readonly #seed: string;
@@ -45,7 +45,7 @@ export class Draws {
     return picked;
   }
 
-  /** One of the names, each as often as its weight says; undefined where all weights are 0. */
+  /** Draws one of the names by weight; undefined if all weights are 0. */
   weighted<Name extends string>(weights: Readonly<Partial<Record<Name, number>>>): Name | undefined {
     const entries = Object.entries(weights) as [Name, number][];
     let left = this.next() * entries.reduce((sum, [, weight]) => sum + weight, 0);

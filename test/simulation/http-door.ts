@@ -7,7 +7,7 @@ import type { Network } from '../../src/network/network.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 
-/** So many services may run in one world. */
+/** The most services in one world. */
 const SERVICES = 4;
 
 export type HttpAnswer =
@@ -65,7 +65,7 @@ export class HttpDoor {
     return new HttpDoor(server, world, underWay);
   }
 
-  /** From now on requests go to these. */
+  /** Sets the networks that requests go to. */
   lead(networks: readonly Network[], clock: Clock): void {
     this.#world.networks = networks;
     this.#world.clock = clock;
@@ -80,7 +80,7 @@ export class HttpDoor {
     this.#underWay.get(requestID)?.destroy();
   }
 
-  /** @returns undefined where the client left before the answer */
+  /** @returns undefined if the client left before the answer */
   async post(service: number, body: object, client: string, requestID: string): Promise<HttpAnswer | undefined> {
     try {
       const { statusCode, body: text } = await this.#server.inject({
@@ -99,7 +99,7 @@ export class HttpDoor {
   }
 }
 
-/** Whom the door leads to now. */
+/** The current targets of the door. */
 interface Led {
   networks: readonly Network[];
   clock: Clock;

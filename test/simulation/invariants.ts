@@ -5,9 +5,9 @@ import type { Ledger, LedgerSet } from './ledger.ts';
 import type { MessagePlan, Plan, RequestPlan } from './plan.ts';
 import type { Watcher } from './service.ts';
 
-/** Pauses after which a validator is asked again, each once. */
+/** Pauses before the retries of a query. */
 const RETRIES = 2;
-/** Of the search for bad signers, which has a time of its own. */
+/** The extra time of the search for invalid signers. */
 const SEARCH_MS = 2_000;
 /** A store that does not answer is waited for once. */
 const STORE_MS = 250;
@@ -19,7 +19,7 @@ interface Collection {
   readonly startMs: number;
   endMs: number | undefined;
   query: object | undefined;
-  /** When so much weight was lost for good that the quorum could not be reached. */
+  /** The time at which the lost weight made the quorum unreachable. */
   lostMs: number | undefined;
   readonly asks: Map<NodeID, Ask[]>;
 }
@@ -44,7 +44,7 @@ export class Invariants implements Watcher {
   readonly #nodeIDOf: (number: number) => NodeID;
   readonly #collections: Collection[] = [];
   #isMuted = false;
-  /** Of this service. */
+  /** Unfinished requests of this service. */
   readonly live = new Set<LiveRequest>();
 
   constructor(plan: Plan, ledger: Ledger, nowMs: () => number, nodeIDOf: (number: number) => NodeID) {
@@ -62,7 +62,7 @@ export class Invariants implements Watcher {
     return this.#collections.filter(({ endMs }) => endMs === undefined).length;
   }
 
-  /** Its process is no more: what its code still does is seen by nobody. */
+  /** Ignores later events, because the process has ended. */
   mute(): void {
     this.#isMuted = true;
   }
@@ -148,7 +148,7 @@ export class Invariants implements Watcher {
       if (kinds.has(kind)) continue;
       kinds.add(kind);
       const subnetID = signingSubnetID ?? asked.subnetID;
-      // Balances that end are another reason to sign anew, in L1s alone.
+      // Low balances, which only L1s have, are another reason to sign again.
       const avoidances = [...this.#ledger.plan.blocks].some(({ sets }) =>
         sets.get(subnetID as never)?.some(({ balance }) => balance !== undefined),
       )
@@ -159,7 +159,7 @@ export class Invariants implements Watcher {
     if (open > allowed) this.violate(`${open} collections of one message at once, for requests of ${allowed} kinds`);
   }
 
-  /** The one request that a collection can be for, and its set; undefined where there are several. */
+  /** Returns the only request that a collection can belong to, and its set; undefined if there are several. */
   #settingOf({ message }: Collection): { readonly quorum: number; readonly set: LedgerSet } | undefined {
     const requests = [...this.live].filter((one) => equalBytes(one.message.message.bytes, message));
     const [first] = requests;

@@ -3,12 +3,12 @@ import type { BlockchainID, SubnetID } from '../../src/warp/ids.ts';
 
 /** A validator of a subnet, as the P-Chain has it. */
 export interface LedgerEntry {
-  /** Of its identity. */
+  /** Number of its identity. */
   readonly number: number;
-  /** Of its BLS key; undefined for one without a key. */
+  /** Number of its BLS key; undefined without a key. */
   readonly key: number | undefined;
   readonly weight: bigint;
-  /** In nAVAX, of L1 validators: at a price of 1 nAVAX a second, so long does it last. */
+  /** nAVAX of an L1 validator, which are seconds at a price of 1 nAVAX a second. */
   readonly balance?: bigint;
 }
 
@@ -25,7 +25,7 @@ export interface LedgerPlan {
   readonly chains: ReadonlyMap<BlockchainID, SubnetID>;
   /** In ascending order of height and time; the first one is there from the start. */
   readonly blocks: readonly LedgerBlock[];
-  /** Of chains with epochs: how many blocks their epoch is behind. */
+  /** The number of blocks that epochs are behind, for chains with epochs. */
   readonly epochLag: ReadonlyMap<BlockchainID, bigint>;
 }
 
@@ -75,7 +75,7 @@ export class Ledger {
   }
 }
 
-/** Of a block that nobody looks into. */
+/** Returns the ID of a block without content. */
 export function blockIDBytes(height: bigint): Uint8Array {
   return new Uint8Array(hash('sha256', `simulated block ${height}`, 'buffer'));
 }

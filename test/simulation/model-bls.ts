@@ -12,14 +12,14 @@ import type { BlsScheme } from './bls-scheme.ts';
 
 /**
  * BLS without its curve: keys and signatures are integers modulo a prime, a signature is secret · H(message), and both add up as points
- * do. A signature has a second part, modulo a small number, that is 0 in the subgroup. Everybody can forge it, and it takes a
- * microsecond, so that the real code above it (sums, batches, the search for bad signers) can be run millions of times.
+ * do. A signature has a second part, modulo a small number, that is 0 in the subgroup. It is forgeable, and takes a
+ * microsecond, so that the real code above it (sums, batches, the search for invalid signers) runs millions of times.
  */
 const P = 2n ** 61n - 1n;
-/** Of the second part: the part of the curve's order that is not the subgroup's. */
+/** The modulus of the second part, like the cofactor of the curve. */
 const COFACTOR = 13n;
 const [KEY_LENGTH, SIGNATURE_LENGTH, PACKED_LENGTH, DEFECT_LENGTH] = [48, 96, 16, 8];
-/** As in the real encodings: compressed, infinity. */
+/** Flags of the real encodings. */
 const [COMPRESSED, INFINITY] = [0x80, 0x40];
 
 interface Element {
@@ -92,7 +92,7 @@ function modulo(value: bigint, modulus: bigint): bigint {
   return ((value % modulus) + modulus) % modulus;
 }
 
-/** 0 for a good signature; undefined where no pairing would be computed. */
+/** Returns 0 for a valid signature; undefined if no pairing would be computed. */
 function defectOf({ key, message, signature }: SignatureCheck): bigint | undefined {
   const [k, m, s] = [elementOf(key), elementOf(message), elementOf(signature)];
   if (k.value === 0n || s.offSubgroup !== 0n || s.value === 0n) return undefined;

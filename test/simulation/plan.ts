@@ -12,7 +12,7 @@ import type { Mood, Reaction, ValidatorPlan } from './simulated-validator.ts';
 export interface Plan {
   readonly seed: number;
   readonly networkID: number;
-  /** Which faults this seed has at all: few at a time, so that each shows its own effect. */
+  /** The kinds of faults of this seed: few at a time, so that each has a visible effect. */
   readonly themes: ReadonlySet<Theme>;
   readonly bls: 'model' | 'model without defects' | 'noble' | 'native';
   /** How long one job of the BLS threads takes. */
@@ -25,9 +25,9 @@ export interface Plan {
   readonly aggregation: AggregationConfig;
   readonly messages: readonly MessagePlan[];
   readonly requests: readonly RequestPlan[];
-  /** How long the service goes on after the last answer, before it is closed. */
+  /** The time between the last answer and closing the service. */
   readonly lingersMs: number;
-  /** Undefined where there is one service alone, with no store to share. */
+  /** Undefined for one service without a shared store. */
   readonly replicas: ReplicasPlan | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface ReplicasPlan {
   readonly count: number;
   readonly secrets: 'one' | 'none' | 'one differs';
   readonly store: StorePlan;
-  /** Whether who lies in the store has the replicas' secret. */
+  /** Whether the attacker has the secret of the replicas. */
   readonly isTraitor: boolean;
   /** One replica at least has no end before the others. */
   readonly ends: readonly ReplicaEnd[];
@@ -46,7 +46,7 @@ export interface ReplicaEnd {
   readonly replica: number;
   readonly atMs: number;
   readonly how: 'killed' | 'drained';
-  /** So long after it another process takes its place; undefined where none does. */
+  /** Delay until another process replaces it; undefined for none. */
   readonly comesBackAfterMs: number | undefined;
 }
 
@@ -57,7 +57,7 @@ export interface MessagePlan {
   readonly subnetID: SubnetID | undefined;
   /** Without it, honest validators refuse. */
   readonly needs: Uint8Array | undefined;
-  /** With it, all honest validators refuse. */
+  /** The error code with which all honest validators refuse. */
   readonly refusal: number | undefined;
 }
 
@@ -74,7 +74,7 @@ export interface RequestPlan {
   readonly signingSubnetID: SubnetID | undefined;
   readonly destinationChainID: BlockchainID | undefined;
   readonly leavesAfterMs: number | undefined;
-  /** Which replica it goes to, if that one serves. */
+  /** The preferred replica. */
   readonly replica: number;
 }
 
@@ -88,7 +88,7 @@ const THEMES: Readonly<Record<Theme, number>> = {
   'slow machine': 0.06,
 };
 
-/** How often each fault comes, where it comes at all. To add one: name it here, and write what it does beside the others of its kind. */
+/** Relative frequencies of faults. To add one, name it here, and implement it beside the others of its kind. */
 const REACTIONS: Readonly<Record<Exclude<Reaction, 'signs'>, number>> = {
   slow: 2,
   silent: 3,
@@ -167,7 +167,7 @@ function someOf<Name extends string>(
 
 const id = <T extends SubnetID | BlockchainID>(draws: Draws): T => idFromBytes<T>(draws.bytes(32), 'ID');
 
-/** @param bls of which share the real backends are, is for whoever runs many seeds to say */
+/** @param bls selects the backend; by default it follows from the seed */
 export function planOf(seed: number, bls?: Plan['bls']): Plan {
   const root = new Draws(`simulation ${seed}`);
   const draws = root.fork('plan');
@@ -239,7 +239,7 @@ function drawSet(draws: Draws, first: number, count: number, isL1: boolean): Led
   });
 }
 
-/** One validator comes, goes, or gets another weight or key. */
+/** Adds or removes a validator, or changes its weight or key. */
 function change(draws: Draws, set: LedgerSet): LedgerSet {
   const at = draws.int(0, set.length - 1);
   const entry = set[at];
@@ -267,7 +267,7 @@ export function planMessages(draws: Draws, networkID: number, { chains }: Ledger
     return {
       message,
       subnetID: isForeign ? undefined : chains.get(chain),
-      // The P-Chain's justifications have forms of their own.
+      // Justifications of the P-Chain have other forms.
       needs: chain !== P_CHAIN_ID && draws.chance(0.25) ? draws.bytes(8) : undefined,
       refusal: draws.chance(0.08) ? draws.pick([6, 11, 4, -2]) : undefined,
     };
@@ -278,7 +278,7 @@ export function planValidators(draws: Draws, themes: ReadonlySet<Theme>, { block
   const numbers = new Set(
     blocks.flatMap(({ sets }) => [...sets.values()].flatMap((set) => set.map(({ number }) => number))),
   );
-  // From nobody over the third that must do no harm to everybody.
+  // From none over the harmless third to all.
   const badShare = themes.has('validators') ? draws.pick([0.1, 0.3, 0.3, 0.6, 1]) : 0;
   const homelessShare = themes.has('addresses') ? draws.pick([0.1, 0.3, 0.8]) : 0;
   const fashion = someOf(draws, REACTIONS);

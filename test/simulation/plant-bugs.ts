@@ -8,11 +8,11 @@ export interface Bug {
   readonly module: string;
   /** The module as it would be; `original` is the right one. */
   readonly plant: (original: never) => Record<string, unknown>;
-  /** What the simulation says of it. */
+  /** Matches the violation that the simulation reports. */
   readonly found: RegExp;
 }
 
-/** So many seeds may pass before one finds it. */
+/** The most seeds until one finds the bug. */
 const MAX_SEEDS = 400;
 
 export function bug<Module>(

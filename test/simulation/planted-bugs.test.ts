@@ -62,7 +62,7 @@ const BUGS: readonly Bug[] = [
     }),
   ),
   bug<ResultKey>(
-    'a flight shared whatever the justification',
+    'a flight shared by different justifications',
     'aggregation/request/result-key.ts',
     /no validator signs as it was asked/,
     (original) => {
@@ -77,7 +77,7 @@ const BUGS: readonly Bug[] = [
     },
   ),
   bug<ResultKey>(
-    'a flight shared whatever the set',
+    'a flight shared by different sets',
     'aggregation/request/result-key.ts',
     /signed message that/,
     (original) => ({
@@ -89,7 +89,7 @@ const BUGS: readonly Bug[] = [
     }),
   ),
   bug<ResultKey>(
-    'a flight shared whatever the quorum',
+    'a flight shared by different quorums',
     'aggregation/request/result-key.ts',
     /below \d+ %/,
     (original) => ({
@@ -150,7 +150,7 @@ const BUGS: readonly Bug[] = [
     }),
   ),
   bug<Queries>(
-    'a lost quorum that nobody notices',
+    'a lost quorum that is not noticed',
     'aggregation/collection/query-plan.ts',
     /after its quorum was out of reach/,
     (original) => ({
@@ -174,7 +174,7 @@ const BUGS: readonly Bug[] = [
     }),
   ),
   bug<Limits>(
-    'a place that is never given back',
+    'a permit that is never released',
     'aggregation/admission/admission.ts',
     /aggregations_admitted is \d+/,
     (original) => ({
@@ -187,7 +187,7 @@ const BUGS: readonly Bug[] = [
     }),
   ),
   bug<Progress>(
-    'listeners that hear on',
+    'listeners that are not removed',
     'aggregation/collection/progress.ts',
     /after its request had ended/,
     (original) => ({

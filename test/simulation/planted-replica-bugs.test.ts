@@ -1,17 +1,17 @@
 import { describe } from 'vitest';
 import type * as SharedOutcomeModule from '../../src/aggregation/request/shared-outcome.ts';
 import type { Clock } from '../../src/lib/concurrency/clock.ts';
+import type * as SingleFlightModule from '../../src/store/redis/distributed-single-flight.ts';
 import type * as SealModule from '../../src/store/redis/seal.ts';
 import type * as LimitsModule from '../../src/store/redis/shared-limit-counters.ts';
 import type * as SharedStoreModule from '../../src/store/redis/shared-store.ts';
 import type * as SharedValuesModule from '../../src/store/redis/shared-values.ts';
 import type { SharedValues } from '../../src/store/redis/shared-values.ts';
-import type * as SharedWorkModule from '../../src/store/redis/shared-work.ts';
 import { parseSignedMessage } from '../../src/warp/signed-message.ts';
 import { type Bug, bug, testBugs } from './plant-bugs.ts';
 
 type Values = typeof SharedValuesModule;
-type Work = typeof SharedWorkModule;
+type Work = typeof SingleFlightModule;
 type Store = typeof SharedStoreModule;
 type Outcome = typeof SharedOutcomeModule;
 type Seal = typeof SealModule;
@@ -45,18 +45,18 @@ const BUGS: readonly Bug[] = [
     })),
   ),
   bug<Work>(
-    'a lease that is given back by whoever leaves, or has lost it',
-    'store/redis/shared-work.ts',
+    'a lease that is released after a cancellation or its loss',
+    'store/redis/distributed-single-flight.ts',
     /put an end to a lease/,
     (original) => ({
-      createSharedWork(options: Parameters<Work['createSharedWork']>[0]) {
+      createDistributedSingleFlight(options: Parameters<Work['createDistributedSingleFlight']>[0]) {
         const { values } = options;
         const replace: SharedValues['replace'] = async (key, expected, replacement) => {
           if (replacement.value !== undefined) return values.replace(key, expected, replacement);
           await values.delete(key);
           return { kind: 'replaced' };
         };
-        const work = original.createSharedWork({ ...options, values: { ...values, replace } });
+        const work = original.createDistributedSingleFlight({ ...options, values: { ...values, replace } });
         return {
           run(...[key, task, signal]: Parameters<typeof work.run>) {
             signal.addEventListener('abort', () => void values.delete(key), { once: true });
@@ -67,7 +67,7 @@ const BUGS: readonly Bug[] = [
     }),
   ),
   bug<Values>(
-    'a lease that anybody takes',
+    'a lease that every replica takes',
     'store/redis/shared-values.ts',
     /put an end to a lease/,
     wrongValues((values) => ({
@@ -93,7 +93,7 @@ const BUGS: readonly Bug[] = [
     })),
   ),
   bug<Values>(
-    'an outcome that nobody is told',
+    'an outcome that is not shared',
     'store/redis/shared-values.ts',
     /collections of one message over all replicas|a lease is left/,
     wrongValues(({ set }) => ({
@@ -101,22 +101,22 @@ const BUGS: readonly Bug[] = [
     })),
   ),
   bug<Work>(
-    'work that waits for nobody',
-    'store/redis/shared-work.ts',
+    'work without single flight',
+    'store/redis/distributed-single-flight.ts',
     /without the lease|more often|at once/,
     (original) => ({
-      createSharedWork: (...args: Parameters<Work['createSharedWork']>) => {
-        original.createSharedWork(...args);
+      createDistributedSingleFlight: (...args: Parameters<Work['createDistributedSingleFlight']>) => {
+        original.createDistributedSingleFlight(...args);
         return { run: (_key: string, task: { work(waitedMs: number): Promise<unknown> }) => task.work(0) };
       },
     }),
   ),
   bug<Work>(
-    'whoever waits does not take over where the holder has died',
-    'store/redis/shared-work.ts',
+    'waiting replicas that do not take over from a dead holder',
+    'store/redis/distributed-single-flight.ts',
     /while nobody was at it/,
     (original) => ({
-      createSharedWork(options: Parameters<Work['createSharedWork']>[0]) {
+      createDistributedSingleFlight(options: Parameters<Work['createDistributedSingleFlight']>[0]) {
         const { values, seal } = options;
         const waitedFor = new Set<string>();
         let looks = 0;
@@ -133,7 +133,7 @@ const BUGS: readonly Bug[] = [
           const name = `${key} ${Buffer.from(token).toString('hex')}`;
           return { kind: 'other', value: Buffer.concat([token, seal.seal(name, lease)]) };
         };
-        return original.createSharedWork({ ...options, values: { ...values, replace } });
+        return original.createDistributedSingleFlight({ ...options, values: { ...values, replace } });
       },
     }),
   ),
@@ -164,7 +164,7 @@ const BUGS: readonly Bug[] = [
     }),
   ),
   bug<Seal>(
-    'a seal that is not looked at',
+    'a seal that is not verified',
     'store/redis/seal.ts',
     /though all that it needed was there|signed message that|at height/,
     (original) => ({
@@ -176,7 +176,7 @@ const BUGS: readonly Bug[] = [
     }),
   ),
   bug<Store>(
-    'a store that is waited for without end',
+    'an unbounded wait for the store',
     'store/redis/shared-store.ts',
     /had no answer|took \d+ ms/,
     (original) => ({

@@ -8,16 +8,15 @@ export type RedisScript = (keys: readonly string[], args: readonly string[], cal
 
 type Scope = Map<string, unknown>;
 type Eval = (scope: Scope) => unknown;
-/** Undefined where the block goes on after it. */
+/** Undefined if the block continues. */
 type Run = (scope: Scope) => { readonly returned: unknown } | undefined;
 
 const scripts = new Map<string, RedisScript>();
 
 /**
- * A script of the service, as Redis would run it: so much of Lua as our scripts use. So the simulation runs the scripts themselves, and not
- * what somebody thought that they do.
+ * Interprets the part of Lua that the scripts of the service use, so that the simulation runs the real scripts.
  *
- * @throws on whatever else Lua has
+ * @throws on other parts of Lua
  */
 export function compileRedisScript(source: string): RedisScript {
   const known = scripts.get(source);
@@ -39,13 +38,13 @@ export function compileRedisScript(source: string): RedisScript {
   return script;
 }
 
-/** Of decimal numbers. Of any other text there is none. */
+/** Converts decimal numbers only. */
 function toNumber(value: unknown): number | undefined {
   const number = String(value).trim() === '' ? Number.NaN : Number(value);
   return Number.isNaN(number) ? undefined : number;
 }
 
-/** As Redis turns Lua's values into its own. */
+/** Converts Lua values like Redis does. */
 function toReply(value: unknown): Reply {
   if (value === undefined || value === null || value === false) return null;
   if (value === true) return 1;

@@ -3,9 +3,9 @@ import type { StakingCertificate } from '../../src/p2p/identity/certificate.ts';
 
 type Certificates = typeof CertificateModule;
 
-/** By the bytes of their certificates, all validators of all worlds; others come and go. */
+/** Certificates of the validators of all worlds, by their bytes. */
 const MAX_CERTIFICATES = 1_000;
-/** Of one node: of its addresses. */
+/** Address signatures of one node. */
 const MAX_SIGNATURES = 100;
 
 /**

@@ -19,18 +19,18 @@ const USE_NS = 600e9;
 const SECRET = 'the secret of the replicas';
 const OTHER_SECRET = 'the secret of a replica that was not told';
 
-/** The store of a world with replicas, and who watches it. */
+/** The store of a world with replicas, and its watchers. */
 export interface ReplicaStore {
   readonly redis: SimulatedRedis;
   readonly invariants: SharedInvariants;
   /** Whether it may tell again what was true before, as a failure. */
   readonly canPutBack: boolean;
-  /** Whether it may tell what nobody has written. */
+  /** Whether the store may return forged values. */
   readonly canForge: boolean;
   /** @param index of the replica; `number` that of its process */
   optionsOf(index: number, number: number): SharedOptions;
   watcherOf(number: number, own: Invariants): Watcher;
-  /** As each request is counted that a client makes. */
+  /** Counts a request like those of clients. */
   useLimit(limits: LimitCounters): Promise<void>;
   /** When all is over. */
   expectLeft(): void;

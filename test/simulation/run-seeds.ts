@@ -12,7 +12,7 @@ export type Bls = Plan['bls'];
 
 /** Runs seeds one after the other, with all that they share. */
 export interface Simulator {
-  /** @param bls which the seed says, unless given */
+  /** @param bls default: by the seed */
   run(seed: number, bls?: Bls): Promise<Report & { readonly plan: Plan }>;
   /** A world of several replicas. */
   runReplicas(seed: number, bls?: Bls): Promise<Report & { readonly plan: Plan }>;

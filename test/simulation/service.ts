@@ -22,7 +22,7 @@ import type { ClockView } from './virtual-time.ts';
 
 /** What the ports of one service see of its work; the invariants are judged by it. */
 export interface Watcher {
-  /** A collection began; the function returned is called when it ends, and told whether it has found a message good. */
+  /** Called when a collection begins; the returned function is called at its end, with whether a message was valid. */
   collectionBegan(message: Uint8Array): (isSigned: boolean) => void;
   /** A question to a node began; `query` is one object for all questions of one collection. */
   asked(query: object, message: Uint8Array, nodeID: NodeID): (outcome: SignatureOutcome['kind'], code?: number) => void;
@@ -34,15 +34,15 @@ export interface SharedOptions {
   readonly secret: string | undefined;
 }
 
-/** Of the network, which replicas have in common. */
+/** The network of all replicas. */
 export const NETWORK_NAME = 'sim';
 /** In front of all keys in the store. */
 export const KEY_PREFIX = 'simulated:';
 
 export interface ServiceOptions {
-  /** Of its identity. */
+  /** Number of its identity. */
   readonly number: number;
-  /** Undefined where there are no replicas. */
+  /** Undefined without replicas. */
   readonly shared: SharedOptions | undefined;
   readonly plan: Plan;
   readonly clock: ClockView;
@@ -56,7 +56,7 @@ export interface ServiceOptions {
 export interface SimulatedService extends AsyncDisposable {
   readonly network: Network;
   readonly limits: LimitCounters;
-  /** Of one of its metrics. */
+  /** Returns the values of a metric. */
   valuesOf(
     metric: string,
   ): Promise<readonly { readonly value: number; readonly labels: Readonly<Record<string, unknown>> }[]>;

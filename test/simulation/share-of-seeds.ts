@@ -1,17 +1,17 @@
 import { describe, expect, inject, test } from 'vitest';
 import { type Bls, describeFailure, openSimulator, type Simulator } from './run-seeds.ts';
 
-/** Over all shares. */
+/** For all shares together. */
 const SCHEDULES = Number(process.env['SIMULATION_SCHEDULES'] ?? inject('schedules'));
 const REPLICA_SCHEDULES = Number(process.env['SIMULATION_SCHEDULES'] ?? inject('replicaSchedules'));
-/** Where the seeds start. The same in each run, unless others are asked for. */
+/** The first seed, equal in each run unless configured. */
 const FIRST = Number(process.env['SIMULATION_FIRST'] ?? 1);
 /** One in so many runs over a real backend: a check of the model, which takes ten times as long. */
 const REAL_EVERY = 100;
 const REAL_REPLICAS_EVERY = 500;
-/** So that one bug does not fill pages. */
+/** Bounds the output for one bug. */
 const MAX_FAILURES = 5;
-/** So few schedules may not show all that there is. */
+/** Fewer schedules may not cover all outcomes. */
 const MANY = 1_000;
 const MANY_OF_REPLICAS = 600;
 
@@ -43,7 +43,7 @@ export function testShare(share: number, shares: number): void {
       ...{ share, shares, schedules: SCHEDULES },
       run: (simulator, seed) => simulator.run(seed, backendOf(seed, REAL_EVERY)),
     });
-    // What never happens is not tested: each end of a request comes up.
+    // Each outcome of a request must occur, or it is not tested.
     if (SCHEDULES < MANY) return;
     expect([...outcomes]).toEqual(
       expect.arrayContaining([
@@ -83,7 +83,7 @@ async function runShare({ share, shares, schedules, run }: Share) {
   return { outcomes, sharedWork };
 }
 
-/** In turns noble and blst; undefined where the seed says it. */
+/** Alternates noble and blst; undefined selects by the seed. */
 function backendOf(seed: number, realEvery: number): Bls | undefined {
   if (seed % realEvery !== 0) return undefined;
   return seed % (2 * realEvery) === 0 ? 'noble' : 'native';

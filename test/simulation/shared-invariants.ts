@@ -1,15 +1,15 @@
-import { LEASE_MS } from '../../src/store/redis/shared-work.ts';
+import { LEASE_MS } from '../../src/store/redis/distributed-single-flight.ts';
 import type { Plan, ReplicasPlan } from './plan.ts';
 import type { StoreWatcher } from './simulated-redis.ts';
 import type { StoreEntry } from './store-lies.ts';
 
-/** Looked back for whatever may have cost a replica its lease, or its way to the store: pauses between attempts included. */
+/** The period before a loss of a lease in which its cause may lie, including pauses between attempts. */
 const EXCUSE_MS = 15_000;
 /** A replica that has just started may not have found the store yet. */
 const STARTING_MS = 100;
 /** A request is resolved before it waits, and looks every 100 ms. */
 const PATIENCE_SLACK_MS = 500;
-/** A lease lapses, somebody looks, and has to resolve its request again. */
+/** A lease expires, a replica polls, and resolves its request again. */
 const TAKEN_OVER_MS = LEASE_MS + 700;
 const TOKEN_BYTES = 16;
 const [LEASE, PROVEN] = [1, 2];
@@ -36,7 +36,7 @@ export interface SharedInvariantsOptions {
   /** Whether all replicas have the same secret, or none has one. */
   readonly isOneSecret: boolean;
   readonly isSealed: boolean;
-  /** The ID of the message that work under a key is for, where the plan has a request for it. */
+  /** The message ID of the work under a key, if the plan has a request for it. */
   readonly messageOf: (key: string) => string | undefined;
   /** How many collections of a message there may be, one for each kind of request and set. */
   readonly kindsOf: (message: string) => number;
@@ -49,7 +49,7 @@ export class SharedInvariants implements StoreWatcher {
   readonly #collections: SharedCollection[] = [];
   readonly #disturbed: { readonly atMs: number; readonly replica: number; readonly key: string | undefined }[] = [];
   readonly #lost: { readonly atMs: number; readonly key: string }[] = [];
-  /** Who has last got the lease of a key, and not given it back. */
+  /** The replica that holds the lease of each key. */
   readonly #held = new Map<string, { readonly replica: number; readonly sinceMs: number }>();
   /** Signatures that replicas got of each validator, by message. */
   readonly #signatures = new Map<string, number>();
@@ -136,7 +136,7 @@ export class SharedInvariants implements StoreWatcher {
     // A message that is proven is good for all.
     const isProof = after !== undefined && this.#kindOf(after) === PROVEN;
     const isYoung = before !== undefined && nowMs() - before.writtenMs < LEASE_MS;
-    // Who is told something else of it may take it for nobody's.
+    // A replica with a wrong answer may consider the lease free.
     const isMisled = this.#disturbed.some((one) => one.replica === replica && one.key === key);
     if (isTaken && isYoung && isOneSecret && !isProof && !isMisled)
       violate(`replica ${replica} put an end to a lease that replica ${holder} holds`);
@@ -175,7 +175,7 @@ export class SharedInvariants implements StoreWatcher {
     if (idleMs > TAKEN_OVER_MS) violate(`a request waited for ${idleMs} ms while nobody was at it`);
   }
 
-  /** What was used of a limit, as a replica was told. */
+  /** Records the used part of a limit that a replica received. */
   counted(used: number, count: number): void {
     this.#limitUses.push(used);
     this.#limitAdds = count;
@@ -190,7 +190,7 @@ export class SharedInvariants implements StoreWatcher {
       const isAlive = writer !== undefined && this.#replicas.get(writer)?.isAlive === true;
       if (isAlive && this.#held.get(key)?.replica === writer) violate(`a lease is left of ${key}`);
     }
-    // What was counted for one that was killed, nobody has heard; and one that has just started counts alone.
+    // Counts of a killed replica are unknown, and a new one counts alone at first.
     if (this.#options.plan.replicas.ends.length > 0) return;
     const sorted = this.#limitUses.toSorted((a, b) => a - b);
     const isCounted = sorted.length === this.#limitAdds && sorted.every((used, index) => used === index + 1);

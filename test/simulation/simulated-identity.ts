@@ -47,7 +47,7 @@ export function simulatedIdentity(number: number): SimulatedIdentity {
   return identity;
 }
 
-/** Nobody checks a certificate's own signature, and OpenSSL's differs each time. */
+/** Makes certificates deterministic: their own signature is never verified, and differs each time. */
 function withFixedSignature(der: Uint8Array): Uint8Array {
   const fields = new DerReader(
     new DerReader(der, 'certificate').read(DER_TAG.sequence, 'certificate').content,

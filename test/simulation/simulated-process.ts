@@ -7,7 +7,7 @@ import type { ClockView, VirtualTime } from './virtual-time.ts';
 
 /** What one process of the service has of the world, and loses at once when it is killed. */
 export class SimulatedProcess {
-  /** Of the replica; no two processes have the same. */
+  /** Unique among processes. */
   readonly number: number;
   readonly clock: ClockView;
   readonly outside: Outside;
@@ -52,7 +52,7 @@ export class SimulatedProcess {
     return this.#killed.promise;
   }
 
-  /** As by SIGKILL: what it has sent arrives, and nothing else of it is ever seen again. */
+  /** Ends the process like SIGKILL: sent data arrives, nothing else happens. */
   kill(): void {
     this.isKilled = true;
     this.clock.stop();

@@ -8,11 +8,11 @@ import type { Liar, Lie, StoreEntry } from './store-lies.ts';
 /** What the store, or the way to it, does for a while. */
 export type StoreFault =
   | 'slow'
-  /** It answers nobody, and does later what it was told meanwhile. */
+  /** Does not answer, and runs the received commands later. */
   | 'frozen'
   | 'down'
   | 'down, and comes back empty'
-  /** A replica cannot get there. What it said may still arrive. */
+  /** A replica cannot reach the server; sent data may still arrive. */
   | 'cut off'
   /** A replica's commands are done, and their answers are lost. */
   | 'deaf'
@@ -26,10 +26,10 @@ export type StoreMoment =
   /** Some of its keys are gone. */
   | 'evicts'
   | 'loses leases'
-  /** Another server takes over, which had not been told the latest. */
+  /** Another server takes over, without the latest writes. */
   | 'rolls back'
   | 'another kind of value'
-  /** Somebody writes there what no replica has written. */
+  /** A value that no replica has written. */
   | 'planted';
 
 export interface StoreSpell {
@@ -45,17 +45,17 @@ export interface StorePlan {
   readonly spells: readonly StoreSpell[];
   readonly moments: readonly { readonly atMs: number; readonly what: StoreMoment }[];
   readonly lies: Readonly<Partial<Record<Lie, number>>>;
-  /** Of the answers while it lies. */
+  /** The share of wrong answers. */
   readonly lying: number;
 }
 
 /** Sees what replicas do in the store, and what becomes of it. */
 export interface StoreWatcher {
-  /** `after` is undefined where the key was deleted. */
+  /** `after` is undefined for a deleted key. */
   wrote(key: string, before: StoreEntry | undefined, after: StoreEntry | undefined, replica: number): void;
   /** A command of a replica was not done, or not answered in time and truly. */
   disturbed(replica: number, key: string | undefined): void;
-  /** A value was taken away or changed by nobody of them. */
+  /** A value was deleted or changed, but not by a replica. */
   lost(key: string): void;
 }
 
@@ -207,7 +207,7 @@ export class SimulatedRedis {
     this.#watcher.lost(key);
   }
 
-  /** What the replica is told. @throws {ErrorReply} */
+  /** Returns the answer for the replica. @throws {ErrorReply} */
   #handle(script: string, key: string, args: readonly string[], replica: number, process: number): unknown {
     this.commands += 1;
     const before = this.entryOf(key);
@@ -271,7 +271,7 @@ export class SimulatedRedis {
         return { ok: 'OK' };
       }
       case 'DEL':
-        // Allowed where it is full.
+        // Allowed on a full server.
         this.#refuseWriting(replica, name);
         this.entries.delete(key);
         return entry === undefined ? 0 : 1;
@@ -291,7 +291,7 @@ function lastOf(index: number, length: number): number {
   return index < 0 ? length + index : index;
 }
 
-/** As the client library gives it: texts are buffers. */
+/** Converts texts to buffers like the client library. */
 function fromReply(reply: Reply): unknown {
   if (typeof reply === 'string') return Buffer.from(reply, 'latin1');
   if (Array.isArray(reply)) return reply.map(fromReply);
@@ -304,7 +304,7 @@ interface LinkServer {
   isIn(fault: StoreFault): boolean;
   handle(script: string, key: string, args: readonly string[]): unknown;
   frozenForMs(): number;
-  /** When the way is open again; undefined where it is. */
+  /** The time at which the path is open again; undefined if it is open. */
   cutForMs(): number | undefined;
   arrivesLate(): boolean;
   disturbed(key: string | undefined): void;
@@ -396,7 +396,7 @@ class SimulatedLink implements RedisLink {
         },
         () => server.disturbed(full),
       );
-      // Nobody may be there any more when it is answered.
+      // The replica may be gone before the answer.
       if (this.#thereMs - sentMs > PROMPT_MS || server.frozenForMs() > 0) server.disturbed(full);
     });
   }

@@ -62,7 +62,7 @@ export type Mood =
   | 'moved';
 
 export interface ValidatorPlan {
-  /** Of its identity and its address. */
+  /** Number of its identity and address. */
   readonly number: number;
   /** Share of the questions that it answers as {@link habits} say; the others it answers honestly. */
   readonly misbehaviour: number;
@@ -70,13 +70,13 @@ export interface ValidatorPlan {
   readonly answerMs: readonly [number, number];
   /** In ascending order of time; `up` before the first. */
   readonly moods: readonly { readonly fromMs: number; readonly mood: Mood }[];
-  /** Until then it refuses what it does not know yet, where it lags. */
+  /** Until then a lagging validator refuses unknown messages. */
   readonly lagsUntilMs: number;
 }
 
 /** What honest validators say to a message. */
 export interface Judge {
-  /** The code of the refusal; undefined where they sign. */
+  /** The code of the refusal; undefined if they sign. */
   refusalOf(message: Uint8Array, justification: Uint8Array): number | undefined;
 }
 
@@ -93,11 +93,11 @@ export interface ValidatorWorld {
 
 const VERSION = { major: 1, minor: 14, patch: 2 };
 const NO_FILTER = { filter: Uint8Array.from([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), salt: new Uint8Array(32) };
-/** Any 96 bytes: nobody looks at more than their length. */
+/** Any 96 bytes: only the length is checked. */
 const ADDRESS_PROOF = new Uint8Array(96);
 const PORT = 9_651;
 
-/** A validator that speaks the protocol, until its plan says otherwise. */
+/** A validator that follows the protocol, except as planned. */
 export class SimulatedValidator {
   readonly plan: ValidatorPlan;
   readonly identity: SimulatedIdentity;
@@ -127,7 +127,7 @@ export class SimulatedValidator {
     return this.plan.moods.findLast(({ fromMs }) => fromMs <= nowMs)?.mood ?? 'up';
   }
 
-  /** As it signs it now. */
+  /** The current address, which it signs. */
   get address() {
     const isAway = this.mood === 'moved';
     const timestamp = BigInt(START_UNIX_MS / 1_000 + (isAway ? 1 : 0));
@@ -374,7 +374,7 @@ export class SimulatedValidator {
   }
 }
 
-/** Reactions with a good signature in them, or with one that is good beside a colluder's: none gives it to what it must not sign. */
+/** Reactions with a valid signature, alone or in sum with a colluder's: only for messages that the validator may sign. */
 const SIGNING: ReadonlySet<Reaction> = new Set<Reaction>([
   ...(['signs', 'slow', 'twice', 'bad, then good', 'good, then bad'] as const),
   ...(['unasked', 'leaves after', 'dribbles', 'compressed'] as const),

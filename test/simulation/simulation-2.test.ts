@@ -6,7 +6,7 @@ vi.mock('../../src/p2p/identity/certificate.ts', async (importOriginal) =>
   (await import('./remembered-certificates.ts')).rememberCertificates(await importOriginal()),
 );
 
-// A file of its own, so that it runs beside the other share.
+// A separate file, which runs in parallel with the other share.
 describe.runIf(process.env['SIMULATION_SEED'] === undefined)('the whole service', () => {
   testShare(2, 2);
 });

@@ -9,7 +9,7 @@ import type { Draws } from './draws.ts';
 import type { LedgerSet } from './ledger.ts';
 import { simulatedIdentity } from './simulated-identity.ts';
 
-/** What a replica is told in place of the truth. */
+/** Wrong answers to a replica. */
 export type Lie =
   | 'flips a bit'
   | 'cuts short'
@@ -20,14 +20,14 @@ export type Lie =
   | 'too long'
   | 'another type'
   | 'nothing'
-  /** What no replica has written: a message that does not verify, a failure, signatures of others, another set, a lease of nobody. */
+  /** A value of no replica: an invalid message, a failure, signatures of others, another set, a lease without holder. */
   | 'forged';
 
 export interface StoreEntry {
   readonly value: string | readonly string[];
   readonly endsMs: number;
   readonly writtenMs: number;
-  /** The process; undefined where nobody of them has written it. */
+  /** The process; undefined for forged values. */
   readonly writer: number | undefined;
 }
 
@@ -48,28 +48,28 @@ export interface LiarOptions {
   readonly scheme: BlsScheme;
   /** In front of the names of values. */
   readonly scope: string;
-  /** What it is sealed with; undefined where it is not. */
+  /** The secret of the seal; undefined if there is none. */
   readonly secret: string | undefined;
   /**
-   * Whether the liar has the secret too. Then it can say that something failed, or which validators there are; but no message that it
-   * gives, no signature and no lease may do any harm.
+   * Whether the attacker has the secret. It can then forge failures and validator sets, but its messages, signatures and leases must do
+   * no harm.
    */
   readonly isTraitor: boolean;
-  /** By the name of a value. */
+  /** Finds the target of a value's name. */
   targetOf(name: string): Target | undefined;
   /** The validators of a subnet. */
   setOf(subnetID: string): LedgerSet;
 }
 
 const TOKEN_BYTES = 16;
-/** As in `shared-work.ts`. */
-const [LEASE, PROVEN, WORD] = [1, 2, 3];
+/** Kinds of `distributed-single-flight.ts`. */
+const [LEASE, PROVEN, UNPROVEN] = [1, 2, 3];
 /** One byte more than any value that is read. */
 const TOO_LONG = 1024 * 1024 + 1;
-/** By so much one validator is worth more than it is. */
+/** The extra weight of a validator in a forged set. */
 const WORTH = 1_000n;
 
-/** Whoever can read and write in the store, and wants replicas to err. */
+/** An attacker that reads and writes the store to mislead replicas. */
 export class Liar {
   readonly #options: LiarOptions;
   readonly #bare = createSeal(undefined, '');
@@ -124,7 +124,7 @@ export class Liar {
     }
   }
 
-  /** A value for a key; undefined where the liar has no idea of it. */
+  /** Forges a value for a key; undefined for unknown keys. */
   planted(key: string, redis: Contents, draws: Draws): string | undefined {
     const [, name] = key.split(this.#options.scope);
     if (name === undefined) return undefined;
@@ -148,13 +148,13 @@ export class Liar {
   }
 
   #work(name: string, target: Target | undefined, draws: Draws): Uint8Array {
-    const kind = target === undefined ? LEASE : draws.pick([LEASE, PROVEN, PROVEN, WORD, WORD]);
+    const kind = target === undefined ? LEASE : draws.pick([LEASE, PROVEN, PROVEN, UNPROVEN, UNPROVEN]);
     const token = draws.bytes(TOKEN_BYTES);
     const payload =
-      kind === LEASE ? draws.bytes(4) : kind === WORD ? failure() : this.#message(target as Target, draws);
+      kind === LEASE ? draws.bytes(4) : kind === UNPROVEN ? failure() : this.#message(target as Target, draws);
     const body = concatBytes(Uint8Array.of(kind as number), payload);
     const sealedName = `${name} ${Buffer.from(token).toString('hex')}`;
-    return concatBytes(token, this.#seal(draws, kind !== WORD).seal(sealedName, body));
+    return concatBytes(token, this.#seal(draws, kind !== UNPROVEN).seal(sealedName, body));
   }
 
   /** A signed message that a destination refuses, unless the quorum is as small as one validator. */

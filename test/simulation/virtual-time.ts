@@ -85,7 +85,7 @@ export class VirtualTime {
       }
       if (ranAtOnce === MAX_TIMERS_PER_INSTANT) throw new Error(`${ranAtOnce} timers at one time: an endless loop?`);
       this.#pending.set(next.view, (this.#pending.get(next.view) ?? 0) - 1);
-      // It has run: cancelling it changes nothing any more.
+      // Already run: cancelling has no effect.
       next.isCancelled = true;
       next.callback();
       await this.#settle();

@@ -20,7 +20,7 @@ import { SimulatedProcess } from './simulated-process.ts';
 import { SimulatedValidator, type ValidatorWorld } from './simulated-validator.ts';
 import { VirtualTime } from './virtual-time.ts';
 
-/** Of the first service; the next ones have those before. */
+/** The identity of the first service; later ones count down. */
 const FIRST_IDENTITY = 999;
 
 /** What came of one request. */
@@ -42,9 +42,9 @@ export interface Report {
 
 /** The longest that a service may take to close. */
 const CLOSING_MS = 1_000;
-/** The job of a thread that nobody waits for any more, and one before it in the same thread. */
+/** A cancelled job, and one before it in the same thread. */
 const JOBS_UNDER_WAY = 2;
-/** A failure is the answer to equal requests for so long. */
+/** The lifetime of cached failures. */
 const NEGATIVE_CACHE_MS = 5_000;
 /** For commands to the store that are not answered: a few in a row, before it counts as away. */
 const STORE_MS = 1_500;
@@ -65,7 +65,7 @@ interface RunningService {
   readonly httpRequests: Set<string>;
   /** Takes no more requests, and is closed when it has answered those under way. */
   isDraining: boolean;
-  /** Of one that was drained. */
+  /** Resolves when a drained service is closed. */
   closed: Promise<void> | undefined;
 }
 
@@ -82,9 +82,9 @@ export class World {
   readonly draws: Draws;
   readonly #nature = this.time.view();
   readonly #services: RunningService[] = [];
-  /** Of each replica the process that is there now. */
+  /** The current process of each replica. */
   readonly #current: RunningService[] = [];
-  /** As the door sees them. */
+  /** The networks of the door. */
   readonly #networks: SimulatedService['network'][] = [];
   readonly #store: ReplicaStore | undefined;
   readonly #trace: string[] = [];
@@ -92,7 +92,7 @@ export class World {
   /** When requests for a message last failed. */
   readonly #failedMs = new Map<string, number>();
   #unfinished = 0;
-  /** All requests are answered: what goes on is closed. */
+  /** Whether all requests are answered. */
   #isOver = false;
 
   constructor(plan: Plan, scheme: BlsScheme) {
@@ -141,7 +141,7 @@ export class World {
       if (!(await this.time.runUntil(giveUpMs, () => this.#unfinished === 0))) {
         this.#violate(`${this.#unfinished} requests had no answer after ${giveUpMs} ms`);
       }
-      // What a thread has begun ends by itself, wanted or not.
+      // Running jobs of threads are not cancelled.
       const underWayMs = JOBS_UNDER_WAY * this.plan.blsMs[1];
       await this.time.runUntil(this.time.nowMs + Math.max(this.plan.lingersMs, underWayMs));
       this.#isOver = true;
@@ -201,7 +201,7 @@ export class World {
       running.closed ??= Promise.resolve(running.service[Symbol.asyncDispose]());
   }
 
-  /** Where a client's request goes: to the replica of its plan, or the next one that serves. */
+  /** Returns the replica for a client's request: that of its plan, or the next one that serves. */
   #serving({ replica }: RequestPlan): RunningService {
     const { length } = this.#current;
     for (let turn = 0; turn < length; turn += 1) {
@@ -223,7 +223,7 @@ export class World {
     return 6;
   }
 
-  /** Goes to another replica where the first one is killed meanwhile, as clients do. */
+  /** Retries on another replica if the first one is killed, like clients do. */
   async #ask(door: HttpDoor, request: RequestPlan, number: number): Promise<void> {
     for (let attempt = 0; ; attempt += 1) {
       const running = this.#serving(request);
@@ -379,7 +379,7 @@ export class World {
     const { apiTimeoutMs, aggregation } = this.plan;
     // A height that was left open is looked at again after signing, and the message signed again, twice at most.
     const rounds = request.height === 0n ? 3 : 1;
-    // Who waits for another replica in vain has half of the time again.
+    // A useless wait for another replica may take half of the time again.
     const collectMs = (this.#store === undefined ? 1 : 1.5) * aggregation.requestTimeoutMs;
     const storeMs = this.#store === undefined ? 0 : STORE_MS;
     const boundMs = rounds * (2 * apiTimeoutMs + collectMs + storeMs + invariants.slackMs);
@@ -432,7 +432,7 @@ export class World {
       invariants.violate(`request ${number} got a message signed that no validator signs as it was asked for`);
   }
 
-  /** Whether nothing that the request needs is at fault, whatever else is. */
+  /** Whether everything that the request needs works. */
   #mustSucceed(request: RequestPlan, message: MessagePlan, service: SimulatedService): boolean {
     const { plan, ledger } = this;
     const { requestTimeoutMs, maxConcurrentQueries, maxQueriesInFlight } = plan.aggregation;
@@ -492,7 +492,7 @@ export class World {
       if (invariants.openCollections > 0)
         invariants.violate(`${invariants.openCollections} collections go on for nobody`);
       if (service.listeners > 0) invariants.violate(`${service.listeners} collections still listen to connections`);
-      // A trial of a validator goes on after the collection that began it.
+      // A trial of a validator continues after its collection.
       const isTrialOver = this.plan.lingersMs > this.plan.aggregation.peerTimeoutMs;
       for (const gauge of [
         'aggregations_in_flight',

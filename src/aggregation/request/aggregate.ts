@@ -1,7 +1,7 @@
 import type { BlsService } from '../../bls/service/aggregation.ts';
 import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
 import type { SignatureStore } from '../../store/local/signature-store.ts';
-import type { SharedWork } from '../../store/redis/shared-work.ts';
+import type { DistributedSingleFlight } from '../../store/redis/distributed-single-flight.ts';
 import { inSpan, NO_SPAN, type Span } from '../../telemetry/spans.ts';
 import { warpSetHash } from '../../validators/warp-set-hash.ts';
 import type { SubnetID } from '../../warp/ids.ts';
@@ -40,7 +40,7 @@ export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolve
   readonly source: SignatureSource;
   readonly store: SignatureStore;
   /** What is done once among replicas; undefined where there are none. */
-  readonly sharedWork?: SharedWork | undefined;
+  readonly sharedWork?: DistributedSingleFlight | undefined;
   readonly bls: BlsService;
   readonly suspects: InvalidSigners;
   readonly subnets: SubnetPolicy;

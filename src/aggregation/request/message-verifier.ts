@@ -2,8 +2,12 @@ import type { BlsVerifier } from '../../bls/service/aggregation.ts';
 import { JobsOverloaded } from '../../bls/service/job-runner.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { quorumWeight } from '../../validators/quorum.ts';
-import { type NamedSigners, namedSigners } from '../../validators/signers.ts';
-import { checkSigners, type InvalidReason } from '../../validators/verify-signed-message.ts';
+import {
+  checkSigners,
+  type InvalidReason,
+  type NamedSigners,
+  namedSigners,
+} from '../../validators/verify-signed-message.ts';
 import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
 import type { SubnetID } from '../../warp/ids.ts';
 import { encodeSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';

@@ -1,6 +1,6 @@
 import type { BlsService } from '../../bls/service/aggregation.ts';
 import { copyBytes, equalBytes } from '../../lib/encoding/bytes.ts';
-import type { SharedOutcome } from '../../store/redis/shared-work.ts';
+import type { SharedOutcome } from '../../store/redis/distributed-single-flight.ts';
 import { checkSigners } from '../../validators/verify-signed-message.ts';
 import {
   type AggregationReport,

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { JobsOverloaded } from '../../bls/service/job-runner.ts';
 import { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
 import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
-import type { SharedTask, SharedWork } from '../../store/redis/shared-work.ts';
+import type { DistributedSingleFlight, SingleFlightTask } from '../../store/redis/distributed-single-flight.ts';
 import { inSpan, NO_SPAN, type Span } from '../../telemetry/spans.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import { PRIMARY_NETWORK_ID } from '../../warp/ids.ts';
@@ -32,7 +32,7 @@ export interface SharedSigningOptions extends Omit<CollectionDeps, 'queries' | '
   readonly admission: Pick<Admission, 'admit' | 'run'>;
   readonly penalties: Penalties;
   /** What is done once among replicas; undefined where there are none. */
-  readonly sharedWork?: SharedWork | undefined;
+  readonly sharedWork?: DistributedSingleFlight | undefined;
   readonly limits: CollectionLimits & { readonly maxQueriesInFlight: number; readonly resultCacheBytes: number };
 }
 
@@ -139,7 +139,7 @@ export class SharedSigning {
       return this.#collect(key, { ...flight, ...shared, waitedMs }, signal);
     };
     let mirror: MirroredProgress | undefined;
-    const task: SharedTask<Ending> = {
+    const task: SingleFlightTask<Ending> = {
       patienceMs: this.#options.limits.requestTimeoutMs,
       work: collect,
       share: toShared,

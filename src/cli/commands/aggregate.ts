@@ -1,5 +1,4 @@
 import type { Static } from 'typebox';
-import { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import { settingsOf } from '../../aggregation/request/aggregation-request.ts';
 import { MergedProgress } from '../../api/aggregation/merged-progress.ts';
 import {
@@ -11,16 +10,12 @@ import { presentSigned, SignedMessageBody } from '../../api/aggregation/signed-m
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { parseUnsignedMessage } from '../../warp/unsigned-message.ts';
-import { EXIT, type ExitCode, usageFailure } from '../exit-codes.ts';
-import { describingFailures } from '../io/failures.ts';
+import { EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
 import { type InputOptions, readHexInput } from '../io/input.ts';
-import { ProgressBar } from '../io/progress-bar.ts';
-import { ServiceClient } from '../io/service-client.ts';
-import { refusalOf, ServiceRefusal } from '../io/service-refusal.ts';
-import type { SourceOptions } from '../io/source.ts';
-import { percentOf, styled } from '../io/text.ts';
+import { percentOf, print, styled } from '../io/text.ts';
+import { askSource, type SourceCalls, type SourceOptions } from './source.ts';
 
-export interface AggregateOptions extends InputOptions, SourceOptions {
+export interface AggregateCommandOptions extends InputOptions, SourceOptions {
   readonly transaction?: string;
   readonly justification?: string;
   readonly quorum?: number;
@@ -28,30 +23,24 @@ export interface AggregateOptions extends InputOptions, SourceOptions {
   readonly subnet?: string;
   readonly height?: number;
   readonly destination?: string;
-  readonly json?: boolean;
 }
 
-/** As the routes take it. */
-interface Asked {
+/** A request in the form of the routes. */
+interface AggregateRequest {
   readonly transaction: string | undefined;
   readonly body: Static<typeof AggregationBody>;
-  /** Of the message; undefined where there is none, or where it is none. */
+  /** The network ID of a valid message. */
   readonly networkID: number | undefined;
 }
 
 /** Prints the signed message. @throws {CommandFailure} */
-export async function aggregate(given: string | undefined, options: AggregateOptions): Promise<ExitCode> {
-  const asked = await readAsked(given, options);
-  let signed: SignedMessageBody;
-  try {
-    using bar = new ProgressBar();
-    signed = await describingFailures(() =>
-      options.config === undefined ? askService(asked, options, bar) : collectHere(asked, options.config, options, bar),
-    );
-  } catch (error) {
-    if (options.json === true && error instanceof ServiceRefusal) print(JSON.stringify(error.body, undefined, 2));
-    throw error;
-  }
+export async function aggregate(given: string | undefined, options: AggregateCommandOptions): Promise<ExitCode> {
+  const request = await readRequest(given, options);
+  const signed = await askSource(options, {
+    networkID: request.networkID,
+    askService: (client, bar) => askService(request, options.network, client, bar),
+    prepareOwn: () => prepareOwn(request),
+  });
   if (options.json === true) print(JSON.stringify(signed, undefined, 2));
   else {
     if (process.stderr.isTTY) process.stderr.write(`${summary(signed)}\n`);
@@ -60,17 +49,13 @@ export async function aggregate(given: string | undefined, options: AggregateOpt
   return EXIT.done;
 }
 
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
-
 function summary({ signedWeight, totalWeight, signers, signingSubnetId, pChainHeight }: SignedMessageBody): string {
   const share = percentOf(BigInt(signedWeight), BigInt(totalWeight));
   const of = `of subnet ${signingSubnetId} at P-Chain height ${pChainHeight}`;
   return `${styled('green', 'signed', process.stderr)} by ${signers.length} validators with ${share} of the weight ${of}`;
 }
 
-async function readAsked(given: string | undefined, options: AggregateOptions): Promise<Asked> {
+async function readRequest(given: string | undefined, options: AggregateCommandOptions): Promise<AggregateRequest> {
   const { transaction, justification, quorum, buffer, subnet, height, destination, file } = options;
   if (transaction !== undefined) {
     if ([given, file, justification, quorum, buffer, subnet, height].some((option) => option !== undefined)) {
@@ -82,7 +67,7 @@ async function readAsked(given: string | undefined, options: AggregateOptions): 
       networkID: undefined,
     };
   }
-  // A justification alone asks for the message that belongs to it: standard input is read where the argument says so.
+  // With a justification alone, the service finds the message, and standard input is read only for the argument `-`.
   const hasMessage = given !== undefined || file !== undefined || justification === undefined;
   const message = hasMessage ? await readHexInput('the unsigned message', given, options) : undefined;
   const parsed = message && attempt(() => parseUnsignedMessage(message));
@@ -101,46 +86,33 @@ async function readAsked(given: string | undefined, options: AggregateOptions): 
   };
 }
 
+type Calls = SourceCalls<SignedMessageBody>;
+
 async function askService(
-  { transaction, body, networkID }: Asked,
-  { url, apiKey, network, timeout }: AggregateOptions,
-  bar: ProgressBar,
+  { transaction, body, networkID }: AggregateRequest,
+  name: string | undefined,
+  ...[client, bar]: Parameters<Calls['askService']>
 ): Promise<SignedMessageBody> {
-  await using client = new ServiceClient({ url, apiKey, timeoutMs: 1_000 * timeout });
-  bar.say(`asking ${url}`);
-  const path = `${await client.networkPath(network, networkID)}/aggregateSignatures`;
-  if (transaction === undefined)
-    return await client.follow({ method: 'POST', path, body }, SignedMessageBody, bar.onEvent);
+  const path = `${await client.networkPath(name, networkID)}/aggregateSignatures`;
+  if (transaction === undefined) return client.follow({ method: 'POST', path, body }, SignedMessageBody, bar.onEvent);
   const query = new URLSearchParams(body as Record<string, string>).toString();
-  return await client.follow(
+  return client.follow(
     { method: 'GET', path: `${path}/${encodeURIComponent(transaction)}${query === '' ? '' : `?${query}`}` },
     SignedMessageBody,
     bar.onEvent,
   );
 }
 
-/** Without a service: this process connects to the validators. */
-async function collectHere(
-  { transaction, body, networkID }: Asked,
-  config: string,
-  { network: name, timeout }: AggregateOptions,
-  bar: ProgressBar,
-): Promise<SignedMessageBody> {
+function prepareOwn({ transaction, body }: AggregateRequest): ReturnType<Calls['prepareOwn']> {
   const request =
     transaction === undefined ? parseAggregationRequest(body) : parseTransactionRequest(transaction, body);
-  // With all of the service but its HTTP side.
-  const { openOwnNetwork, untilStarted } = await import('./own-network.ts');
-  await using opened = new AsyncDisposableStack();
-  const network = await openOwnNetwork(opened, { config, name, networkID });
-  const signal = AbortSignal.timeout(1_000 * timeout);
-  try {
-    const { quorumNum, quorumBuffer } = settingsOf(request);
+  const { quorumNum, quorumBuffer } = settingsOf(request);
+  return async (network, signal, bar) => {
     const progress = new MergedProgress({
       network: network.name,
       quorumPercentage: Number(quorumNum),
       quorumPercentageBuffer: Number(quorumBuffer),
     });
-    await untilStarted(network, signal, (text) => bar.say(text));
     const result = await network.aggregator.aggregate(request, {
       signal,
       onProgress(event) {
@@ -149,7 +121,5 @@ async function collectHere(
       },
     });
     return presentSigned(result);
-  } catch (error) {
-    throw error instanceof AggregatorError ? refusalOf(error) : error;
-  }
+  };
 }

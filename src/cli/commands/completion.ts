@@ -3,11 +3,10 @@ import type { Command, Option } from 'commander';
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
-/** What stands in a script for an option's value: given words, or files; undefined where nothing can be offered. */
+/** The completions of an option's value: words, or files; undefined if there are none. */
 type Values = readonly string[] | 'files' | undefined;
 
 interface Completions {
-  /** Of the program, and of its commands. */
   readonly name: string;
   readonly commands: readonly CommandCompletions[];
 }
@@ -15,7 +14,7 @@ interface Completions {
 interface CommandCompletions {
   readonly name: string;
   readonly description: string;
-  /** Of its argument. */
+  /** The choices of its argument. */
   readonly values: readonly string[];
   readonly options: readonly {
     readonly flag: string;
@@ -25,8 +24,7 @@ interface CommandCompletions {
 }
 
 /**
- * A script that completes the commands and their options. All that there is to know stands in it, so that no key has to wait until a
- * program has started.
+ * Returns a script that completes the commands and their options without starting the program.
  */
 export function completionScript(shell: Shell, program: Command): string {
   const completions = {
@@ -61,7 +59,7 @@ function functionName({ name }: Completions): string {
   return `_${name.replaceAll('-', '_')}`;
 }
 
-/** The cases `command option` whose next word is a value, each with the line that offers it. */
+/** Returns a case for each `command option` with a value, with the line that completes the value. */
 function valueCases(
   { commands }: Completions,
   { files, words, nothing }: { files: string; words: (values: readonly string[]) => string; nothing: string },

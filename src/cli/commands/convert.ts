@@ -1,14 +1,14 @@
 import { convertGoFile, inGoTerms, parseGoFile } from '../../config/go-aggregator/go-file.ts';
 import { parseConfig } from '../../config/load/load-config.ts';
-import { ConfigError } from '../../config/load/problems.ts';
 import { readJson } from '../../config/load/read-json.ts';
-import { CommandFailure, EXIT } from '../exit-codes.ts';
+import { ConfigError } from '../../config/schema/config-error.ts';
 import { asConfigFailure } from '../io/config-failure.ts';
+import { CommandFailure, EXIT } from '../io/exit-codes.ts';
 import { askNetworkIDOf } from '../io/network-id-of-go-file.ts';
+import { messageOf, print } from '../io/text.ts';
 
 /**
- * Prints the configuration of this service that means the same as a file of the Go aggregator. What has no counterpart goes to standard
- * error, as JSON has no comments.
+ * Prints the configuration of this service with the same meaning as a file of the Go aggregator. Remarks go to standard error.
  *
  * @throws {CommandFailure}
  */
@@ -18,21 +18,16 @@ export async function convert(path: string): Promise<number> {
   try {
     networkID = await askNetworkIDOf(file);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new CommandFailure(
-      EXIT.later,
-      `${reason}; it is asked for the network ID, by which the network gets its name`,
-      {
-        cause,
-      },
-    );
+    throw new CommandFailure(EXIT.later, `${messageOf(cause)}; the network ID, which it reports, names the network`, {
+      cause,
+    });
   }
   const { networkName, settings, remarks } = convertGoFile(file, networkID);
   describing(
     () => parseConfig(settings),
     (text) => inGoTerms(text, networkName),
   );
-  process.stdout.write(`${JSON.stringify(settings, undefined, 2)}\n`);
+  print(JSON.stringify(settings, undefined, 2));
   for (const remark of remarks) process.stderr.write(`${remark}\n`);
   return EXIT.done;
 }

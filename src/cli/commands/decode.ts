@@ -1,20 +1,19 @@
 import { type DecodedReading, presentReading } from '../../api/messages/message-records.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { type Reading, type ReadingForm, readAs, readWarpBytes } from '../../warp/reading.ts';
-import { EXIT, type ExitCode, usageFailure } from '../exit-codes.ts';
+import { EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
 import { type InputOptions, readHexInput } from '../io/input.ts';
-import { recordLines } from '../io/record-text.ts';
-import { styled, wordsOf } from '../io/text.ts';
+import { print, recordLines, styled, wordsOf } from '../io/text.ts';
 
 export interface DecodeOptions extends InputOptions {
   readonly as?: ReadingForm;
   readonly json?: boolean;
 }
 
-/** Prints what bytes say. @throws {CommandFailure} */
+/** Prints the decoded bytes. @throws {CommandFailure} */
 export async function decode(given: string | undefined, options: DecodeOptions): Promise<ExitCode> {
-  const bytes = await readHexInput('what is to be read', given, options);
-  process.stdout.write(`${readingText(bytes, options)}\n`);
+  const bytes = await readHexInput('the data', given, options);
+  print(readingText(bytes, options));
   return EXIT.done;
 }
 
@@ -24,23 +23,24 @@ export function readingText(bytes: Uint8Array, { as, json }: Pick<DecodeOptions,
   return json === true ? JSON.stringify({ readings }, undefined, 2) : describe(readings);
 }
 
-/** @throws {CommandFailure} where the bytes can be read as nothing, or not in the form that was asked for */
+/** @throws {CommandFailure} if the bytes cannot be decoded in any form, or in the given one */
 function parseReadings(bytes: Uint8Array, form: ReadingForm | undefined): readonly Reading[] {
   if (form === undefined) {
     const { readings, failed } = readWarpBytes(bytes);
     if (readings.length > 0) return readings;
     const reasons = failed.map(({ as, reason }) => `  as ${wordsOf(as)}: ${reason}`);
-    throw usageFailure(`it can be read as nothing that is known here:\n${reasons.join('\n')}`);
+    throw usageFailure(`the data has no known form:\n${reasons.join('\n')}`);
   }
   try {
     return [readAs(form, bytes)];
   } catch (error) {
-    if (error instanceof ParseError) throw usageFailure(`it cannot be read as ${wordsOf(form)}: ${error.message}`);
+    if (error instanceof ParseError)
+      throw usageFailure(`the data cannot be read as ${wordsOf(form)}: ${error.message}`);
     throw error;
   }
 }
 
-/** The likeliest reading first; the others are named as such. */
+/** Lists the likeliest reading first. */
 function describe(readings: readonly DecodedReading[]): string {
   return readings
     .map(({ as, ...record }, index) => {

@@ -10,9 +10,10 @@ import {
 import { parseConfig } from '../../config/load/load-config.ts';
 import { readJson } from '../../config/load/read-json.ts';
 import type { Logger } from '../../telemetry/logger.ts';
-import { EXIT } from '../exit-codes.ts';
+import { EXIT } from '../io/exit-codes.ts';
+import { messageOf } from '../io/text.ts';
 
-/** The name of the Go aggregator's binary, and the first argument that `src/signature-aggregator` gives to this program. */
+/** The name of the Go aggregator's binary, which `src/signature-aggregator` passes as the first argument. */
 export const GO_AGGREGATOR = 'signature-aggregator';
 
 const USAGE = `
@@ -22,11 +23,11 @@ signature-aggregator --version                               Display signature-a
 signature-aggregator --help                                  Display signature-aggregator usage and exit.
 
 `;
-/** The exit code of every failure, as of the Go service. */
+/** The exit code of every failure of the Go service. */
 const FAILED = 1;
 
 /**
- * Serves in place of the Go aggregator's binary (icm-services `signature-aggregator/main`), with its flags, its file and its ports.
+ * Replaces the Go aggregator's binary (icm-services `signature-aggregator/main`), with its flags, file and ports.
  *
  * @returns the exit code
  */
@@ -35,7 +36,7 @@ export async function runGoAggregator(args: readonly string[], version: string):
   try {
     flags = parseFlags(args);
   } catch (error) {
-    return failWithUsage(textOf(error));
+    return failWithUsage(messageOf(error));
   }
   if (flags.version === true) process.stdout.write(`v${version}\n`);
   else if (flags.help === true) process.stdout.write(USAGE);
@@ -47,7 +48,7 @@ export async function runGoAggregator(args: readonly string[], version: string):
   return EXIT.done;
 }
 
-/** The API port of a service that was started with these arguments. @throws {Error} where they name no file that can be read */
+/** Returns the API port of a service with these arguments. @throws {Error} if they name no readable file */
 export function goApiPort(args: readonly string[]): number {
   const path = goFilePath(parseFlags(args)['config-file']);
   if (path === undefined) throw new Error('there is no config file');
@@ -68,7 +69,7 @@ async function serveGoFile(path: string): Promise<number> {
   try {
     json = readJson(path);
   } catch (error) {
-    return failWithUsage(textOf(error));
+    return failWithUsage(messageOf(error));
   }
   let converted: ConvertedGoFile | undefined;
   const inTerms = (text: string): string => (converted === undefined ? text : inGoTerms(text, converted.networkName));
@@ -86,7 +87,7 @@ async function serveGoFile(path: string): Promise<number> {
       },
     );
   } catch (error) {
-    process.stderr.write(`could not run: ${inTerms(textOf(error))}\n`);
+    process.stderr.write(`could not run: ${inTerms(messageOf(error))}\n`);
     return FAILED;
   }
 }
@@ -98,7 +99,7 @@ function introduce(logger: Logger, file: string, remarks: readonly string[]): vo
   );
   for (const remark of remarks) logger.info(remark);
   logger.info(
-    `for all else that this service has: warp-signature-aggregator convert ${file} prints a configuration of its own; ` +
+    `for all other features: warp-signature-aggregator convert ${file} prints a configuration of this service; ` +
       'docs/switch-from-go.md lists the differences',
   );
 }
@@ -107,8 +108,4 @@ function failWithUsage(problem: string): number {
   process.stdout.write(USAGE);
   process.stderr.write(`${problem}\n`);
   return FAILED;
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -2,14 +2,15 @@ import { readFileSync } from 'node:fs';
 import { loadConfig } from '../../config/load/load-config.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
 import { parseServiceArguments } from '../io/service-options.ts';
+import { messageOf } from '../io/text.ts';
 import { GO_AGGREGATOR, goApiPort } from './go-aggregator.ts';
 
-/** Of a service that is alive it takes a millisecond. */
+/** A healthy service answers within a millisecond. */
 const ANSWER_TIMEOUT_MS = 2_000;
 
 /**
- * Whether the service on this machine answers, for the health check of a container: 0 or 1. It reads the same configuration as the
- * service, and so knows its port. In a container that is the first process: `--of-process 1` takes its arguments.
+ * Health check of a container: returns 0 if the service on this machine answers, else 1. It finds the port in the configuration of the
+ * service; `--of-process 1` takes the arguments of the container's first process.
  */
 export async function checkHealth(args: readonly string[]): Promise<number> {
   const problem = await findProblem(args);
@@ -33,7 +34,7 @@ async function findProblem(args: readonly string[]): Promise<string | undefined>
   }
 }
 
-/** Not by `fetch`, which asks nothing of some ports, such as 6000. */
+/** `fetch` would block some ports, such as 6000. */
 async function statusOf(url: string): Promise<number> {
   const { origin, pathname } = new URL(url);
   const http = openHttpPool(origin, { connections: 1 });
@@ -47,21 +48,17 @@ async function statusOf(url: string): Promise<number> {
   }
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-/** Those given, or with `--of-process N` those of that process, where it is the service. */
+/** Returns the given arguments, or with `--of-process N` those of that process if it is the service. */
 export function argumentsFor(args: readonly string[], read: (pid: string) => readonly string[]): readonly string[] {
   const [option, pid = '', ...rest] = args;
   if (option !== '--of-process') return args;
   const commandLine = read(pid);
-  // An init process may stand before the service: what it starts is in its own arguments.
+  // The process may be an init process, whose arguments contain the command of the service.
   const entry = commandLine.findIndex((argument) => /(^|\/)(start\.js|warp-signature-aggregator)$/.test(argument));
   return entry < 0 ? rest : commandLine.slice(entry + 1);
 }
 
-/** Where the service that is started with these arguments says that it is alive. */
+/** Returns the URL of the liveness probe of a service with these arguments. */
 export function liveUrl(args: readonly string[]): string {
   if (args[0] === GO_AGGREGATOR) return `http://127.0.0.1:${goApiPort(args.slice(1))}/metrics`;
   const { server, networks } = loadConfig(parseServiceArguments(args)).config;
@@ -70,7 +67,7 @@ export function liveUrl(args: readonly string[]): string {
   const port = server.ownApi ? server.port : goPort;
   if (port === undefined || port === 0) {
     throw new Error(
-      `${server.ownApi ? 'server.port' : 'the port of goApi'} is 0: only the service knows which port it has got`,
+      `${server.ownApi ? 'server.port' : 'the port of goApi'} is 0: only the service itself knows its port`,
     );
   }
   const own: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' };

@@ -8,14 +8,14 @@ import { createServedNetwork, type ServedNetwork } from '../../network/served-ne
 import { createIdentity, type Identity, openIdentity } from '../../p2p/identity/identity.ts';
 import { createLogger } from '../../telemetry/logger.ts';
 import { createUnreadMetrics } from '../../telemetry/metrics.ts';
-import { usageFailure } from '../exit-codes.ts';
 import { asConfigFailure } from '../io/config-failure.ts';
-import { chosenName } from '../io/network-choice.ts';
+import { usageFailure } from '../io/exit-codes.ts';
+import { chosenName } from '../io/service-client.ts';
 import { percentOf } from '../io/text.ts';
 
 /**
- * A network of the configuration, in this process and for one command. It keeps nothing: files and a Redis that the configuration
- * names belong to the services that run with it. It has their identity, as validators that let in listed nodes only know no other.
+ * Opens a network of the configuration for one command. It uses the configured identity, because some validators admit only listed nodes,
+ * but neither the store nor the Redis, which belong to running services.
  *
  * @throws {CommandFailure}
  */
@@ -62,12 +62,12 @@ async function identityOf({ identity }: Config): Promise<Identity> {
   }
 }
 
-/** A thousand validators are connected within some ten seconds; whom one request needs may be there before all are. */
+/** A thousand validators are connected within about ten seconds; a request may need fewer. */
 const START_MS = 15_000;
-const LOOK_MS = 50;
+const POLL_MS = 50;
 
 /**
- * Until enough validators are connected, or there is no point in waiting on: a request then says why.
+ * Waits until enough validators are connected, or more waiting is useless; requests then report the reason.
  *
  * @throws the signal's reason
  */
@@ -83,7 +83,7 @@ export async function untilStarted(
     const connected = subnets[0]?.connected;
     const share = connected && percentOf(connected.weight, connected.totalWeight);
     say(share === undefined ? (reason ?? 'connecting') : `connecting to validators: ${share} of the weight`);
-    await Promise.race([sleep(systemClock, LOOK_MS, signal), network.failed]);
+    await Promise.race([sleep(systemClock, POLL_MS, signal), network.failed]);
   }
 }
 
@@ -100,6 +100,6 @@ function chooseNetwork({ networks }: Config, name: string | undefined, networkID
   }
   if (network.embedded === undefined) return network;
   throw usageFailure(
-    `${network.name} is the embedded network, which lives in the service: start it with \`serve\`, and ask it by --url`,
+    `${network.name} is the devnet, which runs in the service: start it with \`serve\`, and use --url`,
   );
 }

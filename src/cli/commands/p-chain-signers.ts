@@ -16,7 +16,7 @@ export interface PChainSigners extends Signing {
 }
 
 /**
- * Who has to have signed a message, asked of a node's API in the way of the service.
+ * Resolves the signing validator set of a message through a node's API, like the service does.
  *
  * @throws {AggregatorError}, {@link ApiError}, or the signal's reason
  */
@@ -35,12 +35,12 @@ export async function askPChainSigners(
   const api = createNodeApi(client, client);
   const { unsignedMessage } = message;
   const resolver = createSigningResolver({
-    // That of the message is judged with the signature.
+    // The caller compares it with the network's.
     networkID: unsignedMessage.networkID,
     directory: createSubnetDirectory(api, clock),
     validatorSets: createValidatorSets({ api, clock, build: createWarpSet }),
     epochs: createEpochHeights(createChainApi(client), clock),
-    // Who signed has signed, whatever they can pay for.
+    // Balances do not matter for existing signatures.
     funds: { soonInactive: async () => new Set(), knownSoonInactive: () => new Set() },
     ...{ clock, resolveTimeoutMs: timeoutMs },
   });

@@ -1,22 +1,22 @@
 import type { App } from '../../app.ts';
 import type { LoadedConfig } from '../../config/load/load-config.ts';
-import { ConfigError } from '../../config/load/problems.ts';
 import { planReload, settingsAfter } from '../../config/load/reload-plan.ts';
+import { ConfigError } from '../../config/schema/config-error.ts';
 import type { Settings } from '../../config/schema/schema.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 
 export interface ReloadOptions {
   readonly app: Pick<App, 'update'>;
   readonly logger: Logger;
-  /** What the service was started with. */
+  /** The settings at start. */
   readonly started: Settings;
-  /** Reads the same sources anew. @throws {ConfigError} */
+  /** Reads the same sources again. @throws {ConfigError} */
   readonly load: () => LoadedConfig;
 }
 
 /**
- * The function that reloads the configuration: at a signal, and again for one that comes meanwhile. It never rejects, and a file with
- * anything wrong in it changes nothing.
+ * Returns the function that reloads the configuration at a signal, one reload after the other. It never rejects, and an invalid file
+ * changes nothing.
  */
 export function createReload({ app, logger, started, load }: ReloadOptions): () => Promise<void> {
   let running = started;
@@ -28,7 +28,7 @@ export function createReload({ app, logger, started, load }: ReloadOptions): () 
       next = load();
     } catch (error) {
       const problems = error instanceof ConfigError ? error.message : String(error);
-      logger.error({ problems }, 'the configuration is not reloaded: all stays as it was');
+      logger.error({ problems }, 'the configuration is not reloaded: nothing changes');
       return;
     }
     const plan = planReload(running, next.written);
@@ -37,10 +37,10 @@ export function createReload({ app, logger, started, load }: ReloadOptions): () 
       [...kept.keys()].some((name) => ['pChainApi', 'infoApi'].some((api) => setting === `networks.${name}.${api}`));
     const taken = plan.taken.filter((setting) => !isKept(setting));
     for (const [network, reason] of kept) {
-      logger.error({ network, reason }, 'the addresses of the APIs stay as they were');
+      logger.error({ network, reason }, 'the addresses of the APIs do not change');
     }
     running = settingsAfter(running, next.written, taken);
-    logger.info({ taken, left: plan.left }, 'configuration reloaded; what is left needs a restart');
+    logger.info({ taken, left: plan.left }, 'configuration reloaded; settings in `left` need a restart');
   }
 
   return () => {

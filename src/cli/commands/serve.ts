@@ -5,7 +5,7 @@ import { type App, startApp } from '../../app.ts';
 import { exampleNameOf } from '../../app-devnet.ts';
 import { untilThreadsStarted } from '../../bls/service/job-thread.ts';
 import type { LoadedConfig } from '../../config/load/load-config.ts';
-import { ConfigError } from '../../config/load/problems.ts';
+import { ConfigError } from '../../config/schema/config-error.ts';
 import type { NetworkConfig } from '../../config/settings.ts';
 import { ListenError } from '../../http/server/listen-error.ts';
 import { sleep, systemClock } from '../../lib/concurrency/clock.ts';
@@ -14,15 +14,15 @@ import { WrongNetworks } from '../../network/networks.ts';
 import { IdentityError } from '../../p2p/identity/identity.ts';
 import { StoreError } from '../../store/local/validation-store.ts';
 import { createLogger, flushLog, type Logger } from '../../telemetry/logger.ts';
-import { usageFailure } from '../exit-codes.ts';
+import { usageFailure } from '../io/exit-codes.ts';
 import { createReload } from './reload.ts';
 
-/** Threads start in a tenth of a second, and a person who wants the end at once does not wait for one that hangs. */
+/** Threads start within a tenth of a second; the bound is for one that hangs. */
 const MAX_THREAD_START_MS = 1_000;
-/** For what is closed after the last request. It takes a second or two unless something hangs. */
+/** For closing after the last request, which takes a second or two. */
 const CLOSE_TIMEOUT_MS = 10_000;
 
-/** The reason for ending everything at SIGINT or SIGTERM, or when the terminal is closed. */
+/** The abort reason after SIGINT, SIGTERM, or the end of the terminal. */
 class Stopped extends Error {
   readonly signalName: NodeJS.Signals;
 
@@ -35,13 +35,13 @@ class Stopped extends Error {
 interface Stop {
   /** Aborts at the first SIGINT or SIGTERM, or by {@link hangUp}, with {@link Stopped}. */
   readonly signal: AbortSignal;
-  /** As SIGINT does, where it is not stopped already. */
+  /** Stops like SIGINT, unless already stopped. */
   hangUp(): void;
-  /** How long closing may take from then on. After that the process ends regardless. */
+  /** The longest time for closing, after which the process exits. */
   timeoutMs: number;
 }
 
-/** A second signal, or a shutdown that hangs, ends the process at once. */
+/** Exits at once at a second signal, and when the shutdown hangs. */
 function listenForStop(): Stop {
   const controller = new AbortController();
   const stop: Stop = {
@@ -68,15 +68,15 @@ function listenForStop(): Stop {
   return stop;
 }
 
-/** With 1, and not by a signal of V8's: see {@link untilThreadsStarted}. */
+/** Exits with 1 rather than a crash of V8: see {@link untilThreadsStarted}. */
 async function exitAtOnce(): Promise<never> {
   await Promise.race([untilThreadsStarted(), sleep(systemClock, MAX_THREAD_START_MS)]);
   process.exit(1);
 }
 
 /**
- * Whether the terminal at which somebody started this is closed since then, of which the system tells by SIGHUP, too: what goes on then holds
- * its port, and nobody sees it. `nohup` and supervisors start without one.
+ * Returns a function that tests whether the terminal of the process was closed, which causes SIGHUP too: a service without its terminal
+ * would keep the port unnoticed. `nohup` and supervisors start without a terminal.
  */
 function watchTerminal(): () => boolean {
   const isAtTerminal = isatty(0);
@@ -92,14 +92,14 @@ function watchTerminal(): () => boolean {
 }
 
 export interface ServeOptions {
-  /** Called before anything else is logged. */
+  /** Called before the first log line. */
   readonly onStart?: (logger: Logger) => void;
   /** Changes the text of an error that ends the service. */
   readonly describe?: (text: string) => string;
 }
 
 /**
- * Runs the service until it is stopped, and returns the exit code. It is 1 for every failure that the configuration has no part in.
+ * Runs the service until it is stopped, and returns the exit code: 1 for failures outside the configuration.
  *
  * @throws {CommandFailure}, {@link ConfigError}, {@link IdentityError}
  */
@@ -126,7 +126,7 @@ async function serveUntilStopped(
   onStart: (logger: Logger) => void,
 ): Promise<void> {
   const { signal } = stop;
-  // Without a listener the signal ends the process; before there is anything to change there is nothing to do.
+  // Without a listener SIGHUP would end the process.
   let reload = async (): Promise<void> => undefined;
   const isTerminalClosed = watchTerminal();
   process.on('SIGHUP', () => {
@@ -137,7 +137,7 @@ async function serveUntilStopped(
   const { drainDelayMs, shutdownTimeoutMs } = config.server;
   stop.timeoutMs = drainDelayMs + shutdownTimeoutMs + CLOSE_TIMEOUT_MS;
   const logger = createLogger(config.log.level);
-  // Why the service ends is the last line.
+  // Flushes the reason for the end, the last line.
   using flushed = new DisposableStack();
   flushed.defer(() => flushLog(logger));
   onStart(logger);
@@ -151,50 +151,46 @@ async function serveUntilStopped(
   reload = createReload({ app, logger, started: written, load });
   const ended = Promise.race([aborted(signal), app.failed]);
   const prepared = prepareConsole(app, logger, signal);
-  prepared.catch(() => undefined); // It was stopped before.
+  prepared.catch(() => undefined); // Rejects if the service stops before.
   const network = config.networks.find(({ embedded }) => embedded !== undefined);
   if (network !== undefined) await Promise.race([ended, welcome(app, network, prepared)]);
   await ended;
-  // A person at a terminal waits for the end, and nobody sends requests on their behalf.
+  // SIGINT comes from a terminal, where no load balancer must notice the end.
   if (signal.reason instanceof Stopped && signal.reason.signalName === 'SIGTERM') await app.announceStop();
 }
 
 /**
- * Waits until the service is ready, and has the page's files made, for which the first visitor would wait.
+ * Waits until the service is ready, and builds the files of the console before the first visitor.
  *
  * @throws the signal's reason
  */
 async function prepareConsole(app: App, logger: Logger, signal: AbortSignal): Promise<void> {
   await app.untilReady(signal);
-  // Node writes it at the end of a process only, and some tools end this one with SIGKILL at every run.
+  // Node writes the cache only at a regular exit, and some tools send SIGKILL.
   flushCompileCache();
   try {
     await app.prepareConsole();
   } catch (error) {
-    logger.warn({ err: error }, 'the files of the console cannot be made');
+    logger.warn({ err: error }, 'the files of the console cannot be built');
   }
 }
 
-/** Prints what can be tried, once it will succeed, the page at the address included. */
+/** Prints examples to try when the devnet and the console are ready. */
 async function welcome(app: App, network: NetworkConfig, prepared: Promise<void>): Promise<void> {
   await prepared;
-  clearProgress();
+  showProgress('');
   const { url, nodeID, devnet } = app;
   if (devnet === undefined) return;
   const { printBanner } = await import('../../devnet/banner.ts');
   printBanner({ url, nodeID, devnet, pathName: exampleNameOf(network) });
 }
 
-/** Rewrites one line on a terminal; says nothing elsewhere. */
+/** Rewrites one line of a terminal; prints nothing elsewhere. */
 function showProgress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
 }
 
-function clearProgress(): void {
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
-}
-
-/** Where the system refuses something, such as a port or a file, the message is enough. Anything else is a bug, and needs its stack. */
+/** Returns the message of a system error, such as for a port or a file, and the stack of others, which are bugs. */
 function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof ListenError) return `${error.message}${listenAdvice(error)}`;
@@ -202,7 +198,7 @@ function describeError(error: unknown): string {
   return isOfSystem ? error.message : (error.stack ?? error.message);
 }
 
-/** What to do where the service cannot listen; nothing where the system has a reason that is not known here. */
+/** Advises the operator if the service cannot listen; empty for unknown reasons. */
 export function listenAdvice({ cause, settings }: ListenError): string {
   const port = settings.port === 'server.port' ? '--port or the setting server.port' : `the setting ${settings.port}`;
   const host = settings.host === 'server.host' ? '--host or the setting server.host' : `the setting ${settings.host}`;

@@ -1,22 +1,23 @@
 import { type LoadedConfig, loadConfig } from '../../config/load/load-config.ts';
 import { printableConfig } from '../../config/load/printable-config.ts';
-import { EXIT } from '../exit-codes.ts';
+import type { Config } from '../../config/settings.ts';
+import { IdentityError, openIdentity } from '../../p2p/identity/identity.ts';
 import { asConfigFailure } from '../io/config-failure.ts';
-import { type ServiceOptions, settingsOf } from '../io/service-options.ts';
-import { nodeIDOf } from './identity.ts';
+import { EXIT } from '../io/exit-codes.ts';
+import type { ServiceOptions } from '../io/service-options.ts';
+import { print } from '../io/text.ts';
 
-/** Serves, or prints what the options ask for, and returns the exit code. */
+/** Runs the service or prints what the options request, and returns the exit code. */
 export async function runService(command: 'serve' | 'identity', options: ServiceOptions): Promise<number> {
-  const settings = settingsOf(options);
   try {
-    if (options.checkConfig === true) process.stdout.write(`ok: ${summary(loadConfig(settings))}\n`);
+    if (options.checkConfig === true) print(`ok: ${summary(loadConfig(options))}`);
     else if (options.printConfig === true) {
-      process.stdout.write(`${JSON.stringify(printableConfig(loadConfig(settings)), undefined, 2)}\n`);
-    } else if (command === 'identity') process.stdout.write(`${await nodeIDOf(loadConfig(settings).config)}\n`);
+      print(JSON.stringify(printableConfig(loadConfig(options)), undefined, 2));
+    } else if (command === 'identity') print(await nodeIDOf(loadConfig(options).config));
     else {
-      // All of the service, which the others do without.
+      // Loads the whole service, which the other options do not need.
       const { serve } = await import('./serve.ts');
-      return await serve(() => loadConfig(settings));
+      return await serve(() => loadConfig(options));
     }
     return EXIT.done;
   } catch (error) {
@@ -24,7 +25,7 @@ export async function runService(command: 'serve' | 'identity', options: Service
   }
 }
 
-/** The configuration in one line. */
+/** Describes the configuration in one line. */
 function summary({ config: { networks, server, access, upstream, store } }: LoadedConfig): string {
   const names = networks.map(({ name, aliases, embedded }) => {
     const more = [...(embedded ? [`embedded, ${embedded.validators} validators`] : []), ...aliases];
@@ -42,4 +43,19 @@ function summary({ config: { networks, server, access, upstream, store } }: Load
     `${access.apiKeys.length} API keys`,
     `store ${store.path ?? 'none'}${store.shared === undefined ? '' : ', shared through Redis'}`,
   ].join('; ');
+}
+
+/**
+ * Returns the NodeID for the allow lists of L1s. A missing identity is created, so that its NodeID is known before the first start.
+ *
+ * @throws {IdentityError}
+ */
+async function nodeIDOf({ identity }: Config): Promise<string> {
+  if (identity === undefined) {
+    throw new IdentityError(
+      'none is configured, so each start creates a new one; set identity.directory, such as ' +
+        'SIGNATURE_AGGREGATOR_IDENTITY__DIRECTORY=/var/lib/aggregator/identity',
+    );
+  }
+  return (await openIdentity(identity)).nodeID;
 }

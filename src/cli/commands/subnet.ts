@@ -1,58 +1,43 @@
-import { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import { presentSubnet, presentValidator, SubnetViewBody } from '../../api/subnets/subnet-records.ts';
 import { type BlockchainID, PRIMARY_NETWORK_ID, parseHexOrCb58Id, type SubnetID } from '../../warp/ids.ts';
-import { EXIT, type ExitCode, usageFailure } from '../exit-codes.ts';
+import { EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
 import { describingFailures } from '../io/failures.ts';
-import { ProgressBar } from '../io/progress-bar.ts';
-import { ServiceClient } from '../io/service-client.ts';
-import { refusalOf, ServiceRefusal } from '../io/service-refusal.ts';
-import type { SourceOptions } from '../io/source.ts';
-import { formatTable, percentOf, printable, styled } from '../io/text.ts';
+import type { ServiceClient } from '../io/service-client.ts';
+import { formatTable, percentOf, print, printable, styled } from '../io/text.ts';
+import { askSource, type SourceCalls, type SourceOptions } from './source.ts';
 
 export interface SubnetOptions extends SourceOptions {
   readonly height?: number;
   readonly destination?: string;
-  readonly json?: boolean;
 }
 
-/** What a service has on one page at most. */
+/** The largest page of a service. */
 const PAGE_SIZE = 1_000;
-/** A service that never comes to an end is not followed: 100,000 validators are ten times what the network is planned for. */
+/** Bounds the requests to a faulty service: 100,000 validators are ten times what the network is planned for. */
 const MAX_PAGES = 100;
 
 /** Prints the validators of a subnet. @throws {CommandFailure} */
 export async function showSubnet(given: string | undefined, options: SubnetOptions): Promise<ExitCode> {
-  let view: SubnetViewBody;
-  try {
-    using bar = new ProgressBar();
-    view = await describingFailures(() => {
-      const subnetID = given === undefined ? PRIMARY_NETWORK_ID : parseHexOrCb58Id<SubnetID>(given, 'the subnet');
-      return options.config === undefined
-        ? askService(subnetID, options, bar)
-        : lookHere(subnetID, options.config, options, bar);
-    });
-  } catch (error) {
-    if (options.json === true && error instanceof ServiceRefusal) print(JSON.stringify(error.body, undefined, 2));
-    throw error;
-  }
+  const subnetID = await describingFailures(async () =>
+    given === undefined ? PRIMARY_NETWORK_ID : parseHexOrCb58Id<SubnetID>(given, 'the subnet'),
+  );
+  const view = await askSource(options, {
+    networkID: undefined,
+    askService: (client) => askService(subnetID, options, client),
+    prepareOwn: () => prepareOwn(subnetID, options),
+  });
   print(options.json === true ? JSON.stringify(view, undefined, 2) : describe(view));
   return EXIT.done;
 }
 
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
-}
-
 async function askService(
   subnetID: SubnetID,
-  { url, apiKey, network, timeout, height, destination }: SubnetOptions,
-  bar: ProgressBar,
+  { network, height, destination }: SubnetOptions,
+  client: ServiceClient,
 ): Promise<SubnetViewBody> {
-  await using client = new ServiceClient({ url, apiKey, timeoutMs: 1_000 * timeout });
-  bar.say(`asking ${url}`);
   const path = `${await client.networkPath(network, undefined)}/subnets/${subnetID}`;
   const page = (query: Record<string, string>): Promise<SubnetViewBody> =>
-    client.get(`${path}?${queryText({ ...query, pageSize: String(PAGE_SIZE) })}`, SubnetViewBody);
+    client.get(`${path}?${new URLSearchParams({ ...query, pageSize: String(PAGE_SIZE) }).toString()}`, SubnetViewBody);
   const { nextPageToken, ...view } = await page({
     ...(height !== undefined && { pChainHeight: String(height) }),
     ...(destination !== undefined && { destinationBlockchainId: destination }),
@@ -69,34 +54,20 @@ async function askService(
   return { ...view, validators };
 }
 
-function queryText(query: Readonly<Record<string, string>>): string {
-  return new URLSearchParams(query).toString();
-}
-
-async function lookHere(
+function prepareOwn(
   subnetID: SubnetID,
-  config: string,
-  { network: name, timeout, height, destination }: SubnetOptions,
-  bar: ProgressBar,
-): Promise<SubnetViewBody> {
+  { height, destination }: SubnetOptions,
+): ReturnType<SourceCalls<SubnetViewBody>['prepareOwn']> {
   const destinationChainID =
     destination === undefined ? undefined : parseHexOrCb58Id<BlockchainID>(destination, '--destination');
-  // With all of the service but its HTTP side.
-  const { openOwnNetwork, untilStarted } = await import('./own-network.ts');
-  await using opened = new AsyncDisposableStack();
-  const network = await openOwnNetwork(opened, { config, name, networkID: undefined });
-  const signal = AbortSignal.timeout(1_000 * timeout);
-  try {
-    await untilStarted(network, signal, (text) => bar.say(text));
-    const pChainHeight = height === undefined ? undefined : BigInt(height);
+  const pChainHeight = height === undefined ? undefined : BigInt(height);
+  return async (network, signal) => {
     const view = await network.subnets.view({ subnetID, pChainHeight, destinationChainID }, signal);
     return { ...presentSubnet(view), validators: view.validators.map(presentValidator) };
-  } catch (error) {
-    throw error instanceof AggregatorError ? refusalOf(error) : error;
-  }
+  };
 }
 
-type Validator = SubnetViewBody['validators'][number];
+type ListedValidator = SubnetViewBody['validators'][number];
 
 const COLOURS = { signable: 'green', doubtful: 'yellow', unreachable: 'red', inactive: 'dim' } as const;
 
@@ -128,8 +99,8 @@ function describe(view: SubnetViewBody): string {
   ].join('\n');
 }
 
-/** One for each node: any of them can sign for the whole weight. */
-function rowsOf({ status, reason, nodes }: Validator, share: string): string[][] {
+/** Returns a row for each node: any of them can sign for the whole weight. */
+function rowsOf({ status, reason, nodes }: ListedValidator, share: string): string[][] {
   return nodes.map(({ nodeId, version, latency, obstacle }, index) => [
     index === 0 ? status : '',
     index === 0 ? share : '',

@@ -6,19 +6,21 @@ import type { BlsBackend } from '../../bls/backends/bls-backend.ts';
 import { loadBackend } from '../../bls/backends/load-backend.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { quorumWeight } from '../../validators/quorum.ts';
-import { type NamedSigners, namedSigners } from '../../validators/signers.ts';
-import { type InvalidReason, verifySignedMessage } from '../../validators/verify-signed-message.ts';
+import {
+  type InvalidReason,
+  type NamedSigners,
+  namedSigners,
+  verifySignedMessage,
+} from '../../validators/verify-signed-message.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import { type BlockchainID, parseHexOrCb58Id, type SubnetID } from '../../warp/ids.ts';
 import { readPayload } from '../../warp/reading.ts';
 import { encodeSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
-import { EXIT, type ExitCode, usageFailure } from '../exit-codes.ts';
-import { parseAddress } from '../io/address.ts';
+import { EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
 import { describingFailures } from '../io/failures.ts';
-import { type InputOptions, readHexInput } from '../io/input.ts';
-import { recordLines } from '../io/record-text.ts';
+import { type InputOptions, parseAddress, readHexInput } from '../io/input.ts';
 import { readSetFile } from '../io/set-file.ts';
-import { formatTable, percentOf, styled } from '../io/text.ts';
+import { formatTable, percentOf, print, recordLines, styled } from '../io/text.ts';
 
 export interface VerifyOptions extends InputOptions {
   readonly set?: string;
@@ -32,7 +34,7 @@ export interface VerifyOptions extends InputOptions {
   readonly json?: boolean;
 }
 
-/** Whose signature counts, and where that is known from. */
+/** The validators whose signatures count. */
 interface Expected {
   readonly networkID: number;
   readonly warpSet: WarpSet;
@@ -40,8 +42,8 @@ interface Expected {
   readonly pChainHeight: bigint | undefined;
 }
 
-/** As the service answers it, without what a set in a file does not say. */
-type Verdict = Omit<VerificationResult, 'problem' | 'signingSubnetId' | 'pChainHeight'> &
+/** The response of the service, without fields that a set in a file does not have. */
+type VerifyOutput = Omit<VerificationResult, 'problem' | 'signingSubnetId' | 'pChainHeight'> &
   Partial<Pick<VerificationResult, 'signingSubnetId' | 'pChainHeight'>> & {
     readonly problem?: { readonly kind: Exclude<InvalidReason, 'malformed'>; readonly text: string };
   };
@@ -53,22 +55,22 @@ export async function verify(given: string | undefined, options: VerifyOptions):
   const { quorumNum } = settingsOf({ quorumNum: options.quorum === undefined ? undefined : BigInt(options.quorum) });
   const expected = await describingFailures(() => findExpected(message, options));
   const verdict = judge(message, { ...expected, quorumNum }, await loadBackend('noble'));
-  process.stdout.write(`${options.json === true ? JSON.stringify(verdict, undefined, 2) : describe(verdict)}\n`);
+  print(options.json === true ? JSON.stringify(verdict, undefined, 2) : describe(verdict));
   return verdict.isValid ? EXIT.done : EXIT.no;
 }
 
 function requireOneSource({ set, pChain, subnet, height, destination, networkId }: VerifyOptions): void {
   if (set !== undefined && pChain !== undefined) {
-    throw usageFailure('--set and --p-chain each say who had to sign: give one of them');
+    throw usageFailure('--set and --p-chain both choose the validators: give one of them');
   }
   if (set === undefined && pChain === undefined) {
-    throw usageFailure('say who had to sign: give the validator set by --set FILE, or a P-Chain API by --p-chain URL');
+    throw usageFailure('the validators are missing: give their set by --set FILE, or a P-Chain API by --p-chain URL');
   }
   if (set !== undefined && [subnet, height, destination].some((option) => option !== undefined)) {
     throw usageFailure('--subnet, --height and --destination choose a set with --p-chain; --set gives one');
   }
   if (pChain !== undefined && networkId !== undefined) {
-    throw usageFailure('--network-id is for --set; with --p-chain the API says which network it is of');
+    throw usageFailure('--network-id is for --set; with --p-chain the API reports the network ID');
   }
   if (pChain !== undefined) {
     parseAddress(pChain, '--p-chain', "the address of a node's API, such as https://api.avax.network");
@@ -91,7 +93,7 @@ async function findExpected(message: SignedMessage, options: VerifyOptions): Pro
   if (set !== undefined) {
     return { ...(await readSetFile(set)), networkID: networkId ?? message.unsignedMessage.networkID };
   }
-  // With all that asks over HTTP.
+  // Loads the HTTP client.
   const { askPChainSigners } = await import('./p-chain-signers.ts');
   const timeoutMs = 1_000 * options.timeout;
   return askPChainSigners(
@@ -110,12 +112,12 @@ function parseID<T extends SubnetID | BlockchainID>(option: string, text: string
   return text === undefined ? undefined : parseHexOrCb58Id<T>(text, option);
 }
 
-/** The verdict on a message, from its encoded bytes on as a destination would find it. */
+/** Verifies the encoded message like a destination chain. */
 export function judge(
   message: SignedMessage,
   { networkID, warpSet, signingSubnetID, pChainHeight, quorumNum }: Expected & { readonly quorumNum: bigint },
   backend: BlsBackend,
-): Verdict {
+): VerifyOutput {
   const { unsignedMessage, signature } = message;
   const expected = { networkID, warpSet, quorumNum };
   const verification = verifySignedMessage(encodeSignedMessage(message), expected, backend);
@@ -140,8 +142,7 @@ function describeReason(
   { unsignedMessage }: SignedMessage,
   named: NamedSigners,
   expected: Pick<Expected, 'networkID' | 'warpSet'> & { readonly quorumNum: bigint },
-): Verdict['problem'] {
-  // It was parsed before.
+): VerifyOutput['problem'] {
   if (kind === 'malformed') throw new Error('an encoded message is malformed');
   if (kind !== 'wrong network') return { kind, text: describeProblem(kind, named, expected) };
   return {
@@ -150,7 +151,7 @@ function describeReason(
   };
 }
 
-function describe(verdict: Verdict): string {
+function describe(verdict: VerifyOutput): string {
   const { isValid, problem, signers, payload, signedWeight, neededWeight, totalWeight, quorumPercentage, ...message } =
     verdict;
   const title = problem === undefined ? styled('green', 'valid') : `${styled('red', 'not valid')}: ${problem.text}`;

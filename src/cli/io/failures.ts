@@ -4,10 +4,10 @@ import { HttpError } from '../../http/errors/http-error.ts';
 import { DeadlineExceeded } from '../../lib/concurrency/deadline.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { ApiError } from '../../pchain/rpc/api-error.ts';
-import { CommandFailure, EXIT, type ExitCode, usageFailure } from '../exit-codes.ts';
+import { CommandFailure, EXIT, type ExitCode, usageFailure } from './exit-codes.ts';
 
-/** What somebody was asked for, and said no to: nothing is wrong with the call. */
-const NO: ReadonlySet<ErrorCode> = new Set([
+/** The call is correct, but the answer is negative. */
+const NEGATIVE: ReadonlySet<ErrorCode> = new Set([
   'signing_refused',
   'message_superseded',
   'validation_not_over',
@@ -15,10 +15,10 @@ const NO: ReadonlySet<ErrorCode> = new Set([
   'justification_not_found',
 ]);
 
-/** Of an error of the service, by its code; what a newer service calls something is not known here. */
+/** Returns the exit code for an error code of the service. Codes of newer services are unknown. */
 export function exitCodeOf(code: string): ExitCode {
   if (!isErrorCode(code) || ERROR_CODES[code].retry === 'may_pass') return EXIT.later;
-  return NO.has(code) ? EXIT.no : EXIT.usage;
+  return NEGATIVE.has(code) ? EXIT.no : EXIT.usage;
 }
 
 function isErrorCode(code: string): code is ErrorCode {
@@ -41,7 +41,7 @@ const FIELDS: Readonly<Record<RequestField, string>> = {
 };
 
 /**
- * What `work` gives. Errors that a person can do something about become a sentence and an exit code; others are bugs, and stay.
+ * Runs `work`, and converts expected errors to messages with exit codes. Others are bugs, and stay unchanged.
  *
  * @throws {CommandFailure}
  */
@@ -72,12 +72,12 @@ function asFailure(cause: unknown): CommandFailure | undefined {
   return undefined;
 }
 
-/** With the option that it is about. */
+/** Returns the message with the option that it concerns. */
 export function textOf({ field, message }: AggregatorError): string {
   return field === undefined ? message : `${FIELDS[field]}: ${message}`;
 }
 
-/** The message of an error of the service, and what its code says that can be done. */
+/** Adds the advice of an error code to its message. */
 export function adviseOn(code: string, message: string): string {
   return isErrorCode(code) ? `${message}\n${ERROR_CODES[code].action} (${code})` : `${message} (${code})`;
 }

@@ -1,10 +1,11 @@
 import { createReadStream } from 'node:fs';
+import { maskedUrl } from '../../config/schema/mask.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
-import { usageFailure } from '../exit-codes.ts';
+import { usageFailure } from './exit-codes.ts';
 
-/** The longest signed message in hex, with 8 KiB of signer bits, and as much again for lines and spaces. */
+/** The longest signed message in hex, with 8 KiB of signer bits, and as much white space. */
 const MAX_INPUT_CHARACTERS = 4 * (MAX_UNSIGNED_MESSAGE_LENGTH + 16 * 1024);
 
 export interface InputOptions {
@@ -12,10 +13,9 @@ export interface InputOptions {
 }
 
 /**
- * Bytes that somebody gives in hex: as an argument, in a file or on standard input. White space in it means nothing, as programs that
- * write hex break it into lines.
+ * Reads bytes in hex from an argument, a file or standard input. White space is ignored.
  *
- * @param what names what is wanted, for the errors
+ * @param what names the input in errors
  * @throws {CommandFailure}
  */
 export async function readHexInput(
@@ -51,19 +51,19 @@ async function readInput(what: string, given: string | undefined, file: string |
 export async function readTextFile(path: string, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = [];
   try {
-    // Up to the first byte too many, and not by its size: a pipe has none.
+    // Reads up to the first byte too many, because a pipe has no size.
     for await (const chunk of createReadStream(path, { end: maxBytes })) chunks.push(chunk as Buffer);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    throw usageFailure(`${path} cannot be read: ${WHY_UNREADABLE.get(code) ?? message}`, { cause: error });
+    throw usageFailure(`${path} cannot be read: ${READ_ERRORS.get(code) ?? message}`, { cause: error });
   }
   const bytes = Buffer.concat(chunks);
-  // Without the mark that some editors put before UTF-8.
+  // TextDecoder skips a byte order mark.
   if (bytes.length <= maxBytes) return new TextDecoder().decode(bytes);
   throw usageFailure(`${path} is too long: it may have ${maxBytes} bytes`);
 }
 
-const WHY_UNREADABLE: ReadonlyMap<string | undefined, string> = new Map([
+const READ_ERRORS: ReadonlyMap<string | undefined, string> = new Map([
   ['ENOENT', 'there is no such file'],
   ['EISDIR', 'it is a folder'],
   ['EACCES', 'permission denied'],
@@ -79,4 +79,21 @@ async function readStandardInput(): Promise<string> {
     }
   }
   return text;
+}
+
+/**
+ * Parses the URL of an option. A user or password in it is rejected, because it would not be sent.
+ *
+ * @param meaning describes the allowed value
+ * @throws {CommandFailure}
+ */
+export function parseAddress(text: string, option: string, meaning: string): URL {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw usageFailure(`${option} must be ${meaning}, is ${maskedUrl(text)}`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw usageFailure(`${option} must not hold a user or a password, as they would not be sent`);
+  }
+  return url;
 }

@@ -3,10 +3,11 @@ import { systemClock } from '../../lib/concurrency/clock.ts';
 import { createJsonRpcClient } from '../../pchain/rpc/json-rpc.ts';
 import { createNodeApi } from '../../pchain/rpc/node-api.ts';
 import { createUnreadMetrics } from '../../telemetry/metrics.ts';
+import { messageOf } from './text.ts';
 
-/** As long as tools wait for the ports of the service. */
+/** Tools wait no longer for the ports of the service. */
 const TIMEOUT_MS = 5_000;
-/** One attempt: the Go aggregator makes no second one at its start either. */
+/** The Go aggregator does not retry at its start either. */
 const LIMITS = { attemptTimeoutMs: TIMEOUT_MS, callTimeoutMs: TIMEOUT_MS, maxRounds: 1 };
 
 /**
@@ -33,13 +34,12 @@ export async function askNetworkIDOf(file: GoFile): Promise<number> {
   return networkID;
 }
 
-/** Without the path of the URL, which may have a key in it. */
+/** Names the origin only: the path of the URL may contain a key. */
 async function naming<T>(file: GoFile, key: 'info-api' | 'p-chain-api', answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
     const { origin } = new URL(endpointOf(file, key).baseUrl);
-    throw new Error(`the node cannot be reached: ${key} at ${origin}: ${reason}`, { cause });
+    throw new Error(`the node cannot be reached: ${key} at ${origin}: ${messageOf(cause)}`, { cause });
   }
 }

@@ -5,21 +5,21 @@ import type {
 } from '../../api/aggregation/progress-records.ts';
 import { percentOf, printable, styled } from './text.ts';
 
-type Resolved = AggregationEventData['resolved'];
+type ResolvedData = AggregationEventData['resolved'];
 
-/** So that a terminal is not written to for each of 2,000 validators. */
+/** Limits updates for thousands of validators. */
 const PAUSE_MS = 50;
 const BAR_WIDTH = 40;
 const SIGNED = '█';
 const OPEN = '░';
 const QUORUM = '┃';
 
-/** One line on a terminal that shows how much weight has signed, and how much has to. It says nothing elsewhere. */
+/** Shows the signed and the required weight on one line of a terminal; prints nothing elsewhere. */
 export class ProgressBar implements Disposable {
   readonly #stream: NodeJS.WriteStream;
-  #state: Resolved | undefined;
+  #state: ResolvedData | undefined;
   #validators: ValidatorRecord[] = [];
-  /** What stands on the line. */
+  /** The text on the line. */
   #shown = '';
   #shownMs = Number.NEGATIVE_INFINITY;
 
@@ -27,7 +27,7 @@ export class ProgressBar implements Disposable {
     this.#stream = stream;
   }
 
-  /** Before anything is known of the collection. */
+  /** Shows a text before the collection starts. */
   say(text: string): void {
     this.#write(styled('dim', printable(text), this.#stream));
   }
@@ -43,7 +43,7 @@ export class ProgressBar implements Disposable {
         break;
       case 'answer':
         for (const { index, outcome } of event.data.answers) this.#set(index, outcome);
-        // What it weighs comes next.
+        // Drawn with the `progress` event that follows.
         return;
       case 'progress':
         if (this.#state !== undefined) this.#state = { ...this.#state, ...event.data };
@@ -81,7 +81,7 @@ export class ProgressBar implements Disposable {
   }
 }
 
-function barText(state: Resolved, validators: readonly ValidatorRecord[], stream: NodeJS.WriteStream): string {
+function barText(state: ResolvedData, validators: readonly ValidatorRecord[], stream: NodeJS.WriteStream): string {
   const [signed, total] = [BigInt(state.signedWeight), BigInt(state.totalWeight)];
   const cells = (weight: bigint): number => (total === 0n ? 0 : Number((BigInt(BAR_WIDTH) * weight) / total));
   const [filled, quorum] = [cells(signed), Math.min(BAR_WIDTH - 1, cells(BigInt(state.quorumWeight)))];

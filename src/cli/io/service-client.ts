@@ -11,12 +11,13 @@ import { Type } from '../../lib/encoding/schema.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
 import { validateHeaderValue } from '../../lib/net/node-http.ts';
 import { readBody } from '../../pchain/rpc/read-body.ts';
-import { CommandFailure, EXIT, usageFailure } from '../exit-codes.ts';
-import { parseAddress } from './address.ts';
-import { chosenName } from './network-choice.ts';
+import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
+import { CommandFailure, EXIT, usageFailure } from './exit-codes.ts';
+import { parseAddress } from './input.ts';
 import { ServiceRefusal } from './service-refusal.ts';
+import { messageOf } from './text.ts';
 
-/** A page of 1,000 validators has under 1.5 MB, and a result less; an event of 10,000 validators has 1.5 MB. */
+/** A page of 1,000 validators and an event of 10,000 validators have up to 1.5 MB. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const EVENTS = 'text/event-stream';
 
@@ -28,16 +29,16 @@ export interface ServiceClientOptions {
 
 const Readiness = Type.Object({ networks: Type.Array(Type.Object({ name: Type.String() })) });
 
-/** Asks a running service. Its answers are checked: anything may answer at an address. */
+/** Client of a running service. Responses are validated, because the address may belong to another program. */
 export class ServiceClient implements AsyncDisposable {
   readonly #options: ServiceClientOptions;
   readonly #origin: string;
-  /** Of the path, where the service stands behind one. */
+  /** The path before all routes, if the service is behind a proxy. */
   readonly #base: string;
   readonly #http: Dispatcher;
   readonly #signal: AbortSignal;
 
-  /** @throws {CommandFailure} where the URL is none, or the key cannot be sent */
+  /** @throws {CommandFailure} if the URL is invalid, or the key cannot be sent */
   constructor(options: ServiceClientOptions) {
     const url = parseAddress(options.url, '--url', 'the address of a service, such as http://127.0.0.1:8080');
     if (url.search !== '' || url.hash !== '') {
@@ -52,14 +53,14 @@ export class ServiceClient implements AsyncDisposable {
   }
 
   /**
-   * The path of a network's routes.
+   * Returns the path of a network's routes.
    *
-   * @param networkID of the message, where there is one
-   * @throws {CommandFailure} where the service has several, and nobody says which is meant
+   * @param networkID of the message, if there is one
+   * @throws {CommandFailure} if the service has several networks, and none is chosen
    */
   async networkPath(name: string | undefined, networkID: number | undefined): Promise<string> {
     if (name !== undefined) return `/v1/signatureAggregator/${encodeURIComponent(name)}`;
-    // It says which there are before it is ready, too.
+    // The route lists the networks before the service is ready, too.
     const { networks } = await this.get('/health/ready', Readiness, [503]);
     const found = chosenName(networks, name, networkID);
     if (found !== undefined) return this.networkPath(found, networkID);
@@ -68,7 +69,7 @@ export class ServiceClient implements AsyncDisposable {
   }
 
   /**
-   * @param allowed statuses of errors whose bodies are of that form, too
+   * @param allowed error statuses whose bodies match the schema, too
    * @throws {CommandFailure}
    */
   async get<Schema extends TSchema>(path: string, schema: Schema, allowed: readonly number[] = []) {
@@ -77,7 +78,7 @@ export class ServiceClient implements AsyncDisposable {
   }
 
   /**
-   * The last answer of a route that may answer with events before it, which an older service does not.
+   * Returns the result of a route that may send events first; older services do not.
    *
    * @throws {CommandFailure}
    */
@@ -158,16 +159,15 @@ export class ServiceClient implements AsyncDisposable {
         { cause },
       );
     }
-    const reason = cause instanceof Error ? cause.message : String(cause);
     return new CommandFailure(
       EXIT.later,
-      `${this.#origin} cannot be asked: ${reason}; give the address of a running service by --url, or do without one by --config`,
+      `${this.#origin} cannot be asked: ${messageOf(cause)}; give the address of a running service by --url, or do without one by --config`,
       { cause },
     );
   }
 }
 
-/** @throws {CommandFailure} whose message does not repeat the key */
+/** @throws {CommandFailure} without the key in its message */
 function requireSendable(apiKey = ''): void {
   try {
     validateHeaderValue('x-service-api-key', apiKey);
@@ -192,7 +192,7 @@ function isKnown(event: string | undefined): event is AggregationEventKind {
   return event !== undefined && Object.hasOwn(AGGREGATION_EVENTS, event);
 }
 
-/** Undefined where it is no JSON. */
+/** Returns undefined if the text is no JSON. */
 function readAnswer(status: number, text: string, allowed: readonly number[] = []): unknown {
   let body: unknown;
   try {
@@ -202,4 +202,20 @@ function readAnswer(status: number, text: string, allowed: readonly number[] = [
   }
   if (status < 300 || allowed.includes(status)) return body;
   throw new ServiceRefusal(body, status);
+}
+
+/**
+ * Chooses the network of a command: the named one, else the only one, else the public one of the message. Undefined if ambiguous.
+ *
+ * @param networkID of the message, if there is one
+ */
+export function chosenName(
+  networks: readonly { readonly name: string }[],
+  name: string | undefined,
+  networkID: number | undefined,
+): string | undefined {
+  if (name !== undefined) return name;
+  if (networks.length === 1) return networks[0]?.name;
+  const known = PUBLIC_NETWORKS.find((network) => network.networkID === networkID);
+  return networks.find((network) => network.name === known?.name)?.name;
 }

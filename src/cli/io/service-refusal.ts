@@ -4,19 +4,19 @@ import type { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import { AggregationDetails, presentDetails } from '../../http/errors/aggregation-details.ts';
 import { createErrorBody } from '../../http/errors/error-body.ts';
 import { ERROR_CODES } from '../../http/errors/error-codes.ts';
-import { CommandFailure, EXIT } from '../exit-codes.ts';
+import { CommandFailure, EXIT } from './exit-codes.ts';
 import { adviseOn, exitCodeOf, textOf } from './failures.ts';
 import { formatTable, percentOf, printable } from './text.ts';
 
-/** As many of the heaviest as fit on a screen. */
+/** The heaviest validators that fit on a screen. */
 const MAX_SHOWN = 12;
 
-/** The service refused, or this process in its place. The message says who did not sign, and why. */
+/** An error of the service, or of the collection in this process. The message lists the validators that did not sign. */
 export class ServiceRefusal extends CommandFailure {
-  /** As the service answers it. */
+  /** The body of the error response. */
   readonly body: unknown;
 
-  /** @param status of the answer, for what is not of this service, such as a proxy */
+  /** @param status of the response, for bodies of other programs, such as a proxy */
   constructor(body: unknown, status = 500) {
     const { message, code, details } = (body ?? {}) as Readonly<Record<string, unknown>>;
     const isOurs = typeof code === 'string' && typeof message === 'string';
@@ -29,7 +29,7 @@ export class ServiceRefusal extends CommandFailure {
   }
 }
 
-/** What the service would have answered. */
+/** Creates the error response of the service. */
 export function refusalOf(error: AggregatorError): ServiceRefusal {
   const { code, report } = error;
   const { status } = ERROR_CODES[code];
@@ -51,7 +51,7 @@ function detailLines(details: Static<typeof AggregationDetails>): string[] {
     ]);
   const more = missing.length + missingOmitted - rows.length;
   return [
-    `Signed: ${percentOf(signed, total)} of the weight; needed: ${percentOf(needed, total)}. Who did not sign:`,
+    `Signed: ${percentOf(signed, total)} of the weight; needed: ${percentOf(needed, total)}. Validators that did not sign:`,
     ...formatTable(rows, new Set([0])).map((line) => `  ${line}`),
     ...(more > 0 ? [`  and ${more} more`] : []),
   ];

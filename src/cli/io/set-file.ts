@@ -7,27 +7,27 @@ import type { Validator } from '../../validators/validator.ts';
 import { createWarpSet, type WarpSet } from '../../validators/warp-set.ts';
 import { BLS_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
 import { NODE_ID_LENGTH, nodeIDFromBytes, parseHexOrCb58Id, parseNodeID, type SubnetID } from '../../warp/ids.ts';
-import { usageFailure } from '../exit-codes.ts';
+import { usageFailure } from './exit-codes.ts';
 import { readTextFile } from './input.ts';
 
-/** A validator set that somebody has kept, and what the file says of where it is from. */
-export interface KeptSet {
+/** A validator set from a file, with its origin if the file has it. */
+export interface SavedSet {
   readonly warpSet: WarpSet;
   readonly signingSubnetID: SubnetID | undefined;
   readonly pChainHeight: bigint | undefined;
 }
 
-/** 10,000 L1 validators, as many as the network is planned for, with 1.5 KB each in a view. */
+/** 10,000 L1 validators, the planned size of the network, with 1.5 KB each in a view. */
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
-/** Of those without a key that the view only counts. */
-const NOBODY = nodeIDFromBytes(new Uint8Array(NODE_ID_LENGTH));
+/** Stands for the validators without a key, which the view only counts. */
+const KEYLESS_NODE = nodeIDFromBytes(new Uint8Array(NODE_ID_LENGTH));
 
 /** @throws {CommandFailure} */
-export async function readSetFile(path: string): Promise<KeptSet> {
+export async function readSetFile(path: string): Promise<SavedSet> {
   const text = await readTextFile(path, MAX_FILE_BYTES);
   try {
-    return parseKeptSet(text);
+    return parseSavedSet(text);
   } catch (error) {
     if (!(error instanceof ParseError)) throw error;
     throw usageFailure(
@@ -38,11 +38,11 @@ export async function readSetFile(path: string): Promise<KeptSet> {
 }
 
 /**
- * The view of a subnet as this service answers it, or what `platform.getValidatorsAt` does, with or without the envelope of JSON-RPC.
+ * Parses the subnet view of this service, or the result of `platform.getValidatorsAt`, with or without the JSON-RPC envelope.
  *
  * @throws {ParseError}
  */
-export function parseKeptSet(text: string): KeptSet {
+export function parseSavedSet(text: string): SavedSet {
   const json = readObject(parseExactJson(text, 'the file'), 'the file');
   if ('validators' in json) return parseView(json);
   const validators = parseValidatorsAt('result' in json ? json['result'] : json);
@@ -50,10 +50,10 @@ export function parseKeptSet(text: string): KeptSet {
   return { warpSet: createWarpSet(validators), signingSubnetID: undefined, pChainHeight: undefined };
 }
 
-function parseView(view: JsonObject): KeptSet {
+function parseView(view: JsonObject): SavedSet {
   const withoutKey = readU64(readObject(view['withoutKey'], 'withoutKey')['weight'], 'withoutKey.weight');
   const validators = readArray(view['validators'], 'validators').flatMap((value) => parseValidator(value));
-  const warpSet = createWarpSet([...validators, { nodeID: NOBODY, publicKey: undefined, weight: withoutKey }]);
+  const warpSet = createWarpSet([...validators, { nodeID: KEYLESS_NODE, publicKey: undefined, weight: withoutKey }]);
   const totalWeight = readU64(view['totalWeight'], 'totalWeight');
   if (warpSet.totalWeight !== totalWeight) {
     throw new ParseError('validators', `weigh ${warpSet.totalWeight} of ${totalWeight}: it is not the whole set`);
@@ -65,10 +65,10 @@ function parseView(view: JsonObject): KeptSet {
   };
 }
 
-/** One for each of its nodes, of which the first has the whole weight. */
+/** Returns an entry for each of its nodes, of which the first has the whole weight. */
 function parseValidator(value: unknown): Validator[] {
   const validator = readObject(value, 'validator');
-  // Inactive: in `withoutKey`.
+  // Inactive validators are counted in `withoutKey`.
   if (validator['publicKey'] === undefined) return [];
   const publicKey = parseHex(readString(validator['publicKey'], 'publicKey'), 'publicKey');
   if (publicKey.length !== BLS_PUBLIC_KEY_LENGTH) {

@@ -2,17 +2,27 @@ import { stripVTControlCharacters, styleText } from 'node:util';
 
 type Format = Parameters<typeof styleText>[0];
 
-/** Colours where the stream is a terminal, and nobody has switched them off (NO_COLOR). */
+/** Writes a line to standard output. */
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** Returns the message of an error, or the text of another thrown value. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Adds colours if the stream is a terminal and NO_COLOR is not set. */
 export function styled(format: Format, text: string, stream: NodeJS.WriteStream = process.stdout): string {
   return styleText(format, text, { stream });
 }
 
-/** What others have written, on one line: it may hold anything, and what moves a terminal's cursor must not come through. */
+/** Makes untrusted text safe for a terminal, on one line without control characters. */
 export function printable(text: string): string {
   return stripVTControlCharacters(text).replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
 }
 
-/** Rows in columns as wide as their widest cell. `right` are the columns of numbers. */
+/** Aligns rows in columns. `right` are the columns of numbers. */
 export function formatTable(rows: readonly (readonly string[])[], right: ReadonlySet<number> = new Set()): string[] {
   const widths: number[] = [];
   for (const row of rows) {
@@ -28,14 +38,14 @@ export function formatTable(rows: readonly (readonly string[])[], right: Readonl
   );
 }
 
-/** In percent of the whole, with one decimal, rounded down: 66.99 % must not look like the 67 % that it is not. */
+/** Formats a percentage with one decimal, rounded down: 66.99 % must not appear as 67 %. */
 export function percentOf(part: bigint, whole: bigint): string {
   if (whole === 0n) return '0.0 %';
   const tenths = (1_000n * part) / whole;
   return `${tenths / 10n}.${tenths % 10n} %`;
 }
 
-/** `sourceBlockchainId` as `source blockchain ID`. */
+/** Formats `sourceBlockchainId` as `source blockchain ID`. */
 export function wordsOf(name: string): string {
   return name
     .replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ')
@@ -43,4 +53,34 @@ export function wordsOf(name: string): string {
     .replaceAll(/\bids?\b/g, (id) => id.replace('id', 'ID'))
     .replace('bls', 'BLS')
     .replace(/^p chain/, 'P-Chain');
+}
+
+/**
+ * Formats a record of the API as text: a line for each field with its name in words, nested records indented. It works for all kinds of
+ * records.
+ */
+export function recordLines(record: object, indent = ''): string[] {
+  const fields = Object.entries(record).filter(([, value]) => value !== undefined);
+  const plain = fields.filter(([, value]) => !isNested(value));
+  const width = Math.max(0, ...plain.map(([name]) => wordsOf(name).length));
+  return fields.flatMap(([name, value]: [string, unknown]) => {
+    const words = wordsOf(name);
+    if (!isNested(value)) return [`${indent}${styled('dim', words.padEnd(width))}  ${scalarText(value)}`];
+    const records = Array.isArray(value) ? (value as readonly object[]) : [value];
+    return records.flatMap((inner, index) => {
+      const title = records.length > 1 ? `${words} ${index + 1}` : words;
+      return [`${indent}${styled('bold', title)}`, ...recordLines(inner, `${indent}  `)];
+    });
+  });
+}
+
+function isNested(value: unknown): value is object {
+  if (Array.isArray(value)) return typeof value[0] === 'object';
+  return typeof value === 'object' && value !== null;
+}
+
+function scalarText(value: unknown): string {
+  if (Array.isArray(value)) return value.length === 0 ? '(none)' : value.map(scalarText).join(', ');
+  if (value === '') return '(empty)';
+  return printable(String(value));
 }

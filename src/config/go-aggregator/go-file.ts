@@ -1,12 +1,12 @@
 import { networkInterfaces } from 'node:os';
 import { PRIMARY_NETWORK_ID } from '../../warp/ids.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
-import { ConfigError } from '../load/problems.ts';
-import { isObject, partAt } from '../schema/setting.ts';
+import { ConfigError } from '../schema/config-error.ts';
+import { isObject, partAt, withPart } from '../schema/setting.ts';
 
 /**
- * The configuration file of the Go aggregator (icm-services, `signature-aggregator/config`), read as viper reads it there: keys in any
- * case, numbers, booleans and lists also as texts, `null` as not given, each key also from the environment.
+ * The configuration file of the Go aggregator (icm-services, `signature-aggregator/config`), read like its library viper does: keys in
+ * any case, numbers, booleans and lists also as texts, `null` counts as absent, each key also from the environment.
  */
 export type GoFile = Readonly<Record<string, unknown>>;
 
@@ -14,45 +14,22 @@ export interface ConvertedGoFile {
   readonly networkName: string;
   /** A configuration file of this service. */
   readonly settings: object;
-  /** One line for each given key that means something else here or nothing, and for what the conversion sets besides. */
+  /** One line for each given key with another meaning or none, and for each further setting. */
   readonly remarks: readonly string[];
 }
 
 interface Key {
   readonly kind: Kind;
-  /** The setting that the value becomes; `NAME` is the network's name. */
+  /** The setting for the value; `NAME` is the network's name. */
   readonly setting?: string;
+  /** The value of the setting if the file has none. */
+  readonly fallback?: unknown;
+  readonly convert?: (value: never) => unknown;
 }
 
 type Kind = 'text' | 'number' | 'boolean' | 'texts' | 'map' | 'endpoint' | 'peers';
 
-const NAME = 'NAME';
-const KEYS: Readonly<Record<string, Key>> = {
-  'log-level': { kind: 'text', setting: 'log.level' },
-  'p-chain-api': { kind: 'endpoint', setting: `networks.${NAME}.pChainApi` },
-  'info-api': { kind: 'endpoint', setting: `networks.${NAME}.infoApi` },
-  'api-port': { kind: 'number', setting: `networks.${NAME}.goApi.apiPort` },
-  'metrics-port': { kind: 'number', setting: `networks.${NAME}.goApi.metricsPort` },
-  'signature-cache-size': { kind: 'number', setting: 'aggregation.signatureCacheSize' },
-  'allow-private-ips': { kind: 'boolean', setting: `networks.${NAME}.allowPrivateAddresses` },
-  'tracked-subnet-ids': { kind: 'texts', setting: `networks.${NAME}.trackedSubnetIds` },
-  'manually-tracked-peers': { kind: 'peers', setting: `networks.${NAME}.manuallyTrackedPeers` },
-  'tls-cert-path': { kind: 'text', setting: 'identity.certificatePath' },
-  'tls-key-path': { kind: 'text', setting: 'identity.privateKeyPath' },
-  'max-p-chain-lookback': { kind: 'number' },
-  'validator-refresh-period-seconds': { kind: 'number', setting: `networks.${NAME}.validatorRefreshMs` },
-};
-const ENDPOINT_KEYS: Readonly<Record<string, Key>> = {
-  'base-url': { kind: 'text', setting: 'baseUrl' },
-  'query-parameters': { kind: 'map', setting: 'queryParameters' },
-  'http-headers': { kind: 'map', setting: 'httpHeaders' },
-};
-const PEER_KEYS: Readonly<Record<string, Key>> = {
-  id: { kind: 'text', setting: 'nodeId' },
-  ip: { kind: 'text', setting: 'address' },
-};
-
-/** avalanchego `utils/logging/level.go`; there is one level less between info and debug here. */
+/** Levels of avalanchego `utils/logging/level.go`; here is one level less between info and debug. */
 const LOG_LEVELS: Readonly<Record<string, string>> = {
   verbo: 'trace',
   debug: 'debug',
@@ -66,11 +43,64 @@ const LOG_LEVELS: Readonly<Record<string, string>> = {
 const DEFAULT_API_PORT = 8_080;
 const DEFAULT_METRICS_PORT = 8_081;
 
+const ENDPOINT_KEYS: Readonly<Record<string, Key>> = {
+  'base-url': { kind: 'text', setting: 'baseUrl' },
+  'query-parameters': { kind: 'map', setting: 'queryParameters' },
+  'http-headers': { kind: 'map', setting: 'httpHeaders' },
+};
+const PEER_KEYS: Readonly<Record<string, Key>> = {
+  id: { kind: 'text', setting: 'nodeId' },
+  ip: { kind: 'text', setting: 'address' },
+};
+
+const NAME = 'NAME';
+const ENDPOINT = { kind: 'endpoint', convert: (endpoint: object) => [renamed(endpoint, ENDPOINT_KEYS)] } as const;
+const PATH = { kind: 'text', convert: bracedVariables } as const;
+const KEYS: Readonly<Record<string, Key>> = {
+  'log-level': {
+    kind: 'text',
+    setting: 'log.level',
+    convert: (level: string) => LOG_LEVELS[level.toLowerCase()],
+  },
+  'p-chain-api': { ...ENDPOINT, setting: `networks.${NAME}.pChainApi` },
+  'info-api': { ...ENDPOINT, setting: `networks.${NAME}.infoApi` },
+  'api-port': { kind: 'number', setting: `networks.${NAME}.goApi.apiPort`, fallback: DEFAULT_API_PORT },
+  'metrics-port': { kind: 'number', setting: `networks.${NAME}.goApi.metricsPort`, fallback: DEFAULT_METRICS_PORT },
+  'signature-cache-size': {
+    kind: 'number',
+    setting: 'aggregation.signatureCacheSize',
+    // The Go service's cache of size 0 holds one message, too.
+    convert: (size: number) => Math.max(1, size),
+  },
+  'allow-private-ips': { kind: 'boolean', setting: `networks.${NAME}.allowPrivateAddresses`, fallback: false },
+  'tracked-subnet-ids': {
+    kind: 'texts',
+    setting: `networks.${NAME}.trackedSubnetIds`,
+    fallback: [],
+    // The Go service removes the primary network, which is always tracked.
+    convert: (ids: readonly string[]) => ids.filter((id) => id !== PRIMARY_NETWORK_ID),
+  },
+  'manually-tracked-peers': {
+    kind: 'peers',
+    setting: `networks.${NAME}.manuallyTrackedPeers`,
+    fallback: [],
+    convert: (peers: readonly object[]) => peers.map((peer) => renamed(peer, PEER_KEYS)),
+  },
+  'tls-cert-path': { ...PATH, setting: 'identity.certificatePath' },
+  'tls-key-path': { ...PATH, setting: 'identity.privateKeyPath' },
+  'max-p-chain-lookback': { kind: 'number' },
+  'validator-refresh-period-seconds': {
+    kind: 'number',
+    setting: `networks.${NAME}.validatorRefreshMs`,
+    convert: (seconds: number) => seconds * 1_000,
+  },
+};
+
 export function isGoFile(json: unknown): boolean {
   return isObject(json) && Object.keys(json).some((key) => Object.hasOwn(KEYS, key.toLowerCase()));
 }
 
-/** `CONFIG_FILE` goes over the flag, as in the Go service; undefined where neither is given. */
+/** Returns `CONFIG_FILE`, else the flag, in the order of the Go service; undefined if neither is given. */
 export function goFilePath(
   flag: string | undefined,
   environment: Readonly<Record<string, string | undefined>> = process.env,
@@ -79,7 +109,7 @@ export function goFilePath(
 }
 
 /**
- * @param environment its variables take the place of keys: `API_PORT`, `P_CHAIN_API.BASE_URL`
+ * @param environment variables that replace keys: `API_PORT`, `P_CHAIN_API.BASE_URL`
  * @throws {ConfigError} with every key that is unknown, missing or of the wrong type
  */
 export function parseGoFile(
@@ -105,7 +135,7 @@ export function parseGoFile(
   return file;
 }
 
-/** The base URL of one of the APIs, with what is added to each request. */
+/** Returns one of the APIs in the form of this service's endpoints. */
 export function endpointOf(
   file: GoFile,
   key: 'p-chain-api' | 'info-api',
@@ -120,65 +150,40 @@ export function apiPortOf(file: GoFile): number {
 /** @param networkID of the info API */
 export function convertGoFile(file: GoFile, networkID: number): ConvertedGoFile {
   const networkName = nameOf(networkID);
-  const own = PUBLIC_NETWORKS.every(({ name }) => name !== networkName);
+  const isPublic = PUBLIC_NETWORKS.some(({ name }) => name === networkName);
   const level = file['log-level'] as string | undefined;
-  const [certificate, key] = [file['tls-cert-path'], file['tls-key-path']] as (string | undefined)[];
-  const [cacheSize, refresh] = [file['signature-cache-size'], file['validator-refresh-period-seconds']] as (
-    | number
-    | undefined
-  )[];
-  const subnets = (file['tracked-subnet-ids'] ?? []) as string[];
-  const peers = (file['manually-tracked-peers'] ?? []) as object[];
-  const network = {
-    pChainApi: [endpointOf(file, 'p-chain-api')],
-    infoApi: [endpointOf(file, 'info-api')],
-    allowPrivateAddresses: file['allow-private-ips'] ?? false,
-    // The Go service removes the primary network, which is tracked anyway.
-    trackedSubnetIds: subnets.filter((id) => id !== PRIMARY_NETWORK_ID),
-    manuallyTrackedPeers: peers.map((peer) => renamed(peer, PEER_KEYS)),
-    ...(refresh !== undefined && { validatorRefreshMs: refresh * 1_000 }),
-    goApi: {
-      apiPort: apiPortOf(file),
-      metricsPort: file['metrics-port'] ?? DEFAULT_METRICS_PORT,
-    },
-  };
-  const settings = {
-    networks: { [networkName]: network },
-    server: { host: anyAddress(), ownApi: false },
-    ...(level !== undefined && { log: { level: LOG_LEVELS[level.toLowerCase()] } }),
-    access: { unitsPerMinute: 0 },
-    ...(certificate !== undefined && {
-      identity: { certificatePath: bracedVariables(certificate), privateKeyPath: bracedVariables(key ?? '') },
-    }),
-    // There a cache of size 0 holds one message, too.
-    ...(cacheSize !== undefined && { aggregation: { signatureCacheSize: Math.max(1, cacheSize) } }),
-  };
+  let settings: unknown = { server: { host: anyAddress(), ownApi: false }, access: { unitsPerMinute: 0 } };
+  for (const [key, { setting, fallback, convert = (value: unknown) => value }] of Object.entries(KEYS)) {
+    const value = file[key] ?? fallback;
+    if (setting === undefined || value === undefined) continue;
+    settings = withPart(settings, setting.replace(NAME, networkName).split('.'), convert(value as never));
+  }
   const remarks = [
-    `networks.${networkName}: the name of network ID ${networkID}, which the info API reports${own ? '; any other name will do' : ''}`,
-    'server.ownApi: false, so that only the two ports of the Go service are taken; with true and a free server.port there are the' +
-      " service's own API, its console and all metrics, too",
-    'access.unitsPerMinute: 0, as the Go service limits no client; set a limit where clients are not trusted',
+    `networks.${networkName}: the name of network ID ${networkID}, which the info API reports${isPublic ? '' : '; any other name is possible'}`,
+    'server.ownApi: false, so that only the two ports of the Go service are used; with true and a free server.port the service has its' +
+      ' own API, its console and all metrics, too',
+    'access.unitsPerMinute: 0, as the Go service limits no client; set a limit if clients are not trusted',
     ...('max-p-chain-lookback' in file
       ? [
-          'max-p-chain-lookback: has no counterpart; the Go service refuses older heights, here each height that the P-Chain API ' +
-            'still serves can be asked for',
+          'max-p-chain-lookback: has no counterpart; the Go service rejects older heights, this service accepts each height that the ' +
+            'P-Chain API still serves',
         ]
       : []),
-    ...(cacheSize === undefined
-      ? []
-      : ["signature-cache-size: counted messages, aggregation.signatureCacheSize counts validators' signatures"]),
+    ...('signature-cache-size' in file
+      ? ["signature-cache-size: counted messages, aggregation.signatureCacheSize counts validators' signatures"]
+      : []),
     ...(level?.toLowerCase() === 'trace' ? ['log-level: trace is debug here, the next level that logs more'] : []),
   ];
-  return { networkName, settings, remarks };
+  return { networkName, settings: settings as object, remarks };
 }
 
-/** The text of an error with the keys of the Go file in place of the settings that they became. */
+/** Replaces settings in the text of an error by the keys of the Go file. */
 export function inGoTerms(text: string, networkName: string): string {
   let changed = text;
   for (const [key, { kind, setting = '' }] of Object.entries(KEYS)) {
     if (setting === '') continue;
     const inner = kind === 'endpoint' ? ENDPOINT_KEYS : kind === 'peers' ? PEER_KEYS : {};
-    // The one endpoint of a list is the object itself there.
+    // The only endpoint of a list is an object in the Go file.
     const ours = setting.replace(NAME, networkName) + (kind === 'endpoint' ? '[0]' : '');
     changed = changed.replaceAll(
       new RegExp(`${RegExp.escape(ours)}(\\[\\d+\\])?(?:\\.(\\w+))?`, 'g'),
@@ -191,7 +196,7 @@ export function inGoTerms(text: string, networkName: string): string {
   return changed;
 }
 
-/** As avalanchego names networks (`utils/constants/network_ids.go`). */
+/** Names networks like avalanchego's `utils/constants/network_ids.go`. */
 function nameOf(networkID: number): string {
   const known = PUBLIC_NETWORKS.find((network) => network.networkID === networkID);
   return known?.name ?? (networkID === LOCAL_NETWORK_ID ? 'local' : `network-${networkID}`);
@@ -199,7 +204,7 @@ function nameOf(networkID: number): string {
 
 const LOCAL_NETWORK_ID = 12_345;
 
-/** All addresses of this machine: `::` is those of IPv4 too, but cannot be listened on where there is no IPv6. */
+/** Returns the address for all interfaces: `::` covers IPv4 too, but fails on machines without IPv6. */
 function anyAddress(): string {
   const hasIPv6 = Object.values(networkInterfaces()).some((addresses) =>
     addresses?.some(({ family }) => family === 'IPv6'),
@@ -207,7 +212,7 @@ function anyAddress(): string {
   return hasIPv6 ? '::' : '0.0.0.0';
 }
 
-/** The Go service puts variables of the environment into these two paths, and writes them without braces, too. */
+/** The Go service expands environment variables in these two paths, also without braces. */
 function bracedVariables(path: string): string {
   return path.replaceAll(/\$([A-Za-z_][A-Za-z0-9_]*)/g, '${$1}');
 }
@@ -216,7 +221,7 @@ function renamed(value: object, keys: Readonly<Record<string, Key>>): Record<str
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [keys[key]?.setting ?? key, part]));
 }
 
-/** Of objects alone: the names in maps of headers and parameters stay as they are. */
+/** Not for maps of headers and parameters, whose names stay unchanged. */
 function lowerCaseKeys(object: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key.toLowerCase(), value]));
 }
@@ -230,7 +235,7 @@ function withVariables(
   const changed: Record<string, unknown> = { ...object };
   for (const [key, { kind }] of Object.entries(keys)) {
     const variable = prefix + key.replaceAll('-', '_').toUpperCase();
-    // An empty variable is one that is not set, as in viper.
+    // Viper ignores empty variables.
     const text = environment[variable] || undefined;
     if (text !== undefined) changed[key] = text;
     if (kind !== 'endpoint') continue;
@@ -247,7 +252,7 @@ function withVariables(
   return changed;
 }
 
-/** What is given for the known keys, each value of its kind. */
+/** Reads the known keys, each value by its kind. */
 function readKeys(
   at: string,
   object: Readonly<Record<string, unknown>>,
@@ -278,7 +283,7 @@ const WORDS: Readonly<Record<Kind, string>> = {
   peers: 'a list of objects {id, ip}',
 };
 
-/** Undefined where the value is of another kind, which is reported without the value: it may be a secret. */
+/** Reports a value of another kind, and returns undefined. The value is not shown: it may be a secret. */
 function readValue(at: string, value: unknown, kind: Kind, problems: string[]): unknown {
   const read = valueOfKind(at, value, kind, problems);
   if (read === undefined) problems.push(`${at}: must be ${WORDS[kind]}`);

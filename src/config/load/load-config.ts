@@ -1,49 +1,49 @@
 import { nearestName } from '../../lib/encoding/nearest-name.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
+import { isGoFile } from '../go-aggregator/go-file.ts';
+import { ConfigError } from '../schema/config-error.ts';
 import { withDefaults } from '../schema/defaults.ts';
 import { removedVariable } from '../schema/removed-settings.ts';
 import { SETTINGS, type Settings } from '../schema/schema.ts';
-import { isObject, type Path, partAt, pathText } from '../schema/setting.ts';
+import { isObject, networksOf, type Path, partAt, pathText, withPart } from '../schema/setting.ts';
+import { isWithin, PREFIX, parseVariable, settingOfVariable, settingsOf, variableName } from '../schema/variables.ts';
 import type { Config } from '../settings.ts';
-import { expandTexts } from './expand-texts.ts';
-import { explainForeignFile, renamedVariable } from './foreign-formats.ts';
+import { checkSettings, Problems } from './check-settings.ts';
 import { parseSettings } from './parse-settings.ts';
-import { ConfigError, checkSettings, Problems } from './problems.ts';
 import { readJson } from './read-json.ts';
 import { readTraceVariables } from './trace-variables.ts';
-import { isWithin, PREFIX, parseVariable, settingOfVariable, settingsOf, variableName, withPart } from './variables.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What the command line sets, as it was written. */
+/** Settings of the command line, unparsed. */
 export interface CommandLineSettings {
   readonly config?: string;
   readonly host?: string;
   readonly port?: string;
   readonly logLevel?: string;
-  /** The size of the embedded network, whatever its name. */
+  /** The size of the devnet, whatever its name. */
   readonly validators?: string;
 }
 
 export interface LoadedConfig {
   readonly config: Config;
-  /** The whole configuration as a file has it, with `${NAME}` as it was written. Its secrets are not masked. */
+  /** The whole configuration in the form of a file, with `${NAME}` unexpanded. Its secrets are not masked. */
   readonly written: Settings;
-  /** Where the value of a setting comes from, in words. */
+  /** Describes the source of a setting's value. */
   readonly sourceOf: (path: Path) => string;
 }
 
-/** The variable that names the file. */
+/** The variable with the path of the file. */
 const FILE_VARIABLE = `${PREFIX}CONFIG`;
 
-/** What the service runs on where nobody says anything else. */
+/** The networks of a service without any configuration. */
 const EMBEDDED_NETWORKS = { local: { embedded: { validators: 20 }, aliases: ['mainnet', 'fuji', 'testnet'] } };
 
 /**
- * The only reader of configuration: defaults, then a JSON file, then variables of the environment, then the command line, each over
- * the one before. What comes out was checked whole, and is frozen.
+ * Reads the configuration: command line over environment variables over a JSON file over defaults. The result is checked as a whole and
+ * frozen.
  *
- * @throws {ConfigError} with everything that is wrong
+ * @throws {ConfigError} with all problems
  */
 export function loadConfig(
   commandLine: CommandLineSettings = {},
@@ -56,9 +56,9 @@ export function loadConfig(
 }
 
 /**
- * As {@link loadConfig}, of a file that was read already; undefined is no file.
+ * Does what {@link loadConfig} does with the JSON of a file; undefined is no file.
  *
- * @throws {ConfigError} with everything that is wrong
+ * @throws {ConfigError} with all problems
  */
 export function parseConfig(
   json: unknown,
@@ -67,8 +67,15 @@ export function parseConfig(
   file = 'the file',
 ): LoadedConfig {
   if (json !== undefined && !isObject(json)) throw new ConfigError(['the configuration must be a JSON object']);
-  const foreign = explainForeignFile(json);
-  if (foreign !== undefined) throw new ConfigError(foreign.lines, { heading: foreign.heading });
+  if (isObject(json) && !Object.hasOwn(json, 'networks') && isGoFile(json)) {
+    throw new ConfigError(
+      [
+        'to run it as it is: signature-aggregator --config-file FILE',
+        'to print it in the form of this service: warp-signature-aggregator convert FILE',
+      ],
+      { heading: 'this is a file of the Go signature aggregator' },
+    );
+  }
 
   const expanded = expandTexts(json, environment);
   const fromEnvironment = readEnvironment(expanded.value, environment, expanded.variables);
@@ -82,7 +89,7 @@ export function parseConfig(
 
   const problems = new Problems({
     sourceOf,
-    // A text that a variable of the environment was put into.
+    // Texts that contain the value of a variable are hidden.
     isHidden: (path) => {
       const value = partAt(settings, path);
       return typeof value === 'string' && value !== partAt(written, path);
@@ -103,28 +110,56 @@ export function parseConfig(
   };
 }
 
-/** A value over those of the file. */
+interface ExpandedTexts {
+  readonly value: unknown;
+  /** The variables that the texts name. */
+  readonly variables: ReadonlySet<string>;
+  /** Those of them that are not set, with the path of the text. */
+  readonly missing: readonly { readonly path: Path; readonly variable: string }[];
+}
+
+/** Replaces `${NAME}` in all texts by the variable NAME, so that files need no secrets. */
+function expandTexts(json: unknown, environment: Environment): ExpandedTexts {
+  const variables = new Set<string>();
+  const missing: { path: Path; variable: string }[] = [];
+  const expand = (value: unknown, path: Path): unknown => {
+    if (Array.isArray(value)) return value.map((item, index) => expand(item, [...path, index]));
+    if (isObject(value)) {
+      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, expand(item, [...path, key])]));
+    }
+    if (typeof value !== 'string') return value;
+    return value.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (reference, variable: string) => {
+      variables.add(variable);
+      const found = environment[variable];
+      if (found === undefined) missing.push({ path, variable });
+      return found ?? reference;
+    });
+  };
+  return { value: expand(json, []), variables, missing };
+}
+
+/** A value that replaces the one of the file. */
 interface Overlay {
   readonly path: readonly string[];
   readonly value: unknown;
-  /** The variable or option that gives it, in words. */
+  /** The variable or option with the value, in words. */
   readonly source: string;
 }
 
 interface EnvironmentSettings {
   readonly overlays: readonly Overlay[];
-  /** A line for each variable that has our prefix and sets nothing. */
+  /** A line for each variable with our prefix that belongs to no setting. */
   readonly unread: readonly string[];
 }
 
-/** @param named the variables that the texts of the file name: they are read, whatever they are called */
+/** @param named the variables that texts of the file name: they may have our prefix */
 function readEnvironment(json: unknown, environment: Environment, named: ReadonlySet<string>): EnvironmentSettings {
   const overlays: Overlay[] = [];
   const unread: string[] = [];
   for (const [variable, text] of Object.entries(environment)) {
     if (!variable.startsWith(PREFIX) || variable === FILE_VARIABLE || text === undefined) continue;
     const setting = settingOfVariable(SETTINGS, variable);
-    // An empty variable is one that is not set, as far as shells and container files can tell.
+    // Shells and container files do not distinguish an empty variable from one that is not set.
     if (setting !== undefined && text !== '') {
       overlays.push({
         path: setting.path,
@@ -132,17 +167,17 @@ function readEnvironment(json: unknown, environment: Environment, named: Readonl
         source: `environment variable ${variable}`,
       });
     } else if (setting === undefined && !named.has(variable) && !isOfKubernetes(variable, environment)) {
-      unread.push(`${variable}: no setting has this variable; ${meantVariable(variable, json)}`);
+      unread.push(`${variable}: no setting has this variable; ${adviceOn(variable, json)}`);
     }
   }
-  // A variable for part of an endpoint goes over one for the whole endpoint.
+  // A variable for part of an endpoint overrides the one for the whole endpoint.
   overlays.sort((a, b) => a.path.length - b.path.length);
   return { overlays, unread };
 }
 
 /**
- * Kubernetes tells each container of the services in its namespace by variables that begin with a service's name: where one is called
- * `signature-aggregator`, all of these have our prefix. Of each there is the host, by which services are known here.
+ * Kubernetes sets variables in each container for the services of its namespace, prefixed by the service's name: those of a service
+ * called `signature-aggregator` have our prefix. Each service has a `_SERVICE_HOST`.
  */
 function isOfKubernetes(variable: string, environment: Environment): boolean {
   return Object.keys(environment).some((host) => {
@@ -152,25 +187,23 @@ function isOfKubernetes(variable: string, environment: Environment): boolean {
   });
 }
 
-function meantVariable(variable: string, json: unknown): string {
+function adviceOn(variable: string, json: unknown): string {
   const removed = removedVariable(variable);
   if (removed !== undefined) return `it is gone: ${removed}`;
-  const renamed = renamedVariable(variable);
-  if (renamed !== undefined) return renamed;
   const networks = new Set([...Object.keys(networksOf(json)), ...PUBLIC_NETWORKS.map(({ name }) => name), 'local']);
   const [, network] = /^NETWORKS__([A-Z][A-Z0-9_]*?)__/.exec(variable.slice(PREFIX.length)) ?? [];
   if (network !== undefined) networks.add(network.toLowerCase().replaceAll('_', '-'));
   const known = settingsOf(SETTINGS, [...networks]).map(({ path }) => variableName(path).slice(PREFIX.length));
-  // Without the prefix that all of them share, which would make any two names look alike.
+  // Compared without the common prefix, which would make any two names similar.
   const nearest = nearestName(variable.slice(PREFIX.length), [...known, 'CONFIG']);
   return nearest === undefined ? 'config/README.md says how they are named' : `did you mean ${PREFIX}${nearest}?`;
 }
 
 interface Layers {
   readonly overlays: readonly Overlay[];
-  /** What the service runs on without a file; undefined with one. */
+  /** The configuration without a file; undefined if there is one. */
   readonly base: unknown;
-  /** What is wrong with the options together. */
+  /** A problem of the options together. */
   readonly problem: string | undefined;
 }
 
@@ -185,24 +218,19 @@ function withCommandLine(environment: readonly Overlay[], json: unknown, options
   add(['server', 'host'], host, '--host');
   add(['server', 'port'], port, '--port');
   add(['log', 'level'], logLevel, '--log-level');
-  // Whoever names the API of a network by a variable alone means that network, and no file is needed.
+  // A variable with the API of a network takes the place of a file.
   const namesNetwork = overlays.some(({ path }) => path[0] === 'networks' && path[2] === 'pChainApi');
   const base = json === undefined ? (namesNetwork ? {} : { networks: EMBEDDED_NETWORKS }) : undefined;
   const networks = networksOf(overlay(base ?? json, overlays));
   const embedded = Object.keys(networks).find((name) => partAt(networks, [name, 'embedded']) !== undefined);
   if (embedded !== undefined) add(['networks', embedded, 'embedded', 'validators'], validators, '--validators');
   const isUseless = validators !== undefined && embedded === undefined;
-  const problem = '--validators: is the size of the embedded network, and the configuration has none';
+  const problem = '--validators: is the size of the devnet, and the configuration has no embedded network';
   return { overlays, base, problem: isUseless ? problem : undefined };
 }
 
 function overlay(settings: unknown, overlays: readonly Overlay[]): unknown {
   return overlays.reduce<unknown>((over, { path, value }) => withPart(over, path, value) ?? over, settings);
-}
-
-function networksOf(settings: unknown): Record<string, unknown> {
-  const networks = partAt(settings, ['networks']);
-  return isObject(networks) ? networks : {};
 }
 
 function deepFreeze<T>(value: T): T {

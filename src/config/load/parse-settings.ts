@@ -3,6 +3,7 @@ import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { type HostAndPort, parseRedisUrl, type RedisAddress, type RedisServers } from '../../lib/net/redis-address.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../../warp/ids.ts';
 import { publicNetworkNamed } from '../../warp/networks.ts';
+import { parsePeerAddress } from '../schema/peer-address.ts';
 import type { NetworkSettings, Settings } from '../schema/schema.ts';
 import type {
   AggregationConfig,
@@ -12,9 +13,8 @@ import type {
   StoreConfig,
   UpstreamConfig,
 } from '../settings.ts';
-import { parsePeerAddress } from './peer-address.ts';
 
-/** What the rest of the service is handed: settings that were checked, with their texts parsed. */
+/** Parses checked settings into the values that the other parts of the service take. */
 export function parseSettings(settings: Settings): Omit<Config, 'traces'> {
   const { server, log, metrics, access, identity, bls, aggregation, store, upstream, networks } = settings;
   return {
@@ -34,7 +34,6 @@ export function parseSettings(settings: Settings): Omit<Config, 'traces'> {
   };
 }
 
-/** The names that the reference node has for its own files. */
 function parseIdentity({
   directory,
   certificatePath,
@@ -43,6 +42,7 @@ function parseIdentity({
   if (directory !== undefined) {
     return {
       directory,
+      // The file names of avalanchego.
       certificatePath: join(directory, 'staker.crt'),
       privateKeyPath: join(directory, 'staker.key'),
     };
@@ -51,21 +51,20 @@ function parseIdentity({
   return { directory, certificatePath, privateKeyPath };
 }
 
-/** Small caches do not pay. */
 const LEAST_RESULT_CACHE_BYTES = 1024 * 1024;
 
 function parseAggregation(aggregation: Settings['aggregation']): AggregationConfig {
   const { signatureCacheSize } = aggregation;
   return {
     ...aggregation,
-    // Nodes take no longer deadlines than 10 s.
+    // Nodes accept deadlines of at most 10 s.
     peerTimeoutMs: 3_000,
     hedgeAfterMs: 500,
     connectTimeoutMs: 5_000,
     maxAggregationsInFlight: 256,
     maxQueriesInFlight: 8_192,
     maxConcurrentQueries: 2_048,
-    // So that no flood of messages of one L1 pushes out all others.
+    // A flood of messages of one L1 must not evict those of all others.
     signatureCachePerSigner: Math.ceil(signatureCacheSize / 20),
     resultCacheBytes: Math.max(LEAST_RESULT_CACHE_BYTES, 80 * signatureCacheSize),
   };
@@ -105,12 +104,12 @@ function parseUpstream({ dataApi, metrics, nodeRpc, ...rest }: Settings['upstrea
   };
 }
 
-/** For all that one request asks the P-Chain API. */
+/** For all P-Chain API calls of one request. */
 const API_TIMEOUT_MS = 5_000;
-/** Half a day of mainnet, read in some minutes. */
+/** About half a day of mainnet. */
 const INDEX_LOOKBACK = 10_000n;
 
-/** Whether an API is at a private address, or at a name without a domain, as a node of one's own is. */
+/** Tests for a private address or a host name without a domain. */
 function isNear({ baseUrl }: ApiEndpoint): boolean {
   const { hostname } = new URL(baseUrl);
   return /^([^.:]+|\[(::1|f[cd].*)\]|(127|10|192\.168|172\.(1[6-9]|2\d|3[01]))\.[\d.]+)$/.test(hostname);

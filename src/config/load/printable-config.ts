@@ -1,22 +1,21 @@
+import { MASK } from '../schema/mask.ts';
 import { SETTINGS } from '../schema/schema.ts';
-import { isObject, partAt, pathText, type SettingSchema } from '../schema/setting.ts';
+import { isObject, partAt, pathText, type SettingSchema, schemaAt } from '../schema/setting.ts';
+import { settingsOf } from '../schema/variables.ts';
 import type { LoadedConfig } from './load-config.ts';
-import { MASK } from './mask.ts';
-import { schemaAt } from './problems.ts';
-import { settingsOf } from './variables.ts';
 
 export interface PrintableConfig {
-  /** The configuration as a file has it, with defaults and without secrets: `***`, and `${NAME}` as it was written. */
+  /** The configuration in the form of a file, with defaults. Secrets are `***`; `${NAME}` is not expanded. */
   readonly settings: unknown;
-  /** Where the value of each setting comes from. */
+  /** The source of each setting's value. */
   readonly sources: Readonly<Record<string, string>>;
 }
 
-/** The configuration for people to look at and to show around. */
+/** Returns the configuration without secrets, with the source of each value. */
 export function printableConfig({ written, sourceOf }: LoadedConfig): PrintableConfig {
   const settings = masked(SETTINGS, written);
   const sources = settingsOf(SETTINGS, Object.keys(written.networks)).flatMap(({ path, schema }) => {
-    // Of an endpoint and the like its parts are named, and what is not set is not there.
+    // Of objects such as endpoints, the parts are listed.
     if (schema.properties !== undefined || partAt(settings, path) === undefined) return [];
     return [[pathText(path), sourceOf(path)] as const];
   });
@@ -34,7 +33,7 @@ function masked(schema: SettingSchema, value: unknown): unknown {
   return schema.masked?.(value) ?? (schema.secret === 'always' ? MASK : value);
 }
 
-/** A text that is only `${NAME}`: the name of a variable is no secret. */
+/** Tests for a text that is only `${NAME}`: the name of a variable is no secret. */
 function isReference(text: string): boolean {
   return /^\$\{\w+\}$/.test(text);
 }

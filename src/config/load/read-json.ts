@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { ConfigError } from './problems.ts';
+import { ConfigError } from '../schema/config-error.ts';
 
 /**
- * A file of JSON in which no object has a key twice: of two sections of one name `JSON.parse` drops the first, and says nothing. What is
- * wrong with it is told by its place, and without its values, as there may be secrets in them.
+ * Reads a JSON file in which no object has a key twice: `JSON.parse` would silently drop the first of two sections. Problems are reported
+ * with line and column, and without values, which may be secrets.
  *
  * @throws {ConfigError}
  */
@@ -15,7 +15,7 @@ export function readJson(path: string): unknown {
   try {
     json = JSON.parse(text);
   } catch {
-    // Not with the parser's message: it quotes the text, and has not always a place.
+    // The parser's message quotes the text, and does not always contain a position.
     throw new ConfigError([`the configuration file ${path} is not JSON ${placeOf(end, text)}`]);
   }
   if (repeated.length === 0) return json;
@@ -33,27 +33,26 @@ function readText(path: string): string {
     throw new ConfigError([`cannot read the configuration file ${path}: ${reason}`], { cause });
   }
   try {
-    // It passes over the mark that some editors put before UTF-8.
+    // It skips a byte order mark.
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (cause) {
     throw new ConfigError([`the configuration file ${path} is not UTF-8`], { cause });
   }
 }
 
-/** As people count. */
 function placeOf(at: number, text: string): string {
   const lines = text.slice(0, at).split('\n');
   return `(line ${lines.length} column ${(lines.at(-1) ?? '').length + 1})`;
 }
 
 interface Scanned {
-  /** Keys that an object has once more, as they are written, and where. */
+  /** Quoted keys that an object already has, with their offsets. */
   readonly repeated: readonly { readonly key: string; readonly at: number }[];
-  /** How far the text is JSON: there stands its first mistake. */
+  /** The offset of the first mistake. */
   readonly end: number;
 }
 
-/** With the space behind it. */
+/** Matches a token and the white space after it. */
 function token(source: string): RegExp {
   return new RegExp(String.raw`(${source})[ \t\r\n]*`, 'y');
 }
@@ -65,7 +64,7 @@ const SCALAR = token(String.raw`${STRING}|${NUMBER}|(?:true|false|null)\b`);
 const LIST = [token(String.raw`\[`), token(String.raw`\]`)] as const;
 const OBJECT = [token(String.raw`\{`), token(String.raw`\}`)] as const;
 
-/** Goes over a text by the grammar of JSON (RFC 8259). */
+/** Scans a text by the grammar of JSON (RFC 8259). */
 function scan(text: string): Scanned {
   const repeated: { key: string; at: number }[] = [];
   let end = 0;

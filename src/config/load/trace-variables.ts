@@ -1,16 +1,16 @@
 import type { TracesConfig } from '../settings.ts';
 
-type Environment = Readonly<Record<string, string | undefined>>;
+type Variables = Readonly<Record<string, string | undefined>>;
 type Sampling = NonNullable<TracesConfig['exported']>['sampling'];
 
 const DEFAULT_SAMPLER = 'parentbased_always_on';
 
 /**
- * Decides whether traces are exported, and which, by the standard variables of OpenTelemetry; its SDK reads the others itself. A value that cannot
- * be used stops nothing: `ignored` has a line for it, without the value, which may be a secret.
+ * Reads from OpenTelemetry's standard variables whether traces are exported, and which; its SDK reads the others. An unusable value is
+ * not an error: `ignored` has a line for it, without the value, which may be a secret.
  */
-export function readTraceVariables(environment: Environment): TracesConfig {
-  // An empty variable is one that is not set.
+export function readTraceVariables(environment: Variables): TracesConfig {
+  // An empty variable counts as not set.
   const text = (name: string): string | undefined => environment[name]?.trim() || undefined;
   const ofExporter = (name: string): string | undefined =>
     text(`OTEL_EXPORTER_OTLP_TRACES_${name}`) ?? text(`OTEL_EXPORTER_OTLP_${name}`);
@@ -25,7 +25,7 @@ export function readTraceVariables(environment: Environment): TracesConfig {
     return off('OTEL_EXPORTER_OTLP_PROTOCOL: http/protobuf is the only protocol; traces are off');
   }
   if (endpoint !== undefined && !isUsable(endpoint)) {
-    return off('OTEL_EXPORTER_OTLP_ENDPOINT: is no http or https URL without user and password; traces are off');
+    return off('OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL of http or https without user and password; traces are off');
   }
   const ignored: string[] = [];
   const sampling = parseSampling(text('OTEL_TRACES_SAMPLER'), text('OTEL_TRACES_SAMPLER_ARG'), ignored);

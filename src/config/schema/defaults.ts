@@ -3,11 +3,11 @@ import { isObject, type Path, pathText, type SettingSchema, type Surroundings } 
 
 export interface Completed {
   readonly settings: unknown;
-  /** Where defaults stand that were derived from other settings, as `pathText` writes it. */
+  /** Paths of the defaults that were derived from other settings, as `pathText` writes them. */
   readonly derived: ReadonlySet<string>;
 }
 
-/** A value for every setting that has a default. What is of a wrong type is left as it is, for the checks that follow. */
+/** Completes a configuration with all defaults. Values of a wrong type stay unchanged, for the checks that follow. */
 export function withDefaults(json: unknown): Completed {
   const settings = filled(SETTINGS, json);
   const derived = new Set<string>();
@@ -15,7 +15,7 @@ export function withDefaults(json: unknown): Completed {
   return { settings, derived };
 }
 
-/** A copy of the value, with the defaults that the schema itself has. */
+/** Copies the value, with the defaults that depend on nothing. */
 function filled(schema: SettingSchema, value: unknown = structuredClone(schema.default)): unknown {
   const { properties = {}, patternProperties = {}, items } = schema;
   if (Array.isArray(value) && items !== undefined) return value.map((item) => filled(items, item));
@@ -32,14 +32,14 @@ function filled(schema: SettingSchema, value: unknown = structuredClone(schema.d
   return copy;
 }
 
-interface Place {
+interface SettingValue {
   readonly schema: SettingSchema;
   readonly value: unknown;
   readonly path: Path;
   readonly surroundings: Surroundings;
 }
 
-function fillDerived({ schema, value, path, surroundings }: Place, derived: Set<string>): void {
+function fillDerived({ schema, value, path, surroundings }: SettingValue, derived: Set<string>): void {
   if (!isObject(value)) return;
   for (const [key, inner] of Object.entries(schema.properties ?? {})) {
     const at = [...path, key];

@@ -1,13 +1,13 @@
 import { Type } from '../../lib/encoding/schema.ts';
 import { validateHeaderName, validateHeaderValue } from '../../lib/net/node-http.ts';
-import { maskedBaseUrl } from '../load/mask.ts';
+import { maskedBaseUrl } from './mask.ts';
 import { check, type Derived, optional } from './setting.ts';
 
 const SecretText = Type.String({ secret: 'always' });
 
 const BaseUrl = check(
   Type.String({
-    description: 'Scheme, host and, where the API is served below one, a path.',
+    description: 'Scheme, host and, if the API has one, a path.',
     allowed: 'a URL of http or https',
     secret: 'when wrong',
     masked: maskedBaseUrl,
@@ -33,7 +33,7 @@ const QueryParameters = Type.Record(Type.String(), SecretText, {
 
 const HttpHeaders = check(
   Type.Record(Type.String(), SecretText, {
-    description: 'Added to the headers of every request, such as our key at the API.',
+    description: 'Added to the headers of every request, such as a key of the API.',
     allowed: 'an object of texts',
     secret: 'when wrong',
     examples: [{ 'x-api-key': '${API_KEY}' }],
@@ -43,7 +43,7 @@ const HttpHeaders = check(
       if (typeof value !== 'string') continue;
       try {
         validateHeaderName(name);
-        // The message of the error names the header, and has nothing of its value.
+        // The error's message names the header, not its value.
         validateHeaderValue(name, value);
       } catch (cause) {
         report(cause instanceof Error ? cause.message : String(cause), [name]);
@@ -52,7 +52,7 @@ const HttpHeaders = check(
   },
 );
 
-/** Where an API is asked, and what is added to each request; its values may be secrets. */
+/** The address of an API, and what is added to each request; the added values may be secrets. */
 export function Endpoint(description: string, derived?: Derived) {
   return Type.Object(
     { baseUrl: BaseUrl, queryParameters: optional(QueryParameters), httpHeaders: optional(HttpHeaders) },
@@ -67,7 +67,7 @@ export function Endpoint(description: string, derived?: Derived) {
   );
 }
 
-/** Several, in order of preference. */
+/** Endpoints in order of preference. */
 export function Endpoints(description: string, derived?: Derived) {
   return Type.Array(Endpoint('One of them.'), {
     description,

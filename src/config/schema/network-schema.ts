@@ -1,14 +1,25 @@
 import { Type } from '../../lib/encoding/schema.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../../warp/ids.ts';
 import { publicNetworkNamed } from '../../warp/networks.ts';
-import { parsePeerAddress } from '../load/peer-address.ts';
 import { Endpoint, Endpoints } from './endpoint-schema.ts';
-import { DurationMs } from './number-schemas.ts';
-import { check, isObject, optional, parsed, partAt, type Report, type Surroundings, section } from './setting.ts';
+import { parsePeerAddress } from './peer-address.ts';
+import {
+  check,
+  durationMs,
+  integer,
+  isObject,
+  optional,
+  parsed,
+  partAt,
+  port,
+  type Report,
+  type Surroundings,
+  section,
+} from './setting.ts';
 
 /**
- * Lower-case words joined by `-`. In variables of the environment it becomes upper case with `_`, and two names must not become one,
- * nor hold the `__` between the levels.
+ * Lower-case words joined by `-`: environment variables have them in upper case with `_`, where different names must stay different
+ * and contain no `__`, the separator of levels.
  */
 const NAME = '^(?=.{1,32}$)[a-z][a-z0-9]*(-[a-z0-9]+)*$';
 const NAME_ALLOWED = 'a name of at most 32 lower-case letters, digits and single hyphens, a letter first';
@@ -25,7 +36,7 @@ const Peer = Type.Object(
   {
     nodeId: parsed(
       Type.String({
-        description: 'The NodeID that its certificate must have.',
+        description: 'The NodeID of its certificate.',
         allowed: 'a NodeID',
         examples: ['NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg'],
       }),
@@ -33,7 +44,7 @@ const Peer = Type.Object(
     ),
     address: check(
       Type.String({
-        description: 'Where it listens.',
+        description: 'The address it listens on.',
         allowed: 'host:port or [IPv6]:port',
         examples: ['10.0.0.1:9651'],
       }),
@@ -47,31 +58,23 @@ const Peer = Type.Object(
 
 const Embedded = Type.Object(
   {
-    validators: Type.Integer({
+    // Fewer could not show an L1 beside a primary network; more would be more TLS servers than one process holds well.
+    validators: integer(5, 2_000, {
       default: 20,
-      description: 'How many validators its primary network has; an L1 comes with two more.',
-      // Fewer could not show an L1 beside a primary network; more would be more TLS servers than one process holds well.
-      minimum: 5,
-      maximum: 2_000,
-      examples: [20],
+      description: 'The number of validators of its primary network; an L1 has two more.',
     }),
   },
   {
     additionalProperties: false,
     description:
-      'Has this process run the network itself, to try the service out. In place of `pChainApi`, and for one network at most.',
+      'Runs the network as a devnet in this process, to try the service. It replaces `pChainApi`, and only one network may have it.',
     allowed: 'an object {validators}',
     examples: [{ validators: 20 }],
   },
 );
 
-function GoPort(description: string, example: number) {
-  return Type.Integer({
-    description: `${description} On \`server.host\`; 0 takes any free one.`,
-    minimum: 0,
-    maximum: 65_535,
-    examples: [example],
-  });
+function goPort(description: string, example: number) {
+  return port({ description: `${description} On \`server.host\`; 0 takes any free one.`, examples: [example] });
 }
 
 const NetworkSchema = section(
@@ -88,8 +91,8 @@ const NetworkSchema = section(
     }),
     pChainApi: optional(
       Endpoints(
-        'Base URLs of the P-Chain API, in order of preference; the next one takes over while one fails. Needed but for an embedded ' +
-          'network.',
+        'Base URLs of the P-Chain API, in order of preference: the next one is used while one fails. Required unless the network ' +
+          'is a devnet.',
       ),
     ),
     infoApi: optional(
@@ -101,23 +104,22 @@ const NetworkSchema = section(
     embedded: optional(Embedded),
     dataApi: optional(
       Endpoint(
-        'The data API that is asked for the transactions of an L1 validation which the index does not have. Its key goes into ' +
-          '`httpHeaders`.',
+        'The data API for transactions of L1 validations that are not in the index. Its key belongs in `httpHeaders`.',
       ),
     ),
     trackedSubnetIds: Type.Array(SubnetId, {
       default: [],
       description:
-        'Subnets whose validators are connected from the start and count for readiness, beside the primary network. Others are ' +
-        'connected when they are first asked for.',
+        'Subnets whose validators are connected at start and count for readiness, beside the primary network. Others are connected ' +
+        'at the first request for them.',
       maxItems: 1_000,
       examples: [['2W9boARgCWL25z6pMFNtkCfNA5v28VGg9PmBgUJfuKndEdhrvw']],
     }),
     allowedSubnetIds: optional(
       Type.Array(SubnetId, {
         description:
-          'The subnets whose validators may be connected and asked to sign, beside the primary network and `trackedSubnetIds`, whose ' +
-          'always may; requests for others are answered 403. Without it all subnets may; `[]` is none but those.',
+          'Subnets that requests may use beside the primary network and `trackedSubnetIds`; requests for others are 403. Without it all ' +
+          'subnets are allowed; `[]` allows no further ones.',
         maxItems: 1_000,
         examples: [['2W9boARgCWL25z6pMFNtkCfNA5v28VGg9PmBgUJfuKndEdhrvw']],
       }),
@@ -125,44 +127,41 @@ const NetworkSchema = section(
     manuallyTrackedPeers: Type.Array(Peer, {
       default: [],
       description:
-        'Nodes to start discovery from, beside those the info API names: objects `{nodeId, address}`, where `address` is `host:port` ' +
+        'Nodes to start discovery from, beside those of the info API: objects `{nodeId, address}`, where `address` is `host:port` ' +
         'or `[IPv6]:port`.',
       maxItems: 1_000,
       examples: [[{ nodeId: 'NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg', address: '10.0.0.1:9651' }]],
     }),
     allowPrivateAddresses: Type.Boolean({
-      description: 'Whether validators at private and loopback addresses are dialled.',
+      description: 'Whether connections to private and loopback addresses are opened.',
       examples: [true],
       derived: {
-        text: "`true` on a network of one's own, else `false`",
-        value: isOwn,
+        text: '`false` on a public network, else `true`',
+        value: ({ network }: Surroundings) => publicNetworkNamed(network?.name ?? '') === undefined,
       },
     }),
-    validatorRefreshMs: DurationMs({
+    validatorRefreshMs: durationMs({
       default: 60_000,
       description:
-        'How often the validator sets of these subnets are refreshed. A validator that no request and no reading has named for ten ' +
-        'times as long is let go.',
-      examples: [60_000],
+        'How often the validator sets of these subnets are read. The connection to a validator that neither a set nor a request has named ' +
+        'for ten times as long is closed.',
     }),
-    readyQuorumPercentage: Type.Integer({
+    readyQuorumPercentage: integer(0, 100, {
       default: 67,
-      description: 'How much weight of the primary network and of each tracked subnet must be connected for readiness.',
-      minimum: 0,
-      maximum: 100,
-      examples: [67],
+      description:
+        'The share of weight of the primary network and of each tracked subnet that must be connected for readiness.',
     }),
     goApi: section(
-      'Ports of the Go aggregator, for clients, probes and dashboards that keep the addresses they have. Its API is on the main port ' +
-        'too: docs/switch-from-go.md.',
+      'Ports of the Go aggregator, for clients, probes and dashboards that keep their addresses. Its API is on the main port too: ' +
+        'docs/switch-from-go.md.',
       {
         apiPort: optional(
-          GoPort(
-            "Where `/aggregate-signatures`, `/health` and `/metrics` are for this network; the Go aggregator's own is 8080.",
+          goPort(
+            "The port of `/aggregate-signatures`, `/health` and `/metrics` for this network; the Go aggregator's default is 8080.",
             8081,
           ),
         ),
-        metricsPort: optional(GoPort('The same once more, as in the Go aggregator, whose own is 8081.', 8082)),
+        metricsPort: optional(goPort("A second port with the same routes; the Go aggregator's default is 8081.", 8082)),
       },
     ),
   },
@@ -173,18 +172,14 @@ export const NetworksSchema = check(
   Type.Record(Type.String({ pattern: NAME }), NetworkSchema, {
     isSection: true,
     description:
-      'The networks to serve, by the name they have in paths. `mainnet` and `fuji` are the public ones; any other name is a network ' +
-      "of one's own.",
+      'The networks to serve, by their names in paths. `mainnet` and `fuji` are the public networks; any other name is a private ' +
+      'network.',
     allowed: 'an object of networks by their names',
     names: NAME_ALLOWED,
     examples: [{ fuji: { pChainApi: [{ baseUrl: 'https://api.avax-test.network' }] } }],
   }),
   checkNetworks,
 );
-
-function isOwn({ network }: Surroundings): boolean {
-  return publicNetworkNamed(network?.name ?? '') === undefined;
-}
 
 function checkNetwork(network: object, report: Report): void {
   const [hasApi, isEmbedded] = [Object.hasOwn(network, 'pChainApi'), Object.hasOwn(network, 'embedded')];
@@ -211,7 +206,7 @@ function checkNetworks(networks: Readonly<Record<string, unknown>>, report: Repo
   for (const name of names) {
     const network = networks[name];
     const known = publicNetworkNamed(name);
-    // Whoever writes this means the public network, but would get a local one of that name.
+    // The operator means the public network, but would get a private one of that name.
     if (known !== undefined && known.name !== name) {
       report(`is an old name of ${known.name}: write ${known.name}, which answers to both`, [name]);
       continue;

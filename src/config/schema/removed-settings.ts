@@ -1,11 +1,11 @@
-import { variableName } from '../load/variables.ts';
 import type { Path } from './setting.ts';
+import { variableName } from './variables.ts';
 
-/** Settings of earlier versions that are gone, and what to do about each. `*` is the name of a network. */
+/** Removed settings of earlier versions, and what to do about each. `*` is the name of a network. */
 const REMOVED: Readonly<Record<string, string>> = {
   'aggregation.peerTimeoutMs':
     'leave it out: a validator has 3 s for an answer; aggregation.requestTimeoutMs bounds the whole',
-  'aggregation.hedgeAfterMs': 'leave it out: the time is learnt for each validator, and is at most 500 ms',
+  'aggregation.hedgeAfterMs': 'leave it out: the time is measured for each validator, and is at most 500 ms',
   'aggregation.connectTimeoutMs':
     'leave it out: a request waits 5 s for a connection; aggregation.requestTimeoutMs bounds the whole',
   'aggregation.maxAggregationsInFlight':
@@ -20,7 +20,7 @@ const REMOVED: Readonly<Record<string, string>> = {
   'upstream.maxResponseBytes': 'leave it out: an answer has at most 64 MiB',
   'networks.*.apiTimeoutMs':
     'leave it out: it is 5 s; where the API needs longer, name a nearer one first in pChainApi',
-  'networks.*.dialsPerSecond': "leave it out: it is 100 on a public network and 1000 on one of one's own",
+  'networks.*.dialsPerSecond': 'leave it out: it is 100 on a public network and 1000 on a private one',
   'networks.*.l1Index':
     'leave it out: with store.path all blocks since L1s exist are read, else the newest 10000; 50 a second from a public API of a ' +
     'public network, else 1000',
@@ -28,13 +28,13 @@ const REMOVED: Readonly<Record<string, string>> = {
     'leave it out: with sharedMaster (mymaster, where none was given) it is a sentinel, else with sharedNodes a cluster, else one server',
 };
 
-/** Of a setting that is gone; undefined for all others. */
+/** Returns the advice for a removed setting; undefined for all others. */
 export function removedSetting(path: Path): string | undefined {
   const form = path.map((key, index) => (path[0] === 'networks' && index === 1 ? '*' : key)).join('.');
   return Object.entries(REMOVED).find(([name]) => form === name || form.startsWith(`${name}.`))?.[1];
 }
 
-/** Of the variable of such a setting. */
+/** Returns the advice for the variable of a removed setting. */
 export function removedVariable(variable: string): string | undefined {
   return Object.entries(REMOVED).find(([name]) => {
     const pattern = variableName(name.split('.')).replace('*', '[A-Z0-9_]+');

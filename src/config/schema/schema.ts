@@ -4,67 +4,60 @@ import type { Static } from 'typebox';
 import { Type } from '../../lib/encoding/schema.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import { NetworksSchema } from './network-schema.ts';
-import { Count, DurationMs } from './number-schemas.ts';
 import {
   check,
-  isObject,
+  durationMs,
+  integer,
+  networksOf,
   optional,
   partAt,
+  port,
   type Report,
   type SettingSchema,
   type Surroundings,
   section,
+  text,
 } from './setting.ts';
 import { StoreSchema } from './store-schema.ts';
 import { UpstreamSchema } from './upstream-schema.ts';
 
 /**
- * Every setting there is: its type, default, limits, meaning and examples. The types of this folder, the checks, the variables of
- * the environment and the tables of config/README.md come from here.
+ * Every setting with its type, default, limits, meaning and examples. The types of `src/config`, the checks, the environment variables
+ * and the tables of config/README.md are derived from this schema.
  */
 
-/** As browsers send it, and in no other way: it is compared letter by letter. */
+/** An origin exactly as browsers send it: requests are compared with it byte by byte. */
 const Origin = Type.String({ allowed: 'an origin', examples: ['https://console.example'] });
 
 const IpBlock = check(
-  Type.String({ allowed: 'an IP address or a block of them', examples: ['10.0.0.0/8'] }),
-  (text, report) => {
-    const [address = '', bits, ...rest] = text.split('/');
+  Type.String({ allowed: 'an IP address or a CIDR block', examples: ['10.0.0.0/8'] }),
+  (block, report) => {
+    const [address = '', bits, ...rest] = block.split('/');
     const maxBits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
     const isBlock = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= maxBits);
-    if (maxBits === 0 || !isBlock || rest.length > 0) {
-      report('must be an IP address or a block such as 10.0.0.0/8');
-    }
+    if (maxBits === 0 || !isBlock || rest.length > 0) report('must be an IP address or a block such as 10.0.0.0/8');
   },
 );
 
-const server = section('How clients reach the service.', {
-  host: Type.String({
+const server = section('The listener for clients.', {
+  host: text({
     default: '127.0.0.1',
-    description: 'Where to listen: an address of this machine; `0.0.0.0` or `::` for all of them.',
-    minLength: 1,
+    description: 'The address to listen on; `0.0.0.0` or `::` means all addresses of this machine.',
     examples: ['0.0.0.0'],
   }),
-  port: Type.Integer({
-    default: 8080,
-    description: 'The port to listen on; 0 takes any free one.',
-    minimum: 0,
-    maximum: 65_535,
-    examples: [8080],
-  }),
+  port: port({ default: 8080, description: 'The port to listen on; 0 takes any free one.' }),
   ownApi: Type.Boolean({
     default: true,
     description:
-      "Whether the service's own API listens on `port`. Without it only the ports of `goApi` are taken, as by the Go aggregator's binary.",
+      "Whether the service's own API listens on `port`. If not, only the ports of `goApi` are used, like the Go aggregator's binary does.",
     examples: [false],
   }),
   corsOrigins: check(
     Type.Array(Origin, {
       default: ['*'],
       description:
-        "Origins whose pages may use the service from a browser: a scheme, a host, and a port where it is not the scheme's own, as " +
-        'browsers send them. `["*"]` is all of them, `[]` is none. Cookies and the like are never asked for; a preflight needs no key ' +
-        'and costs nothing.',
+        'Origins whose pages may use the service from a browser: a scheme, a host, and a port unless it is the default of the scheme, ' +
+        'as browsers send them. `["*"]` allows all, `[]` none. Credentials are never allowed; a preflight needs no key and costs nothing.',
       maxItems: 100,
       examples: [['https://console.example', 'http://localhost:3000']],
     }),
@@ -74,48 +67,42 @@ const server = section('How clients reach the service.', {
     default: true,
     description:
       'Whether browsers get the console at `/`: a page to sign and inspect messages, and to look at subnets and the service. ' +
-      'It needs nothing that other clients may not do. Without it there is a page of links.',
+      'It uses only the public API. Without it, `/` is a page of links.',
     examples: [false],
   }),
   trustedProxies: Type.Array(IpBlock, {
     default: [],
-    description: 'Proxies before this service whose `X-Forwarded-For` names the client: addresses, or blocks of them.',
+    description: 'Addresses or CIDR blocks of the proxies whose `X-Forwarded-For` names the client.',
     maxItems: 1_000,
     examples: [['10.0.0.0/8', '::1']],
   }),
-  maxConnections: Type.Integer({
+  maxConnections: integer(1, 1_000_000, {
     default: 4_096,
     description:
-      'Connections of clients at a time. Beyond them each new one ends an idle one, first of the address that has most of them; ' +
-      'where none is idle, the new one ends. Each needs one of the files that the system lets a process open.',
-    minimum: 1,
-    maximum: 1_000_000,
-    examples: [4_096],
+      'Limit of client connections. Above it, each new connection closes an idle one, first of the address that has most; if none is ' +
+      'idle, the new one is closed. Each connection needs a file descriptor.',
   }),
-  drainDelayMs: Type.Integer({
+  drainDelayMs: integer(0, 3_600_000, {
     default: 0,
     description:
-      'After SIGTERM the service says at `/health/ready` that it stops, and answers as before for this long: until a load ' +
-      'balancer has seen it. Only then does it listen no more. SIGINT, which a person sends, has no delay.',
-    minimum: 0,
-    maximum: 3_600_000,
+      'How long the service still accepts requests after SIGTERM, while `/health/ready` reports that it stops, so that load balancers ' +
+      'notice. SIGINT skips this delay.',
     examples: [5_000],
   }),
-  shutdownTimeoutMs: DurationMs({
+  shutdownTimeoutMs: durationMs({
     default: 15_000,
     description:
-      'When the service listens no more, requests under way have this long, then their connections break. What needs ten seconds ' +
-      'more than that is ended with exit code 1.',
-    examples: [15_000],
+      'How long running requests may take after the listener is closed; then their connections are closed. A shutdown that takes ten ' +
+      'seconds longer ends with exit code 1.',
   }),
 });
 
-const log = section('What is logged, as JSON lines on standard error.', {
+const log = section('The log: JSON lines on standard error.', {
   level: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
     description: 'The least severity that is logged.',
     examples: ['debug'],
     derived: {
-      text: '`warn` where the embedded network is the only one, else `info`',
+      text: '`warn` if the devnet is the only network, else `info`',
       value: ({ settings }: Surroundings) => {
         const networks = Object.values(networksOf(settings));
         const isEmbedded = (network: unknown) => partAt(network, ['embedded']) !== undefined;
@@ -125,20 +112,17 @@ const log = section('What is logged, as JSON lines on standard error.', {
   }),
 });
 
-const metrics = section('Where the metrics are.', {
+const metrics = section('The listener for metrics.', {
   port: optional(
-    Type.Integer({
+    port({
       description:
-        'A separate port for the metrics, which are then at no other one; without it they are at `server.port`.',
-      minimum: 0,
-      maximum: 65_535,
+        'A separate port for the metrics, which are then on no other port; without it they are on `server.port`.',
       examples: [9_090],
     }),
   ),
   host: optional(
-    Type.String({
-      description: 'Where that port listens.',
-      minLength: 1,
+    text({
+      description: 'The address that port listens on.',
       examples: ['0.0.0.0'],
       derived: {
         text: 'as `server.host`',
@@ -148,11 +132,12 @@ const metrics = section('Where the metrics are.', {
   ),
 });
 
+const API_KEY = { name: 'console', sha256: '2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683' };
+
 const ApiKey = Type.Object(
   {
-    name: Type.String({
-      description: 'Who has the key, in metrics and in the log.',
-      minLength: 1,
+    name: text({
+      description: 'The owner of the key, in metrics and in the log.',
       maxLength: 100,
       examples: ['console'],
     }),
@@ -161,12 +146,12 @@ const ApiKey = Type.Object(
       pattern: '^[0-9a-fA-F]{64}$',
       allowed: 'a SHA-256 in hex, 64 digits: printf %s KEY | sha256sum',
       secret: 'when wrong',
-      examples: ['2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683'],
+      examples: [API_KEY.sha256],
     }),
-    unitsPerMinute: Count({ default: 30_000, description: "The key's limit in a minute.", examples: [30_000] }),
+    unitsPerMinute: integer(1, 10_000_000, { default: 30_000, description: "The key's limit per minute." }),
     routes: Type.Array(Type.Enum(['aggregation', 'data', 'rpc']), {
       default: ['aggregation', 'data', 'rpc'],
-      description: 'Which groups of routes the key is for.',
+      description: 'The groups of routes that the key is valid for.',
       minItems: 1,
       maxItems: 3,
       examples: [['aggregation']],
@@ -175,17 +160,17 @@ const ApiKey = Type.Object(
   { additionalProperties: false, secret: 'when wrong', description: 'The key of a client.' },
 );
 
-const access = section('Who may use the service, and how much of it.', {
-  unitsPerMinute: Type.Integer({
+const access = section('API keys and rate limits of clients.', {
+  unitsPerMinute: integer(0, 10_000_000, {
     description:
-      'Units for each client address (of IPv6, for each /64, and eight times as many for each /48) in a minute; they may be used at once, and come back evenly. An aggregation costs 10, or 1 where its answer is cached, 1 more for each full KiB of message and ' +
-      'justification, and 1 more for each full 100 validators of the set that signs (20 at most); a call of the node 2, each of a batch; any other lookup 1; health, metrics and the documents nothing. A ' +
-      'request that costs more than what is left is 429, one that costs more than the whole limit 400. 0 is no limit, for keys neither.',
-    minimum: 0,
-    maximum: 10_000_000,
+      'Units per minute for each client address (for IPv6 each /64, and eight times as many for each /48); they may be used at once, and ' +
+      'refill evenly. An aggregation costs 10, or 1 if its result is cached, 1 more for each full KiB of message and justification, and 1 ' +
+      'more for each full 100 validators of the signing set (20 at most); a node RPC call costs 2, also within a batch; any other lookup ' +
+      '1; health, metrics and the documents nothing. A request that costs more than what is left is 429, one that costs more than the ' +
+      'whole limit 400. 0 disables all limits, those of keys too.',
     examples: [3_000],
     derived: {
-      text: '`3000` where a public network is served, else `0`',
+      text: '`3000` if a public network is served, else `0`',
       value: ({ settings }: Surroundings) =>
         PUBLIC_NETWORKS.some(({ name }) => Object.hasOwn(networksOf(settings), name)) ? 3_000 : 0,
     },
@@ -193,41 +178,37 @@ const access = section('Who may use the service, and how much of it.', {
   apiKeys: check(
     Type.Array(ApiKey, {
       default: [],
-      description:
-        'Keys of clients, each with its own limit. Where there are none, keys that clients send are not looked at.',
+      description: 'API keys of clients, each with its limit. If there are none, keys in requests are ignored.',
       maxItems: 10_000,
       secret: 'when wrong',
-      examples: [[{ name: 'console', sha256: '2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683' }]],
+      examples: [[API_KEY]],
     }),
     checkApiKeys,
   ),
 });
 
 const identity = section(
-  'Who the service is to validators: its NodeID is the hash of its certificate, the same one on all networks.',
+  'The staking identity towards validators: the NodeID is the hash of the certificate, the same on all networks.',
   {
     directory: optional(
-      Type.String({
+      text({
         description:
-          'A folder for `staker.crt` and `staker.key`, in place of the two paths. Folder and files are made where they are not ' +
-          'there, for their owner alone. A second process that uses the folder is noticed. Without any of them, the NodeID is a ' +
-          'new one at each start.',
-        minLength: 1,
+          'A folder for `staker.crt` and `staker.key`, in place of the two paths. Folder and files are created if missing, readable ' +
+          'by their owner only. A second process that uses the folder is detected. Without any of these settings, each start has a ' +
+          'new NodeID.',
         examples: ['/var/lib/aggregator/identity'],
       }),
     ),
     certificatePath: optional(
-      Type.String({
-        description: 'PEM file of the TLS certificate; made together with its key where neither exists.',
-        minLength: 1,
+      text({
+        description: 'PEM file of the TLS certificate; created together with its key if neither exists.',
         examples: ['/var/lib/aggregator/staker.crt'],
       }),
     ),
     privateKeyPath: optional(
-      Type.String({
+      text({
         description:
-          "PEM file of the certificate's private key. Keep it: L1s that admit only listed nodes know us by it.",
-        minLength: 1,
+          "PEM file of the certificate's private key. Back it up: L1s that admit only listed nodes know its NodeID.",
         examples: ['/var/lib/aggregator/staker.key'],
       }),
     ),
@@ -237,44 +218,40 @@ const identity = section(
       const given = ['certificatePath', 'privateKeyPath'].filter((name) => Object.hasOwn(paths, name));
       if (given.length > 0 && Object.hasOwn(paths, 'directory')) {
         report('must have either directory or the two paths, not both');
-      } else if (given.length === 1)
+      } else if (given.length === 1) {
         report('certificatePath and privateKeyPath must be given together: they are one identity');
+      }
     },
   },
 );
 
-const bls = section('What verifies BLS signatures, and on how many threads.', {
+const bls = section('Verification of BLS signatures.', {
   backend: Type.Enum(['noble', 'native'], {
     default: 'noble',
     description:
-      '`noble` runs everywhere; `native` needs the optional package @chainsafe/blst, and the service refuses to start without it.',
+      '`noble` runs everywhere; `native` needs the optional package @chainsafe/blst, and the service does not start without it.',
     examples: ['native'],
   }),
-  workers: Type.Integer({
+  workers: integer(1, 1_024, {
     description: 'Threads beside the event loop.',
-    minimum: 1,
-    maximum: 1_024,
     examples: [3],
     derived: {
-      text: 'as many as cores less one, at least 1',
-      // One core is left to the event loop.
+      text: 'one less than the number of cores, at least 1',
       value: () => Math.max(1, availableParallelism() - 1),
     },
   }),
 });
 
-const aggregation = section('Collecting signatures. Limits are those of each network.', {
-  requestTimeoutMs: DurationMs({
+const aggregation = section('Collecting signatures. Limits apply to each network.', {
+  requestTimeoutMs: durationMs({
     default: 10_000,
     description: 'Longest time for collecting the signatures of one message, after its validators are known.',
-    examples: [10_000],
   }),
-  signatureCacheSize: Count({
+  signatureCacheSize: integer(1, 10_000_000, {
     default: 200_000,
     description:
-      "Validators' signatures kept in memory, at about 300 bytes each; of one validator a twentieth of them. Signed messages kept for " +
-      'equal requests take 80 bytes for each of these, but at least 1 MiB.',
-    examples: [200_000],
+      "Validators' signatures kept in memory, at about 300 bytes each; at most a twentieth of them of one validator. Signed messages " +
+      'that are cached for equal requests take 80 bytes for each of these, but at least 1 MiB.',
   }),
 });
 
@@ -291,29 +268,24 @@ export const SettingsSchema = check(
   checkPorts,
 );
 
-/** The same, as the code that walks it sees it: typebox's types say nothing of what its values have beside their type. */
+/** The same schema, typed for the code that walks it: typebox's types do not contain the additional fields of {@link Setting}. */
 export const SETTINGS = SettingsSchema as unknown as SettingSchema;
 
-/** A whole configuration, as a file has it, with all defaults. */
+/** A whole configuration file with all defaults. */
 export type Settings = Static<typeof SettingsSchema>;
 export type NetworkSettings = Settings['networks'][string];
 
-function networksOf(settings: unknown): Record<string, unknown> {
-  const networks = partAt(settings, ['networks']);
-  return isObject(networks) ? networks : {};
-}
-
 function checkOrigins(origins: readonly string[], report: Report): void {
-  for (const [index, text] of origins.entries()) {
-    if (typeof text !== 'string' || (text === '*' && origins.length === 1)) continue;
-    if (text === '*') {
+  for (const [index, given] of origins.entries()) {
+    if (typeof given !== 'string' || (given === '*' && origins.length === 1)) continue;
+    if (given === '*') {
       report('must stand alone, as it means all origins', [index]);
       continue;
     }
-    const { protocol, host = '' } = URL.parse(text) ?? {};
-    // A pattern would be taken for a host that nobody has.
+    const { protocol, host = '' } = URL.parse(given) ?? {};
+    // A pattern would be taken for a literal host name.
     const origin = host === '' || host.includes('*') ? undefined : `${protocol}//${host}`;
-    if (text === origin) continue;
+    if (given === origin) continue;
     report(
       'must be an origin such as https://console.example or http://localhost:3000: a scheme, a host and a port ' +
         "that is not the scheme's own, with nothing after it",
@@ -323,23 +295,23 @@ function checkOrigins(origins: readonly string[], report: Report): void {
   }
 }
 
-/** Each listener needs its own port; 0 is any free one. The metrics may have another host. */
+/** Checks that the listeners have different ports; 0 is any free one, and the metrics may listen on another host. */
 function checkPorts(settings: object, report: Report): void {
-  const ofGo = Object.keys(networksOf(settings)).flatMap((name) =>
+  const goPorts = Object.keys(networksOf(settings)).flatMap((name) =>
     ['apiPort', 'metricsPort'].map((key) => ['networks', name, 'goApi', key]),
   );
   const hasOwnApi = partAt(settings, ['server', 'ownApi']) !== false;
-  if (!hasOwnApi && ofGo.every((path) => partAt(settings, path) === undefined)) {
+  if (!hasOwnApi && goPorts.every((path) => partAt(settings, path) === undefined)) {
     report('must be true where no network has ports of goApi, as nothing would listen', ['server', 'ownApi']);
   }
   const owners = new Map<unknown, string>();
-  for (const path of [...(hasOwnApi ? [['server', 'port']] : []), ['metrics', 'port'], ...ofGo]) {
-    const port = partAt(settings, path);
-    if (port === undefined || port === 0) continue;
-    const owner = owners.get(port);
+  for (const path of [...(hasOwnApi ? [['server', 'port']] : []), ['metrics', 'port'], ...goPorts]) {
+    const number = partAt(settings, path);
+    if (number === undefined || number === 0) continue;
+    const owner = owners.get(number);
     const isElsewhere =
       path[0] === 'metrics' && partAt(settings, ['metrics', 'host']) !== partAt(settings, ['server', 'host']);
-    if (owner === undefined) owners.set(port, path.join('.'));
+    if (owner === undefined) owners.set(number, path.join('.'));
     else if (!isElsewhere) report(`must be another port than ${owner}`, path);
   }
 }

@@ -2,54 +2,55 @@ import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 
-/** Where a setting stands in the configuration: keys of objects and indices of lists. */
+/** The location of a setting in the configuration: keys of objects and indices of lists. */
 export type Path = readonly (string | number)[];
 
 /**
- * Says what is wrong with a value; `at` is the way from that value to the part of it that is wrong, `meant` what was probably meant.
- * The value itself is added where it may be shown.
+ * Reports a problem with a value: `at` is the path from that value to the wrong part, `meant` the value that was probably meant.
+ * The value itself is added to the text unless it may be a secret.
  */
 export type Report = (problem: string, at?: Path, meant?: string) => void;
 
-/** What we write into the schema of a setting, beside the keywords of JSON Schema. */
+/** What the schema of a setting holds beside the keywords of JSON Schema. */
 export interface Setting {
   readonly description?: string;
   readonly default?: unknown;
   readonly examples?: readonly unknown[];
-  /** The default where it depends on other settings or on the machine: in words for the tables, and as a function. */
+  /** A default that depends on other settings or on the machine. */
   readonly derived?: Derived;
-  /** What is allowed, in words, where the keywords of the schema do not say enough. */
+  /** The allowed values in words, if the keywords of the schema do not suffice. */
   readonly allowed?: string;
-  /** What the keys of a map may be, in words. */
+  /** The allowed keys of a map in words. */
   readonly names?: string;
-  /** `always`: never shown. `when wrong`: not shown in errors, as somebody may have put a secret there. */
+  /** `always`: never shown. `when wrong`: not shown in errors, because the wrong value may be a secret. */
   readonly secret?: 'always' | 'when wrong';
-  /** What is shown of a valid text in place of the whole. */
+  /** Masks the secret parts of a valid text. */
   readonly masked?: (text: string) => string;
-  /** An object that only groups settings: each of them is set by itself. */
+  /** Marks an object that only groups settings: each of them is set separately. */
   readonly isSection?: boolean;
   /**
-   * What the keywords cannot say. Of objects and lists it is asked even where their parts are wrong, so that all errors are
-   * found at once: it must put up with any parts.
+   * Checks what the keywords cannot express. Objects and lists are checked even if some of their parts are wrong, so that all
+   * problems are found at once: a check accepts parts of any type.
    */
   readonly check?: (value: never, report: Report) => void;
 }
 
 export interface Derived {
+  /** The default in words. */
   readonly text: string;
-  /** Undefined where there is none. */
+  /** Returns undefined if there is no default. */
   readonly value: (surroundings: Surroundings) => unknown;
 }
 
-/** What a derived default may depend on; nothing of it has been checked yet. */
+/** What a derived default may depend on; nothing of it is checked yet. */
 export interface Surroundings {
   /** The whole configuration, with the defaults that depend on nothing. */
   readonly settings: unknown;
-  /** The network that the setting belongs to, if it belongs to one. */
+  /** The network that the setting belongs to. */
   readonly network: { readonly name: string; readonly settings: unknown } | undefined;
 }
 
-/** A schema as this folder's code walks it: an object, a map, a list, or a plain value. */
+/** A schema of an object, a map, a list or a plain value. */
 export interface SettingSchema extends Setting {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, SettingSchema>>;
@@ -76,13 +77,37 @@ export function optional<S extends TSchema>(schema: S) {
   return Type.Optional(schema);
 }
 
-/** A schema with a check of its own, see {@link Setting.check}. */
+/** A text that is not empty. */
+export function text(setting: Setting & { readonly maxLength?: number }) {
+  return Type.String({ minLength: 1, ...setting });
+}
+
+/** A whole number; its example is its default unless another one is given. */
+export function integer(minimum: number, maximum: number, setting: Setting) {
+  return Type.Integer({
+    ...{ minimum, maximum },
+    ...(setting.default !== undefined && { examples: [setting.default] }),
+    ...setting,
+  });
+}
+
+/** Milliseconds, up to an hour. */
+export function durationMs(setting: Setting) {
+  return integer(1, 3_600_000, setting);
+}
+
+/** A port of this machine. */
+export function port(setting: Setting) {
+  return integer(0, 65_535, setting);
+}
+
+/** Adds a check to a schema, see {@link Setting.check}. */
 export function check<S extends TSchema>(schema: S, run: (value: Static<S>, report: Report) => void): S {
   // In place: a copy would lose what typebox keeps in hidden properties.
   return Object.assign(schema, { check: run });
 }
 
-/** A schema of texts that a parser must take. */
+/** A schema of texts that a parser accepts. */
 export function parsed<S extends TSchema>(schema: S, parse: (text: Static<S>) => unknown): S {
   return check(schema, (text, report) => {
     try {
@@ -94,12 +119,28 @@ export function parsed<S extends TSchema>(schema: S, parse: (text: Static<S>) =>
   });
 }
 
-/** An object as JSON has it: neither null nor a list. */
+/** Tests for an object as JSON has it: neither null nor a list. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The part of a value at the end of a path; undefined where the path leaves the value. */
+/** Returns the schema at the end of a path; undefined if there is none. */
+export function schemaAt(schema: SettingSchema, path: Path): SettingSchema | undefined {
+  const [key, ...rest] = path;
+  if (key === undefined) return schema;
+  const inner = typeof key === 'number' ? schema.items : memberSchema(schema, key);
+  return inner === undefined ? undefined : schemaAt(inner, rest);
+}
+
+function memberSchema(
+  { properties = {}, patternProperties = {} }: SettingSchema,
+  key: string,
+): SettingSchema | undefined {
+  if (Object.hasOwn(properties, key)) return properties[key];
+  return Object.entries(patternProperties).find(([pattern]) => new RegExp(pattern).test(key))?.[1];
+}
+
+/** Returns the part of a value at the end of a path; undefined if there is none. */
 export function partAt(value: unknown, path: Path): unknown {
   let part = value;
   for (const key of path) {
@@ -109,7 +150,23 @@ export function partAt(value: unknown, path: Path): unknown {
   return part;
 }
 
-/** `networks.fuji.pChainApi[0].baseUrl` */
+/** Copies the value with one part set. Returns undefined if the path leads through something that is no object. */
+export function withPart(value: unknown, [key, ...rest]: readonly string[], part: unknown): unknown {
+  if (key === undefined) return part;
+  const object = value ?? {};
+  if (!isObject(object)) return undefined;
+  const inner = Object.hasOwn(object, key) ? object[key] : undefined;
+  const set = withPart(inner, rest, part);
+  return set === undefined ? undefined : { ...object, [key]: set };
+}
+
+/** Returns the networks of a configuration that may be wrong; empty if there are none. */
+export function networksOf(settings: unknown): Record<string, unknown> {
+  const networks = partAt(settings, ['networks']);
+  return isObject(networks) ? networks : {};
+}
+
+/** Formats a path as `networks.fuji.pChainApi[0].baseUrl`. */
 export function pathText(path: Path): string {
   return path.reduce<string>((text, key) => {
     if (typeof key === 'number') return `${text}[${key}]`;

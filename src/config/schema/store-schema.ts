@@ -1,14 +1,14 @@
 import { Type } from '../../lib/encoding/schema.ts';
 import { parseRedisUrl } from '../../lib/net/redis-address.ts';
-import { maskedUrl } from '../load/mask.ts';
-import { parsePeerAddress } from '../load/peer-address.ts';
-import { check, optional, parsed, type Report, section } from './setting.ts';
+import { maskedUrl } from './mask.ts';
+import { parsePeerAddress } from './peer-address.ts';
+import { check, optional, parsed, type Report, section, text } from './setting.ts';
 
-/** Also of a sentinel. */
+/** A Redis server or a sentinel. */
 const RedisNode = check(
   Type.String({ allowed: 'host:port, or [IPv6]:port', examples: ['redis-1.example:6379'] }),
-  (text, report) => {
-    if (parsePeerAddress(text) === undefined) report('must be a host and a port, such as redis-1.example:6379');
+  (address, report) => {
+    if (parsePeerAddress(address) === undefined) report('must be a host and a port, such as redis-1.example:6379');
   },
 );
 
@@ -16,22 +16,20 @@ export const StoreSchema = section(
   'What outlives the process, and what replicas share.',
   {
     path: optional(
-      Type.String({
+      text({
         description:
-          'A folder, made where it is not there, for what is to outlive the process: the index of L1 validations, which then reads all ' +
-          'P-Chain blocks since L1s exist, and after a restart continues where it was. Without it the newest 10,000 are read at each ' +
-          'start. From a public API of a public network at most 50 a second are read.',
-        minLength: 1,
+          'A folder, created if missing, for the index of L1 validations. With it the index covers all P-Chain blocks since L1s exist, ' +
+          'and continues after a restart. Without it the newest 10,000 blocks are read at each start. At most 50 blocks a second are ' +
+          'read from a public API of a public network.',
         examples: ['/var/lib/aggregator'],
       }),
     ),
     sharedUrl: optional(
       parsed(
-        Type.String({
+        text({
           description:
-            'The Redis that replicas of the service share, see below; `rediss://` for TLS. Its password comes from the environment by ' +
-            '`${NAME}`, or with the whole URL.',
-          minLength: 1,
+            'The Redis that replicas of the service share, see below; `rediss://` for TLS. Take its password, or the whole URL, from ' +
+            'the environment by `${NAME}`.',
           allowed: 'the URL of a Redis',
           secret: 'always',
           masked: maskedUrl,
@@ -40,35 +38,32 @@ export const StoreSchema = section(
         parseRedisUrl,
       ),
     ),
-    sharedKeyPrefix: Type.String({
+    sharedKeyPrefix: text({
       default: 'warp-signature-aggregator:',
-      description: 'What all keys in it start with. Services with the same prefix share their limits and their work.',
-      minLength: 1,
+      description: 'The prefix of all its keys. Services with the same prefix share limits and work.',
       maxLength: 100,
       examples: ['aggregator-blue:'],
     }),
     sharedNodes: Type.Array(RedisNode, {
       default: [],
       description:
-        'Further nodes, which make it a Redis Cluster, or further sentinels: each that is listed may be gone when the service starts. A ' +
-        'cluster that has one address for all is given that address here once more.',
+        'Further nodes, which make it a Redis Cluster, or further sentinels: the service starts while any of them can be reached. For a ' +
+        'cluster with one address for all nodes, repeat that address here.',
       maxItems: 100,
       examples: [['redis-1.example:6379', 'redis-2.example:6379']],
     }),
     sharedMaster: optional(
-      Type.String({
+      text({
         description:
-          'What the sentinels call the server. With it `sharedUrl` and `sharedNodes` are sentinels; user, password, database and TLS are ' +
-          "still the server's, and sentinels are asked over TLS too where it is `rediss://`.",
-        minLength: 1,
+          'The name of the server at its sentinels. With it `sharedUrl` and `sharedNodes` are addresses of sentinels; user, password, ' +
+          "database and TLS remain the server's, and sentinels are contacted over TLS too if it is `rediss://`.",
         maxLength: 100,
         examples: ['mymaster'],
       }),
     ),
     sharedSentinelPassword: optional(
-      Type.String({
-        description: 'The password of the sentinels, where they have one.',
-        minLength: 1,
+      text({
+        description: 'The password of the sentinels.',
         maxLength: 1_000,
         secret: 'always',
         examples: ['${REDIS_SENTINEL_PASSWORD}'],
@@ -77,8 +72,8 @@ export const StoreSchema = section(
     sharedSecret: optional(
       Type.String({
         description:
-          'The same for all replicas, and secret: what they share is sealed with it. Without it they share only what ' +
-          'proves itself, see below. For example from `openssl rand -hex 32`.',
+          'A secret that all replicas, and no other programs, have: shared values are sealed with it. Without it replicas share only ' +
+          'values that can be verified, see below. For example from `openssl rand -hex 32`.',
         minLength: 16,
         maxLength: 1_000,
         secret: 'always',

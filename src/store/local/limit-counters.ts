@@ -2,50 +2,49 @@ import { createLru } from '../../lib/cache/lru.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 
 /**
- * Counts what limits apply to: in this process alone, or together with the other replicas. Its promises do not reject; what this
- * process alone counts is there at once.
+ * Counters of rate limits, in this process or shared by all replicas. The promises do not reject; local counts are returned at once.
  */
 export interface LimitCounters {
   /**
-   * Adds a cost to the backlog of a key, unless the backlog would exceed the maximum. A backlog of n nanoseconds is worked off in n nanoseconds.
+   * Adds a cost to the backlog of a key unless it would exceed the maximum. A backlog of n nanoseconds drains in n nanoseconds.
    *
-   * @param costNs an integer; a negative one gives a cost back, down to an empty backlog
+   * @param costNs an integer; a negative one reduces the backlog, down to 0
    * @param maxNs an integer
    */
   take(key: string, costNs: number, maxNs: number): Backlog | Promise<Backlog>;
-  /** Claims something that may be done once in `ttlMs`. Of many claims at the same time, one is granted. */
-  claim(key: string, ttlMs: number): Promise<Claim>;
+  /** Claims an action that is allowed once in `ttlMs`. One of several concurrent claims is granted. */
+  claim(key: string, ttlMs: number): Promise<LimitClaim>;
 }
 
 export interface Backlog {
-  /** Whether the cost is part of it. */
+  /** Whether the cost was added. */
   readonly isTaken: boolean;
   readonly ns: number;
 }
 
-export type Claim = GrantedClaim | { readonly isGranted: false; readonly leftMs: number };
+export type LimitClaim = GrantedClaim | { readonly isGranted: false; readonly leftMs: number };
 
 export interface GrantedClaim {
   readonly isGranted: true;
-  /** Says that what was claimed was not done, so that others may claim it. Has no effect on a later claim of somebody else. */
+  /** Releases the claim of an action that did not happen. Has no effect on later claims. */
   giveBack(): Promise<void>;
 }
 
-/** Backlogs remembered, in some MB. The least recent one is forgotten, which only gives its client the units back. */
+/** A few MB. Evicting the least recent backlog gives its client the units back. */
 const MAX_BACKLOGS = 50_000;
 /**
- * Claims remembered, in some MB. If there are more before they end, as one address can make in 17 minutes under the default limit,
- * the oldest are forgotten, and what they were for can be claimed once more. A shared store forgets none.
+ * A few MB. If one address makes more claims than this, which takes 17 minutes under the default limit, the oldest can be claimed again.
+ * A shared store keeps all.
  */
 const MAX_CLAIMS = 50_000;
 
 export function createMemoryLimitCounters(clock: Clock): LimitCounters {
-  /** When each backlog is empty; GCRA calls it the theoretical arrival time. */
+  /** The time at which each backlog is empty: the theoretical arrival time of GCRA. */
   const emptyAtNs = createLru<string, number>(MAX_BACKLOGS);
   const claims = createLru<string, { readonly endsMs: number }>(MAX_CLAIMS);
   return {
     take(key, costNs, maxNs) {
-      // An integer, so that sums and differences are exact.
+      // Integers keep sums and differences exact.
       const nowNs = Math.floor(clock.monotonicMs() * 1e6);
       const beforeNs = Math.max(0, (emptyAtNs.get(key) ?? 0) - nowNs);
       const ns = Math.max(0, beforeNs + costNs);

@@ -1,22 +1,22 @@
 import { BLS_SIGNATURE_LENGTH } from '../../warp/bls-lengths.ts';
 
-/** 96 KB: little for a service of a few validators, and 200,000 signatures need no more than 200 blocks. */
+/** 96 KB a block. */
 const SLOTS_A_BLOCK = 1_024;
 
 /**
- * Signatures side by side in blocks of memory, each in a slot with a number of its own. As an array of its own, one of 96 bytes takes
- * four objects and two pieces of memory outside the heap, some 500 bytes. Blocks are added as they are needed, and kept.
+ * Signatures in numbered slots of large memory blocks. A separate array for each signature of 96 bytes would take about 500 bytes. Blocks
+ * are allocated on demand and kept.
  */
 export class SignatureSlots {
   readonly #blocks: Uint8Array[] = [];
-  /** Slots that were used before. */
+  /** Released slots. */
   readonly #free: number[] = [];
-  /** The first slot that never was. */
+  /** The first slot that was never used. */
   #unused = 0;
 
   /**
    * @returns its slot
-   * @throws {RangeError} where it has another length than a signature
+   * @throws {RangeError} for another length than that of a signature
    */
   add(signature: Uint8Array): number {
     const slot = this.#free.at(-1) ?? this.#unused;
@@ -26,7 +26,7 @@ export class SignatureSlots {
     return slot;
   }
 
-  /** @throws {RangeError} where it has another length than a signature */
+  /** @throws {RangeError} for another length than that of a signature */
   replace(slot: number, signature: Uint8Array): void {
     const { length } = signature;
     if (length !== BLS_SIGNATURE_LENGTH) throw new RangeError(`a signature of ${length} bytes`);
@@ -38,7 +38,7 @@ export class SignatureSlots {
     this.#free.push(slot);
   }
 
-  /** A copy, as the slot may soon have another one. */
+  /** Returns a copy, because slots are reused. */
   read(slot: number): Uint8Array {
     const block = this.#blocks[blockOf(slot)];
     if (block === undefined) throw new RangeError(`slot ${slot} has no signature`);

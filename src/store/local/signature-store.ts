@@ -3,59 +3,59 @@ import { SignatureSlots } from './signature-slots.ts';
 import { emptySlotList, type SlotList, SlotOrder } from './slot-order.ts';
 
 /**
- * Signatures received before, by what was signed and by whom. A port, as replicas may share one. All that is known of a value is
- * that a validator sent it and that it is a point on the curve: whoever uses one must verify the aggregate that it becomes part of.
+ * Signatures received earlier, by message and signer. They are points on the curve that a validator sent, but unverified: callers must
+ * verify the aggregate.
  */
 export interface SignatureStore {
-  /** Those signatures of these signers that are known, by public key in hex. */
+  /** Returns the known signatures of these signers by public key in hex. */
   getMany(signatureKey: string, publicKeys: readonly string[]): Promise<ReadonlyMap<string, Uint8Array>>;
-  /** By public key, 96 bytes each. Each takes the place of an earlier one of its signer. */
+  /** Stores signatures of 96 bytes by public key, and replaces earlier ones of the same signers. */
   putMany(signatureKey: string, signatures: ReadonlyMap<string, Uint8Array>): Promise<void>;
   delete(signatureKey: string, publicKey: string): Promise<void>;
 }
 
 export interface MemorySignatureStoreOptions {
   readonly clock: Clock;
-  /** Of all signers together. A signature takes some 300 bytes with what finds it. */
+  /** Limit for all signers together. A signature takes about 300 bytes with its index. */
   readonly maxSignatures: number;
-  /** Of one signer, so that a flood of messages for one validator set cannot push out the signatures of all others. */
+  /** Limit for one signer, so that a flood of messages for one validator set cannot evict the signatures of all others. */
   readonly maxPerSigner: number;
 }
 
-/** By public key, the slots that the signatures of one message are in. */
-interface Signed {
+/** The slots of one message's signatures by public key. */
+interface MessageSlots {
   readonly signatureKey: string;
   readonly slots: Map<string, number>;
 }
 
-interface Signer {
+interface SignerSlots {
   readonly publicKey: string;
   readonly list: SlotList;
 }
 
-/** A signature takes some 2 µs: after so many, others have their turn of the event loop. */
-const MAX_PUT_A_TURN = 256;
+/** A signature takes about 2 µs; after so many, the event loop runs other work. */
+const YIELD_EVERY = 256;
 
-/** In memory. The least recently used signature goes first; if a signer's share is full, one of its own. */
+/** Keeps signatures in memory. Evicts the least recently used one, or one of the same signer if its share is full. */
 export function createMemorySignatureStore(options: MemorySignatureStoreOptions): SignatureStore {
   const { clock, maxSignatures, maxPerSigner } = options;
   const slots = new SignatureSlots();
   const all = emptySlotList();
   const orderOfAll = new SlotOrder();
   const orderOfSigners = new SlotOrder();
-  /** By what was signed: of a new message there are none, and thousands of signers need not be looked up to know it. */
-  const signedOf = new Map<string, Signed>();
-  const signerOf = new Map<string, Signer>();
-  /** By slot. */
-  const signedIn: (Signed | undefined)[] = [];
-  const signerIn: (Signer | undefined)[] = [];
+  /** Signatures by message, so that a new message needs no lookup for each of thousands of signers. */
+  const signedOf = new Map<string, MessageSlots>();
+  const signerOf = new Map<string, SignerSlots>();
+  // Indexed by slot.
+  const signedIn: (MessageSlots | undefined)[] = [];
+  const signerIn: (SignerSlots | undefined)[] = [];
 
-  function append(slot: number, { list }: Signer): void {
+  function append(slot: number, { list }: SignerSlots): void {
     orderOfAll.append(all, slot);
     orderOfSigners.append(list, slot);
   }
 
-  function remove(slot: number, { list }: Signer): void {
+  function remove(slot: number, { list }: SignerSlots): void {
     orderOfAll.remove(all, slot);
     orderOfSigners.remove(list, slot);
   }
@@ -97,7 +97,7 @@ export function createMemorySignatureStore(options: MemorySignatureStoreOptions)
     if (signer === undefined) signerOf.set(publicKey, (signer = { publicKey, list: emptySlotList() }));
     signedIn[slot] = signed;
     signerIn[slot] = signer;
-    // The signer's own string: one that is equal would be kept beside it.
+    // The signer's string, because an equal copy would take memory.
     signed.slots.set(signer.publicKey, slot);
     append(slot, signer);
   }
@@ -120,7 +120,7 @@ export function createMemorySignatureStore(options: MemorySignatureStoreOptions)
       for (const [publicKey, signature] of signatures) {
         put(signatureKey, publicKey, signature);
         count += 1;
-        if (count % MAX_PUT_A_TURN === 0) await nextTurn(clock);
+        if (count % YIELD_EVERY === 0) await nextTurn(clock);
       }
     },
     async delete(signatureKey, publicKey) {

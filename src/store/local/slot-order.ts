@@ -1,6 +1,6 @@
 const NONE = -1;
 
-/** Some of the slots, the one used least recently first. */
+/** A list of slots, the least recently used first. */
 export interface SlotList {
   first: number;
   last: number;
@@ -11,7 +11,7 @@ export function emptySlotList(): SlotList {
   return { first: NONE, last: NONE, size: 0 };
 }
 
-/** Keeps slots in lists by the order of their use. A slot is in one list at most, so that two numbers for each slot are enough. */
+/** Doubly linked lists of slots. A slot is in one list at most, so two numbers for each slot suffice. */
 export class SlotOrder {
   readonly #before: number[] = [];
   readonly #after: number[] = [];
@@ -25,7 +25,7 @@ export class SlotOrder {
     list.size += 1;
   }
 
-  /** From the list that has it. */
+  /** @param list the list that contains the slot */
   remove(list: SlotList, slot: number): void {
     const before = this.#before[slot] ?? NONE;
     const after = this.#after[slot] ?? NONE;

@@ -13,13 +13,13 @@ import {
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 
 /**
- * What the index of L1 validations keeps: where validations come from, and which blocks were read for it. Where the file can be read
- * or written no more, its methods reject with a {@link StoreError}; what was committed stays as it was.
+ * The stored index of L1 validations: their origins, and the range of blocks read. Methods reject with a {@link StoreError} if the file
+ * cannot be read or written; committed data stays unchanged.
  */
 export interface ValidationStore {
   position(): Promise<IndexPosition | undefined>;
   originOf(validationID: ValidationID): Promise<L1ValidatorRegistrationJustification | undefined>;
-  /** Writes all of it or nothing, one batch after the other. An origin that is there already is left as it is. */
+  /** Writes the batch in one transaction. Existing origins stay unchanged. */
   commit(batch: IndexBatch): Promise<void>;
 }
 
@@ -34,14 +34,13 @@ export interface IndexBatch {
 /** The range of heights that was read. */
 export interface IndexPosition {
   /**
-   * Some of the blocks that were read, in ascending order; the last one is the highest of all. They show which blocks another API
-   * node has in common with these.
+   * Some of the blocks read, in ascending order; the last one is the highest. They show which blocks another API node shares.
    */
   readonly checkpoints: readonly BlockPoint[];
   readonly low: {
     readonly height: bigint;
     readonly parentID: string;
-    /** Whether the range need not grow down any more. */
+    /** Whether the range is complete below. */
     readonly isFloor: boolean;
   };
 }
@@ -54,23 +53,23 @@ export interface BlockPoint {
 export interface ValidationStoreOptions {
   /** Path of the folder for the file, which is created if it does not exist. Undefined keeps everything in memory. */
   readonly directory: string | undefined;
-  /** Each network has a file of its own. */
+  /** Selects the file: each network has one. */
   readonly networkID: number;
-  /** Tells networks apart that have the same ID, as local ones may. */
+  /** Distinguishes private networks with the same ID. */
   readonly name?: string;
-  /** In memory only: beyond this the oldest entries are dropped. An entry has some 400 bytes. */
+  /** Limit in memory, above which the oldest entries are dropped. An entry has about 400 bytes. */
   readonly maxOrigins?: number;
   /** Default: the system's. */
   readonly clock?: Pick<Clock, 'afterTurn'>;
 }
 
 const DEFAULT_MAX_ORIGINS = 200_000;
-/** An origin takes some 20 µs, and blocks with conversions have thousands: after so many, others have their turn of the event loop. */
-const MAX_WRITTEN_A_TURN = 128;
+/** An origin takes about 20 µs, and blocks with conversions have thousands; after so many, the event loop runs other work. */
+const YIELD_EVERY = 128;
 /** Raised with each change of the tables. */
 const SCHEMA_VERSION = 1;
 
-/** For another process's commit. The whole service waits with us: SQLite's calls do not return before. */
+/** Wait for another process's commit. SQLite's calls block the event loop meanwhile. */
 const BUSY_TIMEOUT_MS = 200;
 
 type Action = 'open' | 'read' | 'write';
@@ -84,20 +83,19 @@ export class StoreError extends Error {
   }
 }
 
-/** Result codes of SQLite that an operator can do something about, each with what. */
+/** Advice for the operator by result code of SQLite. */
 const ADVICE: Readonly<Record<number, string>> = {
-  5: 'another process holds it; each service needs a store of its own',
+  5: 'another process holds it; each service needs its own store',
   8: 'the service may not write there',
   10: 'the disk or its file system fails, or may hold no more',
-  11: 'the file is damaged; move it away, and the blocks are read anew',
+  11: 'the file is damaged; move it away, and the blocks are read again',
   13: 'there is no space left',
   14: 'the folder does not exist, or the service may not write there',
   26: 'another file is in its place; move it away',
 };
 
 /**
- * Opens the store as a SQLite database in memory, or in a file that outlives the process. Either way a lookup is one search of a
- * B-tree, and memory holds a bounded cache of pages, or a bounded number of entries.
+ * Opens the store as a SQLite database in memory or in a file. Memory use is bounded: a cache of pages, or a number of entries.
  *
  * @throws {StoreError} if the file cannot be opened, is no database, or was written by another version
  */
@@ -119,7 +117,7 @@ export function openValidationStore(options: ValidationStoreOptions): Validation
       for (const { validationID, justification } of origins) {
         putOrigin.run(idBytes(validationID), encodeJustification(justification), height);
         count += 1;
-        if (count % MAX_WRITTEN_A_TURN === 0) await nextTurn(clock);
+        if (count % YIELD_EVERY === 0) await nextTurn(clock);
       }
     }
     putPosition.run(
@@ -132,30 +130,29 @@ export function openValidationStore(options: ValidationStoreOptions): Validation
 
   return {
     async position() {
-      return wordedAs('read', path, () => readPosition(database));
+      return withStoreError('read', path, () => readPosition(database));
     },
     async originOf(validationID) {
-      return wordedAs('read', path, () => {
+      return withStoreError('read', path, () => {
         const row = findOrigin.get(idBytes(validationID));
         return row === undefined ? undefined : parseJustification(row['justification'] as Uint8Array);
       });
     },
     async commit(batch) {
-      wordedAs('write', path, () => database.exec('BEGIN IMMEDIATE'));
+      withStoreError('write', path, () => database.exec('BEGIN IMMEDIATE'));
       try {
         await write(batch);
         database.exec('COMMIT');
       } catch (error) {
-        // After some failures, such as that of a full disk, SQLite has rolled back by itself.
+        // SQLite rolls back itself after some failures, such as a full disk.
         if (database.isOpen && database.isTransaction) database.exec('ROLLBACK');
-        throw worded('write', path, error);
+        throw toStoreError('write', path, error);
       }
     },
     [Symbol.dispose]: () => database.close(),
   };
 }
 
-/** Public networks have one ID each. */
 function pathOf({ directory, networkID, name }: ValidationStoreOptions): string {
   if (directory === undefined) return ':memory:';
   const isPublic = PUBLIC_NETWORKS.some((network) => network.networkID === networkID);
@@ -163,16 +160,16 @@ function pathOf({ directory, networkID, name }: ValidationStoreOptions): string 
   return join(directory, `l1-validations-${networkID}${suffix}.sqlite`);
 }
 
-/** @throws {StoreError} where `act` fails */
-function wordedAs<T>(action: Action, path: string, act: () => T): T {
+/** @throws {StoreError} if `act` fails */
+function withStoreError<T>(action: Action, path: string, act: () => T): T {
   try {
     return act();
   } catch (error) {
-    throw worded(action, path, error);
+    throw toStoreError(action, path, error);
   }
 }
 
-function worded(action: Action, path: string, cause: unknown): StoreError {
+function toStoreError(action: Action, path: string, cause: unknown): StoreError {
   if (cause instanceof StoreError) return cause;
   const reason = cause instanceof Error ? cause.message : String(cause);
   const advice = ADVICE[primaryCodeOf(cause)];
@@ -186,12 +183,12 @@ function primaryCodeOf(error: unknown): number {
 }
 
 function openDatabase(path: string, directory: string | undefined): DatabaseSync {
-  return wordedAs('open', path, () => {
+  return withStoreError('open', path, () => {
     if (directory !== undefined) prepareFolder(resolve(directory), path);
     const database = new DatabaseSync(path);
     try {
       prepareTables(database, path);
-      // What cannot be read is to be known now, and not when the first block has been read.
+      // Fail now rather than after the first block.
       readPosition(database);
       return database;
     } catch (error) {
@@ -201,7 +198,7 @@ function openDatabase(path: string, directory: string | undefined): DatabaseSync
   });
 }
 
-/** @throws where something else than a file is in the place of the file */
+/** @throws if the path is no file */
 function prepareFolder(directory: string, path: string): void {
   createFolder(directory);
   const found = statSync(path, { throwIfNoEntry: false });
@@ -209,7 +206,7 @@ function prepareFolder(directory: string, path: string): void {
 }
 
 function prepareTables(database: DatabaseSync, path: string): void {
-  // With these a loss of power may undo the last commits, whose blocks are then read again, but leaves none half written.
+  // A power loss may undo the last commits, whose blocks are then read again, but never leaves a partial one.
   database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`);
   const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
   if (version !== 0 && version !== SCHEMA_VERSION) {

@@ -3,39 +3,39 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import type { HostAndPort, RedisServers } from '../../lib/net/redis-address.ts';
 
-/** One connection to the servers of a store: it is used until something fails, and then destroyed. */
+/** One connection to the servers of a store, destroyed at the first failure. */
 export interface RedisLink {
-  /** Rejects where a server that is needed is not there. A server that says nothing is waited for without end. */
+  /** Rejects if a required server is missing. Has no timeout for a silent server. */
   connect(): Promise<void>;
-  /** Runs a script that uses one key, so that a cluster can place it. Texts in its answer are buffers. */
+  /** Runs a script with one key, as a cluster requires. Texts in its answer are buffers. */
   run(script: string, key: string, args: readonly (string | Uint8Array)[]): Promise<unknown>;
   destroy(): void;
 }
 
 export interface RedisLinkOptions {
   readonly servers: RedisServers;
-  /** Put before each key, so that others may use the same database. */
+  /** The prefix of all keys, so that other programs may use the same database. */
   readonly keyPrefix: string;
   readonly connectTimeoutMs: number;
   readonly clock: Clock;
-  /** Ends the connection, however far it has come. */
+  /** Closes the connection in any state. */
   readonly signal: AbortSignal;
-  /** Called where the connection broke, perhaps more than once. */
+  /** Called, perhaps repeatedly, when the connection breaks. */
   readonly onBroken: (error: unknown) => void;
 }
 
-/** Commands that wait for an answer: as many as 50,000 a second make in 200 ms. One more fails as a late one does. */
+/** Commands waiting for an answer: 50,000 a second for 200 ms. Further ones fail. */
 const MAX_COMMANDS_WAITING = 10_000;
-/** While slots move, a key may be redirected: to its new node, and once more where it moves on. */
+/** A key may be redirected while its slot moves. */
 const MAX_REDIRECTIONS = 3;
 
-/** The client does not know the servers' kind apart: what is called here exists in all forms of it. */
+/** The common part of the library's clients. */
 interface Scripting {
   eval(script: string, options: { keys: string[]; arguments: (string | Buffer)[] }): Promise<unknown>;
   destroy(): void;
 }
 
-/** @throws where no sentinel names a master, or the signal's reason */
+/** @throws if no sentinel names a master, or the signal's reason */
 export async function openRedisLink(options: RedisLinkOptions): Promise<RedisLink> {
   const { servers } = options;
   switch (servers.kind) {
@@ -60,8 +60,8 @@ function linkTo({ host, port }: HostAndPort, options: RedisLinkOptions): RedisLi
 }
 
 /**
- * Each node that has keys is connected before the first command. A replica that is gone is not noticed; a node with keys that is
- * gone breaks the connection as a whole, until another has taken its place: then nobody waits for a part of the keys.
+ * Connects every node with keys before the first command. A lost read replica is ignored; a lost node with keys breaks the whole
+ * connection until another one replaces it, so that no request waits for a part of the keys.
  */
 function linkToCluster(nodes: readonly HostAndPort[], options: RedisLinkOptions): RedisLink {
   const { host: _host, port: _port, ...defaultSocket } = socketOptions({ host: '', port: 0 }, options);
@@ -73,7 +73,7 @@ function linkToCluster(nodes: readonly HostAndPort[], options: RedisLinkOptions)
     topologyRefreshOnReconnectionAttemptStrategy: false,
   });
   let isConnected = false;
-  // Before, a node of the list may fail, and the next one is asked.
+  // While connecting, the client tries the next node of the list.
   const onError = (error: unknown): void => {
     if (isConnected) options.onBroken(error);
   };
@@ -101,7 +101,7 @@ function asArgument(argument: string | Uint8Array): string | Buffer {
   return Buffer.from(argument.buffer, argument.byteOffset, argument.byteLength);
 }
 
-/** Asks one sentinel after the other, all in the time that a connection has. */
+/** Asks the sentinels in turn, within the timeout of a connection. */
 async function findMaster(
   servers: Extract<RedisServers, { kind: 'sentinel' }>,
   options: RedisLinkOptions,
@@ -111,7 +111,7 @@ async function findMaster(
   const reasons: string[] = [];
   for (const sentinel of sentinels) {
     options.signal.throwIfAborted();
-    // A share of the time, as one that hangs must not keep us from the next.
+    // Each gets a share of the time, so that a hanging one does not block the next.
     using deadline = startDeadline(options.clock, shareMs, 'asking a sentinel', options.signal);
     const { signal } = deadline;
     const client = createClient({
@@ -148,7 +148,7 @@ const commonOptions = {
 
 const clientCommands = {
   RESP: 2,
-  // Our own timeout covers the answer as well. Bytes stay bytes.
+  // SharedStore has its own timeout. Bytes stay bytes.
   commandOptions: { timeout: 0, typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } },
 } as const;
 

@@ -1,24 +1,24 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 
 /**
- * Shows that a value in the shared store was written by a replica, under this very key: whoever else can write there has not
- * the secret. It hides nothing. What was sealed once can be put back later, so values say themselves how long they are good.
+ * Authenticates a value of the shared store: only replicas with the secret can write it, and only for this key. It does not encrypt.
+ * Sealed values can be replayed, so values contain their own lifetime.
  */
 export interface Seal {
-  /** Without a secret nothing is sealed, and a value is worth what it proves by itself. */
+  /** False without a secret: nothing is sealed, and values must be verifiable. */
   readonly isOfSecret: boolean;
   seal(key: string, value: Uint8Array): Uint8Array;
-  /** The value; undefined where no replica has written it. */
+  /** Returns the value; undefined if no replica has written it. */
   open(key: string, sealed: Uint8Array): Uint8Array | undefined;
 }
 
-/** Of an HMAC-SHA256: one in 2^128 guesses is right. */
+/** Bytes of the truncated HMAC-SHA256. */
 const TAG_BYTES = 16;
 
-/** @param scope what the keys are of: the same key of another network is another key */
+/** @param scope the network of the keys */
 export function createSeal(secret: string | undefined, scope: string): Seal {
   if (secret === undefined) return { isOfSecret: false, seal: (_, value) => value, open: (_, value) => value };
-  // A key of its own: whatever else the secret may be used for, nothing made there is a seal.
+  // A derived key, so that other uses of the secret produce no valid seals.
   const hmacKey = Buffer.from(hkdfSync('sha256', secret, '', `warp-signature-aggregator shared store ${scope}`, 32));
   const tagOf = (key: string, value: Uint8Array): Uint8Array => {
     const name = Buffer.from(key);

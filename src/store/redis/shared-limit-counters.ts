@@ -3,8 +3,8 @@ import type { Backlog, LimitCounters } from '../local/limit-counters.ts';
 import type { SharedStore } from './shared-store.ts';
 
 /**
- * Takes from the backlog of a key, in nanoseconds: the key's time to live, less what the value says, which is the part of its last millisecond.
- * So the server's clock is the only one. A value without an end, or that is no number, is no backlog.
+ * Adds to the backlog of a key. The backlog in nanoseconds is the key's time to live less its value, which is the unused part of the
+ * last millisecond: only the server's clock counts. A value without a time to live, or that is no number, counts as empty.
  */
 const TAKE_SCRIPT = `
 local left = redis.call('PTTL', KEYS[1])
@@ -17,19 +17,19 @@ local ms = math.max(1, math.ceil(backlog / 1000000))
 redis.call('SET', KEYS[1], ms * 1000000 - backlog, 'PX', ms)
 return {1, backlog}`;
 
-/** Returns nothing if the claim is granted, else how many milliseconds the other claim has left. */
+/** Returns nothing if the claim is granted, else the remaining milliseconds of the other claim. */
 const CLAIM_SCRIPT = `
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return false end
 return redis.call('PTTL', KEYS[1])`;
 
-const GIVE_BACK_SCRIPT = `
+const RELEASE_SCRIPT = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`;
 
 /**
- * Counts together with the other replicas. The replica's own counters count everything as well, and decide alone while the store
- * is away: then each replica grants as much as all of them together should, less what it has granted itself before.
+ * Counts for all replicas together. The local counters count everything too, and decide alone while the store is away: each replica then
+ * grants up to the whole limit, less what it has granted itself.
  *
- * @param own those of this replica
+ * @param own the counters of this replica
  */
 export function createSharedLimitCounters(store: SharedStore, own: LimitCounters): LimitCounters {
   return {
@@ -38,14 +38,14 @@ export function createSharedLimitCounters(store: SharedStore, own: LimitCounters
       const args = [String(costNs), String(maxNs)];
       const together = await store.ask(async (redis) => readBacklog(await redis.run(TAKE_SCRIPT, key, args)));
       if (together === undefined) return alone;
-      // A cost that all replicas together refuse is not this one's either.
+      // A cost that the shared counter rejects is taken back locally.
       if (alone.isTaken && !together.isTaken) await own.take(key, -costNs, Number.MAX_SAFE_INTEGER);
       return together;
     },
     async claim(key, ttlMs) {
       const ownClaim = await own.claim(key, ttlMs);
       if (!ownClaim.isGranted) return ownClaim;
-      // Chosen here and not by the store: a claim may have been made even if the store's answer did not come in time.
+      // Chosen locally: a claim may exist even if the store's answer was late.
       const id = randomUUID();
       const leftMs = await store.ask(async (redis) =>
         readLeftMs(await redis.run(CLAIM_SCRIPT, key, [id, String(ttlMs)])),
@@ -58,23 +58,23 @@ export function createSharedLimitCounters(store: SharedStore, own: LimitCounters
         isGranted: true,
         async giveBack() {
           await ownClaim.giveBack();
-          await store.ask((redis) => redis.run(GIVE_BACK_SCRIPT, key, [id]));
+          await store.ask((redis) => redis.run(RELEASE_SCRIPT, key, [id]));
         },
       };
     },
   };
 }
 
-/** @throws if this is not an answer of {@link TAKE_SCRIPT}: then the server cannot be counted with */
+/** @throws if this is no answer of {@link TAKE_SCRIPT} */
 function readBacklog(reply: unknown): Backlog {
   const [isTaken, ns] = Array.isArray(reply) ? (reply as unknown[]) : [];
-  if (typeof isTaken !== 'number' || typeof ns !== 'number') throw new Error('the answer is not one of the script');
+  if (typeof isTaken !== 'number' || typeof ns !== 'number') throw new Error('unexpected answer of the script');
   return { isTaken: isTaken === 1, ns };
 }
 
-/** Null if there is nothing to wait for. @throws as {@link readBacklog} */
+/** Returns null for a granted claim. @throws if this is no answer of {@link CLAIM_SCRIPT} */
 function readLeftMs(reply: unknown): number | null {
   if (reply === null) return null;
-  if (typeof reply !== 'number') throw new Error('the answer is not one of the script');
+  if (typeof reply !== 'number') throw new Error('unexpected answer of the script');
   return Math.max(0, reply);
 }

@@ -3,43 +3,46 @@ import type { Logger } from '../../telemetry/logger.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { SignatureStore } from '../local/signature-store.ts';
 import type { ValidationStore } from '../local/validation-store.ts';
+import { createDistributedSingleFlight, type DistributedSingleFlight } from './distributed-single-flight.ts';
 import { createSeal } from './seal.ts';
 import { createSharedSignatureStore } from './shared-signature-store.ts';
 import type { SharedStore } from './shared-store.ts';
 import { createSharedValidationStore } from './shared-validation-store.ts';
 import { createSharedValidatorSets, type SharedValidatorSets } from './shared-validator-sets.ts';
 import { createSharedValues } from './shared-values.ts';
-import { createSharedWork, type SharedWork } from './shared-work.ts';
 
-/** What replicas share of one network. */
-export interface SharedParts {
-  readonly work: SharedWork;
+/**
+ * The parts of one network that replicas share in a Redis. `src/store` keeps what outlives a request: `local/` in memory and SQLite, and
+ * `redis/` for all replicas, on top of the local stores. It decides nothing about signatures; start reading at `shared-store.ts`.
+ */
+export interface SharedStoreParts {
+  readonly singleFlight: DistributedSingleFlight;
   readonly validatorSets: SharedValidatorSets;
   signatures(own: SignatureStore): SignatureStore;
   validations(own: ValidationStore): ValidationStore;
 }
 
-export interface SharedPartsOptions {
+export interface SharedStorePartsOptions {
   readonly store: SharedStore;
   readonly secret: string | undefined;
   readonly networkID: number;
-  /** Tells networks apart that have the same ID, as local ones may. */
+  /** Distinguishes private networks with the same ID. */
   readonly networkName: string;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
 
-/** Raised where values are written otherwise: replicas of two versions then do not read each other's. */
+/** Raised with each change of the encoding, so that replicas of different versions ignore each other's values. */
 const FORMAT = 2;
 
-export function createSharedParts(options: SharedPartsOptions): SharedParts {
+export function createSharedStoreParts(options: SharedStorePartsOptions): SharedStoreParts {
   const { store, secret, networkID, networkName, clock } = options;
   const scope = `v${FORMAT}:${networkID}:${networkName}:`;
   const values = createSharedValues(store, scope);
   const seal = createSeal(secret, scope);
   return {
-    work: createSharedWork({ ...options, values, seal }),
+    singleFlight: createDistributedSingleFlight({ ...options, values, seal }),
     validatorSets: createSharedValidatorSets(values, seal, clock),
     signatures: (own) => createSharedSignatureStore(own, values, seal),
     validations: (own) => createSharedValidationStore(own, values),

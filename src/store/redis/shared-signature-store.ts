@@ -5,17 +5,17 @@ import type { Seal } from './seal.ts';
 import type { SharedValues } from './shared-values.ts';
 
 /**
- * Time in which a message is asked for again with another quorum, or collected anew as the validator set has changed. Signatures are
- * the largest thing that is shared: of 700 signers they take 100 KB a message.
+ * Covers repeated requests with another quorum or a changed validator set. Signatures are the largest shared values: 100 KB a message for
+ * 700 signers.
  */
 const LIFETIME_MS = 2 * 60_000;
-/** Some 7,000 signers. Of more, nothing is shared. */
+/** About 7,000 signers. Larger values are not shared. */
 const MAX_VALUE_BYTES = 1024 * 1024;
 const ENTRY_BYTES = BLS_PUBLIC_KEY_LENGTH + BLS_SIGNATURE_LENGTH;
 
 /**
- * The replica's own store first, then the one that replicas share, where the signatures of a message are one value. What comes from
- * there is no more proven than what is in any signature store: the aggregate that it becomes part of is verified.
+ * Looks in the local store first, then in the shared one, where the signatures of a message are one value. Like those of any signature
+ * store they are unverified: the aggregate is verified.
  */
 export function createSharedSignatureStore(own: SignatureStore, values: SharedValues, seal: Seal): SignatureStore {
   const keyOf = (signatureKey: string): string => `signatures:${signatureKey}`;
@@ -27,7 +27,7 @@ export function createSharedSignatureStore(own: SignatureStore, values: SharedVa
     return value === undefined ? new Map() : decode(value);
   }
 
-  /** Two replicas that write at the same time may lose what one of them wrote: then validators are asked once more. */
+  /** Concurrent writes of two replicas may lose signatures; the validators are then asked again. */
   async function add(signatureKey: string, signatures: ReadonlyMap<string, Uint8Array>): Promise<void> {
     const key = keyOf(signatureKey);
     const before = await read(signatureKey);
@@ -50,18 +50,18 @@ export function createSharedSignatureStore(own: SignatureStore, values: SharedVa
     },
     async putMany(signatureKey, signatures) {
       await own.putMany(signatureKey, signatures);
-      // The answer to the client does not wait for it.
+      // Not awaited: the client's response must not wait for the shared store.
       void add(signatureKey, signatures);
     },
     async delete(signatureKey, publicKey) {
       await own.delete(signatureKey, publicKey);
-      // Where one is bad, the others are not worth much either.
+      // If one is invalid, the others may come from the same forged value.
       void values.delete(keyOf(signatureKey));
     },
   };
 }
 
-/** Public key and signature, in their compressed forms, one pair after the other. */
+/** Encodes pairs of compressed public key and signature. */
 function encode(signatures: ReadonlyMap<string, Uint8Array>): Uint8Array {
   return concatBytes(
     ...[...signatures].flatMap(([publicKey, signature]) => [parseHex(publicKey, 'public key'), signature]),

@@ -7,48 +7,48 @@ import type { Logger } from '../../telemetry/logger.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { openRedisLink, type RedisLink } from './redis-link.ts';
 
-/** The Redis that replicas share. It may be away at any time and may come back empty, so its users must be able to do without. */
+/** The Redis that replicas share. It may be away at any time and return empty: its users must work without it. */
 export interface SharedStore extends Disposable {
   /**
-   * Undefined if the store is away, or does not answer in time: then nobody waits for it until it is back. Also undefined where
-   * somebody has put another kind of value in the place of ours.
+   * Returns undefined if the store is away or does not answer in time; the store then counts as away until it is connected again. Also
+   * undefined if the key has a value of another Redis type.
    */
   ask<Answer>(command: (redis: Redis) => Promise<Answer>): Promise<Answer | undefined>;
 }
 
 export interface SharedStoreOptions {
   readonly servers: RedisServers;
-  /** Put before each key, so that others may use the same database. */
+  /** The prefix of all keys, so that other programs may use the same database. */
   readonly keyPrefix: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Another way to the servers than the client library's. */
+  /** Replaces the client library in tests. */
   readonly openLink?: typeof openRedisLink;
 }
 
 export type Redis = Pick<RedisLink, 'run'>;
 
-/** A store on the same network answers within a millisecond. After this long it is better to go on without it than to wait. */
+/** A store on the same network answers within a millisecond. */
 const ANSWER_TIMEOUT_MS = 200;
-/** For name lookup, connection, TLS, password and a first command. Nobody waits for it. */
+/** For name lookup, connection, TLS, password and a first command. No request waits for it. */
 const CONNECT_TIMEOUT_MS = 2_000;
-/** Pauses before the store is tried again: a store that hangs is left alone for a moment, and one that is back is noticed soon. */
+/** Pauses before reconnecting. */
 const RECONNECT_PAUSES = { baseMs: 250, maxMs: 5_000 };
-/** Shows at once whether scripts run and keys can be written: some users may not, and a full or a read-only server cannot. */
-const TRY_SCRIPT = "return redis.call('SET', KEYS[1], '', 'PX', 1000)";
-/** A server's error for a value of another kind, which no replica has put there. */
-const NOT_OURS = /WRONGTYPE/;
-/** Keys that are tried in a cluster: so many that hardly a node has none of them. */
-const CLUSTER_TRIES = 32;
+/** Checks that scripts run and keys can be written: rights may be missing, and a server may be full or read-only. */
+const PROBE_SCRIPT = "return redis.call('SET', KEYS[1], '', 'PX', 1000)";
+/** The server's error for a value of another type, which no replica has written. */
+const WRONG_TYPE = /WRONGTYPE/;
+/** Keys probed in a cluster: enough that nearly every node has one of them. */
+const CLUSTER_PROBES = 32;
 
-type State =
+type LinkState =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'ready'; readonly link: RedisLink }
   | { readonly kind: 'waiting'; readonly cancel: () => void };
 
-/** Returns before the store is connected: until then the store is away, and if it never connects it stays away. */
+/** Returns before the store is connected; until then it counts as away. */
 export function openSharedStore(options: SharedStoreOptions): SharedStore {
   return new RedisSharedStore(options);
 }
@@ -57,8 +57,8 @@ class RedisSharedStore implements SharedStore {
   readonly #options: SharedStoreOptions;
   readonly #metrics: ReturnType<typeof declareSharedStoreMetrics>;
   readonly #closing = new AbortController();
-  #state: State = { kind: 'connecting' };
-  /** In a row, since the last answer. */
+  #state: LinkState = { kind: 'connecting' };
+  /** Consecutive failures since the last answer. */
   #failures = 0;
   #isKnownAway = false;
 
@@ -78,19 +78,19 @@ class RedisSharedStore implements SharedStore {
     const { promise: late, reject: giveUp } = Promise.withResolvers<never>();
     late.catch(() => undefined);
     let cancel = clock.after(ANSWER_TIMEOUT_MS, () => {
-      // If the event loop was blocked, the answer may have come and not be read yet. It is read before the next timer runs.
+      // After a blocked event loop the answer may be received but unread; it is read before the next timer runs.
       cancel = clock.after(0, () => giveUp(new Error(`no answer within ${ANSWER_TIMEOUT_MS} ms`)));
     });
     try {
-      // The client of a cluster may go on for long with a command whose node is gone.
+      // The client of a cluster may retry a command of a lost node for long.
       const answer = await Promise.race([command(link), late]);
       this.#failures = 0;
       this.#metrics.requests.inc({ outcome: 'answered' });
       return answer;
     } catch (error) {
-      // Any other refusal is about all keys: then nothing can be done there.
-      const isOfOneKey = error instanceof ErrorReply && NOT_OURS.test(error.message);
-      // When a connection fails, all its commands in flight do; the first of them gives it up.
+      // All other errors concern all keys.
+      const isOfOneKey = error instanceof ErrorReply && WRONG_TYPE.test(error.message);
+      // When a connection fails, so do all its commands; the first one drops it.
       if (!isOfOneKey) this.#lost(link, reasonOf(error));
       this.#metrics.requests.inc({ outcome: 'failed' });
       return undefined;
@@ -123,9 +123,9 @@ class RedisSharedStore implements SharedStore {
       const { signal } = deadline;
       const { openLink = openRedisLink } = this.#options;
       link = await openLink({ ...this.#options, connectTimeoutMs: CONNECT_TIMEOUT_MS, signal, onBroken });
-      const tried = this.#tryOut(link);
+      const probed = this.#probe(link);
       // A server that speaks another protocol causes an error event, and the promise of the connection never settles.
-      await Promise.race([tried, broken]);
+      await Promise.race([probed, broken]);
       this.#closing.signal.throwIfAborted();
     } catch (error) {
       if (link !== undefined) destroy(link);
@@ -138,15 +138,15 @@ class RedisSharedStore implements SharedStore {
     logger.info('the shared store is connected');
   }
 
-  async #tryOut(link: RedisLink): Promise<void> {
+  async #probe(link: RedisLink): Promise<void> {
     await link.connect();
-    const tries = this.#options.servers.kind === 'cluster' ? CLUSTER_TRIES : 1;
+    const probes = this.#options.servers.kind === 'cluster' ? CLUSTER_PROBES : 1;
     await Promise.all(
-      Array.from({ length: tries }, (_, index) => link.run(TRY_SCRIPT, index === 0 ? 'try' : `try:${index}`, [])),
+      Array.from({ length: probes }, (_, index) => link.run(PROBE_SCRIPT, index === 0 ? 'try' : `try:${index}`, [])),
     );
   }
 
-  /** A connection that failed is not used again: a new one starts clean, and may find another server behind the same name. */
+  /** Replaces a failed connection: a new one may reach another server of the same name. */
   #lost(link: RedisLink, reason: string): void {
     if (this.#state.kind !== 'ready' || this.#state.link !== link) return;
     destroy(link);
@@ -156,7 +156,7 @@ class RedisSharedStore implements SharedStore {
 
   #wait(reason: string): void {
     const { clock, logger, random } = this.#options;
-    if (!this.#isKnownAway) logger.warn({ reason }, 'the shared store is away: this replica goes on alone');
+    if (!this.#isKnownAway) logger.warn({ reason }, 'the shared store is away: this replica continues alone');
     this.#isKnownAway = true;
     this.#failures += 1;
     const pauseMs = backoffMs(this.#failures, RECONNECT_PAUSES, random);
@@ -165,19 +165,19 @@ class RedisSharedStore implements SharedStore {
   }
 }
 
-/** One that has never been open, or has closed itself, complains. */
+/** Ignores the error of a link that was never open or is closed already. */
 function destroy(link: RedisLink): void {
   try {
     link.destroy();
   } catch {
-    // There is nothing left to end.
+    // Closed already.
   }
 }
 
-/** The library's messages name neither users nor passwords. */
+/** The library's messages contain neither users nor passwords. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // If all addresses of a name fail, the error has a code but no message.
+  // The error has a code but no message if all addresses of a name fail.
   return error.message === '' && 'code' in error ? String(error.code) : error.message;
 }
 
@@ -189,7 +189,7 @@ function declareSharedStoreMetrics(metrics: Metrics) {
     }),
     requests: metrics.counter({
       name: 'shared_store_requests_total',
-      help: 'Requests to the store that replicas share: answered, failed, or not even sent while it was away',
+      help: 'Requests to the store that replicas share: answered, failed, or away (not sent)',
       labels: ['outcome'],
     }),
   };

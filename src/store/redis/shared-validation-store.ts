@@ -10,20 +10,19 @@ import { conversionValidationID, parseL1Message, registrationValidationID } from
 import type { ValidationStore } from '../local/validation-store.ts';
 import type { SharedValues } from './shared-values.ts';
 
-/** Mainnet has had some ten thousand validations, so all of them for a month are some MB. */
+/** Mainnet has about ten thousand validations, a few MB in total. */
 const LIFETIME_MS = 30 * 24 * 3_600_000;
-/** A registration has some 300 bytes, and 2 KB with the most owners that a node takes. */
+/** A registration has about 300 bytes, and 2 KB with the most owners that a node accepts. */
 const MAX_VALUE_BYTES = 4_096;
 /**
- * Written at the same time. A batch of blocks may have tens of thousands of origins, as a conversion has hundreds: all at once they
- * are more commands than may wait, and then the store would be given up for everything else, too.
+ * Concurrent writes. A batch of blocks may have tens of thousands of origins: at once they would exceed the queue of commands, and
+ * break the connection for all users.
  */
 const MAX_WRITES = 32;
 
 /**
- * The replica's own index first, then what all replicas have found in the blocks that they have read: so one that has just started
- * knows at once what the others know, while it reads the blocks itself. An entry is the preimage of the hash that it is found
- * under, so it needs no seal. How far the blocks were read is each replica's own.
+ * Looks in the local index first, then in the entries that all replicas have found, so that a new replica needs not wait for its own
+ * index. An entry is the preimage of the hash in its key, so it needs no seal. The position is local.
  */
 export function createSharedValidationStore(own: ValidationStore, values: SharedValues): ValidationStore {
   return {
@@ -50,7 +49,7 @@ function originKey(validationID: ValidationID): string {
   return `validation:${validationID}`;
 }
 
-/** Undefined where it is not what the validation ID is the hash of. */
+/** Returns undefined unless the validation ID is the hash of these bytes. */
 function originIn(bytes: Uint8Array, validationID: ValidationID): L1ValidatorRegistrationJustification | undefined {
   try {
     const justification = parseJustification(bytes);

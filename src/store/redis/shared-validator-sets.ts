@@ -11,28 +11,28 @@ import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import type { Seal } from './seal.ts';
 import type { SharedValues } from './shared-values.ts';
 
-/** The validator sets that replicas have read of the P-Chain. */
+/** The validator sets that replicas have read from the P-Chain. */
 export interface SharedValidatorSets {
   at(subnetID: SubnetID, height: bigint): Promise<readonly Validator[] | undefined>;
   /** Returns at once. */
   put(subnetID: SubnetID, height: bigint, validators: readonly Validator[]): void;
 }
 
-/** Heights pass: after some minutes hardly anybody asks for one. */
+/** Requests for a height end within minutes. */
 const HEIGHT_LIFETIME_MS = 10 * 60_000;
-/** A set holds for many heights, so it is written once for all of them, and outlives the last that was written meanwhile. */
+/** A set is valid for many heights: it is written once for all, and outlives the last of them. */
 const SET_LIFETIME_MS = 60 * 60_000;
 const SET_REWRITTEN_MS = SET_LIFETIME_MS - 2 * HEIGHT_LIFETIME_MS;
-/** 9,000 validators; mainnet has less than 2,000. A larger set is not shared. */
+/** 9,000 validators; mainnet has less than 2,000. Larger sets are not shared. */
 const MAX_SET_BYTES = 1024 * 1024;
 const MAX_POINTER_BYTES = 64;
-/** Sets that are not fetched again while they hold. Most are in memory anyway, as those of the subnets in use. */
+/** Sets that are not fetched again. Most are in memory for other reasons. */
 const MAX_KNOWN_SETS = 64;
 const MAX_KNOWN_VALIDATORS = 50_000;
 
 /**
- * A height has the hash of its set, under a seal, and the set stands under its hash: so it is written and fetched once, and not for
- * each height. A set proves nothing by itself, as a signed message or a signature does. So there is none of this without a secret.
+ * Stores the sealed hash of the set under each height, and the set once under its hash. A set cannot be verified, unlike a signed message,
+ * so nothing is shared without a secret.
  */
 export function createSharedValidatorSets(values: SharedValues, seal: Seal, clock: Clock): SharedValidatorSets {
   const known = new LRUCache<string, readonly Validator[]>({
@@ -40,15 +40,15 @@ export function createSharedValidatorSets(values: SharedValues, seal: Seal, cloc
     maxSize: MAX_KNOWN_VALIDATORS,
     sizeCalculation: (validators) => validators.length + 1,
   });
-  /** When this replica wrote a set. */
+  /** The times at which this replica wrote sets. */
   const written = new LRUCache<string, number>({ max: MAX_KNOWN_SETS });
-  /** The same object stands for a set as long as it holds. */
+  /** Encodings by set, which is one object while it is valid. */
   const encoded = new WeakMap<readonly Validator[], { readonly setHash: string; readonly bytes: Uint8Array }>();
 
   async function fetchSet(setHash: string): Promise<readonly Validator[] | undefined> {
     const bytes = await values.get(setKey(setHash), MAX_SET_BYTES);
     if (bytes === undefined || hash('sha256', bytes) !== setHash) {
-      // So that it is written again with the next height.
+      // It is written again with the next height.
       written.delete(setHash);
       return undefined;
     }
@@ -108,12 +108,12 @@ function setKey(setHash: string): string {
 const WHAT = 'shared validator set';
 const MAX_NODE_ID_TEXT = 64;
 
-/** `u32` count, and of each the NodeID, the weight, and the public key where there is one. */
+/** `u32` count, and for each validator NodeID, weight and optional public key. */
 function encode(validators: readonly Validator[]): Uint8Array {
   const encoder = new TextEncoder();
   const writer = new ByteWriter().u32(validators.length);
   for (const { nodeID, weight, publicKey } of validators) {
-    // As text: parsing the cb58 of thousands of node IDs takes tens of milliseconds.
+    // Text, because decoding the cb58 of thousands of node IDs takes tens of milliseconds.
     writer.lengthPrefixed(encoder.encode(nodeID)).u64(weight);
     writer.u8(publicKey === undefined ? 0 : 1);
     if (publicKey !== undefined) writer.fixedBytes(publicKey, BLS_PUBLIC_KEY_LENGTH);
@@ -128,7 +128,7 @@ function decode(bytes: Uint8Array): readonly Validator[] {
   const count = reader.u32('count');
   const validators: Validator[] = [];
   for (let index = 0; index < count; index += 1) {
-    // Not parsed: the seal says that a replica has written it, and it had parsed what it wrote.
+    // Not parsed again: the seal proves that a replica wrote it.
     const nodeID = decoder.decode(reader.lengthPrefixed(MAX_NODE_ID_TEXT, 'NodeID')) as NodeID;
     const weight = reader.u64('weight');
     const hasKey = reader.u8('whether it has a key') === 1;

@@ -1,20 +1,20 @@
 import type { SharedStore } from './shared-store.ts';
 
 /**
- * Values that replicas share, each under one key and for a while. A port. Anybody may have written or deleted them, the store may
- * forget them, and it may be away at any time: its promises do not reject, and take no longer than 200 ms.
+ * Values that replicas share, each under one key with a lifetime. Other programs may write or delete them, and the store may be away:
+ * the promises do not reject, and take at most 200 ms.
  */
 export interface SharedValues {
-  /** Undefined where there is none, where it is longer than `maxBytes`, and where the store is away. */
+  /** Returns undefined if there is none, if it is longer than `maxBytes`, and if the store is away. */
   get(key: string, maxBytes: number): Promise<Uint8Array | undefined>;
-  /** Replaces whatever is there. */
+  /** Replaces any value. */
   set(key: string, value: Uint8Array, ttlMs: number): Promise<void>;
   delete(key: string): Promise<void>;
   /**
-   * Writes in one step where the value begins with these bytes, or where there is none; with `undefined` only where there is none.
-   * No value deletes it.
+   * Compares and sets: writes if the value begins with the expected bytes, or if there is none; `undefined` expects none. A replacement
+   * without a value deletes.
    *
-   * @returns the value that is in the way, cut to one byte more than `maxBytes`
+   * @returns the value if it differs, cut to one byte more than `maxBytes`
    */
   replace(key: string, expected: Uint8Array | undefined, replacement: Replacement): Promise<Replaced>;
 }
@@ -30,11 +30,11 @@ export type Replaced =
   | { readonly kind: 'other'; readonly value: Uint8Array }
   | { readonly kind: 'away' };
 
-/** One byte too many is enough to know that it is too long: whoever writes there cannot fill our memory. */
+/** Reads one byte more than allowed to detect longer values, which must not fill the memory. */
 const GET_SCRIPT = "return redis.call('GETRANGE', KEYS[1], 0, ARGV[1])";
 const SET_SCRIPT = "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1";
 const DELETE_SCRIPT = "redis.call('DEL', KEYS[1]) return 1";
-/** An empty value, and another kind of value, are as good as none here: they are replaced. */
+/** Empty values and values of another type count as none. */
 const REPLACE_SCRIPT = `
 local kind = redis.call('TYPE', KEYS[1])['ok']
 if kind == 'string' and redis.call('STRLEN', KEYS[1]) > 0 then
@@ -48,7 +48,7 @@ else
 end
 return 1`;
 
-/** @param scope put before each key, for values that only some of the replicas' networks have in common */
+/** @param scope the prefix of the keys of one network */
 export function createSharedValues(store: SharedStore, scope: string): SharedValues {
   return {
     async get(key, maxBytes) {

@@ -13,7 +13,7 @@ import { type ServiceChild, startServiceChild } from './service-child.ts';
 const TIMEOUT_MS = 180_000;
 const NEVER_MS = 600_000;
 const DATA = '/v1/chains/1/blocks/';
-const RELOADED = 'configuration reloaded; what is left needs a restart';
+const RELOADED = 'configuration reloaded; settings in `left` need a restart';
 
 /** Its P-Chain API does not answer: the service listens, and passes on what upstreams answer. */
 async function startUpstreamed(config: { readonly server?: object; readonly [section: string]: unknown } = {}) {
@@ -110,7 +110,7 @@ test(
 
     await service.write(JSON.stringify({ ...service.config, access: { unitsPerMinute: 0, apiKeys: [{ name: 'a' }] } }));
     service.child.kill('SIGHUP');
-    const refused = await service.log.line('the configuration is not reloaded: all stays as it was');
+    const refused = await service.log.line('the configuration is not reloaded: nothing changes');
     expect(refused['problems']).toContain('access.apiKeys[0].sha256');
     expect((await service.get(`${DATA}1`, wrongKey)).status).toBe(200);
 

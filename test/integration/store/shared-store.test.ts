@@ -12,7 +12,7 @@ import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { createLogLines } from '../../support/log-lines.ts';
 import { expectGranted, expectRefused } from '../../unit/store/local/limit-counters-contract.ts';
 
-/** The shared store where there is no Redis to speak of; with a real one it is tested in test/network. */
+/** Failures of the shared store against stand-ins for Redis; test/network uses a real one. */
 
 const AWAY = 'the shared store is away';
 const CONNECTED = 'the shared store is connected';
@@ -25,7 +25,7 @@ interface StandIn extends AsyncDisposable {
   readonly sockets: Socket[];
 }
 
-/** @param answer what is done with a connection */
+/** @param answer handles a connection */
 async function startStandIn(answer: (socket: Socket) => void): Promise<StandIn> {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
@@ -49,9 +49,9 @@ async function startStandIn(answer: (socket: Socket) => void): Promise<StandIn> 
 }
 
 interface Obedient extends StandIn {
-  /** Whether commands are answered: all of them with OK. */
+  /** Whether commands remain unanswered; else all get OK. */
   isSilent: boolean;
-  /** Resolves when as many commands have come since the last call. */
+  /** Resolves after this number of commands since the last call. */
   untilAsked(count: number): Promise<void>;
 }
 
@@ -76,7 +76,7 @@ async function startObedient(): Promise<Obedient> {
   return obedient;
 }
 
-/** Whatever it is asked, it names the server. */
+/** A sentinel that answers every command with the address of the server. */
 function startSentinel({ port }: StandIn): Promise<StandIn> {
   const answer = [HOST, String(port)].map((text) => `$${text.length}\r\n${text}\r\n`).join('');
   return startStandIn((socket) => socket.on('data', () => socket.write(`*2\r\n${answer}`)));
@@ -89,7 +89,7 @@ async function closedPort(): Promise<number> {
 
 const LOGIN = { username: 'me', password: 'secret', database: 0 };
 
-/** By default in a time that stands still: who waited for a deadline would wait for ever. */
+/** The default clock does not move, so waiting for a deadline would hang. */
 function open(port: number, clock: Clock = new FakeClock()) {
   return openAt({ kind: 'single', host: HOST, port, isTls: false, ...LOGIN }, clock);
 }
@@ -120,7 +120,7 @@ function openAt(servers: RedisServers, clock: Clock) {
   };
 }
 
-/** Limits count in the replica alone. */
+/** Expects the local counters only. */
 async function expectAlone({ counters }: ReturnType<typeof open>, usedBefore = 0): Promise<void> {
   expect((await counters.take('a', 10, 100)).ns).toBe(usedBefore + 10);
   expect((await counters.take('a', 10, 100)).ns).toBe(usedBefore + 20);
@@ -130,9 +130,9 @@ async function expectAlone({ counters }: ReturnType<typeof open>, usedBefore = 0
   await expectGranted(await counters.claim('token', 60_000)).giveBack();
 }
 
-// The answer passes some promises on its way; the store may be closed at each of them.
+// The answer passes several promises; the store may be closed at each of them.
 test.each([0, 1, 2, 3, 4, 5, 6, 7, 8])(
-  'a store that is closed %i microtasks after its server answered logs nothing more',
+  'a store that is closed %i microtasks after the answer logs nothing',
   async (microtasks) => {
     const log = createLogLines();
     const tried = Promise.withResolvers<unknown>();
@@ -163,7 +163,7 @@ test.each([0, 1, 2, 3, 4, 5, 6, 7, 8])(
   },
 );
 
-test('a port that nobody listens on: limits count at once, and the log says once why the store is away', async () => {
+test('without a listener, limits count locally at once, and the reason is logged once', async () => {
   using opened = open(await closedPort());
   await expectAlone(opened);
   await opened.log.until(AWAY);
@@ -173,7 +173,7 @@ test('a port that nobody listens on: limits count at once, and the log says once
   expect(await opened.metric('shared_store_requests_total')).toContain('{outcome="away"} 12');
 });
 
-test('a server that says nothing is waited for by nobody, and given up', async () => {
+test('requests do not wait for a silent server, which is dropped', async () => {
   await using standIn = await startStandIn(() => undefined);
   const clock = new FakeClock();
   const connection = once(standIn.server, 'connection');
@@ -190,7 +190,7 @@ test('a server that says nothing is waited for by nobody, and given up', async (
 test.each([
   ['another protocol', 'HTTP/1.1 400 Bad Request\r\n\r\n', 'Unknown RESP type'],
   ['a refusal', '-ERR max number of clients reached\r\n', 'max number of clients reached'],
-])('%s is seen at once, and is no reason to stop', async (_, text, reason) => {
+])('%s is detected at once, and the service continues', async (_, text, reason) => {
   await using standIn = await startStandIn((socket) => socket.write(text));
   using opened = open(standIn.port);
   await opened.log.until(AWAY);
@@ -199,7 +199,7 @@ test.each([
   expect(opened.log.lines.join('')).not.toContain('secret');
 });
 
-test.each([1, 3])('of %i sentinels the last one is there: it names the server', async (count) => {
+test.each([1, 3])('the last of %i sentinels names the server', async (count) => {
   await using server = await startObedient();
   await using sentinel = await startSentinel(server);
   const gone = { port: await closedPort() };
@@ -208,7 +208,7 @@ test.each([1, 3])('of %i sentinels the last one is there: it names the server', 
   expect(opened.log.count(AWAY)).toBe(0);
 });
 
-test('a sentinel that says nothing has its share of the time, and then the next one is asked', async () => {
+test('a silent sentinel gets a share of the time, then the next one is asked', async () => {
   await using server = await startObedient();
   await using silent = await startStandIn(() => undefined);
   await using sentinel = await startSentinel(server);
@@ -224,14 +224,14 @@ test('a sentinel that says nothing has its share of the time, and then the next 
   expect(opened.log.count(AWAY)).toBe(0);
 });
 
-test('pauses before it tries again, ever longer up to 5 s', async () => {
+test('pauses before reconnecting grow up to 5 s', async () => {
   await using standIn = await startStandIn((socket) => socket.destroy());
   const pausesMs: number[] = [];
   const tried = new EventEmitter();
   const clock: Clock = {
     ...systemClock,
     after(delayMs, callback) {
-      // The deadline of a connection is none; a pause is over at once.
+      // Connection deadlines stay; pauses end at once.
       if (delayMs === 2_000) return systemClock.after(delayMs, callback);
       pausesMs.push(delayMs);
       if (pausesMs.length === 8) tried.emit('often');
@@ -242,20 +242,20 @@ test('pauses before it tries again, ever longer up to 5 s', async () => {
   const often = once(tried, 'often');
   using opened = open(standIn.port, clock);
   await often;
-  // From half of each to the whole, by chance.
+  // Jitter from half to the whole.
   expect(pausesMs).toEqual([250, 500, 1_000, 2_000, 4_000, 5_000, 5_000, 5_000].map((longest) => 0.75 * longest));
   expect(opened.log.count(AWAY)).toBe(1);
   expect(standIn.sockets).toHaveLength(8);
 });
 
-test('an answer that is late is waited for by those who have asked, up to the deadline, and by nobody after them', async () => {
+test('requests wait for a late answer up to the deadline, later requests do not', async () => {
   await using standIn = await startObedient();
   const clock = new FakeClock();
   using opened = open(standIn.port, clock);
   const { store, log, metric } = opened;
   await log.until(CONNECTED);
   expect(await store.ask((redis) => redis.run('', 'a', []))).toEqual('OK');
-  // Password, the first try, and this.
+  // Password, probe, and this.
   await standIn.untilAsked(3);
   standIn.isSilent = true;
   const [socket] = standIn.sockets as [Socket];
@@ -280,7 +280,7 @@ test('an answer that is late is waited for by those who have asked, up to the de
   expect(await store.ask((redis) => redis.run('', 'a', []))).toEqual('OK');
 });
 
-test('an answer that the event loop was too busy to read in time is none that is late', async () => {
+test('an answer that a busy event loop reads late is not late', async () => {
   await using standIn = await startObedient();
   const timers: { delayMs: number; callback: () => void }[] = [];
   const clock: Clock = {
@@ -303,23 +303,23 @@ test('an answer that the event loop was too busy to read in time is none that is
   expect(timers.some(({ delayMs }) => delayMs === 0)).toBe(false);
 });
 
-test('answers that make no sense are none', async () => {
-  const nonsense = 'the answer is not one of the script';
+test('unexpected answers count as failures', async () => {
+  const unexpected = 'unexpected answer of the script';
   await using standIn = await startObedient();
   using adding = open(standIn.port);
   await adding.log.until(CONNECTED);
   expect(await adding.counters.take('b', 1, 10)).toEqual({ isTaken: true, ns: 1 });
   await expectAlone(adding);
-  expect(adding.log.lines.at(-1)).toContain(nonsense);
+  expect(adding.log.lines.at(-1)).toContain(unexpected);
 
   using claiming = open(standIn.port);
   await claiming.log.until(CONNECTED);
   expectGranted(await claiming.counters.claim('b', 60_000));
   await expectAlone(claiming);
-  expect(claiming.log.lines.at(-1)).toContain(nonsense);
+  expect(claiming.log.lines.at(-1)).toContain(unexpected);
 });
 
-test('a value that is not ours is of one key, and no reason to give the store up', async () => {
+test('a value of another type fails its key, not the connection', async () => {
   const refusal = 'WRONGTYPE Operation against a key holding the wrong kind of value';
   await using standIn = await startObedient();
   using opened = open(standIn.port);
@@ -335,7 +335,7 @@ test('a value that is not ours is of one key, and no reason to give the store up
   expect(opened.log.count(AWAY)).toBe(0);
 });
 
-test('after an answer, pauses are short again', async () => {
+test('an answer resets the pauses', async () => {
   await using standIn = await startObedient();
   const clock = new FakeClock();
   using opened = open(standIn.port, clock);
@@ -349,7 +349,7 @@ test('after an answer, pauses are short again', async () => {
   }
 });
 
-test('closes at once, wherever the connection is, and leaves no timer behind', async () => {
+test('closes at once in every state, without timers', async () => {
   await using standIn = await startStandIn(() => undefined);
   const clock = new FakeClock();
   const connection = once(standIn.server, 'connection');
@@ -375,5 +375,5 @@ test('closes at once, wherever the connection is, and leaves no timer behind', a
   expect(clock.pendingTimers).toBe(1);
   refused.store[Symbol.dispose]();
   expect(clock.pendingTimers).toBe(0);
-  expect(await refused.store.ask(() => Promise.reject(new Error('nobody is to be asked')))).toBeUndefined();
+  expect(await refused.store.ask(() => Promise.reject(new Error('not expected')))).toBeUndefined();
 });

@@ -9,7 +9,7 @@ export interface Ended {
   readonly err: string;
 }
 
-/** Runs the command line to its end. Without an environment, unless it is given. */
+/** Runs the command line to its end, by default with an empty environment. */
 export function runCommand(
   args: readonly string[],
   {
@@ -29,10 +29,10 @@ export function runCommand(
   );
 }
 
-/** Runs it on a terminal, which mixes its two outputs. */
+/** Runs the command line on a terminal, which mixes both outputs. */
 export function runOnTerminal(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
   const line = [process.execPath, START, ...args].map((word) => `'${word}'`).join(' ');
-  // Of util-linux; what it records besides goes nowhere.
+  // From util-linux; its recording is discarded.
   return collect(
     spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
       env: { PATH: process.env['PATH'], TERM: 'xterm', ...env },
@@ -42,7 +42,7 @@ export function runOnTerminal(args: readonly string[], env: Record<string, strin
   );
 }
 
-/** The code it exits with where the reader of that output leaves before anything is written. */
+/** Returns the exit code if the reader of that output leaves before the first byte. */
 export async function exitCodeWithoutReader(
   args: readonly string[],
   output: 'stdout' | 'stderr',
@@ -60,7 +60,7 @@ export async function collect(child: ReturnType<typeof spawn>, input: string | u
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     err += text;
   });
-  // A command that has enough ends before it has read all.
+  // A command may exit before it has read all.
   child.stdin?.on('error', () => undefined).end(input);
   const code = await new Promise<number | null>((resolve, reject) => {
     child.on('error', reject).on('close', resolve);

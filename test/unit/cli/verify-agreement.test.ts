@@ -7,8 +7,8 @@ import { createMessageVerifier } from '../../../src/aggregation/request/message-
 import { presentReport, type VerificationResult } from '../../../src/api/messages/verification-record.ts';
 import { nobleBackend } from '../../../src/bls/backends/noble-backend.ts';
 import { judge, parseMessage } from '../../../src/cli/commands/verify.ts';
-import { CommandFailure } from '../../../src/cli/exit-codes.ts';
-import { parseKeptSet } from '../../../src/cli/io/set-file.ts';
+import { CommandFailure } from '../../../src/cli/io/exit-codes.ts';
+import { parseSavedSet } from '../../../src/cli/io/set-file.ts';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { attempt, ParseError } from '../../../src/lib/encoding/parse-error.ts';
 import { createUnreadMetrics } from '../../../src/telemetry/metrics.ts';
@@ -21,16 +21,16 @@ import { mutated } from '../warp/codec-properties.ts';
 const never = new AbortController().signal;
 const bls = createInlineBls(nobleBackend);
 
-/** Each with the set as a P-Chain API gave it, in the form of a file. */
+/** Signed cases with the validator set of a P-Chain API, read like a file. */
 const signedCases = readCases().flatMap((vector) => {
   const { signed, rpc, effectiveSigningSubnet: subnetID } = vector;
   if (signed === undefined) return [];
   const result = rpcResult<object>(rpc, 'platform.getValidatorsAt', { subnetID });
-  return [{ ...vector, signed, warpSet: parseKeptSet(JSON.stringify({ jsonrpc: '2.0', id: 1, result })).warpSet }];
+  return [{ ...vector, signed, warpSet: parseSavedSet(JSON.stringify({ jsonrpc: '2.0', id: 1, result })).warpSet }];
 });
 type SignedCase = (typeof signedCases)[number];
 
-/** What `POST …/verify` says where the network's validators are these: a verdict, or the code of its refusal. */
+/** Returns the verdict of `POST …/verify` with these validators, or its error code. */
 async function verdictOfService(bytes: Uint8Array, vector: SignedCase, quorumNum: bigint) {
   const { networkID, warpSet } = vector;
   const message = attempt(() => parseSignedMessage(bytes));
@@ -58,7 +58,7 @@ async function verdictOfService(bytes: Uint8Array, vector: SignedCase, quorumNum
   }
 }
 
-/** What the command says of the same, in the same form. */
+/** Returns the verdict of the command in the same form. */
 function verdictOfCommand(bytes: Uint8Array, { networkID, warpSet }: SignedCase, quorumNum: bigint) {
   let message: SignedMessage;
   try {
@@ -73,7 +73,7 @@ function verdictOfCommand(bytes: Uint8Array, { networkID, warpSet }: SignedCase,
 }
 
 describe('verify', () => {
-  test('accepts what the reference accepts, up to the weight that signed', () => {
+  test('accepts messages of the reference up to the signed weight', () => {
     expect(signedCases).toHaveLength(7);
     for (const vector of signedCases) {
       const { signed, warpSet, totalWeight, networkID } = vector;
@@ -99,11 +99,11 @@ describe('verify', () => {
     }
   });
 
-  test('of 10,000 mutated messages it says what the service says', { timeout: 120_000 }, async () => {
+  test('agrees with the service on 10,000 mutated messages', { timeout: 120_000 }, async () => {
     const seen = new Map<string, number>();
     const both = fc.record({
       vector: fc.constantFrom(...signedCases),
-      // At 100 most have too little weight, which costs no pairing.
+      // At 100 most have insufficient weight, which costs no pairing.
       quorumNum: fc.constantFrom(0n, 67n, ...Array.from({ length: 10 }, () => 100n)),
     });
     const mutant = both.chain(({ vector, quorumNum }) =>
@@ -118,13 +118,13 @@ describe('verify', () => {
       }),
       { numRuns: 10_000, seed: 13 },
     );
-    // Not all of them stop at the parser.
+    // Many pass the parser.
     for (const kind of ['wrong_network', 'insufficient weight', 'malformed signature', 'wrong signature']) {
       expect(seen.get(kind), `${kind} of ${JSON.stringify([...seen])}`).toBeGreaterThan(50);
     }
   });
 
-  test('of messages that name others than those who signed, too', async () => {
+  test('agrees with the service on messages with wrong signers', async () => {
     for (const vector of signedCases) {
       const { unsignedMessage, signature } = parseSignedMessage(vector.signed.signedMessage);
       const all = vector.canonicalValidators.map(({ index }) => index);

@@ -9,13 +9,13 @@ const MUST =
   'must be an origin such as https://console.example or http://localhost:3000: a scheme, a host and a port ' +
   "that is not the scheme's own, with nothing after it";
 
-test('pages of all origins may use the service where nothing is said', () => {
+test('all origins are allowed by default', () => {
   expect(parse()).toEqual(['*']);
   expect(parse(['*'])).toEqual(['*']);
   expect(parse([])).toEqual([]);
 });
 
-test('origins are what browsers send', () => {
+test('origins in the form of browsers are accepted', () => {
   const origins = [
     'https://console.example',
     'http://localhost:3000',
@@ -39,14 +39,14 @@ test.each([
   ['https://user:word@console.example', 'https://console.example'],
   ['https://bücher.example', 'https://xn--bcher-kva.example'],
   [' https://console.example', 'https://console.example'],
-])('%j is refused, and what may be meant is said', (text, meant) => {
+])('%j is rejected with the origin that is meant', (text, meant) => {
   expect(problems(['https://a.example', text])).toEqual([
     `server.corsOrigins[1]: ${MUST}, is ${JSON.stringify(text)}; perhaps ${meant} is meant`,
   ]);
 });
 
 test.each(['', 'console.example', 'localhost:3000', 'null', 'file://', 'https://', '//a.example', 'https://*.example'])(
-  '%j is refused',
+  '%j is rejected',
   (text) => {
     expect(problems([text])).toEqual([`server.corsOrigins[0]: ${MUST}, is ${JSON.stringify(text)}`]);
   },
@@ -58,14 +58,14 @@ test('* stands alone', () => {
   expect(problems(['*', '*'])).toEqual([`server.corsOrigins[0]: ${problem}`, `server.corsOrigins[1]: ${problem}`]);
 });
 
-test('is a list of texts', () => {
+test('the setting is a list of texts', () => {
   expect(problems('*')).toEqual([
     expect.stringMatching(/^server\.corsOrigins: must be a list of 0 to 100, .*, is "\*"$/),
   ]);
   expect(problems([1])).toEqual([expect.stringMatching(/^server\.corsOrigins\[0\]: must be an origin, .*, is 1$/)]);
 });
 
-test('of a web address exactly the origin is taken', () => {
+test('exactly the origin of a web address is accepted', () => {
   fc.assert(
     fc.property(fc.webUrl({ withFragments: true, withQueryParameters: true }), (url) => {
       const { origin } = new URL(url);

@@ -8,7 +8,7 @@ import { nodeIDFromBytes } from '../../../src/warp/ids.ts';
 
 const MAX_WEIGHT = 2n ** 64n / 30n;
 
-/** Any 48 bytes do: nobody decodes them here. Few of them, so that validators share keys. */
+/** Any 48 bytes, which are not decoded. Few values, so that validators share keys. */
 const publicKey = fc.nat(8).map((number) => new Uint8Array(48).fill(0x80 + number));
 const nodeID = fc.uint8Array({ minLength: 20, maxLength: 20 }).map(nodeIDFromBytes);
 const validator: fc.Arbitrary<Validator> = fc.record({
@@ -18,7 +18,7 @@ const validator: fc.Arbitrary<Validator> = fc.record({
 });
 const validators = fc.uniqueArray(validator, { maxLength: 20, selector: (each) => each.nodeID });
 
-test('is the same for the same content, whatever object and order it came in', () => {
+test('is equal for equal content in any order', () => {
   fc.assert(
     fc.property(
       validators.chain((list) => fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length }))),
@@ -32,7 +32,7 @@ test('is the same for the same content, whatever object and order it came in', (
   );
 });
 
-/** Each changes one thing, and gives undefined where there is nothing of the kind. */
+/** Each changes one property; undefined if there is none to change. */
 const changes: Record<string, (set: WarpSet, at: number) => WarpSet | undefined> = {
   'a byte of a key': (set, at) =>
     changed(set, at, (each) => {
@@ -56,7 +56,7 @@ const changes: Record<string, (set: WarpSet, at: number) => WarpSet | undefined>
   }),
 };
 
-test.each(Object.entries(changes))('is another with another: %s', (_, change) => {
+test.each(Object.entries(changes))('differs with %s', (_, change) => {
   let compared = 0;
   fc.assert(
     fc.property(validators, fc.nat(1_000), (list, at) => {
@@ -70,7 +70,7 @@ test.each(Object.entries(changes))('is another with another: %s', (_, change) =>
   expect(compared).toBeGreaterThan(20);
 });
 
-test('does not confuse a node of one validator with a node of the next', () => {
+test('distinguishes the nodes of neighbouring validators', () => {
   const [a, b, c] = [1, 2, 3].map((number) => nodeIDFromBytes(new Uint8Array(20).fill(number)));
   const [first, second] = [1, 2].map((number) => new Uint8Array(48).fill(0x80 + number));
   const set = (ofFirst: readonly (typeof a)[], ofSecond: readonly (typeof a)[]) =>
@@ -81,7 +81,7 @@ test('does not confuse a node of one validator with a node of the next', () => {
   expect(warpSetHash(set([a, b], [c]))).not.toBe(warpSetHash(set([a], [b, c])));
 });
 
-test('is what another replica computes too: the bytes that are hashed stay the same', () => {
+test('is stable over versions, because replicas compare it', () => {
   const warpSet = createWarpSet([
     { nodeID: nodeIDFromBytes(new Uint8Array(20).fill(1)), publicKey: new Uint8Array(48).fill(0x81), weight: 7n },
     { nodeID: nodeIDFromBytes(new Uint8Array(20).fill(2)), publicKey: undefined, weight: 5n },

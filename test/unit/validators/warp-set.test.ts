@@ -41,7 +41,7 @@ describe('vectors', () => {
     });
   });
 
-  test.each(readCases())('$name: in the order in which the node lists the whole network', (vector) => {
+  test.each(readCases())('$name: the order is that of the node', (vector) => {
     const { validatorSets } = rpcResult<{
       validatorSets: Record<string, { validators: { publicKey: string }[]; totalWeight: string }>;
     }>(vector.rpc, 'platform.getAllValidatorsAt');
@@ -53,7 +53,7 @@ describe('vectors', () => {
     expect(warpSet.totalWeight).toBe(BigInt(expected?.totalWeight ?? -1));
   });
 
-  test('the L1 has an inactive validator: in the total, not in the set', () => {
+  test('an inactive L1 validator counts for the total weight only', () => {
     const warpSet = createWarpSet(
       validatorsOf(readCases().find(({ name }) => name === 'l1_warp_0') as AggregationCase),
     );
@@ -62,7 +62,7 @@ describe('vectors', () => {
     expect(warpSet.validators.reduce((sum, { weight }) => sum + weight, 0n)).toBe(1100n);
   });
 
-  test('an empty set is one nobody can sign for', () => {
+  test('a subnet without validators has an empty set', () => {
     expect(
       rpcResult(readRpcExchanges('pchain'), 'platform.getValidatorsAt', {
         subnetID: 'SkB7qHwfMsyF2PgrjhMvtFxJKhuR5ZfVoW9VATWRV4P9jV7J',
@@ -101,7 +101,7 @@ test('the order is that of the uncompressed keys', () => {
   );
 });
 
-test('of P and −P the one with the larger y comes later, whichever is given first', () => {
+test('of P and −P the one with the larger y is later, in any input order', () => {
   for (const point of points) {
     const pair = [point, point.negate()];
     const warpSet = createWarpSet(
@@ -146,7 +146,7 @@ test('nodes that share a key are one validator with the sum of their weights', (
   );
 });
 
-test('the order of the API’s answer does not matter', () => {
+test('the order of the input does not matter', () => {
   fc.assert(
     fc.property(
       validatorLists.chain((list) =>

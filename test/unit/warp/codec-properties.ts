@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { expect, test } from 'vitest';
 import { ParseError } from '../../../src/lib/encoding/parse-error.ts';
 
 interface Codec<T> {
@@ -7,14 +8,39 @@ interface Codec<T> {
   parse(bytes: Uint8Array): T;
 }
 
-/** Random faults in a few places need more tries than values do. */
+/** Random faults need more runs than values. */
 export const MANY_RUNS = { numRuns: 600 };
 
 /**
- * What becomes of a value that is encoded and parsed again, read from the middle of a socket's chunk that is wiped
- * afterwards: what a parser forgets to copy changes with it.
+ * Declares the tests of a codec.
+ *
+ * @param isCanonical whether each value has one encoding
  */
-export function throughSocket<T>({ encode, parse }: Codec<T>, value: T): T {
+export function testCodec<T>(codec: Codec<T>, values: fc.Arbitrary<T>, { isCanonical = true } = {}): void {
+  test('values round-trip', () => {
+    fc.assert(
+      fc.property(values, (value) => {
+        expect(throughSocket(codec, value)).toEqual(value);
+      }),
+    );
+  });
+
+  test('any bytes are parsed or rejected with a ParseError', () => {
+    fc.assert(
+      fc.property(hostileBytes(codec, values), (bytes) => {
+        const parsed = parseUnlessRejected(codec, bytes);
+        if (parsed === undefined) return;
+        const encoded = codec.encode(parsed);
+        if (isCanonical) expect(encoded).toEqual(bytes);
+        else expect(codec.parse(encoded)).toEqual(parsed);
+      }),
+      MANY_RUNS,
+    );
+  });
+}
+
+/** Parses from the middle of a chunk that is wiped afterwards: bytes that the parser did not copy change. */
+function throughSocket<T>({ encode, parse }: Codec<T>, value: T): T {
   const encoded = encode(value);
   const chunk = Buffer.alloc(encoded.length + 10, 0xee);
   chunk.set(encoded, 5);
@@ -23,8 +49,7 @@ export function throughSocket<T>({ encode, parse }: Codec<T>, value: T): T {
   return parsed;
 }
 
-/** Undefined where the parser refused in the way it may. */
-export function parseOrRefuse<T>({ parse }: Codec<T>, bytes: Uint8Array): T | undefined {
+function parseUnlessRejected<T>({ parse }: Codec<T>, bytes: Uint8Array): T | undefined {
   try {
     return parse(bytes);
   } catch (error) {
@@ -33,7 +58,7 @@ export function parseOrRefuse<T>({ parse }: Codec<T>, bytes: Uint8Array): T | un
   }
 }
 
-/** Random bytes, and encodings with faults in them. */
+/** Random bytes and faulty encodings. */
 export function hostileBytes<T>({ encode }: Codec<T>, values: fc.Arbitrary<T>): fc.Arbitrary<Uint8Array> {
   return fc.oneof(
     { weight: 1, arbitrary: fc.uint8Array({ maxLength: 300 }) },
@@ -48,7 +73,7 @@ const mutation: fc.Arbitrary<Mutation> = fc.oneof(
   fc.uint8Array({ minLength: 1, maxLength: 40 }).map((tail) => (bytes: Uint8Array) => Uint8Array.of(...bytes, ...tail)),
   fc.nat().map((bit) => flipBit(bit)),
   fc.tuple(fc.nat(), fc.nat(255)).map(([at, value]) => overwrite(at, Uint8Array.of(value))),
-  // Lengths, counts and type IDs are u32: the values at which they go wrong, at any place.
+  // Critical u32 values of lengths, counts and type IDs, at any position.
   fc
     .tuple(fc.nat(), fc.constantFrom(0, 1, 2, 3, 4, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, 0xffff_ffff))
     .map(([at, value]) => {
@@ -60,7 +85,7 @@ const mutation: fc.Arbitrary<Mutation> = fc.oneof(
   fc.tuple(fc.nat(), fc.integer({ min: 1, max: 8 })).map(([at, length]) => remove(at, length)),
 );
 
-/** An encoding with one to three faults; random bytes alone hardly ever get past the header. */
+/** Encodings with one to three faults; random bytes rarely pass the header. */
 export function mutated(encodings: fc.Arbitrary<Uint8Array>): fc.Arbitrary<Uint8Array> {
   return fc
     .tuple(encodings, fc.array(mutation, { minLength: 1, maxLength: 3 }))

@@ -37,7 +37,7 @@ function conversionOfTransaction(): ConversionData {
   };
 }
 
-test('the hash of a real conversion is what the P-Chain says and signs', () => {
+test('the hash of a real conversion is the one that the P-Chain signs', () => {
   const data = conversionOfTransaction();
   const call = parseWarpPayload(readCase('p_conversion').payload);
   if (call.kind !== 'AddressedCall') throw new Error('not an addressed call');
@@ -82,7 +82,7 @@ test('the ID is the hash of the layout', () => {
   );
 });
 
-test('50,000 validators are no problem', () => {
+test('50,000 validators are encoded', () => {
   const validator = { nodeID: new Uint8Array(20), blsPublicKey: new Uint8Array(48), weight: 1n };
   const data: ConversionData = {
     subnetID: PRIMARY_NETWORK_ID,
@@ -93,7 +93,7 @@ test('50,000 validators are no problem', () => {
   expect(conversionID(data)).toEqual(Uint8Array.from(createHash('sha256').update(layout(data)).digest()));
 });
 
-test('a key of another length is a bug and crashes', () => {
+test('a key of another length throws', () => {
   const data = conversionOfTransaction();
   const validators = [{ nodeID: new Uint8Array(20), blsPublicKey: new Uint8Array(96), weight: 1n }];
   expect(() => conversionID({ ...data, validators })).toThrowError(RangeError);

@@ -63,11 +63,14 @@ describe('vectors', () => {
     }
   });
 
-  test.each(invalid.map((vector, index) => ({ ...vector, index })))('#$index: no $kind: $note', ({ kind, text }) => {
-    expect(() => parsers[kind](text)).toThrowError(ParseError);
-  });
+  test.each(invalid.map((vector, index) => ({ ...vector, index })))(
+    '#$index: invalid $kind: $note',
+    ({ kind, text }) => {
+      expect(() => parsers[kind](text)).toThrowError(ParseError);
+    },
+  );
 
-  test('there are some of every kind', () => {
+  test('cover every kind', () => {
     for (const kind of ['id', 'nodeID', 'cb58']) {
       expect(valid.filter((vector) => vector.kind === kind).length).toBeGreaterThan(4);
       expect(invalid.filter((vector) => vector.kind === kind).length).toBeGreaterThan(15);
@@ -76,13 +79,13 @@ describe('vectors', () => {
 });
 
 describe('cb58', () => {
-  /** Of another make: the platform's hash, and base58 without a checksum. */
+  /** A second implementation with Node's hash and base58. */
   function model(bytes: Uint8Array): string {
     const checksum = createHash('sha256').update(bytes).digest().subarray(-4);
     return base58.encode(Uint8Array.of(...bytes, ...checksum));
   }
 
-  test('carries the last 4 bytes of the hash', () => {
+  test('ends with the last 4 bytes of the hash', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 36 }), (bytes) => {
         const text = encodeCb58(bytes);
@@ -92,7 +95,7 @@ describe('cb58', () => {
     );
   });
 
-  test('any text is written back the same, or a ParseError', () => {
+  test('any text round-trips or is a ParseError', () => {
     const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
     const mistyped = fc
       .tuple(fc.uint8Array({ maxLength: 34 }), fc.nat(), fc.constantFrom(...alphabet, '0', 'l'), fc.constantFrom(0, 1))
@@ -117,13 +120,13 @@ describe('cb58', () => {
     );
   });
 
-  test('a megabyte of text is refused by its length alone', () => {
+  test('a megabyte of text is rejected by its length', () => {
     expect(() => parseCb58('2'.repeat(1_000_000), 'SubnetID')).toThrowError(
       'SubnetID: cb58 text has more than 64 characters',
     );
   });
 
-  test('says what is wrong', () => {
+  test('names the problem', () => {
     expect(() => parseCb58('', 'SubnetID')).toThrowError('SubnetID: is too short for cb58');
     expect(() => parseCb58('0', 'SubnetID')).toThrowError('SubnetID: is not cb58');
     expect(() => parseCb58('45PJLM', 'SubnetID')).toThrowError('SubnetID: has a wrong cb58 checksum');
@@ -131,7 +134,7 @@ describe('cb58', () => {
 });
 
 describe('IDs', () => {
-  test('have 32 bytes, NodeIDs 20, and no other number', () => {
+  test('have 32 bytes, NodeIDs 20', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
         for (const [length, encode] of [
@@ -190,7 +193,7 @@ describe('IDs', () => {
     expect(idBytes(PRIMARY_NETWORK_ID)).toEqual(new Uint8Array(32));
   });
 
-  test('a node is the hash of its certificate', () => {
+  test('a NodeID is the hash of the certificate', () => {
     const { serverCertificate, clientCertificate, peerNodeID, myNodeID } = readPeerTranscript();
     expect(nodeIDFromCertificate(serverCertificate)).toBe(peerNodeID);
     expect(nodeIDFromCertificate(clientCertificate)).toBe(myNodeID);

@@ -16,9 +16,7 @@ import { parseWarpPayload } from '../../../src/warp/payload.ts';
 import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
 import { readCase, readCases, readRpcExchanges, readTransaction, rpcResult } from '../../vectors/vectors.ts';
 import { l1Messages, registrations } from './arbitrary-messages.ts';
-import { hostileBytes, MANY_RUNS, parseOrRefuse, throughSocket } from './codec-properties.ts';
-
-const codec = { encode: encodeL1Message, parse: parseL1Message };
+import { testCodec } from './codec-properties.ts';
 
 function innerPayload(payload: Uint8Array): Uint8Array {
   const call = parseWarpPayload(payload);
@@ -60,13 +58,13 @@ describe('vectors', () => {
     expect(encodeL1Message(parseL1Message(bytes))).toEqual(bytes);
   });
 
-  test('the sizes of the P-Chain’s own messages', () => {
+  test('messages of the P-Chain have their sizes', () => {
     expect(innerPayload(readCase('p_conversion').payload)).toHaveLength(38);
     expect(innerPayload(readCase('p_registration_true').payload)).toHaveLength(39);
     expect(innerPayload(readCase('p_weight').payload)).toHaveLength(54);
   });
 
-  test('a registration names the validator that it registered', () => {
+  test('a registration names its validator', () => {
     const { bytes } = messageOfTransaction('RegisterL1ValidatorTx_register_node5');
     const registration = registrationOfNode5();
     expect(encodeL1Message(registration)).toEqual(bytes);
@@ -79,7 +77,7 @@ describe('vectors', () => {
     expect(registrationValidationID(registration)).toBe(validator?.validationID);
   });
 
-  test('the P-Chain’s answer to it names the validation', () => {
+  test('the P-Chain’s message about it names the validation', () => {
     const message = parseL1Message(innerPayload(readCase('p_registration_true').payload));
     expect(message).toEqual({
       kind: 'L1ValidatorRegistration',
@@ -105,7 +103,7 @@ describe('vectors', () => {
     );
   });
 
-  test('a weight is of nonce 1 where the validator wants nonce 2 next', () => {
+  test('a weight has the nonce before the next one of the validator', () => {
     const { message } = messageOfTransaction('SetL1ValidatorWeightTx_weight_node4');
     expect(message).toMatchObject({ kind: 'L1ValidatorWeight', nonce: 1n, weight: 350n });
     expect(parseL1Message(innerPayload(readCase('p_weight').payload))).toEqual(message);
@@ -115,24 +113,7 @@ describe('vectors', () => {
   });
 });
 
-test('round-trips', () => {
-  fc.assert(
-    fc.property(l1Messages, (value) => {
-      expect(throughSocket(codec, value)).toEqual(value);
-    }),
-  );
-});
-
-test('any bytes are an L1 message or a ParseError', () => {
-  fc.assert(
-    fc.property(hostileBytes(codec, l1Messages), (bytes) => {
-      const parsed = parseOrRefuse(codec, bytes);
-      if (parsed === undefined) return;
-      expect(codec.encode(parsed)).toEqual(bytes);
-    }),
-    MANY_RUNS,
-  );
-});
+testCodec({ encode: encodeL1Message, parse: parseL1Message }, l1Messages);
 
 test('validation IDs are hashes of the registration, or of subnet and index', () => {
   fc.assert(

@@ -27,7 +27,7 @@ const contents = fc.oneof(
 );
 
 describe('bytes of any form', () => {
-  test('are read as what they are first', () => {
+  test('are first decoded in their own form', () => {
     fc.assert(
       fc.property(signedMessages, (message) => {
         const [first] = readWarpBytes(encodeSignedMessage(message)).readings;
@@ -60,7 +60,7 @@ describe('bytes of any form', () => {
     );
   });
 
-  test('never make it throw, and are refused in each form that they are not read in', () => {
+  test('never throw, and fail in every form without a reading', () => {
     const encoded = { encode: encodeSignedMessage };
     const bytes = fc.oneof(
       hostileBytes({ ...encoded, parse: () => expect.unreachable() }, signedMessages),
@@ -79,7 +79,7 @@ describe('bytes of any form', () => {
   });
 });
 
-test('no content passes for another', () => {
+test('contents of different kinds are distinct', () => {
   fc.assert(
     fc.property(contents, ({ content, bytes }) => {
       expect(findContent(bytes)).toEqual(content);
@@ -87,7 +87,7 @@ test('no content passes for another', () => {
   );
 });
 
-test('a call has what it carries, and an unknown payload is no mistake', () => {
+test('a call has its content, and an unknown payload is accepted', () => {
   fc.assert(
     fc.property(contents, ({ content, bytes }) => {
       const payload = encodeWarpPayload({ kind: 'AddressedCall', sourceAddress: new Uint8Array(20), payload: bytes });
@@ -104,7 +104,7 @@ test('a call has what it carries, and an unknown payload is no mistake', () => {
   ]);
 });
 
-test('a justification shows the registration that it holds', () => {
+test('a justification has its registration', () => {
   fc.assert(
     fc.property(registrations, (registration) => {
       const bytes = encodeJustification({ kind: 'RegisterL1ValidatorMessage', message: encodeL1Message(registration) });

@@ -1,11 +1,9 @@
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { encodeTeleporterMessage, parseTeleporterMessage } from '../../../src/warp/teleporter-message.ts';
 import { teleporterMessages } from './arbitrary-messages.ts';
-import { hostileBytes, MANY_RUNS, parseOrRefuse, throughSocket } from './codec-properties.ts';
+import { testCodec } from './codec-properties.ts';
 
-const codec = { encode: encodeTeleporterMessage, parse: parseTeleporterMessage };
 const word = (hex: string): string => hex.padStart(64, '0');
 
 test('has the layout of the ABI', () => {
@@ -34,22 +32,9 @@ test('has the layout of the ABI', () => {
   expect(bytesToHex(encodeTeleporterMessage(message))).toBe(encoded);
 });
 
-test('what is encoded is parsed again, and every encoding has one form', () => {
-  fc.assert(
-    fc.property(teleporterMessages, (message) => {
-      expect(throughSocket(codec, message)).toEqual(message);
-    }),
-  );
-  fc.assert(
-    fc.property(hostileBytes(codec, teleporterMessages), (bytes) => {
-      const parsed = parseOrRefuse(codec, bytes);
-      if (parsed !== undefined) expect(encodeTeleporterMessage(parsed)).toEqual(bytes);
-    }),
-    MANY_RUNS,
-  );
-});
+testCodec({ encode: encodeTeleporterMessage, parse: parseTeleporterMessage }, teleporterMessages);
 
-test('a count beyond the bytes costs nothing', () => {
+test('a huge count is rejected at once', () => {
   const head = [word('20'), ...Array.from({ length: 8 }, () => word('0')), 'f'.repeat(64)].join('');
   expect(() => parseTeleporterMessage(parseHex(head, 'message'))).toThrow(
     /allowedRelayerAddresses has \d+ items, more than fit/,

@@ -9,9 +9,7 @@ import {
   parseValidatorUptime,
 } from '../../../src/warp/validator-uptime.ts';
 import { validatorUptimes } from './arbitrary-messages.ts';
-import { hostileBytes, MANY_RUNS, parseOrRefuse, throughSocket } from './codec-properties.ts';
-
-const codec = { encode: encodeValidatorUptime, parse: parseValidatorUptime };
+import { testCodec } from './codec-properties.ts';
 
 test('has the bytes of the reference', () => {
   // avalanchego graft/subnet-evm/warp/messages: codec version, type ID, validation ID, seconds.
@@ -20,22 +18,9 @@ test('has the bytes of the reference', () => {
   expect(bytesToHex(bytes)).toBe(`000000000000${'07'.repeat(32)}0000000000000d9e`);
 });
 
-test('what is encoded is parsed again, and every encoding has one form', () => {
-  fc.assert(
-    fc.property(validatorUptimes, (uptime) => {
-      expect(throughSocket(codec, uptime)).toEqual(uptime);
-    }),
-  );
-  fc.assert(
-    fc.property(hostileBytes(codec, validatorUptimes), (bytes) => {
-      const parsed = parseOrRefuse(codec, bytes);
-      if (parsed !== undefined) expect(encodeValidatorUptime(parsed)).toEqual(bytes);
-    }),
-    MANY_RUNS,
-  );
-});
+testCodec({ encode: encodeValidatorUptime, parse: parseValidatorUptime }, validatorUptimes);
 
-test('is sent by the chain itself, and no account of it', () => {
+test('has the chain as source, without an address', () => {
   const chain = idFromBytes<BlockchainID>(new Uint8Array(32).fill(1), 'chain');
   fc.assert(
     fc.property(validatorUptimes, (uptime) => {

@@ -4,9 +4,9 @@ import type { AggregatorError } from '../../../../src/aggregation/aggregator-err
 import type { ProgressEvent } from '../../../../src/aggregation/collection/progress.ts';
 import type { AggregatorLimits } from '../../../../src/aggregation/request/aggregate.ts';
 import { createMemorySignatureStore } from '../../../../src/store/local/signature-store.ts';
+import { createDistributedSingleFlight } from '../../../../src/store/redis/distributed-single-flight.ts';
 import { createSeal } from '../../../../src/store/redis/seal.ts';
 import { createSharedSignatureStore } from '../../../../src/store/redis/shared-signature-store.ts';
-import { createSharedWork } from '../../../../src/store/redis/shared-work.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { verifySignedMessage } from '../../../../src/validators/verify-signed-message.ts';
 import { createWarpSet } from '../../../../src/validators/warp-set.ts';
@@ -32,7 +32,7 @@ function createReplicas(secret: string | null = 'the secret of the replicas', li
     return createHarness(limits, {
       clock,
       store: createSharedSignatureStore(own, values, seal),
-      sharedWork: createSharedWork({ values, seal, ...ports }),
+      sharedWork: createDistributedSingleFlight({ values, seal, ...ports }),
     });
   };
   return { clock, values, one: open(), other: open() };

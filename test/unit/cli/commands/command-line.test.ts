@@ -24,28 +24,18 @@ function writeConfig(name: string, config: object): string {
   return path;
 }
 
-// A public network, so that the service listens whether or not there is an API.
+// With a public network the service listens even if its API is away.
 const FUJI = { networks: { fuji: { pChainApi: [{ baseUrl: 'http://127.0.0.1:9', httpHeaders: { k: 'secret' } }] } } };
 
-/** Each loads the whole program: about half a second, more on a busy machine. */
 describe.concurrent('npm start --', { timeout: 120_000 }, () => {
-  test('--help says which commands there are, and what the exit codes mean', async () => {
+  test('--help lists the commands and exit codes, without colours in a pipe', async () => {
     const { code, out, err } = await run('--help');
     expect({ code, err }).toEqual({ code: 0, err: '' });
     for (const command of ['decode', 'verify', 'aggregate', 'subnet', 'identity', 'serve', 'health', 'completion']) {
       expect(out).toMatch(new RegExp(`^  ${command} `, 'm'));
     }
     expect(out).toContain('Exit codes: 0 done, or valid; 1 not valid');
-    // Not on a terminal.
     expect(out).not.toContain('\u001b');
-  });
-
-  test('serve --help says what there is, and does nothing', async () => {
-    const { code, out, err } = await run('serve', '--help');
-    expect({ code, err }).toEqual({ code: 0, err: '' });
-    for (const option of ['config', 'host', 'port', 'validators', 'log-level', 'check-config', 'print-config']) {
-      expect(out).toContain(`--${option}`);
-    }
   });
 
   test('identity --help has no options of serve', async () => {
@@ -58,7 +48,7 @@ describe.concurrent('npm start --', { timeout: 120_000 }, () => {
     expect(await run('--version')).toEqual({ code: 0, out: `${version}\n`, err: '' });
   });
 
-  test('--check-config says that the configuration is good, or all that is wrong', async () => {
+  test('--check-config reports a valid configuration, or all problems', async () => {
     const good = await run('--check-config', '--config', join(ROOT, 'config', 'public.json'), '--port', '81');
     expect(good).toEqual({
       code: 0,
@@ -78,7 +68,7 @@ describe.concurrent('npm start --', { timeout: 120_000 }, () => {
     ]);
   });
 
-  test('--print-config prints it as JSON, without secrets, and where each value comes from', async () => {
+  test('--print-config prints JSON without secrets, with the source of each value', async () => {
     const config = writeConfig('good.json', FUJI);
     const { code, out, err } = await run('--print-config', '--config', config, '--host', '::1');
     expect({ code, err }).toEqual({ code: 0, err: '' });
@@ -89,7 +79,7 @@ describe.concurrent('npm start --', { timeout: 120_000 }, () => {
     });
   });
 
-  test('identity prints the NodeID that the service will have, and makes it where there is none', async () => {
+  test('identity prints the NodeID, and creates a missing identity', async () => {
     const directory = join(folder, 'identity');
     const config = writeConfig('identity.json', { ...FUJI, identity: { directory } });
     const first = await run('identity', '--config', config);
@@ -98,13 +88,13 @@ describe.concurrent('npm start --', { timeout: 120_000 }, () => {
     expect(await run('identity', '--config', config)).toEqual(first);
   });
 
-  test('identity says what to set where none is configured', async () => {
+  test('identity names the setting if none is configured', async () => {
     const without = await run('identity', '--config', writeConfig('none.json', FUJI));
     expect(without).toMatchObject({ code: 2, out: '' });
     expect(without.err).toContain('set identity.directory');
   });
 
-  test('health exits with 1 where no service answers, and says why', async () => {
+  test('health exits with 1 and the reason if no service answers', async () => {
     const { code, out, err } = await run('health', '--port', '1');
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toMatch(/^http:\/\/127\.0\.0\.1:1\/health\/live does not answer: .*ECONNREFUSED.*\n$/);
@@ -117,7 +107,7 @@ describe.concurrent('npm start --', { timeout: 120_000 }, () => {
     [['decod', '00'], "unknown command 'decod'\n(Did you mean decode?)\nSee warp-signature-aggregator --help\n"],
     [
       ['--config', 'a.json', 'identity'],
-      'the command stands before its options: warp-signature-aggregator identity …\n',
+      'write the command before its options: warp-signature-aggregator identity …\n',
     ],
     [['identity', 'extra'], "too many arguments for 'identity'"],
     [['identity', '--port', '80'], "unknown option '--port'"],
@@ -126,15 +116,14 @@ describe.concurrent('npm start --', { timeout: 120_000 }, () => {
       'configuration: networks.local.embedded.validators (command line, --validators): must be a ',
     ],
     [['--config', '/does/not/exist.json'], 'configuration: cannot read the configuration file /does/not/exist.json'],
-  ])('%j is refused with a sentence and exit code 2', async (args, expected) => {
+  ])('%j fails with a message and exit code 2', async (args, expected) => {
     const { code, out, err } = await run(...args);
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toContain(expected);
     expect(err).not.toMatch(/^\s+at /m);
   });
 
-  test('an embedded network with more validators than files may be open is refused with what to do about it, and nothing else', async () => {
-    // A shell's limit is that of what it runs.
+  test('a devnet with more validators than allowed files fails with advice', async () => {
     const child = spawn(
       'sh',
       ['-c', 'ulimit -n 128; exec "$@"', 'sh', process.execPath, START, '--validators', '200'],
@@ -148,7 +137,7 @@ describe.concurrent('npm start --', { timeout: 120_000 }, () => {
     expect(err).toMatch(/^could not run: the embedded network cannot open a port .*ulimit -n\)\n$/);
   });
 
-  test('a port in use is refused with what to do about it', async () => {
+  test('a port in use fails with advice', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     try {
@@ -163,7 +152,7 @@ describe.concurrent('npm start --', { timeout: 120_000 }, () => {
     }
   });
 
-  test('a start that is refused ends with one line that says why, after all that was logged', async () => {
+  test('a failed start prints its reason after the log', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     try {
@@ -184,10 +173,10 @@ test.each([
   ['EACCES', '--port'],
   ['EADDRNOTAVAIL', '--host'],
   ['ENOTFOUND', '--host'],
-])('%s names %s', (code, option) => {
+])('the advice for %s names %s', (code, option) => {
   const cause = Object.assign(new Error('x'), { code });
   expect(listenAdvice(new ListenError(cause, { host: 'server.host', port: 'server.port' }))).toContain(option);
-  // Another listener has settings of its own, and no options.
+  // Other listeners have settings, but no options.
   const advice = listenAdvice(new ListenError(cause, { host: 'metrics.host', port: 'metrics.port' }));
   expect(advice).toContain(option.replace('--', 'the setting metrics.'));
   expect(advice).not.toContain('--');

@@ -23,7 +23,7 @@ const signedHex = bytesToHex(signed!.signedMessage);
 const unsignedHex = bytesToHex(unsignedMessage);
 const validators = rpcResult<object>(rpc, 'platform.getValidatorsAt', { subnetID });
 const setFile = writeText('set.json', JSON.stringify(validators));
-// As `xxd -p` writes it.
+// In the lines of `xxd -p`.
 const signedFile = writeText('signed.hex', `0x${signedHex.replaceAll(/.{60}/g, '$&\n')}\n`);
 
 const UNSIGNED_TEXT = `unsigned message
@@ -36,51 +36,50 @@ const UNSIGNED_TEXT = `unsigned message
     payload         68656c6c6f2066726f6d20432030
 `;
 
-/** Each starts a process, which takes a second on a busy machine. */
 describe.concurrent('decode', { timeout: 120_000 }, () => {
-  test('prints what it reads, from an argument or standard input, without colours where nobody looks', async () => {
+  test('prints the decoded data of an argument or standard input, without colours in a pipe', async () => {
     const expected = { code: 0, out: UNSIGNED_TEXT, err: '' };
     expect(await runCommand(['decode', unsignedHex])).toEqual(expected);
     expect(await runCommand(['decode'], { input: `0x${unsignedHex}\n` })).toEqual(expected);
     expect(await runCommand(['decode', '-'], { input: unsignedHex })).toEqual(expected);
   });
 
-  test('--json prints what the service answers, of a file', async () => {
+  test('--json prints the JSON of the service, for a file', async () => {
     const { code, out, err } = await runCommand(['decode', '--json', '--file', signedFile]);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     const { readings } = readWarpBytes(signed!.signedMessage);
     expect(JSON.parse(out)).toEqual({ readings: readings.map(presentReading) });
   });
 
-  test('colours a terminal, and does not where NO_COLOR is set', async () => {
+  test('uses colours on a terminal, unless NO_COLOR is set', async () => {
     const coloured = await runOnTerminal(['decode', unsignedHex]);
     expect(coloured.out).toContain('\u001b[1munsigned message\u001b[22m');
     const plain = await runOnTerminal(['decode', unsignedHex], { NO_COLOR: '1' });
     expect(plain).toMatchObject({ code: 0, out: UNSIGNED_TEXT.replaceAll('\n', '\r\n') });
   });
 
-  test('says on a terminal what is missing, in place of waiting for it', async () => {
+  test('reports missing input on a terminal', async () => {
     const { code, out } = await runOnTerminal(['decode']);
     expect({ code, out }).toEqual({
       code: 2,
-      out: 'what is to be read is missing: give it as an argument, by --file FILE, or on standard input\r\n',
+      out: 'the data is missing: give it as an argument, by --file FILE, or on standard input\r\n',
     });
   });
 
   test.each([
     [['decode', 'xyz'], 'the argument must be hex digits, with an optional 0x prefix\n'],
     [['decode', '0X00'], 'the argument starts with 0X: the prefix of hex is 0x, or there is none\n'],
-    [['decode'], 'standard input is empty: give what is to be read in hex\n'],
-    [['decode', 'ffff'], 'it can be read as nothing that is known here:\n  as signed message: signed message: '],
-    [['decode', '0000', '--as', 'payload'], 'it cannot be read as payload: Warp payload: too short'],
+    [['decode'], 'standard input is empty: give the data in hex\n'],
+    [['decode', 'ffff'], 'the data has no known form:\n  as signed message: signed message: '],
+    [['decode', '0000', '--as', 'payload'], 'the data cannot be read as payload: Warp payload: too short'],
     [
       ['decode', '00', '--as', 'novel'],
       "option '--as <form>' argument 'novel' is invalid. Allowed choices are signedMessage, ",
     ],
-    [['decode', '00', '--file', 'x'], 'give what is to be read as an argument or by --file, not both\n'],
+    [['decode', '00', '--file', 'x'], 'give the data as an argument or by --file, not both\n'],
     [['decode', '--file', '/does/not/exist'], '/does/not/exist cannot be read: there is no such file\n'],
     [['decode', '00', '11'], "too many arguments for 'decode'"],
-  ])('%j is refused with exit code 2', async (args, expected) => {
+  ])('%j fails with exit code 2', async (args, expected) => {
     const { code, out, err } = await runCommand(args, { input: '' });
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toContain(expected);
@@ -88,7 +87,7 @@ describe.concurrent('decode', { timeout: 120_000 }, () => {
   });
 });
 
-test.each(readCases())('decode reads $name as the Go aggregator was asked', (vector) => {
+test.each(readCases())('decode reads the message of $name', (vector) => {
   const text = readingText(vector.unsignedMessage, { json: false });
   expect(text).toContain(vector.unsignedMessageID);
   expect(text).toContain(vector.sourceChainID);
@@ -102,7 +101,7 @@ test.each(readCases())('decode reads $name as the Go aggregator was asked', (vec
 });
 
 describe.concurrent('verify', { timeout: 120_000 }, () => {
-  test('says that a message is valid, and by whom', async () => {
+  test('reports a valid message and its signers', async () => {
     const { code, out, err } = await runCommand(['verify', '--set', setFile, '--file', signedFile]);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toBe(`valid
@@ -122,7 +121,7 @@ signed by 80.0 % of the weight (8000000000000000 of 10000000000000000); the quor
 `);
   });
 
-  test('says with exit code 1 what a destination would find first', async () => {
+  test('reports the first failed check of a destination with exit code 1', async () => {
     const tooFew = await runCommand(['verify', '--set', setFile, '--quorum', '81', signedHex]);
     expect(tooFew).toMatchObject({ code: 1, err: '' });
     expect(tooFew.out).toMatch(
@@ -139,35 +138,32 @@ signed by 80.0 % of the weight (8000000000000000 of 10000000000000000); the quor
 
   const one = { index: 0, status: 'signable', weight: '5', publicKey: '00'.repeat(48), nodes: [] };
   const view = { subnetId: subnetID, pChainHeight: 1, totalWeight: '9', withoutKey: { weight: '1', count: 1 } };
-  test('reads files that begin with the mark of some editors', async () => {
+  test('reads files with a byte order mark', async () => {
     const set = writeText('marked-set.json', `\ufeff${JSON.stringify(validators)}`);
     const message = writeText('marked.hex', `\ufeff${signedHex}\r\n`);
     expect(await runCommand(['verify', '--set', set, '--file', message])).toMatchObject({ code: 0, err: '' });
   });
 
-  test('exits with what it found where nobody reads to the end, as behind `grep -q`', async () => {
+  test('keeps its exit code if the reader leaves, such as `grep -q`', async () => {
     const args = ['verify', '--set', setFile, '--file', signedFile];
     expect(await exitCodeWithoutReader(args, 'stdout')).toBe(0);
     expect(await exitCodeWithoutReader([...args, '--quorum', '81'], 'stdout')).toBe(1);
     expect(await exitCodeWithoutReader(['verify', '--set', setFile, 'zz'], 'stderr')).toBe(2);
   });
 
-  test.runIf(process.platform === 'linux')(
-    'does not say that a message is not valid where a disk is full',
-    async () => {
-      const args = ['verify', '--set', setFile, '--file', signedFile];
-      const full = await runCommand(args, { stdout: openSync('/dev/full', 'w') });
-      expect(full).toMatchObject({
-        code: 3,
-        err: 'standard output cannot be written: ENOSPC: no space left on device, write\n',
-      });
-    },
-  );
+  test.runIf(process.platform === 'linux')('reports a full disk with exit code 3', async () => {
+    const args = ['verify', '--set', setFile, '--file', signedFile];
+    const full = await runCommand(args, { stdout: openSync('/dev/full', 'w') });
+    expect(full).toMatchObject({
+      code: 3,
+      err: 'standard output cannot be written: ENOSPC: no space left on device, write\n',
+    });
+  });
 
   test.each([
     [
       ['verify', signedHex],
-      'say who had to sign: give the validator set by --set FILE, or a P-Chain API by --p-chain URL\n',
+      'the validators are missing: give their set by --set FILE, or a P-Chain API by --p-chain URL\n',
     ],
     [
       ['verify', signedHex, '--set', setFile, '--height', '7'],
@@ -211,13 +207,13 @@ signed by 80.0 % of the weight (8000000000000000 of 10000000000000000); the quor
       ],
       'weigh 6 of 9: it is not the whole set',
     ],
-  ])('%j is refused with exit code 2', async (args, expected) => {
+  ])('%j fails with exit code 2', async (args, expected) => {
     const { code, out, err } = await runCommand(args);
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toContain(expected);
   });
 
-  test('an API that cannot be asked may do later: exit code 3', async () => {
+  test('an unreachable API fails with exit code 3', async () => {
     const { code, out, err } = await runCommand([
       'verify',
       signedHex,

@@ -13,11 +13,11 @@ test.each([
   [['--host', '::'], 'http://[::1]:8080/health/live'],
   [['--host', 'fd00::1', '--port', '1'], 'http://[fd00::1]:1/health/live'],
   [['--host', '10.0.0.1'], 'http://10.0.0.1:8080/health/live'],
-])('%j: asks %s', (args, expected) => {
+])('%j: the URL is %s', (args, expected) => {
   expect(liveUrl(args)).toBe(expected);
 });
 
-test('a service without its own API, or in place of the Go binary, is asked at its first port', () => {
+test('a service without its own API, or in place of the Go binary, is probed on its first port', () => {
   const folder = mkdtempSync(join(tmpdir(), 'health-'));
   const write = (content: object) => {
     const path = join(folder, 'config.json');
@@ -37,11 +37,11 @@ test('a service without its own API, or in place of the Go binary, is asked at i
   rmSync(folder, { recursive: true });
 });
 
-test('a port that the system chooses is known to nobody', () => {
+test('a port chosen by the system is unknown', () => {
   expect(() => liveUrl(['--port', '0'])).toThrow('server.port is 0');
 });
 
-test('the options are those given, or those of a process that is the service', () => {
+test('options come from the arguments or from the process of the service', () => {
   const read = (line: string) => () => line.split(' ');
   const of = (line: string) => argumentsFor(['--of-process', '1', '--port', '9'], read(line));
   expect(argumentsFor(['--port', '9'], read('node src/start.js'))).toEqual(['--port', '9']);
@@ -52,7 +52,7 @@ test('the options are those given, or those of a process that is the service', (
   expect(of('/pause')).toEqual(['--port', '9']);
 });
 
-test('is 0 where the service answers, else 1', async () => {
+test('the result is 0 if the service answers, else 1', async () => {
   let status = 200;
   const server = createServer((_request, response) => response.writeHead(status).end()).listen(0, '127.0.0.1');
   await once(server, 'listening');

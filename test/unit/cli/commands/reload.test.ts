@@ -24,7 +24,7 @@ function setUp() {
   return { state, reload, lines };
 }
 
-test('says in one line what is taken and what is left', async () => {
+test('one log line lists applied settings and those that need a restart', async () => {
   const { state, reload, lines } = setUp();
   state.file = fileWith({ log: { level: 'debug' }, bls: { workers: 7 } });
   await reload();
@@ -32,7 +32,7 @@ test('says in one line what is taken and what is left', async () => {
   expect(lines()).toMatchObject([{ level: 30, taken: ['log.level'], left: ['bls.workers'] }]);
 });
 
-test('a file with anything wrong changes nothing, and the field is named', async () => {
+test('an invalid file changes nothing, and its problem is logged', async () => {
   const { state, reload, lines } = setUp();
   state.file = fileWith({ log: { level: 'debug' }, server: { port: -1 } });
   await reload();
@@ -40,7 +40,7 @@ test('a file with anything wrong changes nothing, and the field is named', async
   expect(lines()).toMatchObject([{ level: 50, problems: expect.stringContaining('server.port') }]);
 });
 
-test('addresses that a network does not take are told, and told again', async () => {
+test('rejected addresses of a network are logged, and tried again', async () => {
   const { state, reload, lines } = setUp();
   state.file = fileWith({ log: { level: 'debug' }, network: { infoApi: [{ baseUrl: 'https://other.test' }] } });
   state.kept.set('fuji', 'of another network');
@@ -54,7 +54,7 @@ test('addresses that a network does not take are told, and told again', async ()
   expect(lines().at(-1)).toMatchObject({ taken: ['networks.fuji.infoApi'] });
 });
 
-test('signals that come together are worked off one by one', async () => {
+test('concurrent signals reload in turn', async () => {
   const { state, reload, lines } = setUp();
   state.file = fileWith({ log: { level: 'debug' } });
   await Promise.all([reload(), reload()]);

@@ -7,7 +7,7 @@ describe('the arguments of a service', () => {
     expect(parseServiceArguments(['serve'])).toEqual({});
   });
 
-  test('are taken as they are written', () => {
+  test('are not parsed', () => {
     const args = ['--config=a.json', '--host', '::1', '--port', 'x', '--validators', '7', '--log-level', 'loud'];
     const settings = { config: 'a.json', host: '::1', port: 'x', validators: '7', logLevel: 'loud' };
     expect(parseServiceArguments(args)).toEqual(settings);
@@ -18,7 +18,7 @@ describe('the arguments of a service', () => {
     [['--chek-config'], "unknown option '--chek-config'\n(Did you mean --check-config?)"],
     [['-p', '1'], "unknown option '-p'"],
     [['--port'], "option '--port <n>' argument missing"],
-  ])('%j are refused', (args, message) => {
+  ])('%j are rejected', (args, message) => {
     expect(() => parseServiceArguments(args)).toThrow(message);
   });
 });

@@ -7,7 +7,7 @@ import {
   parseGoFile,
 } from '../../../../src/config/go-aggregator/go-file.ts';
 import { parseConfig } from '../../../../src/config/load/load-config.ts';
-import { ConfigError } from '../../../../src/config/load/problems.ts';
+import { ConfigError } from '../../../../src/config/schema/config-error.ts';
 
 const SUBNET = '2W9boARgCWL25z6pMFNtkCfNA5v28VGg9PmBgUJfuKndEdhrvw';
 const NODE = 'NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg';
@@ -45,7 +45,7 @@ function problemsOf(json: unknown, environment = {}): readonly string[] {
 const settingsOf = (json: unknown, networkID = 1, environment = {}) =>
   convertGoFile(parseGoFile(json, environment), networkID).settings;
 
-test('every key becomes its setting', () => {
+test('every key is converted to its setting', () => {
   const { settings, networkName } = convertGoFile(parseGoFile(FULL, {}), 5);
   expect(networkName).toBe('fuji');
   expect(settings).toEqual({
@@ -70,7 +70,7 @@ test('every key becomes its setting', () => {
   expect(config.identity).toMatchObject({ privateKeyPath: '/keys/mine/staker.key' });
 });
 
-test('what is not given, or null, has the default of the Go service', () => {
+test('missing and null keys have the default of the Go service', () => {
   const nulls = Object.fromEntries(Object.keys(FULL).map((key) => [key, null]));
   for (const file of [APIS, { ...nulls, ...APIS }]) {
     expect(settingsOf(file)).toEqual({
@@ -88,19 +88,19 @@ test('what is not given, or null, has the default of the Go service', () => {
   }
 });
 
-test('the network has the name that the reference node gives to its ID', () => {
+test('the network is named like in avalanchego', () => {
   const names = [1, 5, 12_345, 1_337].map((id) => convertGoFile(parseGoFile(APIS, {}), id).networkName);
   expect(names).toEqual(['mainnet', 'fuji', 'local', 'network-1337']);
 });
 
-test('levels in any case become levels of ours', () => {
+test('log levels in any case are converted', () => {
   const levels = ['Verbo', 'DEBUG', 'Trace', 'info', 'Warn', 'Error', 'Fatal', 'Off'];
   expect(levels.map((level) => settingsOf({ ...APIS, 'log-level': level }))).toMatchObject(
     ['trace', 'debug', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'].map((level) => ({ log: { level } })),
   );
 });
 
-test('keys in any case, numbers, booleans and lists as texts are read as viper reads them', () => {
+test('keys in any case, and numbers, booleans and lists as texts, are read like viper does', () => {
   const file = {
     'P-Chain-API': { 'Base-URL': 'https://api.test' },
     'info-api': API,
@@ -112,7 +112,7 @@ test('keys in any case, numbers, booleans and lists as texts are read as viper r
   });
 });
 
-test('each key comes from the environment, too, and an empty variable is none', () => {
+test('environment variables override keys, empty ones do not', () => {
   const environment = {
     ...{ LOG_LEVEL: 'Off', API_PORT: '1', METRICS_PORT: '2', SIGNATURE_CACHE_SIZE: '3', ALLOW_PRIVATE_IPS: 'true' },
     ...{ TRACKED_SUBNET_IDS: SUBNET, TLS_CERT_PATH: 'c', TLS_KEY_PATH: 'k', MAX_P_CHAIN_LOOKBACK: '' },
@@ -129,7 +129,6 @@ test('each key comes from the environment, too, and an empty variable is none', 
     identity: { certificatePath: 'c', privateKeyPath: 'k' },
     aggregation: { signatureCacheSize: 3 },
   });
-  // Over the file, whose other keys stay.
   expect(settingsOf(FULL, 5, { 'P_CHAIN_API.BASE_URL': 'https://p' })).toMatchObject({
     networks: { fuji: { pChainApi: [{ baseUrl: 'https://p', httpHeaders: { 'X-Key': 'b' } }] } },
   });
@@ -139,7 +138,7 @@ test('each key comes from the environment, too, and an empty variable is none', 
   expect(goFilePath(undefined, {})).toBeUndefined();
 });
 
-test('what is wrong is named by its key, without values that may be secrets', () => {
+test('problems name the key, without values that may be secrets', () => {
   expect(problemsOf({ ...APIS, foo: 1, constructor: 2 })).toEqual([
     expect.stringMatching(/^'' has invalid keys: foo, constructor; known are: log-level, /),
   ]);
@@ -171,7 +170,7 @@ test('what is wrong is named by its key, without values that may be secrets', ()
   expect(problemsOf([])).toEqual(['the configuration must be a JSON object']);
 });
 
-test('what our own settings refuse is named by the keys of the Go file', () => {
+test('problems of converted settings name the keys of the Go file', () => {
   const file = {
     ...{ 'p-chain-api': { 'base-url': 'ftp://a' }, 'info-api': API, 'api-port': 70_000, 'metrics-port': -1 },
     ...{ 'tracked-subnet-ids': ['x'], 'manually-tracked-peers': [{ id: 'x', ip: 'y' }] },
@@ -194,12 +193,12 @@ test('what our own settings refuse is named by the keys of the Go file', () => {
   expect(lines).toHaveLength(6);
 });
 
-test('keys without a counterpart, or with another meaning, are explained where they are given', () => {
+test('keys without a counterpart or with another meaning have remarks', () => {
   const about = (json: object) => convertGoFile(parseGoFile(json, {}), 5).remarks.map((line) => line.split(':')[0]);
   expect(about(APIS)).toEqual(['networks.fuji', 'server.ownApi', 'access.unitsPerMinute']);
   expect(about(FULL).slice(3)).toEqual(['max-p-chain-lookback', 'signature-cache-size']);
 });
 
-test('a file is known by one of its keys', () => {
+test('a Go file is recognised by its keys', () => {
   expect([{ 'Api-Port': 1 }, { port: 1 }, {}, null].map(isGoFile)).toEqual([true, false, false, false]);
 });

@@ -1,16 +1,16 @@
 import { type CommandLineSettings, parseConfig } from '../../../../src/config/load/load-config.ts';
-import { ConfigError } from '../../../../src/config/load/problems.ts';
+import { ConfigError } from '../../../../src/config/schema/config-error.ts';
 
 export const FUJI = { pChainApi: [{ baseUrl: 'https://api.example' }] };
-/** The smallest file there is. */
+/** The smallest valid file. */
 export const BASE = { networks: { fuji: FUJI } };
 
-/** A file with these sections, and with these settings of its one network. */
+/** Returns a file with these sections, and these settings of its only network. */
 export function fileWith({ network = {}, ...sections }: { network?: object; [section: string]: unknown } = {}) {
   return { networks: { fuji: { ...FUJI, ...network } }, ...sections };
 }
 
-/** The configuration of a file, without the process's own environment. */
+/** Parses a file without the process's environment. */
 export function configOf(
   file: unknown,
   commandLine: CommandLineSettings = {},
@@ -19,7 +19,7 @@ export function configOf(
   return parseConfig(file, commandLine, environment).config;
 }
 
-/** What is wrong with a file, line by line; empty where it is good. */
+/** Returns the problems of a file, without the process's environment. */
 export function problemsOf(
   file: unknown,
   commandLine: CommandLineSettings = {},
@@ -38,7 +38,7 @@ export function problemsIn(run: () => unknown): readonly string[] {
   }
 }
 
-/** An object with one value at the end of a path. */
+/** Returns an object with one value at the end of a path. */
 export function nested(path: readonly string[], value: unknown): unknown {
   return path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value);
 }

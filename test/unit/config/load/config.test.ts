@@ -14,7 +14,7 @@ const NODE_ID = nodeIDFromBytes(new Uint8Array(20).fill(1));
 const hash = (digit: string) => digit.repeat(64);
 
 describe('defaults', () => {
-  test('of a public network', () => {
+  test('a public network', () => {
     const config = configOf(BASE);
     expect(config).toMatchObject({
       server: {
@@ -55,7 +55,7 @@ describe('defaults', () => {
     expect(config.upstream.rpcMethods).toContain('platform.getValidatorsAt');
   });
 
-  test("of a network of one's own, and of mainnet beside it", () => {
+  test('a private network, and mainnet beside it', () => {
     const own = configOf({ networks: { 'my-net': FUJI } });
     expect(own).toMatchObject({ access: { unitsPerMinute: 0 }, log: { level: 'info' } });
     expect(own.networks[0]).toMatchObject({
@@ -73,7 +73,7 @@ describe('defaults', () => {
     });
   });
 
-  test('caches of one size follow it', () => {
+  test('cache sizes follow signatureCacheSize', () => {
     const sizesOf = (signatureCacheSize: number) =>
       configOf(fileWith({ aggregation: { signatureCacheSize } })).aggregation;
     expect(sizesOf(200_000)).toMatchObject({ signatureCachePerSigner: 10_000, resultCacheBytes: 16_000_000 });
@@ -99,7 +99,7 @@ describe('defaults', () => {
     });
   });
 
-  test('without a file, one embedded network answers to all names', () => {
+  test('without a file, one devnet has the names of all networks', () => {
     const config = configOf(undefined);
     expect(config).toMatchObject({ log: { level: 'warn' }, access: { unitsPerMinute: 0 } });
     expect(config.networks).toMatchObject([
@@ -117,13 +117,13 @@ describe('defaults', () => {
     expect(configOf(undefined, { validators: '30' }).networks[0]).toMatchObject({ embedded: { validators: 30 } });
   });
 
-  test('an embedded network beside another', () => {
+  test('a devnet beside a public network', () => {
     const config = configOf({ networks: { trial: { embedded: {} }, fuji: FUJI } }, { validators: '7' });
     expect(config.log.level).toBe('info');
     expect(config.networks[0]).toMatchObject({ name: 'trial', aliases: [], embedded: { validators: 7 } });
   });
 
-  test('what is of no network goes to the data API of mainnet, else of fuji', () => {
+  test('requests without a network go to the data API of mainnet, else of fuji', () => {
     const endpoints = (dataApi: object) => configOf(fileWith({ upstream: { dataApi } })).upstream.endpoints;
     expect(endpoints({ mainnet: A, fuji: B })).toEqual({ mainnet: A, fuji: B, evm: A });
     expect(endpoints({ fuji: B })).toEqual({ fuji: B, evm: B });
@@ -133,8 +133,8 @@ describe('defaults', () => {
   });
 });
 
-describe('what a file says', () => {
-  test('the folder of an identity has both files, under the names that nodes give theirs', () => {
+describe('settings of a file', () => {
+  test('identity.directory has both files under the names of avalanchego', () => {
     expect(configOf(fileWith({ identity: { directory: '/var/id' } })).identity).toEqual({
       directory: '/var/id',
       certificatePath: '/var/id/staker.crt',
@@ -142,7 +142,7 @@ describe('what a file says', () => {
     });
   });
 
-  test('metrics listen where the server does, unless said otherwise', () => {
+  test('metrics listen on the host of the server by default', () => {
     const server = { host: '10.0.0.1' };
     expect(configOf(fileWith({ server, metrics: { port: 9_090 } })).metrics).toEqual({ host: '10.0.0.1', port: 9_090 });
     expect(configOf(fileWith({ server, metrics: { host: '::1' } })).metrics.host).toBe('::1');
@@ -196,7 +196,7 @@ describe('what a file says', () => {
     expect(configOf(fileWith({ store: { sharedKeyPrefix: 'mine:' } })).store.shared).toBeUndefined();
   });
 
-  test('the shared store may be a cluster, or be named by sentinels', () => {
+  test('the shared store may be a single server, a cluster or behind sentinels', () => {
     const sharedOf = (store: object) => configOf(fileWith({ store })).store.shared;
     const one = { sharedUrl: 'redis://me:word@a.test:7000/1' };
     const given = { ...one, sharedNodes: ['b.test:7001', '[::1]:7002'] };
@@ -221,7 +221,7 @@ describe('what a file says', () => {
     });
   });
 
-  test('${NAME} in any text is the environment variable, once', () => {
+  test('${NAME} in a text is replaced by the environment variable, once', () => {
     const environment = { KEY: 'secret', HOST: 'p.example', TRICK: '${KEY}' };
     const endpoint = {
       baseUrl: 'https://${HOST}/${KEY}/x',
@@ -242,7 +242,7 @@ describe('what a file says', () => {
     expect(configOf(fileWith({ server: { host: '$HOST ${} $' } })).server.host).toBe('$HOST ${} $');
   });
 
-  test('what comes out is frozen, and what came in is left alone', () => {
+  test('the configuration is frozen, the input unchanged', () => {
     const file = fileWith({ network: { pChainApi: [{ ...A, httpHeaders: { a: 'b' } }] } });
     const visit = (value: unknown): void => {
       if (typeof value !== 'object' || value === null) return;
@@ -255,213 +255,95 @@ describe('what a file says', () => {
   });
 });
 
-describe('what is wrong is said in a sentence that names the setting', () => {
+describe('problems', () => {
   const network = (settings: object) => fileWith({ network: settings });
+  const keys = (...apiKeys: unknown[]) => fileWith({ access: { apiKeys } });
 
-  test.each<[string, unknown, string | RegExp]>([
-    ['no object', [], 'the configuration must be a JSON object'],
-    ['null', null, 'the configuration must be a JSON object'],
-    ['nothing', {}, /^networks: must be given: an object of networks by their names, such as \{"fuji":/],
-    ['no network', { networks: {} }, /^networks: must have at least one network, such as /],
-    ['an unknown section', { ...BASE, upstreams: {} }, 'upstreams: there is no such setting; did you mean upstream?'],
+  test.each<[path: string, file: unknown]>([
+    ['the configuration must be a JSON object', []],
+    ['the configuration must be a JSON object', null],
+    ['networks', {}],
+    ['networks', { networks: {} }],
+    ['__proto__', { ...BASE, ...JSON.parse('{"__proto__":{"port":1}}') }],
+    ['server', fileWith({ server: 80 })],
+    ['networks.Fuji', { networks: { Fuji: FUJI } }],
+    ['networks.a--b', { networks: { 'a--b': FUJI } }],
+    [`networks.a${'b'.repeat(32)}`, { networks: { [`a${'b'.repeat(32)}`]: FUJI } }],
+    ['networks.testnet', { networks: { testnet: FUJI } }],
+    ['networks.fuji', { networks: { fuji: {} } }],
+    ['networks.fuji', { networks: { fuji: 'https://a.b?token=secret' } }],
+    ['networks.own', { networks: { own: { ...FUJI, embedded: {} } } }],
+    ['networks.fuji.embedded', { networks: { fuji: { embedded: {} } } }],
+    ['networks.b.embedded', { networks: { a: { embedded: {} }, b: { embedded: {} } } }],
+    ['networks.own.aliases[0]', { networks: { fuji: FUJI, own: { ...FUJI, aliases: ['testnet'] } } }],
+    ['networks.own.aliases[1]', { networks: { own: { ...FUJI, aliases: ['x', 'own'] } } }],
+    ['networks.fuji.pChainApi', network({ pChainApi: [] })],
+    ['networks.fuji.pChainApi', network({ pChainApi: { ...A, httpHeaders: { k: 'secret' } } })],
+    ['networks.fuji.infoApi[0].headers', network({ infoApi: [{ ...A, headers: {} }] })],
+    ['upstream.metrics.baseUrl', fileWith({ upstream: { metrics: {} } })],
+    ['networks.fuji.pChainApi[0].baseUrl', network({ pChainApi: [{ baseUrl: 'secret://' }] })],
+    ['networks.fuji.dataApi.baseUrl', network({ dataApi: { baseUrl: 'ftp://a.b' } })],
+    ['upstream.nodeRpc.baseUrl', fileWith({ upstream: { nodeRpc: { baseUrl: 'https://me:secret@a.b' } } })],
     [
-      'an unknown setting',
-      fileWith({ server: { prot: 1 } }),
-      'server.prot: there is no such setting; did you mean port?',
-    ],
-    [
-      'a setting like no other',
-      fileWith({ log: { colour: true } }),
-      'log.colour: there is no such setting; known are: level',
-    ],
-    [
-      'a prototype',
-      JSON.parse('{"networks":{},"__proto__":{"port":1}}'),
-      /^networks: must have|^__proto__: there is no/,
-    ],
-    ['a section that is none', fileWith({ server: 80 }), 'server: must be an object, is 80'],
-    [
-      'a name with a capital',
-      { networks: { Fuji: FUJI } },
-      /^networks\.Fuji: the name must be a name of at most 32 lower-case letters, digits and single hyphens/,
-    ],
-    ['two hyphens', { networks: { 'a--b': FUJI } }, /^networks\.a--b: the name must be/],
-    ['a long name', { networks: { [`a${'b'.repeat(32)}`]: FUJI } }, /^networks\.ab+: the name must be/],
-    ['the old name', { networks: { testnet: FUJI } }, /^networks\.testnet: is an old name of fuji: write fuji/],
-    [
-      'a network without an API',
-      { networks: { fuji: {} } },
-      'networks.fuji: must have pChainApi, such as [{"baseUrl":"https://api.avax.network"}], or embedded, such as {"validators":20}',
-    ],
-    [
-      'a network with both',
-      { networks: { own: { ...FUJI, embedded: {} } } },
-      'networks.own: must have either pChainApi or embedded, not both',
-    ],
-    [
-      'an embedded public network',
-      { networks: { fuji: { embedded: {} } } },
-      'networks.fuji.embedded: must be left out: fuji is a public network',
-    ],
-    [
-      'two embedded ones',
-      { networks: { a: { embedded: {} }, b: { embedded: {} } } },
-      'networks.b.embedded: must be left out: only one network can be embedded, and a is',
-    ],
-    [
-      'one name for two networks',
-      { networks: { fuji: FUJI, own: { ...FUJI, aliases: ['testnet'] } } },
-      'networks.own.aliases[0]: must be a new name: the network fuji has it, is "testnet"',
-    ],
-    [
-      'one name twice',
-      { networks: { own: { ...FUJI, aliases: ['x', 'own'] } } },
-      'networks.own.aliases[1]: must be a new name: the network own has it, is "own"',
-    ],
-    ['an unknown level', fileWith({ log: { level: 'loud' } }), /^log\.level: must be one of fatal, .*, is "loud"$/],
-    ['no API', network({ pChainApi: [] }), /^networks\.fuji\.pChainApi: must be 1 to 16 endpoints .*, such as \[\{/],
-    [
-      'an API that is no list',
-      network({ pChainApi: { ...A, httpHeaders: { k: 'secret' } } }),
-      /pChainApi: must be 1 to 16/,
-    ],
-    [
-      'an unknown setting of an API',
-      network({ infoApi: [{ ...A, headers: {} }] }),
-      'networks.fuji.infoApi[0].headers: there is no such setting; known are: baseUrl, queryParameters, httpHeaders',
-    ],
-    [
-      'an API without a URL',
-      fileWith({ upstream: { metrics: {} } }),
-      'upstream.metrics.baseUrl: must be given: a URL of http or https, such as "https://api.avax.network"',
-    ],
-    [
-      'a URL that is none',
-      network({ pChainApi: [{ baseUrl: 'secret://' }] }),
-      /pChainApi\[0\]\.baseUrl: must be a URL of/,
-    ],
-    [
-      'another scheme',
-      network({ dataApi: { baseUrl: 'ftp://a.b' } }),
-      /^networks\.fuji\.dataApi\.baseUrl: must be a URL of/,
-    ],
-    [
-      'a password in a URL',
-      fileWith({ upstream: { nodeRpc: { baseUrl: 'https://me:secret@a.b' } } }),
-      'upstream.nodeRpc.baseUrl: must not hold a user or a password: use httpHeaders',
-    ],
-    [
-      'a header name that is none',
+      'networks.fuji.pChainApi[0].httpHeaders.a b',
       network({ pChainApi: [{ ...A, httpHeaders: { 'a b': 'secret' } }] }),
-      /^networks\.fuji\.pChainApi\[0\]\.httpHeaders\.a b: Header name/,
     ],
+    ['networks.fuji.pChainApi[0].httpHeaders.a', network({ pChainApi: [{ ...A, httpHeaders: { a: 'secret\n' } }] })],
+    ['networks.fuji.pChainApi[0].httpHeaders.a', network({ pChainApi: [{ ...A, httpHeaders: { a: ['secret'] } }] })],
+    ['server.port', fileWith({ server: { port: '80' } })],
+    ['server.host', fileWith({ server: { host: null } })],
+    ['networks.fuji.trackedSubnetIds[1]', network({ trackedSubnetIds: [PRIMARY_NETWORK_ID, 'x'] })],
     [
-      'a header value that is none',
-      network({ pChainApi: [{ ...A, httpHeaders: { a: 'secret\n' } }] }),
-      /^networks\.fuji\.pChainApi\[0\]\.httpHeaders\.a: Invalid character/,
-    ],
-    [
-      'a header of another type',
-      network({ pChainApi: [{ ...A, httpHeaders: { a: ['secret'] } }] }),
-      'networks.fuji.pChainApi[0].httpHeaders.a: must be a text',
-    ],
-    [
-      'a port in quotes',
-      fileWith({ server: { port: '80' } }),
-      'server.port: must be a whole number from 0 to 65535, is "80"',
-    ],
-    ['null', fileWith({ server: { host: null } }), 'server.host: must be a text that is not empty, is null'],
-    [
-      'a subnet that is none',
-      network({ trackedSubnetIds: [PRIMARY_NETWORK_ID, 'x'] }),
-      /^networks\.fuji\.trackedSubnetIds\[1\]: must be a 32-byte ID.*, is "x"$/,
-    ],
-    [
-      'a node that is none',
+      'networks.fuji.manuallyTrackedPeers[0].nodeId',
       network({ manuallyTrackedPeers: [{ nodeId: 'x', address: 'a:1' }] }),
-      /^networks\.fuji\.manuallyTrackedPeers\[0\]\.nodeId: must start with NodeID-, is "x"$/,
     ],
-    [
-      'an identity in two places',
-      fileWith({ identity: { directory: 'd', privateKeyPath: 'a' } }),
-      'identity: must have either directory or the two paths, not both',
-    ],
-    [
-      'half an identity',
-      fileWith({ identity: { privateKeyPath: 'a' } }),
-      'identity: certificatePath and privateKeyPath must be given together: they are one identity',
-    ],
-    [
-      'a Redis that is none',
-      fileWith({ store: { sharedUrl: 'https://:secret@redis.test' } }),
-      /^store\.sharedUrl: must be such as redis:/,
-    ],
-    [
-      'an address in place of a section',
-      fileWith({ store: 'redis://:secret@redis.test' }),
-      'store: must be an object, is a text',
-    ],
-    [
-      'an address in place of a network',
-      { networks: { fuji: 'https://a.b?token=secret' } },
-      /^networks\.fuji: .*is a text$/,
-    ],
-    [
-      'a node of a Redis without its port',
-      fileWith({ store: { sharedNodes: ['redis.test'] } }),
-      /^store\.sharedNodes\[0\]: must be a host and a port/,
-    ],
-    [
-      'a password of sentinels where there are none',
-      fileWith({ store: { sharedUrl: 'redis://a.test', sharedSentinelPassword: 'secret' } }),
-      'store: must have sharedMaster beside sharedSentinelPassword: it makes the addresses those of sentinels',
-    ],
-    [
-      'a key for its hash',
-      fileWith({ access: { apiKeys: [{ name: 'a', sha256: 'secret' }] } }),
-      /^access\.apiKeys\[0\]\.sha256: must be a SHA-256/,
-    ],
-    [
-      'a key for its object',
-      fileWith({ access: { apiKeys: ['secret'] } }),
-      /^access\.apiKeys\[0\]: must be an object$/,
-    ],
-    [
-      'a name of two keys',
-      fileWith({ access: { apiKeys: ['a', 'b'].map((digit) => ({ name: 'a', sha256: hash(digit) })) } }),
-      'access.apiKeys[1]: has the name of another key',
-    ],
-    [
-      'a hash of two keys',
-      fileWith({ access: { apiKeys: ['a', 'A'].map((digit) => ({ name: digit, sha256: hash(digit) })) } }),
-      'access.apiKeys[1]: has the hash of another key',
-    ],
-    [
-      'a group of routes that is none',
-      fileWith({ access: { apiKeys: [{ name: 'a', sha256: hash('a'), routes: ['all'] }] } }),
-      'access.apiKeys[0].routes[0]: must be one of aggregation, data, rpc, is "all"',
-    ],
-    [
-      'a proxy by its name',
-      fileWith({ server: { trustedProxies: ['proxy.test'] } }),
-      /^server\.trustedProxies\[0\]: must be an IP/,
-    ],
-    [
-      '33 bits',
-      fileWith({ server: { trustedProxies: ['10.0.0.0/8', '10.0.0.0/33'] } }),
-      /^server\.trustedProxies\[1\]/,
-    ],
-    ['two slashes', fileWith({ server: { trustedProxies: ['10.0.0.0/8/8'] } }), /^server\.trustedProxies\[0\]/],
-  ])('%s', (_, json, expected) => {
-    const [problem, ...more] = problemsOf(json);
-    expect(more).toEqual(_ === 'a prototype' ? [expect.stringMatching(/^__proto__: there is no such setting/)] : []);
-    if (typeof expected === 'string') expect(problem).toBe(expected);
-    else expect(problem).toMatch(expected);
-    expect(problem).not.toContain('secret');
+    ['identity', fileWith({ identity: { directory: 'd', privateKeyPath: 'a' } })],
+    ['identity', fileWith({ identity: { privateKeyPath: 'a' } })],
+    ['store.sharedUrl', fileWith({ store: { sharedUrl: 'https://:secret@redis.test' } })],
+    ['store', fileWith({ store: 'redis://:secret@redis.test' })],
+    ['store.sharedNodes[0]', fileWith({ store: { sharedNodes: ['redis.test'] } })],
+    ['store', fileWith({ store: { sharedUrl: 'redis://a.test', sharedSentinelPassword: 'secret' } })],
+    ['access.apiKeys[0].sha256', keys({ name: 'a', sha256: 'secret' })],
+    ['access.apiKeys[0]', keys('secret')],
+    ['access.apiKeys[1]', keys({ name: 'a', sha256: hash('a') }, { name: 'a', sha256: hash('b') })],
+    ['access.apiKeys[1]', keys({ name: 'a', sha256: hash('a') }, { name: 'b', sha256: hash('A') })],
+    ['access.apiKeys[0].routes[0]', keys({ name: 'a', sha256: hash('a'), routes: ['all'] })],
+    ['server.trustedProxies[0]', fileWith({ server: { trustedProxies: ['proxy.test'] } })],
+    ['server.trustedProxies[1]', fileWith({ server: { trustedProxies: ['10.0.0.0/8', '10.0.0.0/33'] } })],
+    ['server.trustedProxies[0]', fileWith({ server: { trustedProxies: ['10.0.0.0/8/8'] } })],
+  ])('%s is named, without secrets: %j', (path, file) => {
+    const problems = problemsOf(file);
+    expect(problems.map((problem) => problem.split(': ')[0])).toEqual([path]);
+    expect(problems.join()).not.toContain('secret');
+  });
+
+  test('the allowed values, the wrong value and the nearest name are in the message', () => {
+    const file = {
+      ...fileWith({ server: { prot: 1, port: '80' }, log: { colour: true, level: 'loud' } }),
+      upstreams: {},
+    };
+    expect(problemsOf(file)).toEqual([
+      'server.prot: there is no such setting; did you mean port?',
+      'server.port: must be a whole number from 0 to 65535, is "80"',
+      'log.colour: there is no such setting; known are: level',
+      expect.stringMatching(/^log\.level: must be one of fatal, .*, is "loud"$/),
+      'upstreams: there is no such setting; did you mean upstream?',
+    ]);
+    expect(problemsOf(fileWith({ upstream: { metrics: {} } }))).toEqual([
+      'upstream.metrics.baseUrl: must be given: a URL of http or https, such as "https://api.avax.network"',
+    ]);
+  });
+
+  test('a file of the Go aggregator is answered with the commands to run or convert it', () => {
+    const file = { 'Log-Level': 'info', 'p-chain-api': { 'base-url': 'https://secret.test' } };
+    expect(problemsOf(file)).toEqual([
+      expect.stringContaining('signature-aggregator --config-file'),
+      expect.stringContaining('warp-signature-aggregator convert'),
+    ]);
   });
 
   test.each(['node.example', ':1', 'a:0', 'a:65536', '2001:db8::1:9651', '[::1]', 'a b:1', 'a:1:2', ''])(
-    'an address that is none: %j',
+    'a peer address is invalid: %j',
     (address) => {
       expect(problemsOf(network({ manuallyTrackedPeers: [{ nodeId: NODE_ID, address }] }))).toEqual([
         `networks.fuji.manuallyTrackedPeers[0].address: must be host:port or [IPv6]:port, is ${JSON.stringify(address)}`,
@@ -469,7 +351,7 @@ describe('what is wrong is said in a sentence that names the setting', () => {
     },
   );
 
-  test('all of it at once, each place once, and nothing of what a variable gave', () => {
+  test('all problems are reported at once, one for each path, without values of variables', () => {
     const file = {
       networks: { fuji: { pChainApi: [{ baseUrl: 'x' }], readyQuorumPercentage: 101 }, own: { aliases: ['a b'] } },
       server: { port: -1, corsOrigins: ['${KEY}', '*'] },
@@ -495,7 +377,7 @@ describe('what is wrong is said in a sentence that names the setting', () => {
     expect(lines.join()).not.toContain('secret');
   });
 
-  test('a long text is cut', () => {
+  test('a long value is cut', () => {
     const [problem = ''] = problemsOf(fileWith({ log: { level: 'x'.repeat(10_000) } }));
     expect(problem.length).toBeLessThan(300);
   });
@@ -505,7 +387,7 @@ describe('files', () => {
   const folder = mkdtempSync(join(tmpdir(), 'config-test-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  test('that are missing, no JSON, or good; named by an option or a variable', () => {
+  test('are named by an option or a variable; missing and invalid ones are reported', () => {
     const config = join(folder, 'config.json');
     const variable = { SIGNATURE_AGGREGATOR_CONFIG: config };
     expect(problemsIn(() => loadConfig({ config }, {}))).toEqual([
@@ -529,12 +411,9 @@ describe('files', () => {
     problemsIn(() => loadConfig({ config: written(content) }, {}));
 
   test.each([
-    ['a mark before it', `\ufeff${JSON.stringify(BASE)}`],
-    ['lines as Windows ends them', JSON.stringify(BASE, undefined, 2).replaceAll('\n', '\r\n')],
-    [
-      'keys that are equal in different objects',
-      JSON.stringify({ ...BASE, server: { host: 'a' }, metrics: { host: 'b' } }),
-    ],
+    ['a byte order mark', `\ufeff${JSON.stringify(BASE)}`],
+    ['Windows line ends', JSON.stringify(BASE, undefined, 2).replaceAll('\n', '\r\n')],
+    ['equal keys in different objects', JSON.stringify({ ...BASE, server: { host: 'a' }, metrics: { host: 'b' } })],
   ])('are read with %s', (_, content) => {
     expect(problemsOfFile(content)).toEqual([]);
   });
@@ -551,13 +430,13 @@ describe('files', () => {
     ['{"networks": "secret"', '(line 1 column 22)'],
     ['{"networks": "secret\n"}', '(line 1 column 14)'],
     ['{} {"networks": "secret"}', '(line 1 column 4)'],
-  ])('that are no JSON are told where: %j', (content, place) => {
+  ])('with a syntax error are reported with its position: %j', (content, place) => {
     expect(problemsOfFile(content)).toEqual([expect.stringMatching(/^the configuration file .* is not JSON /)]);
     expect(problemsOfFile(content).join()).toContain(place);
     expect(problemsOfFile(content).join()).not.toContain('secret');
   });
 
-  test('in which a section stands twice are refused: the first would not count, and nobody would say so', () => {
+  test('with a key twice in one object are rejected', () => {
     const content =
       '{\n  "access": {"apiKeys": []},\n  "networks": {},\n  "access": {"b": [{"c": 1, "c": "secret"}]}\n}';
     const config = join(folder, 'written.json');
@@ -567,7 +446,7 @@ describe('files', () => {
     ]);
   });
 
-  test('that have no text, or one that is not UTF-8', () => {
+  test('that are empty or not UTF-8 are rejected', () => {
     const config = join(folder, 'written.json');
     expect(problemsOfFile(' \n')).toEqual([`the configuration file ${config} is empty`]);
     expect(problemsOfFile(Buffer.from(`\ufeff${JSON.stringify(BASE)}`, 'utf16le'))).toEqual([
@@ -575,7 +454,7 @@ describe('files', () => {
     ]);
   });
 
-  test('every JSON is read, as it is', () => {
+  test('all JSON values are read unchanged', () => {
     fc.assert(
       fc.property(fc.json(), fc.nat(4), (text, indent) => {
         const value: unknown = JSON.parse(text);

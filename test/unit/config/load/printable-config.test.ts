@@ -6,16 +6,16 @@ import { BASE, fileWith, problemsOf } from './config-fixture.ts';
 
 const print = (file: unknown, environment: Record<string, string> = {}) =>
   printableConfig(parseConfig(file, {}, environment, 'a.json'));
-/** Nothing that could stand in the output by chance. */
+/** A text that the output cannot contain by chance. */
 const secret = fc.stringMatching(/^[a-z0-9]{12}$/).map((text) => `s3cr3t${text}`);
 
-test('what is printed is a file that means the same', () => {
+test('the printed configuration is a file with the same meaning', () => {
   const file = fileWith({ server: { port: 1 }, upstream: { metrics: { baseUrl: 'https://a.test' } } });
   const { settings } = print(file);
   expect(parseConfig(settings, {}, {}).config).toEqual(parseConfig(file, {}, {}).config);
 });
 
-test('each value has its source, and only values that are there', () => {
+test('each value has its source', () => {
   const { settings, sources } = print(fileWith({ server: { port: 1 } }), { SIGNATURE_AGGREGATOR_LOG__LEVEL: 'debug' });
   expect(settings).toMatchObject({ server: { port: 1, host: '127.0.0.1' }, log: { level: 'debug' } });
   expect(sources).toMatchObject({
@@ -29,7 +29,7 @@ test('each value has its source, and only values that are there', () => {
   expect(Object.keys(sources)).not.toContain('store.path');
 });
 
-test('what stands for a secret is shown, and the secret is not', () => {
+test('variable names are shown, secrets masked', () => {
   const endpoint = {
     baseUrl: 'https://${HOST}/v1?token=plain',
     httpHeaders: { a: '${KEY}', b: 'Bearer ${KEY}' },
@@ -48,9 +48,9 @@ test('what stands for a secret is shown, and the secret is not', () => {
   });
 });
 
-test('no secret is printed, however it was given', () => {
+test('no secret is printed', () => {
   const texts = fc.record({ header: secret, query: secret, password: secret, variable: secret, url: secret });
-  // As some providers have it, and as URLs may be written, too.
+  // Forms of providers, and other spellings of URLs.
   const baseUrls = fc.constantFrom<(key: string) => string>(
     (key) => `https://a.test/\${VARIABLE}/?key=${key}`,
     (key) => `https://a.test/v3/${key}`,
@@ -83,8 +83,7 @@ test('no secret is printed, however it was given', () => {
   );
 });
 
-test('no secret is in what is said of a wrong configuration', () => {
-  // Each where it belongs or nearly so, in a file in which everything else about it is wrong.
+test('no secret is in the problems of a wrong configuration', () => {
   const places: ((text: string) => Record<string, object>)[] = [
     (text) => ({ network: { pChainApi: text } }),
     (text) => ({ network: { pChainApi: [text] } }),

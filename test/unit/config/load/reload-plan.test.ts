@@ -11,9 +11,9 @@ const B = { baseUrl: 'https://b.test' };
 const SUBNET = '11111111111111111111111111111111LpoYY';
 const PEER = { nodeId: 'NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg', address: '10.0.0.1:9651' };
 
-test('nothing has changed', () => {
+test('an unchanged configuration changes nothing', () => {
   expect(plan(fileWith())).toEqual({ taken: [], left: [] });
-  // The same value written out is the same.
+  // A default written out is no change.
   expect(plan(fileWith({ log: { level: 'info' }, server: { drainDelayMs: 0 } }))).toEqual({ taken: [], left: [] });
 });
 
@@ -25,7 +25,7 @@ test.each<[string[], object]>([
   [['networks.fuji.manuallyTrackedPeers'], { network: { manuallyTrackedPeers: [PEER] } }],
   [['networks.fuji.pChainApi', 'networks.fuji.infoApi'], { network: { pChainApi: [A] } }],
   [['networks.fuji.infoApi'], { network: { infoApi: [A] } }],
-])('%j is taken', (taken, sections) => {
+])('%j is applied', (taken, sections) => {
   expect(plan(fileWith(sections as never))).toEqual({ taken, left: [] });
 });
 
@@ -38,13 +38,13 @@ test.each<[string[], object]>([
   [['networks.fuji.aliases'], { network: { aliases: ['f'] } }],
   [['networks.fuji.validatorRefreshMs'], { network: { validatorRefreshMs: 1 } }],
   [['networks.fuji.dataApi'], { network: { dataApi: A } }],
-  // Whether there is an upstream decides which routes there are.
+  // Whether an upstream exists decides which routes exist.
   [['upstream.metrics'], { upstream: { metrics: A } }],
-])('%j is left', (left, sections) => {
+])('%j needs a restart', (left, sections) => {
   expect(plan(fileWith(sections as never))).toEqual({ taken: [], left });
 });
 
-test("an upstream's address is taken where there was one, and its key by the name of its variable only", () => {
+test("an existing upstream's address and the variable of its key are applied", () => {
   const before = writtenOf(fileWith({ upstream: { metrics: A, nodeRpc: { ...A, httpHeaders: { k: '${SECRET}' } } } }));
   expect(
     plan(fileWith({ upstream: { metrics: B, nodeRpc: { ...A, httpHeaders: { k: '${OTHER}' } } } }), before),
@@ -52,13 +52,13 @@ test("an upstream's address is taken where there was one, and its key by the nam
   expect(plan(fileWith(), before)).toEqual({ taken: [], left: ['upstream.metrics', 'upstream.nodeRpc'] });
 });
 
-test('networks that come or go are left', () => {
+test('added and removed networks need a restart', () => {
   const both = { networks: { fuji: { pChainApi: [{ baseUrl: 'https://api.example' }] }, mainnet: { pChainApi: [A] } } };
   expect(plan(both)).toEqual({ taken: [], left: ['networks.mainnet'] });
   expect(plan(fileWith(), writtenOf(both))).toEqual({ taken: [], left: ['networks.mainnet'] });
 });
 
-test('what was left is told again the next time, and what was taken is not', () => {
+test('changes that need a restart are reported again, applied ones are not', () => {
   const file = fileWith({ log: { level: 'debug' }, server: { port: 1 } });
   const { taken } = plan(file);
   const running = settingsAfter(BEFORE, writtenOf(file), taken);

@@ -49,13 +49,13 @@ describe("OpenTelemetry's variables", () => {
     ],
     [
       { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://user:secret@collector.example' },
-      'OTEL_EXPORTER_OTLP_ENDPOINT: is no http or https URL without user and password; traces are off',
+      'OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL of http or https without user and password; traces are off',
     ],
     [
       { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317' },
-      'OTEL_EXPORTER_OTLP_ENDPOINT: is no http or https URL without user and password; traces are off',
+      'OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL of http or https without user and password; traces are off',
     ],
-  ])('%j are told as the reason why traces are off', (environment, line) => {
+  ])('%j turn traces off with a reason', (environment, line) => {
     expect(readTraceVariables({ ...ENDPOINT, ...environment })).toEqual({ exported: undefined, ignored: [line] });
   });
 
@@ -68,7 +68,7 @@ describe("OpenTelemetry's variables", () => {
       { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '2' },
       'OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1; it is 1',
     ],
-  ])('%j are told, and the default is taken', (environment, line) => {
+  ])('%j are reported, and the default is used', (environment, line) => {
     expect(readTraceVariables({ ...ENDPOINT, ...environment })).toEqual({ exported: DEFAULTS, ignored: [line] });
   });
 });

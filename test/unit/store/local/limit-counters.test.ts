@@ -19,7 +19,7 @@ function start() {
   return { clock, counters: createMemoryLimitCounters(clock) };
 }
 
-test('a backlog is worked off, a nanosecond in each', async () => {
+test('a backlog drains by a nanosecond in each', async () => {
   const { clock, counters } = start();
   expect(await counters.take('a', 5e9, 6e9)).toEqual({ isTaken: true, ns: 5e9 });
   clock.move(999);
@@ -30,7 +30,7 @@ test('a backlog is worked off, a nanosecond in each', async () => {
   expect(await counters.take('a', 1e9, 6e9)).toEqual({ isTaken: true, ns: 1e9 });
 });
 
-test('a claim runs out, and the next one is not given back by the one before', async () => {
+test('a claim expires, and its release does not affect the next one', async () => {
   const { clock, counters } = start();
   const first = expectGranted(await counters.claim('a', 1_000));
   clock.move(999);
@@ -41,7 +41,7 @@ test('a claim runs out, and the next one is not given back by the one before', a
   expectRefused(await counters.claim('a', 1_000), 1_000);
 });
 
-test('remembers a bounded number of clients and of claims, the latest', async () => {
+test('keeps a bounded number of backlogs and claims, the latest', async () => {
   const { counters } = start();
   for (let index = 0; index < 50_001; index += 1) {
     await counters.take(String(index), 1, 10);
@@ -54,7 +54,7 @@ test('remembers a bounded number of clients and of claims, the latest', async ()
 });
 
 describe('counters that replicas share', () => {
-  /** A store that is away where the switch is off, and that counts the milliseconds of the same clock. */
+  /** Starts a store on the same clock that can be switched off. */
   function startShared() {
     const clock = movableClock();
     const redis = new SimulatedRedis({
@@ -89,7 +89,7 @@ describe('counters that replicas share', () => {
     { maxLength: 40 },
   );
 
-  test('decide as those of one process, whichever replica is asked', async () => {
+  test('count like one process, on any replica', async () => {
     await fc.assert(
       fc.asyncProperty(costs, async (each) => {
         const { clock, replicas } = startShared();
@@ -103,7 +103,7 @@ describe('counters that replicas share', () => {
     );
   });
 
-  test('have counted along where the store goes away, less what it refused', async () => {
+  test('continue locally when the store is away, without the costs that it rejected', async () => {
     const { switched, replicas } = startShared();
     const [a, b] = replicas;
     for (const replica of [a, b, b]) await replica.take('a', 20e9, 60e9);
@@ -113,7 +113,7 @@ describe('counters that replicas share', () => {
     expect(await b.take('a', 30e9, 60e9)).toEqual({ isTaken: false, ns: 40e9 });
   });
 
-  test('leave nothing in the store longer than its backlog', async () => {
+  test('keep keys in the store no longer than the backlog', async () => {
     const { redis, replicas } = startShared();
     await replicas[0].take('a', 5e9 + 1, 60e9);
     await replicas[0].take('b', -1, 60e9);

@@ -32,7 +32,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }));
 
 describe('in memory', () => {
-  test('gives back what was put in, and its position', async () => {
+  test('returns committed origins and the position', async () => {
     using store = openValidationStore({ directory: undefined, networkID: 1 });
     expect(await store.position()).toBeUndefined();
     await store.commit({ ...batch(5n, 1, 2), position: POSITION });
@@ -42,7 +42,7 @@ describe('in memory', () => {
     expect(await store.originOf(originOf(registration(3)).validationID)).toBeUndefined();
   });
 
-  test('keeps both kinds of origin', async () => {
+  test('stores both kinds of justification', async () => {
     using store = openValidationStore({ directory: undefined, networkID: 1 });
     const { validationID } = originOf(registration(1));
     const justification = { kind: 'SubnetIDIndex', subnetID: registration(1).subnetID, index: 4 } as const;
@@ -50,7 +50,7 @@ describe('in memory', () => {
     expect(await store.originOf(validationID)).toEqual(justification);
   });
 
-  test('forgets the oldest beyond its bound', async () => {
+  test('drops the oldest entries above its limit', async () => {
     using store = openValidationStore({ directory: undefined, networkID: 1, maxOrigins: 3 });
     await store.commit(batch(20n, 1, 2));
     await store.commit(batch(10n, 3));
@@ -65,19 +65,19 @@ describe('in memory', () => {
 describe('in a file', () => {
   test('outlives the process, one file for each network', async () => {
     {
-      using store = openValidationStore({ directory: join(directory, 'made', 'anew'), networkID: 5 });
+      using store = openValidationStore({ directory: join(directory, 'new', 'folder'), networkID: 5 });
       await store.commit(batch(7n, 1));
     }
-    expect(readdirSync(join(directory, 'made', 'anew'))).toEqual(['l1-validations-5.sqlite']);
-    using store = openValidationStore({ directory: join(directory, 'made', 'anew'), networkID: 5 });
+    expect(readdirSync(join(directory, 'new', 'folder'))).toEqual(['l1-validations-5.sqlite']);
+    using store = openValidationStore({ directory: join(directory, 'new', 'folder'), networkID: 5 });
     expect((await store.position())?.checkpoints).toEqual([{ height: 7n, id: 'block 7' }]);
     const { validationID, justification } = originOf(registration(1));
     expect(await store.originOf(validationID)).toEqual(justification);
-    using other = openValidationStore({ directory: join(directory, 'made', 'anew'), networkID: 1 });
+    using other = openValidationStore({ directory: join(directory, 'new', 'folder'), networkID: 1 });
     expect(await other.position()).toBeUndefined();
   });
 
-  test('a batch is there as a whole or not at all', async () => {
+  test('a batch is committed as a whole or not at all', async () => {
     using store = openValidationStore({ directory, networkID: 1 });
     await store.commit(batch(1n, 1));
     const broken = { validationID: 'no ID' as never, justification: originOf(registration(2)).justification };
@@ -91,14 +91,14 @@ describe('in a file', () => {
     expect(await store.originOf(originOf(registration(2)).validationID)).toBeDefined();
   });
 
-  test('a batch of many origins leaves others their turns, and is there as a whole all the same', async () => {
+  test('a large batch yields to the event loop, and is committed as a whole', async () => {
     const turns: (() => void)[] = [];
     const clock = { afterTurn: (callback: () => void) => void turns.push(callback) };
     const numbers = Array.from({ length: 300 }, (_, number) => number);
     const [first, last] = [0, 299].map((number) => originOf(registration(number)).validationID);
     using store = openValidationStore({ directory, networkID: 1, clock });
     using reader = openValidationStore({ directory, networkID: 1 });
-    async function expectTwoTurns(): Promise<void> {
+    async function expectTwoYields(): Promise<void> {
       for (let turn = 1; turn <= 2; turn += 1) {
         await settle();
         expect(turns).toHaveLength(1);
@@ -111,16 +111,16 @@ describe('in a file', () => {
     const { position, entries } = batch(2n, ...numbers);
     const broken = { validationID: 'no ID' as never, justification: originOf(registration(300)).justification };
     const failing = store.commit({ position, entries: [...entries, { height: 2n, origins: [broken] }] });
-    await Promise.all([expect(failing).rejects.toThrow(StoreError), expectTwoTurns()]);
+    await Promise.all([expect(failing).rejects.toThrow(StoreError), expectTwoYields()]);
     expect(await reader.position()).toBeUndefined();
 
-    await Promise.all([store.commit({ position, entries }), expectTwoTurns()]);
+    await Promise.all([store.commit({ position, entries }), expectTwoYields()]);
     expect(turns).toEqual([]);
     expect(await reader.position()).toEqual(position);
     expect(await reader.originOf(last!)).toBeDefined();
   });
 
-  test('one of another format is refused with a sentence, and left as it is', () => {
+  test('a file of another format is rejected', () => {
     const path = join(directory, 'l1-validations-1.sqlite');
     const later = new DatabaseSync(path);
     later.exec('PRAGMA user_version = 9');
@@ -134,7 +134,7 @@ describe('in a file', () => {
     );
   });
 
-  test('local networks with the same ID have files of their own; a public one is known by its ID', () => {
+  test('private networks with the same ID have different files; a public one has one by its ID', () => {
     const local = { directory, networkID: 12_345 };
     for (const options of [
       local,
@@ -152,7 +152,7 @@ describe('in a file', () => {
     ]);
   });
 
-  test('what cannot be opened is an error that names the path', () => {
+  test('the error names the path that cannot be opened', () => {
     const file = join(directory, 'file');
     writeFileSync(file, 'no database, but long enough to have been one'.repeat(10));
     const below = join(file, 'below');
@@ -173,7 +173,7 @@ describe('in a file', () => {
   });
 });
 
-describe('what goes wrong with the file', () => {
+describe('file errors', () => {
   const FILE = 'l1-validations-1.sqlite';
 
   function failureOf(folder: string): string {
@@ -186,7 +186,7 @@ describe('what goes wrong with the file', () => {
     }
   }
 
-  test('a folder in its place', () => {
+  test('the path is a folder', () => {
     mkdirSync(join(directory, FILE));
     expect(failureOf(directory)).toBe(`cannot open the store at ${join(directory, FILE)}: it is no file`);
   });
@@ -209,11 +209,11 @@ describe('what goes wrong with the file', () => {
     writeFileSync(path, bytes.fill(0xff, 100, 2_000));
     expect(failureOf(directory)).toBe(
       `cannot open the store at ${path}: database disk image is malformed ` +
-        '(the file is damaged; move it away, and the blocks are read anew)',
+        '(the file is damaged; move it away, and the blocks are read again)',
     );
   });
 
-  test('another process that holds it: the commit fails soon, and succeeds when it is free', async () => {
+  test('a commit fails while another process holds the file, and succeeds afterwards', async () => {
     using store = openValidationStore({ directory, networkID: 1 });
     const other = new DatabaseSync(join(directory, FILE));
     other.exec('BEGIN IMMEDIATE');
@@ -226,7 +226,7 @@ describe('what goes wrong with the file', () => {
     expect(await store.originOf(originOf(registration(1)).validationID)).toBeDefined();
   });
 
-  test('no space: the batch fails with the path, what was there stays, and it goes on when there is space', () => {
+  test('a full disk fails the batch and keeps the committed data', () => {
     const script = `
       import { readFileSync, truncateSync } from 'node:fs';
       const { openValidationStore } = await import('./src/store/local/validation-store.ts');
@@ -243,7 +243,7 @@ describe('what goes wrong with the file', () => {
       const { checkpoints } = await store.position();
       console.log(JSON.stringify({ messages, height: String(checkpoints[0].height), found: (await store.originOf(origin(1).validationID)) !== undefined }));
     `;
-    // The system refuses to let a file grow beyond this, as it does on a full disk: 512 or 1,024 bytes each.
+    // Limits the size of files, in units of 512 or 1,024 bytes, like a full disk does.
     const limited = 'trap "" XFSZ; ulimit -f 100; exec "$0" "$@"';
     const args = ['-c', limited, process.execPath, '--input-type=module', '-e', script, directory];
     const { stdout, stderr } = spawnSync('bash', args, {
@@ -260,12 +260,12 @@ describe('what goes wrong with the file', () => {
     expect(stdout).not.toContain('rollback');
   });
 
-  test('a folder in which none can be made, as /proc is, does not hang the start', () => {
+  test('a folder that cannot be created, such as in /proc, does not hang the start', () => {
     const script = `
       const { openValidationStore } = await import('./src/store/local/validation-store.ts');
       try { openValidationStore({ directory: '/proc/none/below', networkID: 1 }); } catch (error) { console.log(error.message); }
     `;
-    // In a process of its own, which can be ended.
+    // In a separate process, which a timeout can end.
     const { stdout, error } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
       cwd: join(import.meta.dirname, '../../../..'),
       encoding: 'utf8',

@@ -5,7 +5,7 @@ import type { Redis, SharedStore } from '../../../../src/store/redis/shared-stor
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import type { NodeID } from '../../../../src/warp/ids.ts';
 
-/** What the scripts do is tested on Redis, in test/network/identity-registration.test.ts. */
+/** The scripts are tested on Redis, in test/network/identity-registration.test.ts. */
 function registrationWith(answer: unknown) {
   const asked: unknown[] = [];
   const redis = {
@@ -37,7 +37,7 @@ test.each([
   expect(asked).toEqual([{ key: 'identity:NodeID-a', args: ['r-1 process 1 on host', '15000', '512', ''] }]);
 });
 
-test('what no replica would write is replaced', async () => {
+test('an invalid registration is replaced', async () => {
   const garbage = 'r-2 \n{"level":50}';
   const { registration, asked } = registrationWith(garbage);
   expect(await registration.look()).toBeUndefined();

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../../src/lib/concurrency/clock.ts';
 import type { SharedValues } from '../../../../src/store/redis/shared-values.ts';
 
-/** What replicas share, in the memory of a test, which may look at it, change it and take it away. */
+/** Shared values in memory, which a test may change or take away. */
 export interface MemorySharedValues extends SharedValues {
   readonly entries: Map<string, { value: Uint8Array; readonly endsMs: number }>;
   isAway: boolean;

@@ -3,7 +3,7 @@ import { createSeal } from '../../../../src/store/redis/seal.ts';
 
 const VALUE = Uint8Array.of(1, 2, 3);
 
-test('opens what was sealed with the same secret, for the same key and scope, and nothing else', () => {
+test('opens only values sealed with the same secret, key and scope', () => {
   const seal = createSeal('a secret of replicas', 'mainnet:');
   const sealed = seal.seal('key', VALUE);
   expect(Uint8Array.from(seal.open('key', sealed)!)).toEqual(VALUE);
@@ -19,7 +19,7 @@ test('opens what was sealed with the same secret, for the same key and scope, an
   for (const length of [0, 15, sealed.length - 1]) expect(seal.open('key', sealed.subarray(0, length))).toBeUndefined();
 });
 
-test('keys and values do not run into each other', () => {
+test('the seal separates key and value', () => {
   const seal = createSeal('a secret of replicas', '');
   const text = (value: string) => new TextEncoder().encode(value);
   const sealed = seal.seal('ab', text('c'));
@@ -27,7 +27,7 @@ test('keys and values do not run into each other', () => {
   expect(seal.open('a', moved)).toBeUndefined();
 });
 
-test('without a secret, values are as they are, and are said to be', () => {
+test('without a secret, values stay unchanged', () => {
   const seal = createSeal(undefined, '');
   expect([seal.isOfSecret, seal.seal('key', VALUE), seal.open('key', VALUE)]).toEqual([false, VALUE, VALUE]);
 });

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { createMemorySignatureStore } from '../../../../src/store/local/signature-store.ts';
-import { createSharedParts } from '../../../../src/store/redis/shared-parts.ts';
+import { createSharedStoreParts } from '../../../../src/store/redis/shared-parts.ts';
 import type { SharedStore } from '../../../../src/store/redis/shared-store.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
@@ -10,7 +10,7 @@ import { createLogLines } from '../../../support/log-lines.ts';
 const SIGNER = 'ab'.repeat(48);
 const signature = (byte: number) => new Uint8Array(96).fill(byte);
 
-/** As much of a Redis as signatures need: values are read and written. */
+/** A Redis that reads and writes values. */
 function createRedis() {
   const entries = new Map<string, Uint8Array>();
   const store: SharedStore = {
@@ -27,17 +27,17 @@ function createRedis() {
   return { entries, store };
 }
 
-/** The signatures of a replica that has none of its own. */
+/** Opens the signatures of a replica whose local store is empty. */
 function openReplica(store: SharedStore, networkID: number) {
   const clock = new FakeClock();
-  const parts = createSharedParts({
+  const parts = createSharedStoreParts({
     ...{ store, networkID, clock, networkName: 'local', secret: 'the secret of the replicas' },
     ...{ logger: createLogLines().logger, metrics: createMetrics(new Registry()) },
   });
   return parts.signatures(createMemorySignatureStore({ clock, maxSignatures: 10, maxPerSigner: 10 }));
 }
 
-test('networks of one name keep their values apart by their IDs', async () => {
+test('networks with the same name and different IDs have separate values', async () => {
   const { entries, store } = createRedis();
   for (const networkID of [12_345, 1_337]) {
     await openReplica(store, networkID).putMany('m', new Map([[SIGNER, signature(networkID % 100)]]));
@@ -50,7 +50,7 @@ test('networks of one name keep their values apart by their IDs', async () => {
   }
 });
 
-test('a sealed value that is copied from one network to the other is none there', async () => {
+test('a sealed value copied to another network is rejected', async () => {
   const { entries, store } = createRedis();
   await openReplica(store, 12_345).putMany('m', new Map([[SIGNER, signature(1)]]));
   await settle();

@@ -38,7 +38,7 @@ describe('signatures', () => {
     return { clock, values, one: open(), other: open() };
   }
 
-  test('of one are those of the other, of just that message, and add up', async () => {
+  test('of one replica are available to the other, by message, and accumulate', async () => {
     const { one, other } = createReplicas();
     await one.putMany('m', new Map([[A, signature(1)]]));
     await settle();
@@ -54,15 +54,15 @@ describe('signatures', () => {
     expect(await other.getMany('another', [A, B])).toEqual(new Map());
   });
 
-  test('its own are looked for first, and nobody is asked where all are there', async () => {
+  test('are not read from the shared store if all are local', async () => {
     const { values, one } = createReplicas();
     await one.putMany('m', new Map([[A, signature(1)]]));
     await settle();
-    values.get = () => Promise.reject(new Error('nobody is to be asked'));
+    values.get = () => Promise.reject(new Error('not expected'));
     expect(await one.getMany('m', [A])).toEqual(new Map([[A, signature(1)]]));
   });
 
-  test('are gone after two minutes, and all of a message when one of them is bad', async () => {
+  test('expire after two minutes, and all of a message are deleted if one is invalid', async () => {
     const { clock, values, one, other } = createReplicas();
     await one.putMany(
       'm',
@@ -81,7 +81,7 @@ describe('signatures', () => {
     expect([...values.entries.values()].every(({ endsMs }) => endsMs <= 120_000)).toBe(true);
   });
 
-  test('that nobody has sealed are none; without a secret they are what they are', async () => {
+  test('without a seal are rejected, unless there is no secret', async () => {
     const sealed = createReplicas();
     const open = createReplicas(unsealed);
     for (const { values } of [sealed, open]) {
@@ -107,7 +107,7 @@ describe('validator sets', () => {
     return { clock, values, one: open(), other: open() };
   }
 
-  test('of one are those of the other, by subnet and height', async () => {
+  test('of one replica are available to the other, by subnet and height', async () => {
     const { one, other } = createReplicas();
     one.put(SUBNET, 7n, validators(5n));
     one.put(SUBNET, 8n, validators(6n));
@@ -118,7 +118,7 @@ describe('validator sets', () => {
     expect(await other.at(SUBNET, 9n)).toBeUndefined();
   });
 
-  test('that hold for many heights are written and fetched once', async () => {
+  test('that are valid for many heights are written and fetched once', async () => {
     const { values, one, other } = createReplicas();
     const writes: string[] = [];
     const reads: string[] = [];
@@ -132,7 +132,7 @@ describe('validator sets', () => {
     expect(reads.filter((key) => !key.includes('@'))).toHaveLength(1);
   });
 
-  test('that were lost are written again with the next height', async () => {
+  test('that were deleted are written again with the next height', async () => {
     const { values, one, other } = createReplicas();
     one.put(SUBNET, 1n, validators(5n));
     for (const key of values.entries.keys()) if (!key.includes('@')) values.entries.delete(key);
@@ -142,7 +142,7 @@ describe('validator sets', () => {
     expect([...values.entries.keys()].filter((key) => !key.includes('@'))).toHaveLength(1);
   });
 
-  test('that somebody else has written, moved or changed are none', async () => {
+  test('that were forged, moved or changed are rejected', async () => {
     const { values, one, other } = createReplicas();
     one.put(SUBNET, 1n, validators(5n));
     one.put(SUBNET, 2n, validators(6n));
@@ -157,7 +157,7 @@ describe('validator sets', () => {
     expect(await other.at(SUBNET, 2n)).toBeUndefined();
   });
 
-  test('are not shared without a secret: they prove nothing', async () => {
+  test('are not shared without a secret, because they cannot be verified', async () => {
     const { values, one, other } = createReplicas(unsealed);
     one.put(SUBNET, 1n, validators(5n));
     expect(values.entries.size).toBe(0);
@@ -177,7 +177,7 @@ describe('L1 validations', () => {
     low: { height: 1n, parentID: 'b', isFloor: false },
   };
 
-  test('that one has read are known to the other, which reads on by itself', async () => {
+  test('of one replica are available to the other, which has its own position', async () => {
     const values = createMemorySharedValues(new FakeClock());
     using ownOfOne = openValidationStore({ directory: undefined, networkID: 1 });
     using ownOfOther = openValidationStore({ directory: undefined, networkID: 1 });
@@ -187,7 +187,7 @@ describe('L1 validations', () => {
     expect(await other.originOf(validationID)).toEqual(justification);
     expect(await other.position()).toBeUndefined();
     expect(await one.position()).toEqual(position);
-    // Not what the ID is the hash of, and no preimage at all.
+    // The preimage of another ID, and an invalid value.
     const another: ValidationID = conversionValidationID(SUBNET, 1);
     const [entry] = [...values.entries.values()];
     values.entries.set(`validation:${another}`, entry!);
@@ -196,7 +196,7 @@ describe('L1 validations', () => {
     expect(await other.originOf(another)).toBeUndefined();
   });
 
-  test('of many that are read at once few are written at a time, and all in the end', async () => {
+  test('are written with limited concurrency', async () => {
     const values = createMemorySharedValues(new FakeClock());
     const { set } = values;
     let [underWay, most] = [0, 0];

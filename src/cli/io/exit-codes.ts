@@ -1,11 +1,11 @@
-/** What scripts can tell by `$?`; docs/commands.md lists them for people. */
+/** Exit codes for scripts, documented in docs/commands.md. */
 export const EXIT = {
   done: 0,
-  /** The answer is no: the message is not valid, or the validators do not sign it. */
+  /** The message is not valid, or the validators refuse to sign it. */
   no: 1,
-  /** Arguments, input or configuration are wrong; the same call will always fail. */
+  /** Arguments, input or configuration are wrong; the same call always fails. */
   usage: 2,
-  /** Somebody who is needed cannot be reached, or has not got so far, or the result cannot be written; the same call may do later. */
+  /** A service or peer cannot be reached or is not ready, or the result cannot be written; the same call may succeed later. */
   later: 3,
   /** A bug. */
   bug: 70,
@@ -13,7 +13,7 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Ends a command, with a sentence for the person who called it. */
+/** Ends a command with a message for the user. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
   readonly exitCode: ExitCode;

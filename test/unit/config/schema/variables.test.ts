@@ -1,16 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseConfig } from '../../../../src/config/load/load-config.ts';
-import { settingsOf, variableName } from '../../../../src/config/load/variables.ts';
 import { SETTINGS } from '../../../../src/config/schema/schema.ts';
 import { partAt } from '../../../../src/config/schema/setting.ts';
-import { BASE, configOf, FUJI, fileWith, problemsOf } from './config-fixture.ts';
+import { settingsOf, variableName } from '../../../../src/config/schema/variables.ts';
+import { BASE, configOf, FUJI, fileWith, problemsOf } from '../load/config-fixture.ts';
 
 const NETWORK = 'my-net';
 const FILE = { networks: { [NETWORK]: FUJI } };
-/** An endpoint is set whole or by its parts, and an object needs its own keys only. */
 const LEAVES = settingsOf(SETTINGS, [NETWORK]);
-/** Settings that need a second one, or exclude what the file has. */
+/** Settings that need another one. */
 const TOGETHER: Readonly<Record<string, Record<string, string>>> = {
   'server.ownApi': { SIGNATURE_AGGREGATOR_NETWORKS__MY_NET__GO_API__API_PORT: '1' },
   'store.sharedSentinelPassword': { SIGNATURE_AGGREGATOR_STORE__SHARED_MASTER: 'mymaster' },
@@ -26,7 +25,6 @@ describe('every setting has a variable', () => {
       expect(example).toBeDefined();
       const text = typeof example === 'string' ? example : JSON.stringify(example);
       const isEmbedded = path.includes('embedded');
-      // Of an endpoint that is not there yet, the address is given too.
       const endpoint = path.slice(0, -1);
       const needsUrl = ['queryParameters', 'httpHeaders'].includes(path.at(-1) ?? '');
       const environment = {
@@ -37,14 +35,14 @@ describe('every setting has a variable', () => {
       const file = isEmbedded ? { networks: { [NETWORK]: { embedded: {} } } } : FILE;
       const { written, sourceOf } = parseConfig(file, {}, environment);
       const value = partAt(written, path);
-      // Keys of clients have defaults of their own.
+      // API keys have defaults inside.
       if (path.includes('apiKeys')) expect(value).toMatchObject(example as object[]);
       else expect(value).toEqual(example);
       expect(sourceOf(path)).toBe(`environment variable ${name}`);
     },
   );
 
-  test('no two have the same, and all are as shells allow', () => {
+  test('variables are unique and valid in shells', () => {
     const names = LEAVES.map(({ path }) => variableName(path));
     expect(new Set(names).size).toBe(names.length);
     for (const name of names) expect(name).toMatch(/^SIGNATURE_AGGREGATOR(_[A-Z0-9]+)+(__[A-Z0-9]+(_[A-Z0-9]+)*)+$/);
@@ -53,7 +51,7 @@ describe('every setting has a variable', () => {
     expect(names).toContain('SIGNATURE_AGGREGATOR_STORE__SHARED_URL');
   });
 
-  test('networks of every name that is allowed', () => {
+  test('every allowed network name works in variables', () => {
     const name = fc.stringMatching(/^[a-z][a-z0-9]{0,4}(-[a-z0-9]{1,4}){0,3}$/);
     fc.assert(
       fc.property(fc.uniqueArray(name, { minLength: 1, maxLength: 3 }), (names) => {
@@ -67,8 +65,8 @@ describe('every setting has a variable', () => {
   });
 });
 
-describe('what goes before what', () => {
-  test('the command line before the environment, that before the file, that before the default', () => {
+describe('precedence', () => {
+  test('command line over environment over file over default', () => {
     const file = fileWith({ server: { port: 1, host: 'file' }, log: { level: 'warn' } });
     const environment = { SIGNATURE_AGGREGATOR_SERVER__PORT: '2', SIGNATURE_AGGREGATOR_SERVER__HOST: 'environment' };
     const { config, sourceOf } = parseConfig(file, { port: '3' }, environment, 'config.json');
@@ -88,7 +86,7 @@ describe('what goes before what', () => {
     expect(configOf(BASE, {}, { SIGNATURE_AGGREGATOR_SERVER__PORT: '' }).server.port).toBe(8080);
   });
 
-  test('a part of an endpoint goes over the whole of it', () => {
+  test('a variable for a part of an endpoint overrides one for the whole', () => {
     const environment = {
       SIGNATURE_AGGREGATOR_UPSTREAM__METRICS__BASE_URL: 'https://part.test',
       SIGNATURE_AGGREGATOR_UPSTREAM__METRICS: '{"baseUrl":"https://whole.test","httpHeaders":{"a":"b"}}',
@@ -99,7 +97,7 @@ describe('what goes before what', () => {
     });
   });
 
-  test('a variable sets the embedded network too, and one that names an API takes its place', () => {
+  test('a variable sets the size of the devnet; one with an API replaces the devnet', () => {
     const size = { SIGNATURE_AGGREGATOR_NETWORKS__LOCAL__EMBEDDED__VALIDATORS: '50' };
     expect(configOf(undefined, {}, size).networks).toMatchObject([{ embedded: { validators: 50 } }]);
     const api = { SIGNATURE_AGGREGATOR_NETWORKS__FUJI__P_CHAIN_API: '[{"baseUrl":"https://a.test"}]' };
@@ -108,7 +106,7 @@ describe('what goes before what', () => {
     ]);
   });
 
-  test('the caller sees where a wrong value comes from', () => {
+  test('the source of a wrong value is named', () => {
     expect(problemsOf(BASE, { logLevel: 'loud' }, { SIGNATURE_AGGREGATOR_SERVER__PORT: 'eighty' })).toEqual([
       'server.port (environment variable SIGNATURE_AGGREGATOR_SERVER__PORT): must be a whole number from 0 to 65535, is "eighty"',
       expect.stringMatching(/^log\.level \(command line, --log-level\): must be one of fatal, .* is "loud"$/),
@@ -121,7 +119,7 @@ describe('what goes before what', () => {
   });
 });
 
-describe('a variable with our prefix that nobody reads', () => {
+describe('a variable with our prefix that belongs to no setting', () => {
   test.each([
     ['SERVER__PROT', 'did you mean SIGNATURE_AGGREGATOR_SERVER__PORT?'],
     ['SERVER_PORT', 'did you mean SIGNATURE_AGGREGATOR_SERVER__PORT?'],
@@ -131,9 +129,6 @@ describe('a variable with our prefix that nobody reads', () => {
       'NETWORKS__MY_OTHER__VALIDATOR_REFRESH',
       'did you mean SIGNATURE_AGGREGATOR_NETWORKS__MY_OTHER__VALIDATOR_REFRESH_MS?',
     ],
-    ['PORT', 'it is SIGNATURE_AGGREGATOR_SERVER__PORT now'],
-    ['STAKING_CERT_PATH', 'it is SIGNATURE_AGGREGATOR_IDENTITY__CERTIFICATE_PATH now'],
-    ['SHARED_STORE_URL', 'it is SIGNATURE_AGGREGATOR_STORE__SHARED_URL now'],
     ['SERVER', 'config/README.md says how they are named'],
     ['server__port', 'did you mean SIGNATURE_AGGREGATOR_SERVER__PORT?'],
     ['', 'config/README.md says how they are named'],
@@ -144,7 +139,7 @@ describe('a variable with our prefix that nobody reads', () => {
     ]);
   });
 
-  test('may be empty for no reason, but is read where a text of the file names it', () => {
+  test('is accepted if a text of the file names it', () => {
     const environment = { SIGNATURE_AGGREGATOR_MY_HOST: 'a.test' };
     expect(
       configOf(fileWith({ server: { host: '${SIGNATURE_AGGREGATOR_MY_HOST}' } }), {}, environment).server.host,
@@ -154,7 +149,7 @@ describe('a variable with our prefix that nobody reads', () => {
   });
 
   test.each(['', '_SERVICE', '_PORT', '_METRICS'])(
-    'may be one that Kubernetes sets for a service, as of its name + %j',
+    'is accepted if Kubernetes sets it for a service whose name has our prefix and %j',
     (more) => {
       const service = `SIGNATURE_AGGREGATOR${more}`;
       const ofKubernetes = {
@@ -175,7 +170,7 @@ describe('a variable with our prefix that nobody reads', () => {
     },
   );
 
-  test('JSON that is none is not shown', () => {
+  test('invalid JSON is not shown', () => {
     const environment = { SIGNATURE_AGGREGATOR_UPSTREAM__METRICS: '{"httpHeaders":{"k":"secret"}' };
     const [problem = ''] = problemsOf(BASE, {}, environment);
     expect(problem).toMatch(/^upstream\.metrics \(environment variable .*\): must be an endpoint/);

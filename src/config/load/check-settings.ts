@@ -1,31 +1,17 @@
 import { nearestName } from '../../lib/encoding/nearest-name.ts';
 import { removedSetting } from '../schema/removed-settings.ts';
-import { isObject, type Path, partAt, pathText, type SettingSchema } from '../schema/setting.ts';
-
-/** What is wrong with the configuration, in words for the person who wrote it: all of it at once. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-  readonly problems: readonly string[];
-
-  /** @param heading what all the problems come from */
-  constructor(problems: readonly string[], { heading, ...options }: ErrorOptions & { heading?: string } = {}) {
-    const [first = 'not valid'] = problems;
-    const above = heading ?? `${problems.length} problems`;
-    super(problems.length > 1 || heading !== undefined ? `${above}:\n  ${problems.join('\n  ')}` : first, options);
-    this.problems = problems;
-  }
-}
+import { isObject, type Path, partAt, pathText, type SettingSchema, schemaAt } from '../schema/setting.ts';
 
 export interface ProblemsOptions {
-  /** The variable or option that a value comes from; undefined for the file and the defaults. */
+  /** Returns the variable or option that a value comes from; undefined for the file and the defaults. */
   readonly sourceOf: (path: Path) => string | undefined;
-  /** Whether a value must not be shown, whatever setting it is of. */
+  /** Whether a value must not be shown, independent of its setting. */
   readonly isHidden: (path: Path) => boolean;
-  /** Whether a value was copied from another setting: what is wrong with it is said there. */
+  /** Whether a value was copied from another setting: its problems are reported there. */
   readonly isCopy: (path: Path) => boolean;
 }
 
-/** Collects problems, at most one for each place: what comes after the first at the same place is a consequence of it. */
+/** Collects problems, at most one for each path: later ones at the same path follow from the first. */
 export class Problems {
   readonly #lines = new Map<string, string>();
   readonly #options: ProblemsOptions;
@@ -48,15 +34,15 @@ export class Problems {
     this.addLine(`${at}${source === undefined ? '' : ` (${source})`}: ${problem}`, at);
   }
 
-  /** Of what has no path, such as a variable that is no setting. */
+  /** Adds a problem without a path, such as a variable of no setting. */
   addLine(line: string, key = line): void {
     if (!this.#lines.has(key)) this.#lines.set(key, line);
   }
 
-  /** A problem with a value, which is shown where it may be. */
-  addOf(path: Path, value: unknown, schema: SettingSchema | undefined, problem: string, meant?: string): void {
+  /** Adds a problem with a value; the value is shown unless it may be a secret. */
+  addValue(path: Path, value: unknown, schema: SettingSchema | undefined, problem: string, meant?: string): void {
     if (this.#options.isHidden(path) || schema?.secret !== undefined) this.add(path, problem);
-    // A text in place of a section may be any of the section's, such as an address with a password in it.
+    // A text in place of a section may be one of its settings, such as an address with a password.
     else if (schema?.type === 'object' && typeof value === 'string') this.add(path, `${problem}, is a text`);
     else this.add(path, `${problem}, is ${shown(value)}${meant === undefined ? '' : `; perhaps ${meant} is meant`}`);
   }
@@ -72,11 +58,11 @@ function shown(value: unknown): string {
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
-/** Holds a value against its schema, with all that is below it. */
+/** Checks a value and all its parts against the schema. */
 export function checkSettings(schema: SettingSchema, value: unknown, path: Path, problems: Problems): void {
   if (problems.isCopy(path)) return;
-  const isSound = hasRightForm(schema, value);
-  if (!isSound) problems.addOf(path, value, schema, `must be ${allowedText(schema)}${exampleText(schema)}`);
+  const isValid = hasRightForm(schema, value);
+  if (!isValid) problems.addValue(path, value, schema, `must be ${allowedText(schema)}${exampleText(schema)}`);
   if (Array.isArray(value) && schema.items !== undefined) {
     for (const [index, item] of value.entries()) checkSettings(schema.items, item, [...path, index], problems);
   } else if (isObject(value) && schema.properties !== undefined) {
@@ -84,17 +70,17 @@ export function checkSettings(schema: SettingSchema, value: unknown, path: Path,
   } else if (isObject(value) && schema.patternProperties !== undefined) {
     checkMap(schema, value, path, problems);
   }
-  if (!isSound) return;
+  if (!isValid) return;
   schema.check?.(value as never, (problem, at = [], meant) => {
     const part = partAt(value, at);
     const where = [...path, ...at];
-    // Of an object or list nothing can be shown that is not in the words already.
+    // Objects and lists are shown by their type only, which the problem names already.
     if (typeof part === 'object') problems.add(where, problem);
-    else problems.addOf(where, part, schemaAt(schema, at), problem, meant);
+    else problems.addValue(where, part, schemaAt(schema, at), problem, meant);
   });
 }
 
-/** Of an object or a list only what it is itself; its parts are looked at one by one. */
+/** Checks the keywords of JSON Schema for the value, without the parts of objects and lists. */
 function hasRightForm(schema: SettingSchema, value: unknown): boolean {
   if (schema.type === 'object') return isObject(value);
   if (schema.type === 'array') {
@@ -113,7 +99,7 @@ function hasRightForm(schema: SettingSchema, value: unknown): boolean {
       return typeof value === 'boolean';
     case undefined:
     default:
-      throw new Error(`a setting of a type that nobody checks: ${schema.type}`);
+      throw new Error(`a setting of an unknown type: ${schema.type}`);
   }
 }
 
@@ -151,29 +137,13 @@ function checkMap(schema: SettingSchema, value: Record<string, unknown>, path: P
   }
 }
 
-/** `did you mean port?`, or what there is where nothing is near. */
+/** `did you mean port?`, or the known names if none is near. */
 function suggestion(written: string, known: readonly string[]): string {
   const nearest = nearestName(written, known);
   return nearest === undefined ? `known are: ${known.join(', ')}` : `did you mean ${nearest}?`;
 }
 
-/** The schema at the end of a path; undefined where the path leads to no setting. */
-export function schemaAt(schema: SettingSchema, path: Path): SettingSchema | undefined {
-  const [key, ...rest] = path;
-  if (key === undefined) return schema;
-  const inner = typeof key === 'number' ? schema.items : memberSchema(schema, key);
-  return inner === undefined ? undefined : schemaAt(inner, rest);
-}
-
-function memberSchema(
-  { properties = {}, patternProperties = {} }: SettingSchema,
-  key: string,
-): SettingSchema | undefined {
-  if (Object.hasOwn(properties, key)) return properties[key];
-  return Object.entries(patternProperties).find(([pattern]) => new RegExp(pattern).test(key))?.[1];
-}
-
-/** What a setting may be, as it reads after "must be". */
+/** Describes the allowed values, to follow "must be". */
 export function allowedText(schema: SettingSchema): string {
   const { minimum, maximum, minLength = 0, maxLength, minItems = 0, maxItems } = schema;
   if (schema.allowed !== undefined) return schema.allowed;
@@ -196,7 +166,7 @@ export function allowedText(schema: SettingSchema): string {
   }
 }
 
-/** `, such as …` where a shape is expected that words alone do not show. */
+/** `, such as …` for values whose form words alone do not show. */
 function exampleText({ type, allowed, pattern, examples }: SettingSchema): string {
   const example = examples?.[0];
   if (example === undefined) return '';

@@ -1,12 +1,12 @@
-/** Stands where a secret would. */
+/** Replaces a secret. */
 export const MASK = '***';
 
-/** A URL without user, password and what follows its path. */
+/** Masks user, password, query and fragment of a URL. */
 export function maskedUrl(text: string): string {
   return text.replace(/\/\/.*@/s, `//${MASK}@`).replace(/[?#].*$/s, `?${MASK}`);
 }
 
-/** The base URL of an API without what follows its host: a path may be a key as well, which some providers have there. */
+/** Masks what follows the host of a base URL: some providers have the key in the path. */
 export function maskedBaseUrl(text: string): string {
   const [, origin, rest] = /^(https?:\/\/[^/\\?#@]+)\/?(.*)$/is.exec(text) ?? [];
   if (origin === undefined) return MASK;

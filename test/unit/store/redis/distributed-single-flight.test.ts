@@ -1,13 +1,13 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { sleep } from '../../../../src/lib/concurrency/clock.ts';
-import { createSeal } from '../../../../src/store/redis/seal.ts';
 import {
-  createSharedWork,
+  createDistributedSingleFlight,
   LEASE_MS,
   MAX_PROGRESS_BYTES,
-  type SharedTask,
-} from '../../../../src/store/redis/shared-work.ts';
+  type SingleFlightTask,
+} from '../../../../src/store/redis/distributed-single-flight.ts';
+import { createSeal } from '../../../../src/store/redis/seal.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { createLogLines } from '../../../support/log-lines.ts';
@@ -18,23 +18,26 @@ const SECRET = 'the secret of the replicas';
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const textOf = (value: Uint8Array | undefined): string | undefined => value && new TextDecoder().decode(value);
 
-/** Outcomes are texts; one that starts with `bad` is accepted by nobody, and `secret` is kept. */
+/** Outcomes are texts; `bad …` is rejected by other replicas, and `secret …` is not shared. */
 function createReplicas({ secret }: { secret: string | undefined } = { secret: SECRET }) {
   const clock = new FakeClock();
   const values = createMemorySharedValues(clock);
   const registry = new Registry();
   const log = createLogLines();
   const open = (own: string | undefined = secret) =>
-    createSharedWork({
+    createDistributedSingleFlight({
       ...{ values, clock, logger: log.logger, metrics: createMetrics(registry) },
       seal: createSeal(own, 'test:'),
     });
   const done: string[] = [];
 
-  function taskOf(name: string, more: Partial<SharedTask<string>> & { takesMs?: number; isProven?: boolean } = {}) {
+  function taskOf(
+    name: string,
+    more: Partial<SingleFlightTask<string>> & { takesMs?: number; isProven?: boolean } = {},
+  ) {
     const { takesMs = 200, isProven = true, ...rest } = more;
-    const heard: (string | undefined)[] = [];
-    const task: SharedTask<string> = {
+    const progressed: (string | undefined)[] = [];
+    const task: SingleFlightTask<string> = {
       patienceMs: 10_000,
       async work() {
         await sleep(clock, takesMs);
@@ -47,16 +50,16 @@ function createReplicas({ secret }: { secret: string | undefined } = { secret: S
         const text = textOf(outcome.bytes)!;
         return text.startsWith('bad') ? undefined : `${text} of another`;
       },
-      progress: () => bytes(`${name} is at it`),
-      onProgress: (progress) => void heard.push(textOf(progress)),
+      progress: () => bytes(`${name} works`),
+      onProgress: (progress) => void progressed.push(textOf(progress)),
       ...rest,
     };
-    return { ...task, heard };
+    return { ...task, progressed };
   }
 
   function run(
     work: ReturnType<typeof open>,
-    task: SharedTask<string>,
+    task: SingleFlightTask<string>,
     signal: AbortSignal = new AbortController().signal,
   ) {
     const result = work.run(KEY, task, signal);
@@ -72,20 +75,20 @@ function createReplicas({ secret }: { secret: string | undefined } = { secret: S
 }
 
 describe('equal work of several replicas', () => {
-  test('is done once: the others wait for its outcome, and hear how it goes', async () => {
+  test('runs once; the others wait for the outcome and receive progress', async () => {
     const { clock, open, done, taskOf, run, counted } = createReplicas();
     const second = taskOf('second');
     const results = [run(open(), taskOf('first')), run(open(), second), run(open(), taskOf('third'))];
     await clock.advance(400);
     expect(await Promise.all(results)).toEqual(['first', 'first of another', 'first of another']);
     expect(done).toEqual(['first']);
-    // First of all that another is at it, and then how far it is.
-    expect(second.heard).toEqual([undefined, 'first is at it']);
+    // First that another replica has the lease, then its progress.
+    expect(second.progressed).toEqual([undefined, 'first works']);
     expect([await counted('ours'), await counted('waited')]).toEqual([1, 2]);
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('has its outcome later too, until its time is over', async () => {
+  test('has its outcome until it expires', async () => {
     const { clock, values, open, done, taskOf, run, counted } = createReplicas();
     void run(open(), taskOf('first'));
     await clock.advance(300);
@@ -99,7 +102,7 @@ describe('equal work of several replicas', () => {
     expect(done).toEqual(['first', 'third']);
   });
 
-  test('that is not shared is done by one after the other', async () => {
+  test('with an unshared outcome runs on each replica in turn', async () => {
     const { clock, open, done, taskOf, run } = createReplicas();
     const results = [run(open(), taskOf('secret 1')), run(open(), taskOf('secret 2'))];
     await clock.advance(1_000);
@@ -107,7 +110,7 @@ describe('equal work of several replicas', () => {
     expect(done).toHaveLength(2);
   });
 
-  test('that fails or is given up lets the next one do it, at once', async () => {
+  test('that fails or is cancelled runs on the next replica at once', async () => {
     const { clock, values, open, taskOf, run } = createReplicas();
     const failing = run(open(), taskOf('x', { work: () => Promise.reject(new Error('broken')) }));
     await expect(failing).rejects.toThrow('broken');
@@ -117,14 +120,14 @@ describe('equal work of several replicas', () => {
     const left = run(open(), taskOf('left', { work: () => sleep(clock, 5_000, leaving.signal).then(() => 'left') }));
     const next = run(open(), taskOf('next'));
     await clock.advance(500);
-    leaving.abort(new Error('nobody waits'));
-    await expect(left).rejects.toThrow('nobody waits');
+    leaving.abort(new Error('cancelled'));
+    await expect(left).rejects.toThrow('cancelled');
     await clock.advance(400);
     expect(await next).toBe('next');
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('takes long: the lease is kept', async () => {
+  test('keeps the lease while it runs long', async () => {
     const { clock, open, done, taskOf, run } = createReplicas();
     const results = [run(open(), taskOf('slow', { takesMs: 9_000 })), run(open(), taskOf('other'))];
     await clock.advance(9_200);
@@ -132,7 +135,7 @@ describe('equal work of several replicas', () => {
     expect(done).toEqual(['slow']);
   });
 
-  test('whoever leaves before it knows that the lease is its own gives it back', async () => {
+  test('a cancellation while the lease is acquired releases it', async () => {
     const { values, open, taskOf, run } = createReplicas();
     const leaving = new AbortController();
     const left = run(open(), taskOf('left'), leaving.signal);
@@ -141,7 +144,7 @@ describe('equal work of several replicas', () => {
     expect(values.entries.size).toBe(0);
   });
 
-  test('whoever waits may leave, and then nothing of it stays', async () => {
+  test('a cancellation while waiting leaves no timers', async () => {
     const { clock, open, taskOf, run } = createReplicas();
     void run(open(), taskOf('slow', { takesMs: 3_000 }));
     const leaving = new AbortController();
@@ -154,12 +157,12 @@ describe('equal work of several replicas', () => {
   });
 });
 
-describe('a replica that dies', () => {
-  test('holds the others up for as long as its lease lasts, and one of them takes over', async () => {
+describe('a dead replica', () => {
+  test('delays the others until its lease expires, and one of them takes over', async () => {
     const { clock, values, open, done, taskOf, run, counted } = createReplicas();
     void run(open(), taskOf('dying', { takesMs: Number.POSITIVE_INFINITY }));
     await clock.advance(50);
-    // From now on it does not renew its lease.
+    // It no longer renews its lease.
     const { value } = values.entries.get(KEY)!;
     const { replace } = values;
     values.replace = async (key, expected, replacement) =>
@@ -176,7 +179,7 @@ describe('a replica that dies', () => {
 });
 
 describe('a store that is away', () => {
-  test('lets each do it alone, also those that wait', async () => {
+  test('lets each replica work alone, waiting ones too', async () => {
     const { clock, values, open, done, taskOf, run, counted } = createReplicas();
     values.isAway = true;
     expect(await Promise.race([run(open(), taskOf('now', { takesMs: 0 })), clock.advance(10).then(() => 'late')])).toBe(
@@ -193,7 +196,7 @@ describe('a store that is away', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('and forgets: the outcome is written all the same', async () => {
+  test('and returns empty still gets the outcome', async () => {
     const { clock, values, open, taskOf, run } = createReplicas();
     const one = run(open(), taskOf('one'));
     await clock.advance(50);
@@ -207,11 +210,11 @@ describe('a store that is away', () => {
   });
 });
 
-describe('lies', () => {
+describe('forged values', () => {
   const token = new Uint8Array(16).fill(7);
   const planted: [string, Uint8Array][] = [
-    ['nonsense', bytes('nonsense')],
-    ['nothing', new Uint8Array()],
+    ['random bytes', bytes('nonsense')],
+    ['an empty value', new Uint8Array()],
     ['an unsealed lease', Buffer.concat([token, Buffer.from([1, 0, 0, 0, 0])])],
     ['an unsealed outcome', Buffer.concat([token, Buffer.from([2]), bytes('planted')])],
     ['a value that is too long', new Uint8Array(1_000_000).fill(1)],
@@ -225,7 +228,7 @@ describe('lies', () => {
     if (value.length > 0) expect(log.lines.join('')).toContain('store.sharedSecret');
   });
 
-  test('an outcome that is not accepted is replaced by one that is', async () => {
+  test('a rejected outcome is replaced', async () => {
     const { clock, open, done, taskOf, run, counted } = createReplicas();
     void run(open(), taskOf('bad one'));
     await clock.advance(300);
@@ -237,19 +240,19 @@ describe('lies', () => {
     expect(await counted('refused')).toBe(1);
   });
 
-  test('a lease that nobody keeps, planted again and again: it holds nobody up for longer than a lease', async () => {
+  test('a replayed lease without renewals delays no longer than a real one', async () => {
     const { clock, values, open, taskOf, run } = createReplicas();
     void run(open(), taskOf('holder', { takesMs: 10 }));
     const { value } = values.entries.get(KEY)!;
     await clock.advance(50);
-    // A lease that was real once, and never ends.
+    // A copy without expiry.
     values.entries.set(KEY, { value, endsMs: Number.POSITIVE_INFINITY });
     const result = run(open(), taskOf('other', { takesMs: 0 }));
     await clock.advance(LEASE_MS + 200);
     expect(await result).toBe('other');
   });
 
-  test('outcomes that are planted faster than they are replaced are given up on', async () => {
+  test('a replica works alone if forged outcomes return faster than it replaces them', async () => {
     const { clock, values, open, taskOf, run } = createReplicas({ secret: undefined });
     const { replace } = values;
     let plantings = 0;
@@ -267,7 +270,7 @@ describe('lies', () => {
     expect(plantings).toBe(4);
   });
 
-  test('a lease that is kept for ever by somebody without a secret: patience has an end', async () => {
+  test('the wait for a forged lease that is always renewed is bounded', async () => {
     const { clock, values, open, taskOf, run } = createReplicas({ secret: undefined });
     const keep = (count: number): void => {
       const value = Buffer.concat([token, Buffer.from([1, 0, 0, 0, count % 256])]);
@@ -281,14 +284,14 @@ describe('lies', () => {
     await clock.advance(20_000);
   });
 
-  test('a failure that is put back again and again is believed for minutes, and not for ever', async () => {
+  test('a replayed failure is accepted for minutes only', async () => {
     const { clock, values, open, done, taskOf, run, log, counted } = createReplicas();
     void run(open(), taskOf('failure', { isProven: false }));
     await clock.advance(300);
-    // A copy that never ends.
+    // A copy without expiry.
     const { value } = values.entries.get(KEY)!;
     values.entries.set(KEY, { value, endsMs: Number.POSITIVE_INFINITY });
-    // As long as clocks may differ.
+    // The tolerated difference of clocks.
     await clock.advance(60_000 + 119_000);
     expect(await run(open(), taskOf('early'))).toBe('failure of another');
     await clock.advance(2_000);
@@ -297,10 +300,10 @@ describe('lies', () => {
     expect(await late).toBe('late');
     expect(done).toEqual(['failure', 'late']);
     expect(await counted('refused')).toBe(1);
-    expect(log.lines.join('')).toContain('whose time is over');
+    expect(log.lines.join('')).toContain('expired failure');
   });
 
-  test('a word that is sealed and has no time in it is no outcome', async () => {
+  test('a sealed unproven outcome without an end is rejected', async () => {
     const { clock, values, open, taskOf, run } = createReplicas();
     const name = `${KEY} ${Buffer.from(token).toString('hex')}`;
     const value = Buffer.concat([token, createSeal(SECRET, 'test:').seal(name, Buffer.from([3, 1]))]);
@@ -310,7 +313,7 @@ describe('lies', () => {
     expect(await result).toBe('one');
   });
 
-  test('replicas with different secrets do not believe each other', async () => {
+  test('replicas with different secrets reject each other', async () => {
     const { clock, open, done, taskOf, run } = createReplicas();
     void run(open(), taskOf('one'));
     await clock.advance(300);
@@ -322,16 +325,16 @@ describe('lies', () => {
 });
 
 describe('without a secret', () => {
-  test('what is proven is shared, and nobody is told how it goes', async () => {
+  test('proven outcomes are shared, progress is not', async () => {
     const { clock, open, taskOf, run } = createReplicas({ secret: undefined });
     const other = taskOf('other');
     const results = [run(open(), taskOf('one')), run(open(), other)];
     await clock.advance(400);
     expect(await Promise.all(results)).toEqual(['one', 'one of another']);
-    expect(other.heard.every((progress) => progress === undefined)).toBe(true);
+    expect(other.progressed.every((progress) => progress === undefined)).toBe(true);
   });
 
-  test('a mere word is neither shared nor believed', async () => {
+  test('unproven outcomes are neither shared nor accepted', async () => {
     const { clock, values, open, done, taskOf, run } = createReplicas({ secret: undefined });
     void run(open(), taskOf('one', { isProven: false }));
     await clock.advance(300);
@@ -346,7 +349,7 @@ describe('without a secret', () => {
 });
 
 describe('bounds', () => {
-  test('a word of a holder that has lost its lease is not written over another', async () => {
+  test('an unproven outcome of a lost lease does not replace another value', async () => {
     const { clock, values, open, taskOf, run } = createReplicas();
     void run(open(), taskOf('word', { isProven: false }));
     await clock.advance(50);
@@ -356,7 +359,7 @@ describe('bounds', () => {
     expect(values.entries.get(KEY)!.value).toBe(theirs);
   });
 
-  test('progress that is too long is not told, and an outcome that is too long not shared', async () => {
+  test('too long progress and outcomes are not shared', async () => {
     const { clock, values, open, taskOf, run } = createReplicas();
     const long = new Uint8Array(MAX_PROGRESS_BYTES + 1);
     const share = () => ({ bytes: new Uint8Array(512 * 1024), ttlMs: 1_000, isProven: true });

@@ -1,11 +1,11 @@
-import { isObject, type Path, type SettingSchema } from '../schema/setting.ts';
+import type { Path, SettingSchema } from './setting.ts';
 
-/** What every variable of the environment that is ours starts with. */
+/** The prefix of the service's environment variables. */
 export const PREFIX = 'SIGNATURE_AGGREGATOR_';
-/** Between the levels of a path. */
+/** Separates the levels of a path. */
 const SEPARATOR = '__';
 
-/** The variable that sets a setting: SIGNATURE_AGGREGATOR_NETWORKS__FUJI__TRACKED_SUBNET_IDS. */
+/** Returns the variable of a setting: SIGNATURE_AGGREGATOR_NETWORKS__FUJI__TRACKED_SUBNET_IDS. */
 export function variableName(path: readonly string[]): string {
   return PREFIX + path.map(upperSnake).join(SEPARATOR);
 }
@@ -22,7 +22,7 @@ interface Named {
   readonly schema: SettingSchema;
 }
 
-/** The setting of a variable; undefined where it is of none. */
+/** Finds the setting of a variable; undefined if there is none. */
 export function settingOfVariable(root: SettingSchema, variable: string): Named | undefined {
   let schema = root;
   const path: string[] = [];
@@ -46,7 +46,7 @@ function stepInto(schema: SettingSchema, segment: string): { name: string; schem
   return new RegExp(pattern).test(name) && upperSnake(name) === segment ? { name, schema: inner } : undefined;
 }
 
-/** Every setting that can be set by itself, in the order of the schema; those of a network once for each of the names. */
+/** Lists every setting that can be set separately, in the order of the schema; those of a network once for each of the names. */
 export function settingsOf(root: SettingSchema, networks: readonly string[]): Named[] {
   const found: Named[] = [];
   const visit = (schema: SettingSchema, path: readonly string[]): void => {
@@ -59,7 +59,7 @@ export function settingsOf(root: SettingSchema, networks: readonly string[]): Na
   return found;
 }
 
-/** Texts as they are; numbers and booleans as they are written; lists and objects as JSON. Anything else stays text. */
+/** Reads numbers, booleans, and lists and objects in JSON. Any other text stays as it is, for the checks that follow. */
 export function parseVariable(text: string, schema: SettingSchema): unknown {
   switch (schema.type) {
     case 'integer':
@@ -79,17 +79,7 @@ export function parseVariable(text: string, schema: SettingSchema): unknown {
   }
 }
 
-/** A copy of the value with one part set. Undefined where the path leads through something that is no object. */
-export function withPart(value: unknown, [key, ...rest]: readonly string[], part: unknown): unknown {
-  if (key === undefined) return part;
-  const object = value ?? {};
-  if (!isObject(object)) return undefined;
-  const inner = Object.hasOwn(object, key) ? object[key] : undefined;
-  const set = withPart(inner, rest, part);
-  return set === undefined ? undefined : { ...object, [key]: set };
-}
-
-/** Whether one path is the other, or leads through it. */
+/** Tests whether a path equals the other one, or lies below it. */
 export function isWithin(path: Path, other: Path): boolean {
   return other.every((key, index) => path[index] === key);
 }

@@ -9,70 +9,68 @@ import type { Seal } from './seal.ts';
 import type { SharedValues } from './shared-values.ts';
 
 /**
- * Work that replicas do once between them: the first that asks gets a lease, and the others wait for its outcome. Under one key there
- * is either the lease, renewed while the work goes on, or the outcome. Whoever finds neither, or a lease that its holder has let
- * go, takes over. Where the store is away, each replica does the work itself.
+ * Single flight over replicas: the first one gets a lease and works, the others wait for its outcome. The store has either the lease,
+ * renewed during the work, or the outcome under one key. A replica that finds neither, or an expired lease, takes over. Without the
+ * store each replica works itself.
  */
-export interface SharedWork {
+export interface DistributedSingleFlight {
   /** Rejects with what `work` throws, or the signal's reason. */
-  run<Outcome>(key: string, task: SharedTask<Outcome>, signal: AbortSignal): Promise<Outcome>;
+  run<Outcome>(key: string, task: SingleFlightTask<Outcome>, signal: AbortSignal): Promise<Outcome>;
 }
 
-export interface SharedTask<Outcome> {
-  /** How long to wait for others at most, however much they seem to be at it. */
+export interface SingleFlightTask<Outcome> {
+  /** The longest wait for another replica, even while it renews its lease. */
   readonly patienceMs: number;
-  /** @param waitedMs time spent with waiting for another replica before */
+  /** @param waitedMs time spent waiting for another replica */
   work(waitedMs: number): Promise<Outcome>;
-  /** What other replicas may have of it; undefined where each has to find out itself. */
+  /** Encodes the outcome for other replicas; undefined if it must not be shared. */
   share(outcome: Outcome): SharedOutcome | undefined;
-  /** The outcome that another replica has shared; undefined where it is not good here. */
+  /** Decodes the outcome of another replica; undefined rejects it. */
   accept(outcome: Pick<SharedOutcome, 'bytes' | 'isProven'>): Promise<Outcome | undefined>;
-  /** How far it is, for those who wait; at most {@link MAX_PROGRESS_BYTES}, or it is not told. */
+  /** Encodes the progress for waiting replicas; dropped above {@link MAX_PROGRESS_BYTES}. */
   progress(): Uint8Array | undefined;
-  /** Another replica is at it: called when this is found out, and then whenever it has told how far it is. */
+  /** Called when another replica is found to hold the lease, and at each of its progress updates. */
   onProgress(progress: Uint8Array | undefined): void;
 }
 
 export interface SharedOutcome {
   readonly bytes: Uint8Array;
-  /** How long it is good. What is not proven says so itself under its seal, whatever the store makes of it. */
+  /** The lifetime. Unproven outcomes also have their end under the seal, independent of the store. */
   readonly ttlMs: number;
-  /** Whether whoever reads it can check that it is right. If not, it is shared only under a seal. */
+  /** Whether readers can verify it. If not, it is shared only under a seal. */
   readonly isProven: boolean;
 }
 
-/** A replica that has died, or lost its way to the store, holds the others up for this long. */
+/** A replica that died, or lost the store, delays the others for this long. */
 export const LEASE_MS = 2_000;
-/** Several renewals may be late, and the lease still holds. The first comes early, to tell how the work goes. */
+/** The lease survives several late renewals. The first is early, to publish progress. */
 const FIRST_RENEWAL_MS = 100;
 const RENEWAL_MS = 400;
-/** Pauses between looks at another replica's work; collections take some 100 ms. 256 of them are at most 2,560 commands a second. */
-const FIRST_LOOK_MS = 10;
-const MAX_LOOK_MS = 100;
-/** Room for the states of some thousand validators. */
+/** Pauses between polls of another replica's work; collections take about 100 ms. 256 of them are at most 2,560 commands a second. */
+const FIRST_POLL_MS = 10;
+const MAX_POLL_MS = 100;
+/** The states of several thousand validators. */
 export const MAX_PROGRESS_BYTES = 32 * 1024;
-/** Signed messages have at most some 300 KB. An outcome beyond it is not shared. */
+/** Signed messages have at most about 300 KB. Larger outcomes are not shared. */
 const MAX_VALUE_BYTES = 512 * 1024;
-/** Outcomes that are not good are replaced; somebody who keeps planting them cannot keep us from the work. */
-const MAX_REFUSED = 3;
+/** Limit of replaced values, after which the replica works alone, so that forged values cannot block it. */
+const MAX_REJECTED = 3;
 
 /**
- * How much later than its end an outcome still counts that is not proven. Nodes refuse whoever's clock is a minute off, so the clocks
- * of replicas that work differ by no more than twice that. Whoever can write to the store can put a failure back for so long, and
- * not for ever.
+ * How long after its end an unproven outcome is still accepted. Nodes reject peers whose clock is off by a minute, so clocks of working
+ * replicas differ by at most two. An attacker with write access to the store can replay a failure only for this long.
  */
 const CLOCK_TOLERANCE_MS = 120_000;
-/** Unix milliseconds, before what is not proven. */
+/** The end of an unproven outcome in Unix milliseconds, before its bytes. */
 const TIME_BYTES = 8;
 
-const STALE =
-  'the shared store has a failure whose time is over: somebody has put it back there, or the clocks of replicas differ by minutes';
-const NONSENSE =
+const STALE = 'the shared store has an expired failure: it was replayed, or the clocks of replicas differ by minutes';
+const FORGED =
   'the shared store has a value that no replica with our secret has written: is store.sharedSecret the same everywhere?';
 const TOKEN_BYTES = 16;
-const KIND = { lease: 1, proven: 2, word: 3 } as const;
+const KIND = { lease: 1, proven: 2, unproven: 3 } as const;
 
-export interface SharedWorkOptions {
+export interface DistributedSingleFlightOptions {
   readonly values: SharedValues;
   readonly seal: Seal;
   readonly clock: Clock;
@@ -80,39 +78,39 @@ export interface SharedWorkOptions {
   readonly metrics: Metrics;
 }
 
-export function createSharedWork(options: SharedWorkOptions): SharedWork {
-  return new LeasedWork(options);
+export function createDistributedSingleFlight(options: DistributedSingleFlightOptions): DistributedSingleFlight {
+  return new RedisSingleFlight(options);
 }
 
-/** What is under a key. */
+/** The value under a key. */
 type Found =
   | { readonly kind: 'ours'; readonly token: Uint8Array }
   | { readonly kind: 'theirs'; readonly raw: Uint8Array; readonly progress: Uint8Array | undefined }
   | { readonly kind: 'done'; readonly raw: Uint8Array; readonly bytes: Uint8Array; readonly isProven: boolean }
-  | { readonly kind: 'nonsense' | 'stale'; readonly raw: Uint8Array }
+  | { readonly kind: 'forged' | 'stale'; readonly raw: Uint8Array }
   | { readonly kind: 'away' };
 
-class LeasedWork implements SharedWork {
-  readonly #options: SharedWorkOptions;
-  readonly #runs: ReturnType<typeof declareSharedWorkMetrics>;
+class RedisSingleFlight implements DistributedSingleFlight {
+  readonly #options: DistributedSingleFlightOptions;
+  readonly #runs: ReturnType<typeof declareMetrics>;
   readonly #warn: ThrottledWarnings;
 
-  constructor(options: SharedWorkOptions) {
+  constructor(options: DistributedSingleFlightOptions) {
     this.#options = options;
-    this.#runs = declareSharedWorkMetrics(options.metrics);
+    this.#runs = declareMetrics(options.metrics);
     this.#warn = createThrottledWarnings(options.logger, options.clock);
   }
 
-  async run<Outcome>(key: string, task: SharedTask<Outcome>, signal: AbortSignal): Promise<Outcome> {
+  async run<Outcome>(key: string, task: SingleFlightTask<Outcome>, signal: AbortSignal): Promise<Outcome> {
     const { clock } = this.#options;
     const startMs = clock.monotonicMs();
     const waitedMs = (): number => clock.monotonicMs() - startMs;
-    /** The lease that was seen last, and since when it has been the same. */
+    /** The last lease found, and the time since it is unchanged. */
     let seen: { readonly raw: Uint8Array; readonly sinceMs: number } | undefined;
-    /** What is to be replaced. */
+    /** The value to replace. */
     let dead: Uint8Array | undefined;
-    let refused = 0;
-    let lookMs = FIRST_LOOK_MS;
+    let rejected = 0;
+    let pollMs = FIRST_POLL_MS;
     for (;;) {
       const found = await this.#enter(key, dead);
       dead = undefined;
@@ -133,9 +131,9 @@ class LeasedWork implements SharedWork {
           dead = found.raw;
           break;
         }
-        case 'nonsense':
+        case 'forged':
         case 'stale':
-          this.#warn(found.kind, {}, found.kind === 'stale' ? STALE : NONSENSE);
+          this.#warn(found.kind, {}, found.kind === 'stale' ? STALE : FORGED);
           dead = found.raw;
           break;
         case 'theirs':
@@ -143,27 +141,27 @@ class LeasedWork implements SharedWork {
             seen = { raw: found.raw, sinceMs: clock.monotonicMs() };
             task.onProgress(found.progress);
           } else if (clock.monotonicMs() - seen.sinceMs >= LEASE_MS) {
-            // The store should have dropped it: perhaps nobody has ever held it.
+            // The store should have expired it: it may be forged.
             dead = found.raw;
           }
           break;
         case 'away':
       }
       if (dead !== undefined) {
-        refused += 1;
+        rejected += 1;
         this.#runs.inc({ outcome: 'refused' });
-        if (refused <= MAX_REFUSED) continue;
+        if (rejected <= MAX_REJECTED) continue;
       }
-      if (found.kind !== 'theirs' || refused > MAX_REFUSED || waitedMs() >= task.patienceMs) {
+      if (found.kind !== 'theirs' || rejected > MAX_REJECTED || waitedMs() >= task.patienceMs) {
         this.#runs.inc({ outcome: 'alone' });
         return task.work(waitedMs());
       }
-      await sleep(clock, lookMs, signal);
-      lookMs = Math.min(MAX_LOOK_MS, 2 * lookMs);
+      await sleep(clock, pollMs, signal);
+      pollMs = Math.min(MAX_POLL_MS, 2 * pollMs);
     }
   }
 
-  /** @param dead what may be replaced, though it is there */
+  /** @param dead a value to replace */
   async #enter(key: string, dead: Uint8Array | undefined): Promise<Found> {
     const { values } = this.#options;
     const token = randomBytes(TOKEN_BYTES);
@@ -182,7 +180,7 @@ class LeasedWork implements SharedWork {
   async #workUnderLease<Outcome>(
     key: string,
     token: Uint8Array,
-    task: SharedTask<Outcome>,
+    task: SingleFlightTask<Outcome>,
     waitedMs: number,
   ): Promise<Outcome> {
     let shared: SharedOutcome | undefined;
@@ -192,23 +190,22 @@ class LeasedWork implements SharedWork {
       shared = task.share(outcome);
       return outcome;
     } finally {
-      // Nobody here waits for it.
       if (shared === undefined) this.#release(key, token);
       else this.#finish(key, token, shared);
     }
   }
 
-  #renew<Outcome>(key: string, token: Uint8Array, task: SharedTask<Outcome>): Disposable {
+  #renew<Outcome>(key: string, token: Uint8Array, task: SingleFlightTask<Outcome>): Disposable {
     const { clock, values, seal } = this.#options;
     let isOver = false;
     let count = 0;
     let cancel = clock.after(FIRST_RENEWAL_MS, () => void renew());
     const renew = async (): Promise<void> => {
       count += 1;
-      // Each is another, as this is how others see that somebody is at it.
+      // The counter makes each renewal distinct: others see that the work continues.
       const value = this.#lease(key, token, count, seal.isOfSecret ? task.progress() : undefined);
       const replaced = await values.replace(key, token, { value, ttlMs: LEASE_MS, maxBytes: 0 });
-      // Another replica has it now, or the outcome. While the store is away there is no lease, and there may be one again.
+      // If another value is there, the lease is lost. If the store is away, the lease may be restored later.
       if (isOver || replaced.kind === 'other') return;
       cancel = clock.after(RENEWAL_MS, () => void renew());
     };
@@ -224,9 +221,9 @@ class LeasedWork implements SharedWork {
     const { values, seal } = this.#options;
     const value = isProven
       ? this.#value(key, token, KIND.proven, bytes)
-      : this.#value(key, token, KIND.word, withEnd(bytes, this.#options.clock.now() + ttlMs));
+      : this.#value(key, token, KIND.unproven, withEnd(bytes, this.#options.clock.now() + ttlMs));
     if (value.length > MAX_VALUE_BYTES || !(isProven || seal.isOfSecret)) this.#release(key, token);
-    // What is proven is good for all, also where the lease was lost.
+    // A proven outcome is valid even if the lease was lost.
     else if (isProven) void values.set(key, value, ttlMs);
     else void values.replace(key, token, { value, ttlMs, maxBytes: 0 });
   }
@@ -238,42 +235,42 @@ class LeasedWork implements SharedWork {
   #lease(key: string, token: Uint8Array, count: number, progress: Uint8Array | undefined): Uint8Array {
     const counter = Buffer.alloc(4);
     counter.writeUInt32BE(count);
-    const told = progress === undefined || progress.length > MAX_PROGRESS_BYTES ? new Uint8Array() : progress;
-    return this.#value(key, token, KIND.lease, concatBytes(counter, told));
+    const payload = progress === undefined || progress.length > MAX_PROGRESS_BYTES ? new Uint8Array() : progress;
+    return this.#value(key, token, KIND.lease, concatBytes(counter, payload));
   }
 
-  /** The token stands in front, where a script can compare it; the seal covers it too. */
+  /** The token is a prefix, which a script can compare; the seal covers it too. */
   #value(key: string, token: Uint8Array, kind: number, payload: Uint8Array): Uint8Array {
     const body = concatBytes(Uint8Array.of(kind), payload);
     return concatBytes(token, this.#options.seal.seal(sealedName(key, token), body));
   }
 
   #read(key: string, raw: Uint8Array): Found {
-    const nonsense: Found = { kind: 'nonsense', raw };
-    if (raw.length > MAX_VALUE_BYTES || raw.length < TOKEN_BYTES) return nonsense;
+    const forged: Found = { kind: 'forged', raw };
+    if (raw.length > MAX_VALUE_BYTES || raw.length < TOKEN_BYTES) return forged;
     const { seal } = this.#options;
     const body = seal.open(sealedName(key, raw.subarray(0, TOKEN_BYTES)), raw.subarray(TOKEN_BYTES));
-    if (body === undefined) return nonsense;
+    if (body === undefined) return forged;
     switch (body[0]) {
       case KIND.lease: {
         const progress = body.subarray(5);
         return { kind: 'theirs', raw, progress: seal.isOfSecret && progress.length > 0 ? progress : undefined };
       }
-      case KIND.word:
-        return seal.isOfSecret ? this.#readWord(raw, body.subarray(1)) : nonsense;
+      case KIND.unproven:
+        return seal.isOfSecret ? this.#readUnproven(raw, body.subarray(1)) : forged;
       case KIND.proven:
         return { kind: 'done', raw, bytes: body.subarray(1), isProven: true };
       case undefined:
       default:
-        return nonsense;
+        return forged;
     }
   }
 
-  #readWord(raw: Uint8Array, payload: Uint8Array): Found {
-    if (payload.length < TIME_BYTES) return { kind: 'nonsense', raw };
+  #readUnproven(raw: Uint8Array, payload: Uint8Array): Found {
+    if (payload.length < TIME_BYTES) return { kind: 'forged', raw };
     const view = new DataView(payload.buffer, payload.byteOffset, payload.byteLength);
-    const isOver = this.#options.clock.now() >= Number(view.getBigUint64(0)) + CLOCK_TOLERANCE_MS;
-    return isOver
+    const isExpired = this.#options.clock.now() >= Number(view.getBigUint64(0)) + CLOCK_TOLERANCE_MS;
+    return isExpired
       ? { kind: 'stale', raw }
       : { kind: 'done', raw, bytes: payload.subarray(TIME_BYTES), isProven: false };
   }
@@ -290,12 +287,12 @@ function sealedName(key: string, token: Uint8Array): string {
   return `${key} ${Buffer.from(token).toString('hex')}`;
 }
 
-function declareSharedWorkMetrics(metrics: Metrics) {
+function declareMetrics(metrics: Metrics) {
   return metrics.counter({
     name: 'shared_work_total',
     help:
-      'Collections under a store that replicas share: found (another replica has the outcome), waited (for it), ours, taken_over ' +
-      '(from a replica that let go), alone (without the store), refused (what was found there is not good; the collection goes on)',
+      'Collections with a shared store: found (the outcome of another replica), waited (for it), ours, taken_over (an expired lease), ' +
+      'alone (without the store), refused (an unusable value was replaced; the collection continues)',
     labels: ['outcome'],
   });
 }

@@ -1,5 +1,7 @@
-/** `host:port` or `[IPv6]:port`; undefined where the text is neither. */
-export function parsePeerAddress(text: string): { host: string; port: number } | undefined {
+import type { HostAndPort } from '../../lib/net/redis-address.ts';
+
+/** Parses `host:port` or `[IPv6]:port`; returns undefined if the text is neither. */
+export function parsePeerAddress(text: string): HostAndPort | undefined {
   const match = /^(?:\[(?<ipv6>[0-9a-fA-F:.]+)\]|(?<host>[^:\s]+)):(?<port>\d{1,5})$/.exec(text);
   const host = match?.groups?.['ipv6'] ?? match?.groups?.['host'];
   const port = Number(match?.groups?.['port']);

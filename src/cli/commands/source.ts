@@ -1,0 +1,73 @@
+import { AggregatorError } from '../../aggregation/aggregator-error.ts';
+import type { ServedNetwork } from '../../network/served-network.ts';
+import { describingFailures } from '../io/failures.ts';
+import { ProgressBar } from '../io/progress-bar.ts';
+import { ServiceClient } from '../io/service-client.ts';
+import { refusalOf, ServiceRefusal } from '../io/service-refusal.ts';
+import { print } from '../io/text.ts';
+
+/** Options of commands that ask a running service, or with `config` the validators themselves. */
+export interface SourceOptions {
+  readonly url: string;
+  readonly config?: string;
+  readonly network?: string;
+  readonly apiKey?: string;
+  /** In seconds. */
+  readonly timeout: number;
+  readonly json?: boolean;
+}
+
+export interface SourceCalls<Result> {
+  /** The network ID of the message, if there is one. */
+  readonly networkID: number | undefined;
+  readonly askService: (client: ServiceClient, bar: ProgressBar) => Promise<Result>;
+  /** Checks the request before the network is opened, and returns the call. */
+  readonly prepareOwn: () => (network: ServedNetwork, signal: AbortSignal, bar: ProgressBar) => Promise<Result>;
+}
+
+/**
+ * Asks the service or the validators, with a progress bar. With `--json` the body of an error is printed.
+ *
+ * @throws {CommandFailure}
+ */
+export async function askSource<Result>(options: SourceOptions, calls: SourceCalls<Result>): Promise<Result> {
+  try {
+    using bar = new ProgressBar();
+    return await describingFailures(() =>
+      options.config === undefined ? askService(options, calls, bar) : askOwn(options.config, options, calls, bar),
+    );
+  } catch (error) {
+    if (options.json === true && error instanceof ServiceRefusal) print(JSON.stringify(error.body, undefined, 2));
+    throw error;
+  }
+}
+
+async function askService<Result>(
+  { url, apiKey, timeout }: SourceOptions,
+  calls: SourceCalls<Result>,
+  bar: ProgressBar,
+): Promise<Result> {
+  await using client = new ServiceClient({ url, apiKey, timeoutMs: 1_000 * timeout });
+  bar.say(`asking ${url}`);
+  return await calls.askService(client, bar);
+}
+
+async function askOwn<Result>(
+  config: string,
+  { network: name, timeout }: SourceOptions,
+  { networkID, prepareOwn }: SourceCalls<Result>,
+  bar: ProgressBar,
+): Promise<Result> {
+  const call = prepareOwn();
+  // Loads nearly the whole service.
+  const { openOwnNetwork, untilStarted } = await import('./own-network.ts');
+  await using opened = new AsyncDisposableStack();
+  const network = await openOwnNetwork(opened, { config, name, networkID });
+  const signal = AbortSignal.timeout(1_000 * timeout);
+  try {
+    await untilStarted(network, signal, (text) => bar.say(text));
+    return await call(network, signal, bar);
+  } catch (error) {
+    throw error instanceof AggregatorError ? refusalOf(error) : error;
+  }
+}
