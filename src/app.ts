@@ -10,7 +10,7 @@ import { openWorkerPool } from './bls/service/worker-pool.ts';
 import type { Config, NetworkConfig } from './config/settings.ts';
 import { openConsole } from './console/server/console.ts';
 import type { Devnet } from './devnet/devnet.ts';
-import { AccessSettings } from './http/access/access-settings.ts';
+import type { AccessOptions } from './http/access/access.ts';
 import type { Server } from './http/request/http-server.ts';
 import { namingSettings } from './http/server/listen-error.ts';
 import { openMetricsServer } from './http/server/metrics-server.ts';
@@ -97,7 +97,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
     // Where the configuration names another node, that one is meant.
     if (config.upstream.endpoints.node === undefined) upstreams.open('node', node);
   });
-  const access = new AccessSettings({ ...accessOf(config), trustedProxies: config.server.trustedProxies, limits });
+  const access = { ...accessOf(config), trustedProxies: config.server.trustedProxies, limits };
   const settings = serverSettings(config, access, upstreams);
   const networks = config.networks.map((network) =>
     opened.use(
@@ -190,7 +190,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
     },
     async update(next) {
       logger.level = next.log.level;
-      access.update(accessOf(next));
+      Object.assign(access, accessOf(next));
       upstreams.update(next.upstream.endpoints);
       const updates = networks.map(async (network) => {
         const settings = next.networks.find(({ name }) => name === network.name);
@@ -212,7 +212,7 @@ function showBuild(metrics: Metrics, { bls }: Config): void {
     .set({ version: packageJson.version, node: process.version, bls_backend: bls.backend }, 1);
 }
 
-function accessOf({ access }: Config): Pick<AccessSettings, 'apiKeys' | 'unitsPerMinute'> {
+function accessOf({ access }: Config): Pick<AccessOptions, 'apiKeys' | 'unitsPerMinute'> {
   return {
     apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
     unitsPerMinute: access.unitsPerMinute === 0 ? undefined : access.unitsPerMinute,
@@ -220,7 +220,7 @@ function accessOf({ access }: Config): Pick<AccessSettings, 'apiKeys' | 'unitsPe
 }
 
 /** What the configuration says of the HTTP side. */
-function serverSettings({ server, upstream }: Config, access: AccessSettings, upstreams: Upstreams) {
+function serverSettings({ server, upstream }: Config, access: AccessOptions, upstreams: Upstreams) {
   return {
     corsOrigins: server.corsOrigins,
     maxConnections: server.maxConnections,

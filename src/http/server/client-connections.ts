@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { clientNetwork } from '../request/client-network.ts';
+import { clientNetwork } from '../access/client-identity.ts';
 import { ClientConnection, type ClientConnectionOptions } from './client-connection.ts';
 
 /** Bytes of memory that all connections may hold together: see {@link ClientConnection.heldBytes}. */

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { FairQueue } from '../../lib/concurrency/fair-queue.ts';
-import { clientNetwork } from '../request/client-network.ts';
+import { clientNetwork } from '../access/client-identity.ts';
 
 /** Clients send a body in a few pieces. 64 KB of one-byte chunks, as much as Node reads at once, are 11,000 and take some 20 ms. */
 const MAX_PIECES = 256;

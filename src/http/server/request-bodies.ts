@@ -4,10 +4,8 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { FairSemaphore, type Permit } from '../../lib/concurrency/fair-semaphore.ts';
 import { GrowingBuffer } from '../../lib/encoding/growing-buffer.ts';
 import type { Counter, Metrics } from '../../telemetry/metrics.ts';
+import { clientOf } from '../access/client-identity.ts';
 import { ClientGone, HttpError } from '../errors/http-error.ts';
-import { clientOf } from '../request/client-identity.ts';
-// Declares the `route` of a request.
-import type {} from '../request/follow-request.ts';
 import { type PieceCount, ReadScheduler } from './read-scheduler.ts';
 
 /**

@@ -1,8 +1,6 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
-import { clientOf } from '../request/client-identity.ts';
-// Declares the `route` of requests.
-import type {} from '../request/follow-request.ts';
+import { clientOf } from '../access/client-identity.ts';
 import type { Server } from '../request/http-server.ts';
 
 /** To parse, check and refuse a request takes up to half a millisecond, and an aggregation needs some ten turns of the event loop. */

@@ -139,7 +139,7 @@ describe('the OpenAPI document', () => {
       'network_unavailable',
     ]);
     expect(properties.code.description).toContain(
-      '- `not_connected`: The validators that are connected have too little weight',
+      '- `not_connected`: The connected validators have too little weight',
     );
     expect(properties.details.properties.missing.items.properties).toHaveProperty('nodeId');
     expect(schemaOf(413).properties.code.enum).toEqual(['body_too_large']);

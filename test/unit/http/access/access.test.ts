@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type AccessOptions, chargeMore } from '../../../../src/http/access/access.ts';
+import { clientNetwork } from '../../../../src/http/access/client-identity.ts';
 import { RPC_ACCESS } from '../../../../src/http/access/route-access.ts';
-import { clientNetwork } from '../../../../src/http/request/client-network.ts';
 import { createMemoryLimitCounters } from '../../../../src/store/local/limit-counters.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { createTestServer, expectError } from '../../api/api-fixture.ts';

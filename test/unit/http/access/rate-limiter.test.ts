@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Client } from '../../../../src/http/access/client-identity.ts';
 import { CLIENTS_PER_SITE, RateLimiter } from '../../../../src/http/access/rate-limiter.ts';
-import type { Client } from '../../../../src/http/request/client-identity.ts';
 import { createMemoryLimitCounters } from '../../../../src/store/local/limit-counters.ts';
 import { movableClock } from '../../../integration/proxy/movable-clock.ts';
 

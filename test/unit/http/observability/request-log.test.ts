@@ -216,7 +216,7 @@ describe('under a flood', () => {
     const malformed = (count: number): void => {
       for (let index = 0; index < count; index += 1) log.malformed(`m${index}`, 'invalid_request', 'HPE_TEST');
     };
-    const answered = (): void => log.over(REQUEST, REPLY, { isAnswered: true, status: 404, durationMs: 1 });
+    const answered = (): void => log.answered(REQUEST, REPLY, { isAnswered: true, status: 404, durationMs: 1 });
     for (let count = 0; count < 2_010; count += 1) answered();
     malformed(2_010);
     const of = (text: string) => lines().filter(({ msg }) => msg === text);
