@@ -4,7 +4,8 @@
  */
 export const LAYERS: readonly (readonly string[])[] = [
   ['lib/encoding'],
-  ['lib/cache', 'lib/concurrency'],
+  ['lib/concurrency'],
+  ['lib/cache'],
   ['lib/net'],
   ['warp/gen'],
   ['warp'],
@@ -32,7 +33,8 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['config/schema', 'config/load', 'config/go-aggregator', 'config'],
   ['network'],
   ['http/errors'],
-  ['http/request', 'http/access'],
+  ['http/request'],
+  ['http/access'],
   ['http/parameters'],
   ['http/observability'],
   ['http/server'],
