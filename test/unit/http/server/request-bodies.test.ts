@@ -163,7 +163,7 @@ describe.each([
 
     const second = parse(await text(send(ports[listener], head(path, headers), encode('['.repeat(60_000)))));
     expect(second).toMatchObject({ status, head: expect.stringMatching(/\r\nretry-after: 1\r\n/i) });
-    expect(second.body).toContain('too many bytes of request bodies are under way, of this client or of all');
+    expect(second.body).toContain('have reached their limit');
     expect(await metric('http_bodies_refused_total')).toBe(1);
 
     const other = head(PATH, { 'content-length': String(BODY.length) }, '10.0.0.2');
