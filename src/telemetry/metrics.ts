@@ -8,7 +8,7 @@ import {
 import type { Clock } from '../lib/concurrency/clock.ts';
 
 /**
- * Declares metrics. Each module declares those of its own code, by names without the prefix, which is added here. `with` adds labels to all
+ * Declares metrics. Each module declares the metrics of its code, by names without the prefix, which is added here. `with` adds labels to all
  * metrics of a module, such as its network; each network declares the same metrics with another label value.
  */
 export interface Metrics {

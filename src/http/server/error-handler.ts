@@ -10,7 +10,7 @@ import type { RequestLog } from '../observability/request-log.ts';
 import { JSON_TYPE } from '../request/json-type.ts';
 import { encodeEvent } from './event-stream.ts';
 
-/** Valid path parameters have at most 78 characters; longer ones up to this length get the error of their own check. */
+/** Valid path parameters have at most 78 characters; those up to this length are refused by the route's check. */
 export const MAX_PARAM_LENGTH = 1_000;
 
 export type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => void;
