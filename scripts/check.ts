@@ -1,22 +1,13 @@
 // node scripts/check.ts [REPORT]: runs every check of the code, all of them even where one fails, and exits non-zero if one did.
 // REPORT is a file to write the counts to, as JSON {passed, failed}.
-//
-// Some of these tools succeed when they find nothing to look at. So each says which files it looked at or how many, and that
-// is held against the files that are there.
 
 import { writeFileSync } from 'node:fs';
-import { checkDashboards } from './checks/dashboards.ts';
-import { checkDeadCode } from './checks/dead-code.ts';
-import { checkFormat } from './checks/format.ts';
-import { checkGeneratedCode } from './checks/generated-code.ts';
 import { checkLayout } from './checks/layout.ts';
-import { checkLint } from './checks/lint.ts';
 import { checkMentions } from './checks/mentions.ts';
 import type { CheckResult } from './checks/project.ts';
-import { referenceSteps } from './checks/references.ts';
-import { checkSettings } from './checks/settings.ts';
+import { checkReferences } from './checks/references.ts';
 import { checkTested } from './checks/tested.ts';
-import { checkTypes } from './checks/type-check.ts';
+import { checkDeadCode, checkFormat, checkGeneratedCode, checkLint, checkTypes } from './checks/tools.ts';
 
 const STEPS: Record<string, () => CheckResult | Promise<CheckResult>> = {
   types: checkTypes,
@@ -25,19 +16,17 @@ const STEPS: Record<string, () => CheckResult | Promise<CheckResult>> = {
   layout: checkLayout,
   'dead code': checkDeadCode,
   'generated code': checkGeneratedCode,
-  settings: checkSettings,
-  ...referenceSteps,
-  dashboards: checkDashboards,
+  references: checkReferences,
   mentions: checkMentions,
   tested: checkTested,
 };
 
-/** A step that breaks has failed, and the others are run all the same: what broke it is what there is to say. */
+/** A step that throws has failed; the others run all the same. */
 async function outcomeOf(step: () => CheckResult | Promise<CheckResult>): Promise<CheckResult> {
   try {
     return await step();
   } catch (error) {
-    return { ok: false, summary: 'broke off', details: error instanceof Error ? error.message : String(error) };
+    return { ok: false, summary: 'threw', details: error instanceof Error ? error.message : String(error) };
   }
 }
 

@@ -9,7 +9,7 @@ import { ROOT, run } from './checks/project.ts';
 rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
 const { status, output } = run('tsc', ['--project', 'tsconfig.package.json']);
 // Where the compiled service looks for the guides that its page of the API has.
-for (const guides of ['README.md', 'docs']) cpSync(join(ROOT, guides), join(ROOT, 'dist', guides), { recursive: true });
+cpSync(join(ROOT, 'docs'), join(ROOT, 'dist', 'docs'), { recursive: true });
 // The console's page is shipped as its bundle.
 await writePage(join(ROOT, 'dist', 'src', 'console', 'bundle'));
 // The launcher in place of the Go aggregator's binary is a shell script.

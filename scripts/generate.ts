@@ -1,12 +1,10 @@
-// node scripts/generate.ts [OUTPUT]: writes the code generated from proto/ and the assembled code of src/bls into OUTPUT (default: this
-// project), without network.
-// Without OUTPUT it then writes the reference tables of docs/ from the source, too, and the dashboards of deploy/grafana.
+// node scripts/generate.ts [OUTPUT]: writes the code generated from proto/ and scripts/bls into OUTPUT (default: this project).
+// Without OUTPUT it also writes the references of the documents.
 
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { assembledCode } from './bls/assembled-code.ts';
-import { dashboardFiles } from './dashboards/dashboard-files.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const GENERATED = [
@@ -31,16 +29,10 @@ mkdirSync(join(output, 'src/bls/gen'), { recursive: true });
 writeFileSync(join(output, 'src/bls/gen/fused.ts'), assembledCode());
 
 if (process.argv[2] === undefined) {
-  // Not before: the source that they are read from imports the generated code.
-  const { REFERENCES } = await import('./docs/references.ts');
-  const { withTable } = await import('./docs/reference-table.ts');
-  for (const read of Object.values(REFERENCES)) {
-    const { table, problems } = await read();
-    const file = join(ROOT, table.file);
-    writeFileSync(file, withTable(readFileSync(file, 'utf8'), table));
-    for (const problem of problems) console.error(problem);
-    if (problems.length > 0) process.exitCode = 1;
-  }
-  execFileSync(process.execPath, [join(import.meta.dirname, 'settings-docs.ts')], { stdio: 'inherit' });
-  for (const [path, text] of dashboardFiles()) writeFileSync(join(ROOT, path), text);
+  // Imported late, because the service imports the generated code.
+  const { generatedFiles } = await import('./docs/generated-files.ts');
+  const { files, problems } = await generatedFiles();
+  for (const [path, text] of files) writeFileSync(join(ROOT, path), text);
+  for (const problem of problems) console.error(problem);
+  if (problems.length > 0) process.exitCode = 1;
 }

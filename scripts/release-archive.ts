@@ -36,7 +36,7 @@ export function buildArchives(folder: string, cpus: readonly ArchiveCpu[] = ['am
   }
 }
 
-/** As the Dockerfile does, with the Node of the optional package moved to the top. */
+/** Installs dependencies like the Dockerfile, and moves the Node of the optional package to the top. */
 function installDependencies(root: string, cpu: string): void {
   for (const file of ['package-lock.json', '.npmrc']) copyFileSync(join(ROOT, file), join(root, file));
   run(root, 'npm', 'ci', '--omit=dev', '--ignore-scripts', '--os=linux', '--libc=glibc', `--cpu=${cpu}`);

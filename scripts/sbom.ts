@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { ROOT } from './checks/project.ts';
 
-/** As far as it is looked at; all else stays as npm writes it. */
+/** The fields that are read; all others stay as npm writes them. */
 interface BillOfMaterials {
   readonly components: readonly Component[];
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];

@@ -293,7 +293,7 @@ async function openTraces(
 ): Promise<Tracer> {
   for (const problem of traces.ignored) ports.logger.warn({ problem }, 'a variable of OpenTelemetry is ignored');
   if (traces.exported === undefined) return NO_TRACER;
-  // Only where it is asked for: docs/traces.md says what it takes to load.
+  // Only where it is asked for: docs/operate.md#traces says what it takes to load.
   const { openTraceSdk } = await import('./telemetry/trace-sdk.ts');
   const { sampling } = traces.exported;
   const resource = { 'service.name': packageJson.name, 'service.version': packageJson.version };

@@ -1,39 +1,46 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { unmentionedScripts, wrongMentions } from '../docs/mentions.ts';
-import { namesIn } from '../docs/references.ts';
+import { anchorsIn, unmentionedScripts, wrongMentions } from '../docs/mentions.ts';
+import { describeService } from '../docs/service.ts';
 import { type CheckResult, filesUnder, ROOT, resultOfProblems, toProjectPath } from './project.ts';
 
 /** Where people look for what they may run. */
 const DOCUMENTS_OF_SCRIPTS = ['README.md', 'CONTRIBUTING.md'];
 
-/** Documents name no metric, route, npm script or file that is not there, and every npm script is in one of them. */
+/** Documents name no metric, route, npm script, file or anchor that does not exist, and every npm script is in one of them. */
 export async function checkMentions(): Promise<CheckResult> {
   const documents = new Map(findDocuments().map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
   const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: object };
   const scripts = Object.keys(manifest.scripts);
-  const [metrics, routes] = await Promise.all(['metrics', 'routes'].map(namesIn));
-  const known = { metrics: new Set(metrics), routes: routes ?? [], scripts: new Set(scripts) };
+  const { metrics, routes } = await describeService();
+  const known = {
+    metrics: new Set(metrics.map(({ name }) => name)),
+    routes: routes.map(({ name }) => name),
+    scripts: new Set(scripts),
+  };
   const problems = [...documents].flatMap(([file, text]) =>
     wrongMentions(file, text, {
       ...known,
-      hasFile: (path) => existsSync(join(ROOT, dirname(file), path)),
+      anchorsOf(path) {
+        const target = join(dirname(file), path);
+        const linked = documents.get(target);
+        if (linked !== undefined) return anchorsIn(linked);
+        return existsSync(join(ROOT, target)) ? new Set() : undefined;
+      },
       hasProjectFile: (path) => existsSync(join(ROOT, path)),
     }),
   );
   const readable = new Map(DOCUMENTS_OF_SCRIPTS.map((file) => [file, documents.get(file) ?? '']));
-  return resultOfProblems([...problems, ...unmentionedScripts(readable, scripts)], `${documents.size} documents`);
+  return resultOfProblems([...problems, ...unmentionedScripts(readable, scripts)], `${documents.size} files`);
 }
 
-/** Every Markdown file of the project; what is installed or cached is another's. */
+/** Every Markdown file of the project, and the dashboards and alerts. */
 function findDocuments(): string[] {
-  const folders = ['.ci', 'bench', 'config', 'docs', 'proto', 'scripts', 'src', 'test'].filter((folder) =>
-    existsSync(join(ROOT, folder)),
-  );
+  const folders = ['bench', 'config', 'deploy', 'docs', 'proto', 'scripts', 'src', 'test'];
   return [
     ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
     ...folders
       .flatMap((folder) => filesUnder(join(ROOT, folder)).map(toProjectPath))
-      .filter((file) => file.endsWith('.md')),
+      .filter((file) => file.endsWith('.md') || /^deploy\/(grafana|prometheus)\//.test(file)),
   ];
 }

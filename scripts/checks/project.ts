@@ -2,12 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 
-/** What a step of `npm run check` says. */
+/** The result of a step of `npm run check`. */
 export interface CheckResult {
   readonly ok: boolean;
-  /** One line: what was looked at. */
+  /** What was checked, in one line. */
   readonly summary: string;
-  /** What is wrong, shown only where something is. */
+  /** The problems, printed on failure. */
   readonly details: string;
 }
 
@@ -20,7 +20,7 @@ export const sources: readonly string[] = ['src', 'test', 'bench', 'scripts']
   .map(toProjectPath)
   .filter((file) => /\.(ts|tsx|js)$/.test(file));
 
-/** Those of them that people write. */
+/** The sources without generated code. */
 export const written: readonly string[] = sources.filter((file) => !GENERATED.test(file));
 
 export function toProjectPath(file: string): string {
@@ -40,13 +40,13 @@ export function run(command: string, args: readonly string[]): { status: number;
   return { status: status ?? 1, output: `${stdout ?? ''}${stderr ?? ''}${error === undefined ? '' : String(error)}` };
 }
 
-/** What a tool said by its exit code, unless it did not look at all the files: some tools succeed when they find nothing. */
+/** The result of a tool. It fails when it missed files, because some tools succeed when they find none. */
 export function resultOfTool(status: number, missed: readonly string[], summary: string, details: string): CheckResult {
   const lines = missed.length > 0 ? [details, `not looked at, or not all of them: ${missed.join(', ')}`] : [details];
   return { ok: status === 0 && missed.length === 0, summary, details: lines.join('\n') };
 }
 
-/** What a check of our own found: a sentence for each problem. */
+/** The result of a check that reports a sentence for each problem. */
 export function resultOfProblems(problems: readonly string[], summary: string): CheckResult {
   return { ok: problems.length === 0, summary, details: problems.join('\n') };
 }

@@ -1,56 +1,68 @@
 import { METRIC_PREFIX } from '../../src/telemetry/metrics.ts';
 
-/** What documents may mention, because it is there. */
+/** What documents may name. */
 export interface Mentionable {
-  /** With the prefix. */
+  /** Names with their prefix. */
   readonly metrics: ReadonlySet<string>;
-  /** Such as `GET /v1/networks/{network}`. */
+  /** Method and path, such as `GET /v1/networks/{network}`. */
   readonly routes: readonly string[];
-  /** Of package.json. */
+  /** Names of the scripts in package.json. */
   readonly scripts: ReadonlySet<string>;
-  /** By its path from the document. */
-  hasFile(path: string): boolean;
-  /** By its path in the project. */
+  /** The anchors of a file by its path from the document; undefined where there is no such file. */
+  anchorsOf(path: string): ReadonlySet<string> | undefined;
+  /** Looks a file up by its path in the project. */
   hasProjectFile(path: string): boolean;
 }
 
-/** A sentence for each metric, route, npm script or file that a document names and that is not there. */
+/** A sentence for each metric, route, npm script, file or anchor that a document names and that does not exist. */
 export function wrongMentions(document: string, text: string, known: Mentionable): string[] {
-  const problems: string[] = [];
-  for (const [name] of text.matchAll(new RegExp(`\\b${METRIC_PREFIX}[a-z0-9_]*[a-z0-9]\\b(?![*{_])`, 'g'))) {
-    const metric = name.replace(/_(bucket|count|sum)$/, '');
-    if (!known.metrics.has(name) && !known.metrics.has(metric)) {
-      problems.push(`${document} names the metric \`${name}\`, which no file of src declares.`);
-    }
-  }
+  const metrics = text.matchAll(new RegExp(`\\b${METRIC_PREFIX}[a-z0-9_]*[a-z0-9]\\b(?![*_])`, 'g'));
   const routes = known.routes.map(patternOf);
-  for (const [, route = ''] of text.matchAll(/`((?:GET|POST) \/[^`?\s]*)[^`]*`/g)) {
-    if (!routes.some((pattern) => pattern.test(route))) {
-      problems.push(`${document} names the route \`${route}\`, which the service has not.`);
-    }
-  }
-  for (const script of scriptsIn(text)) {
-    if (!known.scripts.has(script))
-      problems.push(`${document} names \`npm run ${script}\`, which package.json has not.`);
-  }
-  for (const [, target = ''] of withoutCode(text).matchAll(/\]\(([^)\s]+)\)/g)) {
-    const [path = ''] = target.split('#');
-    if (path === '' || /^[a-z]+:/.test(path)) continue;
-    if (!known.hasFile(path)) problems.push(`${document} links to ${path}, which is not there.`);
-  }
-  for (const [, path = ''] of text.matchAll(/`(test\/[\w./-]+\.ts)`/g)) {
-    if (!known.hasProjectFile(path)) problems.push(`${document} names the test ${path}, which is not there.`);
-  }
-  return [...new Set(problems)];
+  const problems = [
+    ...Array.from(metrics, ([name]) => name)
+      .filter((name) => !known.metrics.has(name) && !known.metrics.has(name.replace(/_(bucket|count|sum)$/, '')))
+      .map((name) => `the metric \`${name}\``),
+    ...Array.from(text.matchAll(/`((?:GET|POST) \/[^`?\s]*)[^`]*`/g), ([, route = '']) => route)
+      .filter((route) => !routes.some((pattern) => pattern.test(route)))
+      .map((route) => `the route \`${route}\``),
+    ...scriptsIn(text)
+      .filter((script) => !known.scripts.has(script))
+      .map((script) => `\`npm run ${script}\``),
+    ...Array.from(withoutCode(text).matchAll(/\]\(([^)\s]+)\)/g), ([, target = '']) => target)
+      .filter((target) => !/^[a-z]+:/.test(target))
+      .filter((target) => {
+        const [path = '', anchor] = target.split('#');
+        const anchors = path === '' ? anchorsIn(text) : known.anchorsOf(path);
+        return anchors === undefined || (anchor !== undefined && !anchors.has(anchor));
+      })
+      .map((target) => `the link ${target}`),
+    ...Array.from(text.matchAll(/`(test\/[\w./-]+\.ts)`/g), ([, path = '']) => path)
+      .filter((path) => !known.hasProjectFile(path))
+      .map((path) => `the test ${path}`),
+  ];
+  return [...new Set(problems)].map((problem) => `${document} names ${problem}, which does not exist.`);
 }
 
-/** A sentence for each npm script that none of the documents speaks of. */
+/** The anchors that GitHub gives the headings of a document. */
+export function anchorsIn(text: string): ReadonlySet<string> {
+  const headings = text.replaceAll(/^```[\s\S]*?^```/gm, '').matchAll(/^#+ (.+)$/gm);
+  return new Set(
+    Array.from(headings, ([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\w\- ]/g, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
+/** A sentence for each npm script that none of the documents names. */
 export function unmentionedScripts(documents: ReadonlyMap<string, string>, scripts: Iterable<string>): string[] {
   const mentioned = new Set([...documents.values()].flatMap(scriptsIn));
-  const names = [...documents.keys()].join(' nor ');
+  const names = [...documents.keys()].join(' or ');
   return [...scripts]
     .filter((script) => !mentioned.has(script))
-    .map((script) => `package.json has the script \`${script}\`, of which neither ${names} speaks.`);
+    .map((script) => `The script \`${script}\` of package.json is not named in ${names}.`);
 }
 
 function scriptsIn(text: string): string[] {

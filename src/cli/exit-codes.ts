@@ -1,4 +1,4 @@
-/** What scripts can tell by `$?`; docs/commands.md says it for people. */
+/** What scripts can tell by `$?`; docs/commands.md lists them for people. */
 export const EXIT = {
   done: 0,
   /** The answer is no: the message is not valid, or the validators do not sign it. */

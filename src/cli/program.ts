@@ -63,7 +63,7 @@ serve: 0 after SIGINT or SIGTERM, 1 on a failure, 2 on wrong arguments or config
 function addDecode(program: Command, onExit: OnExit): void {
   const decode = program
     .command('decode')
-    .description('Read a Warp message, signed or not, a payload, its content or a justification; asks nobody')
+    .description('Read a Warp message, signed or not, a payload, its content or a justification, offline')
     .argument('[data]', 'hex, with or without 0x');
   addInput(decode)
     .addOption(new Option('--as <form>', 'as what to read it; by default as all that it can be').choices(FORMS))
@@ -121,7 +121,7 @@ function addAggregate(program: Command, onExit: OnExit): void {
     .argument('[message]', 'the unsigned message in hex, with or without 0x');
   addInput(aggregate);
   addSource(aggregate)
-    .option('--transaction <id>', 'sign what the P-Chain says about this transaction of its own; takes no message')
+    .option('--transaction <id>', 'sign what the P-Chain says about this transaction; takes no message')
     .option(
       '--justification <hex>',
       'what validators need to sign some messages of the P-Chain; alone, its message is found',
@@ -208,11 +208,11 @@ ${examples([['warp-signature-aggregator convert signature-aggregator.json > conf
     .addHelpText(
       'after',
       `
-Without --config the service runs on an embedded network of its own: a P-Chain API and validators that speak the real
+Without --config the service runs on a devnet: a P-Chain API and validators that speak the real
 peer-to-peer protocol, on loopback. Every other setting stands in the file or in a variable of the environment: see
 config/README.md.
 
-Signals: SIGTERM and SIGINT stop the service, a second one at once; SIGHUP has it read its configuration anew, or stops it where its
+Signals: SIGTERM and SIGINT stop the service, a second one at once; SIGHUP has it reload its configuration, or stops it where its
 terminal was closed.
 ${examples([
   ['warp-signature-aggregator serve', ''],

@@ -54,7 +54,7 @@ export const GO_DIFFERENCES = {
   'a length beside chunks': {
     go: 'the header `Content-Length` is ignored',
     here: '400',
-    reason: 'A proxy may see another end of the body, so that the rest is a request of its own (RFC 9112, section 6.3)',
+    reason: 'A proxy may see another end of the body, so that the rest is another request (RFC 9112, section 6.3)',
     statuses: [400],
   },
   'another path': {

@@ -74,12 +74,12 @@ test('has no TypeScript, no tests, and what it says of itself', { timeout: TIMEO
     expect.arrayContaining(['LICENSE', 'README.md', join('config', 'fuji.json'), join('docs', 'commands.md')]),
   );
   // The page of the API has guides beside the reference.
-  const { readGuides } = (await import(join(installed, 'dist/src/api/guides.js'))) as {
+  const { readGuides } = (await import(join(installed, 'dist/src/api/openapi/guides.js'))) as {
     readonly readGuides: () => readonly unknown[];
   };
   expect(readGuides().length).toBeGreaterThan(3);
   // And browsers have a console, with all that its page names.
-  const { createPageFiles } = (await import(join(installed, 'dist/src/console/page-files.js'))) as {
+  const { createPageFiles } = (await import(join(installed, 'dist/src/console/server/page-files.js'))) as {
     createPageFiles(): { file(name: string): Promise<{ readonly plain: { readonly bytes: Uint8Array } } | undefined> };
   };
   const page = createPageFiles();

@@ -144,11 +144,14 @@ describe('the alert rules', () => {
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
   test('are all tried here, and each has its section in the runbook', async () => {
-    const names = [...(await readFile(RULES, 'utf8')).matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
+    const rules = await readFile(RULES, 'utf8');
+    const names = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
     expect(new Set(names)).toEqual(new Set(Object.keys(FAULTS)));
-    const runbook = await readFile(join(import.meta.dirname, '../../docs/runbook.md'), 'utf8');
-    const sections = [...runbook.matchAll(/^## (\w+)$/gm)].map(([, name]) => name);
+    const guide = await readFile(join(import.meta.dirname, '../../docs/operate.md'), 'utf8');
+    const sections = [...guide.matchAll(/^### (SignatureAggregator\w+)$/gm)].map(([, name]) => name);
     expect(sections).toEqual(names);
+    const links = [...rules.matchAll(/runbook_url: (\S+)/g)].map(([, link]) => link);
+    expect(links).toEqual(names.map((name) => `docs/operate.md#${name?.toLowerCase()}`));
   });
 
   test.each(Object.entries(FAULTS))('%s fires for its fault, no other does, and it clears', expectAlone);

@@ -32,6 +32,7 @@ const EVERYTHING = {
   service: { type: 'LoadBalancer', port: 80, annotations: { a: 'b' } },
   persistence: { enabled: true, size: '5Gi', storageClass: 'fast' },
   serviceMonitor: { enabled: true, interval: '5s', labels: { release: 'prometheus' } },
+  alerts: { enabled: true, runbookBaseUrl: 'https://docs.example/aggregator/', labels: { release: 'prometheus' } },
   networkPolicy: {
     enabled: true,
     ingressFrom: [{ namespaceSelector: { matchLabels: { team: 'bridge' } } }],
@@ -108,8 +109,9 @@ describe('the chart', () => {
   test('makes what Kubernetes takes with everything switched on', async () => {
     const rendered = await render(EVERYTHING);
     const kinds = (await kindsOf(rendered)).map((line) => line.split(' ')[0]);
+    const monitors = ['ServiceMonitor', 'PrometheusRule'];
     expect(new Set(kinds)).toEqual(
-      new Set(['NetworkPolicy', 'PodDisruptionBudget', 'ConfigMap', 'Service', 'StatefulSet', 'ServiceMonitor']),
+      new Set(['NetworkPolicy', 'PodDisruptionBudget', 'ConfigMap', 'Service', 'StatefulSet', ...monitors]),
     );
     for (const part of [
       'image: "registry.example/aggregator:1.2.3"',
@@ -118,6 +120,7 @@ describe('the chart', () => {
       'type: LoadBalancer',
       'runAsNonRoot: true',
       'readOnlyRootFilesystem: true',
+      'runbook_url: https://docs.example/aggregator/docs/operate.md#signatureaggregatordown',
     ]) {
       expect(rendered).toContain(part);
     }

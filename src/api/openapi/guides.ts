@@ -8,22 +8,14 @@ export interface Guide {
   readonly document: object;
 }
 
-/** The files of the guides in the order of the page, and which chapter of a file is one; else it is the whole file. */
-const FILES: readonly { readonly file: string; readonly chapter?: string }[] = [
-  { file: 'README.md', chapter: 'Use it' },
-  { file: 'docs/errors.md' },
-  { file: 'docs/switch-from-go.md' },
-  { file: 'docs/operate.md' },
-  { file: 'docs/runbook.md' },
-  { file: 'docs/metrics.md' },
-  { file: 'docs/traces.md' },
-];
+/** The files of the guides in the order of the page. */
+const FILES = ['docs/api.md', 'docs/errors.md', 'docs/switch-from-go.md', 'docs/operate.md', 'docs/metrics.md'];
 
-/** Of those files that are there: whoever packs the service may leave them out. */
+/** Reads the guides. A package of the service may lack some of them. */
 export function readGuides(): Guide[] {
-  const guides = FILES.flatMap(({ file, chapter }) => {
+  const guides = FILES.flatMap((file) => {
     const url = new URL(`../../../${file}`, import.meta.url);
-    return existsSync(url) ? [{ file, ...readGuide(readFileSync(url, 'utf8'), chapter) }] : [];
+    return existsSync(url) ? [{ file, ...readGuide(readFileSync(url, 'utf8')) }] : [];
   });
   const names = new Map(guides.map(({ file, title }) => [file.replace(/^docs\//, ''), title]));
   return guides.map(({ file, title, text }) => ({
@@ -37,19 +29,11 @@ export function readGuides(): Guide[] {
   }));
 }
 
-function readGuide(markdown: string, chapter?: string): { readonly title: string; readonly text: string } {
-  const level = chapter === undefined ? '# ' : '## ';
-  const [, ...parts] = `\n${markdown}`.split(`\n${level}`);
-  const part = chapter === undefined ? parts[0] : parts.find((one) => one.startsWith(`${chapter}\n`));
-  const [title = '', ...lines] = (part ?? '').split('\n');
+function readGuide(markdown: string): { readonly title: string; readonly text: string } {
+  const [title = '', ...lines] = markdown.replace(/^# /, '').split('\n');
   // The page would take a table right after a comment for a part of it.
-  return {
-    title,
-    text: lines
-      .filter((line) => !line.startsWith('<!--'))
-      .join('\n')
-      .trim(),
-  };
+  const shown = lines.filter((line) => !line.startsWith('<!--'));
+  return { title, text: shown.join('\n').trim() };
 }
 
 /** The page takes each line break as one; in the files they only keep lines short. */
@@ -67,7 +51,7 @@ function unwrapLines(markdown: string): string {
   return lines.join('\n');
 }
 
-/** Links to other guides open them; of links to files that the page has not, the words remain. */
+/** Links to other guides open them; links to other files are left as text. */
 function linkGuides(markdown: string, names: ReadonlyMap<string, string>): string {
   return markdown.replaceAll(/\[([^\]]+)\]\((?!https?:)([^)]+)\)/g, (_, words: string, target: string) => {
     const name = names.get(target.replace(/#.*$/, '').replace(/^(\.\.\/)?(docs\/)?/, ''));

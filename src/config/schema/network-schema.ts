@@ -141,7 +141,7 @@ const NetworkSchema = section(
     validatorRefreshMs: DurationMs({
       default: 60_000,
       description:
-        'How often the validator sets of these subnets are read anew. A validator that no request and no reading has named for ten ' +
+        'How often the validator sets of these subnets are refreshed. A validator that no request and no reading has named for ten ' +
         'times as long is let go.',
       examples: [60_000],
     }),

@@ -96,7 +96,7 @@ const server = section('How clients reach the service.', {
     default: 0,
     description:
       'After SIGTERM the service says at `/health/ready` that it stops, and answers as before for this long: until a load ' +
-      'balancer has seen it. Only then does it listen no more. SIGINT, as a person sends it, waits for nobody.',
+      'balancer has seen it. Only then does it listen no more. SIGINT, which a person sends, has no delay.',
     minimum: 0,
     maximum: 3_600_000,
     examples: [5_000],
@@ -129,7 +129,7 @@ const metrics = section('Where the metrics are.', {
   port: optional(
     Type.Integer({
       description:
-        'A port of their own for the metrics, which are then at no other one; without it they are at `server.port`.',
+        'A separate port for the metrics, which are then at no other one; without it they are at `server.port`.',
       minimum: 0,
       maximum: 65_535,
       examples: [9_090],
@@ -323,7 +323,7 @@ function checkOrigins(origins: readonly string[], report: Report): void {
   }
 }
 
-/** Each listener needs a port of its own; 0 is any free one. The metrics may have a host of their own. */
+/** Each listener needs its own port; 0 is any free one. The metrics may have another host. */
 function checkPorts(settings: object, report: Report): void {
   const ofGo = Object.keys(networksOf(settings)).flatMap((name) =>
     ['apiPort', 'metricsPort'].map((key) => ['networks', name, 'goApi', key]),

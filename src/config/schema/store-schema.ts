@@ -19,7 +19,7 @@ export const StoreSchema = section(
       Type.String({
         description:
           'A folder, made where it is not there, for what is to outlive the process: the index of L1 validations, which then reads all ' +
-          'P-Chain blocks since L1s exist, and after a restart goes on where it was. Without it the newest 10,000 are read at each ' +
+          'P-Chain blocks since L1s exist, and after a restart continues where it was. Without it the newest 10,000 are read at each ' +
           'start. From a public API of a public network at most 50 a second are read.',
         minLength: 1,
         examples: ['/var/lib/aggregator'],
@@ -77,7 +77,7 @@ export const StoreSchema = section(
     sharedSecret: optional(
       Type.String({
         description:
-          'The same for all replicas, and known to nobody else: what they share is sealed with it. Without it they share only what ' +
+          'The same for all replicas, and secret: what they share is sealed with it. Without it they share only what ' +
           'proves itself, see below. For example from `openssl rand -hex 32`.',
         minLength: 16,
         maxLength: 1_000,

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { type Mentionable, unmentionedScripts, wrongMentions } from '../../../scripts/docs/mentions.ts';
+import { anchorsIn, type Mentionable, unmentionedScripts, wrongMentions } from '../../../scripts/docs/mentions.ts';
 
 const KNOWN: Mentionable = {
   metrics: new Set(['signature_aggregator_calls_total', 'signature_aggregator_call_duration_seconds']),
   routes: ['GET /v1/networks/{network}/things:list', 'POST /v1/things', 'GET /v1/more/*'],
   scripts: new Set(['start', 'test', 'check', 'test:network']),
-  hasFile: (path) => path === 'docs/errors.md',
+  anchorsOf: (path) => (path === 'docs/errors.md' ? anchorsIn('# Errors\n\n## `POST` it: codes\n') : undefined),
   hasProjectFile: (path) => path === 'test/unit/a.test.ts',
 };
 
@@ -22,27 +22,24 @@ describe('what a document mentions', () => {
     '`POST /v1/things`, and `GET /v1/more/of/them`',
     'shown by `test/unit/a.test.ts`, one of `test/unit`',
     '`npm run check`, `npm run test:network -- --reporter=dot`, npm ci && npm start',
-    '[errors](docs/errors.md#codes), [site](https://example.com), [above](#top)',
+    '[errors](docs/errors.md#post-it-codes), [site](https://example.com)',
+    '# Top\n[above](#top)',
     '```ts\nconst a = list[0](missing.md);\n```',
   ])('%s is there', (text) => {
     expect(problemsOf(text)).toEqual([]);
   });
 
   test.each([
-    [
-      '`signature_aggregator_cals_total`',
-      'README.md names the metric `signature_aggregator_cals_total`, which no file of src declares.',
-    ],
-    [
-      '`GET /v1/networks/fuji/thing`',
-      'README.md names the route `GET /v1/networks/fuji/thing`, which the service has not.',
-    ],
-    ['`GET /v1/things`', 'README.md names the route `GET /v1/things`, which the service has not.'],
-    ['by `test/unit/b.test.ts`', 'README.md names the test test/unit/b.test.ts, which is not there.'],
-    ['npm run chekc', 'README.md names `npm run chekc`, which package.json has not.'],
-    ['see [errors](docs/error.md#codes)', 'README.md links to docs/error.md, which is not there.'],
-  ])('%s is not', (text, problem) => {
-    expect(problemsOf(text)).toEqual([problem]);
+    ['`signature_aggregator_cals_total`', 'the metric `signature_aggregator_cals_total`'],
+    ['`GET /v1/networks/fuji/thing`', 'the route `GET /v1/networks/fuji/thing`'],
+    ['`GET /v1/things`', 'the route `GET /v1/things`'],
+    ['by `test/unit/b.test.ts`', 'the test test/unit/b.test.ts'],
+    ['npm run chekc', '`npm run chekc`'],
+    ['see [errors](docs/error.md)', 'the link docs/error.md'],
+    ['see [errors](docs/errors.md#code)', 'the link docs/errors.md#code'],
+    ['# Top\nsee [below](#bottom)', 'the link #bottom'],
+  ])('%s is not', (text, what) => {
+    expect(problemsOf(text)).toEqual([`README.md names ${what}, which does not exist.`]);
   });
 
   test('a script that no document speaks of is named', () => {
@@ -52,7 +49,7 @@ describe('what a document mentions', () => {
     ]);
     expect(unmentionedScripts(documents, ['test', 'check'])).toEqual([]);
     expect(unmentionedScripts(documents, ['test', 'bench'])).toEqual([
-      'package.json has the script `bench`, of which neither README.md nor CONTRIBUTING.md speaks.',
+      'The script `bench` of package.json is not named in README.md or CONTRIBUTING.md.',
     ]);
   });
 });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ROOT } from '../../../scripts/checks/project.ts';
-import { dependenciesOfLock, type Lock, type Manifest } from '../../../scripts/docs/dependencies-of-lock.ts';
+import { dependenciesOfLock, type Lock, type Manifest } from '../../../scripts/docs/dependencies.ts';
 import { billOfMaterials } from '../../../scripts/sbom.ts';
 
 test('the bill of materials has every package that is installed with the service, and no other', () => {

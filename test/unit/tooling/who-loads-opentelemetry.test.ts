@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ROOT, written } from '../../../scripts/checks/project.ts';
 
-/** It takes 12 MiB and a tenth of a second, which nobody pays who has no traces. */
+/** Loading it takes 12 MiB and a tenth of a second. */
 test('OpenTelemetry is loaded only where traces are configured', () => {
   const sources = new Map(
     written.filter((file) => file.startsWith('src/')).map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]),

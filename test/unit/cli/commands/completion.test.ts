@@ -57,9 +57,7 @@ test('zsh and fish have an option with its description, and what it takes', () =
     "'decode --as') compadd -- signedMessage unsignedMessage payload content justification; return ;;",
   );
   expect(zsh).toContain("'verify --set') _files; return ;;");
-  expect(zsh).toContain(
-    "'--transaction:sign what the P-Chain says about this transaction of its own; takes no message'",
-  );
+  expect(zsh).toContain("'--transaction:sign what the P-Chain says about this transaction; takes no message'");
   const fish = completionScript('fish', program);
   expect(fish).toContain(
     "complete -c warp-signature-aggregator -n '__fish_seen_subcommand_from verify' -l set -r -F -d ",

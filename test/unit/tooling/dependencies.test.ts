@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dependenciesOfLock } from '../../../scripts/docs/dependencies-of-lock.ts';
+import { dependenciesOfLock } from '../../../scripts/docs/dependencies.ts';
 
 const GOOD = { version: '1.2.3', license: 'MIT', integrity: 'sha512-x' };
 

@@ -54,7 +54,7 @@ export function dependenciesOfLock(
     if (found.integrity === undefined) problems.push(`package-lock.json has no hash of ${full}.`);
     const licence = found.license ?? UNDECLARED_LICENCES[name] ?? 'none';
     if (!ALLOWED_LICENCES.has(licence)) {
-      problems.push(`${full} has the licence ${licence}, which scripts/docs/dependencies-of-lock.ts does not allow.`);
+      problems.push(`${full} has the licence ${licence}, which scripts/docs/dependencies.ts does not allow.`);
     }
     if (found.hasInstallScript === true) problems.push(`${full} runs a script when it is installed.`);
     dependencies.push({ name: full, licence, use: found.optional === true ? 'optional' : 'always' });
