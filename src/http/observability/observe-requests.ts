@@ -6,7 +6,7 @@ import { NO_SPAN, type Span, type Tracer } from '../../telemetry/spans.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
 import { ClientGone } from '../errors/http-error.ts';
 import type { Server } from '../request/http-server.ts';
-import type { RequestLog } from './request-log.ts';
+import type { RequestEnd, RequestLog } from './request-log.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -17,13 +17,6 @@ declare module 'fastify' {
     /** Status that a plain answer would have had, of a stream that ended with an error after its 200. */
     endStatus: number | undefined;
   }
-}
-
-export interface RequestEnd {
-  /** Whether the whole answer was written; otherwise the client disconnected before. */
-  readonly isAnswered: boolean;
-  readonly status: number;
-  readonly durationMs: number;
 }
 
 /** Label in place of a route or of a status. */

@@ -6,13 +6,19 @@ import type { Logger } from '../../telemetry/logger.ts';
 import { clientNetwork } from '../access/client-identity.ts';
 import { presentDetails } from '../errors/aggregation-details.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
-import type { RequestEnd } from './observe-requests.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Name of the network that a route serves without naming it in its path. */
     network?: string;
   }
+}
+
+export interface RequestEnd {
+  /** Whether the whole answer was written; otherwise the client disconnected before. */
+  readonly isAnswered: boolean;
+  readonly status: number;
+  readonly durationMs: number;
 }
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
