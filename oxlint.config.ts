@@ -94,6 +94,7 @@ export default defineConfig({
         'bench/**',
         'scripts/**',
         'test/api/**',
+        'test/mutations/**',
         'test/network/**',
       ],
       rules: { 'no-console': 'off' },
